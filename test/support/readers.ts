@@ -361,11 +361,7 @@ export const readers: readonly Reader[] = [
     }
   },
   {
-    of: [
-      'src/app/overload/admission.ts#senderOf',
-      'src/app/overload/admission.ts#createRanks',
-      'src/proxy/cookie-header.ts#cookieValue'
-    ],
+    of: ['src/app/overload/admission.ts#createRanks', 'src/proxy/cookie-header.ts#cookieValue'],
     read: text => {
       const headers = { 'x-forwarded-for': text, 'cookie': text }
       const request = {
