@@ -349,8 +349,10 @@ t.test('a step of the wall clock prolongs no refusal and no lease', async t => {
   await leases.acquire([many], ['many'])
   shift = -3_600_000
   const asks = (each: Rule, key: string) => leases.tryLocally([each], [key]) === undefined
-  await until('the tally decides on the refused caller again', () => asks(few, 'few'), 10_000)
-  t.match(await leases.acquire([few], ['few']), [{ exceeded: false }])
+  const passes = async () => (await leases.acquire([few], ['few']))[0]?.exceeded === false
+  // The tally's clock may be a part of a millisecond behind.
+  const isOver = async () => asks(few, 'few') && (await passes())
+  await until('the tally lets the refused caller pass again', isOver, 10_000)
   await until('the lease has ended', () => asks(many, 'many'), 10_000)
 })
 
