@@ -380,7 +380,7 @@ async function workers(stage: Stage): Promise<Outcome> {
     ),
     verdicts: [
       {
-        what: 'two workers, CPU per request against one, over the same of the bare plugin',
+        what: 'two workers against one, over the same of the bare plugin',
         value: overMachine,
         unit: '×',
         ...bounds.workers
