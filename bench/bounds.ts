@@ -1,4 +1,4 @@
-/** What is to be reached, and what must be kept. Ratios are to the bare plugin where nothing else is said. */
+/** The goals of the bench, and the least that must be kept: ratios to the bare plugin where nothing else is said. */
 export interface Bound {
   readonly goal: number
   readonly must: number

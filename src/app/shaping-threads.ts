@@ -15,7 +15,7 @@ import {
 import type { ShapeContext } from '../shaping/shape.ts'
 import type { ShapingPlan, ShapingResult, ShapingTask } from './shaping-task.ts'
 
-/** Of a generation, for each of its threads, which compiles a route's with its first body. */
+/** The plans of one generation, in plain data. Each of its threads gets them all at its start. */
 export interface ShapingPlans {
   readonly routes: Readonly<Record<string, ShapingPlan>>
   readonly shapes: ShapeContext['shapes']

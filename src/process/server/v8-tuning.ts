@@ -34,7 +34,7 @@ const freesBuffersSoon = '--scavenger-max-new-space-capacity-mb=2'
  */
 const growth = { minPercent: 30, maxPercent: 300, rareMs: 3000, oftenMs: 500 }
 
-/** @param sinceMs from the start of one full collection to that of the next */
+/** @param sinceMs from the report of one full collection to that of the next */
 export function nextGrowth(percent: number, sinceMs: number): number {
   if (sinceMs < growth.oftenMs) return Math.min(growth.maxPercent, percent * 2)
   return sinceMs > growth.rareMs ? Math.max(growth.minPercent, percent / 2) : percent
