@@ -69,8 +69,11 @@ function fillDefaults(schema: Node, value: unknown): void {
 /** Brings each value to one form: milliseconds, bytes, lists. */
 function normalise(schema: Node, value: unknown): unknown {
   return visit(schema, value, ({ schema: at, declared, value: written, put }) => {
-    if (at.format === 'x-duration') put(toMilliseconds(String(written)))
-    if (at.format === 'x-size') put(toBytes(String(written)))
+    // Anything but a text is a fault already, and `String()` throws on some objects.
+    if (typeof written === 'string') {
+      if (at.format === 'x-duration') put(toMilliseconds(written))
+      if (at.format === 'x-size') put(toBytes(written))
+    }
     if (declared.anyOf?.some(isOneOrMany) === true && !Array.isArray(written)) put([written])
   })
 }

@@ -109,6 +109,9 @@ const strange = fc.oneof(
     [null],
     { kind: 'users-file' },
     { kind: 'upstream-login' },
+    // `String()` throws on such an object.
+    { toString: null, valueOf: 1 },
+    { toJSON: 1, then: 1, length: -1, hasOwnProperty: 1 },
     { __proto__: null, kind: null }
   ),
   fc.string({ unit: 'binary', maxLength: 40 })
@@ -136,7 +139,14 @@ t.test(
           faultsOf(folder, { S: 's'.repeat(32) })
         }
       ),
-      { numRuns: 300, seed }
+      {
+        numRuns: 300,
+        seed,
+        examples: [
+          [['routes.yaml', ['routes', 'r', 'maxBody'], [{ toString: null }]]],
+          [['limits.yaml', ['limits', 'l', 'window'], [{ toString: null }]]]
+        ]
+      }
     )
   }
 )
