@@ -27,7 +27,8 @@ const maxLanes = 64
 
 /** Too high a cost makes each sign-in of this user fail, or the process run out of memory. */
 function checkHash(path: Path, hash: unknown, report: Report): void {
-  const [, memory, passes, lanes] = /m=(\d+),t=(\d+),p=(\d+)/.exec(String(hash))?.map(Number) ?? []
+  if (typeof hash !== 'string') return
+  const [, memory, passes, lanes] = /m=(\d+),t=(\d+),p=(\d+)/.exec(hash)?.map(Number) ?? []
   if (memory === undefined || passes === undefined || lanes === undefined) return
   if (memory <= maxMemoryKiB && passes <= maxPasses && lanes <= maxLanes) return
   report(

@@ -144,7 +144,8 @@ t.test(
         seed,
         examples: [
           [['routes.yaml', ['routes', 'r', 'maxBody'], [{ toString: null }]]],
-          [['limits.yaml', ['limits', 'l', 'window'], [{ toString: null }]]]
+          [['limits.yaml', ['limits', 'l', 'window'], [{ toString: null }]]],
+          [['users.yaml', ['users', 'alice', 'password'], { toString: null }]]
         ]
       }
     )
