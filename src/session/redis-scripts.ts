@@ -99,18 +99,24 @@ end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[1]) then ${outliveClock} end
 return 1`,
   // A quiet record's clock holds a mark. Beside another record it shows the time to live of the
-  // last touch after use: any later touch, of any version, leaves the record more.
+  // last touch after use: any later touch, of any version, leaves the record more. Redis 7.0
+  // lets time pass between two commands of a script, so both get one moment to end at, and the
+  // clock is read first.
   sessionTouchAfterUse: `
 local value = redis.call('GET', KEYS[1])
 if not value then return 0 end
 local quiet = ${isQuiet}
-local left = redis.call('PTTL', quiet and KEYS[2] or KEYS[1])
+local clockLeft = redis.call('PTTL', KEYS[2])
+local left = quiet and clockLeft or redis.call('PTTL', KEYS[1])
 if left <= tonumber(ARGV[2]) then return 0 end
 if quiet and redis.call('GET', KEYS[2]) ~= '' then return 0 end
-if not quiet and redis.call('PTTL', KEYS[2]) >= left then return 0 end
+if not quiet and clockLeft >= left then return 0 end
+${time}
+local ends = math.floor(now / 1000) + ARGV[1]
 redis.call('SET', KEYS[2], 'after-use', 'PX', ARGV[1])
 if quiet then return ${outliveClock} end
-return redis.call('PEXPIRE', KEYS[1], ARGV[1])`,
+redis.call('PEXPIREAT', KEYS[2], ends)
+return redis.call('PEXPIREAT', KEYS[1], ends)`,
   // A full Redis refuses the tombstone, but can delete: the end matters more than its reason.
   sessionEnd: `
 local value = redis.call('GET', KEYS[1])
