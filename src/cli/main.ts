@@ -81,12 +81,15 @@ async function run(name: string, command: Command, words: readonly string[]): Pr
 
 /** @throws UsageError for a word that the command does not take, which it would ignore */
 function parseInvocation(command: Command, words: readonly string[]): Invocation {
-  const { values, positionals } = parseArgs({
+  const options = optionsOf(command)
+  const { values, positionals, tokens } = parseArgs({
     args: [...words],
     allowPositionals: true,
-    options: parsable(optionsOf(command))
+    options: parsable(options),
+    tokens: true
   })
-  const { config, json, help: _help, ...options } = values
+  refuseSecondValues(tokens, options)
+  const { config, json, help: _help, ...otherValues } = values
   const [, ...rest] = positionals
   if (rest[0] !== undefined && !takesWords(command)) {
     throw new UsageError(
@@ -96,10 +99,29 @@ function parseInvocation(command: Command, words: readonly string[]): Invocation
   const folder = typeof config === 'string' ? config : 'config'
   return {
     config: folder,
-    gateway: gatewayOf(folder, options),
+    gateway: gatewayOf(folder, otherValues),
     json: json === true,
-    values: options as Invocation['values'],
+    values: otherValues as Invocation['values'],
     rest
+  }
+}
+
+/** @throws UsageError for an option with two values of which parseArgs would take the last */
+function refuseSecondValues(
+  tokens: ReadonlyArray<{
+    readonly kind: string
+    readonly name?: string
+    readonly value?: unknown
+  }>,
+  options: Readonly<Record<string, Option>>
+): void {
+  const values = new Map<string, unknown>()
+  for (const { kind, name, value } of tokens) {
+    if (kind !== 'option' || name === undefined || options[name]?.multiple) continue
+    if (values.has(name) && values.get(name) !== value) {
+      throw new UsageError(`--${name} takes one value, but it was given two.`)
+    }
+    values.set(name, value)
   }
 }
 

@@ -115,6 +115,20 @@ t.test(
   }
 )
 
+t.test('an option of one value that gets two different ones is refused', async t => {
+  for (const [words, option] of [
+    [['audit', 'search', '--kind', 'act', '--kind=sign-in'], 'kind'],
+    [['-c', 'one', 'check', '--config', 'two'], 'config'],
+    [['why', '--last', '1', '--last', '2'], 'last']
+  ] as const) {
+    const { code, out, err } = await run(words)
+    t.same({ code, out }, { code: 2, out: '' }, words.join(' '))
+    t.match(err, `--${option} takes one value, but it was given two.\n\nconsole-gateway `)
+  }
+  const twice = await run(['check', '-c', 'none', '--config', 'none'])
+  t.match(twice, { code: 1, err: 'gateway.yaml the file cannot be read' }, 'the same one twice')
+})
+
 t.test('the reference is what the schemas say', async t => {
   t.same(await run(['reference', '--check']), { code: 0, out: '', err: '' })
 })
