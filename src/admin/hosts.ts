@@ -3,7 +3,8 @@
  * our address must read nothing.
  */
 import { isIP } from 'node:net'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { soleHost } from '../app/hooks/request-policy.ts'
 import { GatewayError } from '../errors.ts'
 
 interface Options {
@@ -43,6 +44,18 @@ export function createHostCheck({ hosts, log, now = () => performance.now() }: O
         'it answered, since no browser sent the request. Add the name to ops.hosts'
     )
   }
+}
+
+/** An onRequest hook: a proxy on the way may have read another `Host` of the request than Node. */
+export async function refuseSeveralHosts(
+  { raw, headers }: FastifyRequest,
+  reply: FastifyReply
+): Promise<void> {
+  if (headers.host === undefined || soleHost(raw.rawHeaders) !== undefined) return
+  reply.header('connection', 'close')
+  throw new GatewayError('request.malformed', {
+    message: 'The request has several Host headers. Send one.'
+  })
 }
 
 /** Whether a page of another site cannot have the name of this `Host`. */

@@ -1,12 +1,20 @@
 /** The server of the operators' listener: bounded headers, slow clients cut, no upgrades. */
 import { randomUUID } from 'node:crypto'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse
+} from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import { createPeerBound } from '../app/overload/peers.ts'
-import { endUnread, secureContextOf, setCertificate } from '../app/listener.ts'
+import { endUnread, refuseExpectations, secureContextOf, setCertificate } from '../app/listener.ts'
 import type { ServerTls } from '../config/schema/config.ts'
+import { errorKinds } from '../errors.ts'
+import { opsHeaders } from './response-headers.ts'
 import { adopt } from '../observability/emitters.ts'
 
 const headersMs = 10_000
@@ -73,6 +81,7 @@ function createBoundedServer(tls: ServerTls | undefined, handler: RequestListene
   server.maxConnections = maxConnections
   // Without listeners, Node would answer the request as if nothing had been asked for.
   server.on('upgrade', (_request, socket: Socket) => refuse(socket))
+  refuseExpectations(server, refuseExpectation)
   server.on('connect', (_request, socket: Socket) => refuse(socket))
   return server
 }
@@ -81,6 +90,22 @@ function createSecured(tls: ServerTls, handler: RequestListener): Server {
   const secure = { ALPNProtocols: ['http/1.1'], handshakeTimeout: headersMs }
   const settings = { ...options, ...secureContextOf(tls), ...secure }
   return adopt(createTlsServer(settings, handler)) as Server
+}
+
+function refuseExpectation(_request: IncomingMessage, response: ServerResponse): void {
+  const requestId = randomUUID()
+  const code = 'request.expectation'
+  const { status, en: error } = errorKinds[code]
+  const text = JSON.stringify({ error, code, requestId })
+  response
+    .writeHead(status, {
+      ...opsHeaders,
+      'connection': 'close',
+      'content-type': 'application/json; charset=utf-8',
+      'x-request-id': requestId,
+      'content-length': Buffer.byteLength(text)
+    })
+    .end(text)
 }
 
 function refuse(socket: Socket): void {

@@ -5,7 +5,7 @@ import type { ActLedger } from './acts.ts'
 import { type Dependencies, dependenciesOf } from './dependencies.ts'
 import { addApiDescription } from './api.ts'
 import type { createAccess } from './access.ts'
-import type { createHostCheck } from './hosts.ts'
+import { type createHostCheck, refuseSeveralHosts } from './hosts.ts'
 import { sendAdminError, sendRouterError } from './browser-guard.ts'
 import { createTrust } from '../app/hooks/address.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
@@ -81,7 +81,10 @@ export function createAdminServer(options: Options): FastifyInstance {
   ops.addHook('preClose', async () => {
     setTimeout(() => servers.destroyAll(), graceMs).unref()
   })
-  if (checkHost !== undefined) ops.addHook('onRequest', checkHost)
+  if (checkHost !== undefined) {
+    ops.addHook('onRequest', refuseSeveralHosts)
+    ops.addHook('onRequest', checkHost)
+  }
   ops.addHook('onRequest', access === 'checked elsewhere' ? takeForwarded : access)
   ops.addHook('onRequest', async ({ method }) => {
     if (isReplaced && method === 'POST') throw new GatewayError('ops.replaced')

@@ -3,7 +3,13 @@
  * keeps connections. It answers requests that Node's parser refuses.
  */
 import { randomUUID } from 'node:crypto'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse
+} from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Config, ServerTls } from '../config/schema/config.ts'
@@ -51,7 +57,7 @@ export function createListener(
       if (server.listening) log.error({ err }, 'a connection could not be accepted')
     }
   })
-  server.on('checkExpectation', refuseExpectation)
+  refuseExpectations(server, refuseExpectation)
   server.on('upgrade', (request: IncomingMessage, socket: Socket, early: Buffer) => {
     // Behind a request that is still being answered, nothing could be answered in its turn.
     const isPipelined = handler.responseOn(socket) !== undefined
@@ -78,6 +84,19 @@ export function createListener(
   // One more than config allows: Node drops further headers silently, the request policy counts.
   server.maxHeadersCount = 1001
   return server
+}
+
+/**
+ * Refuses all that a client may expect but `100-continue`, which Node finds also among others
+ * (RFC 9110 §10.1.1).
+ */
+export function refuseExpectations(server: Server, refuse: RequestListener): void {
+  server.on('checkExpectation', refuse)
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    if (request.headers.expect?.toLowerCase() !== '100-continue') return refuse(request, response)
+    response.writeContinue()
+    server.emit('request', request, response)
+  })
 }
 
 interface Refusal {

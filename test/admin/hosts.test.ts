@@ -3,6 +3,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { json } from 'node:stream/consumers'
 import t from 'tap'
 import { createHostCheck } from '../../src/admin/hosts.ts'
+import { answers, raw, request as rawRequest } from '../support/raw.ts'
 import { testGateway } from '../support/gateway.ts'
 
 const told = ['/readyz', '/metrics', '/openapi.json']
@@ -64,6 +65,30 @@ t.test('a page that gave its own name this address reads nothing: 421', async t 
     gateway.log.filter(({ event }) => event === 'ops.host').map(({ host, level }) => [host, level]),
     [['evil.example', 'warn']]
   )
+})
+
+t.test('two Host lines are refused, and any expectation but 100-continue', async t => {
+  const gateway = await testGateway(t.after)
+  const ask = async (headers: string[]) =>
+    await raw(gateway.opsUrl, rawRequest('GET /healthz', headers))
+  const hosts = await ask(['host: other.test'])
+  t.match(hosts, { status: 400, head: /^connection: close$/im })
+  t.match(hosts.whole, '"code":"request.malformed"')
+  for (const expected of ['200-ok', '100-continue, x', 'x 100-continue']) {
+    const refused = await ask([`expect: ${expected}`])
+    t.match(refused, { status: 417, head: /^cache-control: no-store\r$/im }, expected)
+    t.match(refused.whole, '"code":"request.expectation"')
+  }
+  const probe = await raw(gateway.opsUrl, 'GET /healthz HTTP/1.0\r\n\r\n')
+  t.equal(probe.status, 200, 'HTTP/1.0 has no Host')
+  const continued = await raw(
+    gateway.opsUrl,
+    rawRequest('GET /healthz', ['expect: 100-Continue']),
+    {
+      enough: received => answers(received) >= 2
+    }
+  )
+  t.match(continued.whole, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /)
 })
 
 t.test(

@@ -76,7 +76,7 @@ function mayUpgrade({ raw, routeOptions }: FastifyRequest): boolean {
  * The only `Host` header; undefined for none or several (RFC 9112 §3.2), of which Node keeps the
  * first.
  */
-function soleHost(rawHeaders: readonly string[]): string | undefined {
+export function soleHost(rawHeaders: readonly string[]): string | undefined {
   let host: string | undefined
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]
