@@ -390,14 +390,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'session/redis-locks',
     'session/redis-records'
   ],
-  'session/session': [
-    'session/ending',
-    'session/evaluate',
-    'session/identity-key',
-    'session/lookup',
-    'session/opening',
-    'session/store'
-  ],
+  'session/session': ['session/identity-key', 'session/lookup', 'session/opening', 'session/store'],
   'shaping/expressions': [
     'shaping/expression-lanes',
     'shaping/expression-runner',
@@ -439,7 +432,6 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'services/ops-services',
     'services/redis-channels',
     'services/replica-directory',
-    'services/replica-messages',
     'services/replica-seal'
   ],
   'wire/upstream-addresses': ['services/upstream-events'],
