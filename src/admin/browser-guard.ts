@@ -4,7 +4,6 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errorKinds, GatewayError, toGatewayError } from '../errors.ts'
-import { validateRequests } from '../app/hooks/validation.ts'
 import { opsHeaders } from './response-headers.ts'
 
 /**
@@ -26,7 +25,6 @@ export function refuseBrowsers({ headers }: FastifyRequest, isOwn: boolean): voi
 
 /** For a scope of the operators' listener that shows or changes data. */
 export function guardAdminScope(scope: FastifyInstance): void {
-  validateRequests(scope)
   scope.addHook('preValidation', async (request: FastifyRequest) => {
     // A command without parameters sends no body.
     if (!isRecord(request.body)) request.body = {}

@@ -9,6 +9,7 @@ import { type createHostCheck, refuseSeveralHosts } from './hosts.ts'
 import { sendAdminError, sendRouterError } from './browser-guard.ts'
 import { createTrust } from '../app/hooks/address.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
+import { schemaController } from '../app/hooks/validation.ts'
 import { readJsonBodies } from '../app/hooks/json-body.ts'
 import type { ServerTls } from '../config/schema/config.ts'
 import { graceMs, maxOpsBody, OpsServers } from './listener.ts'
@@ -123,6 +124,7 @@ function createOpsApp(servers: OpsServers, { trustedProxies = [] }: Options): Fa
     serverFactory: servers.create,
     trustProxy: trustedProxies.length > 0 ? createTrust(trustedProxies) : false,
     bodyLimit: maxOpsBody,
+    schemaController,
     logController: new LogController({ disableRequestLogging: true }),
     exposeHeadRoutes: true,
     return503OnClosing: false,

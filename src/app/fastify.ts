@@ -13,7 +13,7 @@ import { createTrust } from './hooks/address.ts'
 import { errorHandler } from './hooks/errors.ts'
 import { requestLog } from './hooks/request-log.ts'
 import { recordUnrouted } from './hooks/unrouted.ts'
-import { validateRequests } from './hooks/validation.ts'
+import { schemaController } from './hooks/validation.ts'
 import { type StandardHeaders, setStandardHeaders } from './hooks/standard-headers.ts'
 import type { AppContext } from './context.ts'
 
@@ -48,6 +48,7 @@ export function createFastify(
     genReqId: requestId(trust),
     exposeHeadRoutes: false,
     bodyLimit: limits.sizes.body,
+    schemaController,
     // The router cannot decode the path, so no hook runs: headers and log line are set here.
     frameworkErrors: (error, request, reply) => {
       setStandardHeaders(request, reply, headers)
@@ -66,7 +67,6 @@ export function createFastify(
   })
   app.log = log
   app.setErrorHandler(answerError)
-  validateRequests(app)
   return app
 }
 

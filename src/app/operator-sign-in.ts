@@ -9,6 +9,7 @@ import { operatorSources } from '../config/schema/operators.ts'
 import { GatewayError } from '../errors.ts'
 import { type CredentialSource, signOutAtSource } from '../login/credential-source.ts'
 import { clientAddress } from './hooks/address.ts'
+import { schemaController } from './hooks/validation.ts'
 import { createSignInGuard, type SignInGuard } from './hooks/sign-in-guard.ts'
 import { type VouchedUser, sessionBefore } from './endpoints/login-answer.ts'
 import { countRefusal, refusalError } from './endpoints/refused-sign-in.ts'
@@ -47,7 +48,7 @@ export async function createOperatorSignIn(
   const names = operatorSources(config.gateway)
   const { onRefused, onLocked } = createAppMetrics(services.metrics)
   // Holds the plugin that counts attempts; it never listens.
-  const app = Fastify()
+  const app = Fastify({ schemaController })
   const guard = await createSignInGuard(app, {
     config: config.limits,
     lockouts: lockoutsApart(services.lockouts),
