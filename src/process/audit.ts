@@ -1,9 +1,9 @@
 /** The audit ledger of the running gateway: opens it, stores its heads in Redis, measures it. */
-import { mkdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Config } from '../config/schema/config.ts'
 import { usesRedis } from '../config/schema/gateway.ts'
 import type { AuditEntry } from '../observability/audit/entry.ts'
+import { makeFolder } from '../observability/audit/folder.ts'
 import { headFiles } from '../observability/audit/head.ts'
 import { createLedger, type OpenLedger } from '../observability/audit/ledger.ts'
 import { type AuditKey, auditKeys } from '../observability/audit/line.ts'
@@ -43,7 +43,10 @@ export function openAudit(
     redis !== undefined && usesRedis(gateway)
       ? redisHeads(() => client.promise, redis.prefix)
       : headFiles(place)
-  makeFolder(place)
+  try {
+    // So that an empty ledger can be searched. If this fails, the first write says why.
+    makeFolder(place)
+  } catch {}
   const ledger = createLedger({
     folder: place,
     keys: [newest, ...former],
@@ -102,11 +105,4 @@ export function reloadEntry(by: Trigger, outcome: Outcome, operator: AskingOpera
 
 function changesOf(outcome: Outcome): readonly string[] {
   return 'changes' in outcome ? [...outcome.changes, ...outcome.sessions] : []
-}
-
-/** So that an empty ledger can be searched. If this fails, the first write says why. */
-function makeFolder(folder: string): void {
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
-  } catch {}
 }

@@ -300,6 +300,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'observability/audit/chain',
     'observability/audit/chain-files',
     'observability/audit/entry',
+    'observability/audit/folder',
     'observability/audit/head',
     'observability/audit/ledger-queue',
     'observability/audit/line',

@@ -1,4 +1,6 @@
-/** Rules for the audit ledger: its keys are long enough, its routes exist. */
+/** Rules for the audit ledger: its folder, long enough keys, routes that exist. */
+import { existsSync, statfsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { nearest } from '../schema/faults.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
@@ -11,15 +13,23 @@ const secretNames = /password|passwd|secret|token|credential|pwd/i
 
 export function checkAudit(
   {
+    folder,
     gateway: { audit },
     routes: { routes }
   }: {
+    readonly folder: string
     readonly gateway: Pick<CheckedConfig['gateway'], 'audit'>
     readonly routes: { readonly routes: object }
   },
   report: Report
 ): void {
   if (audit === undefined) return
+  if (isOfKernel(resolve(folder, audit.folder))) {
+    const message =
+      'is in a file system of the kernel, such as /proc, where no file can be made: name ' +
+      'a folder on a disk, such as /var/lib/console-gateway/audit'
+    report('gateway', ['audit', 'folder'], message)
+  }
   audit.key.forEach((key, index) => {
     if (key.length >= minKeyLength) return
     const message =
@@ -44,5 +54,19 @@ export function checkAudit(
         report('gateway', place, message, 'warning')
       }
     }
+  }
+}
+
+/** As Linux numbers them (statfs(2)): proc, sysfs, cgroup v2. */
+const kernelFileSystems: ReadonlySet<number> = new Set([0x9fa0, 0x62656572, 0x63677270])
+
+/** Whether a folder is, or would be, where the kernel shows its state as files. */
+function isOfKernel(folder: string): boolean {
+  let existing = folder
+  while (!existsSync(existing) && dirname(existing) !== existing) existing = dirname(existing)
+  try {
+    return kernelFileSystems.has(statfsSync(existing).type)
+  } catch {
+    return false
   }
 }

@@ -1,7 +1,8 @@
 /** One chain of the ledger in the only process that writes it: lines, files, rotation, pruning. */
-import { type FileHandle, mkdir, open, stat, unlink } from 'node:fs/promises'
+import { type FileHandle, open, stat, unlink } from 'node:fs/promises'
 import { chainFilePath, chainsIn, lockChain, newChainId } from './chain-files.ts'
 import { type AuditEntry, membersOf } from './entry.ts'
+import { makeFolder } from './folder.ts'
 import { type AuditKey, type ChainPosition, formatLine, type ReadLine } from './line.ts'
 import { findMac, readTail, type Tail } from './tail.ts'
 
@@ -68,7 +69,7 @@ export class Chain {
   /** Takes the first chain of the folder that no process writes, or begins one. @throws */
   static async open(options: ChainOptions): Promise<Chain> {
     const { folder, now } = options
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    makeFolder(folder)
     const { chain, release } = takeChain(folder)
     try {
       const opened = await openLastFile(options, chain, release)

@@ -105,6 +105,13 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     { gateway: { session: { idle: '9h' } } },
     'gateway.yaml session.idle: warning: is longer than session.absolute, so it never applies'
   ],
+  ...['/proc/audit', '/proc/self/none/audit', '/sys/audit'].map(
+    (folder): (typeof rules)[number] => [
+      `the ledger cannot be in ${folder}`,
+      { gateway: { audit: { folder, key: '${LONG}' } } },
+      'gateway.yaml audit.folder: is in a file system of the kernel, such as /proc, where no file can be made: name a folder on a disk, such as /var/lib/console-gateway/audit'
+    ]
+  ),
   [
     'SameSite=None needs Secure',
     { gateway: { session: { cookie: { sameSite: 'none', secure: false } } } },

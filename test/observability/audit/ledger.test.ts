@@ -107,6 +107,12 @@ t.test(
   }
 )
 
+t.test('a folder that cannot be made is a failure, not an endless attempt', async t => {
+  const ledger = ledgerIn('/proc/none/audit')
+  await t.rejects(ledger.commit({ kind: 'act' }), { message: 'ENOENT' })
+  await ledger.close()
+})
+
 t.test('a head that could not be read at first is held against the ledger later', async t => {
   const folder = ledgerFolder(t)
   const first = ledgerIn(folder)
