@@ -16,6 +16,9 @@ export type CallStore = (
 /** Secrets that this gateway has made up, by name. */
 export type Secrets = Readonly<Record<string, string>>
 
+/** Both may be there: a restart may begin while the process before still drains. */
+type OtherProcess = 'predecessor' | 'successor'
+
 type Methods = Record<string, (...parameters: unknown[]) => unknown>
 
 interface Place {
@@ -30,11 +33,24 @@ export class Handover {
   /** Undefined while the state is in this process. */
   #elsewhere: Promise<CallStore> | undefined
   #settle = Promise.withResolvers<CallStore>()
-  /** Whether no other process uses the same state. */
-  isAlone = true
+  readonly #others = new Set<OtherProcess>()
 
   constructor(secrets: Secrets = {}) {
     for (const [name, secret] of Object.entries(secrets)) this.#secrets.set(name, secret)
+  }
+
+  /** From now on another process uses the same state. */
+  joined(other: OtherProcess): void {
+    this.#others.add(other)
+  }
+
+  left(other: OtherProcess): void {
+    this.#others.delete(other)
+  }
+
+  /** Whether no other process uses the same state. */
+  get isAlone(): boolean {
+    return this.#others.size === 0
   }
 
   /** The secret of the process before, else one that is made up now. */

@@ -40,7 +40,7 @@ export class Predecessor {
       const error = new TakeOverError('the process that this one was to replace has ended')
       this.#begun.reject(error)
       this.#secrets.reject(error)
-      if (this.#handover !== undefined) this.#handover.isAlone = true
+      this.#handover?.left('predecessor')
       this.#ended.resolve()
     })
   }
@@ -53,7 +53,7 @@ export class Predecessor {
   /** @returns where its state goes. @throws TakeOverError when it has ended */
   async handover(): Promise<Handover> {
     this.#handover = new Handover(await this.#secrets.promise)
-    this.#handover.isAlone = false
+    this.#handover.joined('predecessor')
     return this.#handover
   }
 

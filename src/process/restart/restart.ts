@@ -45,7 +45,7 @@ export class Restart {
     const reason = this.#refusal(program, listeners)
     if (reason !== undefined) return this.#refuse(reason)
     this.#isRunning = true
-    handover.isAlone = false
+    handover.joined('successor')
     log.info({ event: 'restart.begun', program: program.words }, 'starting a new process')
     let successor: Successor | undefined
     try {
@@ -56,7 +56,7 @@ export class Restart {
     } catch (error) {
       await successor?.kill()
       handover.resume()
-      handover.isAlone = true
+      handover.left('successor')
       this.#isRunning = false
       if (!isStopping()) onKept()
       const { message } = error as Error

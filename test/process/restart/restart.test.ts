@@ -43,6 +43,15 @@ t.test('a process that the system does not start leaves this one as it was', asy
   t.equal(replaced(), 0)
 })
 
+t.test('after a failed restart the process before this one still shares the limits', async t => {
+  const { restart, handover } = open({ words: ['x'.repeat(1_000_000)] })
+  handover.joined('predecessor')
+  t.match(await restart(), { outcome: 'failed' })
+  t.equal(handover.isAlone, false)
+  handover.left('predecessor')
+  t.equal(handover.isAlone, true)
+})
+
 t.test('told to stop before the new process takes over, the old one keeps its place', async t => {
   let asked = 0
   const { restart, replaced } = open({
