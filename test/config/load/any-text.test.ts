@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { stringify } from 'yaml'
+import { schemaOf } from '../../../src/config/load/written.ts'
+import type { Node } from '../../../src/config/schema/visit.ts'
 import { faultsOf, textFolder, writeTexts } from '../../support/config-files.ts'
 import { seed } from '../../support/seed.ts'
 
@@ -151,6 +153,47 @@ t.test(
     )
   }
 )
+
+/**
+ * A value for each key of a schema; it need not pass the rules between keys.
+ * @param branch the one to take of each union
+ */
+function everyKey(schema: Node, branch: number, above: readonly Node[] = []): unknown {
+  const { anyOf, properties = {}, patternProperties = {}, items } = schema
+  if (above.includes(schema)) return null
+  const valueOf = (member: Node) => everyKey(member, branch, [...above, schema])
+  if (anyOf !== undefined) return valueOf(anyOf[branch % anyOf.length] ?? {})
+  if (schema.const !== undefined) return schema.const
+  if (schema.type === 'array') return [valueOf(items ?? {})]
+  if (schema.type === 'object') {
+    const named = Object.values(patternProperties).map(member => ['a', member] as const)
+    const members = [...Object.entries(properties), ...named]
+    return Object.fromEntries(members.map(([key, member]) => [key, valueOf(member)]))
+  }
+  const values = [schema.enum?.[0], schema.examples?.[0], schema.default, schema.minimum]
+  return values.find(value => value !== undefined) ?? 'a'
+}
+
+t.test('so does one value anywhere in a file with every key', async t => {
+  const folder = textFolder(t.after)
+  const trees = Object.entries(schemaOf).flatMap(([name, schema]) =>
+    [0, 1, 2].map(branch => ({ file: `${name}.yaml`, tree: everyKey(schema, branch) }))
+  )
+  fc.assert(
+    fc.property(
+      fc
+        .constantFrom(...trees)
+        .chain(({ file, tree }) =>
+          fc.tuple(fc.constant({ file, tree }), fc.constantFrom(...places(tree)), strange)
+        ),
+      ([{ file, tree }, place, value]) => {
+        writeTexts(folder, { [file]: stringify(replaced(tree, place, value)) })
+        faultsOf(folder, { S: 's'.repeat(32) })
+      }
+    ),
+    { numRuns: 200, seed }
+  )
+})
 
 t.test('any text gives faults or a config, never another error', async t => {
   const folder = textFolder(t.after)
