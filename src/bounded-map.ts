@@ -58,8 +58,8 @@ export function recentlyUsed<V extends {}>(maxEntries: number): BoundedMap<V> {
  * Caches decisions by header name: a console sends the same few with each request. Bounded, since
  * clients choose the names.
  */
-export function memoized(decide: (name: string) => boolean): (name: string) => boolean {
-  const decisions = new Map<string, boolean>()
+export function memoized<T extends {}>(decide: (name: string) => T): (name: string) => T {
+  const decisions = new Map<string, T>()
   return name => {
     let decision = decisions.get(name)
     if (decision === undefined) {

@@ -1,184 +1,39 @@
 /** Filters and builds the headers that cross the gateway, in both directions. */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { GatewayConfig } from '../config/schema/gateway.ts'
-import { builtByGateway, connectionBound, refusedFamilies } from '../config/schema/header-names.ts'
+import { connectionBound } from '../config/schema/header-names.ts'
 import { memoized } from '../bounded-map.ts'
-import { GatewayError } from '../errors.ts'
-import { identityKey } from '../session/identity-key.ts'
-import type { Identity, Session } from '../session/record.ts'
-import { cookieName, keepCookies } from './cookie-header.ts'
-import type { TokenNames } from './token-names.ts'
+import { type AddingOptions, addingStages, type ForwardedFor } from './added-headers.ts'
+import { cookieName } from './cookie-header.ts'
+import { compilePassing, kindOf, type PassingOptions, passingStages } from './passing-headers.ts'
+
+export type { ForwardedFor } from './added-headers.ts'
 
 type Headers = Record<string, string | string[]>
 
-export interface RequestHeaderOptions {
-  readonly identity: GatewayConfig['identity']
-  /** Whether this upstream gets the user's identity. */
-  readonly tellIdentity: boolean
-  /** `none`, `bearer`, `cookies` or `header:NAME`. */
-  readonly credential: string
-  /** The word before the token. Without it: `Bearer` for `bearer`, none for a header. */
-  readonly credentialScheme?: string | undefined
-  /** The credential source whose sessions send their credential; any source without it. */
-  readonly credentialFrom?: string | undefined
-  readonly passAuthorization: boolean
-  readonly passCookies: readonly string[]
-  /** Of the upstream: only these headers of the client pass; else all that are not refused. */
-  readonly passHeaders?: readonly string[] | undefined
-  /** Of the route: names of refused families that pass nevertheless. */
-  readonly passRefusedHeaders?: readonly string[]
-  /** Never copied from the client, whatever passes otherwise. */
-  readonly tokenNames: TokenNames
-  /**
-   * Whether the response will be shaped. A part of it cannot be shaped, a condition would compare
-   * the unshaped response, and decompressing costs more than the network saves.
-   */
-  readonly shaped: boolean
-}
-
-export interface ForwardedFor {
-  readonly address: string
-  readonly protocol: string
-  /** The request's `Host`, if config lists it; an unlisted one is not passed on. */
-  readonly host: string | undefined
-  readonly requestId: string
-  readonly session: Session | undefined
-}
-
-const nameIsFree = memoized(
-  (name: string) =>
-    !name.includes('_') &&
-    !refusedFamilies.test(name) &&
-    !connectionBound.has(name) &&
-    !builtByGateway.has(name)
-)
+export interface RequestHeaderOptions extends PassingOptions, AddingOptions {}
 
 /**
- * Builds the headers for the upstream: the gateway's own, and the client's except connection-bound
- * ones (and those listed in `Connection`, so that no client can drop what the gateway adds), those
- * that back-ends trust (unless the route allows them), and names with `_`. With `passHeaders` only
- * the client's headers that it names pass. The console's own token never passes.
+ * Builds the headers for the upstream: those of the client that pass, except the ones that
+ * `Connection` lists, then the gateway's own, so that no client can drop what the gateway adds.
  */
 export function requestHeaders(
   options: RequestHeaderOptions
 ): (headers: IncomingHttpHeaders, by: ForwardedFor, hasBody: boolean, isRead: boolean) => Headers {
-  const { identity, credential, tokenNames, shaped } = options
-  const passAuthorization = options.passAuthorization && !tokenNames.headers.has('authorization')
-  const passCookies = options.passCookies.filter(name => !tokenNames.cookies.has(name))
-  const reopened = new Set(options.passRefusedHeaders)
-  const allowed = options.passHeaders && new Set([...options.passHeaders, ...reopened])
-  const ownNames = new Set([
-    identity.id,
-    identity.username,
-    identity.roles,
-    ...(identity.source === undefined ? [] : [identity.source]),
-    ...(credential.startsWith('header:') ? [credential.slice(7)] : [])
-  ])
-  const sessionOptions = { ...options, tokenPrefix: tokenPrefixOf(options) }
-  const bodyConditions = new Set(shaped ? ['accept-encoding', 'range', 'if-range'] : [])
-  // In a change these headers say whether it may be made at all (RFC 9110 §13.1), so they pass.
-  const readConditions = new Set(shaped ? ['if-none-match', 'if-modified-since'] : [])
-  const crosses = memoized(
-    (name: string) =>
-      (nameIsFree(name) || reopened.has(name)) &&
-      allowed?.has(name) !== false &&
-      !ownNames.has(name) &&
-      !tokenNames.headers.has(name) &&
-      !bodyConditions.has(name)
-  )
-  const readCrosses = memoized((name: string) => crosses(name) && !readConditions.has(name))
+  const passesIn = compilePassing(passingStages(options))
+  const adding = addingStages(options)
   return (headers, caller, hasBody, isRead) => {
     const sent: Headers = {}
-    const mayCross = isRead ? readCrosses : crosses
+    const kind = kindOf(hasBody, isRead)
     const listed = listedIn(headers.connection)
     for (const name in headers) {
       const value = headers[name]
-      if (value !== undefined && mayCross(name) && listed?.includes(name) !== true) {
+      if (value !== undefined && (passesIn(name) & kind) !== 0 && listed?.includes(name) !== true) {
         sent[name] = value
       }
     }
-    if (hasBody && headers['content-length'] !== undefined) {
-      sent['content-length'] = headers['content-length']
-    }
-    if (!hasBody) delete sent['content-type']
-    if (shaped) sent['accept-encoding'] = 'identity'
-    if (passAuthorization && headers.authorization !== undefined) {
-      sent['authorization'] = headers.authorization
-    }
-    const kept =
-      passCookies.length > 0 && headers.cookie !== undefined
-        ? keepCookies(headers.cookie, passCookies)
-        : ''
-    if (kept !== '') sent['cookie'] = kept
-    sent['x-request-id'] = caller.requestId
-    sent['x-forwarded-for'] = caller.address
-    sent['x-forwarded-proto'] = caller.protocol
-    if (caller.host !== undefined) sent['x-forwarded-host'] = caller.host
-    if (caller.session !== undefined) addSession(sent, caller.session, kept, sessionOptions)
+    for (const add of adding) add(sent, headers, caller, hasBody)
     return sent
   }
-}
-
-type SessionHeaderOptions = RequestHeaderOptions & { readonly tokenPrefix: string }
-
-function tokenPrefixOf({ credential, credentialScheme: scheme }: RequestHeaderOptions): string {
-  if (scheme !== undefined) return `${scheme} `
-  return credential === 'bearer' ? 'Bearer ' : ''
-}
-
-function addSession(
-  sent: Headers,
-  session: Session,
-  keptCookies: string,
-  { identity, tellIdentity, credential, credentialFrom, tokenPrefix }: SessionHeaderOptions
-): void {
-  if (tellIdentity) {
-    const values = identityValues(session)
-    sent[identity.id] = identity.prefix ? values.prefixedId : values.id
-    if (identity.source !== undefined) sent[identity.source] = values.source
-    sent[identity.username] = values.username
-    sent[identity.roles] = values.roles
-  }
-  // The token of one back-end must not be sent to another.
-  if (credentialFrom !== undefined && session.source !== credentialFrom) {
-    throw new GatewayError('route.credential')
-  }
-  const { token, cookies } = session.credential ?? {}
-  // Where the route passes the client's own header, that one wins.
-  if (credential === 'bearer' && token !== undefined && sent['authorization'] === undefined) {
-    sent['authorization'] = tokenPrefix + token
-  }
-  if (credential.startsWith('header:') && token !== undefined) {
-    sent[credential.slice(7)] = tokenPrefix + token
-  }
-  if (credential === 'cookies' && cookies !== undefined) {
-    sent['cookie'] = keptCookies === '' ? cookies : `${keptCookies}; ${cookies}`
-  }
-}
-
-interface IdentityValues {
-  readonly id: string
-  readonly prefixedId: string
-  readonly source: string
-  readonly username: string
-  readonly roles: string
-}
-
-/** Built once for each cached session. */
-const identityCache = new WeakMap<Identity, IdentityValues>()
-
-function identityValues({ source, identity }: Session): IdentityValues {
-  const cached = identityCache.get(identity)
-  if (cached !== undefined) return cached
-  const values = {
-    id: headerValue(identity.id),
-    prefixedId: headerValue(identityKey({ source, identity })),
-    source: headerValue(source),
-    username: headerValue(identity.username),
-    roles: identity.roles.map(role => headerValue(role).replaceAll(',', '%2C')).join(',')
-  }
-  identityCache.set(identity, values)
-  return values
 }
 
 /**
@@ -306,14 +161,4 @@ function listedIn(connection: string | string[] | undefined) {
         .toLowerCase()
         .split(',')
         .map(name => name.trim())
-}
-
-/**
- * Printable ASCII as it is, everything else percent-encoded, also blanks at the ends, which a
- * header would lose: a name must neither break a header nor become another name.
- */
-function headerValue(value: string): string {
-  return /^(?! )[\x20-\x24\x26-\x7e]*(?<! )$/.test(value)
-    ? value
-    : encodeURIComponent(value.toWellFormed())
 }

@@ -39,9 +39,9 @@ const origin: readonly Mutant[] = [
 const sessions: readonly Mutant[] = [
   {
     breaks: 'What a client sends under a name of the console’s own token reaches the back-end.',
-    file: 'src/proxy/headers.ts',
-    find: '!tokenNames.headers.has(name) &&',
-    replacement: '',
+    file: 'src/proxy/passing-headers.ts',
+    find: '(headers.has(name) ? none : all)',
+    replacement: 'all',
     tests: ['test/wire/console-tokens.test.ts']
   },
   {
