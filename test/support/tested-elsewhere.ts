@@ -120,7 +120,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'app/endpoints/vouching': ['app/endpoints/refused-sign-in', 'login/passed-on'],
   'app/endpoints/refresh': ['config/schema/refresh'],
   'app/endpoints/session': ['app/hooks/guard', 'session/describe'],
-  'app/endpoints/shaped': ['app/endpoints/send-body', 'shaping/entity-tag'],
+  'app/endpoints/shaped': ['shaping/entity-tag'],
   'app/endpoints/unknown': ['app/endpoints/known-paths'],
   'app/hooks/lockout': ['app/hooks/known-browser', 'limits/lockout/admission-queue'],
   'app/hooks/metrics': ['app/app-metrics', 'observability/metrics', 'services/session-metrics'],
