@@ -32,6 +32,7 @@ const dial = (port: number) =>
       primary: '',
       cluster: [],
       tls: false,
+      sentinelTls: false,
       prefix,
       connectTimeout: 10_000,
       commandTimeout: 10_000

@@ -58,7 +58,7 @@ class Dialler {
       enableOfflineQueue: true,
       connectionName: 'console-gateway-replicated'
     } satisfies RedisOptions
-    this.#sentinels = config.sentinels.length === 0 ? undefined : dialSentinels(config)
+    this.#sentinels = config.sentinels.length === 0 ? undefined : dialSentinels(config, folder)
     this.#location =
       this.#sentinels === undefined
         ? locationOf(this.#url)
@@ -195,7 +195,7 @@ function commonOptions(config: RedisConfig, { protocol, hostname }: URL, folder:
     ...(isSecured && {
       tls: {
         ...(hostname !== 'unused' && { servername: hostname }),
-        ...(config.ca !== undefined && { ca: readFileSync(resolve(folder, config.ca)) })
+        ...authorityOf(config, folder)
       }
     }),
     connectTimeout: config.connectTimeout,
@@ -206,6 +206,10 @@ function commonOptions(config: RedisConfig, { protocol, hostname }: URL, folder:
     connectionName: 'console-gateway',
     retryStrategy: backOff
   } satisfies RedisOptions
+}
+
+function authorityOf({ ca }: RedisConfig, folder: string) {
+  return ca === undefined ? {} : { ca: readFileSync(resolve(folder, ca)) }
 }
 
 function locationOf({ hostname, port, pathname }: URL) {
@@ -227,7 +231,8 @@ function locationBy(sentinels: Sentinels, tls: CommonOptions['tls']) {
   } satisfies RedisOptions
 }
 
-function dialSentinels(config: RedisConfig): Sentinels {
+function dialSentinels(config: RedisConfig, folder: string): Sentinels {
+  const tls = config.sentinelTls ? authorityOf(config, folder) : undefined
   return createSentinels({
     addresses: config.sentinels.map(splitHostPort),
     name: config.primary,
@@ -236,6 +241,7 @@ function dialSentinels(config: RedisConfig): Sentinels {
         new Redis({
           ...address,
           ...(config.sentinelPassword !== undefined && { password: config.sentinelPassword }),
+          ...(tls !== undefined && { tls }),
           connectTimeout: config.connectTimeout,
           commandTimeout: config.commandTimeout,
           enableReadyCheck: false,

@@ -38,6 +38,13 @@ const shapes: Record<string, Shape> = {
     return { sentinels, primary: name }
   },
 
+  'a primary that Sentinels know, all with TLS': async t => {
+    const authority = testAuthority(t.after)
+    const { sentinels, name } = await testSentinel(t.after, [], 1, authority)
+    const ca = authority.certificate
+    return { sentinels, primary: name, tls: true, sentinelTls: true, ca }
+  },
+
   'a Cluster': async t => ({ cluster: (await testCluster(t.after)).nodes.slice(0, 2) }),
 
   'one server with TLS': async t => {

@@ -4,9 +4,10 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Authority } from './authority.ts'
 import { redisCli } from './redis-cli.ts'
 import { until } from './until.ts'
-import { freePort } from './ports.ts'
+import { freePort, freePorts } from './ports.ts'
 import { testRedis, type TestRedis } from './redis.ts'
 
 export interface TestSentinel {
@@ -28,31 +29,38 @@ export const patientMs = 120_000
 /**
  * @param extra further arguments for all servers
  * @param count how many replicas there are
+ * @param tls with it clients, servers and Sentinels speak TLS to each other; the ports of `servers`
+ * and `primaryPort` are those without
  */
 export async function testSentinel(
   cleanUp: (undo: () => unknown) => void,
   extra: readonly string[] = [],
-  count = 1
+  count = 1,
+  tls?: Authority
 ): Promise<TestSentinel> {
   const name = 'mymaster'
-  const primary = await testRedis(cleanUp, ['--repl-diskless-sync-delay', '0', ...extra])
-  const follow = [
-    '--repl-diskless-sync-delay',
-    '0',
-    '--replicaof',
-    `127.0.0.1 ${primary.port}`,
-    ...extra
-  ]
-  const replica = await testRedis(cleanUp, follow)
+  const tlsPorts = tls === undefined ? [] : await freePorts(count + 1)
+  const start = async (n: number, more: readonly string[]) => {
+    const secured = securedBy(tls, tlsPorts[n]).flatMap(([key, value]) => [`--${key}`, value])
+    const all = ['--repl-diskless-sync-delay', '0', ...secured, ...more, ...extra]
+    return await testRedis(cleanUp, all)
+  }
+  const primary = await start(0, [])
+  const followed = tlsPorts[0] ?? primary.port
+  const follow = ['--replicaof', `127.0.0.1 ${followed}`]
+  const replica = await start(1, follow)
   const others = await Promise.all(
-    Array.from({ length: count - 1 }, async () => await testRedis(cleanUp, follow))
+    Array.from({ length: count - 1 }, async (_, n) => await start(n + 2, follow))
   )
   for (const { port } of [replica, ...others]) {
     await until('the replica is in step', async () =>
       (await redisCli(port, 'INFO', 'replication')).includes('master_link_status:up')
     )
   }
-  const ports = await Promise.all([1, 2, 3].map(() => startSentinel(cleanUp, name, primary.port)))
+  const sentinels = await Promise.all(
+    [1, 2, 3].map(() => startSentinel(cleanUp, { name, primary: followed, tls }))
+  )
+  const ports = sentinels.map(({ port }) => port)
   const first = ports[0] ?? 0
   const settled = async () => {
     await until('the Sentinels know each other and the replica', async () => {
@@ -73,8 +81,11 @@ export async function testSentinel(
       return told.match(/state=online/g)?.length === count
     })
   }
-  const primaryPort = async () =>
-    Number((await redisCli(first, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name)).split('\n')[1])
+  const primaryPort = async () => {
+    const address = await redisCli(first, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name)
+    const port = Number(address.split('\n')[1])
+    return [primary, replica, ...others][tlsPorts.indexOf(port)]?.port ?? port
+  }
   const downAfter = async (ms: number) => {
     await Promise.all(
       ports.map(port =>
@@ -84,7 +95,7 @@ export async function testSentinel(
   }
   await settled()
   return {
-    sentinels: ports.map(port => `127.0.0.1:${port}`),
+    sentinels: sentinels.map(({ port, tlsPort = port }) => `127.0.0.1:${tlsPort}`),
     name,
     servers: [primary, replica, ...others],
     primaryPort,
@@ -93,17 +104,37 @@ export async function testSentinel(
   }
 }
 
+/** Options of a server or Sentinel that takes TLS at this port, and speaks it to the others. */
+function securedBy(tls: Authority | undefined, port: number | undefined): Array<[string, string]> {
+  if (tls === undefined || port === undefined) return []
+  return [
+    ['tls-port', String(port)],
+    ['tls-replication', 'yes'],
+    ['tls-auth-clients', 'no'],
+    ['tls-cert-file', tls.certificate],
+    ['tls-key-file', tls.key],
+    ['tls-ca-cert-file', tls.certificate]
+  ]
+}
+
+interface Watched {
+  readonly name: string
+  readonly primary: number
+  readonly tls: Authority | undefined
+}
+
 async function startSentinel(
   cleanUp: (undo: () => unknown) => void,
-  name: string,
-  primary: number
-): Promise<number> {
+  { name, primary, tls }: Watched
+): Promise<{ readonly port: number; readonly tlsPort?: number }> {
   const port = await freePort()
+  const tlsPort = tls === undefined ? undefined : await freePort()
+  const secured = securedBy(tls, tlsPort).map(words => `${words.join(' ')}\n`)
   const folder = mkdtempSync(join(tmpdir(), 'sentinel-'))
   const file = join(folder, 'sentinel.conf')
   writeFileSync(
     file,
-    `port ${port}\nbind 127.0.0.1\ndir ${folder}\nsentinel monitor ${name} 127.0.0.1 ${primary} 2\nsentinel down-after-milliseconds ${name} ${patientMs}\nsentinel failover-timeout ${name} 3000\nsentinel parallel-syncs ${name} 1\n`
+    `port ${port}\n${secured.join('')}bind 127.0.0.1\ndir ${folder}\nsentinel monitor ${name} 127.0.0.1 ${primary} 2\nsentinel down-after-milliseconds ${name} ${patientMs}\nsentinel failover-timeout ${name} 3000\nsentinel parallel-syncs ${name} 1\n`
   )
   const child = spawn('redis-server', [file, '--sentinel'], {
     stdio: ['ignore', 'ignore', 'inherit']
@@ -114,5 +145,5 @@ async function startSentinel(
     rmSync(folder, { recursive: true, force: true })
   })
   await until('the Sentinel answers', async () => (await redisCli(port, 'PING')) === 'PONG')
-  return port
+  return { port, ...(tlsPort !== undefined && { tlsPort }) }
 }

@@ -38,7 +38,12 @@ export const redis = optional(
     tls: flag({
       default: false,
       description:
-        'Use TLS with Sentinels or a Cluster. For a single server, write `rediss://` in `url`.'
+        'Use TLS with a Cluster, or with the servers that the Sentinels name. For a single ' +
+        'server, write `rediss://` in `url`.'
+    }),
+    sentinelTls: flag({
+      default: false,
+      description: 'Use TLS with the Sentinels themselves.'
     }),
     username: Type.Optional(
       text({ description: 'The user name of the Redis ACL.', examples: ['gateway'] })
