@@ -10,7 +10,7 @@ export async function statusOfAll(gateway: GatewayAddress, json: boolean): Promi
   const response = (await askAdmin(gateway, '/ops/api/replicas')) as unknown as ReplicasStatus
   process.stdout.write(json ? jsonText(response) : inWords(response))
   const { replicas, silent } = response
-  const isWell = silent.length === 0 && replicas.every(({ files }) => files !== 'refused')
+  const isWell = silent.length === 0 && replicas.every(({ fault }) => fault === undefined)
   return isWell ? 0 : 3
 }
 
@@ -25,7 +25,9 @@ function inWords({ replicas, silent, info }: ReplicasStatus): string {
     workers === 0 ? 'none' : String(workers),
     String(config.generation),
     config.configHash,
-    config.files
+    config.files === 'rolled back' && config.fault !== undefined
+      ? 'rolled back, refused'
+      : config.files
   ])
   const silentRows = silent.map(({ id, host, version, seenAt }) => [
     id,

@@ -18,8 +18,8 @@ Examples:
   console-gateway status
   console-gateway status --json | jq .files.state
   console-gateway status --all
-Exit codes: 1 if no gateway answers, 3 if the config files were refused, or a replica
-does not answer.`,
+Exit codes: 1 if no gateway answers, 3 if the config files were refused (also before a
+rollback), or a replica does not answer.`,
   options: { all: { type: 'boolean', description: 'all replicas: who runs what' } },
   asksGateway: true,
   run: async ({ gateway, rest, json, values: { all = false } }) => {
@@ -30,7 +30,7 @@ does not answer.`,
       throw new CommandError('The response to /status is not that of a gateway of this version.')
     }
     process.stdout.write(json ? jsonText(response) : formatStatus(response))
-    return response.files.state === 'refused' ? 3 : 0
+    return response.files.faults === undefined ? 0 : 3
   }
 }
 
@@ -69,7 +69,7 @@ function formatStatus({
   ]
   const width = Math.max(...rows.map(([name = '']) => name.length))
   const faults =
-    files.state === 'refused'
+    files.faults !== undefined
       ? `\n${files.faults.map(fault => `${printable(fault)}\n`).join('')}`
       : ''
   const facts = rows
@@ -88,7 +88,8 @@ function formatStatus({
 function formatFiles(files: Status['files']): string {
   if (files.state === 'running') return 'the running config'
   if (files.state === 'refused') return `refused at ${files.since}`
-  return `not the running config, since the rollback at ${files.since}`
+  const faulty = files.faults === undefined ? '' : ', and refused'
+  return `not the running config, since the rollback at ${files.since}${faulty}`
 }
 
 function brief(changes: readonly string[]) {

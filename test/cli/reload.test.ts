@@ -58,6 +58,14 @@ t.test(
       code: 0,
       out: /limits\.login\.max 10 → 5\nrolled back; generation 3 runs\nthe files still hold the other config/
     })
+    t.match(await command('status'), {
+      code: 3,
+      out: /since the rollback at \S+, and refused\n[^]*\n\S*limits\.yaml:1 limits: expected a mapping/
+    })
+    t.match(await command('status', '--all'), {
+      code: 3,
+      out: / rolled back, refused *\n\S+: \S*limits\.yaml:1 limits: expected a mapping/
+    })
     t.match(await command('rollback', '9'), {
       code: 1,
       err: /There is no revision 9; there are 3, 2, 1\./

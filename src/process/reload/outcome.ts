@@ -28,9 +28,20 @@ export type Outcome =
 
 /** The state of the config files, compared with the running config. */
 export type FilesState =
-  | { readonly state: 'running' }
+  | { readonly state: 'running'; readonly faults?: never }
   | { readonly state: 'refused'; readonly since: string; readonly faults: readonly string[] }
-  | { readonly state: 'rolled back'; readonly since: string }
+  | {
+      readonly state: 'rolled back'
+      readonly since: string
+      /** Of files that had been refused before, and are as they were. */
+      readonly faults?: readonly string[]
+    }
+
+/** Files that had been refused are so still: they did not change. */
+export function rolledBack({ faults }: FilesState): FilesState {
+  const since = new Date().toISOString()
+  return { state: 'rolled back', since, ...(faults !== undefined && { faults }) }
+}
 
 export interface Confirmed {
   /** Whether the operator accepts that most sessions of file users end. */

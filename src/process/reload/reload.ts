@@ -11,13 +11,14 @@ import { Attempts } from './attempts.ts'
 import type { Validated } from './validator.ts'
 import type { Generation } from '../server/generation.ts'
 import { Generations } from './generations.ts'
-import type {
-  AskingOperator,
-  Confirmed,
-  FilesState,
-  HeldRollback,
-  Outcome,
-  Trigger
+import {
+  type AskingOperator,
+  type Confirmed,
+  type FilesState,
+  type HeldRollback,
+  type Outcome,
+  rolledBack,
+  type Trigger
 } from './outcome.ts'
 import { inWords, logNewWarnings, logRollback, messageOf } from './log-lines.ts'
 import { isAsRead } from './watcher.ts'
@@ -110,7 +111,7 @@ class ConfigReloader implements Reloader {
 
   readonly current = (): Generation => this.#generations.current
   readonly files = (): FilesState => this.#files
-  readonly faults = (): readonly Fault[] => (this.#files.state === 'refused' ? this.#faults : [])
+  readonly faults = (): readonly Fault[] => ('faults' in this.#files ? this.#faults : [])
   readonly restartNeeded = (): readonly string[] => this.#restartNeeded
   readonly revisions = (): readonly Revision[] => this.#revisions.all()
   readonly draining: Reloader['draining'] = () => this.#generations.draining()
@@ -235,9 +236,7 @@ class ConfigReloader implements Reloader {
     await this.#generations.swap(target.config)
     const { number: generation } = this.current()
     const filesDiffer = !isAsRead(target.config.inputs)
-    this.#files = filesDiffer
-      ? { state: 'rolled back', since: new Date().toISOString() }
-      : { state: 'running' }
+    this.#files = filesDiffer ? rolledBack(this.#files) : { state: 'running' }
     this.#revisions.add({
       number: generation,
       by: 'rollback',

@@ -389,6 +389,25 @@ t.test('what does not finish within reload.grace is ended, and counted in the lo
   t.equal((await gateway.call('/api/account/profile')).status, 401)
 })
 
+t.test('after a rollback, files that were refused are still said to be faulty', async t => {
+  const gateway = await testGateway(t.after, { limits: limits(1) })
+  write(gateway, 'limits.yaml', limits(2))
+  await gateway.reload('operator')
+  write(gateway, 'limits.yaml', 'limts: {}')
+  await gateway.reload('operator')
+  t.match(await ask(gateway, '/rollback'), { outcome: 'rolled back', filesDiffer: true })
+  const faults = [/limits\.yaml:1 limts: /]
+  t.match(await status(gateway), { files: { state: 'rolled back', faults } })
+  const { config } = await ready(gateway)
+  t.match(config, /; the files were refused, and rolled back at \S+: \S+limits\.yaml:1 limts: /)
+  t.match(await (await gateway.ops('/ops/api/config')).json(), {
+    files: { places: [{ path: 'limts' }] }
+  })
+  write(gateway, 'limits.yaml', limits(3))
+  t.match(await gateway.reload('operator'), { outcome: 'reloaded' })
+  t.same((await status(gateway)).files, { state: 'running' })
+})
+
 t.test(
   'rollback goes back one step, or to a revision by number; the status says that the files differ',
   async t => {
