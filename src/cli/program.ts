@@ -6,6 +6,8 @@ import type { Program } from '../process/restart/successor.ts'
 interface Started {
   /** For service managers, which follow the main process by it. */
   readonly pidFile: string | undefined
+  /** Why the program that has started the gateway allows no restart. */
+  readonly refusal?: string | undefined
   /** Whether a restart has started this process: its parent, which ends, is no supervisor. */
   readonly isSuccessor: boolean
 }
@@ -21,7 +23,7 @@ export function programOf(started: Started): Program {
     executable: executable(),
     words: [...process.execArgv, script, ...words],
     folder: process.cwd(),
-    refusal: refusalOf(started, { pid, ppid, env, init: nameOfInit() })
+    refusal: started.refusal ?? refusalOf(started, { pid, ppid, env, init: nameOfInit() })
   }
 }
 

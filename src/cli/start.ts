@@ -46,6 +46,8 @@ interface Serving {
   readonly pidFile?: string | undefined
   /** Called at the end. */
   readonly alsoStop?: () => Promise<void>
+  /** Why it cannot be restarted, and what to do instead. */
+  readonly refusal?: string
 }
 
 /**
@@ -55,12 +57,12 @@ interface Serving {
  */
 export async function serve(
   folder: string,
-  { pidFile, alsoStop }: Serving = {}
+  { pidFile, alsoStop, refusal }: Serving = {}
 ): Promise<Gateway | undefined> {
   const started = Promise.withResolvers<Gateway>()
   obeySignals(started.promise)
   const predecessor = findPredecessor()
-  const program = programOf({ pidFile, isSuccessor: predecessor !== undefined })
+  const program = programOf({ pidFile, refusal, isSuccessor: predecessor !== undefined })
   const writtenPid = pidFile === undefined ? undefined : createPidFile(pidFile)
   const endAlso = async () => {
     writtenPid?.remove()

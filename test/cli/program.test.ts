@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { programOf, refusalOf } from '../../src/cli/program.ts'
+import { running } from '../support/command.ts'
 import { testGateway } from '../support/gateway.ts'
+import { freePorts } from '../support/ports.ts'
 
 const first = { pidFile: undefined, isSuccessor: false }
 const host = { pid: 40, ppid: 30, env: {}, init: 'systemd' }
@@ -48,4 +50,20 @@ t.test('a gateway within another program is not restarted', async t => {
   t.match(await answer.json(), { outcome: 'refused', reason: /a part of another program/ })
   const preview = await gateway.ops('/ops/api/restart', { method: 'POST', json: { preview: true } })
   t.match(await preview.json(), { act: 'gateway.restart', effect: { requests: 0 } })
+})
+
+t.test('the demo says that it cannot be restarted, and goes on', async t => {
+  const [port, opsPort, backendPort] = await freePorts(3)
+  const demo = running(t.after, process.execPath, ['examples/demo.js'], {
+    LISTEN: `127.0.0.1:${port}`,
+    OPS_LISTEN: `127.0.0.1:${opsPort}`,
+    BACKEND_PORT: String(backendPort)
+  })
+  await demo.says('The console:')
+  demo.signal('SIGUSR2')
+  const written = await demo.says('"event":"restart.refused"')
+  t.match(written, 'Stop it with Ctrl+C and start it again')
+  t.equal((await fetch(`http://127.0.0.1:${port}/`)).status, 200)
+  demo.signal('SIGINT')
+  t.match(await demo.ended, { code: 0 })
 })
