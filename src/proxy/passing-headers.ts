@@ -43,12 +43,12 @@ export type PassingStage = (name: string) => Kinds
 
 /**
  * Not those that are bound to one connection, built by the gateway, or trusted by back-ends, and
- * no names with `_`.
+ * no names with `_`, `.` and the like, which CGI-like back-ends read as `-`.
  */
 export function trustedStage(reopened: readonly string[] = []): PassingStage {
   return name => {
     const isFree =
-      !name.includes('_') &&
+      /^[a-z0-9-]+$/.test(name) &&
       !refusedFamilies.test(name) &&
       !connectionBound.has(name) &&
       !builtByGateway.has(name)

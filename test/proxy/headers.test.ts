@@ -175,6 +175,13 @@ t.test('a field name with an underscore never crosses, whatever it is', async t 
   )
 })
 
+t.test('nor does one with any other character that CGI-like back-ends read as a dash', async t => {
+  t.same(
+    sent({ 'x.user.id': 'a', 'x-user.id': 'b', 'x~user': 'c', 'accept!language': 'd', 'x.y': 'e' }),
+    own
+  )
+})
+
 t.test(
   'names of the identity fields that config chose are as closed as the usual ones',
   async t => {

@@ -120,7 +120,10 @@ t.test(
       (name: string) => name.toUpperCase(),
       (name: string) => name.replaceAll('-', '_'),
       (name: string) => name.replace('-', '_'),
-      (name: string) => name.replaceAll('-', '_').toUpperCase()
+      (name: string) => name.replaceAll('-', '_').toUpperCase(),
+      // CGI-like servers (older Apache, PHP's own) make `_` of any of these.
+      ...Array.from(".!#$%&*+^`|~'", mark => (name: string) => name.replaceAll('-', () => mark)),
+      (name: string) => name.replace('-', '.')
     ]
     for (const spell of spellings) {
       for (const path of ['/api/notices', '/api/open/x']) {

@@ -69,7 +69,7 @@ const families = [
 ]
 
 /**
- * Headers that back-ends believe to come from a trusted proxy. Names with `_` are always dropped:
- * CGI-like back-ends read them as names with `-`.
+ * Headers that back-ends believe to come from a trusted proxy. Names with other characters than
+ * letters, digits and `-` are always dropped: CGI-like back-ends read such characters as `-`.
  */
 export const refusedFamilies = new RegExp(`^(?:${families.join('|')})`)
