@@ -4,7 +4,7 @@
  */
 import { isIP } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { soleHost } from '../app/hooks/request-policy.ts'
+import { isHttp1, soleHost } from '../app/hooks/request-policy.ts'
 import { GatewayError } from '../errors.ts'
 
 interface Options {
@@ -46,16 +46,17 @@ export function createHostCheck({ hosts, log, now = () => performance.now() }: O
   }
 }
 
-/** An onRequest hook: a proxy on the way may have read another `Host` of the request than Node. */
-export async function refuseSeveralHosts(
+/** An onRequest hook: a proxy on the way may have read these requests in another way than Node. */
+export async function refuseAmbiguous(
   { raw, headers }: FastifyRequest,
   reply: FastifyReply
 ): Promise<void> {
-  if (headers.host === undefined || soleHost(raw.rawHeaders) !== undefined) return
+  const hasSeveralHosts = headers.host !== undefined && soleHost(raw.rawHeaders) === undefined
+  // A target that names a host wins over `Host` (RFC 9112 §3.2.2), which the checks read.
+  if (!hasSeveralHosts && isHttp1(raw) && raw.url?.startsWith('/') === true) return
   reply.header('connection', 'close')
-  throw new GatewayError('request.malformed', {
-    message: 'The request has several Host headers. Send one.'
-  })
+  const message = 'The request has several Host headers. Send one.'
+  throw new GatewayError('request.malformed', hasSeveralHosts ? { message } : {})
 }
 
 /** Whether a page of another site cannot have the name of this `Host`. */

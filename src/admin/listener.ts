@@ -79,6 +79,8 @@ function createBoundedServer(tls: ServerTls | undefined, handler: RequestListene
   const server =
     tls === undefined ? adopt(createServer(options, handler)) : createSecured(tls, handler)
   server.maxConnections = maxConnections
+  // No bound beside that of their size: Node would drop further headers silently.
+  server.maxHeadersCount = 0
   // Without listeners, Node would answer the request as if nothing had been asked for.
   server.on('upgrade', (_request, socket: Socket) => refuse(socket))
   refuseExpectations(server, refuseExpectation)

@@ -5,7 +5,7 @@ import type { ActLedger } from './acts.ts'
 import { type Dependencies, dependenciesOf } from './dependencies.ts'
 import { addApiDescription } from './api.ts'
 import type { createAccess } from './access.ts'
-import { type createHostCheck, refuseSeveralHosts } from './hosts.ts'
+import { type createHostCheck, refuseAmbiguous } from './hosts.ts'
 import { sendAdminError, sendRouterError } from './browser-guard.ts'
 import { createTrust } from '../app/hooks/address.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
@@ -83,7 +83,7 @@ export function createAdminServer(options: Options): FastifyInstance {
     setTimeout(() => servers.destroyAll(), graceMs).unref()
   })
   if (checkHost !== undefined) {
-    ops.addHook('onRequest', refuseSeveralHosts)
+    ops.addHook('onRequest', refuseAmbiguous)
     ops.addHook('onRequest', checkHost)
   }
   ops.addHook('onRequest', access === 'checked elsewhere' ? takeForwarded : access)

@@ -353,3 +353,28 @@ t.test('upgrades, long headers and long bodies are refused', async t => {
   const body = { json: { user: 'a'.repeat(70_000) } }
   t.equal((await ops('/ops/api/sessions/close', body)).status, 413)
 })
+
+t.test('what two programs could read in two ways is refused, whoever sends it', async t => {
+  const { opsUrl } = await testGateway(t.after, withRole)
+  const { cookie } = await signInToOps(opsUrl)
+  const { host } = new URL(opsUrl)
+  const own = `host: ${host}`
+  const ask = async (lines: readonly string[]) =>
+    await raw(opsUrl, `${[...lines, `cookie: ${cookie}`].join('\r\n')}\r\n\r\n`)
+  const many = Array.from({ length: 2100 }, () => 'x:')
+  for (const request of [
+    [`GET ${me} HTTP/1.1`, own, 'host: evil.example'],
+    [`GET ${me} HTTP/1.1`, own, own],
+    [`GET ${me} HTTP/1.1`, own, ...many, 'host: evil.example'],
+    [`GET ${me} HTTP/2.0`, own],
+    [`GET http://${host}${me} HTTP/1.1`, own],
+    [`GET http://evil.example${me} HTTP/1.1`, own],
+    ['POST /ops/api/sign-out HTTP/1.0', own, 'transfer-encoding: chunked']
+  ]) {
+    const answer = await ask(request)
+    t.equal(answer.status, 400, request.slice(0, 3).join(' '))
+    t.match(answer.body, /"code":"request.malformed"/)
+  }
+  t.equal((await ask([`GET ${me} HTTP/1.1`, own])).status, 200)
+  t.equal((await raw(opsUrl, 'GET /healthz HTTP/1.0\r\n\r\n')).status, 200, 'a plain probe')
+})

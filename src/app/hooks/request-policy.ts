@@ -1,4 +1,5 @@
 /** The first check of a request: it has one meaning, one host, and bounded headers. */
+import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { LimitsConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors.ts'
@@ -30,12 +31,7 @@ export function requestPolicy({ hosts, sizes }: Options) {
     done(error)
 
     function faultOf(): GatewayError | undefined {
-      if (raw.httpVersionMajor !== 1) return new GatewayError('request.malformed')
-      // HTTP/1.0 has no transfer codings: a proxy on the way may have seen another end (RFC 9112
-      // §6.1).
-      if (raw.httpVersionMinor === 0 && raw.headers['transfer-encoding'] !== undefined) {
-        return new GatewayError('request.malformed')
-      }
+      if (!isHttp1(raw)) return new GatewayError('request.malformed')
       if (raw.rawHeaders.length / 2 > sizes.headerCount) return new GatewayError('request.headers')
       if (target.length > sizes.url) return new GatewayError('request.uri-too-long')
       const host = soleHost(raw.rawHeaders)
@@ -66,6 +62,15 @@ export function requestPolicy({ hosts, sizes }: Options) {
     }
   }
   return gate('request', checkRequest)
+}
+
+/**
+ * HTTP/1.0 has no transfer codings: a proxy on the way may have seen another end of such a request
+ * (RFC 9112 §6.1).
+ */
+export function isHttp1({ httpVersionMajor, httpVersionMinor, headers }: IncomingMessage): boolean {
+  if (httpVersionMajor !== 1) return false
+  return httpVersionMinor > 0 || headers['transfer-encoding'] === undefined
 }
 
 function mayUpgrade({ raw, routeOptions }: FastifyRequest): boolean {
