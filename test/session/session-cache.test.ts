@@ -197,3 +197,52 @@ t.test('an epoch that was asked before a change, a gap or a silence is not kept'
     await third
   }
 })
+
+t.test(
+  'after everyone was signed out nothing is taken from the cache before the epoch is',
+  async t => {
+    const { cache, news, asked, read } = await held(t)
+    news.onUp()
+    news.onHeartbeat(0)
+    await read()
+    t.equal(cache.getCached('key'), undefined, 'the epoch is not known yet')
+    await cache.epoch()
+    t.same(cache.getCached('key'), { value: { record: 'first' }, epoch: 0 })
+    news.onEpoch()
+    t.equal(cache.getCached('key'), undefined)
+    asked.length = 0
+    await cache.epoch()
+    await cache.epoch()
+    t.same(asked, ['epoch'])
+    t.match(cache.getCached('key'), { epoch: 0 })
+  }
+)
+
+t.test('a cached value that may say too little is asked for anew', async t => {
+  const { cache, news, asked, read } = await held(t)
+  news.onUp()
+  await read()
+  asked.length = 0
+  t.match(await cache.read('key', () => true), { record: 'first' })
+  t.same(asked, [])
+  t.match(await cache.read('key', ({ record }) => record !== 'first'), { record: 'first' })
+  t.same(asked, ['read'])
+})
+
+t.test('each announced change is passed on, whether its session is cached or not', async t => {
+  const inner = createMemoryStore()
+  t.teardown(() => inner.close())
+  const followers: Follower[] = []
+  const changed: string[] = []
+  const cache = new SessionCache({
+    store: { ...inner, follow: follower => void followers.push(follower) },
+    parse: (_key, { record }) => ({ record }),
+    maxStalenessMs,
+    onChanged: key => void changed.push(key)
+  })
+  followers[0]?.onChanged('key')
+  t.same(changed, ['key'])
+  t.match(cache.stats, { hits: 0, misses: 0 })
+  await cache.read('key')
+  t.match(cache.stats, { hits: 0, misses: 1 })
+})

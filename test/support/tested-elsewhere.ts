@@ -391,7 +391,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'session/redis-locks',
     'session/redis-records'
   ],
-  'session/session': ['session/identity-key', 'session/lookup', 'session/opening', 'session/store'],
+  'session/session': ['session/identity-key', 'session/store'],
   'shaping/expressions': [
     'shaping/expression-lanes',
     'shaping/expression-runner',
