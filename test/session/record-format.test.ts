@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { createMemoryStore } from '../../src/session/memory-store.ts'
 import { identityKey } from '../../src/session/identity-key.ts'
 import { keyOf } from '../../src/session/record.ts'
-import type { RecordVersion } from '../../src/session/record-format.ts'
+import { createRecordFormat, type RecordVersion } from '../../src/session/record-format.ts'
 import { createSeal } from '../../src/session/seal.ts'
 import { createSessions, type NewSession } from '../../src/session/session.ts'
 import { readByOldVersion } from '../support/records-1.ts'
@@ -223,4 +223,35 @@ t.test('a number before the seal is bound to it', async t => {
   const written = await stored('s')
   await store.replace(keyOf('s'), written, written.slice(2))
   t.same(await sessions.get('s'), { ended: 'unknown' })
+})
+
+t.test('a record keeps the place of its idle clock, whatever is written by now', async t => {
+  const seal = createSeal([fixture.secret])
+  const session = {
+    ...opening,
+    id: 'public',
+    createdAt: 1,
+    absoluteEnd: 3,
+    idleMs: 2
+  }
+  const content = { session, epoch: 4 }
+  const formatOf = (records: RecordVersion) => createRecordFormat(seal, records)
+  const versionOf = (stored: string) => (/^\d\./.test(stored) ? Number(stored[0]) : 1)
+  for (const [writes, first, afterOlder] of [
+    [1, 1, 1],
+    [2, 2, 2],
+    [3, 3, 2]
+  ] as const) {
+    const format = formatOf(writes)
+    const fresh = format.close('key', content)
+    t.equal(versionOf(fresh), first)
+    const older = formatOf(1).close('key', content)
+    const quiet = formatOf(3).close('key', content)
+    t.equal(versionOf(format.close('key', content, older)), afterOlder)
+    t.equal(versionOf(format.close('key', content, quiet)), 3)
+    for (const stored of [fresh, older, quiet]) {
+      t.same(format.open('key', stored), content)
+      t.equal(format.open('another key', stored), undefined)
+    }
+  }
 })

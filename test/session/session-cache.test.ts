@@ -246,3 +246,33 @@ t.test('each announced change is passed on, whether its session is cached or not
   await cache.read('key')
   t.match(cache.stats, { hits: 0, misses: 1 })
 })
+
+t.test('a change that is announced, or made here, shows at once', async t => {
+  const { cache, news, write, asked, read } = await held(t)
+  news.onUp()
+  t.equal(await read(), 'first')
+  await write('second')
+  news.onChanged('key')
+  t.equal(await read(), 'second')
+  cache.update('key', ({ record }) => ({ record: `${record}, as changed here` }))
+  asked.length = 0
+  t.equal(await read(), 'second, as changed here')
+  t.same(asked, [])
+  cache.update('other', () => ({ record: 'never read' }))
+  t.equal(await cache.read('other'), undefined)
+})
+
+t.test('what was cached before a gap in the news does not come back after it', async t => {
+  const { cache, news, write, read } = await held(t)
+  news.onUp()
+  t.equal(await read(), 'first')
+  await cache.epoch()
+  news.onDown()
+  await write('second')
+  t.equal(cache.getCached('key'), undefined)
+  news.onUp()
+  t.equal(cache.getCached('key'), undefined)
+  await cache.epoch()
+  t.equal(cache.getCached('key'), undefined)
+  t.equal(await read(), 'second')
+})

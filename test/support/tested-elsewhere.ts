@@ -119,7 +119,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'app/hooks/captcha-jar': ['app/endpoints/captcha-stages'],
   'app/endpoints/vouching': ['app/endpoints/refused-sign-in', 'login/passed-on'],
   'app/endpoints/refresh': ['config/schema/refresh'],
-  'app/endpoints/session': ['app/hooks/guard', 'session/describe'],
+  'app/endpoints/session': ['session/describe'],
   'app/endpoints/shaped': ['shaping/entity-tag'],
   'app/endpoints/unknown': ['app/endpoints/known-paths'],
   'app/hooks/lockout': ['app/hooks/known-browser', 'limits/lockout/admission-queue'],
@@ -342,11 +342,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'e2e/traces': ['observability/traces/outgoing', 'observability/traces/tracer', 'services/traces'],
   'observability/log': ['observability/unprintable', 'services/logger'],
   'process/cluster/lease-relay': ['limits/counting/machine-limits', 'services/machine-limits'],
-  'process/cluster/primary': [
-    'process/cluster/rpc',
-    'process/cluster/worker',
-    'process/cluster/worker-pool'
-  ],
+  'process/cluster/primary': ['process/cluster/worker', 'process/cluster/worker-pool'],
   'process/gateway': [
     'admin/server',
     'app/app',
@@ -381,7 +377,6 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   ],
   'redis/sentinels': ['services/redis-primary', 'services/redis-sentinels'],
   'redis/shapes': ['services/redis', 'services/redis-cluster'],
-  'session/record-format': ['session/record'],
   'session/redis-store': [
     'session/former-index',
     'session/redis-context',
@@ -443,7 +438,6 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'process/ending',
     'movable-state',
     'process/restart/messages',
-    'process/restart/predecessor',
     'process/restart/successor'
   ],
   'wire/uploads': ['proxy/request-body'],
