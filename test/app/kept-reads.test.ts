@@ -230,7 +230,7 @@ t.test('the last good response is not used where it may not be shown any more', 
 })
 
 t.test('a slow back-end counts as an outage', async t => {
-  const { backend, get, answer } = await keptGateway(t.after, { ...lastGood, timeout: '500ms' })
+  const { backend, get, answer } = await keptGateway(t.after, { ...lastGood, timeout: '2s' })
   await get()
   answer('silent')
   t.match(await get(), { status: 200, json: ['a'], mark: /stale-on-error/ })

@@ -60,7 +60,7 @@ t.test('a status that is not expected, silence and a closed port fail', async t 
   await closed.close()
   const { transitions } = upstreamOf(t, {
     urls: [good.url, own.url, silent.url, closed.url],
-    health: { ...health, timeout: '20ms' }
+    health: { ...health, timeout: '400ms' }
   })
   const expected = [own.url, silent.url, closed.url].map(url => `${url} unhealthy`)
   await until('three fail', () => expected.every(line => transitions.includes(line)))

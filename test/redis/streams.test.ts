@@ -41,7 +41,7 @@ async function openReplicas(t: Test, session: object = {}): Promise<Replicas> {
     }
   )
   const gateway = {
-    redis: { url: redis.url, commandTimeout: '500ms' },
+    redis: { url: redis.url, commandTimeout: '20s', connectTimeout: '20s' },
     session: {
       secrets: ['${SESSION_SECRET}'],
       perUser: { max: 1000 },
