@@ -35,7 +35,11 @@ export function createTags(cluster: Cluster): () => ReadonlyMap<string, string> 
 
 function findTags(cluster: Cluster): Map<string, string> {
   const primaries = new Set<string>()
-  for (const [primary] of cluster.slots) if (primary !== undefined) primaries.add(primary)
+  // While a Cluster is set up or mended, some slots have no primary.
+  for (let slot = 0; slot < cluster.slots.length; slot++) {
+    const [primary] = nodesOf(cluster, slot)
+    if (primary !== undefined) primaries.add(primary)
+  }
   const tags = new Map<string, string>()
   for (let number = 0; number < maxTags && tags.size < primaries.size; number++) {
     const [primary] = nodesOf(cluster, calculateSlot(`{${number}}`))

@@ -376,7 +376,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'session/revocation-journal'
   ],
   'redis/sentinels': ['services/redis-primary', 'services/redis-sentinels'],
-  'redis/shapes': ['services/redis', 'services/redis-cluster'],
+  'redis/shapes': ['services/redis'],
   'session/redis-store': [
     'session/former-index',
     'session/redis-context',
