@@ -176,6 +176,8 @@ export interface FileUsers extends Reviewer {
 }
 
 const announceRetryMs = 250
+/** Of a source that changes while the store is away; the store keeps a hundred. */
+const maxUnannounced = 10
 
 /** resolves to whether no replica knows a later state of a source; see `announceUsers` */
 export function createFileUsers(
@@ -185,16 +187,23 @@ export function createFileUsers(
   let files: Files | undefined
   let changed: PasswordChanges = new Map()
   let digests: ReadonlyMap<string, string> = new Map()
-  /** Changed sources that could not be announced yet, with the digest before the change. */
-  const unannounced = new Map<string, string>()
+  /** By changed source, the digests before the present one that the store may not know. */
+  const unannounced = new Map<string, readonly string[]>()
 
   let retryTimer: NodeJS.Timeout | undefined
 
   async function isLatest(source: string): Promise<boolean> {
     const digest = digests.get(source)
     if (digest === undefined) return true
-    const isLatestNow = await announce(source, digest, unannounced.get(source))
-    unannounced.delete(source)
+    const formers = unannounced.get(source) ?? []
+    let before: string | undefined
+    for (const former of formers) {
+      if (before !== undefined) await announce(source, former, before)
+      before = former
+    }
+    const isLatestNow = await announce(source, digest, before)
+    const changedMeanwhile = unannounced.get(source)?.filter(each => !formers.includes(each)) ?? []
+    unannounced.set(source, changedMeanwhile)
     return isLatestNow
   }
 
@@ -218,9 +227,12 @@ export function createFileUsers(
       digests = digestsOf(files)
       for (const [source, digest] of digests) {
         const former = before.get(source)
-        if (former !== undefined && former !== digest && !unannounced.has(source)) {
-          unannounced.set(source, former)
-        }
+        if (former === undefined || former === digest) continue
+        const formers = [...(unannounced.get(source) ?? []), former]
+        // After a change and back, the store may have the one without a reply: only what came since
+        // the first counts.
+        const since = formers.slice(formers.indexOf(digest) + 1)
+        unannounced.set(source, since.slice(-maxUnannounced))
       }
       announceAll()
       return [...digests].some(([source, digest]) => before.get(source) !== digest)

@@ -281,11 +281,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'limits/counting/redis-tally',
     'limits/counting/rules'
   ],
-  'limits/lockout/lockout': [
-    'limits/lockout/fallback-lockouts',
-    'limits/lockout/memory-lockouts',
-    'limits/lockout/redis-lockouts'
-  ],
+  'limits/lockout/lockout': ['limits/lockout/fallback-lockouts', 'limits/lockout/redis-lockouts'],
   'limits/replay/replay': [
     'limits/counting/plan',
     'limits/replay/reorder-buffer',
@@ -362,12 +358,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'process/reload/revisions',
     'process/server/generation'
   ],
-  'process/reload/user-review': [
-    'login/changed-users',
-    'login/file-users',
-    'session/review',
-    'session/review-writer'
-  ],
+  'process/reload/user-review': ['login/changed-users', 'session/review', 'session/review-writer'],
   'process/reload/validator': ['config/load/cloneable', 'process/reload/validator-thread'],
   'process/reload/watcher': ['config/load/inputs'],
   'redis/replicated': [
