@@ -31,10 +31,17 @@ const routes = (more: object = {}) => ({
   ...more
 })
 
-async function configOf(redis: TestRedis, more: object = {}, session: object = {}) {
+const patient = '20s'
+
+async function configOf(
+  redis: TestRedis,
+  more: object = {},
+  session: object = {},
+  commandTimeout = patient
+) {
   const folder = await configFolder({
     gateway: {
-      redis: { url: redis.url, connectTimeout: '30s', commandTimeout: '500ms' },
+      redis: { url: redis.url, connectTimeout: '30s', commandTimeout },
       session: { secrets: ['${SESSION_SECRET}'], ...session }
     },
     routes: routes(more)
@@ -43,8 +50,8 @@ async function configOf(redis: TestRedis, more: object = {}, session: object = {
 }
 
 /** A replica of a gateway, as far as streams know it. */
-async function replica(t: Test, redis: TestRedis, session: object = {}) {
-  const config = await configOf(redis, {}, session)
+async function replica(t: Test, redis: TestRedis, session: object = {}, commandTimeout = patient) {
+  const config = await configOf(redis, {}, session, commandTimeout)
   const services = createServices(config, log)
   const streams = new BoundStreams({
     sessions: services.sessions,
@@ -208,7 +215,7 @@ t.test('new config counts for old streams: roles, maintenance, routes that are g
 
 t.test('while Redis is away streams go on; what ended meanwhile ends with its return', async t => {
   const redis = await testRedis(t.after)
-  const { services, streams } = await replica(t, redis, { absolute: '4s', idle: '1s' })
+  const { services, streams } = await replica(t, redis, { absolute: '4s', idle: '1s' }, '500ms')
   const { live } = await signIn(services)
   const short = addTo(streams, live)
   redis.signal('SIGSTOP')
