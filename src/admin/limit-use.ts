@@ -31,6 +31,12 @@ const whatIfQuery = Type.Object({
   sinceMs: period(24 * hourMs)
 })
 
+const part = Type.Optional(Type.String())
+const caller = Type.Object(
+  { account: part, user: part, source: part, session: part, address: part },
+  { description: 'What `whom` says, in parts: the id of a user, with the source.' }
+)
+
 const useAnswer = Type.Object({
   isRecorded: Type.Boolean({ description: 'false where ops.useRecord is 0s.' }),
   limits: Type.Array(
@@ -50,6 +56,7 @@ const useAnswer = Type.Object({
       near: Type.Array(
         Type.Object({
           whom: Type.String(),
+          caller,
           used: count,
           at: Type.String({ format: 'date-time' }),
           refused: count
@@ -68,7 +75,7 @@ const whatIfAnswer = Type.Object({
   number: count,
   refused: Type.Integer({ description: 'Requests that it would have refused, at least.' }),
   refusedCallers: Type.Object({ from: count, to: count }),
-  callers: Type.Array(Type.Object({ whom: Type.String(), refused: count })),
+  callers: Type.Array(Type.Object({ whom: Type.String(), caller, refused: count })),
   lowest: countOrNull,
   lowestFrom: countOrNull,
   notes: Type.Array(Type.String()),

@@ -55,7 +55,13 @@ t.test('use stands against the number, with who is near and what shadows refuse'
     refused: 0,
     shadowRefused: 0,
     highest: 9,
-    near: [{ whom: 'user 1 of users-file', used: 9 }]
+    near: [
+      {
+        whom: 'user 1 of users-file',
+        caller: { user: '1', source: 'users-file' },
+        used: 9
+      }
+    ]
   })
   t.match(shadow, { refused: 0, shadowRefused: 5, near: [{ used: 9, refused: 5 }] })
   t.match(wide, { near: [] })

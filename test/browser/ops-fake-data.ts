@@ -291,7 +291,13 @@ function limitsOf({ text }: FakeOptions): object[] {
       max: 600,
       windowMs: 60_000,
       highest: 540,
-      near: [{ whom: text ?? 'user 17', used: 540 }],
+      near: [
+        {
+          whom: text ?? 'user 17 of users-file',
+          caller: { user: text ?? '17', source: 'users-file' },
+          used: 540
+        }
+      ],
       refused: 0,
       shadowRefused: 0
     },
@@ -352,7 +358,15 @@ function auditOf({ text }: FakeOptions): object[] {
         user: text ?? 'mallory',
         address: '203.0.113.9',
         code: 'login.refused' satisfies ErrorCode
+      },
+      {
+        seq: index,
+        at: ago((60 - index) * 30),
+        kind: 'config.reload',
+        operator: 'files changed',
+        outcome: 'done',
+        detail: { generation: 3 }
       }
-    ][index % 3]
+    ][index % 4]
   }))
 }

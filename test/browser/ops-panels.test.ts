@@ -130,6 +130,27 @@ t.test('an act says its effect in numbers and how it is taken back, before it is
   ])
 })
 
+t.test('callers near a limit and triggers of reloads are in the language of the page', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo))
+  const page = await visitOps(t, browser, `${fake.url}/ops/#/limits`, { locale: 'zh-CN' })
+  await page.locator('td').getByText('users-file 的用户 17 540').waitFor()
+  await showPanel(page, 'ledger', 'sessions.close')
+  await page.locator('td').getByText('文件变化', { exact: true }).first().waitFor()
+})
+
+t.test('a mark of direction in a name leaves what stands beside it in its order', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo), { text: 'eve\u202e' })
+  const page = await visitOps(t, browser, `${fake.url}/ops/#/limits`)
+  await page.locator('td').getByText('user eve\\u202e of users-file 540').waitFor()
+  await openPanel(page, 'sessions')
+  await page.locator('td').getByText('eve').first().waitFor()
+  const open = `[...document.querySelectorAll('main *')]
+    .filter(each => [...each.childNodes].some(node => node.data?.includes('\u202e')))
+    .filter(each => !getComputedStyle(each).unicodeBidi.startsWith('isolate'))
+    .map(each => each.outerHTML)`
+  t.same(await page.evaluate(open), [])
+})
+
 t.test('an act that counted a part of the sessions says so', async t => {
   const effect = { sessions: 1000, isWhole: false, unreadable: 0, users: 10_000 }
   const fake = await fakeOps(undo => t.teardown(undo), { effect })

@@ -510,7 +510,7 @@ export const exempt: Readonly<Record<string, string>> = {
   'src/limits/counting/redis-callers.ts#keysOf': 'keys of our own counters',
   'src/limits/counting/redis-callers.ts#look': 'our own notes of resets',
   'src/limits/counting/forget-subject.ts#forgetSubject': 'keys of our own counters',
-  'src/limits/usage/whom.ts#whomOf': 'keys of our own record',
+  'src/limits/usage/whom.ts#callersOf': 'keys of our own record',
   'src/login/back-end-call.ts#fillText': 'a template of config',
   'src/login/login-response.ts##valuesAt': 'a path of config',
   'src/process/cluster/merge-metrics.ts#mergeTexts': 'metrics of our own workers',

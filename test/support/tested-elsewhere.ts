@@ -41,7 +41,6 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   ],
   'browser/ops-fluent': ['admin/page/panels/session-reader'],
   'browser/ops-panels': [
-    'admin/page/plain-text',
     'admin/page/panels/config',
     'admin/page/panels/config-truth',
     'admin/page/panels/ledger',
@@ -54,6 +53,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'admin/page/panels/sessions',
     'admin/page/panels/status-pill',
     'admin/page/panels/timeline',
+    'admin/page/panels/caller-text',
     'admin/page/panels/what-if',
     'admin/page/ui/confirm',
     'admin/page/ui/settled'

@@ -281,6 +281,14 @@ export interface LimitsAnswer {
   readonly limits: readonly LimitRow[]
 }
 
+/** A caller of a limit. */
+export interface NamedCaller {
+  /** In English. */
+  readonly whom: string
+  /** Its parts, such as `address`. Of an older gateway there are none. */
+  readonly caller?: Readonly<Record<string, string>>
+}
+
 export interface LimitRow {
   readonly limit: string
   readonly mode: string
@@ -288,7 +296,7 @@ export interface LimitRow {
   readonly max: number
   readonly windowMs?: number
   readonly highest?: number
-  readonly near?: ReadonlyArray<{ readonly whom: string; readonly used: number }>
+  readonly near?: ReadonlyArray<NamedCaller & { readonly used: number }>
   readonly refused?: number
   readonly shadowRefused?: number
 }
@@ -299,7 +307,7 @@ export interface WhatIfAnswer {
   /** Requests, at least. */
   readonly refused: number
   readonly refusedCallers: { readonly from: number; readonly to: number }
-  readonly callers?: ReadonlyArray<{ readonly whom: string; readonly refused: number }>
+  readonly callers?: ReadonlyArray<NamedCaller & { readonly refused: number }>
   readonly lowest?: number | null
   readonly notes?: readonly string[]
   readonly yaml: string

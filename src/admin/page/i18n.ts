@@ -1,4 +1,5 @@
 /** The page's words in the chosen language. */
+import { isolated } from './plain-text.ts'
 import { createStore, readSetting, writeSetting } from './store.ts'
 import { texts, type TextKey } from './texts/texts.ts'
 
@@ -43,7 +44,7 @@ function fillIn(text: string, values: Values): string {
       const value = values[name]
       if (value === undefined) return whole
       const shown =
-        typeof value === 'number' ? value.toLocaleString(localeOf(language.get())) : value
+        typeof value === 'number' ? value.toLocaleString(localeOf(language.get())) : isolated(value)
       if (singular === undefined) return shown
       return `${shown} ${value === 1 ? singular : plural}`
     }

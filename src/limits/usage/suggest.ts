@@ -2,7 +2,7 @@
 import type { LimitConfig, LimitsConfig } from '../../config/schema/limits.ts'
 import { isOfSignIn } from '../counting/plan.ts'
 import type { ProcessHour, RecordedUsage } from './redis-usage.ts'
-import { whomOf } from './whom.ts'
+import { type Caller, callersOf, whomOf } from './whom.ts'
 import { greatestOf, hourMs, type LimitUsage, maxTop, type Top } from './hours.ts'
 import { usageNotes } from './notes.ts'
 
@@ -100,7 +100,7 @@ export interface RecordedLimit {
   readonly needs: Needs
   /** Whether there are records of another window or kind too. */
   readonly isPartial: boolean
-  readonly whom: (key: string) => string
+  readonly callerOf: (key: string) => Caller
 }
 
 export function recordedLimit(
@@ -126,13 +126,13 @@ export function recordedLimit(
     seen,
     needs: needed(seen, kind, window),
     isPartial: all.length > seen.length,
-    whom: whomOf(name, kind, by)
+    callerOf: callersOf(name, kind, by)
   }
 }
 
 function ofLimit(name: string, limit: LimitConfig, hours: readonly ProcessHour[]): Suggestion {
   const { mode, by, max } = limit
-  const { kind, key, inForce, seen, needs, isPartial, whom } = recordedLimit(name, limit, hours)
+  const { kind, key, inForce, seen, needs, isPartial, callerOf } = recordedLimit(name, limit, hours)
   const atLeast = Math.max(0, ...seen.map(({ top: [first] }) => first?.[1] ?? 0))
   const callers = seen.flatMap(each => each.callers)
   // Each of several processes may have seen few, though all together refused.
@@ -161,7 +161,7 @@ function ofLimit(name: string, limit: LimitConfig, hours: readonly ProcessHour[]
       .toSorted((a, b) => b.needed.from - a.needed.from)
       .slice(0, maxTop)
       .map(each => ({
-        whom: whom(each.key),
+        whom: whomOf(callerOf(each.key)),
         needed: each.needed,
         at: new Date(each.at).toISOString(),
         refused: each.refused

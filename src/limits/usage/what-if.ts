@@ -10,6 +10,7 @@ import {
   type Suggestion
 } from './suggest.ts'
 import { usageNotes } from './notes.ts'
+import { type Caller, whomOf } from './whom.ts'
 
 export interface LimitUse extends Pick<
   Suggestion,
@@ -23,6 +24,7 @@ export interface LimitUse extends Pick<
   /** Callers that needed 80 % of the number or more in an hour, the greatest first. */
   readonly near: ReadonlyArray<{
     readonly whom: string
+    readonly caller: Caller
     readonly used: number
     readonly at: string
     readonly refused: number
@@ -39,7 +41,11 @@ export interface WhatIf {
   /** The number of callers: at least those with a name, at most with those known by number. */
   readonly refusedCallers: { readonly from: number; readonly to: number }
   /** Those known by name, the greatest first. */
-  readonly callers: ReadonlyArray<{ readonly whom: string; readonly refused: number }>
+  readonly callers: ReadonlyArray<{
+    readonly whom: string
+    readonly caller: Caller
+    readonly refused: number
+  }>
   /** The lowest number that refuses nobody, as `limits suggest` says; null without a record. */
   readonly lowest: number | null
   /** Less than `lowest` where several processes counted: the truth lies between. */
@@ -74,17 +80,22 @@ export function limitUse(
   })
 }
 
-function nearOf({ needs, inForce, whom }: RecordedLimit): LimitUse['near'] {
+function nearOf({ needs, inForce, callerOf }: RecordedLimit): LimitUse['near'] {
   return needs.callers
     .filter(({ needed }) => needed.to >= inForce * nearShare)
     .toSorted((a, b) => b.needed.from - a.needed.from)
     .slice(0, maxNear)
     .map(({ key, needed, at, refused }) => ({
-      whom: whom(key),
+      ...named(callerOf(key)),
       used: needed.from,
       at: new Date(at).toISOString(),
       refused
     }))
+}
+
+/** In words, and in parts for other languages. */
+function named(caller: Caller) {
+  return { whom: whomOf(caller), caller }
 }
 
 /** @param factor of the number in force, such as 0.8 */
@@ -94,7 +105,7 @@ export function whatIf(
   { recorded, factor }: { readonly recorded: RecordedUsage; readonly factor: number }
 ): WhatIf {
   const limit = config.limits[name] as LimitConfig
-  const { key, inForce, seen, needs, whom } = recordedLimit(name, limit, recorded.hours)
+  const { key, inForce, seen, needs, callerOf } = recordedLimit(name, limit, recorded.hours)
   const number = Math.max(1, Math.round(inForce * factor))
   const only = { limits: { [name]: limit } }
   const { limits } = suggest(only, recorded, 0, Date.now())
@@ -113,7 +124,7 @@ export function whatIf(
     callers: [...byCaller]
       .toSorted(([, a], [, b]) => b - a)
       .slice(0, maxCallers)
-      .map(([caller, refused]) => ({ whom: whom(caller), refused })),
+      .map(([caller, refused]) => ({ ...named(callerOf(caller)), refused })),
     lowest: lowest?.to ?? null,
     lowestFrom: lowest?.from ?? null,
     notes: [

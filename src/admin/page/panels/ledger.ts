@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import type { AuditAnswer, AuditRow } from '../api-types.ts'
 import { formatTime } from '../format.ts'
 import { t, word } from '../i18n.ts'
-import { plainText } from '../plain-text.ts'
+import { isolated, plainText } from '../plain-text.ts'
 import { Card, Panel, Search, Select } from '../ui/layout.ts'
 import { Pill, type Tone } from '../ui/pill.ts'
 import { useSettled } from '../ui/settled.ts'
@@ -98,8 +98,14 @@ function toneOf({ line }: AuditRow): Tone {
   return 'plain'
 }
 
+/** A line of a reload that no operator asked for names what did. */
+function whoOf({ line }: AuditRow): string {
+  const text = plainText(line['operator'] ?? line['user'])
+  const isReload = line['kind'] === 'config.reload' && line['via'] === undefined
+  return isReload ? word('trigger', text) : text
+}
+
 function columns(): ReadonlyArray<Column<AuditRow>> {
-  const whoOf = ({ line }: AuditRow) => plainText(line['operator'] ?? line['user'])
   return [
     {
       key: 'time',
@@ -150,7 +156,9 @@ function columns(): ReadonlyArray<Column<AuditRow>> {
 function whatOf({ line }: AuditRow): string {
   const pairs = [line['detail'], line['fields']].flatMap(value =>
     typeof value === 'object' && value !== null
-      ? Object.entries(value).map(([name, each]) => `${name}: ${plainText(each)}`)
+      ? Object.entries(value).map(
+          ([name, each]) => `${isolated(name)}: ${isolated(plainText(each))}`
+        )
       : []
   )
   const outcome = plainText(line['outcome'])
@@ -158,7 +166,7 @@ function whatOf({ line }: AuditRow): string {
     plainText(line['act']),
     outcome === '' ? '' : word('outcome', outcome),
     plainText(line['method']),
-    plainText(line['path']),
+    isolated(plainText(line['path'])),
     plainText(line['status']),
     plainText(line['code']),
     ...pairs

@@ -9,6 +9,7 @@ import { Card, Panel } from '../ui/layout.ts'
 import { Pill } from '../ui/pill.ts'
 import { Shown } from '../ui/states.ts'
 import { type Column, Table } from '../ui/table.ts'
+import { callerText } from './caller-text.ts'
 import { WhatIf } from './what-if.ts'
 
 const everyMs = 5000
@@ -110,7 +111,7 @@ function columnsOfUse(): ReadonlyArray<Column<LimitRow>> {
       head: t('limits.near'),
       hide: 'tablet',
       cell: ({ near = [] }) => {
-        const names = near.map(({ whom, used }) => `${whom} ${formatNumber(used)}`).join(', ')
+        const names = near.map(each => `${callerText(each)} ${formatNumber(each.used)}`).join(', ')
         return h('span', { title: names }, names === '' ? '–' : names)
       }
     },

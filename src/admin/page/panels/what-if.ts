@@ -8,6 +8,7 @@ import { t, word } from '../i18n.ts'
 import { Card } from '../ui/layout.ts'
 import { useSettled } from '../ui/settled.ts'
 import { Shown } from '../ui/states.ts'
+import { callerText } from './caller-text.ts'
 
 const startPercent = 80
 
@@ -70,8 +71,8 @@ function Answer({ answer }: { readonly answer: WhatIfAnswer }): ComponentChildre
       h(
         'ul',
         { class: 'lines' },
-        callers.map(({ whom, refused: ofCaller }) =>
-          h('li', { key: whom }, `${whom}: ${formatNumber(ofCaller)}`)
+        callers.map(each =>
+          h('li', { key: each.whom }, `${callerText(each)}: ${formatNumber(each.refused)}`)
         )
       ),
     lowest !== undefined &&

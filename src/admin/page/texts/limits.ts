@@ -54,6 +54,10 @@ export const limitsTexts = {
     'burst may not be more than max: raise both.',
     'burst 不能大于 max：请同时调大。'
   ],
+  'caller.account': ['account {account}', '账号 {account}'],
+  'caller.user': ['user {user} of {source}', '{source} 的用户 {user}'],
+  'caller.session': ['session {session}', '会话 {session}'],
+  'caller.address': ['address {address}', '地址 {address}'],
   'limitMode.enforce': ['enforced', '执行'],
   'limitMode.shadow': ['shadow', '影子'],
   'limitMode.off': ['off', '关闭'],

@@ -3,7 +3,7 @@ import { type ComponentChildren, h } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, postJson } from '../api.ts'
 import { t, word } from '../i18n.ts'
-import { plainText } from '../plain-text.ts'
+import { isolated, plainText } from '../plain-text.ts'
 import { createStore, useStore } from '../store.ts'
 import { Failed } from './states.ts'
 
@@ -169,5 +169,5 @@ function effectText(name: string, value: unknown): string | undefined {
     const text = word('effect', name, values)
     if (text !== name) return text
   }
-  return `${name}: ${plainText(value)}`
+  return `${name}: ${isolated(plainText(value))}`
 }
