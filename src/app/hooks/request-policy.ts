@@ -17,51 +17,51 @@ interface Options {
 const hostField = /^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$/
 
 /** @returns a hook that refuses, and never repairs, what could be read in two ways */
-export function requestPolicy({ hosts, sizes }: Options) {
+export function requestPolicy(options: Options) {
   function checkRequest(
     request: FastifyRequest,
     reply: FastifyReply,
     done: (error?: Error) => void
   ): void {
-    const { raw } = request
-    const target = raw.url ?? ''
-    const error = faultOf()
+    const error = faultOf(request, options)
     if (error === undefined) return done()
     reply.header('connection', 'close')
     done(error)
-
-    function faultOf(): GatewayError | undefined {
-      if (!isHttp1(raw)) return new GatewayError('request.malformed')
-      if (raw.rawHeaders.length / 2 > sizes.headerCount) return new GatewayError('request.headers')
-      if (target.length > sizes.url) return new GatewayError('request.uri-too-long')
-      const host = soleHost(raw.rawHeaders)
-      const [, name = ''] = host === undefined ? [] : (hostField.exec(host) ?? [])
-      if (name === '' || (hosts.length > 0 && !hosts.includes(name.toLowerCase()))) {
-        return new GatewayError('request.malformed', {
-          message: 'The Host of the request is not one that is served here.'
-        })
-      }
-      if (raw.headers.upgrade !== undefined && !mayUpgrade(request)) {
-        return new GatewayError('request.malformed', {
-          message: 'Protocol upgrades are not supported here.'
-        })
-      }
-      const length = raw.headers['content-length']
-      if (
-        length !== undefined &&
-        Number(length) > (request.routeOptions.config.maxBody ?? sizes.body)
-      ) {
-        return new GatewayError('request.too-large')
-      }
-      try {
-        checkTarget(target)
-        return undefined
-      } catch (cause) {
-        return cause instanceof GatewayError ? cause : new GatewayError('request.path', { cause })
-      }
-    }
   }
   return gate('request', checkRequest)
+}
+
+function faultOf(request: FastifyRequest, { hosts, sizes }: Options): GatewayError | undefined {
+  const { raw } = request
+  const target = raw.url ?? ''
+  if (!isHttp1(raw)) return new GatewayError('request.malformed')
+  if (raw.rawHeaders.length / 2 > sizes.headerCount) return new GatewayError('request.headers')
+  if (target.length > sizes.url) return new GatewayError('request.uri-too-long')
+  const host = soleHost(raw.rawHeaders)
+  const name = host === undefined ? undefined : hostField.exec(host)?.[1]
+  if (name === undefined || (hosts.length > 0 && !hosts.includes(name.toLowerCase()))) {
+    return new GatewayError('request.malformed', {
+      message: 'The Host of the request is not one that is served here.'
+    })
+  }
+  if (raw.headers.upgrade !== undefined && !mayUpgrade(request)) {
+    return new GatewayError('request.malformed', {
+      message: 'Protocol upgrades are not supported here.'
+    })
+  }
+  const length = raw.headers['content-length']
+  if (
+    length !== undefined &&
+    Number(length) > (request.routeOptions.config.maxBody ?? sizes.body)
+  ) {
+    return new GatewayError('request.too-large')
+  }
+  try {
+    checkTarget(target)
+    return undefined
+  } catch (cause) {
+    return cause instanceof GatewayError ? cause : new GatewayError('request.path', { cause })
+  }
 }
 
 /**
