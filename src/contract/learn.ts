@@ -126,10 +126,17 @@ function writeRecord({ count, members }: NonNullable<Seen['record']>): JsonSchem
     return { type: 'object', additionalProperties: write(all) }
   }
   const required = names.filter(name => members.get(name)?.count === count)
+  const written = (isProto: boolean) =>
+    [...members]
+      .filter(([name]) => (name === '__proto__') === isProto)
+      .map(([name, { seen }]) => [isProto ? '^__proto__$' : name, write(seen)] as const)
+  const patterns = written(true)
   return {
     type: 'object',
     ...(required.length > 0 && { required }),
-    properties: Object.fromEntries([...members].map(([name, { seen }]) => [name, write(seen)]))
+    properties: Object.fromEntries(written(false)),
+    // Under `properties` the validator passes over this name, so that drift would call it new.
+    ...(patterns.length > 0 && { patternProperties: Object.fromEntries(patterns) })
   }
 }
 

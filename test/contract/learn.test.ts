@@ -77,7 +77,7 @@ t.test('names that are data are not learned by name', t => {
 })
 
 t.test('members may be called like what objects are born with', t => {
-  for (const name of ['toString', 'constructor', 'valueOf', 'hasOwnProperty']) {
+  for (const name of ['toString', 'constructor', 'valueOf', 'hasOwnProperty', '__proto__']) {
     const given = [{}, JSON.parse(`{"${name}": false}`)] as unknown[]
     const { deviations, refusal } = compileSchema(learnSchema(given))
     for (const answer of given) {
