@@ -95,9 +95,34 @@ t.test('of files that Redis could not be told of, each is older than the next', 
   users.activate(b)
   await t.rejects(users.isLatest(source), { code: 'session.unavailable' })
   users.activate(c)
+  const old = await replica(a)
+  t.equal(await old.isLatest(source), true)
   isAway = false
+  await until('Redis is told without a question', async () => !(await old.isLatest(source)))
   t.equal(await users.isLatest(source), true)
   t.equal(await (await replica(b)).isLatest(source), false)
   t.equal(await (await replica(a)).isLatest(source), false)
   t.equal(await users.isLatest(source), true)
+})
+
+t.test('of files that were read before Redis was there, the first is older too', async t => {
+  const { store, replica } = await setUp(t)
+  let isAway = true
+  const users = createFileUsers(async (...entry) => {
+    if (isAway) throw new StoreUnavailable(new Error('away'))
+    return await store.announceUsers(...entry)
+  })
+  for (const file of [a, b, c]) users.activate(file)
+  isAway = false
+  t.equal(await users.isLatest(source), true)
+  t.equal(await (await replica(a)).isLatest(source), false)
+  t.equal(await users.isLatest(source), true)
+})
+
+t.test('a change is told once: what another replica took back stays so', async t => {
+  const { replica } = await setUp(t)
+  const [first, second] = [await replica(a, b), await replica(b, a)]
+  t.equal(await second.isLatest(source), true)
+  t.equal(await first.isLatest(source), false)
+  t.equal(await second.isLatest(source), true)
 })
