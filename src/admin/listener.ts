@@ -12,12 +12,15 @@ import type { Socket } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import { createPeerBound } from '../app/overload/peers.ts'
 import { endUnread, refuseExpectations, secureContextOf, setCertificate } from '../app/listener.ts'
+import { endStalledConnections } from '../app/stalled-connections.ts'
 import type { ServerTls } from '../config/schema/config.ts'
 import { errorKinds } from '../errors.ts'
 import { opsHeaders } from './response-headers.ts'
 import { adopt } from '../observability/emitters.ts'
 
 const headersMs = 10_000
+/** A client that takes nothing of its responses for this time loses its connection. */
+const stallMs = 30_000
 /** An unused connection stays open for this time. */
 export const keepAliveMs = 72_000
 const options = {
@@ -79,6 +82,7 @@ function createBoundedServer(tls: ServerTls | undefined, handler: RequestListene
   const server =
     tls === undefined ? adopt(createServer(options, handler)) : createSecured(tls, handler)
   server.maxConnections = maxConnections
+  endStalledConnections(server, stallMs)
   // No bound beside that of their size: Node would drop further headers silently.
   server.maxHeadersCount = 0
   // Without listeners, Node would answer the request as if nothing had been asked for.

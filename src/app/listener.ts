@@ -19,6 +19,7 @@ import { countedErrors } from './hooks/errors.ts'
 import { recordUnrouted, type UnroutedRecords } from './hooks/unrouted.ts'
 import { adopt } from '../observability/emitters.ts'
 import type { Services } from '../services/services.ts'
+import { endStalledConnections } from './stalled-connections.ts'
 import type { Upgrades } from './upgrades.ts'
 
 interface Handler {
@@ -81,6 +82,7 @@ export function createListener(
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
     refuse(socket, codeOfParserError.get(error.code) ?? 'request.malformed')
   })
+  endStalledConnections(server, settings.idleTimeout)
   // One more than config allows: Node drops further headers silently, the request policy counts.
   server.maxHeadersCount = 1001
   return server

@@ -121,7 +121,8 @@ const parts: readonly Part[] = [
       'proxy/cookie-header.ts',
       'app/hooks',
       'app/listener.ts',
-      'app/overload/peers.ts'
+      'app/overload/peers.ts',
+      'app/stalled-connections.ts'
     ]
   },
   {
