@@ -113,7 +113,7 @@ const strange = fc.oneof(
     { kind: 'upstream-login' },
     // `String()` throws on such an object.
     { toString: null, valueOf: 1 },
-    { toJSON: 1, then: 1, length: -1, hasOwnProperty: 1 },
+    { toJSON: 1, length: -1, hasOwnProperty: 1 },
     { __proto__: null, kind: null }
   ),
   fc.string({ unit: 'binary', maxLength: 40 })
