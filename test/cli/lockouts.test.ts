@@ -1,5 +1,6 @@
 import Fastify from 'fastify'
 import t from 'tap'
+import { schemaController } from '../../src/app/hooks/validation.ts'
 import { lockouts as lockoutsCommand } from '../../src/cli/lockouts.ts'
 import { CommandError, type Invocation, UsageError } from '../../src/cli/command.ts'
 import { addOpsLockouts } from '../../src/admin/lockouts.ts'
@@ -112,7 +113,7 @@ t.test('operators see who is locked out, and let them try again', async t => {
 })
 
 t.test('the former paths under /bans answer as those under /lockouts do', async t => {
-  const ops = Fastify({ genReqId: () => 'request-1' })
+  const ops = Fastify({ schemaController, genReqId: () => 'request-1' })
   t.teardown(() => ops.close())
   const lockouts = createMemoryLockouts(() => 0)
   addOpsLockouts(ops, { lockouts, ipv6Prefix: () => 64, log: { info: () => {} } })
@@ -186,7 +187,7 @@ t.test(
     for (let index = 0; index < 1500; index++) {
       await lockouts.attempt(`browser:alice:${index}`, rule)
     }
-    const ops = Fastify()
+    const ops = Fastify({ schemaController })
     const failing = async (): Promise<never> => {
       throw new Error('away')
     }
