@@ -20,13 +20,17 @@ export function compileQuery(config: QueryConfig): (query: string) => string {
   const fixed = Object.entries(config.set ?? {}).map(([name, value]) => written(name, value))
   const { paging } = config
   const refused = new Set([...(config.drop ?? []), ...namesWritten(config), ...namesPaged(paging)])
+  const setNames = new Set(Object.keys(config.set ?? {}).map(asRead))
 
   return query => {
     const parameters = parse(query)
     const kept = parameters.flatMap(parameter => {
       const newName = renames.get(parameter.name)
-      if (newName !== undefined) return [encodeURIComponent(newName) + valuePart(parameter)]
-      return refused.has(parameter.name) ? [] : [parameter.written]
+      if (newName !== undefined) {
+        return [withoutHidden(encodeURIComponent(newName) + valuePart(parameter), setNames)]
+      }
+      const isRefused = refused.has(parameter.name) || setNames.has(asRead(parameter.name))
+      return isRefused ? [] : [withoutHidden(parameter.written, setNames)]
     })
     const paged = paging === undefined ? [] : pagedParameters(parameters, paging)
     const all = [...kept, ...paged, ...fixed]
@@ -41,6 +45,19 @@ function namesWritten({ rename = {}, set = {}, paging }: QueryConfig): string[] 
   return names.filter(name => name !== undefined)
 }
 
+/** Some back-ends read `Tenant`, and some `tenant[]`, as `tenant`. */
+function asRead(name: string): string {
+  return (name.split('[', 1)[0] ?? '').trim().toLowerCase()
+}
+
+/** Some back-ends read `a=1;tenant=2` as two parameters: with `%3B` all read one. */
+function withoutHidden(pair: string, names: ReadonlySet<string>): string {
+  if (!pair.includes(';')) return pair
+  const [, ...others] = pair.split(';')
+  const isHidden = others.some(other => names.has(asRead(nameOf(other))))
+  return isHidden ? pair.replaceAll(';', '%3B') : pair
+}
+
 function namesPaged(paging: Paging | undefined): string[] {
   return [paging?.page, paging?.size].filter(name => name !== undefined)
 }
@@ -50,7 +67,11 @@ function parse(query: string): Parameter[] {
   return text
     .split('&')
     .filter(each => each !== '')
-    .map(each => ({ name: decoded(each.split('=', 1)[0] ?? ''), written: each }))
+    .map(each => ({ name: nameOf(each), written: each }))
+}
+
+function nameOf(pair: string): string {
+  return decoded(pair.split('=', 1)[0] ?? '')
 }
 
 function valuePart({ written: pair }: Parameter): string {

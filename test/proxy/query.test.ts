@@ -41,6 +41,32 @@ t.test('what the map writes is not taken from the client under that name', async
   t.equal(toOffset('?skip=7&limit=9'), '')
 })
 
+t.test(
+  'what is set is not taken from the client in a spelling that a back-end reads as it',
+  async t => {
+    const map = compileQuery({
+      rename: { keyword: 'q', tenant: 't' },
+      set: { tenant: '5', Lang: 'de' }
+    })
+    const set = 'tenant=5&Lang=de'
+    const mark = encodeURIComponent(';')
+    for (const name of [
+      'Tenant',
+      'TENANT',
+      'tenant[]',
+      'tenant%5B0%5D',
+      'tenant+',
+      '%20tenant',
+      'lang'
+    ]) {
+      t.equal(map(`?a=1&${name}=6`), `?a=1&${set}`, name)
+    }
+    t.equal(map('?a=1;lang=6&keyword=x;TENANT=7'), `?a=1${mark}lang=6&q=x${mark}TENANT=7&${set}`)
+    t.equal(map('?tenant=6'), `?t=6&${set}`, 'what is renamed is renamed')
+    t.equal(map('?a=1;b=2&tenants=7&x.tenant=8'), `?a=1;b=2&tenants=7&x.tenant=8&${set}`)
+  }
+)
+
 t.test('page and size become offset and limit', async t => {
   t.equal(toOffset('?current=3&pageSize=50&q=1'), '?q=1&skip=100&limit=50')
   t.equal(toOffset('?current=1'), '?skip=0&limit=20')
