@@ -24,19 +24,22 @@ export interface PassingOptions {
   readonly shaped: boolean
 }
 
-/** A set of kinds of requests, with one bit for each. */
+/**
+ * A set of kinds of requests, with one bit for each, from the lowest: a change without a body, a
+ * read without one, a change with a body, a read with one.
+ */
 export type Kinds = number
 
 /** The kind of a request, by what headers may depend on. */
 export function kindOf(hasBody: boolean, isRead: boolean): Kinds {
-  const change = hasBody ? 4 : 1
-  return isRead ? change * 2 : change
+  if (hasBody) return isRead ? 0b1000 : 0b0100
+  return isRead ? 0b0010 : 0b0001
 }
 
-const all: Kinds = 15
+const all: Kinds = 0b1111
 const none: Kinds = 0
-const withBody: Kinds = 12
-const changes: Kinds = 5
+const withBody: Kinds = 0b1100
+const changes: Kinds = 0b0101
 
 /** @returns the kinds of requests in which the header passes; its name is in lower case */
 export type PassingStage = (name: string) => Kinds
