@@ -205,8 +205,8 @@ export function isTlsServer(server: unknown): server is TlsServer {
 
 /**
  * The stream of a request without a body never ends (`optimizeEmptyRequests`), so Fastify would
- * wait
- * for ever for the body that a `Content-Type` promises: some clients send one with each DELETE.
+ * wait for ever for the body that a `Content-Type` promises: some clients send one with each
+ * DELETE.
  */
 function ignoreTypeOfNoBody({ headers }: IncomingMessage): void {
   if (
