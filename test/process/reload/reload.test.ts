@@ -393,15 +393,15 @@ t.test('after a rollback, files that were refused are still said to be faulty', 
   const gateway = await testGateway(t.after, { limits: limits(1) })
   write(gateway, 'limits.yaml', limits(2))
   await gateway.reload('operator')
-  write(gateway, 'limits.yaml', 'limts: {}')
+  write(gateway, 'limits.yaml', 'limit: {}')
   await gateway.reload('operator')
   t.match(await ask(gateway, '/rollback'), { outcome: 'rolled back', filesDiffer: true })
-  const faults = [/limits\.yaml:1 limts: /]
+  const faults = [/limits\.yaml:1 limit: /]
   t.match(await status(gateway), { files: { state: 'rolled back', faults } })
   const { config } = await ready(gateway)
-  t.match(config, /; the files were refused, and rolled back at \S+: \S+limits\.yaml:1 limts: /)
+  t.match(config, /; the files were refused, and rolled back at \S+: \S+limits\.yaml:1 limit: /)
   t.match(await (await gateway.ops('/ops/api/config')).json(), {
-    files: { places: [{ path: 'limts' }] }
+    files: { places: [{ path: 'limit' }] }
   })
   write(gateway, 'limits.yaml', limits(3))
   t.match(await gateway.reload('operator'), { outcome: 'reloaded' })
