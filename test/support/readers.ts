@@ -99,6 +99,7 @@ const rewrite = createRewrite(['/api/*', '/api/orders/*'], '/v1/*', '/base')
 const template = createRewrite(['/api/:id/*', '/api/:id/lines/*'], '/v1/:id/*', '/base')
 const toQuery = compileQuery({
   rename: { a: 'b' },
+  set: { tenant: '5' },
   paging: { page: 'page', firstPage: 1, to: { page: 'p', firstPage: 0 } }
 })
 const { query: tokenQuery } = tokenNamesOf({ ...noTokens, tokenQuery: ['token'] })
@@ -306,14 +307,21 @@ export const readers: readonly Reader[] = [
     worst: { slashes: within('/api', '/a', ''), questions: within('/api/a', '?', '') }
   },
   {
-    of: ['src/proxy/query.ts#parse'],
+    of: [
+      'src/proxy/query.ts#parse',
+      'src/proxy/query.ts#nameOf',
+      'src/proxy/query.ts#asRead',
+      'src/proxy/query.ts#withoutHidden'
+    ],
     read: text => tried(() => toQuery(`?${text}`)),
     worst: {
       'parameters': repeated('a=b&'),
       'paged names': repeated('page&'),
       'ands': repeated('&'),
       'escapes': within('a=', '%', ''),
-      'blanks': within('', '+', '=')
+      'blanks': within('', '+', '='),
+      'semicolons': within('a=', ';tenant=', ''),
+      'brackets': within('a', '[', '=1')
     }
   },
   {
