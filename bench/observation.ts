@@ -35,13 +35,19 @@ const rules = [
 export function createObservation({ level, keep }: Parts): (index: number) => boolean {
   const ids = Array.from({ length: maxIds }, () => randomUUID())
   const hooks: Hook[] = []
-  const app = { decorateRequest: () => {}, addHook: (_: string, hook: Hook) => hooks.push(hook) }
+  const toWall = (time: number): number => time
+  const app = {
+    decorate: () => {},
+    decorateRequest: () => {},
+    addHook: (_: string, hook: Hook) => hooks.push(hook)
+  }
   const recent = new RecentRequests({ keep, keepFailed: 2000 })
   addAccessLog(app as never, {
     log: createLogger({ level, format: 'json' }, { write: () => {} }),
     requests: createRequestMetrics(createMetrics()),
     running: { begin: () => () => {}, burden: () => () => {} },
     tracer: contextsOnly(),
+    toWall,
     aliases: new Map(),
     recent: keep === 0 ? undefined : recent
   })
@@ -69,6 +75,7 @@ export function createObservation({ level, keep }: Parts): (index: number) => bo
       routeOptions: { config, url: '/api/orders' },
       protocol: 'http',
       live,
+      server: { toWall },
       log: undefined,
       errorCode: undefined,
       exchange: { firstByteMs: 1.25, cutCode: undefined },

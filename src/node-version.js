@@ -4,7 +4,8 @@ const [major] = process.versions.node.split('.')
 if (Number(major) < needed) {
   process.stderr.write(
     `console-gateway needs Node ${needed} or newer; this is ${process.version}. ` +
-      'In a clone, `npm ci` brings one (without --ignore-scripts), and npm scripts use it.\n'
+      'In a clone, `npm ci` brings one (without --ignore-scripts), and npm scripts use it. ' +
+      'Elsewhere, install Node.js 24 (https://nodejs.org).\n'
   )
   process.exit(1)
 }

@@ -18,14 +18,19 @@ interface Options {
   readonly hosts: readonly string[]
   /** The operator of the session with this secret id. */
   readonly findOperator: (secretId: string) => Promise<FoundOperator>
+  readonly log: { readonly warn: (fields: object, message: string) => void }
 }
+
+/** Who guesses the secret must not fill the log. */
+const quietMs = 60_000
 
 type Check = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
 /** A hook that refuses requests without an operator, and sets `request.operator` of others. */
-export function createAccess({ guard, cookie, hosts, findOperator }: Options): Check {
+export function createAccess({ guard, cookie, hosts, findOperator, log }: Options): Check {
   const listed = new Set(hosts.map(host => host.toLowerCase()))
   const isSecure = cookie.startsWith('__Host-')
+  const tellRefused = createRefusalLog(log)
 
   return async function checkAccess(request, reply) {
     const { url = '', config } = request.routeOptions
@@ -37,14 +42,37 @@ export function createAccess({ guard, cookie, hosts, findOperator }: Options): C
       if (!probePaths.has(url) && config.isOpen !== true) refuseBrowsers(request, isOwn)
       return
     }
+    // Before the cookie and open paths are looked at: neither may hide that somebody guesses.
+    if (isGuess(request.headers.authorization)) tellRefused(request.ip)
     const fault = faultOfPage(request, isOwn, isSecure)
     const secretId = sessionIdOf(request.headers.cookie, cookie)
     const isOpen = config.isOpen === true || guard.isOpen(url)
     if (config.isOpen === true && fault !== undefined) throw new GatewayError(fault)
     request.operatorSession = fault === undefined ? secretId : undefined
-    if (secretId === undefined) return isOpen ? undefined : await refuseWithoutSecret(reply)
+    if (secretId === undefined) {
+      if (isOpen) return
+      return await refuseWithoutSecret(reply)
+    }
     if (fault === undefined) request.operator = await operatorOf(secretId, isOpen, findOperator)
     else if (!isOpen) throw new GatewayError(fault)
+  }
+}
+
+/** Other schemes, such as the Basic of a proxy in front, are not meant for the gateway. */
+function isGuess(authorization = ''): boolean {
+  return /^bearer /i.test(authorization)
+}
+
+/** One line a minute, with the number of wrong secrets since the last one. */
+function createRefusalLog(log: Options['log']): (address: string) => void {
+  let quietUntil = -Infinity
+  let refused = 0
+  return address => {
+    refused++
+    if (performance.now() < quietUntil) return
+    quietUntil = performance.now() + quietMs
+    log.warn({ event: 'ops.refused', address, refused }, 'a wrong operators’ secret was sent')
+    refused = 0
   }
 }
 

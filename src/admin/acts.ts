@@ -103,6 +103,8 @@ async function inLedger(
   try {
     await ledger.commit({ event: 'act.begun', ...common, details: request.body as Fields })
   } catch (cause) {
+    // The refused line may wait, and be written later: it must not look like an act that began.
+    ledger.append({ event: 'act.failed', ...common, details: {}, code: 'ops.ledger' })
     throw new GatewayError('ops.ledger', { cause })
   }
   try {

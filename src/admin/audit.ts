@@ -1,6 +1,7 @@
 /** Operators' endpoints: searches the audit ledger of this machine, and follows it. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
+import { endOf, timePattern } from '../config/schema/maintenance.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import { type AuditFilter, matchesFilter, searchLedger } from '../observability/audit/search.ts'
@@ -25,8 +26,8 @@ const filterMembers = {
 
 const searchQuery = Type.Object({
   ...filterMembers,
-  since: Type.Optional(Type.String({ maxLength: 40 })),
-  until: Type.Optional(Type.String({ maxLength: 40 })),
+  since: Type.Optional(Type.String({ pattern: timePattern })),
+  until: Type.Optional(Type.String({ pattern: timePattern })),
   last: Type.String({ pattern: '^[1-9][0-9]{0,3}$', default: '100' })
 })
 const streamQuery = Type.Object(filterMembers)
@@ -94,7 +95,7 @@ export function addOpsAudit(
 
 function timeOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
-  const time = Date.parse(text)
+  const time = endOf(text)
   if (Number.isNaN(time)) throw malformed(ofSearch)()
   return time
 }

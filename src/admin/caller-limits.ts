@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { LimitConfig, LimitsConfig } from '../config/schema/limits.ts'
 import { GatewayError } from '../errors.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
+import { operatorsKey } from '../app/hooks/sign-in-guard.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import { addAct } from './acts.ts'
 import { addOpsScope, withAlias } from './api.ts'
@@ -142,11 +143,11 @@ function createCountsOf({ limits, callers, leases, counters }: Options) {
 
   async function ofAttempts(caller: Caller): Promise<CallerLimit[]> {
     const counted = await Promise.all(
-      attemptLimitsOf(caller, limits()).map(async ({ name, limit: { mode, max }, key }) => {
+      attemptLimitsOf(caller, limits()).map(async ({ name, of, limit: { mode, max }, key }) => {
         const { current, ttl } = await counters.look(key)
         return {
           limit: name,
-          of: 'sign-in attempts',
+          of,
           mode,
           max,
           used: current,
@@ -165,12 +166,22 @@ function createCountsOf({ limits, callers, leases, counters }: Options) {
   ]
 }
 
-/** The limits of sign-in attempts that count the caller, and their keys. */
+/**
+ * The limits of sign-in attempts that count the caller, at the console and at the operators' page,
+ * and their keys. Without those of an account and an address together: such keys cannot be listed.
+ */
 function attemptLimitsOf({ attempts: { by: subject, key } }: Caller, { limits }: LimitsConfig) {
   const isHere = ({ mode, by }: LimitConfig) => mode !== 'off' && by.join() === subject
   return Object.entries(limits)
     .filter(([, limit]) => isOfSignIn(limit) && isHere(limit))
-    .map(([name, limit]) => ({ name, limit, key: `${name}:${key}` }))
+    .flatMap(([name, limit]) => {
+      const counted = `${name}:${key}`
+      const ofPage = 'sign-in attempts at the operators’ page'
+      return [
+        { name, of: 'sign-in attempts', limit, key: counted },
+        { name, of: ofPage, limit, key: operatorsKey(counted) }
+      ]
+    })
 }
 
 /** The rule of a key, by the part behind its subject; none when the limit was removed. */

@@ -28,6 +28,7 @@ export class EventStreams<State> {
   readonly #streams = new Set<EventStream<State>>()
   #timer: NodeJS.Timeout | undefined
   #isTicking = false
+  #isReplaced = false
 
   constructor(options: Options) {
     this.#options = { everyMs: 1000, maxStreams: 32, onTick: () => {}, ...options }
@@ -41,15 +42,24 @@ export class EventStreams<State> {
     return this.#streams.values()
   }
 
-  /** Ends all streams when the listener closes, which would wait for them. */
+  /**
+   * Ends all streams when the listener closes, which would wait for them, and when another process
+   * takes over: readers would go on seeing the old one.
+   */
   endWith(ops: FastifyInstance): void {
-    ops.addHook('preClose', async () => {
+    const endAll = () => {
       for (const stream of this.#streams) this.end(stream)
+    }
+    ops.addHook('preClose', async () => endAll())
+    ops.replaced.signal.addEventListener('abort', () => {
+      this.#isReplaced = true
+      endAll()
     })
   }
 
-  /** @throws GatewayError `overloaded` */
-  refuseTooMany(): void {
+  /** @throws GatewayError `ops.replaced`, `overloaded` */
+  refuseMore(): void {
+    if (this.#isReplaced) throw new GatewayError('ops.replaced')
     const { maxStreams } = this.#options
     if (this.#streams.size < maxStreams) return
     const message = `${maxStreams} live views are open already. Close one, or try again later.`
@@ -58,10 +68,10 @@ export class EventStreams<State> {
 
   /**
    * @param first the text that the stream begins with
-   * @throws GatewayError `overloaded`
+   * @throws GatewayError `ops.replaced`, `overloaded`
    */
   open(request: FastifyRequest, reply: FastifyReply, first: string, state: State): void {
-    this.refuseTooMany()
+    this.refuseMore()
     reply.hijack()
     const raw = adopt(reply.raw)
     raw.writeHead(200, {

@@ -1,20 +1,23 @@
 /** The server of the operators' listener: bounded headers, slow clients cut, no upgrades. */
 import { randomUUID } from 'node:crypto'
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse
-} from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import { createPeerBound } from '../app/overload/peers.ts'
-import { endUnread, refuseExpectations, secureContextOf, setCertificate } from '../app/listener.ts'
+import { secureContextOf, setCertificate } from '../app/listener.ts'
+import { openSockets } from '../app/open-sockets.ts'
 import { endStalledConnections } from '../app/stalled-connections.ts'
+import {
+  answerRefusal,
+  type Refusal,
+  responsesOf,
+  refuseExpectations,
+  refuseUnparsed,
+  sendRefusal
+} from '../app/unparsed.ts'
 import type { ServerTls } from '../config/schema/config.ts'
-import { errorKinds } from '../errors.ts'
+import { type ErrorCode, errorKinds } from '../errors.ts'
 import { opsHeaders } from './response-headers.ts'
 import { adopt } from '../observability/emitters.ts'
 
@@ -44,8 +47,7 @@ export const graceMs = 2000
 /** The servers of one listener: `localhost` may stand for two addresses. */
 export class OpsServers {
   readonly #servers: Server[] = []
-  /** Includes those that have not agreed on keys yet: `closeAllConnections` does not know them. */
-  readonly #sockets = new Set<Socket>()
+  readonly #sockets: Array<ReadonlySet<Socket>> = []
   readonly #boundPeers: (server: Server) => void
   #tls: ServerTls | undefined
 
@@ -59,22 +61,19 @@ export class OpsServers {
     const server = createBoundedServer(this.#tls, handler)
     this.#servers.push(server)
     this.#boundPeers(server)
-    server.on('connection', (socket: Socket) => {
-      this.#sockets.add(socket)
-      socket.once('close', () => this.#sockets.delete(socket))
-    })
+    this.#sockets.push(openSockets(server))
     return server
   }
 
   /** From now on new connections get this certificate. */
   setCertificate(tls: ServerTls): void {
     if (isDeepStrictEqual(tls, this.#tls)) return
-    this.#tls = tls
     for (const server of this.#servers) setCertificate(server, tls)
+    this.#tls = tls
   }
 
   destroyAll(): void {
-    for (const socket of this.#sockets) socket.destroy()
+    for (const sockets of this.#sockets) for (const socket of sockets) socket.destroy()
   }
 }
 
@@ -85,10 +84,14 @@ function createBoundedServer(tls: ServerTls | undefined, handler: RequestListene
   endStalledConnections(server, stallMs)
   // No bound beside that of their size: Node would drop further headers silently.
   server.maxHeadersCount = 0
+  const refuse = createRefuse(server)
   // Without listeners, Node would answer the request as if nothing had been asked for.
-  server.on('upgrade', (_request, socket: Socket) => refuse(socket))
-  refuseExpectations(server, refuseExpectation)
-  server.on('connect', (_request, socket: Socket) => refuse(socket))
+  server.on('upgrade', (_request, socket: Socket) => refuse(socket, 'request.malformed'))
+  server.on('connect', (_request, socket: Socket) => refuse(socket, 'route.method'))
+  refuseExpectations(server, (_request, response) =>
+    answerRefusal(response, refusalOf('request.expectation'))
+  )
+  refuseUnparsed(server, { refuse })
   return server
 }
 
@@ -98,25 +101,28 @@ function createSecured(tls: ServerTls, handler: RequestListener): Server {
   return adopt(createTlsServer(settings, handler)) as Server
 }
 
-function refuseExpectation(_request: IncomingMessage, response: ServerResponse): void {
-  const requestId = randomUUID()
-  const code = 'request.expectation'
-  const { status, en: error } = errorKinds[code]
-  const text = JSON.stringify({ error, code, requestId })
-  response
-    .writeHead(status, {
-      ...opsHeaders,
-      'connection': 'close',
-      'content-type': 'application/json; charset=utf-8',
-      'x-request-id': requestId,
-      'content-length': Buffer.byteLength(text)
-    })
-    .end(text)
+/** Refuses what reaches no app. */
+function createRefuse(server: Server) {
+  const open = new Set<ServerResponse>()
+  server.on('request', (_request, response) => {
+    open.add(response)
+    response.once('close', () => open.delete(response))
+  })
+  return (socket: Socket, code: ErrorCode): void => {
+    sendRefusal(adopt(socket), refusalOf(code), responsesOf(socket, open))
+  }
 }
 
-function refuse(socket: Socket): void {
-  adopt(socket)
-  const id = `x-request-id: ${randomUUID()}`
-  const head = `HTTP/1.1 400 Refused\r\nconnection: close\r\n${id}\r\ncontent-length: 0\r\n\r\n`
-  endUnread(socket, head)
+function refusalOf(code: ErrorCode): Refusal {
+  const requestId = randomUUID()
+  const { status, en: error } = errorKinds[code]
+  return {
+    status,
+    headers: {
+      ...opsHeaders,
+      'content-type': 'application/json; charset=utf-8',
+      'x-request-id': requestId
+    },
+    text: JSON.stringify({ error, code, requestId })
+  }
 }

@@ -95,6 +95,7 @@ export function addRequestRoutes(ops: FastifyInstance, { find }: Options): void 
 
 function withAdvice<T extends RequestRecord>(record: T, language: 'en' | 'zh') {
   const { code } = record
-  if (code === undefined) return record
+  // A replica of another version may have codes that this one does not know.
+  if (code === undefined || !Object.hasOwn(errorKinds, code)) return record
   return { ...record, message: errorKinds[code][language], advice: errorAdvice[code][language] }
 }

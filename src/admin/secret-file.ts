@@ -16,6 +16,8 @@ export interface SecretFile {
   readonly file: string
   /** Deletes the file, unless another gateway has written its own secret there. */
   readonly remove: () => void
+  /** Leaves the file to another process of the gateway. */
+  readonly leave: () => void
 }
 
 /** The file is touched this often: systemd-tmpfiles deletes files after ten days without a use. */
@@ -62,12 +64,14 @@ function writeInto(folder: string, address: string, secret: string): SecretFile 
   write()
   const timer = setInterval(() => keep(file, write), keepEveryMs)
   timer.unref()
+  const leave = () => clearInterval(timer)
   return {
     file,
     remove: () => {
-      clearInterval(timer)
+      leave()
       if (readIfThere(file) === secret) rmSync(file, { force: true })
-    }
+    },
+    leave
   }
 }
 

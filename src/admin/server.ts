@@ -27,16 +27,16 @@ export interface Readiness extends Dependencies {
 declare module 'fastify' {
   interface FastifyInstance {
     setCertificate: (tls: ServerTls) => void
-    /** Refuses from now on what changes anything: another process is the gateway. */
-    refuseChanges: () => void
+    /** Aborted once another process is the gateway: no more changes and live streams here. */
+    replaced: AbortController
   }
 }
 
 interface Options {
   readonly readiness: () => Promise<Readiness>
   readonly metrics: Pick<Metrics, 'text'>
-  /** The OpenAPI document of the config in force. */
-  readonly openApi: () => object
+  /** The OpenAPI document of the config in force, as JSON. */
+  readonly openApi: () => Buffer
   /** `checked elsewhere` in a worker: the primary has checked the request. */
   readonly access: ReturnType<typeof createAccess> | 'checked elsewhere'
   readonly checkHost?: ReturnType<typeof createHostCheck>
@@ -60,10 +60,8 @@ export function createAdminServer(options: Options): FastifyInstance {
   const ops = createOpsApp(servers, options)
   ops.decorate('setCertificate', tls => servers.setCertificate(tls))
   ops.decorate('ledger', ledger)
-  let isReplaced = false
-  ops.decorate('refuseChanges', () => {
-    isReplaced = true
-  })
+  const replaced = new AbortController()
+  ops.decorate('replaced', replaced)
   ops.decorateRequest('operator', undefined)
   ops.decorateRequest('operatorSession', undefined)
   ops.decorateRequest('address', undefined)
@@ -88,7 +86,7 @@ export function createAdminServer(options: Options): FastifyInstance {
   }
   ops.addHook('onRequest', access === 'checked elsewhere' ? takeForwarded : access)
   ops.addHook('onRequest', async ({ method }) => {
-    if (isReplaced && method === 'POST') throw new GatewayError('ops.replaced')
+    if (replaced.signal.aborted && method === 'POST') throw new GatewayError('ops.replaced')
   })
   ops.setErrorHandler(sendAdminError)
   addApiDescription(ops, version)
@@ -109,10 +107,13 @@ export function createAdminServer(options: Options): FastifyInstance {
     const { type, body } = await metrics.text(formatFor(request.headers.accept))
     return reply.header('vary', 'accept').type(type).send(body)
   })
-  ops.get('/openapi.json', () => openApi())
+  ops.get('/openapi.json', (_request, reply) =>
+    reply.type('application/json; charset=utf-8').send(openApi())
+  )
   ops.setNotFoundHandler(({ id }, reply) =>
     reply.code(404).send({
       error: 'There is nothing at this address. Try /healthz, /readyz, /metrics or /openapi.json.',
+      code: 'route.unknown',
       requestId: id
     })
   )
@@ -122,6 +123,8 @@ export function createAdminServer(options: Options): FastifyInstance {
 function createOpsApp(servers: OpsServers, { trustedProxies = [] }: Options): FastifyInstance {
   return Fastify({
     serverFactory: servers.create,
+    // The listener answers.
+    clientErrorHandler: () => {},
     trustProxy: trustedProxies.length > 0 ? createTrust(trustedProxies) : false,
     bodyLimit: maxOpsBody,
     schemaController,

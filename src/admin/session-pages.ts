@@ -31,7 +31,7 @@ export interface SessionPage {
   readonly next?: string
 }
 
-type Store = Pick<Sessions, 'signedIn' | 'inspect' | 'now'>
+type Store = Pick<Sessions, 'signedIn' | 'inspect' | 'times'>
 
 export const maxPageSize = 1000
 const usersAtOnce = 50
@@ -76,10 +76,10 @@ export async function sessionsOf(
   user: SignedIn
 ): Promise<{ sessions: ShownSession[]; unreadable: number }> {
   const { listed, unreadable } = await store.inspect(userKey(user))
-  const now = store.now()
+  const times = store.times()
   const sessions = listed.map(each => {
     const { id: userId, username } = each.session.identity
-    return { userId, user: username, ...describeSession(each, now) }
+    return { userId, user: username, ...describeSession(each, times) }
   })
   return { sessions, unreadable }
 }

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import { clientAddress } from '../app/hooks/address.ts'
+import { leavingOf } from '../app/hooks/leaving.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import type { FileState, Identity, Session } from '../session/record.ts'
@@ -25,11 +26,16 @@ interface Options {
   readonly sessions:
     | {
         readonly open: (secretId: string, opening: NewSession) => Promise<Session>
+        readonly endOf: (session: Session) => number
         readonly close: (secretId: string) => Promise<void>
       }
     | undefined
   /** @throws GatewayError */
-  readonly vouch: (request: FastifyRequest, credentials: Credentials) => Promise<VouchedOperator>
+  readonly vouch: (
+    request: FastifyRequest,
+    credentials: Credentials,
+    leaving: AbortSignal
+  ) => Promise<VouchedOperator>
   readonly cookie: OperatorCookie
   readonly log: { readonly info: (fields: object, message: string) => void }
 }
@@ -87,7 +93,7 @@ async function signIn(
   const operator = { name: username, via: 'session' } as const
   const entry = { act: 'ops.sign-in', operator, address, requestId: request.id }
   try {
-    const { source, result } = await vouch(request, request.body)
+    const { source, result } = await vouch(request, request.body, leavingOf(reply.raw))
     const former = request.operatorSession
     // A new id for each sign-in: one that somebody planted in the browser opens nothing.
     const secretId = randomBytes(32).toString('base64url')
@@ -106,7 +112,7 @@ async function signIn(
       name: session.identity.username,
       via: 'session',
       source,
-      until: session.absoluteEnd
+      until: sessions.endOf(session)
     })
   } catch (error) {
     const { code } = toGatewayError(error)

@@ -42,9 +42,9 @@ export class StateStreams {
     this.#streams.endWith(ops)
   }
 
-  /** @throws GatewayError `overloaded`, or what reading the first event throws */
+  /** @throws GatewayError `ops.replaced`, `overloaded`, or what reading the first event throws */
   async open(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    this.#streams.refuseTooMany()
+    this.#streams.refuseMore()
     this.#streams.open(request, reply, await this.#read(), { since: undefined })
   }
 

@@ -1,10 +1,13 @@
 /**
- * A contract's JSON Schema as components of an OpenAPI document. Each definition becomes its own
- * component, because generators of client types find named types only there.
+ * A contract's JSON Schema as components of an OpenAPI document. Each definition, and each other
+ * schema that a reference names, becomes its own component, because generators of client types
+ * find named types only there.
  */
-import { isRecord, type JsonSchema } from '../json-schema/closed-schema.ts'
+import { isRecord, type JsonSchema, resolveReference } from '../json-schema/closed-schema.ts'
 
 const definitionKeywords = ['$defs', 'definitions'] as const
+/** Steps of a pointer that say nothing in a name. */
+const keywordsOfPlaces = new Set<string>([...definitionKeywords, 'properties'])
 
 /** One schema that becomes a component. */
 interface Lifted {
@@ -24,7 +27,8 @@ export function contractComponents(
   name: string,
   nameOf: (wanted: string) => string
 ): Record<string, JsonSchema> {
-  const lifted = lift(contract, '#', name, nameOf)
+  const definitions = lift(contract, '#', name, nameOf)
+  const lifted = [...definitions, ...referredTo(contract, definitions, nameOf)]
   // The nearest enclosing component wins: `#/$defs/Item/properties/id` lies within `#/$defs/Item`.
   const nearestFirst = lifted.toSorted((a, b) => b.pointer.length - a.pointer.length)
   const target = (reference: string): string => {
@@ -66,6 +70,36 @@ function lift(
     })
   })
   return [{ component, pointer, schema }, ...below]
+}
+
+/** The schemas that references name, beside those that are lifted already. */
+function referredTo(
+  contract: JsonSchema,
+  lifted: readonly Lifted[],
+  nameOf: (wanted: string) => string
+): Lifted[] {
+  const component = lifted[0]?.component ?? ''
+  const others = new Map<string, Lifted>()
+  withReferences(contract, reference => {
+    const pointer = decodeURIComponent(reference)
+    const isLifted = others.has(pointer) || lifted.some(each => each.pointer === pointer)
+    const schema = isLifted ? undefined : schemaOf(resolveReference(reference, contract))
+    if (schema === undefined) return reference
+    const steps = pointer
+      .split('/')
+      .slice(1)
+      .filter(step => !keywordsOfPlaces.has(step))
+    const wanted = component + steps.map(pascal).join('')
+    others.set(pointer, { component: nameOf(wanted), pointer, schema })
+    return reference
+  })
+  return [...others.values()]
+}
+
+/** A schema may be true or false. */
+function schemaOf(value: unknown): JsonSchema | undefined {
+  if (typeof value === 'boolean') return value ? {} : { not: {} }
+  return isRecord(value) ? value : undefined
 }
 
 function withReferences(schema: JsonSchema, target: (reference: string) => string): JsonSchema {

@@ -55,18 +55,23 @@ interface Place extends NonNullable<Parameters<DescriptionBuilder['success']>[1]
 
 /** A success of config's own words; its value in its place of the envelope. */
 function answered(builder: DescriptionBuilder, answer: AnswerConfig, dialect: Dialect) {
-  return placed(builder, valueSchema(answer), { placement: answer.inEnvelope, dialect })
+  return {
+    ...placed(builder, valueSchema(answer), { placement: answer.inEnvelope, dialect }),
+    status: statusOf(answer)
+  }
+}
+
+function statusOf(answer: AnswerConfig | undefined): number {
+  return answer?.status ?? 200
 }
 
 function placed(
   builder: DescriptionBuilder,
   value: JsonSchema,
-  { placement, dialect, ...beside }: Place
+  { placement, ...beside }: Place
 ): Pick<Operation, 'answer' | 'wrapped'> {
-  if (placement === 'none') return { answer: value }
-  return placement === 'flat'
-    ? builder.flatSuccess(value, dialect)
-    : builder.success(value, { ...beside, dialect })
+  if (placement === 'none') return builder.bareSuccess(value, beside.missing)
+  return placement === 'flat' ? builder.flatSuccess(value, beside) : builder.success(value, beside)
 }
 
 /** HEAD is described by the GET that brings it. */
@@ -80,7 +85,7 @@ function addLogin(builder: DescriptionBuilder, { gateway, routes }: Config): voi
   const signedIn = builder.addSchema(
     'LoginAnswer',
     answer === undefined
-      ? builder.success(builder.addSchema('LoginResult', loginResultSchema), {
+      ? builder.success(builder.addSchema('LoginResult', loginResultSchema(envelope.inertToken)), {
           members: loginBeside(envelope)
         }).answer
       : (answered(builder, answer, envelope.dialect).answer ?? {})
@@ -94,6 +99,7 @@ function addLogin(builder: DescriptionBuilder, { gateway, routes }: Config): voi
       login.refusedStatus === 200
         ? { anyOf: [signedIn, builder.addSchema('LoginRefused', loginRefusedSchema(envelope))] }
         : signedIn,
+    status: statusOf(answer),
     facts: {
       endpoint: 'login',
       asksUpstream: login.sources.some(({ kind }) => kind === 'upstream-login'),
@@ -142,9 +148,10 @@ function addProfile(builder: DescriptionBuilder, { gateway, routes }: Config): v
     ...placed(builder, user, {
       placement: (profile.answer ?? profile).inEnvelope,
       dialect: gateway.envelope.dialect,
-      members: missingOf(profile),
-      required: []
+      missing: missingOf(profile)
     }),
+    // Config refuses a status beside an upstream's.
+    status: statusOf(profile.answer),
     failureBeside: { 401: notSignedIn(gateway.envelope) },
     facts: {
       endpoint: 'profile',
@@ -161,7 +168,8 @@ function addSession(builder: DescriptionBuilder, { routes }: Config): void {
   const paths = ownPaths(routes.endpoints)
   const add = (
     key: Exclude<keyof typeof paths, 'login' | 'logout' | 'profile'>,
-    operation: Pick<Operation, 'summary' | 'answer' | 'wrapped' | 'request'>
+    operation: Pick<Operation, 'summary' | 'answer' | 'wrapped' | 'request'> &
+      Partial<Pick<Operation, 'status'>>
   ) =>
     builder.add(paths[key] ?? '', methodsOf(key, routes), {
       name: 'session',
@@ -178,7 +186,8 @@ function addSession(builder: DescriptionBuilder, { routes }: Config): void {
   const { refresh } = routes.endpoints
   if (refresh !== undefined) {
     const answer = refresh.answer === undefined ? session : { answer: {} }
-    add('refresh', { summary: 'Renew the token of the console', ...answer })
+    const status = statusOf(refresh.answer)
+    add('refresh', { summary: 'Renew the token of the console', ...answer, status })
   }
   const listed = builder.addSchema('ListedSession', listedSessionSchema)
   add('list', {
@@ -226,16 +235,17 @@ function addRoute(
       dialect,
       errorsAreOk: errorStatus === 'ok',
       ...answered(builder, route.answer, dialect),
-      status: route.answer.status ?? 200,
       facts: {}
     })
   }
   const success = () => {
-    if (shaped.isFlat) return builder.flatSuccess(data, dialect)
-    if (!shaped.isWrapped) return { answer: data }
+    const missing = missingOf(route)
+    if (shaped.isFlat) return builder.flatSuccess(data, { dialect, missing })
+    if (!shaped.isWrapped) return builder.bareSuccess(data, missing)
     return builder.success(data, {
-      members: { ...shaped.beside, ...missingOf(route) },
+      members: shaped.beside,
       required: [...shaped.requiredBeside],
+      missing,
       dialect
     })
   }
@@ -245,7 +255,7 @@ function addRoute(
     access: route.access,
     dialect,
     errorsAreOk: errorStatus === 'ok',
-    ...((isRead || contracts[name] !== undefined) && success()),
+    ...((isRead || Object.hasOwn(contracts, name)) && success()),
     takesUpgrades: route.websocket !== undefined,
     facts: {
       asksUpstream: true,

@@ -52,15 +52,27 @@ interface Beside {
   readonly required: readonly string[]
 }
 
+const nothingBeside: Beside = { members: {}, required: [] }
+
 /** The envelope of a success, with its value and the members beside it. */
 export function successSchema(
   envelope: EnvelopeSettings,
   data: JsonSchema,
-  { members, required }: Beside = { members: {}, required: [] }
+  beside: Beside = nothingBeside
+): JsonSchema {
+  const name = dataName(envelope)
+  return name === false
+    ? flatSchema(envelope, data, beside)
+    : namedSchema(envelope, name, data, beside)
+}
+
+function namedSchema(
+  envelope: EnvelopeSettings,
+  name: string,
+  data: JsonSchema,
+  { members, required }: Beside
 ): JsonSchema {
   const standard = successMembers(envelope)
-  const name = dataName(envelope)
-  if (name === false) return flatSchema(envelope, data)
   return record({ ...standard, [name]: data, ...members }, [
     ...Object.keys(standard),
     name,
@@ -69,9 +81,55 @@ export function successSchema(
 }
 
 /** The envelope of a success whose members stand beside the code. */
-export function flatSchema(envelope: EnvelopeSettings, data: JsonSchema): JsonSchema {
+function flatSchema(
+  envelope: EnvelopeSettings,
+  data: JsonSchema,
+  { members, required }: Beside = nothingBeside
+): JsonSchema {
+  if (envelope.dialect === 'problem') return data
   const standard = successMembers(envelope)
-  return Object.keys(standard).length === 0 ? data : { allOf: [record(standard), data] }
+  const head = { ...standard, ...members }
+  if (Object.keys(head).length === 0) return data
+  return { allOf: [record(head, [...Object.keys(standard), ...required]), data] }
+}
+
+/** A value of an answer; its type is undefined if it is unknown. */
+interface Value {
+  readonly data: JsonSchema
+  readonly type: unknown
+}
+
+/**
+ * The envelope of `members.data: false` for a value that may be no object; undefined where the
+ * value is an object, or stands under `data` in any case.
+ */
+export function unnamedSchema(
+  envelope: EnvelopeSettings,
+  value: Value,
+  beside: Beside
+): JsonSchema | undefined {
+  if (envelope.dialect !== 'custom' || dataName(envelope) !== false) return undefined
+  if (value.type === 'object') return undefined
+  return flatOrNamedSchema(envelope, value, beside)
+}
+
+/** The envelope of a value whose members stand beside the code; under `data` if it is no object. */
+export function flatOrNamedSchema(
+  envelope: EnvelopeSettings,
+  { data, type }: Value,
+  beside: Beside = nothingBeside
+): JsonSchema {
+  const flat = flatSchema(envelope, data, beside)
+  if (envelope.dialect === 'problem' || type === 'object') return flat
+  const underName = namedSchema(envelope, dataName(envelope) || 'data', data, beside)
+  return typeof type === 'string' ? underName : { anyOf: [flat, underName] }
+}
+
+/** A value that is the whole body, and members that may stand in it if it is an object. */
+export function bareSchema({ data, type }: Value, members: Members): JsonSchema {
+  const isObject = type === undefined || type === 'object'
+  if (!isObject || Object.keys(data).length === 0 || Object.keys(members).length === 0) return data
+  return { allOf: [data, { properties: members }] }
 }
 
 const errorCode: JsonSchema = { $ref: '#/components/schemas/ErrorCode' }

@@ -7,7 +7,8 @@ import { type ErrorCode, errorKinds } from '../errors.ts'
 import { mountOf } from '../config/schema/resolved.ts'
 import { parametersOf } from '../config/schema/public-path.ts'
 import { describe } from './describe.ts'
-import { envelopeName, errorsByStatus, freeName, type Operation, reference } from './operations.ts'
+import { errorsByStatus } from './error-statuses.ts'
+import { envelopeName, freeName, type Operation, reference } from './operations.ts'
 import { pascal } from './contract-components.ts'
 
 type Members = Record<string, unknown>
@@ -40,15 +41,12 @@ export function openApi(config: Config): Members {
   const { operations, schemas } = describe(config)
   const paths: Record<string, Members> = {}
   const responses: Record<string, Members> = {}
-  const operationIds = new Set<string>()
+  const shared: Shared = { responses, responseNames: new Map(), operationIds: new Set() }
   for (const operation of operations) {
     const path = operation.path.replace(/\*$/, '{rest}').replaceAll(/(?<=\/):(\w+)/g, '{$1}')
     const parameters = pathParameters(operation.path)
     const item = (paths[path] ??= parameters.length === 0 ? {} : { parameters })
-    item[operation.method.toLowerCase()] = operationOf(operation, envelope.dialect, {
-      responses,
-      operationIds
-    })
+    item[operation.method.toLowerCase()] = operationOf(operation, envelope.dialect, shared)
   }
   const document = {
     servers: [{ url: mountOf(config) || '/' }],
@@ -89,6 +87,8 @@ export function openApi(config: Config): Members {
 interface Shared {
   /** Filled with the responses that operations refer to. */
   readonly responses: Record<string, Members>
+  /** Their names, by their JSON. */
+  readonly responseNames: Map<string, string>
   readonly operationIds: Set<string>
 }
 
@@ -113,7 +113,7 @@ function operationOf(operation: Operation, usual: Operation['dialect'], shared: 
       method !== 'GET' && {
         requestBody: { content: { '*/*': {} }, description: 'Passed to the upstream.' }
       }),
-    responses: responsesOf(operation, usual, shared.responses)
+    responses: responsesOf(operation, usual, shared)
   }
 }
 
@@ -125,13 +125,15 @@ function json(schema: JsonSchema) {
 function sharedResponse(
   response: Members,
   name: string,
-  responses: Shared['responses']
+  { responses, responseNames }: Shared
 ): JsonSchema {
   const text = JSON.stringify(response)
-  const component =
-    Object.keys(responses).find(each => JSON.stringify(responses[each]) === text) ??
-    freeName(name, other => Object.hasOwn(responses, other))
-  responses[component] = response
+  let component = responseNames.get(text)
+  if (component === undefined) {
+    component = freeName(name, other => Object.hasOwn(responses, other))
+    responseNames.set(text, component)
+    responses[component] = response
+  }
   return { $ref: `#/components/responses/${component}` }
 }
 
@@ -139,77 +141,108 @@ const switched = {
   101: { description: 'The connection is a WebSocket: the request was an upgrade.' }
 }
 
-function responsesOf(
-  operation: Operation,
-  usual: Operation['dialect'],
-  responses: Shared['responses']
-): Members {
+function responsesOf(operation: Operation, usual: Operation['dialect'], shared: Shared): Members {
   const upgrade = operation.takesUpgrades === true && operation.method === 'GET' ? switched : {}
-  const { method, answer, errors, errorsAreOk, dialect, failureBeside, upstreamErrors } = operation
+  const { method, answer, errors, statusOf, upstreamErrors } = operation
+  // A back-end may answer 201 or 204.
+  const successKey = upstreamErrors !== 'none' && method !== 'GET' ? '2XX' : operation.status
+  const success =
+    answer === undefined
+      ? { description: 'The upstream’s response.', content: { '*/*': {} } }
+      : { description: 'Success.', content: json(answer) }
+  const failures = failuresOf(operation, usual)
+  return {
+    ...upgrade,
+    [successKey]: success,
+    ...Object.fromEntries(
+      errorsByStatus(errors, statusOf).map(([status, codes]) => [
+        status,
+        status === operation.status
+          ? eitherOf(operation, failures, codes)
+          : sharedResponse(failures.response(codes, status), `Failure${status}`, shared)
+      ])
+    ),
+    ...Object.fromEntries(
+      (keepsUpstreamStatus(operation) ? ['4XX', '5XX'] : []).map(status => [
+        status,
+        sharedResponse(
+          upstreamErrors === 'plain'
+            ? { description: plainErrorText(operation), content: { '*/*': {} } }
+            : {
+                description: 'The upstream’s error in an envelope: `upstream.error`.',
+                content: failures.content(failures.anyFailure)
+              },
+          'UpstreamFailure',
+          shared
+        )
+      ])
+    )
+  }
+}
+
+/** A success, or an error with the same status. */
+function eitherOf(
+  { answer, status, errorsAreOk, failureFormat: { contentType } }: Operation,
+  failures: Failures,
+  codes: readonly ErrorCode[]
+): Members {
+  const { description, ...response } = failures.response(codes, status)
+  const success = answer ?? {}
+  const failure = errorsAreOk ? failures.anyFailure : failures.withCodes(codes, status)
+  const both = json({ anyOf: [success, failure] })
+  // Problem details have a content type of their own.
+  const apart = { ...json(success), ...failures.content(failure) }
+  return {
+    ...response,
+    description:
+      status === 200
+        ? 'Success or failure, as the envelope says.'
+        : `The route’s answer, or a failure:\n\n${description}`,
+    content: {
+      ...(answer === undefined && { '*/*': {} }),
+      ...(contentType in both ? both : apart)
+    }
+  }
+}
+
+/** Whether an error of the upstream may have the status that the upstream gave it. */
+function keepsUpstreamStatus({ upstreamErrors, statusOf }: Operation): boolean {
+  if (upstreamErrors === 'plain') return true
+  return upstreamErrors === 'enveloped' && statusOf('upstream.error') === undefined
+}
+
+/** Only JSON passes as it is; config may set the status of the envelope in place of others. */
+function plainErrorText({ statusOf }: Operation): string {
+  return statusOf('upstream.error') === undefined
+    ? 'The upstream’s response if it is JSON; else an envelope, `upstream.error`.'
+    : 'The upstream’s response if it is JSON.'
+}
+
+const retryAfter = {
+  'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } }
+}
+
+type Failures = ReturnType<typeof failuresOf>
+
+/** The failures of an operation, as schemas and as responses. */
+function failuresOf(operation: Operation, usual: Operation['dialect']) {
+  const { dialect, failureBeside, upstreamErrors } = operation
   const { codeName, contentType } = operation.failureFormat
+  const isAnyStatus = upstreamErrors === 'enveloped' && keepsUpstreamStatus(operation)
   const anyFailure = reference(envelopeName('Failure', dialect, usual))
-  const failureContent = (schema: JsonSchema) => ({ [contentType]: { schema } })
-  const failure = (codes: readonly ErrorCode[], status: number): JsonSchema => {
-    const all = upstreamErrors === 'enveloped' ? [...new Set([...codes, 'upstream.error'])] : codes
+  const content = (schema: JsonSchema) => ({ [contentType]: { schema } })
+  const withCodes = (codes: readonly ErrorCode[], status: number): JsonSchema => {
+    const all = isAnyStatus ? [...new Set([...codes, 'upstream.error'])] : codes
     const properties = {
       ...(codeName !== false && { [codeName]: { enum: all } }),
       ...failureBeside?.[status]
     }
     return { allOf: [anyFailure, { type: 'object', properties }] }
   }
-  if (errorsAreOk) {
-    return {
-      ...upgrade,
-      200: {
-        description: 'Success or failure, as the envelope says.',
-        content: json({ anyOf: [answer ?? {}, anyFailure] })
-      }
-    }
-  }
-  const success =
-    answer === undefined
-      ? { description: 'The upstream’s response.', content: { '*/*': {} } }
-      : { description: 'Success.', content: json(answer) }
-  const headers = {
-    'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } }
-  }
-  return {
-    ...upgrade,
-    // A back-end may answer 201 or 204.
-    [upstreamErrors !== 'none' && method !== 'GET' ? '2XX' : operation.status]: success,
-    ...Object.fromEntries(
-      errorsByStatus(errors).map(([status, codes]) => [
-        status,
-        sharedResponse(
-          {
-            description: codes.map(code => `\`${code}\`: ${errorKinds[code].en}`).join('\n\n'),
-            ...((status === 429 || status === 503) && { headers }),
-            content: failureContent(failure(codes, status))
-          },
-          `Failure${status}`,
-          responses
-        )
-      ])
-    ),
-    ...(upstreamErrors !== 'none' &&
-      Object.fromEntries(
-        ['4XX', '5XX'].map(status => [
-          status,
-          sharedResponse(
-            upstreamErrors === 'plain'
-              ? {
-                  description:
-                    'The upstream’s response if it is JSON; else an envelope, `upstream.error`.',
-                  content: { '*/*': {} }
-                }
-              : {
-                  description: 'The upstream’s error in an envelope: `upstream.error`.',
-                  content: failureContent(anyFailure)
-                },
-            'UpstreamFailure',
-            responses
-          )
-        ])
-      ))
-  }
+  const response = (codes: readonly ErrorCode[], status: number) => ({
+    description: codes.map(code => `\`${code}\`: ${errorKinds[code].en}`).join('\n\n'),
+    ...((status === 429 || status === 503) && { headers: retryAfter }),
+    content: content(withCodes(codes, status))
+  })
+  return { anyFailure, content, withCodes, response }
 }

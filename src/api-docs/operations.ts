@@ -3,18 +3,23 @@ import { pathsOf } from '../config/schema/resolved.ts'
 import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { RouteConfig } from '../config/schema/routes.ts'
-import { type ErrorCode, errorKinds } from '../errors.ts'
+import { ownMember } from '../config/schema/visit.ts'
+import type { ErrorCode } from '../errors.ts'
 import {
+  bareSchema,
   type Dialect,
+  type EnvelopeSettings,
   type FailureFormat,
   failureFormatOf,
   failureSchema,
-  flatSchema,
-  successSchema
+  flatOrNamedSchema,
+  successSchema,
+  unnamedSchema
 } from './envelope-schemas.ts'
 import { errorCodeSchema } from './own-responses.ts'
 import { contractComponents, pascal } from './contract-components.ts'
 import { errorsOf, type OperationFacts } from './error-codes.ts'
+import { type ConfiguredStatus, configuredStatus } from './error-statuses.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -39,8 +44,9 @@ export interface Operation {
   readonly failureBeside?: Readonly<Record<number, JsonSchema>>
   readonly errors: readonly ErrorCode[]
   readonly failureFormat: FailureFormat
-  /** Whether errors have the status 200. */
+  /** Whether errors have the status 200, unless an entry of their code says otherwise. */
   readonly errorsAreOk: boolean
+  readonly statusOf: ConfiguredStatus
   /** Whether it takes upgrades to WebSocket. */
   readonly takesUpgrades?: boolean
   /** The form of an upstream's own errors: unchanged (`plain`), or in the envelope. */
@@ -79,6 +85,7 @@ type OperationInput = Omit<
   | 'dialect'
   | 'failureFormat'
   | 'errorsAreOk'
+  | 'statusOf'
   | 'errors'
   | 'upstreamErrors'
 > &
@@ -89,6 +96,8 @@ interface Beside {
   readonly members?: Readonly<Record<string, JsonSchema>>
   /** All members by default. */
   readonly required?: readonly string[]
+  /** The list of missing parts, which stands beside the value in any placement. */
+  readonly missing?: Readonly<Record<string, JsonSchema>>
   /** The config's dialect by default. */
   readonly dialect?: Dialect
 }
@@ -115,7 +124,7 @@ export class DescriptionBuilder {
 
   /** @returns a reference to the schema of the route's contract; undefined without a contract */
   addContract(route: string, name: string): JsonSchema | undefined {
-    const schema = this.#config.contracts[route]
+    const schema = ownMember(this.#config.contracts, route)
     if (schema === undefined) return undefined
     const taken = new Set([...Object.keys(this.schemas), name])
     const nameOf = (wanted: string) => {
@@ -130,36 +139,67 @@ export class DescriptionBuilder {
   /** The envelope around `data`. */
   success(
     data: JsonSchema,
-    { members = {}, required = Object.keys(members), dialect }: Beside = {}
-  ): Required<Pick<Operation, 'answer' | 'wrapped'>> {
-    const { envelope } = this.#config.gateway
-    const settings = { ...envelope, dialect: dialect ?? envelope.dialect }
+    { members: standing = {}, required = Object.keys(standing), missing = {}, dialect }: Beside = {}
+  ): Required<Pick<Operation, 'answer'>> & Pick<Operation, 'wrapped'> {
+    const settings = this.#envelopeOf(dialect)
+    const value = { data, type: this.#typeOf(data) }
+    if (settings.dialect === 'problem') {
+      const { answer } = this.bareSuccess(data, missing)
+      return { answer, ...(answer === data && { wrapped: { data } }) }
+    }
+    const members = { ...standing, ...missing }
+    const unnamed = unnamedSchema(settings, value, { members, required })
+    if (unnamed !== undefined) return { answer: unnamed }
     const answer = successSchema(settings, data, { members, required })
     if (Object.keys(members).length === 0) return { answer, wrapped: { data } }
     const beside: JsonSchema = { type: 'object', properties: members, required }
     return { answer, wrapped: { data, beside } }
   }
 
+  /** The type of a value, also where it is a reference to one of the schemas. */
+  #typeOf({ $ref, type }: JsonSchema): unknown {
+    const name = typeof $ref === 'string' ? $ref.replace('#/components/schemas/', '') : undefined
+    return name === undefined ? type : this.schemas[name]?.['type']
+  }
+
   /** The members of the value beside those of the envelope. */
-  flatSuccess(data: JsonSchema, dialect: Dialect): Required<Pick<Operation, 'answer'>> {
-    return { answer: flatSchema({ ...this.#config.gateway.envelope, dialect }, data) }
+  flatSuccess(
+    data: JsonSchema,
+    { dialect, missing = {} }: Pick<Beside, 'dialect' | 'missing'>
+  ): Required<Pick<Operation, 'answer'>> {
+    const settings = this.#envelopeOf(dialect)
+    if (settings.dialect === 'problem') return this.bareSuccess(data, missing)
+    const value = { data, type: this.#typeOf(data) }
+    return { answer: flatOrNamedSchema(settings, value, { members: missing, required: [] }) }
+  }
+
+  /** The value as the whole body. */
+  bareSuccess(
+    data: JsonSchema,
+    missing: Readonly<Record<string, JsonSchema>> = {}
+  ): Required<Pick<Operation, 'answer'>> {
+    return { answer: bareSchema({ data, type: this.#typeOf(data) }, missing) }
+  }
+
+  #envelopeOf(dialect: Dialect | undefined): EnvelopeSettings {
+    const { envelope } = this.#config.gateway
+    return { ...envelope, dialect: dialect ?? envelope.dialect }
   }
 
   /** Adds an operation for each method, at the path and at its aliases. */
   add(path: string, methods: readonly Method[], { facts, ...operation }: OperationInput): void {
-    const { envelope } = this.#config.gateway
+    const { errorsAreOk = this.#config.gateway.envelope.errorStatus === 'ok' } = operation
+    const envelope = this.#envelopeOf(operation.dialect)
     for (const [index, each] of pathsOf(this.#config.routes, path).entries()) {
       for (const method of methods) {
         this.operations.push({
           dialect: envelope.dialect,
-          errorsAreOk: envelope.errorStatus === 'ok',
           upstreamErrors: 'none',
           status: 200,
           ...operation,
-          failureFormat: failureFormatOf({
-            ...envelope,
-            dialect: operation.dialect ?? envelope.dialect
-          }),
+          errorsAreOk,
+          statusOf: configuredStatus(envelope, errorsAreOk),
+          failureFormat: failureFormatOf(envelope),
           errors: this.#errorsOf(method, operation, facts),
           method,
           path: each,
@@ -201,12 +241,4 @@ export function freeName(name: string, isTaken: (name: string) => boolean): stri
   let candidate = name
   for (let number = 2; isTaken(candidate); number++) candidate = `${name}${number}`
   return candidate
-}
-
-/** The codes of an operation, grouped by status. */
-export function errorsByStatus(
-  errors: readonly ErrorCode[]
-): Array<readonly [status: number, codes: readonly ErrorCode[]]> {
-  const byStatus = Map.groupBy(errors, code => errorKinds[code].status)
-  return [...byStatus].toSorted(([a], [b]) => a - b)
 }

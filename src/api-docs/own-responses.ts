@@ -65,13 +65,18 @@ export function loginRequestSchema(fields: GatewayConfig['login']['fields']): Js
   return { ...rest, properties: { ...properties, type } }
 }
 
-export const loginResultSchema: JsonSchema = record({
-  authToken: {
-    const: '',
-    description: 'Always empty: the session is a cookie that scripts cannot read.'
-  },
-  ...outcome('ok')
-})
+/** @param inertToken as config has it */
+export const loginResultSchema = (inertToken: string): JsonSchema =>
+  record({
+    authToken: {
+      const: inertToken,
+      description:
+        inertToken === ''
+          ? 'Always empty: the session is a cookie that scripts cannot read.'
+          : 'Always this text, which opens nothing: scripts cannot read the session’s cookie.'
+    },
+    ...outcome('ok')
+  })
 
 const secondsLeft = {
   idleIn: { type: 'integer', description: 'Seconds until an unused session ends.' },

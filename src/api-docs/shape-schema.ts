@@ -42,8 +42,9 @@ interface Members {
   readonly required: readonly string[]
 }
 
-const membersOf = ({ properties = {}, required = [] }: JsonSchema) =>
-  ({ properties, required }) as Members
+/** Without a prototype: a member may be called `toString`. */
+const membersOf = ({ properties, required = [] }: JsonSchema) =>
+  ({ properties: { __proto__: null, ...(properties as object) }, required }) as unknown as Members
 const withMembers = ({ properties, required }: Members): JsonSchema => ({
   type: 'object',
   properties,
@@ -57,20 +58,9 @@ function after(schema: JsonSchema, step: ShapeStep): JsonSchema {
   if (step.pick !== undefined) return pick(schema, step.pick)
   if (step.drop !== undefined) return without(schema, step.drop)
   if (step.rename !== undefined) return rename(schema, Object.entries(step.rename))
-  if (step.move !== undefined) {
-    return Object.entries(step.move).reduce(
-      (current, [from, to]) => move(current, from, to),
-      schema
-    )
-  }
+  if (step.move !== undefined) return move(schema, Object.entries(step.move))
   if (step.default !== undefined) {
-    return change(
-      schema,
-      step.default,
-      (member, value) =>
-        member === undefined || Object.keys(member).length === 0 ? schemaOf(value) : member,
-      true
-    )
+    return change(schema, step.default, withDefault, true)
   }
   if (step.constant !== undefined) {
     return change(
@@ -95,8 +85,15 @@ function after(schema: JsonSchema, step: ShapeStep): JsonSchema {
     return change(
       schema,
       step.convert,
-      (_, kind) =>
-        kind.startsWith('date') ? { type: 'string', format: 'date-time' } : { type: kind },
+      (member, kind) => {
+        const isDate = kind.startsWith('date')
+        const type = isDate ? 'string' : kind
+        // A conversion leaves null as it is.
+        return {
+          type: mayBeNull(member) ? [type, 'null'] : type,
+          ...(isDate && { format: 'date-time' })
+        }
+      },
       false
     )
   }
@@ -110,6 +107,60 @@ function after(schema: JsonSchema, step: ShapeStep): JsonSchema {
   if (step.wrap !== undefined) return schema
   if (step.at !== undefined) return at(schema, step.at.path.split('.'), step.at.operations)
   return {}
+}
+
+/** A default stands in the place of null and of an absent member. */
+function withDefault(member: JsonSchema | undefined, value: unknown): JsonSchema {
+  if (isOpen(member)) return schemaOf(value)
+  const substitute = isScalar(value) ? { const: value } : schemaOf(value)
+  const present = value === null ? member : withoutNull(member)
+  if (present === undefined) return substitute
+  if (fits(present, value)) return present
+  const { enum: listed } = present
+  if (Array.isArray(listed) && isScalar(value)) return { enum: [...listed, value] }
+  return { anyOf: [present, substitute] }
+}
+
+function isOpen(member: JsonSchema | undefined): member is undefined | Record<string, never> {
+  return member === undefined || Object.keys(member).length === 0
+}
+
+function typesOf({ type }: JsonSchema): unknown[] {
+  return Array.isArray(type) ? type : [type]
+}
+
+function mayBeNull(member: JsonSchema | undefined): boolean {
+  return isOpen(member) || fits(member, null)
+}
+
+/** Whether a schema that this file makes takes a value. */
+function fits(schema: JsonSchema, value: unknown): boolean {
+  const { const: constant, enum: listed, anyOf, type, format } = schema
+  if (Object.hasOwn(schema, 'const')) return constant === value
+  if (Array.isArray(listed)) return listed.includes(value)
+  if (Array.isArray(anyOf)) return anyOf.some(each => fits(each as JsonSchema, value))
+  if (type === undefined) return true
+  if (value === null) return typesOf(schema).includes('null')
+  const kindOfValue = Array.isArray(value) ? 'array' : typeof value
+  return format === undefined && typesOf(schema).includes(kindOfValue)
+}
+
+/** Undefined where a schema takes nothing but null. */
+function withoutNull(schema: JsonSchema): JsonSchema | undefined {
+  const { const: constant, enum: listed, anyOf } = schema
+  if (constant === null) return undefined
+  if (Array.isArray(listed)) {
+    const others = listed.filter(value => value !== null)
+    return others.length === 0 ? undefined : { ...schema, enum: others }
+  }
+  if (Array.isArray(anyOf)) {
+    const others = (anyOf as JsonSchema[]).map(withoutNull).filter(each => each !== undefined)
+    return others.length > 1 ? { anyOf: others } : others[0]
+  }
+  const [only, ...others] = typesOf(schema).filter(type => type !== 'null')
+  return only === undefined
+    ? schema
+    : { ...schema, type: others.length > 0 ? [only, ...others] : only }
 }
 
 function isScalar(value: unknown) {
@@ -164,9 +215,30 @@ function rename(
   })
 }
 
-function move(schema: JsonSchema, from: string, to: string): JsonSchema {
-  const member = membersOf(schema).properties[from] ?? {}
-  return put(from.includes('.') ? schema : without(schema, [from]), to.split('.'), member)
+/** All at once, as the shape itself does. */
+function move(
+  schema: JsonSchema,
+  pairs: ReadonlyArray<readonly [from: string, to: string]>
+): JsonSchema {
+  const moves = pairs.map(([from, to]) => ({ from: from.split('.'), to: to.split('.') }))
+  const rest = moves.reduce((current, { from }) => withoutAt(current, from), schema)
+  return moves
+    .map(({ from, to }) => ({ to, member: memberAt(schema, from) }))
+    .toSorted((a, b) => a.to.length - b.to.length)
+    .reduce((current, { to, member }) => put(current, to, member), rest)
+}
+
+function memberAt(schema: JsonSchema, path: readonly string[]): JsonSchema {
+  return path.reduce((current, name) => membersOf(current).properties[name] ?? {}, schema)
+}
+
+/** A schema that does not name the place stays as it is. */
+function withoutAt(schema: JsonSchema, [name = '', ...rest]: readonly string[]): JsonSchema {
+  if (rest.length === 0) return without(schema, [name])
+  const { properties, required } = membersOf(schema)
+  const member = properties[name]
+  if (member === undefined) return schema
+  return withMembers({ properties: { ...properties, [name]: withoutAt(member, rest) }, required })
 }
 
 function put(

@@ -56,12 +56,16 @@ function declaration(name: string, schema: JsonSchema): string {
   const isLong = text.length > 120 && !text.includes('\n')
   return `${said}export type ${name} =${
     isLong
-      ? text
-          .split(' | ')
+      ? branchesOf(text)
           .map(each => `\n  | ${each}`)
           .join('')
       : ` ${text}`
   }`
+}
+
+/** The branches of a union; a bar within a literal separates none. */
+function branchesOf(text: string): string[] {
+  return (text.match(/(?:'(?:[^'\\]|\\.)*'|[^'|])+/g) ?? []).map(branch => branch.trim())
 }
 
 function callsText(operations: readonly Operation[], usual: Operation['dialect']): string {

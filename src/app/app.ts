@@ -12,6 +12,7 @@ import { addAggregated } from './endpoints/aggregated.ts'
 import { addAnswered } from './endpoints/answered.ts'
 import { addConsole } from './endpoints/console.ts'
 import { ignoreBodies } from './endpoints/ignored-bodies.ts'
+import { collectMethods } from './endpoints/known-paths.ts'
 import { addLogin } from './endpoints/login.ts'
 import { addLogout } from './endpoints/logout.ts'
 import { addProfile } from './endpoints/profile.ts'
@@ -31,7 +32,11 @@ import { requestPolicy } from './hooks/request-policy.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
 import { addSessionReader, addSessions } from './hooks/session.ts'
 import { addStalledReaders } from './hooks/stalled-readers.ts'
-import { addStandardHeaders, standardHeaders } from './hooks/standard-headers.ts'
+import {
+  addStandardHeaders,
+  type StandardHeaders,
+  standardHeaders
+} from './hooks/standard-headers.ts'
 import { addTokenRefresh } from './hooks/token-refresh.ts'
 import { type Checks, createChecks } from './checks.ts'
 import { compileRoutes, type Routes } from './compile-routes.ts'
@@ -41,25 +46,46 @@ import type { GenerationServices } from './generation-services.ts'
 import { LongBodies } from './long-bodies.ts'
 import { createYield } from './yield.ts'
 
-/** Builds one generation. `services` outlive it: closing the app leaves them as they are. */
+/**
+ * Builds one generation. `services` outlive it: closing the app leaves them as they are.
+ * @throws when it cannot be built; nothing is open then
+ */
 export async function buildApp(
   config: Config,
   services: GenerationServices
 ): Promise<FastifyInstance> {
   const context = createContext(config, services)
-  const { hosts, mount } = context
-  const { server, session, console: pages } = config.gateway
   const yieldToRequests = createYield()
   const longBodies = new LongBodies(config, services)
   const shared = { profileAnswer: context.answers.profile, longBodies }
   const routes = await compileRoutes(config, services, shared, yieldToRequests)
 
-  const headers = standardHeaders(session.cookie.secure)
+  const headers = standardHeaders(config.gateway.session.cookie.secure)
   const app = createFastify(context, headers)
   const markDirect = refuseBypassedHooks(app)
   services.watch?.(app)
   app.addHook('onClose', () => longBodies.close())
+  try {
+    await addAll(app, { context, headers, routes, yieldToRequests, markDirect })
+    await app.ready()
+    return app
+  } catch (error) {
+    await app.close()
+    throw error
+  }
+}
+
+interface AppParts extends Omit<Group, 'checks'> {
+  readonly headers: StandardHeaders
+}
+
+/** Hooks and endpoints, in their order. */
+async function addAll(app: FastifyInstance, { headers, ...parts }: AppParts): Promise<void> {
+  const { context } = parts
+  const { config, services, hosts, mount } = context
+  const { server, console: pages } = config.gateway
   readJsonBodies(app)
+  const knownPaths = collectMethods(app)
 
   // Every request, in this order.
   addAccessLog(app, {
@@ -67,6 +93,7 @@ export async function buildApp(
     requests: context.metrics.requests,
     running: services.running,
     tracer: services.tracer,
+    toWall: services.sessions.toWall,
     aliases: aliasesOf(config),
     recent: services.recent
   })
@@ -76,13 +103,14 @@ export async function buildApp(
   }
   addStandardHeaders(app, headers)
   addStalledReaders(app, server.idleTimeout)
-  app.addHook('onRequest', requestPolicy({ hosts, sizes: config.limits.sizes }))
+  const { hidesNearer } = knownPaths
+  app.addHook('onRequest', requestPolicy({ hosts, sizes: config.limits.sizes, hidesNearer }))
   await addCors(app, server)
 
   // Then each group of endpoints has hooks of its own.
   const checks = await createChecks(app, context)
   const groups = [addSignInEndpoints, addSessionEndpoints, addPublicEndpoints]
-  const group = { context, checks, routes, yieldToRequests, markDirect }
+  const group = { ...parts, checks }
   for (const addGroup of groups) {
     app.register(scope => addGroup(scope, group), { prefix: mount })
   }
@@ -93,9 +121,8 @@ export async function buildApp(
       contentSecurityPolicy: pages.contentSecurityPolicy
     })
   }
-  addUnknown(app, { checkLimits: checks.checkLimits, mount, hasConsole: pages !== undefined })
-  await app.ready()
-  return app
+  const { checkLimits } = checks
+  addUnknown(app, { knownPaths, checkLimits, mount, hasConsole: pages !== undefined })
 }
 
 interface Group {
@@ -141,11 +168,12 @@ async function addSignInEndpoints(
     methods: config.routes.endpoints.logout.methods,
     answer: logoutAnswer(context),
     sources,
+    sessions: services.sessions,
     cookie: sessionCookie,
     expireTokenCookies,
     checkOrigin: sameOrigin(gateway.server.origins, { always: true }),
-    onSignedOut: (request, session) => {
-      if (services.ledger !== undefined) recordSignOut(services.ledger, request, session)
+    onSignedOut: (request, session, code) => {
+      if (services.ledger !== undefined) recordSignOut(services.ledger, request, session, code)
     }
   })
 }

@@ -6,7 +6,8 @@ import { credentialOf, type RouteConfig } from '../config/schema/routes.ts'
 import { requestHeaders } from '../proxy/headers.ts'
 import type { Part, Parts } from '../proxy/parts.ts'
 import { createRewrite } from '../proxy/path.ts'
-import { type TokenNames, tokenNamesOf } from '../proxy/token-names.ts'
+import { compileQuery } from '../proxy/query.ts'
+import { tokenNamesOf } from '../proxy/token-names.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 
 /** The settings of a route, or of the profile, that its parts need. */
@@ -14,7 +15,7 @@ export type Composable = Pick<RouteConfig, 'path' | 'parts' | 'missing'> &
   Partial<
     Pick<
       RouteConfig,
-      'upstream' | 'into' | 'passAuthorization' | 'passCookies' | 'passRefusedHeaders'
+      'upstream' | 'query' | 'into' | 'passAuthorization' | 'passCookies' | 'passRefusedHeaders'
     >
   >
 
@@ -24,7 +25,7 @@ interface Options {
   readonly publicPaths: readonly string[]
   readonly maxBytes: number
   readonly upstreamOf: (name: string) => Upstream
-  readonly shapePart: (shape: string | undefined) => (body: unknown) => unknown
+  readonly shapePart: (shape: string | undefined) => Pick<Part, 'shape' | 'onMissingPath'>
 }
 
 /** Undefined for a route without parts. */
@@ -33,6 +34,7 @@ export function compileParts(
   { gateway, publicPaths, maxBytes, upstreamOf, shapePart }: Options
 ): Parts | undefined {
   const tokenNames = tokenNamesOf(gateway.envelope)
+  const changeQuery = queryChangeOf(route)
   const parts = Object.entries(route.parts).map(([name, part]): Part => {
     const upstream = upstreamOf(part.upstream)
     const credential = credentialOf(upstream.config.credential)
@@ -40,7 +42,9 @@ export function compileParts(
     return {
       name,
       upstream,
-      toUpstream: targetOf(publicPaths, part, tokenNames),
+      toUpstream: targetOf(publicPaths, part, query =>
+        changeQuery(tokenNames.query?.strip(query) ?? query)
+      ),
       toHeaders: requestHeaders({
         identity: gateway.identity,
         tellIdentity: upstream.config.identity,
@@ -56,7 +60,7 @@ export function compileParts(
       }),
       timeoutMs: timeoutOf(part, upstream.config),
       maxBytes,
-      shape: shapePart(part.shape),
+      ...shapePart(part.shape),
       unwrap: part.unwrap?.split('.') ?? [],
       into: part.into?.split('.') ?? [],
       isRequired: part.required,
@@ -72,14 +76,21 @@ export function compileParts(
 function targetOf(
   publicPaths: readonly string[],
   { rewrite, query }: RouteConfig['parts'][string],
-  tokenNames: TokenNames
+  changeQuery: (query: string) => string
 ): (target: string) => string {
   const toUpstream =
     rewrite.endsWith('/*') || hasParameters(rewrite)
       ? createRewrite(publicPaths, rewrite, '').toUpstream
       : () => rewrite
+  if (!query) return toUpstream
   return target => {
-    const sent = query && target.includes('?') ? target.slice(target.indexOf('?')) : ''
-    return toUpstream(target) + (tokenNames.query?.strip(sent) ?? sent)
+    const mark = target.indexOf('?')
+    return toUpstream(target) + changeQuery(mark < 0 ? '' : target.slice(mark))
   }
+}
+
+/** Renames and paging are for the route's own upstream: that of a part has names of its own. */
+function queryChangeOf({ query: { drop, set } = {} }: Composable): (query: string) => string {
+  if (drop === undefined && set === undefined) return query => query
+  return compileQuery({ ...(drop && { drop }), ...(set && { set }) })
 }

@@ -4,14 +4,15 @@
  */
 import type { Config } from '../config/schema/config.ts'
 import { ownRoutes } from '../config/schema/own-endpoints.ts'
-import { pathsOf, routeSettings } from '../config/schema/resolved.ts'
+import { pathsOf, profilePlacement, routeSettings } from '../config/schema/resolved.ts'
 import type { Contract } from '../contract/contract.ts'
 import { refuseLeak } from '../login/leaked-credential.ts'
 import type { Parts } from '../proxy/parts.ts'
+import type { SessionTimes } from '../session/describe.ts'
 import type { Live } from '../session/evaluate.ts'
 import type { Answer } from '../shaping/answer.ts'
 import { fillCurrentUser } from '../shaping/current-user.ts'
-import type { Envelope, Placement } from '../shaping/envelope.ts'
+import type { Envelope } from '../shaping/envelope.ts'
 import type { Shape } from '../shaping/shape.ts'
 import type { AggregatedRoute } from './endpoints/aggregated.ts'
 import type { SessionProfile } from './endpoints/profile.ts'
@@ -31,8 +32,7 @@ interface Options {
   readonly parts: Parts | undefined
   /** Undefined for a profile from the session. */
   readonly target: Target | undefined
-  /** By the clock of the sessions. */
-  readonly now: () => number
+  readonly times: () => SessionTimes
   readonly onStretch: (ms: number) => void
 }
 
@@ -89,24 +89,18 @@ export function compileProfile(config: Config, options: Options): CompiledProfil
   return { session, aggregated }
 }
 
-/** The place of the profile in the envelope. */
-export function profilePlacement({ routes }: Config): Placement {
-  const { answer, inEnvelope } = routes.endpoints.profile
-  return (answer === undefined ? inEnvelope : answer.inEnvelope) ?? 'data'
-}
-
 /** The whole body for a user, as the session or the upstream has it. */
 function createBody(
   config: Config,
-  { answer, contract, envelope, now }: Options
+  { answer, contract, envelope, times }: Options
 ): SessionProfile['bodyOf'] {
-  const placement = profilePlacement(config)
+  const placement = profilePlacement(config.routes)
   return (user, live) => {
     const { session, idleEnd } = live
     const value =
       answer === undefined
         ? fillCurrentUser(user, session.identity)
-        : answer.render({ session, idleEnd, now: now(), profile: user })
+        : answer.render({ session, idleEnd, ...times(), profile: user })
     refuseLeak(value, session.credential, 'endpoints.profile')
     return checkContract(contract, envelope.success(value, undefined, placement))
   }

@@ -8,6 +8,7 @@ import { ownPaths } from '../config/schema/own-endpoints.ts'
 import {
   mountOf,
   pathsOf,
+  profilePlacement,
   queryMapsOf,
   routeSettings,
   timeoutOf,
@@ -28,13 +29,13 @@ import { type TimeOutOverrides, timeOutsOf } from '../proxy/time-outs.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import { compileParts, type Composable } from './compile-parts.ts'
 import { applyShape, checkContract } from './shaped-values.ts'
-import { stallsOf } from './shaping-stalls.ts'
+import { stallsOf } from '../observability/shaping-stalls.ts'
 import type { LongBodies } from './long-bodies.ts'
 import { CopyingRoutes } from './route-copies.ts'
 import type { GenerationServices } from './generation-services.ts'
 import type { Answer } from '../shaping/answer.ts'
 import type { SessionProfile } from './endpoints/profile.ts'
-import { compileProfile, profilePlacement } from './compile-profile.ts'
+import { compileProfile } from './compile-profile.ts'
 
 export interface Routes {
   readonly login: readonly string[]
@@ -114,7 +115,7 @@ class RouteCompiler {
         : this.#copying.apply(name, route, this.#target(route, route.upstream))
     const shaping = {
       shape: (body: unknown) =>
-        shape === undefined ? body : checkContract(contract, applyShape(shape, body)),
+        checkContract(contract, shape === undefined ? body : applyShape(shape, body)),
       maxShaped,
       tooLarge: route.tooLarge,
       ...this.#shared.longBodies.add({
@@ -124,6 +125,7 @@ class RouteCompiler {
         maxShaped,
         contract: rules,
         isCopied: target?.isCopied === true,
+        parts,
         onMissing
       }),
       ...(parts && { parts })
@@ -201,7 +203,7 @@ class RouteCompiler {
         this.#rulesOf(
           'profile',
           profile.contract,
-          profilePlacement(config) === 'data' && this.#envelope.dataName
+          profilePlacement(config.routes) === 'data' && this.#envelope.dataName
         )
       ),
       envelope: this.#envelope,
@@ -210,7 +212,7 @@ class RouteCompiler {
       parts: this.#partsOf('profile', profile, this.#envelope, maxShaped),
       target:
         profile.from === 'upstream' ? this.#target(profile, profile.upstream ?? '') : undefined,
-      now: this.#services.sessions.now
+      times: this.#services.sessions.times
     })
     if (proxied !== undefined) this.#proxied.push(proxied)
     if (aggregated !== undefined) this.#aggregated.push(aggregated)
@@ -304,8 +306,12 @@ class RouteCompiler {
       maxBytes,
       upstreamOf: name => this.#upstreamOf(name),
       shapePart: name => {
-        const shape = this.#shapeOf(routeName, name, envelope)
-        return body => (shape === undefined ? body : applyShape(shape, body))
+        const onMissingPath = this.#missingLog(name)
+        const shape = this.#shapeOf(routeName, name, envelope, onMissingPath)
+        return {
+          onMissingPath,
+          shape: body => (shape === undefined ? body : applyShape(shape, body))
+        }
       }
     })
   }

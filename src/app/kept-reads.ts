@@ -218,14 +218,16 @@ class KeptRead {
 
   #keep(copy: Copy): void {
     const { store, isShaped } = this.#options
-    const { request } = this.#exchange
+    const { request, reply } = this.#exchange
     const live = this.#live
     if (live === undefined) return
     const keep = () => store.set(this.#key, live, this.#askedAt, copy)
     if (!isShaped) return keep()
-    // Its status may be 200, and its body an error.
+    // Its status may be 200, and its body an error: that is known when it has been sent.
     request.onResponseClose.push(() => {
-      if (request.errorCode === undefined) keep()
+      const { errorCode, ownErrorStatus } = request
+      if (ownErrorStatus !== undefined && ownErrorStatus < 500) store.drop(this.#key)
+      else if (reply.raw.writableFinished && errorCode === undefined) keep()
     })
   }
 

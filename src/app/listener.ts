@@ -3,14 +3,8 @@
  * keeps connections. It answers requests that Node's parser refuses.
  */
 import { randomUUID } from 'node:crypto'
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse
-} from 'node:http'
-import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Config, ServerTls } from '../config/schema/config.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
@@ -19,25 +13,24 @@ import { countedErrors } from './hooks/errors.ts'
 import { recordUnrouted, type UnroutedRecords } from './hooks/unrouted.ts'
 import { adopt } from '../observability/emitters.ts'
 import type { Services } from '../services/services.ts'
+import { isTlsServer } from './open-sockets.ts'
 import { endStalledConnections } from './stalled-connections.ts'
+import {
+  answerRefusal,
+  type Refusal,
+  refuseExpectations,
+  refuseUnparsed,
+  sendRefusal
+} from './unparsed.ts'
 import type { Upgrades } from './upgrades.ts'
 
 interface Handler {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
-  /** The response that a connection waits for, of those that have begun. */
-  readonly responseOn: (socket: Socket) => ServerResponse | undefined
+  /** The responses of a connection that have begun, and not ended. */
+  readonly responsesOf: (socket: Socket) => readonly ServerResponse[]
 }
 
 type Records = UnroutedRecords & Pick<Services, 'metrics'>
-
-/** Nothing can be answered: the two sides have no common keys. */
-const tlsFailure = /^(?:ERR_SSL_|ERR_TLS_|EPROTO$)/
-
-const codeOfParserError: ReadonlyMap<string | undefined, ErrorCode> = new Map([
-  ['HPE_HEADER_OVERFLOW', 'request.headers'],
-  ['ERR_HTTP_REQUEST_TIMEOUT', 'request.timeout'],
-  ['HPE_CHUNK_EXTENSIONS_OVERFLOW', 'request.too-large']
-])
 
 export function createListener(
   { gateway, serverTls }: Pick<Config, 'gateway' | 'serverTls'>,
@@ -61,7 +54,7 @@ export function createListener(
   refuseExpectations(server, refuseExpectation)
   server.on('upgrade', (request: IncomingMessage, socket: Socket, early: Buffer) => {
     // Behind a request that is still being answered, nothing could be answered in its turn.
-    const isPipelined = handler.responseOn(socket) !== undefined
+    const isPipelined = handler.responsesOf(socket).length > 0
     if (isPipelined || upgrades?.take(request, socket, early) !== true) {
       refuse(socket, 'request.malformed', request)
     }
@@ -69,18 +62,10 @@ export function createListener(
   server.on('connect', (request: IncomingMessage, socket: Socket) => {
     refuse(socket, 'route.method', request)
   })
-  server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
-    if (tlsFailure.test(error.code ?? '')) {
-      const fields = {
-        event: 'connection.refused',
-        reason: error.code,
-        address: socket.remoteAddress
-      }
-      log.debug(fields, 'TLS failed')
-      return void socket.destroy()
-    }
-    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-    refuse(socket, codeOfParserError.get(error.code) ?? 'request.malformed')
+  refuseUnparsed(server, {
+    refuse,
+    onTlsFailure: (reason, address) =>
+      log.debug({ event: 'connection.refused', reason, address }, 'TLS failed')
   })
   endStalledConnections(server, settings.idleTimeout)
   // One more than config allows: Node drops further headers silently, the request policy counts.
@@ -88,72 +73,37 @@ export function createListener(
   return server
 }
 
-/**
- * Refuses all that a client may expect but `100-continue`, which Node finds also among others
- * (RFC 9110 §10.1.1).
- */
-export function refuseExpectations(server: Server, refuse: RequestListener): void {
-  server.on('checkExpectation', refuse)
-  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    if (request.headers.expect?.toLowerCase() !== '100-continue') return refuse(request, response)
-    response.writeContinue()
-    server.emit('request', request, response)
-  })
-}
-
-interface Refusal {
-  readonly status: number
-  readonly requestId: string
-  readonly type: string
-  readonly text: string
-}
-
 /** Refuses what reaches no app. */
 function createRefusals(
   { envelope }: Config['gateway'],
-  handler: Pick<Handler, 'responseOn'>,
+  handler: Pick<Handler, 'responsesOf'>,
   records: Records
 ) {
   const dialect = createEnvelope(envelope)
-  const refusalOf = (code: ErrorCode): Refusal => {
+  const errors = countedErrors(records.metrics)
+  const refusalOf = (code: ErrorCode, socket: Socket, request?: IncomingMessage): Refusal => {
     const error = new GatewayError(code)
     const requestId = randomUUID()
+    const { method, url: target } = request ?? {}
+    recordUnrouted(records, { requestId, code, address: socket.remoteAddress, method, target })
+    errors.with(code).inc()
     return {
       status: error.status,
-      requestId,
-      type: dialect.errorType,
+      headers: {
+        'content-type': dialect.errorType,
+        'x-request-id': requestId,
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff'
+      },
       text: JSON.stringify(dialect.failure(error, requestId))
     }
   }
-  const errors = countedErrors(records.metrics)
   const refuse = (socket: Socket, code: ErrorCode, request?: IncomingMessage) => {
     adopt(socket)
-    const refusal = refusalOf(code)
-    const { method, url: target } = request ?? {}
-    const { requestId } = refusal
-    const { remoteAddress: address } = socket
-    recordUnrouted(records, { requestId, code, address, method, target })
-    errors.with(code).inc()
-    end(socket, handler.responseOn(socket), refusal)
+    sendRefusal(socket, refusalOf(code, socket, request), handler.responsesOf(socket))
   }
-  const refuseExpectation = (request: IncomingMessage, response: ServerResponse) => {
-    const code = 'request.expectation'
-    errors.with(code).inc()
-    const { type, text, requestId } = refusalOf(code)
-    const { method, url: target } = request
-    const { remoteAddress: address } = request.socket
-    recordUnrouted(records, { requestId, code, address, method, target })
-    response
-      .writeHead(417, {
-        'content-type': type,
-        'x-request-id': requestId,
-        'cache-control': 'no-store',
-        'x-content-type-options': 'nosniff',
-        'connection': 'close',
-        'content-length': Buffer.byteLength(text)
-      })
-      .end(text)
-  }
+  const refuseExpectation = (request: IncomingMessage, response: ServerResponse) =>
+    answerRefusal(response, refusalOf('request.expectation', request.socket, request))
   return { refuse, refuseExpectation }
 }
 
@@ -199,10 +149,6 @@ export function setCertificate(server: Server, tls: ServerTls): void {
   if (isTlsServer(server)) server.setSecureContext(secureContextOf(tls))
 }
 
-export function isTlsServer(server: unknown): server is TlsServer {
-  return server instanceof TlsServer
-}
-
 /**
  * The stream of a request without a body never ends (`optimizeEmptyRequests`), so Fastify would
  * wait for ever for the body that a `Content-Type` promises: some clients send one with each
@@ -216,39 +162,4 @@ function ignoreTypeOfNoBody({ headers }: IncomingMessage): void {
   ) {
     delete headers['content-type']
   }
-}
-
-/** Answers bytes that are not a request, and closes the connection: its framing is in doubt. */
-function end(
-  socket: Socket,
-  response: ServerResponse | undefined,
-  { status, requestId, type, text }: Refusal
-): void {
-  // An earlier request is being answered: the refusal must not be taken for its response.
-  if (response !== undefined && (response.headersSent || response.req.complete)) {
-    return void (response.writableEnded ? endUnread(socket) : socket.destroy())
-  }
-  const head = [
-    `HTTP/1.1 ${status} Refused`,
-    `content-type: ${type}`,
-    `x-request-id: ${requestId}`,
-    'cache-control: no-store',
-    'x-content-type-options: nosniff',
-    'connection: close',
-    `content-length: ${Buffer.byteLength(text)}`
-  ]
-  endUnread(socket, `${head.join('\r\n')}\r\n\r\n${text}`)
-}
-
-/** The client's time to read the rest of the response, then to close the connection. */
-const unreadMs = { flush: 10_000, close: 1000 }
-
-/**
- * Closes a connection by timers. Nothing is read from it any more, so the client's end or reset
- * would not be seen, and its descriptor would never be freed.
- */
-export function endUnread(socket: Socket, last = ''): void {
-  const destroySoon = (ms: number) => setTimeout(() => socket.destroy(), ms).unref()
-  destroySoon(unreadMs.flush)
-  socket.end(last, () => destroySoon(unreadMs.close))
 }

@@ -5,18 +5,20 @@
 import type { Config } from '../config/schema/config.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import type { RouteConfig } from '../config/schema/routes.ts'
-import { hasExpression } from '../config/schema/shape-steps.ts'
-import type { ShapeStep } from '../config/schema/shapes.ts'
+import { routeHasExpression } from '../config/schema/shape-steps.ts'
 import type { ContractRules } from '../contract/contract.ts'
 import { reportFindings } from '../contract/findings.ts'
 import { GatewayError } from '../errors.ts'
+import { unpackedLength } from '../json/coding.ts'
 import type { Counter, Family } from '../observability/metrics.ts'
+import type { JsonSource, PartResponse } from '../proxy/merge-parts.ts'
+import type { GatheredParts, Parts } from '../proxy/parts.ts'
 import type { Lost } from '../shaping/thread-runner.ts'
 import type { Shaping, ShapingApart } from './endpoints/shaped.ts'
 import type { GenerationServices } from './generation-services.ts'
-import { ShapingCost } from './shaping-cost.ts'
-import { stallsOf } from './shaping-stalls.ts'
-import type { ShapingPlan } from './shaping-task.ts'
+import { minBytes, ShapingCost } from './shaping-cost.ts'
+import { stallsOf } from '../observability/shaping-stalls.ts'
+import { bytesOf, type ShapingPlan, type ShapingTask, type TaskSource } from './shaping-task.ts'
 import {
   type ShapingPlans,
   ShapingThreads,
@@ -33,6 +35,8 @@ interface LongRoute {
   readonly contract: ContractRules | undefined
   /** Whether others read the upstream's bytes too. */
   readonly isCopied: boolean
+  /** Of the route, compiled. */
+  readonly parts: Parts | undefined
   /** Called with a path that the shape's `unwrap` does not find. */
   readonly onMissing: (path: string) => void
 }
@@ -65,57 +69,67 @@ export class LongBodies {
   add(options: LongRoute): Pick<Shaping, 'onStretch' | 'apart'> {
     const { name, route, maxShaped } = options
     const countStall = stallsOf(this.#services.metrics, name)
-    const steps = this.#stepsOf(route)
-    if (this.#threadCount === 0 || steps === undefined) return { onStretch: countStall }
-    this.#plans.routes[name] = {
-      steps,
-      envelope: { ...this.#envelope, dialect: options.dialect },
-      contract: options.contract
-    }
+    const plan = this.#planOf(options)
+    if (this.#threadCount === 0 || plan === undefined) return { onStretch: countStall }
+    this.#plans.routes[name] = plan
     // A response that stands in for a failed one is sent many times.
     const isCopied = options.isCopied || route.fallback !== undefined
     const cost = new ShapingCost()
     const apart: ShapingApart = {
-      takes: bytes => cost.isLong(bytes) && this.#hasRoom(name, bytes),
-      shape: async (bytes, headers, { isTagged, isNeeded }) => {
-        const { length } = bytes
-        const moved = isCopied ? new Uint8Array(bytes) : ownBytes(bytes)
-        const task = {
+      unpacked: (bytes, headers) => unpackedLength(bytes, headers['content-encoding'], minBytes),
+      isLong: unpacked => cost.isLong(unpacked),
+      takes: (bytes, unpacked) => cost.isLong(unpacked) && this.#hasRoom(name, bytes),
+      learn: (bytes, ms) => cost.add(bytes, ms),
+      shape: async ({ main, parts }, { isTagged, isNeeded }) => {
+        const task: ShapingTask = {
           route: name,
-          bytes: moved,
-          headers: {
-            'content-encoding': textOf(headers['content-encoding']),
-            'content-type': textOf(headers['content-type'])
-          },
+          main: 'source' in main ? movable(main.source, isCopied) : main,
+          // Nobody else reads the bytes of a part.
+          ...(parts && { parts: parts.parts.map(({ response }) => movableOf(response)) }),
           maxBytes: maxShaped,
           isTagged
         }
-        const outcome = await this.#open().run(task, [moved.buffer], isNeeded)
+        const length = bytesOf(task)
+        const outcome = await this.#open().run(task, isNeeded)
         if ('lost' in outcome) throw this.#lost(name, outcome)
         this.#answers.with(name, 'shaped').inc()
         // An error may take no time at all.
         if ('body' in outcome) cost.add(length, outcome.ms)
-        this.#report(options, outcome)
+        this.#report(options, outcome, parts)
         return bodyOf(outcome, route.tooLarge)
       }
     }
-    const onStretch: Shaping['onStretch'] = (ms, bytes) => {
-      countStall(ms)
-      if (bytes !== undefined) cost.add(bytes, ms)
-    }
-    return { apart, onStretch }
+    return { apart, onStretch: countStall }
   }
 
   async close(): Promise<void> {
     await this.#threads?.close()
   }
 
-  /** Undefined where a shape needs more than the body: other responses, expressions. */
-  #stepsOf({ shape, parts, upstream }: RouteConfig): readonly ShapeStep[] | undefined {
+  /** Undefined where nothing is shaped, or a shape needs more than the bodies: expressions. */
+  #planOf({ route, parts, dialect, contract }: LongRoute): ShapingPlan | undefined {
     const { shapes } = this.#plans
-    const steps = shapes[shape ?? '']
-    const isAlone = upstream !== undefined && Object.keys(parts).length === 0
-    return isAlone && steps !== undefined && !hasExpression(steps, shapes) ? steps : undefined
+    const stepsOf = (shape: string | undefined) => shapes[shape ?? ''] ?? []
+    const isShaped = route.shape !== undefined || parts !== undefined
+    if (!isShaped || routeHasExpression(route, shapes)) return undefined
+    return {
+      steps: stepsOf(route.shape),
+      envelope: { ...this.#envelope, dialect },
+      contract,
+      parts: parts && {
+        into: parts.into,
+        missing: parts.missing,
+        parts: parts.parts.map(({ name, maxBytes, unwrap, into, isRequired, fallback }) => ({
+          steps: stepsOf(route.parts[name]?.shape),
+          name,
+          maxBytes,
+          unwrap,
+          into,
+          isRequired,
+          fallback
+        }))
+      }
+    }
   }
 
   #open(): ShapingThreads {
@@ -141,8 +155,21 @@ export class LongBodies {
   }
 
   /** Counts and logs what the event loop would have. */
-  #report({ name, contract, onMissing }: LongRoute, result: ThreadResult): void {
-    for (const path of result.missing) onMissing(path)
+  #report(
+    { name, contract, parts, onMissing }: LongRoute,
+    result: ThreadResult,
+    gathered: GatheredParts | undefined
+  ): void {
+    for (const { path, part } of result.missing) {
+      if (part === undefined) onMissing(path)
+      else parts?.parts[part]?.onMissingPath(path)
+    }
+    for (const { part, error } of result.failedParts) {
+      const failed = parts?.parts[part]
+      if (failed !== undefined) {
+        gathered?.onMissing(failed, new GatewayError(error.code, error.detail))
+      }
+    }
     if (contract !== undefined) {
       reportFindings(this.#services.drift, name, contract, result.findings)
     }
@@ -160,6 +187,21 @@ function bodyOf(result: ThreadResult, tooLarge: Shaping['tooLarge']) {
 
 function bufferOf({ buffer, byteOffset, length }: Uint8Array<ArrayBuffer>): Buffer {
   return Buffer.from(buffer, byteOffset, length)
+}
+
+function movableOf(response: PartResponse): TaskSource | 'empty' | 'missing' {
+  return typeof response === 'string' ? response : movable(response, false)
+}
+
+/** @param isCopied whether others read the bytes too */
+function movable({ bytes, headers }: JsonSource, isCopied: boolean): TaskSource {
+  return {
+    bytes: isCopied ? new Uint8Array(bytes) : ownBytes(bytes),
+    headers: {
+      'content-encoding': textOf(headers['content-encoding']),
+      'content-type': textOf(headers['content-type'])
+    }
+  }
 }
 
 /** Bytes that may be moved: a part of a larger buffer is copied. */

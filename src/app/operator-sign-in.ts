@@ -8,11 +8,12 @@ import type { Config } from '../config/schema/config.ts'
 import { operatorSources } from '../config/schema/operators.ts'
 import { GatewayError } from '../errors.ts'
 import { type CredentialSource, signOutAtSource } from '../login/credential-source.ts'
+import type { Sessions } from '../session/session.ts'
 import { clientAddress } from './hooks/address.ts'
 import { schemaController } from './hooks/validation.ts'
-import { createSignInGuard, type SignInGuard } from './hooks/sign-in-guard.ts'
+import { createSignInGuard, operatorsKey, type SignInGuard } from './hooks/sign-in-guard.ts'
 import { type VouchedUser, sessionBefore } from './endpoints/login-answer.ts'
-import { countRefusal, refusalError } from './endpoints/refused-sign-in.ts'
+import { countRefusal, countUndecided, refusalError } from './endpoints/refused-sign-in.ts'
 import { firstVouching } from './endpoints/vouching.ts'
 import { createAppMetrics } from './app-metrics.ts'
 import { createSources } from './credential-sources.ts'
@@ -24,10 +25,14 @@ export interface OperatorCredentials {
 }
 
 export interface OperatorSignIn {
-  /** @throws GatewayError for a wrong password, a lockout, or an account without `ops.role` */
+  /**
+   * @param leaving aborted when the client leaves
+   * @throws GatewayError for a wrong password, a lockout, or an account without `ops.role`
+   */
   readonly vouch: (
     request: FastifyRequest,
-    credentials: OperatorCredentials
+    credentials: OperatorCredentials,
+    leaving: AbortSignal
   ) => Promise<VouchedUser>
   readonly close: () => Promise<void>
 }
@@ -36,6 +41,7 @@ interface Parts {
   readonly role: string
   readonly sources: readonly CredentialSource[]
   readonly guard: SignInGuard
+  readonly sessions: Sessions
 }
 
 /** @returns undefined without `ops.role`: then nobody signs in to the page */
@@ -46,6 +52,8 @@ export async function createOperatorSignIn(
   const { role } = config.gateway.ops
   if (role === undefined) return undefined
   const names = operatorSources(config.gateway)
+  // Before there is an app: it may throw.
+  const sources = createSources(config, services).filter(({ name }) => names.includes(name))
   const { onRefused, onLocked } = createAppMetrics(services.metrics)
   // Holds the plugin that counts attempts; it never listens.
   const app = Fastify({ schemaController })
@@ -58,45 +66,47 @@ export async function createOperatorSignIn(
     onLocked
   })
   await app.ready()
-  const sources = createSources(config, services).filter(({ name }) => names.includes(name))
   return {
-    vouch: (request, credentials) => vouch({ role, sources, guard }, request, credentials),
+    vouch: (...signIn) => vouch({ role, sources, guard, sessions: services.sessions }, ...signIn),
     close: () => app.close()
   }
 }
 
 async function vouch(
-  { role, sources, guard }: Parts,
+  { role, sources, guard, sessions }: Parts,
   request: FastifyRequest,
-  { username, password }: OperatorCredentials
+  { username, password }: OperatorCredentials,
+  leaving: AbortSignal
 ): Promise<VouchedUser> {
-  const attempt = await guard.attempt(request, username)
+  const attempt = await guard.attempt(request, username, leaving)
   const verdict = await firstVouching(sources, {
     username,
     password,
     extra: {},
     address: clientAddress(request),
     requestId: request.id
-  }).catch(async (error: unknown) => {
-    // An unreachable source must not count as a failed sign-in.
-    await attempt.refund()
-    throw error
   })
+  if ('failure' in verdict) {
+    await countUndecided(attempt, verdict)
+    throw verdict.failure
+  }
   if ('vouched' in verdict) {
     await countRefusal(attempt, verdict, request, username)
     throw refusalError(verdict)
   }
   // The gateway alone needs to know the user: a session of the back-end is not kept.
-  signOutAtSource(sources, sessionBefore(verdict, Date.now()), { log: request.log })
+  signOutAtSource({ sources, sessions }, sessionBefore(verdict, Date.now()), { log: request.log })
   if (!verdict.result.identity.roles.includes(role)) {
     // Counted: else whoever has a console account could have passwords checked without end.
     await attempt.refused()
     throw new GatewayError('ops.role')
   }
   await attempt.refund()
+  leaving.throwIfAborted()
   return verdict
 }
 
+/** No other lock is of the kind `ops-account` or `ops-address`. */
 const apart = (key: string) => `ops-${key}`
 
 function lockoutsApart(lockouts: GenerationServices['lockouts']): GenerationServices['lockouts'] {
@@ -114,10 +124,10 @@ function lockoutsApart(lockouts: GenerationServices['lockouts']): GenerationServ
 
 function countersApart(counters: GenerationServices['counters']): GenerationServices['counters'] {
   return {
-    hit: (key, windowMs) => counters.hit(apart(key), windowMs),
-    look: key => counters.look(apart(key)),
-    forget: key => counters.forget(apart(key)),
-    refund: (key, counted) => counters.refund(apart(key), counted),
+    hit: (key, windowMs) => counters.hit(operatorsKey(key), windowMs),
+    look: key => counters.look(operatorsKey(key)),
+    forget: key => counters.forget(operatorsKey(key)),
+    refund: (key, counted) => counters.refund(operatorsKey(key), counted),
     close: () => {}
   }
 }

@@ -94,7 +94,8 @@ export class ResponseCopies {
     copy.bytes.copy(bytes)
     const entries = this.#open()
     entries.set(key, { ...copy, bytes, session })
-    if (!entries.has(key)) return
+    // Too large: its predecessor is gone all the same.
+    if (!entries.has(key)) return this.#unindex(session, key)
     const ofSession = this.#sessions.get(session) ?? this.#index(session, roles)
     ofSession.keys.delete(key)
     ofSession.keys.add(key)

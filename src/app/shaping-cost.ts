@@ -1,8 +1,8 @@
 /** Estimates how long a route's bodies keep the event loop, by what former ones took. */
-import { stallMs } from './shaping-stalls.ts'
+import { stallMs } from '../observability/shaping-stalls.ts'
 
 /** Below it a body costs less than a trip to a thread, and is mostly fixed cost. */
-const minBytes = 16 * 1024
+export const minBytes = 16 * 1024
 /** Before the first body: a plain list takes half of it. */
 const firstMsPerByte = 20e-6
 /** The share of the latest body in the average. */

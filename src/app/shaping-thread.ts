@@ -10,9 +10,9 @@ const compiled = new Map<string, ReturnType<typeof compileWork>>()
 parentPort?.on('message', (task: ShapingTask) => {
   parentPort?.postMessage(begun)
   const result = workOf(task.route)(task)
-  // Only a response that passes unshaped needs the upstream's bytes again.
-  const isReturned = 'code' in result && result.code === 'shape.too-large'
-  const bytes = isReturned ? task.bytes : undefined
+  // Only a response that passes unshaped needs the upstream's bytes again; none with parts does.
+  const isReturned = 'code' in result && result.code === 'shape.too-large' && !task.parts
+  const bytes = isReturned && 'bytes' in task.main ? task.main.bytes : undefined
   const body = 'body' in result ? result.body : bytes
   parentPort?.postMessage({ ...result, bytes }, body === undefined ? [] : [body.buffer])
 })

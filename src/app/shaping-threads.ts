@@ -4,7 +4,6 @@
  */
 import { availableParallelism } from 'node:os'
 import { getHeapStatistics } from 'node:v8'
-import type { Transferable } from 'node:worker_threads'
 import {
   createRunner,
   type Job,
@@ -13,7 +12,13 @@ import {
   threadFile
 } from '../shaping/thread-runner.ts'
 import type { ShapeContext } from '../shaping/shape.ts'
-import type { ShapingPlan, ShapingResult, ShapingTask } from './shaping-task.ts'
+import {
+  bytesOf,
+  type ShapingPlan,
+  type ShapingResult,
+  type ShapingTask,
+  sourcesOf
+} from './shaping-task.ts'
 
 /** The plans of one generation, in plain data. Each of its threads gets them all at its start. */
 export interface ShapingPlans {
@@ -98,15 +103,12 @@ export class ShapingThreads {
     )
   }
 
-  /** @param transfer what is moved to the thread */
-  async run(
-    task: ShapingTask,
-    transfer: readonly Transferable[],
-    isNeeded: () => boolean
-  ): Promise<ThreadOutcome> {
+  /** Moves the bytes of the task to a thread. */
+  async run(task: ShapingTask, isNeeded: () => boolean): Promise<ThreadOutcome> {
     const { promise, resolve } = Promise.withResolvers<ThreadOutcome>()
+    const transfer = sourcesOf(task).map(({ bytes }) => bytes.buffer)
     this.#waiting.push({ task, transfer, timeoutMs, isNeeded, done: resolve })
-    this.#waitingBytes += task.bytes.length
+    this.#waitingBytes += bytesOf(task)
     this.#schedule()
     const outcome = await promise
     if ('lost' in outcome && outcome.lost === 'crash') this.#restUntil = performance.now() + restMs
@@ -137,7 +139,7 @@ export class ShapingThreads {
 
   #take(): ShapingJob | undefined {
     for (let job = this.#waiting.shift(); job !== undefined; job = this.#waiting.shift()) {
-      this.#waitingBytes -= job.task.bytes.length
+      this.#waitingBytes -= bytesOf(job.task)
       if (job.isNeeded()) return job
       job.done(closed)
     }

@@ -2,6 +2,7 @@
  * Identical requests of one session at the same time share one call to the upstream: reads of which
  * one response serves all (`coalesce`), and changes that must not be made twice (`doubleClicks`).
  */
+import { Readable } from 'node:stream'
 import { GatewayError } from '../errors.ts'
 import type { Done, UpstreamRequest } from '../proxy/call.ts'
 import { upstreamError } from '../proxy/failures.ts'
@@ -137,12 +138,26 @@ class SharedCall {
       } else if (index === 0) {
         // A streamed body has one reader; it ends when that one leaves.
         exchange.attempt = attempt
+        const { body } = response
+        if (body instanceof Readable) {
+          body.once('end', () => this.#passTrailers(exchange))
+          body.once('close', () => this.#tellCut(exchange))
+        }
         done(null, response)
       } else if (this.isRead) {
         exchange.startedAt = performance.now()
         dispatch(request, exchange, done)
       } else done(new GatewayError('request.repeated'))
     }
+  }
+
+  /** The attempt knows the call's exchange alone. */
+  #passTrailers(exchange: ProxiedExchange): void {
+    exchange.trailers = this.#exchange.trailers
+  }
+
+  #tellCut(exchange: ProxiedExchange): void {
+    if (!exchange.isGone) exchange.cutCode ??= this.#exchange.cutCode
   }
 
   #recordSharing({ trail }: ProxiedExchange): void {

@@ -4,8 +4,8 @@
  * responses have a time of their own (`hooks/stalled-readers.ts`).
  */
 import type { Server } from 'node:http'
-import { Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
+import { isTlsServer, openSockets } from './open-sockets.ts'
 
 const maxSweepMs = 1000
 
@@ -13,11 +13,7 @@ const maxSweepMs = 1000
 export function endStalledConnections(server: Server, stallMs: number): void {
   // The part of a millisecond tells this time from Node's own, such as that of unused connections.
   const ownMs = stallMs + 0.5
-  const sockets = new Set<Socket>()
-  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
-  })
+  const sockets = openSockets(server, isTlsServer(server) ? 'secureConnection' : 'connection')
   const sweep = setInterval(
     () => {
       for (const socket of sockets) watch(socket, ownMs)

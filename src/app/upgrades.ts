@@ -29,6 +29,8 @@ export class Upgrades {
   take(request: IncomingMessage, socket: Socket, early: Buffer): boolean {
     const isWebSocket = request.headers.upgrade?.toLowerCase() === 'websocket'
     if (!isWebSocket || early.length > 0 || !this.#options.areTaken()) return false
+    const response = adopt(new ServerResponse(request))
+    if (!takeTurn(response, socket)) return false
     adopt(socket)
     this.#remember(socket)
     const upgrade: Upgrade = { socket, isBroken: false, onBroken: undefined }
@@ -36,13 +38,18 @@ export class Upgrades {
       upgrade.isBroken = true
       upgrade.onBroken?.()
     }
-    socket.on('data', onBroken).on('end', onBroken).resume()
+    // A reset is told by `close` only, and may come while the hooks of the route wait.
+    socket.on('data', onBroken).on('end', onBroken).on('close', onBroken).resume()
     markUpgrade(request, upgrade)
-    const response = adopt(new ServerResponse(request))
     response.shouldKeepAlive = false
-    response.assignSocket(socket)
+    // Node's own listener is gone with the upgrade: a client that reads nothing would stay.
+    const onStalled = () => {
+      if (!response.emit('timeout', socket)) socket.destroy()
+    }
+    socket.on('timeout', onStalled)
     response.once('finish', () => {
-      socket.off('data', onBroken).off('end', onBroken)
+      socket.off('data', onBroken).off('end', onBroken).off('close', onBroken)
+      socket.off('timeout', onStalled)
       if (response.statusCode !== 101) this.#options.endUnread(socket)
     })
     this.#options.handle(request, response)
@@ -57,5 +64,18 @@ export class Upgrades {
 
   destroyAll(): void {
     for (const socket of this.#sockets) socket.destroy()
+  }
+}
+
+/**
+ * Gives the response its socket.
+ * @returns false while an earlier response has it, such as a refusal that reached no app
+ */
+function takeTurn(response: ServerResponse, socket: Socket): boolean {
+  try {
+    response.assignSocket(socket)
+    return true
+  } catch {
+    return false
   }
 }

@@ -1,14 +1,16 @@
 /** `check`: reports all faults of a config folder, without starting. */
 import { ConfigError, describeFault, type Fault } from '../config/schema/faults.ts'
 import { loadConfig } from '../config/load/load.ts'
-import { tryConfig } from '../dry-run/try-config.ts'
+import { assertUsable } from '../dry-run/try-config.ts'
 import { type Reached, reachAll } from '../services/reach.ts'
 import type { Command } from './command.ts'
+import { printableLines } from '../observability/unprintable.ts'
 import { paint } from './colours.ts'
+import { jsonText, printText } from './output.ts'
 
 export const check: Command = {
   summary: 'report all faults of the config, without starting',
-  usage: ['[--strict] [--live] [--json]'],
+  ways: [{ takes: ['strict', 'live', 'json'] }],
   details: `
 Reports all faults and warnings at once, each with file, line and what was expected.
 Examples of shapes and expectations (examples, expect) are run as well.
@@ -37,13 +39,12 @@ Exit codes: 0 no faults, 1 faults or something that cannot be reached, 3 warning
         warnings: warnings.map(toJson),
         ...(reached && { live: reached })
       }
-      process.stdout.write(`${JSON.stringify(report, null, 2)}\n`)
+      process.stdout.write(jsonText(report))
     }
     try {
       const config = loadConfig(folder, process.env)
       const { warnings } = config
-      const faults = await tryConfig(config)
-      if (faults.length > 0) throw new ConfigError([...warnings, ...faults])
+      await assertUsable(config)
       const reached = live === true ? await reachAll(config) : undefined
       const isDown = reached?.some(({ fault }) => fault !== undefined) === true
       const isStrict = strict === true && warnings.length > 0
@@ -57,7 +58,7 @@ Exit codes: 0 no faults, 1 faults or something that cannot be reached, 3 warning
       process.stdout.write(
         `${folder}: no faults${warnings.length > 0 ? `, ${warnings.length} warning${warnings.length > 1 ? 's' : ''}` : ''}\n`
       )
-      for (const each of reached ?? []) process.stdout.write(`${formatReached(each)}\n`)
+      for (const each of reached ?? []) printText(formatReached(each))
       return code
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
@@ -87,5 +88,9 @@ function toJson({ file, line, path, message }: Fault): object {
 
 /** Red for faults; yellow for warnings, which do not prevent a start. */
 function coloured(fault: Fault, stream: NodeJS.WriteStream) {
-  return paint(fault.severity === 'fault' ? 'red' : 'yellow', describeFault(fault), stream)
+  return paint(
+    fault.severity === 'fault' ? 'red' : 'yellow',
+    printableLines(describeFault(fault)),
+    stream
+  )
 }

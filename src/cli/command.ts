@@ -10,6 +10,8 @@ export interface Option {
   readonly description: string
 }
 
+export type Options = Readonly<Record<string, Option>>
+
 /** The address of a running gateway. */
 export interface GatewayAddress {
   /** The config folder, with its address and secret. */
@@ -34,24 +36,40 @@ export interface Invocation {
   readonly rest: readonly string[]
 }
 
+/** One way to call a command: a line of its usage, and what completion offers. */
+export interface Way {
+  /**
+   * The words after the command's name, such as `close USER [SESSION-ID]`: values begin with a
+   * capital, words in brackets may be left out, and a last word with … may be repeated.
+   */
+  readonly words?: string
+  /** Options that it must have. */
+  readonly needs?: readonly string[]
+  /** Options that it may have. Any other option of the command is refused. */
+  readonly takes?: readonly string[]
+  /** It asks no gateway, though other ways of its command do: it takes no `--url`. */
+  readonly isLocal?: true
+}
+
 export interface Command {
   /** One line for the list of commands. */
   readonly summary: string
-  /** The words after the name: one line for each way to call it, such as `list USER-ID`. */
-  readonly usage?: readonly string[]
+  /** All ways to call it; without them it takes no words and no options of its own. */
+  readonly ways?: readonly Way[]
   /** More text of `--help`. */
   readonly details?: string
-  readonly options?: Readonly<Record<string, Option>>
+  /** The options that its ways name; `json` and the common ones are known. */
+  readonly options?: Options
   /** Whether it asks a running gateway: it takes `--url` then. */
   readonly asksGateway?: boolean
-  /** The command checks the words after its name itself, whatever its usage says. */
+  /** The command refuses words that fit none of its ways by itself. */
   readonly checksWords?: boolean
   /** @returns the exit code */
   readonly run: (invocation: Invocation) => Promise<number>
 }
 
 /** The options of every command. */
-export const commonOptions: Readonly<Record<string, Option>> = {
+export const commonOptions: Options = {
   config: {
     type: 'string',
     short: 'c',
@@ -65,9 +83,9 @@ export const commonOptions: Readonly<Record<string, Option>> = {
   }
 }
 
-const jsonOption: Option = { type: 'boolean', description: 'print for programs' }
+export const jsonOption: Option = { type: 'boolean', description: 'print for programs' }
 
-const gatewayOptions: Readonly<Record<string, Option>> = {
+export const gatewayOptions: Options = {
   'url': {
     type: 'string',
     value: 'URL',
@@ -75,26 +93,6 @@ const gatewayOptions: Readonly<Record<string, Option>> = {
   },
   'token-file': { type: 'string', value: 'FILE', description: 'with --url: a file with the token' },
   'ca': { type: 'string', value: 'FILE', description: 'with --url: certificates to trust (PEM)' }
-}
-
-/** All options of a command: its own, `--json` if its usage names it, and the common ones. */
-export function optionsOf({
-  usage = [],
-  options = {},
-  asksGateway = false
-}: Command): Readonly<Record<string, Option>> {
-  const printsJson = usage.some(way => way.includes('--json'))
-  return {
-    ...options,
-    ...(asksGateway && gatewayOptions),
-    ...(printsJson && { json: jsonOption }),
-    ...commonOptions
-  }
-}
-
-/** Whether words may follow a command's name, such as `list USER`: its usage names them. */
-export function takesWords({ usage = [], checksWords = false }: Command): boolean {
-  return checksWords || usage.some(way => way.replaceAll(/\[-[^\]]*\]…?/g, '').trim() !== '')
 }
 
 /** Thrown for a wrong command line: the command's usage is shown, and the exit code is 2. */

@@ -1,5 +1,6 @@
 /** The candidates for the next word of a command line, from the commands' declarations. */
-import { type Command, type Option, optionsOf } from './command.ts'
+import type { Command, Option, Options, Way } from './command.ts'
+import { mayBegin, optionsOf, optionsOfWay, waysOf, type Word, wordAt } from './ways.ts'
 
 export interface Candidate {
   readonly value: string
@@ -15,12 +16,10 @@ export interface Completion {
 interface CompletionSource {
   readonly commands: Readonly<Record<string, Command>>
   /** Options of every command. */
-  readonly common: Readonly<Record<string, Option>>
+  readonly common: Options
   /** The values of a placeholder such as ROUTE, with this config folder. */
   readonly valuesOf: (placeholder: string, folder: string) => readonly Candidate[]
 }
-
-const placeholders = /^[A-Z][A-Z-_.a-z]*$/
 
 /** @param words after the program's name; the last one is being typed, and may be empty */
 export function complete(
@@ -31,7 +30,7 @@ export function complete(
   const parsed = parseWords(words.slice(0, -1), { ...common, ...allOptions(commands) })
   const [name, ...rest] = parsed.positionals
   const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined
-  const options = command === undefined ? common : optionsOf(command)
+  const ways = command === undefined ? [] : waysLeft(command, rest, parsed.used)
   const placed = (placeholder: string | undefined): Completion => {
     if (placeholder === undefined) return { candidates: [] }
     if (/^(?:DIR|NEW_DIR)$/.test(placeholder)) return { candidates: [], names: 'folders' }
@@ -41,6 +40,10 @@ export function complete(
   const completion = (): Completion => {
     if (parsed.awaits !== undefined) return placed(parsed.awaits.value)
     if (current.startsWith('-')) {
+      const options: Options =
+        command === undefined
+          ? common
+          : Object.assign({}, ...ways.map(way => optionsOfWay(way, command)))
       const left = Object.entries(options).filter(
         ([option, { multiple }]) => multiple === true || !parsed.used.has(option)
       )
@@ -55,12 +58,8 @@ export function complete(
       const all = Object.entries(commands)
       return { candidates: all.map(([value, { summary }]) => ({ value, about: summary })) }
     }
-    const nextWords = (command?.usage ?? []).flatMap(usage => nextWord(usage, rest))
-    return join(
-      nextWords.map(word =>
-        placeholders.test(word) ? placed(word) : { candidates: [{ value: word, about: '' }] }
-      )
-    )
+    const nextWords = ways.flatMap(way => wordAt(way, rest.length) ?? [])
+    return join(nextWords.map(word => completionOf(word, placed)))
   }
   const { candidates, ...names } = completion()
   return {
@@ -72,12 +71,31 @@ export function complete(
   }
 }
 
-function allOptions(commands: CompletionSource['commands']): Record<string, Option> {
+/** The ways that may begin with these words, and take these options. */
+function waysLeft(
+  command: Command,
+  words: readonly string[],
+  used: ReadonlySet<string>
+): readonly Way[] {
+  return waysOf(command).filter(way => {
+    const options = optionsOfWay(way, command)
+    return mayBegin(way, words) && [...used].every(option => Object.hasOwn(options, option))
+  })
+}
+
+function completionOf(
+  { text, isValue }: Word,
+  placed: (placeholder: string) => Completion
+): Completion {
+  return isValue ? placed(text) : { candidates: [{ value: text, about: '' }] }
+}
+
+function allOptions(commands: CompletionSource['commands']): Options {
   return Object.assign({}, ...Object.values(commands).map(optionsOf))
 }
 
 /** Parses the words before the current one. `awaits`: the option whose value the current word is. */
-function parseWords(words: readonly string[], options: Readonly<Record<string, Option>>) {
+function parseWords(words: readonly string[], options: Options) {
   const positionals: string[] = []
   const used = new Set<string>()
   let config = 'config'
@@ -105,21 +123,6 @@ function parseWords(words: readonly string[], options: Readonly<Record<string, O
     if (options[option]?.type === 'string' && value === undefined) awaits = options[option]
   }
   return { positionals, used, config, awaits }
-}
-
-/** The word of a usage line after these; none if they do not match it. Its options come last. */
-function nextWord(usage: string, rest: readonly string[]): string[] {
-  const words: string[] = []
-  for (const word of usage.split(' ')) {
-    if (/^\[?-/.test(word)) break
-    words.push(word.replace(/^\[|\]$/g, ''))
-  }
-  const fits = rest.every(
-    (typed, index) =>
-      words[index] !== undefined && (placeholders.test(words[index]) || words[index] === typed)
-  )
-  const word = words[rest.length]
-  return fits && word !== undefined ? [word] : []
 }
 
 function join(all: readonly Completion[]): Completion {

@@ -59,7 +59,8 @@ complete -c console-gateway -f -a '(__console_gateway_complete)'
 export function createCompletion(others: Readonly<Record<string, Command>>): Command {
   const completion: Command = {
     summary: 'print a script that makes a shell complete commands, options and names of config',
-    usage: Object.keys(scripts),
+    ways: Object.keys(scripts).map(words => ({ words })),
+    checksWords: true,
     details: `
 Routes, paths, roles and users come from the config folder of the command line.
 

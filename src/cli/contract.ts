@@ -3,36 +3,39 @@ import type { JsonSchema } from '../json-schema/closed-schema.ts'
 import { compileSchema } from '../json-schema/compile.ts'
 import { loadConfig } from '../config/load/load.ts'
 import type { Config } from '../config/schema/config.ts'
+import { ownMember } from '../config/schema/visit.ts'
 import { schemaFromType, TypeFault } from '../contract/from-type.ts'
 import { learnSchema, longNumbers } from '../contract/learn.ts'
-import { writeOutput } from './output.ts'
-import { liveOptions, shapedResponses } from './upstream-responses.ts'
+import { jsonText, printText, writeOutput } from './output.ts'
+import { liveOptions } from './live-responses.ts'
+import { shapedResponses } from './upstream-responses.ts'
 import { type Command, CommandError, type Invocation, UsageError } from './command.ts'
 
 const maxSamples = 1000
+const ofLive = ['samples', 'header', 'path']
 
 export const contract: Command = {
   summary: 'learn a route’s contract from responses or a TypeScript type, check responses',
-  usage: [
-    'learn ROUTE --input FILE … [--shaped] [--output FILE]',
-    'learn ROUTE --live [--samples N] [--output FILE]',
-    'check ROUTE --input FILE … [--shaped] [--json]',
-    'check ROUTE --live [--samples N] [--json]',
-    'from-type FILE.ts TYPE [--project TSCONFIG] [--output FILE]'
+  ways: [
+    { words: 'learn ROUTE [FILE]…', needs: ['input'], takes: ['shaped', 'output'] },
+    { words: 'learn ROUTE', needs: ['live'], takes: [...ofLive, 'output'] },
+    { words: 'check ROUTE [FILE]…', needs: ['input'], takes: ['shaped', 'json'] },
+    { words: 'check ROUTE', needs: ['live'], takes: [...ofLive, 'json'] },
+    { words: 'from-type FILE.ts TYPE', takes: ['project', 'output'] }
   ],
   details: `
 learn writes a JSON Schema of what the console gets. check lists how responses
 differ from the contract of the config, and fails if the contract refuses one. Both
 shape the upstream's responses as the route does: from files (- is standard input),
 or requested with --live, without a session: add the upstream's credential by
---header. from-type reads a type of a console, such as API.NoticeIconItem of a
-typings.d.ts.
+--header, which may be repeated. from-type reads a type of a console, such as
+API.NoticeIconItem of a typings.d.ts.
 
 Examples:
   console-gateway contract learn notices --live --samples 20 -o config/contracts/notices.schema.json
   console-gateway contract check notices --input answer.json
   console-gateway contract from-type typings.d.ts API.NoticeIconItem
-Exit codes: 1 if check refuses a response.`,
+Exit codes: 1 if check refuses a response, or the upstream answers with an error.`,
   options: {
     input: {
       type: 'string',
@@ -59,8 +62,8 @@ Exit codes: 1 if check refuses a response.`,
     }
   },
   run: async invocation => {
-    const [what, name, type] = invocation.rest
-    if (what === 'from-type' && name !== undefined && type !== undefined) {
+    const [what, name = '', type = ''] = invocation.rest
+    if (what === 'from-type') {
       const { project } = invocation.values
       return write(
         await schemaFromType(name, type, typeof project === 'string' ? project : undefined).catch(
@@ -68,9 +71,6 @@ Exit codes: 1 if check refuses a response.`,
         ),
         invocation
       )
-    }
-    if ((what !== 'learn' && what !== 'check') || name === undefined) {
-      throw new UsageError('Name a subcommand: learn, check or from-type.')
     }
     const config = loadConfig(invocation.config, process.env)
     return what === 'learn' ? learn(config, name, invocation) : check(config, name, invocation)
@@ -93,7 +93,7 @@ async function learn(config: Config, name: string, invocation: Invocation): Prom
 }
 
 async function check(config: Config, name: string, invocation: Invocation): Promise<number> {
-  const schema = config.contracts[name]
+  const schema = ownMember(config.contracts, name)
   if (schema === undefined) {
     throw new CommandError(
       `The route "${name}" has no contract. Routes with a contract: ${Object.keys(config.contracts).join(', ') || 'none'}.`
@@ -110,15 +110,13 @@ async function check(config: Config, name: string, invocation: Invocation): Prom
     counted.set(`${kind.padEnd(8)} ${path}`, (counted.get(`${kind.padEnd(8)} ${path}`) ?? 0) + 1)
   }
   const refused = checked.filter(each => each.refused).length
-  if (invocation.json) process.stdout.write(`${JSON.stringify(checked, null, 2)}\n`)
+  if (invocation.json) process.stdout.write(jsonText(checked))
   else {
     for (const [line, count] of counted) {
-      process.stdout.write(
-        `${line}${responses.length > 1 ? `  (in ${count} of ${responses.length})` : ''}\n`
-      )
+      printText(responses.length > 1 ? `${line}  (in ${count} of ${responses.length})` : line)
     }
     const kept = counted.size > 0 ? 'kept, except for the members above' : 'kept'
-    process.stdout.write(refused > 0 ? `${refused} of ${responses.length} refused\n` : `${kept}\n`)
+    printText(refused > 0 ? `${refused} of ${responses.length} refused` : kept)
   }
   return refused > 0 ? 1 : 0
 }
@@ -128,25 +126,22 @@ async function responsesOf(
   name: string,
   invocation: Invocation
 ): Promise<unknown[]> {
-  const { input, live, shaped, samples = '1' } = invocation.values
+  const { input, live: isLive, shaped, samples = '1' } = invocation.values
   // After `--input *.json`, the shell's other files follow as plain words.
   const files = [...(Array.isArray(input) ? input : []), ...invocation.rest.slice(2)]
   const times = Number(samples)
-  if ((files.length === 0) === (live !== true)) {
-    throw new UsageError('Name either --input or --live.')
-  }
   if (!Number.isInteger(times) || times < 1 || times > maxSamples) {
     throw new UsageError(`--samples is a number from 1 to ${maxSamples}.`)
   }
   return shapedResponses(
     config,
     name,
-    live === true ? { times, invocation: invocation } : { files, isShaped: shaped === true }
+    isLive === true ? { times, invocation } : { files, isShaped: shaped === true }
   )
 }
 
 function write(schema: JsonSchema, { values: { output } }: Invocation): number {
-  writeOutput(output, `${JSON.stringify(schema, null, 2)}\n`)
+  writeOutput(output, jsonText(schema))
   return 0
 }
 

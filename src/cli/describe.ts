@@ -3,12 +3,13 @@ import { loadConfig } from '../config/load/load.ts'
 import type { Config } from '../config/schema/config.ts'
 import { openApi } from '../api-docs/openapi.ts'
 import { typeDeclarations } from '../api-docs/types.ts'
-import { writeOutput } from './output.ts'
+import { printableLines } from '../observability/unprintable.ts'
+import { jsonText, writeOutput } from './output.ts'
 import type { Command } from './command.ts'
 
 const writing = (summary: string, example: string, text: (config: Config) => string): Command => ({
   summary,
-  usage: ['[--output FILE]'],
+  ways: [{ takes: ['output'] }],
   details: `
 Reads only the config folder: no gateway has to run.
 
@@ -31,10 +32,11 @@ Examples:
 export const types = writing(
   'write TypeScript types of all that the console can call',
   'console-gateway types -o src/services/gateway.d.ts',
-  typeDeclarations
+  // Such characters stand in its texts and comments alone, where their escapes mean the same.
+  config => printableLines(typeDeclarations(config))
 )
 export const openapi = writing(
   'write an OpenAPI 3.1 document of all that the console can call',
   'console-gateway openapi -o openapi.json',
-  config => `${JSON.stringify(openApi(config), null, 2)}\n`
+  config => jsonText(openApi(config))
 )

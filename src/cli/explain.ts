@@ -6,21 +6,29 @@ import { loadConfig } from '../config/load/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import type { Counts } from '../admin/limits.ts'
 import type { Status } from '../process/status.ts'
-import type { Decision, Explained, Location } from '../dry-run/explain/decision.ts'
+import type {
+  Decision,
+  Explained,
+  Location,
+  ShownMaintenance
+} from '../dry-run/explain/decision.ts'
 import { explain as explanationOf, type Explanation } from '../dry-run/explain/explanation.ts'
 import { identityOf } from '../login/file-users.ts'
 import { type Command, type Invocation, UsageError } from './command.ts'
+import { printable, printableLines } from '../observability/unprintable.ts'
 import { askAdmin } from './admin-client.ts'
 import { paint } from './colours.ts'
+import { jsonText } from './output.ts'
 
 export const explain: Command = {
   summary: 'explain a request: each decision of the gateway, with file and line',
-  usage: ['METHOD PATH [--as USER] [--role ROLE]… [--from IP] [--header "NAME: VALUE"]… [--json]'],
+  ways: [{ words: 'METHOD PATH', takes: ['as', 'role', 'from', 'header', 'data', 'json'] }],
   details: `
 The real app of this config handles the request, without sockets: no upstream and
-no Redis is called. The caller's present counts and the states of the upstream's
-addresses come from the running gateway (ops.listen); if none answers, every limit
-counts from zero. PATH is taken as written, with server.mount and query.
+no Redis is called. The caller's present counts, the maintenance that operators began
+and the states of the upstream's addresses come from the running gateway (ops.listen);
+if none answers, every limit counts from zero, and no operator closes anything. PATH is
+taken as written, with server.mount and query.
 
 Without --as and --role the caller is not signed in. Users of a users file have
 their roles there; for other users set --role. The headers are those of a browser
@@ -59,16 +67,19 @@ Exit codes: 0 the request passes, 3 the gateway refuses it.`,
   asksGateway: true,
   run: async invocation => {
     const config = loadConfig(invocation.config, process.env)
-    const counts = async (of: object) =>
-      (await askAdmin(invocation.gateway, '/limits/counts', of)) as unknown as Counts
+    const { gateway } = invocation
     const explanation = await withAddresses(
-      await explanationOf(config, explained(config, invocation), counts),
-      async () => (await askAdmin(invocation.gateway, '/status')) as unknown as Status
+      await explanationOf(config, explained(config, invocation), {
+        countsOf: async of => (await askAdmin(gateway, '/limits/counts', of)) as unknown as Counts,
+        maintenance: async () => {
+          const { operators } = await askAdmin(gateway, '/ops/api/maintenance')
+          return (operators ?? undefined) as ShownMaintenance | undefined
+        }
+      }),
+      async () => (await askAdmin(gateway, '/status')) as unknown as Status
     )
     process.stdout.write(
-      invocation.json
-        ? `${JSON.stringify(toJson(explanation), null, 2)}\n`
-        : formatExplanation(explanation)
+      invocation.json ? jsonText(toJson(explanation)) : formatExplanation(explanation)
     )
     return explanation.verdict.passes ? 0 : 3
   }
@@ -100,12 +111,9 @@ async function withAddresses(
 /** @throws UsageError */
 function explained(
   config: LoadedConfig,
-  { rest: [word, target, ...more], values }: Invocation
+  { rest: [word = '', target = ''], values }: Invocation
 ): Explained {
   const { as, from = '127.0.0.1', data } = values
-  if (word === undefined || target === undefined || more.length > 0) {
-    throw new UsageError('Name a method and a path.')
-  }
   const method = word.toUpperCase()
   if (!METHODS.includes(method) || method === 'CONNECT') {
     throw new UsageError(`There is no method "${word}".`)
@@ -116,27 +124,33 @@ function explained(
   if (isIP(String(from)) === 0) {
     throw new UsageError(`--from is an address such as 203.0.113.7, not "${String(from)}".`)
   }
-  const headers = Object.fromEntries(
-    listOf(values['header']).map(field => {
-      const [, name, value] =
-        /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/.exec(field) ?? []
-      if (name === undefined || value === undefined) {
-        throw new UsageError(
-          `--header is a header such as "origin: https://other.example", not "${field}".`
-        )
-      }
-      return [name.toLowerCase(), value]
-    })
-  )
   const who = whoIs(config, typeof as === 'string' ? as : undefined, listOf(values['role']))
   return {
     method,
     target,
     from: String(from),
-    headers,
+    headers: headersOf(listOf(values['header'])),
     ...(typeof data === 'string' && { body: data }),
     ...(who && { who })
   }
+}
+
+/** Also headers that no command would send: what the gateway refuses is explained. */
+function headersOf(fields: readonly string[]): Record<string, string> {
+  const headers = new Map<string, string>()
+  for (const field of fields) {
+    const [, name, value] =
+      /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/.exec(field) ?? []
+    if (name === undefined || value === undefined) {
+      throw new UsageError(
+        `--header is a header such as "origin: https://other.example", not "${field}".`
+      )
+    }
+    const key = name.toLowerCase()
+    if (headers.has(key)) throw new UsageError(`--header: "${key}" has two values.`)
+    headers.set(key, value)
+  }
+  return Object.fromEntries(headers)
 }
 
 function listOf(value: unknown): string[] {
@@ -217,21 +231,33 @@ function formatExplanation({
   request: { method, target, from, as },
   verdict,
   decisions,
-  counts
+  ...sources
 }: Explanation): string {
-  const title = `${paint('bold', `${method} ${target}`)} from ${from}${as === undefined ? '' : `, as ${as}`}\n`
+  const who = as === undefined ? '' : `, as ${printable(as)}`
+  const title = `${paint('bold', printable(`${method} ${target}`))} from ${from}${who}\n`
   const lines = decisions.map(formatDecision).join('')
-  const note =
-    counts === 'running'
-      ? ''
-      : `${paint('yellow', `The caller’s present counts are unknown: ${counts.unknown}`)}\n`
-  return `${title}\n${lines}\n${note}${verdictIn(verdict)}\n`
+  return `${title}\n${lines}\n${unknownNote(sources)}${verdictIn(verdict)}\n`
+}
+
+function unknownNote({ counts, maintenance }: Pick<Explanation, 'counts' | 'maintenance'>): string {
+  const asked = [
+    ['the caller’s present counts', counts],
+    ['operators’ maintenance', maintenance]
+  ] as const
+  const unknown = asked.filter(([, state]) => state !== 'running')
+  if (unknown.length === 0) return ''
+  const reasons = unknown.flatMap(([, state]) => (state === 'running' ? [] : state.unknown))
+  const what = unknown.map(([name]) => name).join(', ')
+  return `${paint('yellow', printableLines(`Unknown: ${what}. ${[...new Set(reasons)].join(' ')}`))}\n`
 }
 
 function formatDecision({ step, result, text, at, lines = [] }: Decision): string {
   const [mark, colour] = marks[result]
-  const below = lines.map(line => `${' '.repeat(14)}${line.text}${placeIn(line.at)}\n`).join('')
-  return `${paint(colour, mark)} ${step.padEnd(12)}${result === 'skipped' ? paint('dim', text) : text}${placeIn(at)}\n${below}`
+  const below = lines
+    .map(line => `${' '.repeat(14)}${printable(line.text)}${placeIn(line.at)}\n`)
+    .join('')
+  const shown = result === 'skipped' ? paint('dim', printable(text)) : printable(text)
+  return `${paint(colour, mark)} ${step.padEnd(12)}${shown}${placeIn(at)}\n${below}`
 }
 
 function placeIn(at: Location | undefined) {
@@ -250,13 +276,13 @@ function verdictIn({
   if (!passes) {
     return paint(
       'red',
-      `→ refused by ${refusedBy ?? 'the gateway'}: ${status ?? ''}${code === undefined ? '' : ` ${code}`}${message === undefined ? '' : ` (${message})`}`
+      `→ refused by ${refusedBy ?? 'the gateway'}: ${status ?? ''}${code === undefined ? '' : ` ${code}`}${message === undefined ? '' : ` (${printable(message)})`}`
     )
   }
   return paint(
     'green',
     url === undefined
       ? `→ answered by the gateway: ${status ?? ''}`
-      : `→ passes to ${upstream ?? ''}: ${url}`
+      : `→ passes to ${upstream ?? ''}: ${printable(url)}`
   )
 }

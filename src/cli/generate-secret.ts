@@ -1,11 +1,11 @@
 /** `generate-secret`: prints a secret for the session cookie, or writes it to a new file. */
 import { randomBytes } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import type { Command } from './command.ts'
 
 export const generateSecret: Command = {
   summary: 'print a secret for session.secrets; with a FILE, write it there unless it exists',
-  usage: ['[FILE]'],
+  ways: [{ words: '[FILE]' }],
   details: `
 32 random bytes, as text. Only its owner can read the new FILE.
 
@@ -19,8 +19,7 @@ Examples:
       return 0
     }
     try {
-      // `wx`: a secret in use is never replaced.
-      writeFileSync(file, secret, { flag: 'wx', mode: 0o600 })
+      writeNewFile(file, secret)
       process.stderr.write(`wrote ${file}\n`)
       return 0
     } catch (error) {
@@ -30,5 +29,19 @@ Examples:
       )
       return code === 'EEXIST' ? 0 : 1
     }
+  }
+}
+
+/** @throws when it exists: a secret in use is never replaced */
+function writeNewFile(file: string, secret: string): void {
+  const handle = openSync(file, 'wx', 0o600)
+  try {
+    writeFileSync(handle, secret)
+  } catch (error) {
+    // The next call would take an empty file for a secret.
+    rmSync(file)
+    throw error
+  } finally {
+    closeSync(handle)
   }
 }

@@ -1,14 +1,15 @@
 /** `lockouts`: lists and lifts locks of sign-in, through the listener of a running gateway. */
 import { jsonText } from './output.ts'
 import type { LockoutJson } from '../admin/lockouts.ts'
-import { type Command, type GatewayAddress, UsageError } from './command.ts'
+import type { Command, GatewayAddress } from './command.ts'
 import { askAdmin, table } from './admin-client.ts'
 
 export const lockouts: Command = {
   summary: 'list and lift locks of sign-in after too many failures',
-  usage: [
-    'list [--account NAME] [--address IP] [--json]',
-    'lift [--account NAME] [--address IP] [--json]'
+  ways: [
+    { words: 'list', takes: ['account', 'address', 'json'] },
+    { words: 'lift', needs: ['account'], takes: ['address', 'json'] },
+    { words: 'lift', needs: ['address'], takes: ['account', 'json'] }
   ],
   details: `
 A lock ends by itself; \`lift\` ends it now, in all replicas, and forgets the
@@ -27,16 +28,10 @@ Examples:
     }
   },
   asksGateway: true,
-  run: async ({ gateway, rest: [what, ...more], values: { account, address }, json }) => {
+  run: async ({ gateway, rest: [what], values: { account, address }, json }) => {
     const subject = {
       ...(account !== undefined && { account: String(account) }),
       ...(address !== undefined && { address: String(address) })
-    }
-    if (
-      more.length > 0 ||
-      !(what === 'list' || (what === 'lift' && Object.keys(subject).length > 0))
-    ) {
-      throw new UsageError()
     }
     const response =
       what === 'list'

@@ -1,9 +1,9 @@
 /** `maintenance`: closes routes for a time, through the listener of a running gateway. */
-import { jsonText } from './output.ts'
+import { jsonText, printText } from './output.ts'
 import { toMilliseconds } from '../config/schema/primitives.ts'
 import { maintenanceInWords, type MaintenanceConfig } from '../config/schema/maintenance.ts'
 import { askAdmin } from './admin-client.ts'
-import { type Command, type Invocation, UsageError } from './command.ts'
+import type { Command, Invocation } from './command.ts'
 
 interface Shown {
   readonly info?: string
@@ -19,13 +19,15 @@ const path = '/ops/api/maintenance'
 
 export const maintenance: Command = {
   summary: 'show what is closed, close routes for a time, and open them again',
-  usage: [
-    '[show] [--json]',
-    'begin --until TIME [--message TEXT] [--json]',
-    'begin --until TIME [--route NAME]… [--method METHOD]… [--allow-role ROLE]… [--json]',
-    'end [--json]'
+  ways: [
+    { words: '[show]', takes: ['json'] },
+    {
+      words: 'begin',
+      needs: ['until'],
+      takes: ['message', 'route', 'method', 'allow-role', 'json']
+    },
+    { words: 'end', takes: ['json'] }
   ],
-  checksWords: true,
   details: `
 Without Redis it is in force in the process that is asked; with Redis at all
 replicas, also across reloads and restarts, until its end. maintenance of
@@ -41,45 +43,42 @@ Examples:
   console-gateway maintenance end
 Exit codes: 1 if it was refused or no gateway answers, 3 if a replica did not confirm.`,
   options: {
-    'until': { type: 'string', value: 'TIME', description: 'begin: the end, or for how long' },
-    'message': { type: 'string', value: 'TEXT', description: 'begin: the message for users' },
+    'until': { type: 'string', value: 'TIME', description: 'the end, or for how long' },
+    'message': { type: 'string', value: 'TEXT', description: 'the message for users' },
     'route': {
       type: 'string',
       value: 'NAME',
       multiple: true,
-      description: 'begin: a route to close; may be repeated'
+      description: 'a route to close; may be repeated'
     },
     'method': {
       type: 'string',
       value: 'METHOD',
       multiple: true,
-      description: 'begin: a method to close; may be repeated'
+      description: 'a method to close; may be repeated'
     },
     'allow-role': {
       type: 'string',
       value: 'ROLE',
       multiple: true,
-      description: 'begin: users with this role go on; may be repeated'
+      description: 'users with this role go on; may be repeated'
     }
   },
   asksGateway: true,
-  run: async ({ gateway, rest: [what = 'show', ...more], values, json }) => {
-    if (more.length > 0) throw new UsageError()
+  run: async ({ gateway, rest: [what = 'show'], values, json }) => {
     const shown = (await askAdmin(gateway, ...requestOf(what, values))) as unknown as Shown
-    process.stdout.write(json ? jsonText(shown) : inWords(shown))
+    if (json) process.stdout.write(jsonText(shown))
+    else printText(inWords(shown))
     return (shown.silent ?? []).length > 0 ? 3 : 0
   }
 }
 
-/** @throws UsageError */
 function requestOf(what: string, values: Invocation['values']): [path: string, body?: object] {
   if (what === 'show') return [path]
   if (what === 'end') return [`${path}/end`, {}]
-  if (what !== 'begin') throw new UsageError(`There is no "maintenance ${what}".`)
   const { until, message, route, method } = values
   const roles = values['allow-role']
-  if (typeof until !== 'string') throw new UsageError('begin needs its end: --until TIME.')
-  const ms = toMilliseconds(until)
+  const ms = toMilliseconds(String(until))
   return [
     path,
     {
@@ -102,5 +101,5 @@ function inWords({ info, file, operators, replicas, silent = [] }: Shown): strin
     ...silent.map(id => `${id} did not confirm: it follows within a second, if it runs`),
     ...(info === undefined ? [] : [info])
   ]
-  return `${lines.join('\n')}\n`
+  return lines.join('\n')
 }

@@ -1,8 +1,8 @@
 /** The output of commands: to files, and to pipes that may close. */
-import { writeFileSync } from 'node:fs'
+import { statSync, writeFileSync } from 'node:fs'
 import { adopt } from '../observability/emitters.ts'
-import { escapeInJson } from '../observability/unprintable.ts'
-import { CommandError } from './command.ts'
+import { escapeInJson, printableLines } from '../observability/unprintable.ts'
+import { cannotWrite, replaceFile } from './replace-file.ts'
 
 /** The exit code that shells show for a program ended by SIGPIPE. */
 const brokenPipeExit = 141
@@ -31,12 +31,21 @@ export function guardOutput(): void {
 export function writeOutput(file: unknown, text: string): void {
   if (typeof file !== 'string') return void process.stdout.write(text)
   try {
-    writeFileSync(file, text)
+    const isOther = statSync(file, { throwIfNoEntry: false })?.isFile() === false
+    // A pipe or a device takes text, but it must not be replaced.
+    if (isOther) {
+      writeFileSync(file, text)
+      return
+    }
   } catch (error) {
-    const { code = 'unknown reason' } = error as NodeJS.ErrnoException
-    const advice = code === 'ENOENT' ? ' Does its folder exist?' : ''
-    throw new CommandError(`${file} cannot be written (${code}).${advice}`)
+    throw cannotWrite(file, error)
   }
+  replaceFile(file, text)
+}
+
+/** Text for people; nothing in it that clients or back-ends chose reaches the terminal raw. */
+export function printText(text: string): void {
+  process.stdout.write(`${printableLines(text)}\n`)
 }
 
 /** JSON for programs, and for terminals that would obey what clients put into names and paths. */

@@ -2,11 +2,12 @@
 import { Document, isMap, isScalar, isSeq } from 'yaml'
 import { mergedConfig } from '../config/load/merged.ts'
 import { presetText } from '../config/load/presets.ts'
+import { yamlValue } from '../config/load/written-diff.ts'
 import { nearest } from '../config/schema/faults.ts'
 import { type PresetKind, presetKinds, presetsOfKind } from '../config/schema/presets.ts'
 import type { Path } from '../config/schema/visit.ts'
 import type { Candidate } from './complete.ts'
-import { type Command, CommandError, UsageError } from './command.ts'
+import { type Command, CommandError } from './command.ts'
 
 interface Listed {
   readonly kind: PresetKind
@@ -16,7 +17,7 @@ interface Listed {
 
 export const presets: Command = {
   summary: 'list and show the presets of consoles and back-ends',
-  usage: ['[--json]', 'show PRESET', 'show --merged'],
+  ways: [{ takes: ['json'] }, { words: 'show PRESET' }, { words: 'show', needs: ['merged'] }],
   details: `
 A preset is made of keys of the config files. gateway.yaml names a console's preset in
 "extends" and a back-end's in "backend"; the files of the folder override them key by key.
@@ -32,15 +33,11 @@ Exit codes: 1 if a file of the config folder cannot be read.`,
   options: {
     merged: { type: 'boolean', description: 'show the config folder merged with its presets' }
   },
-  run: async ({ config: folder, rest: [action, name, ...more], values: { merged }, json }) => {
-    const isMerged = merged === true
-    if (action === undefined && !isMerged) {
+  run: async ({ config: folder, rest: [action, name], json }) => {
+    if (action === undefined) {
       const all = listPresets()
       process.stdout.write(json ? `${JSON.stringify(all, null, 2)}\n` : listText(all))
       return 0
-    }
-    if (action !== 'show' || more.length > 0 || (name === undefined) !== isMerged) {
-      throw new UsageError('Write "show" and the name of a preset, or "show --merged".')
     }
     process.stdout.write(name === undefined ? mergedText(folder) : textOf(name))
     return 0
@@ -94,7 +91,7 @@ function mergedText(folder: string): string {
   const files = Object.entries(mergedConfig(folder, process.env))
   return files
     .map(([file, { value, originOf }]) => {
-      const document = new Document(value)
+      const document = new Document(yamlValue(value))
       annotate(document.contents, [], originOf)
       return `# ${file}.yaml\n${document.toString({ lineWidth: 100 })}`
     })

@@ -3,10 +3,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { gatewaySchema } from '../config/schema/gateway.ts'
 import { limitsSchema } from '../config/schema/limits.ts'
-import { maximumInWords } from '../config/schema/primitives.ts'
+import { boundsInWords } from '../config/schema/primitives.ts'
 import { routesSchema } from '../config/schema/routes.ts'
 import { usersSchema } from '../config/schema/users.ts'
-import { asNode, type Node } from '../config/schema/visit.ts'
+import { asNode, isAnything, type Node } from '../config/schema/visit.ts'
 import { errorKinds } from '../errors.ts'
 import type { Command } from './command.ts'
 
@@ -19,6 +19,7 @@ const files: ReadonlyArray<readonly [name: string, schema: Node]> = [
 
 export const reference: Command = {
   summary: 'generate config/schema and docs/configuration.md (--check: report if they are stale)',
+  ways: [{ takes: ['check'] }],
   details: `
 For contributors: the JSON Schemas and the reference page are generated from the
 schemas in src/config/schema.
@@ -93,11 +94,16 @@ function forEditors(schema: Node, definitions: Definitions): object {
   return { $ref: `#/definitions/${recursive}` }
 }
 
+const textWithReference = { type: 'string', pattern: '\\$\\{[A-Za-z_]' }
+
 function plainForEditors(schema: Node, definitions: Definitions): object {
   const {
     expected: _expected,
     instead: _instead,
     format,
+    pattern,
+    enum: values,
+    minimum,
     maximum,
     required,
     properties,
@@ -111,13 +117,15 @@ function plainForEditors(schema: Node, definitions: Definitions): object {
       Object.entries(members).map(([key, member]) => [key, forEditors(member, definitions)])
     )
   const needed = required?.filter(key => properties?.[key]?.default === undefined) ?? []
-  // Instead of a number or a boolean, config may hold a reference such as ${NAME}.
-  const loose = rest.type === 'integer' || rest.type === 'boolean'
+  // Instead of any value, config may hold a reference such as ${NAME}.
+  const loose = ['integer', 'number', 'boolean'].includes(rest.type ?? '')
   return {
     ...rest,
-    // The maximum of a duration or size is not a number in the file: `expected` describes it.
+    // A duration or size is no number in the file: its pattern refuses 0 where its bounds do.
+    ...(format === undefined && minimum !== undefined && { minimum }),
     ...(format === undefined && maximum !== undefined && { maximum }),
     ...(loose && { type: [rest.type, 'string'] }),
+    ...((pattern ?? values) && { anyOf: [{ pattern, enum: values }, textWithReference] }),
     ...(properties && { properties: all(properties) }),
     ...(patternProperties && {
       patternProperties: all(patternProperties),
@@ -237,14 +245,19 @@ function row(key: string, member: Node, required: boolean): string {
 
 function valueText(member: Node): string {
   if (member.expected !== undefined) {
-    return cell([member.expected, maximumInWords(member)].filter(Boolean).join(', '))
+    return cell([member.expected, ...boundsInWords(member)].join(', '))
   }
   if (member.const !== undefined) return `\`${JSON.stringify(member.const)}\``
   if (member.type === 'integer') return wholeNumberText(member)
   if (member.type === 'boolean') return 'true or false'
-  if (member.type === 'array') return 'a list'
+  if (member.type === 'array') return listText(member)
   if (member.type === 'object') return 'a mapping'
+  if (isAnything(member)) return 'any value'
   return 'a text'
+}
+
+function listText({ maxItems }: Node): string {
+  return maxItems === undefined ? 'a list' : `a list, at most ${maxItems} items`
 }
 
 function wholeNumberText({ minimum = 0, maximum }: Node): string {

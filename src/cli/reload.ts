@@ -1,8 +1,8 @@
 /** `reload` and `rollback`: replace the running config, through the operators' listener. */
-import { jsonText } from './output.ts'
+import { jsonText, printText } from './output.ts'
 import type { Outcome } from '../process/reload/outcome.ts'
 import type { ReplicaOutcome } from '../process/ops/rollback-of-all.ts'
-import { printable } from '../observability/unprintable.ts'
+import { printable, printableLines } from '../observability/unprintable.ts'
 import { type Command, UsageError } from './command.ts'
 import { askAdmin, table } from './admin-client.ts'
 
@@ -14,7 +14,7 @@ const allOption = { type: 'boolean', description: 'at all replicas' } as const
 
 export const reload: Command = {
   summary: 'make a running gateway read its config files again, and print the changes',
-  usage: ['[--all] [--yes] [--json]'],
+  ways: [{ takes: ['all', 'yes', 'json'] }],
   details: `
 Applies routes.yaml, limits.yaml, users files and certificate files, all or
 nothing. Changes to gateway.yaml are listed and need a restart. A gateway that
@@ -33,9 +33,8 @@ Exit codes: 1 if the files were refused or no gateway answers, 3 if a replica di
 confirm.`,
   options: { yes, all: allOption },
   asksGateway: true,
-  run: async ({ gateway, rest, json, values }) => {
+  run: async ({ gateway, json, values }) => {
     const { yes: isMeant = false, all: atAll = false } = values
-    if (rest.length > 0) throw new UsageError()
     if (atAll === true) {
       const body = { all: true, yes: isMeant }
       return printOfAll(await askAdmin(gateway, '/ops/api/reload', body), json)
@@ -46,7 +45,10 @@ confirm.`,
 
 export const rollback: Command = {
   summary: 'make a running gateway return to an earlier config',
-  usage: ['[N] [--yes] [--json]', 'HASH [--all] [--yes] [--json]'],
+  ways: [
+    { words: '[N]', takes: ['yes', 'json'] },
+    { words: 'HASH', takes: ['all', 'yes', 'json'] }
+  ],
   details: `
 N is the number of a revision in \`console-gateway status\`; without N it is the one
 that ran before. The files are not changed, so their content comes back with their
@@ -67,11 +69,11 @@ Exit codes: 1 if there is no such revision, it is refused, or no gateway answers
 a replica did not confirm.`,
   options: { yes, all: allOption },
   asksGateway: true,
-  run: async ({ gateway, rest: [to, ...more], json, values }) => {
+  run: async ({ gateway, rest: [to], json, values }) => {
     const { yes: isMeant = false, all: atAll = false } = values
     const isHash = to !== undefined && /^[0-9a-f]{16}$/.test(to)
     const isNumber = to !== undefined && /^[1-9]\d{0,8}$/.test(to)
-    if (more.length > 0 || (to !== undefined && !isHash && !isNumber)) {
+    if (to !== undefined && !isHash && !isNumber) {
       throw new UsageError('N is the number of a revision, HASH that of its config.')
     }
     if (atAll === true) {
@@ -110,39 +112,43 @@ function printOfAll(response: Record<string, unknown>, json: boolean): number {
 
 type TakenConfig = NonNullable<Extract<Outcome, { outcome: 'unchanged' }>['taken']>
 
-/** Shown when a gateway that watches its files has reloaded them before the command. */
-function takenInWords({ at, by, changes }: TakenConfig): string {
-  return `applied already at ${at} (${by}): ${changes.join('; ')}\n`
+function printOutcome(response: Record<string, unknown>, json: boolean): number {
+  const isRefused = response['outcome'] === 'refused'
+  if (json) process.stdout.write(jsonText(response))
+  else if (isRefused) process.stderr.write(`${printableLines(refusalOf(response))}\n`)
+  else printText(outcomeLines(response).join('\n'))
+  return isRefused ? 1 : 0
 }
 
-function printOutcome(response: Record<string, unknown>, json: boolean): number {
-  const { outcome, generation } = response
-  const lines = (name: string) => (response[name] as readonly string[] | undefined) ?? []
-  const code = outcome === 'refused' ? 1 : 0
-  if (json) process.stdout.write(jsonText(response))
-  else if (outcome === 'refused') {
-    process.stderr.write(
-      `${lines('faults')
-        .map(fault => `${fault}\n`)
-        .join('')}refused; generation ${String(generation)} keeps running\n`
-    )
-  } else {
-    const all = [...lines('changes'), ...lines('sessions')]
-    process.stdout.write(all.map(line => `${line}\n`).join(''))
-    process.stdout.write(`${String(outcome)}; generation ${String(generation)} runs\n`)
-    if (response['taken'] !== undefined) {
-      process.stdout.write(takenInWords(response['taken'] as TakenConfig))
-    }
-    if (lines('restartNeeded').length > 0) {
-      process.stdout.write(`restart needed: ${lines('restartNeeded').join(', ')}\n`)
-    }
-    // A gateway of the version before does not say so: its files are taken to differ.
-    if (outcome === 'rolled back' && response['filesDiffer'] !== false) {
-      process.stdout.write(
-        'the files still hold the other config: correct them, or it comes back with their next ' +
-          'change, a reload or a restart\n'
-      )
-    }
+function linesOf(response: Record<string, unknown>, name: string): readonly string[] {
+  return (response[name] as readonly string[] | undefined) ?? []
+}
+
+function refusalOf(response: Record<string, unknown>): string {
+  const kept = `refused; generation ${String(response['generation'])} keeps running`
+  return [...linesOf(response, 'faults'), kept].join('\n')
+}
+
+function outcomeLines(response: Record<string, unknown>): string[] {
+  const { outcome, generation, filesDiffer } = response
+  // Set when a gateway that watches its files has reloaded them before the command.
+  const taken = response['taken'] as TakenConfig | undefined
+  const restartNeeded = linesOf(response, 'restartNeeded')
+  const lines = [
+    ...linesOf(response, 'changes'),
+    ...linesOf(response, 'sessions'),
+    `${String(outcome)}; generation ${String(generation)} runs`
+  ]
+  if (taken !== undefined) {
+    lines.push(`applied already at ${taken.at} (${taken.by}): ${taken.changes.join('; ')}`)
   }
-  return code
+  if (restartNeeded.length > 0) lines.push(`restart needed: ${restartNeeded.join(', ')}`)
+  // A gateway of the version before does not say so: its files are taken to differ.
+  if (outcome === 'rolled back' && filesDiffer !== false) {
+    lines.push(
+      'the files still hold the other config: correct them, or it comes back with their next ' +
+        'change, a reload or a restart'
+    )
+  }
+  return lines
 }

@@ -7,13 +7,28 @@ import {
   existsSync,
   fsyncSync,
   openSync,
+  readFileSync,
   realpathSync,
   renameSync,
   rmSync,
   statSync,
-  writeSync
+  writeFileSync
 } from 'node:fs'
+import { decodeText, NotUtf8Error } from '../config/load/inputs.ts'
 import { CommandError } from './command.ts'
+
+/**
+ * The text of a file that is changed and written again.
+ * @throws CommandError when it is not UTF-8: characters of it would be lost
+ */
+export function readText(file: string): string {
+  try {
+    return decodeText(readFileSync(file))
+  } catch (error) {
+    if (!(error instanceof NotUtf8Error)) throw error
+    throw new CommandError(`${file}:${error.line}: ${error.message}.`)
+  }
+}
 
 /**
  * Keeps the mode and owner of the file; follows a symbolic link.
@@ -30,10 +45,15 @@ export function replaceFile(file: string, content: string, mode = 0o644): void {
     renameSync(draft, target)
   } catch (error) {
     rmSync(draft, { force: true })
-    const { code = 'unknown reason' } = error as NodeJS.ErrnoException
-    const advice = code === 'ENOENT' ? ' Does its folder exist?' : ''
-    throw new CommandError(`${file} cannot be written (${code}).${advice}`)
+    throw cannotWrite(file, error)
   }
+}
+
+/** A failure of the file system, in one line. */
+export function cannotWrite(file: string, error: unknown): CommandError {
+  const { code = 'unknown reason' } = error as NodeJS.ErrnoException
+  const advice = code === 'ENOENT' ? ' Does its folder exist?' : ''
+  return new CommandError(`${file} cannot be written (${code}).${advice}`)
 }
 
 function writeDurably(file: string, content: string, mode: number): void {
@@ -41,7 +61,8 @@ function writeDurably(file: string, content: string, mode: number): void {
   try {
     // The umask may have taken bits of the mode away.
     chmodSync(file, mode)
-    writeSync(handle, content)
+    // One `write` would take a part without an error where the disk is nearly full.
+    writeFileSync(handle, content)
     fsyncSync(handle)
   } finally {
     closeSync(handle)

@@ -2,12 +2,12 @@
 import { printable, printableLines } from '../observability/unprintable.ts'
 import type { RestartOutcome } from '../process/restart/restart.ts'
 import { askAdmin } from './admin-client.ts'
-import { type Command, UsageError } from './command.ts'
+import type { Command } from './command.ts'
 import { jsonText } from './output.ts'
 
 export const restart: Command = {
   summary: 'replace a running gateway by a new process, without a gap',
-  usage: ['[--json]'],
+  ways: [{ takes: ['json'] }],
   details: `
 Starts the program again, as it was started, with the listeners of the process that
 runs: no connection is refused, and no request fails. It reads gateway.yaml anew, and
@@ -20,8 +20,7 @@ Examples:
 Exit codes: 1 if the new process did not become ready, a restart is refused, or no
 gateway answers.`,
   asksGateway: true,
-  run: async ({ gateway, rest, json }) => {
-    if (rest.length > 0) throw new UsageError()
+  run: async ({ gateway, json }) => {
     const response = await askAdmin(gateway, '/ops/api/restart', {})
     const outcome = response as unknown as RestartOutcome
     if (json) process.stdout.write(jsonText(response))

@@ -1,9 +1,10 @@
 /** `schemas`: writes JSON Schemas into a config folder, and a line into each file for editors. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
-import { parse } from 'yaml'
-import { isObject } from '../config/schema/visit.ts'
-import { CommandError, type Command, UsageError } from './command.ts'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { dirname, isAbsolute, join, relative } from 'node:path'
+import { readUsersFiles } from '../config/load/named-files.ts'
+import { ConfigError } from '../config/schema/faults.ts'
+import { CommandError, type Command } from './command.ts'
+import { readText, replaceFile } from './replace-file.ts'
 import { schemaTexts } from './reference.ts'
 
 const configFiles: ReadonlyArray<readonly [file: string, schema: string]> = [
@@ -14,7 +15,7 @@ const configFiles: ReadonlyArray<readonly [file: string, schema: string]> = [
 
 export const schemas: Command = {
   summary: 'write JSON Schemas into a config folder, for completion and checks in editors',
-  usage: ['[--config DIR]'],
+  ways: [{ takes: ['config'] }],
   details: `
 Writes DIR/schema/*.schema.json, and into each config file without one the first line
 "# yaml-language-server: $schema=…" for editors with a YAML language server. Run it
@@ -23,8 +24,7 @@ again after an update of the gateway. Nothing else in the files is changed.
 Examples:
   console-gateway schemas -c /etc/console-gateway
 Exit codes: 1 if the folder cannot be written.`,
-  run: async ({ config: folder, rest }) => {
-    if (rest.length > 0) throw new UsageError()
+  run: async ({ config: folder }) => {
     if (!existsSync(folder)) throw new CommandError(`There is no folder ${folder}.`)
     try {
       for (const file of [...writeSchemas(folder), ...addLines(folder)]) {
@@ -47,9 +47,9 @@ function writeSchemas(folder: string): string[] {
 function addLines(folder: string): string[] {
   const users = usersFiles(folder).map(file => [file, 'users'] as const)
   return [...configFiles, ...users].flatMap(([name, schema]) => {
-    const file = join(folder, name)
+    const file = isAbsolute(name) ? name : join(folder, name)
     if (!existsSync(file)) return []
-    const text = readFileSync(file, 'utf8')
+    const text = readText(file)
     if (/^\ufeff?#.*\$schema=/m.test(text)) return []
     const mark = text.startsWith('\ufeff') ? '\ufeff' : ''
     const end = text.includes('\r\n') ? '\r\n' : '\n'
@@ -59,23 +59,18 @@ function addLines(folder: string): string[] {
   })
 }
 
-/** The users files of `gateway.yaml`; only the default if it cannot be parsed. */
+/** The users files of `gateway.yaml`; only the default if it does not say them. */
 function usersFiles(folder: string): string[] {
-  const files = new Set(['users.yaml'])
   try {
-    const gateway: unknown = parse(readFileSync(join(folder, 'gateway.yaml'), 'utf8'), {
-      maxAliasCount: 50
-    })
-    const login = isObject(gateway) && isObject(gateway['login']) ? gateway['login'] : {}
-    for (const source of Array.isArray(login['sources']) ? login['sources'] : []) {
-      if (isObject(source) && typeof source['file'] === 'string') files.add(source['file'])
-    }
-  } catch {}
-  return [...files]
+    return [...new Set(['users.yaml', ...readUsersFiles(folder, process.env)])]
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return ['users.yaml']
+  }
 }
 
 function writeIfOther(file: string, text: string): string[] {
   if (existsSync(file) && readFileSync(file, 'utf8') === text) return []
-  writeFileSync(file, text)
+  replaceFile(file, text)
   return [file]
 }

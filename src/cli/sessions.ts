@@ -2,7 +2,7 @@
 import { jsonText } from './output.ts'
 import type { ShownSession } from '../admin/session-pages.ts'
 import type { SignedIn } from '../session/record.ts'
-import { type Command, type Invocation, UsageError } from './command.ts'
+import type { Command, Invocation } from './command.ts'
 import { askAdmin, table } from './admin-client.ts'
 
 interface SessionsResponse {
@@ -26,11 +26,15 @@ interface UserQuery {
 
 export const sessions: Command = {
   summary: 'list the sessions of a user or of all, close one, all of a user, or everyone’s',
-  usage: [
-    'list [USER] [--id ID | --name NAME] [--source NAME] [--json]',
-    'close USER [SESSION-ID]',
-    'close --id ID | --name NAME [SESSION-ID] [--source NAME]',
-    'close --everyone'
+  ways: [
+    { words: 'list', takes: ['json'] },
+    { words: 'list USER', takes: ['source', 'json'] },
+    { words: 'list', needs: ['id'], takes: ['source', 'json'] },
+    { words: 'list', needs: ['name'], takes: ['source', 'json'] },
+    { words: 'close USER [SESSION-ID]', takes: ['source', 'json'] },
+    { words: 'close [SESSION-ID]', needs: ['id'], takes: ['source', 'json'] },
+    { words: 'close [SESSION-ID]', needs: ['name'], takes: ['source', 'json'] },
+    { words: 'close', needs: ['everyone'], takes: ['json'] }
   ],
   details: `
 Asks a running gateway at its operators' address (ops.listen of the config folder).
@@ -54,19 +58,15 @@ Exit codes: 1 if no gateway answers, 3 if no user or several users match.`,
   },
   asksGateway: true,
   run: async ({ gateway, rest: [what, ...more], values, json }) => {
-    const everyone = values['everyone'] === true
     const {
       userQuery,
-      rest: [session, ...tooMany]
+      rest: [session]
     } = parseWords(more, values)
-    const isNamed = userQuery.user !== undefined
-    const isList = what === 'list' && !everyone && session === undefined
-    const isClose = what === 'close' && isNamed !== everyone && (isNamed || session === undefined)
-    const isBare = userQuery.source !== undefined && !isNamed
-    if ((!isList && !isClose) || tooMany.length > 0 || isBare) throw new UsageError()
-    const which = everyone
-      ? { everyone }
-      : { ...userQuery, ...(session !== undefined && { id: session }) }
+    const isList = what === 'list'
+    const which =
+      values['everyone'] === true
+        ? { everyone: true }
+        : { ...userQuery, ...(session !== undefined && { id: session }) }
     const response: SessionsResponse = isList
       ? await askAdmin(gateway, pathOf(userQuery))
       : await askAdmin(gateway, '/sessions/close', which)
@@ -95,9 +95,6 @@ function parseWords(
   words: readonly string[],
   { id, name, source }: Invocation['values']
 ): ParsedWords {
-  if (id !== undefined && name !== undefined) {
-    throw new UsageError('Name the user by --id or by --name.')
-  }
   const ofSource = source === undefined ? {} : { source: String(source) }
   if (id !== undefined) {
     return { userQuery: { user: String(id), by: 'id', ...ofSource }, rest: words }

@@ -5,31 +5,31 @@ import { flatten } from '../config/schema/shape-steps.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import { GatewayError } from '../errors.ts'
 import { compileShape, type ShapeContext } from '../shaping/shape.ts'
-import {
-  askLive,
-  liveOptions,
-  parseResponse,
-  readInput,
-  targetOf,
-  withShapes
-} from './upstream-responses.ts'
+import type { LiveResponse } from '../dry-run/live-route.ts'
+import { liveOptions, withLiveRoute } from './live-responses.ts'
+import { readInput, type Target, targetOf, withShapes } from './upstream-responses.ts'
 import { changeLines } from './changes.ts'
-import { type Command, CommandError, UsageError } from './command.ts'
+import { jsonText, printText } from './output.ts'
+import { type Command, CommandError } from './command.ts'
 
 export const shape: Command = {
   summary: 'show the effect of each operation of a route’s shape on a response',
-  usage: [
-    'ROUTE --input FILE [--json]',
-    'ROUTE --live [--header "name: value"] [--path PATH] [--json]'
+  ways: [
+    { words: 'ROUTE', needs: ['input'], takes: ['json'] },
+    { words: 'ROUTE', needs: ['live'], takes: ['header', 'path', 'json'] }
   ],
   details: `
 --input reads the upstream's JSON from FILE; - is standard input. --live requests it
-from the route's upstream, without a session: add the upstream's credential by
---header. ROUTE is a route of routes.yaml, profile, or a shape.
+from the route's upstream, with the route's parts, as the gateway does without a
+session: add the upstream's credential by --header, which may be repeated. ROUTE is a
+route of routes.yaml, profile, or a shape.
 
 Examples:
   console-gateway shape orders --input answer.json
-  curl -s http://orders.internal/orders | console-gateway shape orders --input -`,
+  curl -s http://orders.internal/orders | console-gateway shape orders --input -
+  console-gateway shape orders --live --header "authorization: Bearer …"
+Exit codes: 1 if the shape takes the response for a failure, or the upstream answers
+with an error.`,
   options: {
     input: {
       type: 'string',
@@ -41,37 +41,55 @@ Examples:
   run: async invocation => {
     const {
       config: folder,
-      rest: [name],
-      values: { input, live }
+      rest: [name = ''],
+      values: { input }
     } = invocation
-    if (
-      name === undefined ||
-      invocation.rest.length > 1 ||
-      (input === undefined) === (live !== true)
-    ) {
-      throw new UsageError('Name a route, and either --input or --live.')
-    }
     const config = loadConfig(folder, process.env)
     const target = targetOf(config, name)
-    if (target.shape === undefined) {
+    const parts = Object.keys(target.route?.parts ?? {})
+    if (target.shape === undefined && parts.length === 0) {
       throw new CommandError(`The route "${name}" has no shape: its responses pass unchanged.`)
     }
-    const source =
-      typeof input === 'string'
-        ? await readInput(input)
-        : (await askLive(config, target, invocation)).body
-    const before = parseResponse(source)
-    const steps = flatten(config.routes.shapes[target.shape] ?? [], config.routes.shapes)
-    return report(
-      before,
-      await withShapes(config, target, context => trace(steps, before, context)),
-      invocation.json
-    )
+    if (typeof input === 'string' && parts.length > 0) {
+      const isNameOfShape = targetOf(config, target.shape ?? name).route === undefined
+      throw new CommandError(noFileFor(target, parts, isNameOfShape))
+    }
+    const { values, json } = invocation
+    const steps = flatten(config.routes.shapes[target.shape ?? ''] ?? [], config.routes.shapes)
+    return withShapes(config, target, async context => {
+      if (typeof input === 'string') {
+        const before = await readInput(input)
+        return report(before, await trace(steps, before, context), json)
+      }
+      const response = await withLiveRoute(config, target, { values, context }, ask => ask())
+      return report(response.main, await traceLive(steps, response, context), json)
+    })
   }
 }
 
+/**
+ * A file has the response of one back-end, and the shape is for that of all.
+ * @param isNameOfShape whether the shape has a name of its own, which no route has
+ */
+function noFileFor(
+  { name, shape: shapeName = '' }: Target,
+  parts: readonly string[],
+  isNameOfShape: boolean
+): string {
+  const whole = isNameOfShape
+    ? `, or try the shape alone on the whole: shape ${shapeName} --input FILE`
+    : ''
+  return (
+    `The route "${name}" adds parts to the response before it is shaped (${parts.join(', ')}): ` +
+    `request all by --live${whole}.`
+  )
+}
+
+/** The gateway's own work on a response with parts: before the shape, and after it. */
+type PartsStep = { readonly parts: readonly string[] } | { readonly missing: readonly string[] }
+
 interface TracedStep {
-  readonly operation: ShapeStep
+  readonly operation: ShapeStep | PartsStep
   readonly after?: unknown
   /** The path of `unwrap` that the response does not have. */
   readonly missing?: string
@@ -128,29 +146,41 @@ async function trace(
   return done
 }
 
+/** With the parts, which the gateway adds before the shape. */
+async function traceLive(
+  steps: readonly ShapeStep[],
+  { whole, parts, missing, complete }: LiveResponse,
+  context: ShapeContext
+): Promise<TracedStep[]> {
+  const added: TracedStep[] = parts.length === 0 ? [] : [{ operation: { parts }, after: whole }]
+  const done = [...added, ...(await trace(steps, whole, context))]
+  const last = done.at(-1)
+  if (missing.length === 0 || last === undefined || last.failed !== undefined) return done
+  return [...done, { operation: { missing }, after: complete(last.after) }]
+}
+
 function report(before: unknown, traced: readonly TracedStep[], json: boolean): number {
-  const write = (line: string) => process.stdout.write(`${line}\n`)
-  const show = (value: unknown) => write(JSON.stringify(value, null, 2))
+  const show = (value: unknown) => process.stdout.write(jsonText(value))
   const failed = traced.some(step => step.failed !== undefined)
   if (json) {
     show({ before, operations: traced, ...(!failed && { after: traced.at(-1)?.after ?? before }) })
     return failed ? 1 : 0
   }
-  write('before')
+  printText('before')
   show(before)
   let last = before
   traced.forEach(({ operation, after, missing, failed: why }, index) => {
-    write(
+    printText(
       `\n${index + 1}. ${stringify(operation, { flowCollectionPadding: true, lineWidth: 110 }).trimEnd().replaceAll('\n', '\n   ')}`
     )
     if (missing !== undefined) {
-      write(`   the response has no "${missing}": null from here on`)
+      printText(`   the response has no "${missing}": null from here on`)
     }
-    for (const line of why === undefined ? changeLines(last, after) : [why]) write(`   ${line}`)
+    for (const line of why === undefined ? changeLines(last, after) : [why]) printText(`   ${line}`)
     last = after
   })
   if (failed) return 1
-  write('\nafter')
+  printText('\nafter')
   show(last)
   return 0
 }

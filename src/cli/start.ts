@@ -10,13 +10,14 @@ import { createPidFile, type PidFile } from '../process/restart/pid-file.ts'
 import { findPredecessor, TakeOverError } from '../process/restart/predecessor.ts'
 import { catchUncaught } from '../process/server/uncaught.ts'
 import { createLogger, type Log } from '../services/services.ts'
-import { tryConfig } from '../dry-run/try-config.ts'
+import { assertUsable } from '../dry-run/try-config.ts'
+import { printableLines } from '../observability/unprintable.ts'
 import { type Command, CommandError } from './command.ts'
 import { programOf } from './program.ts'
 
 export const start: Command = {
   summary: 'run the gateway (the default)',
-  usage: ['[--config DIR] [--pid-file FILE]'],
+  ways: [{ takes: ['config', 'pid-file'] }],
   details: `
 SIGTERM stops it after the requests in flight (drain), SIGINT at once; SIGHUP reads
 the config again; SIGUSR2 restarts it without a gap. If it cannot start, or the config
@@ -75,8 +76,7 @@ export async function serve(
     const loaded = loadConfig(folder, process.env)
     log = createLogger(loaded.gateway.log)
     const { fault: _, ...plain } = loaded
-    const faults = await tryConfig(loaded)
-    if (faults.length > 0) throw new ConfigError([...loaded.warnings, ...faults])
+    await assertUsable(loaded)
     config = plain
     writing(writtenPid?.prepare)
     gateway = await startGateway(config, log, process.env, {
@@ -88,7 +88,7 @@ export async function serve(
   } catch (error) {
     writtenPid?.remove()
     const reason = startMessage(error, predecessor !== undefined)
-    process.stderr.write(`${reason ?? stackOf(error)}\n`)
+    process.stderr.write(`${printableLines(reason ?? stackOf(error))}\n`)
     // Operators get it in a response, so without a stack.
     await predecessor?.fail(reason ?? (error as Error).message)
     return undefined

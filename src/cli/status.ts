@@ -1,14 +1,14 @@
 /** `status`: the state of a running gateway and its config. */
 import { jsonText } from './output.ts'
 import type { Status } from '../process/status.ts'
-import { type Command, CommandError, UsageError } from './command.ts'
+import { type Command, CommandError } from './command.ts'
 import { printable } from '../observability/unprintable.ts'
 import { askAdmin, table } from './admin-client.ts'
 import { statusOfAll } from './status-of-all.ts'
 
 export const status: Command = {
   summary: 'show the state of a running gateway: its config, revisions and faults',
-  usage: ['[--all] [--json]'],
+  ways: [{ takes: ['all', 'json'] }],
   details: `
 Asks a running gateway at its operators' address (ops.listen of the config folder).
 With --all it says who runs what: all replicas that were seen within 10 s, also those
@@ -22,8 +22,7 @@ Exit codes: 1 if no gateway answers, 3 if the config files were refused (also be
 rollback), or a replica does not answer.`,
   options: { all: { type: 'boolean', description: 'all replicas: who runs what' } },
   asksGateway: true,
-  run: async ({ gateway, rest, json, values: { all = false } }) => {
-    if (rest.length > 0) throw new UsageError()
+  run: async ({ gateway, json, values: { all = false } }) => {
     if (all === true) return await statusOfAll(gateway, json)
     const response = (await askAdmin(gateway, '/status')) as unknown as Status
     if (response.files === undefined || response.revisions === undefined) {

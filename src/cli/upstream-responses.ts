@@ -1,41 +1,25 @@
-/** Responses of a route's upstream for commands: from files, or requested. */
+/** Responses of a route's upstream for commands, shaped: from files, or requested. */
 import { readFileSync } from 'node:fs'
-import { text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import type { Config } from '../config/schema/config.ts'
-import { hasParameters } from '../config/schema/public-path.ts'
-import { routeSettings, upstreamPathOf } from '../config/schema/resolved.ts'
-import { firstUrlOf } from '../config/schema/upstream-addresses.ts'
+import { routeSettings } from '../config/schema/resolved.ts'
+import type { LiveTarget } from '../dry-run/live-route.ts'
 import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
 import { GatewayError } from '../errors.ts'
+import { readJson } from '../json/body.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
-import { fillCurrentUser } from '../shaping/current-user.ts'
+import type { Json } from '../json/values.ts'
 import { createExpressions } from '../shaping/expressions.ts'
 import { compileShape, isWrapped, type ShapeContext } from '../shaping/shape.ts'
-import { CommandError, type Invocation, type Option, UsageError } from './command.ts'
+import { CommandError, type Invocation } from './command.ts'
+import { profileBody, profileSubject, routeSubject } from './contract-subject.ts'
+import { hasParts, withLiveRoute } from './live-responses.ts'
 
-/** The options of commands that request a response from a route's upstream. */
-export const liveOptions = {
-  live: { type: 'boolean', description: 'request it from the upstream' },
-  header: {
-    type: 'string',
-    value: 'HEADER',
-    description: 'a header for --live, such as "authorization: Bearer …"'
-  },
-  path: {
-    type: 'string',
-    value: 'PATH',
-    description: 'the path at the upstream for --live, if the route has a *'
-  }
-} as const satisfies Readonly<Record<string, Option>>
-
-interface Target {
+export interface Target {
+  readonly name: string
   readonly shape?: string
-  readonly route?: {
-    readonly upstream?: string
-    readonly path: string
-    readonly rewrite?: string
-    readonly parts: object
-  }
+  /** Undefined for a shape. */
+  readonly route: LiveTarget | undefined
   readonly dialect: Config['gateway']['envelope']['dialect']
 }
 
@@ -50,61 +34,31 @@ export function targetOf(config: Config, name: string): Target {
         `There is no route and no shape "${name}". Routes: ${Object.keys(routes).join(', ') || 'none'}.`
       )
     }
-    return { shape: name, dialect }
+    return { name, shape: name, route, dialect }
   }
   return {
+    name,
     ...(route.shape !== undefined && { shape: route.shape }),
     route,
     dialect
   }
 }
 
-export async function readInput(file: string): Promise<string> {
+/** A response in a file, by the gateway's own reader: it may begin with a byte order mark. */
+export async function readInput(file: string): Promise<Json> {
+  const place = file === '-' ? 'Standard input' : file
+  let bytes: Buffer
   try {
-    return file === '-' ? await text(process.stdin) : readFileSync(file, 'utf8')
+    bytes = file === '-' ? await buffer(process.stdin) : readFileSync(file)
   } catch (error) {
-    throw new CommandError(
-      `${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'}).`
-    )
+    const { code = 'unknown reason' } = error as NodeJS.ErrnoException
+    throw new CommandError(`${place} cannot be read (${code}).`)
   }
-}
-
-/** @throws CommandError with the reason when there is no response */
-export async function askLive(
-  { routes: { upstreams } }: Config,
-  { route }: Target,
-  { values: { header, path } }: Invocation
-): Promise<{ readonly status: number; readonly body: string }> {
-  const upstream = upstreams[route?.upstream ?? '']
-  if (route === undefined || upstream === undefined) {
-    throw new UsageError('--live needs a route with an upstream.')
-  }
-  const at = typeof path === 'string' ? path : upstreamPathOf(route)
-  if (at.endsWith('*') || hasParameters(at)) {
-    throw new UsageError('This route has many paths: choose one with --path.')
-  }
-  const [, name = '', value = ''] =
-    /^([^:\s]+):\s*(.*)$/.exec(typeof header === 'string' ? header : '') ?? []
-  const url = firstUrlOf(upstream)
-  const request = fetch(url.replace(/\/$/, '') + at, {
-    headers: { accept: 'application/json', ...(name !== '' && { [name]: value }) },
-    signal: AbortSignal.timeout(upstream.responseTimeout),
-    redirect: 'error'
-  })
-  const response = await request.catch((error: unknown) => {
-    throw new CommandError(
-      `${url} does not answer: ${error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)}`
-    )
-  })
-  process.stderr.write(`${response.status} from ${url}\n`)
-  return { status: response.status, body: await response.text() }
-}
-
-export function parseResponse(source: string): unknown {
   try {
-    return parseKeepingDigits(source)
-  } catch {
-    throw new CommandError('Not valid JSON.')
+    return readJson(bytes, {}, Infinity)
+  } catch (error) {
+    const { cause } = error as GatewayError
+    throw new CommandError(`${place}: ${cause instanceof Error ? cause.message : String(error)}.`)
   }
 }
 
@@ -118,18 +72,18 @@ export async function withShapes<T>(
     }
   }: Config,
   { dialect }: Target,
-  work: (context: ShapeContext, dataName: Envelope['dataName']) => Promise<T>
+  work: (context: ShapeContext, envelope: Envelope) => Promise<T>
 ): Promise<T> {
   const expressions = createExpressions()
   try {
-    const { success, dataName } = createEnvelope({ ...gateway.envelope, dialect })
+    const envelope = createEnvelope({ ...gateway.envelope, dialect })
     const context: ShapeContext = {
-      wrap: success,
+      wrap: envelope.success,
       shapes,
       evaluate: (expression, value) =>
         expressions.evaluate(expression, value, { timeoutMs: timeout, maxBytes: maxSize })
     }
-    return await work(context, dataName)
+    return await work(context, envelope)
   } finally {
     await expressions.close()
   }
@@ -141,7 +95,7 @@ type ResponseSource =
   | { readonly times: number; readonly invocation: Invocation }
   | { readonly bodies: readonly unknown[] }
 
-/** A route's responses as its contract describes them: shaped, without the envelope. */
+/** A route's responses as its contract describes them: shaped, and mostly without the envelope. */
 export async function shapedResponses(
   config: Config,
   name: string,
@@ -150,46 +104,44 @@ export async function shapedResponses(
   const target = targetOf(config, name)
   const steps = config.routes.shapes[target.shape ?? ''] ?? []
   const isShaped = 'files' in from && from.isShaped
-  if (!isShaped && Object.keys(target.route?.parts ?? {}).length > 0) {
+  if ('files' in from && !isShaped && target.route !== undefined && hasParts(target.route)) {
     throw new CommandError(
-      `The route "${name}" is made of parts: pass responses to the console by --input and --shaped.`
+      `The route "${name}" is made of parts: request them by --live, or pass responses to the ` +
+        'console by --input and --shaped.'
     )
   }
-  return withShapes(config, target, async (context, dataName) => {
+  const isProfile = name === 'profile'
+  return withShapes(config, target, async (context, envelope) => {
     const { refusal, apply } = compileShape(steps, context)
+    const subjectOf = isProfile
+      ? profileSubject(config, envelope)
+      : routeSubject(isWrapped(steps, context.shapes), envelope)
+    const bodyOf = isProfile ? profileBody(config, envelope) : (value: unknown) => value
     const shaped = async (body: unknown, which: string): Promise<unknown> => {
-      if (isShaped) {
-        const isInEnvelope = isWrapped(steps, context.shapes) || name === 'profile'
-        return isInEnvelope ? dataOf(body, dataName, which) : body
-      }
+      if (isShaped) return subjectOf(body, which)
       const refused = refusal(body)
       if (refused !== undefined) {
         throw new CommandError(`${which} is a failure: ${refused.status}, ${refused.message}`)
       }
       const result = parseKeepingDigits(JSON.stringify(await apply(body)) ?? 'null')
-      if (name === 'profile') {
-        return fillCurrentUser(result, { id: '', username: '', name: '', roles: [], profile: {} })
-      }
-      return isWrapped(steps, context.shapes) ? dataOf(result, dataName, which) : result
+      return subjectOf(bodyOf(result), which)
     }
     const responses: unknown[] = []
     try {
       if ('files' in from) {
         for (const file of from.files) {
-          responses.push(await shaped(parseResponse(await readInput(file)), file))
+          responses.push(await shaped(await readInput(file), file))
         }
       } else if ('bodies' in from) {
         for (const body of from.bodies) responses.push(await shaped(body, 'The response'))
       } else {
-        for (let index = 0; index < from.times; index++) {
-          const { status, body } = await askLive(config, target, from.invocation)
-          if (status >= 300) {
-            throw new CommandError(
-              `The upstream answered ${status}: expected a status of 200 to 299.`
-            )
+        const { values } = from.invocation
+        await withLiveRoute(config, target, { values, context }, async ask => {
+          for (let index = 0; index < from.times; index++) {
+            const { whole } = await ask()
+            responses.push(await shaped(whole, 'The answer'))
           }
-          responses.push(await shaped(parseResponse(body), 'The answer'))
-        }
+        })
       }
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
@@ -198,14 +150,4 @@ export async function shapedResponses(
     }
     return responses
   })
-}
-
-function dataOf(response: unknown, dataName: Envelope['dataName'], which: string): unknown {
-  if (dataName === false) return response
-  if (typeof response === 'object' && response !== null && Object.hasOwn(response, dataName)) {
-    return (response as Record<string, unknown>)[dataName]
-  }
-  throw new CommandError(
-    `${which} is not a response of the gateway: it has no member "${dataName}".`
-  )
 }

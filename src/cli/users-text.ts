@@ -1,5 +1,6 @@
 /** Changes of the text of a users file: only the lines of the user change, all others stay. */
-import { type Document, isAlias, isScalar } from 'yaml'
+import { type Document, isAlias, isMap, isScalar } from 'yaml'
+import { nameOfKey } from '../config/load/yaml-faults.ts'
 import { CommandError } from './command.ts'
 import { addMember, parseYamlText, rangeOf, valueOf, verifiedText } from './yaml-text.ts'
 
@@ -46,9 +47,17 @@ export class UsersText {
     return addMember(this.#text, ['users'], name, user)
   }
 
+  /** The key as YAML reads it: a user may be a bare number, which is no text there. */
+  #keyOf(name: string): unknown {
+    const users = this.#document.get('users')
+    const pairs = isMap(users) ? users.items : []
+    const key = pairs.map(pair => pair.key).find(each => isScalar(each) && nameOfKey(each) === name)
+    return isScalar(key) ? key.value : name
+  }
+
   /** The text with another hash for a user. */
   setPassword(name: string, password: string): string {
-    const path = ['users', name, 'password']
+    const path = ['users', this.#keyOf(name), 'password']
     const node = this.#document.getIn(path, true)
     if (isScalar(node) && node.anchor !== undefined) {
       throw new CommandError(

@@ -1,14 +1,13 @@
 /** `users`: adds users to a users file and sets their passwords; comments and format stay. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { parse } from 'yaml'
+import { readUsersFiles } from '../config/load/named-files.ts'
 import { describeFault, nearest } from '../config/schema/faults.ts'
-import { isObject } from '../config/schema/visit.ts'
 import { hashPassword } from '../login/argon2.ts'
 import { type Command, CommandError, type Invocation, UsageError } from './command.ts'
 import { faultsWith } from './config-change.ts'
 import { passwordEnvOption, readNewPassword } from './prompt.ts'
-import { replaceFile } from './replace-file.ts'
+import { readText, replaceFile } from './replace-file.ts'
 import { UsersText } from './users-text.ts'
 
 /** As the schema of users.yaml. */
@@ -17,9 +16,9 @@ const newFile = '# yaml-language-server: $schema=schema/users.schema.json\n\nuse
 
 export const users: Command = {
   summary: 'add a user to the users file, or set a user’s password',
-  usage: [
-    'add NAME [--role ROLE]… [--id ID] [--name DISPLAY-NAME] [--password-env VARIABLE]',
-    'set-password USER [--password-env VARIABLE]'
+  ways: [
+    { words: 'add NAME', takes: ['role', 'id', 'name', 'file', 'password-env'] },
+    { words: 'set-password USER', takes: ['file', 'password-env'] }
   ],
   details: `
 Writes the hash of a password into the users file of the config folder. The password
@@ -65,7 +64,7 @@ be written.`,
 async function add(name: string, invocation: Invocation): Promise<number> {
   const { config: folder, values } = invocation
   const file = usersFileOf(folder, values['file'])
-  const before = existsSync(file) ? readFileSync(file, 'utf8') : newFile
+  const before = existsSync(file) ? readText(file) : newFile
   const text = new UsersText(before)
   if (text.names.includes(name)) {
     throw new CommandError(
@@ -94,11 +93,8 @@ async function add(name: string, invocation: Invocation): Promise<number> {
 
 async function setPassword(name: string, { config: folder, values }: Invocation): Promise<number> {
   const file = usersFileOf(folder, values['file'])
-  for (const option of ['role', 'id', 'name']) {
-    if (values[option] !== undefined) throw new UsageError(`--${option} is an option of add.`)
-  }
   if (!existsSync(file)) throw new CommandError(`There is no file ${file}.`)
-  const before = readFileSync(file, 'utf8')
+  const before = readText(file)
   const text = new UsersText(before)
   if (!text.names.includes(name)) {
     throw new CommandError(`${file} has no user "${name}".${nearest(name, text.names)}`)
@@ -122,7 +118,7 @@ function write(folder: string, file: string, before: string, after: string): voi
   if (added.length > 0) {
     throw new CommandError(`Not written:\n${added.map(describeFault).join('\n')}`)
   }
-  if (existsSync(file) && readFileSync(file, 'utf8') !== before) {
+  if (existsSync(file) && readText(file) !== before) {
     throw new CommandError(`${file} was changed by another process meanwhile: try again.`)
   }
   replaceFile(file, after, 0o600)
@@ -135,11 +131,11 @@ function write(folder: string, file: string, before: string, after: string): voi
 }
 
 /**
- * The users file of the folder's only `users-file` source. Only that part of `gateway.yaml` is
- * read, since the folder may still have faults.
+ * The users file of the folder's only `users-file` source. Only `gateway.yaml` is read, since the
+ * folder may still have faults.
  */
 function usersFileOf(folder: string, chosen: unknown): string {
-  const files = sourceFiles(folder)
+  const files = readUsersFiles(folder, process.env)
   const wanted = typeof chosen === 'string' ? chosen : files[0]
   if (wanted === undefined) {
     throw new CommandError(
@@ -157,21 +153,4 @@ function usersFileOf(folder: string, chosen: unknown): string {
     throw new UsageError(`gateway.yaml names no users file ${wanted}: ${files.join(', ')}`)
   }
   return files.some(each => resolve(folder, each) === file) ? file : resolve(wanted)
-}
-
-function sourceFiles(folder: string): string[] {
-  let gateway: unknown
-  try {
-    gateway = parse(readFileSync(resolve(folder, 'gateway.yaml'), 'utf8'), { maxAliasCount: 50 })
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    throw new CommandError(`gateway.yaml of ${folder} cannot be read (${code ?? message}).`)
-  }
-  const login = isObject(gateway) ? gateway['login'] : undefined
-  const sources = isObject(login) ? login['sources'] : undefined
-  if (!Array.isArray(sources)) return ['users.yaml']
-  return sources.flatMap(source => {
-    if (!isObject(source) || source['kind'] !== 'users-file') return []
-    return [typeof source['file'] === 'string' ? source['file'] : 'users.yaml']
-  })
 }

@@ -184,6 +184,8 @@ function responseRows({ shapeMs, status, sent, isCut, isRunning }: Request): Row
 
 function errorRows({ code }: Request): Row[] {
   if (code === undefined) return []
+  // A replica of another version may have codes that this one does not know.
+  if (!Object.hasOwn(errorKinds, code)) return [['error', code]]
   return [
     ['error', `${code}: ${errorKinds[code].en}`],
     ['to do', errorAdvice[code].en]

@@ -2,7 +2,7 @@
 import { jsonText } from './output.ts'
 import type { RequestsResponse } from '../admin/requests.ts'
 import { askAdmin } from './admin-client.ts'
-import { type Command, CommandError, type Invocation, UsageError } from './command.ts'
+import { type Command, CommandError, type Invocation } from './command.ts'
 import { formatKept, formatRequest, formatRequests } from './why-text.ts'
 
 /** More requests are shown as one line each. */
@@ -15,10 +15,10 @@ const notFound =
 
 export const why: Command = {
   summary: 'tell the story of a request: what was decided, by what, and what to do about it',
-  usage: [
-    'REQUEST-ID [--json]',
-    '--user NAME [--last N] [--status STATUS] [--route ROUTE] [--json]',
-    '--last N [--status STATUS] [--route ROUTE] [--json]'
+  ways: [
+    { words: 'REQUEST-ID', takes: ['json'] },
+    { needs: ['user'], takes: ['last', 'status', 'route', 'json'] },
+    { needs: ['last'], takes: ['status', 'route', 'json'] }
   ],
   details: `
 The id is in X-Request-Id of every response, in the log and in error bodies. Every
@@ -44,8 +44,7 @@ Exit codes: 1 if no gateway answers, 3 if no request was found.`,
     route: { type: 'string', value: 'ROUTE', description: 'requests of this route' }
   },
   asksGateway: true,
-  run: async ({ gateway, rest: [id, ...more], values, json }) => {
-    if (more.length > 0) throw new UsageError()
+  run: async ({ gateway, rest: [id], values, json }) => {
     const response = (await askAdmin(gateway, pathOf(id, values))) as unknown as RequestsResponse
     if (json) process.stdout.write(jsonText(response))
     else process.stdout.write(format(response, id))
@@ -54,16 +53,13 @@ Exit codes: 1 if no gateway answers, 3 if no request was found.`,
 }
 
 function pathOf(id: string | undefined, values: Invocation['values']): string {
-  const filters = ['user', 'last', 'status', 'route'].flatMap(name =>
-    values[name] === undefined ? [] : [[name, String(values[name])]]
-  )
   if (id === undefined) {
-    if (!filters.some(([name]) => name === 'user' || name === 'last')) throw new UsageError()
     const query = new URLSearchParams([['last', String(defaultLast)]])
-    for (const [name = '', value = ''] of filters) query.set(name, value)
+    for (const name of ['user', 'last', 'status', 'route']) {
+      if (values[name] !== undefined) query.set(name, String(values[name]))
+    }
     return `/ops/api/requests?${query.toString()}`
   }
-  if (filters.length > 0) throw new UsageError('Give a request id, or filters.')
   if (!/^[A-Za-z0-9_.-]{1,64}$/.test(id)) {
     throw new CommandError('A request id has up to 64 letters, digits, and _ . -')
   }

@@ -9,6 +9,7 @@ import {
   type Range,
   stringify
 } from 'yaml'
+import { maxAliasCount } from '../config/load/yaml-faults.ts'
 import { CommandError } from './command.ts'
 
 export function parseYamlText(text: string, lineCounter?: LineCounter): Document.Parsed {
@@ -17,7 +18,7 @@ export function parseYamlText(text: string, lineCounter?: LineCounter): Document
 }
 
 export function valueOf(document: Document.Parsed): unknown {
-  return document.toJS({ maxAliasCount: 50 })
+  return document.toJS({ maxAliasCount })
 }
 
 export function rangeOf(node: unknown): Range | undefined {

@@ -4,6 +4,7 @@
  */
 import type { CompiledSchema, Deviation } from '../json-schema/compile.ts'
 import type { Counter, Family, Metrics } from '../observability/metrics.ts'
+import { stallsOf } from '../observability/shaping-stalls.ts'
 
 export interface Drift {
   /** Queues a response to be checked when the process is idle; drops it where the queue is full. */
@@ -115,7 +116,11 @@ export function createDrift({ log, metrics }: Options): Drift {
     list: () => listDrift(answers, route => routes.get(route)?.present),
     look: (route, schema, read) => {
       if (queue.length >= maxQueued) return answers.with(route, 'dropped').inc()
-      queue.push(() => checked(route, schema, deviationsOf(schema, read)))
+      queue.push(() => {
+        const startedAt = performance.now()
+        checked(route, schema, deviationsOf(schema, read))
+        stallsOf(metrics, route)(performance.now() - startedAt)
+      })
       if (queue.length === 1) setImmediate(next)
     },
     checked,
@@ -154,7 +159,7 @@ export function deviationsOf(schema: CompiledSchema, read: () => unknown): Devia
   } catch {
     return [{ kind: 'invalid', path: '(all)' }]
   }
-  return schema.deviations(answer)
+  return schema.sampledDeviations(answer)
 }
 
 /** paths that are counted apart; grows up to its bound */

@@ -6,6 +6,7 @@ import type { Fault } from '../config/schema/faults.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import { GatewayError } from '../errors.ts'
+import { readJson } from '../json/body.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { isRecord } from '../json/values.ts'
 import { createExpressions } from '../shaping/expressions.ts'
@@ -37,12 +38,12 @@ export async function exampleFaults(config: LoadedConfig): Promise<Fault[]> {
       let response = input
       try {
         if (inputFile !== undefined) {
-          response = parseKeepingDigits(readFileSync(resolve(folder, inputFile), 'utf8'))
+          response = readJson(readFileSync(resolve(folder, inputFile)), {}, Infinity)
         }
       } catch (error) {
         report(
           'inputFile',
-          error instanceof SyntaxError
+          error instanceof GatewayError
             ? 'not valid JSON'
             : `the file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`
         )

@@ -7,7 +7,12 @@ import { createLeases, type Leases } from '../limits/counting/leases.ts'
 import type { Lockouts } from '../limits/lockout/lockout.ts'
 import { createMemoryLockouts } from '../limits/lockout/memory-lockouts.ts'
 import { createMemoryTally } from '../limits/counting/memory-tally.ts'
-import { type OfflineResponse, type RecordedRequest, createOfflineApp } from './offline-app.ts'
+import {
+  type OfflineResponse,
+  type RecordedRequest,
+  createOfflineApp,
+  withoutMaintenance
+} from './offline-app.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 
 /** One fault for each expectation that fails. */
@@ -18,7 +23,7 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
   let sent: RecordedRequest | undefined
   let upstreamResponse: unknown
   const names = ['errorCode', gateway.envelope.custom?.members.errorCode, 'code']
-  const app = await createOfflineApp(withErrorCode(config), {
+  const app = await createOfflineApp(withoutMaintenance(withErrorCode(config)), {
     counters,
     leases,
     lockouts,

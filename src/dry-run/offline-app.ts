@@ -10,6 +10,7 @@ import type { Config } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { firstUrlOf } from '../config/schema/upstream-addresses.ts'
 import { createDrift } from '../contract/drift.ts'
+import type { OperatorsMaintenance } from '../app/hooks/maintenance.ts'
 import { sessionCookie } from '../app/hooks/session.ts'
 import { createCachedSigner } from '../app/hooks/signer.ts'
 import type { Counters } from '../limits/counting/counters.ts'
@@ -29,7 +30,7 @@ import type { GenerationServices } from '../app/generation-services.ts'
 import { createMemoryStore } from '../session/memory-store.ts'
 import type { Credential, Identity } from '../session/record.ts'
 import { createSeal } from '../session/seal.ts'
-import { createSessions } from '../session/session.ts'
+import { createSessions, type Sessions } from '../session/session.ts'
 
 /** A request to an upstream. */
 export interface RecordedRequest {
@@ -66,6 +67,8 @@ interface Options {
   readonly lockouts: Lockouts
   readonly source: CredentialSource
   readonly inFlight?: Map<string, number>
+  /** That of operators. */
+  readonly maintenance?: OperatorsMaintenance
   /** Gets the app before any hook or route is added. */
   readonly watch?: (app: FastifyInstance) => void
   /** @returns the upstream's response, as JSON */
@@ -93,6 +96,12 @@ const withoutLoad: Pick<GenerationServices, 'running' | 'inFlightShare' | 'shed'
   shed: { count: () => {} }
 }
 
+/** Maintenance comes, and ends by the clock: what a config is meant to do is without it. */
+export function withoutMaintenance<T extends Config>(config: T): T {
+  const { maintenance: _, ...routes } = config.routes
+  return { ...config, routes }
+}
+
 export async function createOfflineApp(
   config: Config,
   {
@@ -101,6 +110,7 @@ export async function createOfflineApp(
     lockouts,
     source,
     inFlight = new Map<string, number>(),
+    maintenance,
     watch,
     onUpstreamRequest
   }: Options
@@ -140,28 +150,21 @@ export async function createOfflineApp(
         JSON.stringify(onUpstreamRequest({ upstream: name, ...request }) ?? {})
       ),
     sources: [source],
+    ...(maintenance && { maintenance }),
     ...(watch && { watch })
   }
   const app = await buildApp(config, parts)
   const handler = {
     handle: (...exchange: Parameters<typeof app.routing>) => app.routing(...exchange),
     // One request a connection.
-    responseOn: () => undefined
+    responsesOf: () => []
   }
   const server = createListener({ gateway }, handler, { log, metrics })
 
   return {
     ask: request => askOffline(server, request),
-    signIn: async ({ source: vouching, identity, credential }) => {
-      const id = randomBytes(16).toString('hex')
-      await sessions.open(id, {
-        identity,
-        source: vouching,
-        remembered: false,
-        address: '',
-        agent: '',
-        ...(credential && { credential })
-      })
+    signIn: async user => {
+      const id = await openSession(sessions, user)
       return `${cookie.name}=${encodeURIComponent(signer.sign(id))}`
     },
     close: async () => {
@@ -171,6 +174,23 @@ export async function createOfflineApp(
       await expressions.close()
     }
   }
+}
+
+/** @returns the id of the new session */
+async function openSession(
+  sessions: Sessions,
+  { source, identity, credential }: SignedIn
+): Promise<string> {
+  const id = randomBytes(16).toString('hex')
+  await sessions.open(id, {
+    identity,
+    source,
+    remembered: false,
+    address: '',
+    agent: '',
+    ...(credential && { credential })
+  })
+  return id
 }
 
 /** Sends a request over a connection without a socket. */

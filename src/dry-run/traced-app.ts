@@ -2,8 +2,11 @@
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { fromRouterPath } from '../config/schema/public-path.ts'
 import type { Config } from '../config/schema/config.ts'
+import type { MaintenanceConfig } from '../config/schema/maintenance.ts'
 import { type GatewayError, toGatewayError } from '../errors.ts'
+import { clientAddress } from '../app/hooks/address.ts'
 import type { Access } from '../app/hooks/context.ts'
+import type { OperatorsMaintenance } from '../app/hooks/maintenance.ts'
 import { type GateStep, stepOfGate } from '../app/hooks/gate.ts'
 import type { Counters } from '../limits/counting/counters.ts'
 import type { Leases } from '../limits/counting/leases.ts'
@@ -18,10 +21,12 @@ import {
   type OfflineRequest
 } from './offline-app.ts'
 
-/** The present counts, as far as they are known. */
-export interface CurrentCounts {
+/** The state of a running gateway, as far as it is known. */
+export interface CurrentState {
   readonly verdictOf: (rule: Rule) => Verdict | undefined
   readonly inFlight: Readonly<Record<string, number>>
+  /** That operators began. */
+  readonly maintenance: MaintenanceConfig | undefined
 }
 
 export interface Traced {
@@ -33,6 +38,8 @@ export interface Traced {
     readonly step: GateStep
     readonly error: GatewayError | undefined
   }>
+  /** The client's, which is not the socket's behind a trusted proxy; undefined as `at`. */
+  readonly address: string | undefined
   /** The router's choice; undefined for a request that never reached a hook. */
   readonly at:
     | {
@@ -61,17 +68,22 @@ export interface PublicPath {
 export interface TracedApp {
   readonly signIn: OfflineApp['signIn']
   /** One at a time. */
-  readonly run: (request: OfflineRequest, counts?: CurrentCounts) => Promise<Traced>
+  readonly run: (request: OfflineRequest, current?: CurrentState) => Promise<Traced>
   /** All paths of the router. */
   readonly paths: readonly PublicPath[]
   readonly close: () => Promise<void>
 }
 
-const nothing: CurrentCounts = { verdictOf: () => undefined, inFlight: {} }
+const nothing: CurrentState = {
+  verdictOf: () => undefined,
+  inFlight: {},
+  maintenance: undefined
+}
 
 /** The observations of one request. */
 interface Observed {
   request?: FastifyRequest
+  address?: string
   error?: GatewayError
   rules: readonly Rule[]
   readonly trace: Array<Traced['trace'][number]>
@@ -84,7 +96,7 @@ const noneObserved = (): Observed => ({ rules: [], trace: [], asked: [], attempt
 /** The request that runs, shared by the app's stand-ins. */
 interface Run {
   observed: Observed
-  counts: CurrentCounts
+  current: CurrentState
 }
 
 /** @param source verifies sign-ins */
@@ -92,16 +104,18 @@ export async function createTracedApp(
   config: Config,
   source: CredentialSource
 ): Promise<TracedApp> {
-  const run: Run = { observed: noneObserved(), counts: nothing }
+  const run: Run = { observed: noneObserved(), current: nothing }
   const paths: PublicPath[] = []
   const inFlight = new Map<string, number>()
   const lockouts = createMemoryLockouts()
+  const maintenance: OperatorsMaintenance = { current: undefined, now: Date.now }
   const app = await createOfflineApp(config, {
     counters: tracedCounters(run),
     leases: tracedLeases(run),
     lockouts,
     source,
     inFlight,
+    maintenance,
     watch: instance => {
       observeRequests(instance, run)
       collectPaths(instance, paths)
@@ -118,11 +132,12 @@ export async function createTracedApp(
       await app.close()
       lockouts.close()
     },
-    run: async (request, counts = nothing) => {
-      run.counts = counts
+    run: async (request, current = nothing) => {
+      run.current = current
       run.observed = noneObserved()
       inFlight.clear()
-      for (const [name, count] of Object.entries(counts.inFlight)) inFlight.set(name, count)
+      for (const [name, count] of Object.entries(current.inFlight)) inFlight.set(name, count)
+      maintenance.current = current.maintenance
       const answer = await app.ask(request)
       return tracedFrom(run.observed, answer)
     }
@@ -130,7 +145,7 @@ export async function createTracedApp(
 }
 
 function tracedFrom(
-  { request, error, trace, rules, attempts, asked }: Observed,
+  { request, address, error, trace, rules, attempts, asked }: Observed,
   answer: OfflineResponse
 ): Traced {
   const { config: at, url } = request?.routeOptions ?? {}
@@ -138,6 +153,7 @@ function tracedFrom(
     answer,
     error,
     trace,
+    address,
     at: at && {
       url,
       route: at.route,
@@ -152,14 +168,14 @@ function tracedFrom(
   }
 }
 
-/** Leases that record the rules and return the verdicts of the current counts. */
+/** Leases that record the rules and return the verdicts of the running gateway. */
 function tracedLeases(run: Run): Leases {
   return {
     tryLocally: rules => {
       run.observed.rules = rules
       return rules.map(
         rule =>
-          run.counts.verdictOf(rule) ?? {
+          run.current.verdictOf(rule) ?? {
             exceeded: false,
             remaining: rule.burst - 1,
             resetMs: rule.windowMs,
@@ -191,6 +207,7 @@ function tracedCounters(run: Run): Counters {
 function observeRequests(app: FastifyInstance, run: Run): void {
   app.addHook('onRequest', (request, _reply, done) => {
     run.observed.request = request
+    run.observed.address = clientAddress(request)
     done()
   })
   app.addHook('onError', (_request, _reply, error, done) => {

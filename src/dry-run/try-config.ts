@@ -1,6 +1,12 @@
 /** Runs the tests of a config before it is used: its examples of shapes and its expectations. */
-import type { Fault } from '../config/schema/faults.ts'
+import { ConfigError, type Fault } from '../config/schema/faults.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
+
+/** @throws ConfigError for a config that a start and a reload refuse */
+export async function assertUsable(config: LoadedConfig): Promise<void> {
+  const faults = await tryConfig(config)
+  if (faults.length > 0) throw new ConfigError([...config.warnings, ...faults])
+}
 
 /** One fault for each that fails. Nothing is loaded for a config without any. */
 export async function tryConfig(config: LoadedConfig): Promise<Fault[]> {

@@ -77,27 +77,40 @@ function rulesOtherMembers(schema: JsonSchema) {
   )
 }
 
-/**
- * Whether a test holds for a schema, or for one that it contains or refers to for the same value.
- */
 function someSchema(
+  schema: JsonSchema,
+  root: JsonSchema,
+  test: (schema: JsonSchema) => boolean
+): boolean {
+  return inPlaceOf(schema, root).some(test)
+}
+
+/** A schema, and those that it contains or refers to for the same value; each once. */
+function inPlaceOf(
   schema: unknown,
   root: JsonSchema,
-  test: (schema: JsonSchema) => boolean,
-  above: readonly unknown[] = []
-): boolean {
-  if (!isRecord(schema) || above.includes(schema)) return false
-  if (test(schema)) return true
-  const here = [...above, schema]
+  seen = new Set<unknown>()
+): readonly JsonSchema[] {
+  if (!isRecord(schema) || seen.has(schema)) return []
+  seen.add(schema)
   const { $ref } = schema
-  if (typeof $ref === 'string' && someSchema(resolve($ref, root), root, test, here)) return true
-  return inPlace.some(keyword =>
-    schemasIn(keyword, schema[keyword]).some(inner => someSchema(inner, root, test, here))
+  const inner = inPlace.flatMap(keyword => schemasIn(keyword, schema[keyword]))
+  const referred = typeof $ref === 'string' ? [resolveReference($ref, root)] : []
+  return [schema, ...[...referred, ...inner].flatMap(each => inPlaceOf(each, root, seen))]
+}
+
+/** Whether a schema names a member, under whatever condition. A pattern counts as any name. */
+export function namesMember(schema: JsonSchema, root: JsonSchema, name: string): boolean {
+  return someSchema(
+    schema,
+    root,
+    ({ properties, patternProperties }) =>
+      (isRecord(properties) && Object.hasOwn(properties, name)) || patternProperties !== undefined
   )
 }
 
 /** The schema that a local reference names. */
-function resolve(reference: string, root: unknown): unknown {
+export function resolveReference(reference: string, root: unknown): unknown {
   if (!reference.startsWith('#')) return undefined
   let current = root
   for (const step of reference.split('/').slice(1)) {

@@ -2,6 +2,10 @@
 import { createRequire } from 'node:module'
 import type { Ajv2020, ErrorObject } from 'ajv/dist/2020.js'
 import { closedSchema, isRecord, memberNames, type JsonSchema } from './closed-schema.ts'
+import { holdsRawNumber, plain } from './plain-value.ts'
+import { forbidsCuts, sampledValue } from './sampled-value.ts'
+import { withoutNamedMembers } from './unevaluated-errors.ts'
+import { relevantErrors } from './union-errors.ts'
 
 /**
  * A member is absent, has another type, has the type but breaks a rule, or is not in the schema.
@@ -22,6 +26,12 @@ export interface CompiledSchema {
   readonly refusal: (value: unknown) => Deviation | undefined
   /** All distinct deviations, members that the schema does not name included. */
   readonly deviations: (value: unknown) => Deviation[]
+  /**
+   * Those of a sample of the value's long lists and maps; of the whole value only where the sample
+   * has none. perf: 2 to 4 ms instead of 20 for 140 KB of JSON, each of whose 1000 rows deviates,
+   * and 2 ms instead of 1.5 s for 200,000 rows (alone); without it: `deviations`.
+   */
+  readonly sampledDeviations: (value: unknown) => Deviation[]
 }
 
 const require = createRequire(import.meta.url)
@@ -73,16 +83,23 @@ export function compileSchema(schema: JsonSchema): CompiledSchema {
   if (cached !== undefined) return cached
   const { $schema: _, $id: __, ...rules } = schema
   const validate = createAjv({ allErrors: false, meta: false }).compile(rules)
-  const validateAll = createAjv({ allErrors: true, meta: false }).compile(closedSchema(rules))
+  const closed = closedSchema(rules)
+  const validateAll = createAjv({ allErrors: true, meta: false }).compile(closed)
   const names = memberNames(rules)
+  const mayCut = !forbidsCuts(rules)
   const differences = (value: unknown, all: boolean): Deviation[] => {
     const check = all ? validateAll : validate
     try {
-      if (check(value)) return []
+      // A raw number is an object to Ajv: it would pass where an object is due.
+      if (check(value) && !holdsRawNumber(value)) return []
       const plainValue = plain(value)
       return check(plainValue)
         ? []
-        : distinct(relevant(check.errors ?? []).map(error => deviationOf(error, plainValue, names)))
+        : distinct(
+            relevantErrors(withoutNamedMembers(check.errors ?? [], all ? closed : rules)).map(
+              error => deviationOf(error, plainValue, names)
+            )
+          )
     } catch {
       // The value is nested deeper than the stack allows.
       return [{ kind: 'invalid', path: '(all)' }]
@@ -90,68 +107,15 @@ export function compileSchema(schema: JsonSchema): CompiledSchema {
   }
   const result: CompiledSchema = {
     refusal: value => differences(value, false)[0],
-    deviations: value => differences(value, true)
+    deviations: value => differences(value, true),
+    sampledDeviations: value => {
+      const sample = mayCut ? sampleOf(value, names) : value
+      const inSample = sample === value ? [] : differences(sample, true)
+      return inSample.length > 0 ? inSample : differences(value, true)
+    }
   }
   compiled.set(schema, result)
   return result
-}
-
-/**
- * The value as the console reads it: raw numbers become numbers. Only used for responses that seem
- * to deviate.
- */
-function plain(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value) ?? 'null')
-}
-
-/**
- * A failed union reports an error for each branch. Kept are the errors of the only branch that
- * takes the value's type, else the one of the union.
- */
-function relevant(errors: readonly ErrorObject[]): ErrorObject[] {
-  const unions = errors.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')
-  return errors.filter(
-    error =>
-      error.keyword !== 'if' &&
-      unions.every(union => {
-        if (error === union) return branchesFor(union, errors) !== 1
-        if (error.instancePath === union.instancePath) {
-          return (
-            !isUnnamedMember(error) &&
-            error.keyword !== 'type' &&
-            (branchesFor(union, errors) === 1 || !isWithin(error, union))
-          )
-        }
-        return (
-          !error.instancePath.startsWith(`${union.instancePath}/`) ||
-          branchesFor(union, errors) === 1
-        )
-      })
-  )
-}
-
-function isUnnamedMember({ keyword }: ErrorObject) {
-  return keyword === 'additionalProperties' || keyword === 'unevaluatedProperties'
-}
-
-/**
- * A reference starts a new schema path, so an error whose path begins elsewhere counts as within.
- */
-function isWithin(error: ErrorObject, union: ErrorObject) {
-  return (
-    error.schemaPath.startsWith(union.schemaPath) ||
-    !error.schemaPath.startsWith(union.schemaPath.slice(0, union.schemaPath.lastIndexOf('/') + 1))
-  )
-}
-
-function branchesFor(union: ErrorObject, errors: readonly ErrorObject[]): number {
-  const branches = Array.isArray(union.schema) ? union.schema.length : 0
-  return (
-    branches -
-    errors.filter(
-      ({ keyword, instancePath }) => keyword === 'type' && instancePath === union.instancePath
-    ).length
-  )
 }
 
 const fieldName = /^[A-Za-z_$][\w$-]{0,63}$/
@@ -214,6 +178,15 @@ function distinct(deviations: readonly Deviation[]): Deviation[] {
 interface Problem {
   readonly path: ReadonlyArray<string>
   readonly message: string
+}
+
+/** The value itself where it is nested deeper than the stack allows. */
+function sampleOf(value: unknown, names: ReadonlySet<string>): unknown {
+  try {
+    return sampledValue(value, names)
+  } catch {
+    return value
+  }
 }
 
 /** Faults of the schema itself. */

@@ -20,6 +20,7 @@ export const parseKeepingDigits = (text: string): Json =>
 const safeDigits = 15
 /** A double ends near 1e308, and near 1e-308 it loses digits and becomes 0. */
 const mayOverflow = /\d[eE][+-]?\d{3}/g
+const wholeText = /^-?\d+$/
 const wholeNumber = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
 /**
@@ -69,16 +70,22 @@ function isLossyAt(text: string, start: number): boolean {
   return source !== undefined && losesDigits(source)
 }
 
+/**
+ * Whether a double would be written with other digits. Fractions of 16 and 17 digits that the same
+ * double is read from lose none: some programs write all doubles so.
+ */
 export function losesDigits(source: string): boolean {
   const value = Number(source)
   if (String(value) === source) return false
   if (!Number.isFinite(value)) return true
   const digits = significant(source)
   if (value === 0) return digits !== ''
-  return (
-    digits.length > safeDigits &&
-    (digits.length > 100 || significant(value.toPrecision(digits.length)) !== digits)
-  )
+  // A double may hold 2^60, and is written as 1152921504606847000: an id would be another one.
+  if (wholeText.test(source)) return source.length > safeDigits
+  if (digits.length <= safeDigits) return false
+  if (digits.length > 100) return true
+  const held = Number.isInteger(value) ? String(value) : value.toPrecision(digits.length)
+  return significant(held) !== digits
 }
 
 /** The significant digits: without sign, point, exponent and zeros at both ends. */

@@ -1,5 +1,5 @@
 /** Messages and field errors in the error bodies of back-ends, by the format of each. */
-import { isRecord, type Json, put, valueAt } from './values.ts'
+import { isRecord, type Json, put, textOf, valueAt } from './values.ts'
 
 /** Paths are names joined by dots. */
 interface ErrorFormat {
@@ -116,7 +116,10 @@ function collect(body: Json, { at, name = [], text = [], camelCase = false }: Fi
 function nameAt(error: Json, paths: readonly string[]): string {
   for (const path of paths) {
     const value = valueAt(error, path.split('.'))
-    if (Array.isArray(value)) return value.slice(0, bounds.depth).map(String).join('.')
+    if (Array.isArray(value)) {
+      const steps = value.slice(0, bounds.depth).map(textOf)
+      return steps.filter(step => step !== undefined).join('.')
+    }
     if (typeof value === 'string') return fromPointer(value.slice(0, 4 * bounds.name))
   }
   return ''

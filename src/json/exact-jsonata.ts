@@ -1,12 +1,13 @@
 /**
  * JSONata with numbers that no double holds: they are passed on and compared digit by digit, and
  * arithmetic on them fails, since it would round. They are objects to JSONata, so that its type
- * checks refuse arithmetic; comparison and sorting are replaced by functions of this module.
+ * checks refuse arithmetic. Functions of this module replace what compares or sorts them, looks
+ * for members in them, or makes them of texts.
  */
 import type { Expression } from 'jsonata'
 import { orderKey } from './decimal.ts'
-import { parseKeepingDigits } from './digits.ts'
-import { isRawNumber, type Json } from './values.ts'
+import { losesDigits, parseKeepingDigits } from './digits.ts'
+import { isRawNumber, type Json, rawNumber } from './values.ts'
 
 type Node = Record<string, unknown>
 
@@ -29,6 +30,9 @@ const functions: Readonly<Record<string, (...operands: any[]) => Json>> = {
   __greater: (left, right) => ordered(left, right, (a, b) => a > b),
   __greaterOrEqual: (left, right) => ordered(left, right, (a, b) => a >= b),
   __orderKey: comparable,
+  __orderKind: orderKind,
+  __members: members,
+  __descendants: value => (value === undefined ? undefined : sequence(descendants(value))),
   sort: sorted,
   type: typeName,
   clone: value => parseKeepingDigits(JSON.stringify(value))
@@ -38,6 +42,20 @@ const functions: Readonly<Record<string, (...operands: any[]) => Json>> = {
 export function makeExact(expression: Expression): Expression {
   rewrite(expression.ast(), new Set())
   for (const [name, run] of Object.entries(functions)) expression.registerFunction(name, run)
+  expression.registerFunction('keys', keysOf, '<x-:a<s>>')
+  expression.registerFunction('number', value => numberOf(value, rawNumber), '<(nsb)-:n>')
+  return expression
+}
+
+/**
+ * Makes `$number` of a text with a number that no double holds an error
+ * ({@link isAboutLongNumber}): the expression has to be exact.
+ */
+export function refuseLongNumbers(expression: Expression): Expression {
+  const refuse = (digits: string) => {
+    throw refusal('D3030', rawNumber(digits))
+  }
+  expression.registerFunction('number', value => numberOf(value, refuse), '<(nsb)-:n>')
   return expression
 }
 
@@ -52,6 +70,9 @@ export function isAboutLongNumber(error: unknown): boolean {
   return [value, value2].flat().some(isRawNumber)
 }
 
+/** `$` */
+const context: Node = { type: 'variable', value: '' }
+
 /** In place, since JSONata evaluates this tree. */
 function rewrite(node: unknown, seen: Set<unknown>): void {
   if (typeof node !== 'object' || node === null || seen.has(node)) return
@@ -65,10 +86,18 @@ function replaceOperator(node: Node): void {
   const comparison = type === 'binary' ? comparisons[String(value)] : undefined
   if (comparison !== undefined) {
     Object.assign(node, call(comparison, [node['lhs'], node['rhs']]))
+  } else if (type === 'wildcard') {
+    Object.assign(node, call('__members', [context]))
+  } else if (type === 'descendant') {
+    Object.assign(node, call('__descendants', [context]))
   } else if (type === 'sort') {
-    for (const term of terms as Node[]) {
-      term['expression'] = call('__orderKey', [term['expression']])
-    }
+    // Keys are texts: the kind before each lets JSONata refuse to sort numbers among texts.
+    node['terms'] = (terms as Node[]).flatMap(term =>
+      ['__orderKind', '__orderKey'].map(name => ({
+        ...term,
+        expression: call(name, [term['expression']])
+      }))
+    )
   }
 }
 
@@ -130,6 +159,60 @@ function kindOf(value: Json): 'number' | 'string' | 'other' {
 /** A number's order key; any other value unchanged. */
 function comparable(value: Json): Json {
   return kindOf(value) === 'number' ? orderKey(String(textOrSelf(value))) : value
+}
+
+/** A value of the type by which JSONata tells numbers from texts; any other value unchanged. */
+function orderKind(value: Json): Json {
+  const kind = kindOf(value)
+  if (kind === 'number') return 0
+  return kind === 'string' ? '' : value
+}
+
+/** `*`: the members of an object or list, and those of lists in it. */
+function members(value: Json): Json {
+  return sequence(
+    isHolder(value) ? Object.values(value).flatMap(each => [each].flat(Infinity)) : []
+  )
+}
+
+/** `**`: the value, if it is no list, and all within it. */
+function descendants(value: Json): Json[] {
+  const within = isHolder(value) ? Object.values(value).flatMap(descendants) : []
+  return Array.isArray(value) ? within : [value, ...within]
+}
+
+/** As JSONata marks a list whose single item stands for it. */
+function sequence(items: Json[]): Json {
+  return Object.defineProperty(items, 'sequence', { value: true, enumerable: false })
+}
+
+/** `$keys` */
+function keysOf(value: Json): Json {
+  const names: Record<string, true> = Object.create(null)
+  const add = (each: Json): void => {
+    if (Array.isArray(each)) each.forEach(add)
+    else if (isHolder(each) && !isFunction(each)) {
+      for (const name of Object.keys(each)) names[name] = true
+    }
+  }
+  add(value)
+  return sequence(Object.keys(names))
+}
+
+const decimal = /^-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$/
+const otherBase = /^0(?:[xX][\dA-Fa-f]+|[oO][0-7]+|[bB][01]+)$/
+
+/** `$number`, but for texts of numbers that no double holds. */
+function numberOf(value: Json, long: (digits: string) => Json): Json {
+  if (value === undefined || typeof value === 'number') return value
+  if (typeof value === 'boolean') return Number(value)
+  const text = typeof value === 'string' ? value : ''
+  if (otherBase.test(text)) return Number(text)
+  if (!decimal.test(text) || !Number.isFinite(Number(text))) {
+    throw Object.assign(refusal('D3030', value), { index: 1 })
+  }
+  const digits = text.replace(/^(-?)0+(?=\d)/, '$1')
+  return losesDigits(digits) ? long(digits) : Number(digits)
 }
 
 /** Whether `a` sorts after `b`. */

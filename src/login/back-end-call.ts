@@ -48,6 +48,12 @@ export const contentTypes = {
   form: 'application/x-www-form-urlencoded'
 } as const
 
+/** A header must replace one of the same name in another case, and not stand beside it. */
+export function withLowerNames(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const pairs = Object.entries(headers)
+  return Object.fromEntries(pairs.map(([name, value]) => [name.toLowerCase(), value]))
+}
+
 /** @throws GatewayError `upstream.invalid` for a token that no header can hold */
 export function callWith(
   { send, timeoutMs, recorded, headers: fixedHeaders, ...form }: CallContext,
@@ -57,8 +63,8 @@ export function callWith(
   const { token = '', refreshToken = '' } = credential
   const values = { token, refreshToken }
   const { format = 'json', body, sendCredential = true } = call
-  const headers = Object.entries(call.headers ?? {}).map(([name, template]) => [
-    name.toLowerCase(),
+  const filled = Object.entries(call.headers ?? {}).map(([name, template]) => [
+    name,
     headerSafe(fillText(template, values))
   ])
   return send({
@@ -69,7 +75,7 @@ export function callWith(
       ...fixedHeaders,
       ...(body !== undefined && { 'content-type': contentTypes[format] }),
       ...(sendCredential && credentialHeaders(credential, form)),
-      ...(Object.fromEntries(headers) as Record<string, string>)
+      ...withLowerNames(Object.fromEntries(filled) as Record<string, string>)
     },
     ...(body !== undefined && { body: writeBody(fill(body, values) as object, format) }),
     timeoutMs,

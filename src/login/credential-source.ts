@@ -1,6 +1,7 @@
 /** Credential sources: take a user name and password, give an identity. */
 import type { Trail } from '../observability/trail.ts'
 import type { Credential, FileState, Identity, Session } from '../session/record.ts'
+import type { Sessions } from '../session/session.ts'
 
 export interface SignInAttempt {
   readonly username: string
@@ -32,6 +33,10 @@ export interface Refusal {
   readonly vouched: false
   /** The source knows the user name: no further source is asked. */
   readonly isFinal?: boolean
+  /**
+   * The source has no such user name, and others may find that out: no password was evaluated.
+   */
+  readonly isUnknown?: boolean
   /** Without it the password is wrong, or the user unknown. */
   readonly kind?: RefusalKind
   /** The back-end's message for the user, as plain text. */
@@ -81,24 +86,35 @@ interface SigningOut {
   readonly trail?: Trail
 }
 
+interface SignOutOptions {
+  readonly sources: readonly CredentialSource[]
+  readonly sessions: Pick<Sessions, 'isCredentialShared'>
+}
+
 /**
- * Ends a session at its source. Not awaited: the gateway's session has ended, even if this fails.
+ * Ends the session at its source, unless another live session of the user has the same credential.
+ * Not awaited: the gateway's session has ended, even if this fails.
  */
 export function signOutAtSource(
-  sources: readonly CredentialSource[],
+  { sources, sessions }: SignOutOptions,
   session: Session,
   { log, trail }: SigningOut
 ): void {
   const source = sources.find(({ name }) => name === session.source)
-  source?.signOut?.(session, trail).catch((error: unknown) =>
-    log.warn(
-      {
-        event: 'logout.source',
-        source: source.name,
-        session: session.id,
-        reason: error instanceof Error ? error.message : String(error)
-      },
-      'the back-end refused the sign-out'
+  if (source?.signOut === undefined) return
+  // Where the store cannot tell: without the sign-out, nobody may ever end the back-end's session.
+  const isShared = sessions.isCredentialShared(session).catch(() => false)
+  isShared
+    .then(async shared => (shared ? undefined : await source.signOut?.(session, trail)))
+    .catch((error: unknown) =>
+      log.warn(
+        {
+          event: 'logout.source',
+          source: source.name,
+          session: session.id,
+          reason: error instanceof Error ? error.message : String(error)
+        },
+        'the back-end refused the sign-out'
+      )
     )
-  )
 }

@@ -6,6 +6,7 @@ import { type IdentityKey, identityKey } from '../session/identity-key.ts'
 import type { FileState, Identity, Session } from '../session/record.ts'
 import type { Review, Reviewer } from '../session/review.ts'
 import type { SessionStore } from '../session/store.ts'
+import { steadyNow } from '../steady-clock.ts'
 
 type User = UsersConfig['users'][string]
 
@@ -175,14 +176,22 @@ export interface FileUsers extends Reviewer {
   readonly announce: () => void
 }
 
+/** What replicas tell of the names of all sources; no source has this name. */
+const allSources = '*sources'
 const announceRetryMs = 250
 /** Of a source that changes while the store is away; the store keeps a hundred. */
 const maxUnannounced = 10
 
-/** resolves to whether no replica knows a later state of a source; see `announceUsers` */
+interface Options {
+  readonly now?: (() => number) | undefined
+  /** Called once for each state of a users file that another replica has replaced. */
+  readonly onOutdated?: (source: string) => void
+}
+
+/** @param announce resolves to whether no replica knows a later state of a source */
 export function createFileUsers(
   announce: SessionStore['announceUsers'],
-  now: () => number = Date.now
+  { now = steadyNow, onOutdated = () => {} }: Options = {}
 ): FileUsers {
   let files: Files | undefined
   let changed: PasswordChanges = new Map()
@@ -190,9 +199,19 @@ export function createFileUsers(
   /** By changed source, the digests before the present one that the store may not know. */
   const unannounced = new Map<string, readonly string[]>()
 
+  const outdated = new Map<string, string>()
   let retryTimer: NodeJS.Timeout | undefined
 
+  function noteOutdated(source: string, digest: string, isLatestNow: boolean): void {
+    if (source === allSources || outdated.get(source) === digest) return
+    if (isLatestNow || digests.get(source) !== digest) return
+    outdated.set(source, digest)
+    onOutdated(source)
+  }
+
   async function isLatest(source: string): Promise<boolean> {
+    // A source that this process does not have may be one that later processes have.
+    if (files?.has(source) === false && source !== allSources) return await isLatest(allSources)
     const digest = digests.get(source)
     if (digest === undefined) return true
     const formers = unannounced.get(source) ?? []
@@ -204,6 +223,7 @@ export function createFileUsers(
     const isLatestNow = await announce(source, digest, before)
     const changedMeanwhile = unannounced.get(source)?.filter(each => !formers.includes(each)) ?? []
     unannounced.set(source, changedMeanwhile)
+    noteOutdated(source, digest, isLatestNow)
     return isLatestNow
   }
 
@@ -241,11 +261,10 @@ export function createFileUsers(
 }
 
 function digestsOf(files: Files): Map<string, string> {
-  return new Map(
-    [...files].flatMap(([source, users]) =>
-      users === undefined
-        ? []
-        : [[source, hash('sha256', JSON.stringify(users), 'base64url')] as const]
-    )
-  )
+  const digest = (value: unknown) => hash('sha256', JSON.stringify(value), 'base64url')
+  const digests = new Map([[allSources, digest([...files.keys()].toSorted())]])
+  for (const [source, users] of files) {
+    if (users !== undefined) digests.set(source, digest(users))
+  }
+  return digests
 }

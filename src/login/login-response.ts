@@ -117,7 +117,7 @@ export class LoginResponse {
       token,
       refreshToken: this.#textAt(this.#config.refreshToken) ?? old.refreshToken,
       expiresAt: this.#expiryAt(refresh.expires ?? this.#config.expires),
-      cookies: this.#cookies('') ?? old.cookies
+      cookies: this.#cookies(old.cookies ?? '')
     })
   }
 
@@ -147,10 +147,10 @@ export class LoginResponse {
   }
 }
 
-/** The `name=value` pairs that are not set anew, then those that are. */
+/** The `name=value` pairs that are not set anew, then those that are: of each name the last. */
 export function withSet(former: readonly string[], set: readonly string[]): string[] {
-  const isSet = (pair: string) => set.some(other => nameOf(other) === nameOf(pair))
-  return [...former.filter(pair => !isSet(pair)), ...set]
+  const byName = new Map(set.map(pair => [nameOf(pair), pair]))
+  return [...former.filter(pair => !byName.has(nameOf(pair))), ...byName.values()]
 }
 
 function nameOf(pair: string): string {
@@ -183,14 +183,19 @@ function credentialOf(parts: {
 
 type ExpiryKind = NonNullable<UpstreamLoginConfig['expires']>['as']
 
-/** The end of a token in milliseconds since the epoch; undefined for a value that is no time. */
+/**
+ * The end of a token in milliseconds since the epoch; undefined for a value that is no time. An
+ * empty text, a negative number and the year 1970 are how back-ends say that a token does not
+ * expire; one that lasts for 0 seconds is due at once.
+ */
 function expiryOf(value: unknown, kind: ExpiryKind): number | undefined {
-  const time = plain(value)
-  const amount = kind === 'date' ? Date.parse(String(time)) : Number(time ?? NaN)
+  const written = String(plain(value)).trim()
+  const amount = kind === 'date' ? Date.parse(written) : Number(written === '' ? NaN : written)
   const factor = kind.endsWith('seconds') && !kind.endsWith('milliseconds') ? 1000 : 1
   const isAbsolute = kind === 'date' || kind.startsWith('epoch')
   const end = amount * factor + (isAbsolute ? 0 : Date.now())
-  return Number.isFinite(end) ? end : undefined
+  const hasEnd = isAbsolute ? amount > 0 : amount >= 0
+  return hasEnd && Number.isFinite(end) ? end : undefined
 }
 
 /** Whether a value is one that a test names; without any it must be there. */

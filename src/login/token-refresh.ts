@@ -1,12 +1,15 @@
 /** Renews back-ends' tokens before they expire, once across all replicas. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
+import { BoundedMap } from '../bounded-map.ts'
 import { GatewayError } from '../errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import type { Live, Evaluation } from '../session/evaluate.ts'
+import type { Session } from '../session/record.ts'
 import { isSameCredential } from '../session/renewals.ts'
 import type { Sessions } from '../session/session.ts'
 import type { Fence } from '../session/store.ts'
+import { steadyNow } from '../steady-clock.ts'
 import type { CredentialSource } from './credential-source.ts'
 
 export interface TokenRefresh {
@@ -31,6 +34,7 @@ type Options = Pick<Context, 'sessions'> &
 /** Longer than a renewal may take: a replica that dies during one delays the others for so long. */
 const lockMs = 15_000
 const lockRetryMs = 25
+const maxPauses = 50_000
 
 interface Exchanged {
   readonly live: Live
@@ -53,6 +57,8 @@ export function createTokenRefresh({
 }: Options): TokenRefresh {
   const context: Context = { sessions, now, onFailed }
   const running = new Map<string, Promise<Live>>()
+  /** By the key of a session: until then its token is used, though it expires soon. */
+  const pauses = new BoundedMap<number>(maxPauses)
 
   async function ensureFresh(lookedUp: Live, trail?: Trail): Promise<Live> {
     const live = sessions.withHeld(lookedUp)
@@ -60,12 +66,15 @@ export function createTokenRefresh({
     const source =
       credential?.expiresAt === undefined ? undefined : sources.find(each => each.name === name)
     const end = credential?.expiresAt ?? Infinity
-    if (source?.renew === undefined || now() < end - (source.renewBeforeMs ?? 0)) return live
+    const beforeMs = source?.renewBeforeMs ?? 0
+    if (source?.renew === undefined || now() < end - beforeMs) return live
+    if (now() < end && steadyNow() < (pauses.peek(live.key) ?? 0)) return live
     let renewal = running.get(live.key)
     if (renewal === undefined) {
-      renewal = new Renewal(context, live, source, trail)
-        .run()
-        .finally(() => running.delete(live.key))
+      renewal = new Renewal(context, live, source, trail).run().finally(() => {
+        running.delete(live.key)
+        pauses.set(live.key, steadyNow() + beforeMs / 4)
+      })
       running.set(live.key, renewal)
     }
     if (now() >= end) return await renewal
@@ -86,6 +95,8 @@ class Renewal {
   readonly #trail: Trail | undefined
   /** Whether an earlier holder of the lock may still write the credential that it got. */
   #isContested = false
+  /** Whether this process was about to exchange the credential. */
+  #hasFence = false
 
   constructor(context: Context, live: Live, source: CredentialSource, trail?: Trail) {
     this.#context = context
@@ -99,7 +110,7 @@ class Renewal {
     const { sessions, onFailed } = this.#context
     const renewedByOther = await this.#acquireLock()
     if (renewedByOther !== undefined) return renewedByOther
-    let isSettled = true
+    let isSettled = false
     try {
       const current = await this.#reread()
       // The holder of the lock before this one may have renewed the credential.
@@ -108,7 +119,7 @@ class Renewal {
       isSettled = !isHeld
       return live
     } catch (error) {
-      isSettled = !(error instanceof Contested) && !this.#isContested
+      isSettled = this.#hasFence && !(error instanceof Contested) && !this.#isContested
       throw error
     } finally {
       await sessions.unlock(this.#lockName, this.#owner, isSettled).catch(onFailed)
@@ -117,13 +128,13 @@ class Renewal {
 
   /** @returns the session, without the lock, where another process has renewed it meanwhile */
   async #acquireLock(): Promise<Live | undefined> {
-    const { sessions, now } = this.#context
-    const until = now() + lockMs
+    const { sessions } = this.#context
+    const until = steadyNow() + lockMs
     while (!(await sessions.lock(this.#lockName, this.#owner, lockMs))) {
       await wait(lockRetryMs)
       const current = await this.#reread()
       if (this.#isRenewed(current)) return current
-      if (now() >= until) throw new GatewayError('upstream.timeout')
+      if (steadyNow() >= until) throw new GatewayError('upstream.timeout')
     }
     return undefined
   }
@@ -142,6 +153,7 @@ class Renewal {
     const fence = await this.#extendLock()
     if (fence === undefined) throw new Contested()
     this.#isContested = fence.isContested
+    this.#hasFence = true
     // A back-end may take longer than the lock lasts.
     const heartbeat = setInterval(() => {
       this.#extendLock().catch(onFailed)
@@ -149,10 +161,12 @@ class Renewal {
     const response = this.#source.renew?.(live.session, this.#trail) ?? Promise.resolve(undefined)
     const credential = await response.finally(() => clearInterval(heartbeat))
     if (credential === undefined) return await this.#onRefused(live)
-    const renewed = await sessions.renew(live, credential, fence.number)
+    // A session that ends before it has the new token would leave that valid.
+    const onLost = (session: Session) => {
+      this.#source.signOut?.(session, this.#trail).catch(onFailed)
+    }
+    const renewed = await sessions.renew(live, credential, fence.number, onLost)
     if ('live' in renewed) return { live: renewed.live, isHeld: renewed.isHeld === true }
-    // The session was closed during the exchange: without this the new token would stay valid.
-    this.#source.signOut?.({ ...live.session, credential }, this.#trail).catch(onFailed)
     throw errorOf(renewed)
   }
 
@@ -166,8 +180,10 @@ class Renewal {
   }
 
   async #reread(): Promise<Live> {
-    const evaluation = await this.#context.sessions.reread(this.#live)
-    if ('live' in evaluation) return evaluation.live
+    const { sessions } = this.#context
+    const evaluation = await sessions.reread(this.#live)
+    // What this process could not write yet is newer than what is stored.
+    if ('live' in evaluation) return sessions.withHeld(evaluation.live)
     throw errorOf(evaluation)
   }
 

@@ -9,6 +9,7 @@ import {
   type CredentialForm,
   fill,
   type Send,
+  withLowerNames,
   withQuery,
   writeBody
 } from './back-end-call.ts'
@@ -39,9 +40,11 @@ export function createUpstreamLogin(options: Options): CredentialSource {
       renewBeforeMs: refresh.before,
       renew: (session, trail) => renew(options, refresh, session, trail)
     }),
-    signOut: async ({ credential }: Session, trail) => {
-      if (credential !== undefined) await signOut(options, credential, trail)
-    }
+    ...(config.logout !== undefined && {
+      signOut: async ({ credential }: Session, trail?: Trail) => {
+        if (credential !== undefined) await signOut(options, credential, trail)
+      }
+    })
   }
 }
 
@@ -56,7 +59,7 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
       'content-type': contentTypes[config.format],
       ...headersOf(attempt, passed),
       ...(passed.cookies !== '' && { cookie: passed.cookies }),
-      ...config.headers
+      ...withLowerNames(config.headers)
     },
     body: bodyOf(config, attempt),
     timeoutMs: config.timeout,

@@ -2,14 +2,15 @@
  * Writes log lines to standard output with their time. Most requests write one, so both must be
  * cheap.
  */
-import pino, { type DestinationStream, type Logger } from 'pino'
-import { adopt } from './emitters.ts'
+import type { DestinationStream, Logger } from 'pino'
 import { escapeInJson } from './unprintable.ts'
+import { WriteQueue } from './write-queue.ts'
 
 const pageBytes = 64 * 1024
 const sparePages = 8
 /** Less is copied, and its page reused. */
 const smallBytes = 8 * 1024
+const droppedText = 'lines of the log were dropped, since nothing took them in time'
 /** The most bytes of a character: six for an escape such as `\u202e`, three for UTF-8. */
 const maxBytesOfUnit = 6
 
@@ -18,56 +19,53 @@ const maxBytesOfUnit = 6
  * written at the end of the process.
  */
 export function standardOutput(): DestinationStream & { flushSync: () => void } {
-  // Before pino's own for the same moments, which write what the destination has by then.
-  for (const moment of ['beforeExit', 'exit']) process.on(moment, () => turn())
-  // A reader that went away or stands still, or a full disk, costs log lines, not the service.
-  const output = adopt(
-    pino.destination({
-      dest: 1,
-      sync: false,
-      maxLength: 16 * 1024 * 1024,
-      contentMode: 'buffer'
-    })
-  )
   // As bytes at once: a string is in pieces until it is written, and by then they are far apart in
   // memory.
   let page: Buffer = Buffer.allocUnsafeSlow(pageBytes)
   let filled = 0
   const handed: Buffer[] = []
   const free: Buffer[] = []
-  output.on('drain', () => {
-    // All of them are written. New ones would be garbage that only a full collection takes away.
-    free.push(...handed.splice(0).slice(0, sparePages - free.length))
-  })
+  // New pages would be garbage that only a full collection takes away.
+  const onIdle = () => void free.push(...handed.splice(0).slice(0, sparePages - free.length))
+  const timestamp = isoTime()
+  const onDropped = (bytes: number) => {
+    const members = JSON.stringify({ event: 'log.dropped', bytes, msg: droppedText })
+    append(`{"level":"warn"${timestamp()},${members.slice(1)}\n`)
+  }
+  const queue = new WriteQueue({ fd: 1, onIdle, onDropped })
   function turn() {
     if (filled === 0) return
     const written = page.subarray(0, filled)
-    if (filled < smallBytes) output.write(Buffer.from(written) as never)
+    // Where the output stands still, pages would hold far more than what is written in them.
+    if (filled < smallBytes || handed.length === sparePages) queue.write(Buffer.from(written))
     else {
-      output.write(written as never)
+      queue.write(written)
       handed.push(page)
       page = free.pop() ?? Buffer.allocUnsafeSlow(pageBytes)
     }
     filled = 0
   }
-  setInterval(turn, 50).unref()
-  const append = (line: string): void => {
+  function append(line: string): void {
     const maxBytes = line.length * maxBytesOfUnit
     if (filled + maxBytes > pageBytes) turn()
-    if (maxBytes > pageBytes) return void output.write(Buffer.from(escapeInJson(line)) as never)
+    if (maxBytes > pageBytes) return queue.write(Buffer.from(escapeInJson(line)))
     const length = page.write(line, filled)
     // perf: ASCII has one byte for each character, and nothing to escape: maxBytes lines are not
     // searched.
     if (length === line.length) filled += length
     else filled += page.write(escapeInJson(line), filled)
   }
-  return {
-    write: append,
-    flushSync: () => {
-      turn()
-      output.flushSync()
-    }
+  const flushSync = () => {
+    turn()
+    queue.flushSync()
+    // The line of what was dropped.
+    turn()
+    queue.flushSync()
   }
+  setInterval(turn, 50).unref()
+  process.on('beforeExit', turn)
+  process.on('exit', flushSync)
+  return { write: append, flushSync }
 }
 
 /** perf: two comparisons, where padStart would make another string for each line. */

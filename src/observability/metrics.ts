@@ -165,13 +165,17 @@ class Series<C> implements Family<C> {
   }
 
   with(...values: readonly string[]): C {
-    const isFull = this.#cells.size >= maxSeries
-    const bounded = isFull ? this.#labelNames.map(() => 'other') : values
-    const key = JSON.stringify(bounded)
-    const existing = this.#cells.get(key)
+    const existing = this.#cells.get(JSON.stringify(values))
     if (existing !== undefined) return existing.cell
+    if (this.#cells.size < maxSeries) return this.#add(values)
+    const others = this.#labelNames.map(() => 'other')
+    return this.#cells.get(JSON.stringify(others))?.cell ?? this.#add(others)
+  }
+
+  #add(values: readonly string[]): C {
     const cell = this.#create()
-    this.#cells.set(key, { labels: labelled(this.#labelNames, bounded), cell })
+    const labels = labelled(this.#labelNames, values)
+    this.#cells.set(JSON.stringify(values), { labels, cell })
     return cell
   }
 

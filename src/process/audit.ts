@@ -11,7 +11,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import { redisHeads } from '../services/audit-heads.ts'
 import type { OpsServices } from '../services/ops-services.ts'
 import type { Log } from '../services/services.ts'
-import type { AskingOperator, Outcome, Trigger } from './reload/outcome.ts'
+import type { Attempt, Outcome } from './reload/outcome.ts'
 
 type Redis = NonNullable<OpsServices['redis']>
 
@@ -77,6 +77,12 @@ export function measureAudit(metrics: Metrics, ledger: OpenLedger): void {
     [],
     () => [[[], ledger.status().lost]]
   )
+  metrics.readCounter(
+    'console_gateway_audit_cut_total',
+    'How often lines of the audit ledger were found cut, changed or deleted.',
+    [],
+    () => [[[], ledger.status().cut]]
+  )
   metrics.read(
     'console_gateway_audit_writable',
     'Whether the audit ledger can be written: 1 or 0.',
@@ -88,11 +94,10 @@ export function measureAudit(metrics: Metrics, ledger: OpenLedger): void {
 const maxChanges = 20
 
 /** The line of a reload or a rollback, with its outcome. */
-export function reloadEntry(by: Trigger, outcome: Outcome, operator: AskingOperator): AuditEntry {
-  const isRollback = outcome.outcome === 'rolled back'
+export function reloadEntry({ kind, by, operator }: Attempt, outcome: Outcome): AuditEntry {
   const texts = outcome.outcome === 'refused' ? outcome.faults : changesOf(outcome)
   return {
-    kind: isRollback ? 'config.rollback' : 'config.reload',
+    kind,
     operator: operator?.name ?? by,
     via: operator?.via,
     outcome: outcome.outcome === 'refused' ? 'refused' : 'done',

@@ -18,8 +18,11 @@ interface Options extends Pick<
 
 export interface Ending {
   readonly stop: (options?: { readonly noticeMs?: number }) => Promise<void>
-  /** Another process has the listeners, and takes all new connections. */
-  readonly leave: () => Promise<void>
+  /**
+   * Another process has the listeners, and takes all new connections.
+   * @param keepsSecretFile whether it needs the file with the generated `ops.secret`
+   */
+  readonly leave: (keepsSecretFile: boolean) => Promise<void>
   /** Resolves at the end of `leave`. */
   readonly replaced: Promise<void>
 }
@@ -54,8 +57,8 @@ export function createEnding(options: Options): Ending {
       await drain(0)
     }),
     // A client may send its next request just before its connection has been idle for too long.
-    leave: once(async () => {
-      operators.hand()
+    leave: once(async (keepsSecretFile: boolean) => {
+      operators.hand(keepsSecretFile)
       await drain(server.keepAlive + afterKeepAliveMs)
       // It may drain for longer, and its calls reach the state by this process.
       await options.predecessor?.ended

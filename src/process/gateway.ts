@@ -11,7 +11,7 @@ import type { Environment } from '../config/load/references.ts'
 import { isAsRead, type Watch, watchFiles } from './reload/watcher.ts'
 import { type Validate, validate } from './reload/validator.ts'
 import { createUserReview } from './reload/user-review.ts'
-import type { AskingOperator, Outcome, Trigger } from './reload/outcome.ts'
+import type { Attempt, Outcome, Trigger } from './reload/outcome.ts'
 import { createReloader, type Reloader } from './reload/reload.ts'
 import { createOpsServices, type OpsServices } from '../services/ops-services.ts'
 import { Handover } from '../services/handover.ts'
@@ -24,6 +24,7 @@ import { openOperators, type Operators } from './operators.ts'
 import type { Predecessor } from './restart/predecessor.ts'
 import { Restart, type RestartOutcome } from './restart/restart.ts'
 import type { Program } from './restart/successor.ts'
+import type { Generation } from './server/generation.ts'
 import { createPublicServer, type PublicServer } from './server/public-server.ts'
 import { type AuditLedger, measureAudit, openAudit, reloadEntry } from './audit.ts'
 import { measureConfig, version } from './status.ts'
@@ -108,11 +109,8 @@ async function open(start: Start): Promise<Gateway> {
   const reloader = createReloader({
     first,
     validate: validateFiles,
-    create: publicServer.create,
-    activate: async generation => {
-      await publicServer.activate(generation)
-      operators?.activate(generation.config)
-    },
+    create: (number, next) => buildInAll(publicServer, operators, number, next),
+    activate: publicServer.activate,
     ...userReview,
     onFiles: files => watch?.follow(files),
     onOutcome: recordOutcomes(measured.onOutcome, ledger),
@@ -131,7 +129,7 @@ async function open(start: Start): Promise<Gateway> {
     listeners: () => [...publicServer.descriptors(), ...(operators?.descriptors() ?? [])],
     handover,
     isStopping: () => state.isStopping,
-    onReplaced: () => void ending?.leave(),
+    onReplaced: keepsSecretFile => void ending?.leave(keepsSecretFile),
     onKept: () => start.onKept?.(),
     log
   })
@@ -161,6 +159,24 @@ async function open(start: Start): Promise<Gateway> {
   ending = createEnding({ ...parts, state, endWatch, predecessor })
   const { stop, replaced } = ending
   return { ...urls, reload: reloader.reload, restart, successor, replaced, stop }
+}
+
+/** @throws what building throws, also where operators cannot be served; nothing is left then */
+async function buildInAll(
+  publicServer: PublicServer,
+  operators: Operators | undefined,
+  number: number,
+  config: Config
+): Promise<Generation> {
+  const generation = await publicServer.create(number, config)
+  try {
+    // What cannot be taken must not be found out when requests see the config.
+    operators?.takeCertificate(config)
+    return generation
+  } catch (error) {
+    await generation.retire(0)
+    throw error
+  }
 }
 
 interface Listening extends Pick<Operated, 'publicServer' | 'ops'> {
@@ -193,10 +209,10 @@ function logListening(log: Log, { url, opsUrl }: Urls, count: number): void {
 function recordOutcomes(
   measure: (outcome: Outcome['outcome']) => void,
   ledger: AuditLedger | undefined
-): (outcome: Outcome, by: Trigger, operator: AskingOperator) => void {
-  return (outcome, by, operator) => {
+): (outcome: Outcome, attempt: Attempt) => void {
+  return (outcome, attempt) => {
     measure(outcome.outcome)
-    if (outcome.outcome !== 'unchanged') ledger?.append(reloadEntry(by, outcome, operator))
+    if (outcome.outcome !== 'unchanged') ledger?.append(reloadEntry(attempt, outcome))
   }
 }
 

@@ -16,7 +16,7 @@ import { type SecretFile, writeSecretFile } from '../admin/secret-file.ts'
 import { addMaintenanceRoutes } from '../admin/maintenance.ts'
 import { addRestart } from '../admin/restart.ts'
 import { createAdminServer } from '../admin/server.ts'
-import { openApi } from '../api-docs/openapi.ts'
+import { createKeptDocument } from '../api-docs/kept-document.ts'
 import { comparePlan } from '../config/load/plan.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
 import { describeFault } from '../config/schema/faults.ts'
@@ -43,13 +43,14 @@ export interface Operators {
   readonly listen: (fd?: number) => Promise<string>
   /** The open listener. */
   readonly descriptors: () => readonly ListenerFd[]
-  /** Takes the certificate of a new config. */
-  readonly activate: (config: Config) => void
+  /** For new connections. @throws when it cannot; then the former stays */
+  readonly takeCertificate: (config: Config) => void
   /**
-   * Takes no more connections: another process does. Each one that is open gets one response, and
-   * changes nothing.
+   * Takes no more connections: another process does. Live streams end. Each connection that is open
+   * gets one response, and changes nothing.
+   * @param keepsSecretFile whether that one needs the file with the generated secret
    */
-  readonly hand: () => void
+  readonly hand: (keepsSecretFile: boolean) => void
   readonly close: () => Promise<void>
 }
 
@@ -62,12 +63,13 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
   const app = createAdminServer({
     readiness,
     metrics: { text: publicServer.metricsText },
-    openApi: () => openApi(reloader.current().config),
+    openApi: createKeptDocument(() => reloader.current().config),
     access: createAccess({
       guard: createGuard({ secret, openMetrics }),
       cookie: operatorCookie(ops).name,
       hosts,
-      findOperator: publicServer.findOperator
+      findOperator: publicServer.findOperator,
+      log
     }),
     checkHost: createHostCheck({ hosts, log }),
     version,
@@ -86,7 +88,6 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
   addOpsAudit(app, ledger, request => isStillOperator(request, publicServer.findOperator))
   opened.push(() => app.close())
   let secretFile: SecretFile | undefined
-  let isHanded = false
   return {
     listen: async fd => {
       const address = splitHostPort(listen)
@@ -98,17 +99,19 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
       return url
     },
     descriptors: () => [{ name: 'ops', listen, fd: fdOf(app.server) }],
-    activate: ({ opsTls }) => {
+    takeCertificate: ({ opsTls }) => {
       if (opsTls !== undefined) app.setCertificate(opsTls)
     },
-    hand: () => {
-      isHanded = true
-      app.refuseChanges()
+    hand: keepsSecretFile => {
+      if (keepsSecretFile) secretFile?.leave()
+      else secretFile?.remove()
+      secretFile = undefined
+      app.replaced.abort()
       void closeServer(app.server, keepAliveMs)
     },
     close: async () => {
       await app.close()
-      if (!isHanded) secretFile?.remove()
+      secretFile?.remove()
     }
   }
 }

@@ -79,9 +79,13 @@ function configHealth(reloader: Reloader): Health {
   return { state: 'degraded', since: files.since, detail: `the files were ${inWords(files)}` }
 }
 
+const wasCut =
+  'lines were cut or changed since it was last written: see audit.cut in the log, ' +
+  'and run console-gateway audit verify'
+
 /** Information only: a ledger that cannot be written stops no traffic. */
-function auditPart({ failing, lost, waiting }: LedgerStatus): { readonly audit?: string } {
-  if (failing === undefined) return {}
+function auditPart({ failing, lost, waiting, cut }: LedgerStatus): { readonly audit?: string } {
+  if (failing === undefined) return cut > 0 ? { audit: wasCut } : {}
   return {
     audit:
       `cannot be written since ${iso(failing.since)} (${failing.reason}): ` +
@@ -89,11 +93,12 @@ function auditPart({ failing, lost, waiting }: LedgerStatus): { readonly audit?:
   }
 }
 
-function auditHealth({ failing, headFailing, lost, waiting }: LedgerStatus): Health {
+function auditHealth({ failing, headFailing, lost, waiting, cut }: LedgerStatus): Health {
   if (failing !== undefined) {
     const detail = `cannot be written (${failing.reason}): ${waiting} entries wait, ${lost} lost`
     return { state: 'degraded', since: iso(failing.since), detail }
   }
+  if (cut > 0) return { state: 'degraded', detail: wasCut }
   if (headFailing === undefined) return { state: 'up' }
   return { state: 'degraded', detail: `its head cannot be stored: ${headFailing}` }
 }

@@ -71,7 +71,7 @@ export function measureConfig(metrics: Metrics) {
         metrics.read(name, help, [], () => [[[], value()]])
       addGauge(
         'console_gateway_generation',
-        'The number of the running generation: 1 at start, one more with each reload.',
+        'The number of the running generation: 1 at start, higher with each reload.',
         () => reloader.current().number
       )
       addGauge(

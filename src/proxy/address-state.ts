@@ -44,6 +44,8 @@ export class AddressState {
   #openUntil = 0
   #failure: Failure = 'request'
   #closedAt = -Infinity
+  /** Began the trial that is under way. */
+  #trialOwner: object | undefined
   #since = Date.now()
 
   constructor(
@@ -101,14 +103,25 @@ export class AddressState {
     this.#closedAt = now
   }
 
-  beginTrial(): void {
+  beginTrial(owner: object): void {
     this.#breaker = 'trial'
+    this.#trialOwner = owner
     this.#onTransition({ to: 'trial' })
   }
 
-  /** Nothing was learned by the trial, such as when its client left: another one may begin. */
-  abandonTrial(): void {
-    if (this.#breaker === 'trial') this.#breaker = 'open'
+  /**
+   * Nothing was learned by the trial, such as when its client left: another one may begin. A
+   * request that has the address while another tries it has no say.
+   */
+  abandonTrial(owner: object): void {
+    if (this.#breaker !== 'trial' || this.#trialOwner !== owner) return
+    this.#breaker = 'open'
+    this.#trialOwner = undefined
+  }
+
+  /** No request tries the only address: it would stay open, or in a trial that is abandoned. */
+  becomeOnly(now: number): void {
+    if (this.#breaker !== 'closed' && this.#failure === 'request') this.#close(now)
   }
 
   /** A request, a connection of a trial, or enough health checks succeeded. */
@@ -154,6 +167,7 @@ export class AddressState {
     const openMs = (isOnly ? openFor : growing) * (0.75 + this.#random() / 2)
     const wasUsable = this.isUsable
     this.#breaker = 'open'
+    this.#trialOwner = undefined
     this.#noteChange(wasUsable)
     this.#failures = 0
     this.#failure = failure
@@ -168,6 +182,7 @@ export class AddressState {
   #close(now: number): void {
     const wasUsable = this.isUsable
     this.#breaker = 'closed'
+    this.#trialOwner = undefined
     this.#noteChange(wasUsable)
     this.#failures = 0
     this.#closedAt = now

@@ -4,6 +4,7 @@ import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { adopt } from '../observability/emitters.ts'
 import { AddressState, type Failure, type Transition } from './address-state.ts'
+import { type FixedHeaders, fixedHeadersOf } from './headers.ts'
 import type { TlsFiles } from './tls-files.ts'
 
 /** The target of connections, with the name that they use. */
@@ -63,7 +64,11 @@ export class Address {
   isOnly = false
   readonly #pool: Pool
   readonly #connect: buildConnector.connector
+  /** Of checks; requests have them already. */
+  readonly #fixedHeaders: FixedHeaders | null
   #probeTimer: NodeJS.Timeout | undefined
+  /** Whether it gets no more requests. */
+  #isOver = false
 
   constructor(
     endpoint: Endpoint,
@@ -79,6 +84,7 @@ export class Address {
       onTransition(this, transition)
     })
     this.#connect = connectorOf(endpoint, config, tls)
+    this.#fixedHeaders = fixedHeadersOf(config) ?? null
     this.#pool = adopt(
       new Pool(endpoint.origin, {
         connections: config.connections,
@@ -122,9 +128,10 @@ export class Address {
    */
   async check(path: string, timeoutMs: number): Promise<number> {
     const client = adopt(new Client(this.endpoint.origin, { connect: this.#connect }))
+    const headers = this.#fixedHeaders
     try {
       const signal = AbortSignal.timeout(timeoutMs)
-      const { statusCode, body } = await client.request({ method: 'GET', path, signal })
+      const { statusCode, body } = await client.request({ method: 'GET', path, headers, signal })
       await adopt(body).dump({ limit: maxCheckBytes, signal })
       return statusCode
     } finally {
@@ -134,30 +141,37 @@ export class Address {
 
   /** Lets what is running finish. */
   async retire(): Promise<void> {
-    clearTimeout(this.#probeTimer)
+    this.#endProbes()
     await this.#pool.close()
   }
 
   /** Ends what is running. */
   async close(): Promise<void> {
-    clearTimeout(this.#probeTimer)
+    this.#endProbes()
     await this.#pool.destroy()
+  }
+
+  #endProbes(): void {
+    this.#isOver = true
+    clearTimeout(this.#probeTimer)
   }
 
   /** One that could not be reached is tried by a connection of its own, not by a request. */
   #probeAfter(afterMs: number): void {
     clearTimeout(this.#probeTimer)
+    // What was connecting then may still fail.
+    if (this.#isOver) return
     this.#probeTimer = setTimeout(() => this.#probe(), Math.ceil(afterMs) + 1).unref()
   }
 
   #probe(): void {
     if (!this.state.isDue(performance.now())) return
-    this.state.beginTrial()
+    this.state.beginTrial(this)
     this.connect((error, socket) => {
       socket?.destroy()
       if (error === null) return this.succeeded()
       if (!isLocalError(error)) return this.failed('connect')
-      this.state.abandonTrial()
+      this.state.abandonTrial(this)
       this.#probeAfter(localRetryMs)
     })
   }

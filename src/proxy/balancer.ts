@@ -33,11 +33,12 @@ export class Balancer {
 
   /**
    * An address for a request. Where one is due for a trial, a request that may be sent again is it.
+   * @param owner stands for the request
    * @throws GatewayError `upstream.unavailable`
    */
-  pick(mayRetry: boolean): Address {
+  pick(mayRetry: boolean, owner: object): Address {
     const only = this.#only
-    if (only === undefined) return this.#pickOfMany(mayRetry)
+    if (only === undefined) return this.#pickOfMany(mayRetry, owner)
     if (only.state.breaker === 'closed') return only
     throw unavailable(only.state.openUntil - performance.now())
   }
@@ -47,11 +48,11 @@ export class Balancer {
     return this.#only === undefined ? this.#choose(tried, performance.now()) : undefined
   }
 
-  #pickOfMany(mayRetry: boolean): Address {
+  #pickOfMany(mayRetry: boolean, owner: object): Address {
     const now = performance.now()
     const due = this.#dueAddress(mayRetry, now)
     if (due !== undefined) {
-      due.state.beginTrial()
+      due.state.beginTrial(owner)
       return due
     }
     const address = this.#choose(noAddresses, now)
@@ -109,8 +110,10 @@ export class Balancer {
 }
 
 function onlyOf(addresses: readonly Address[]): Address | undefined {
-  for (const address of addresses) address.isOnly = addresses.length === 1
-  return addresses.length === 1 ? addresses[0] : undefined
+  const only = addresses.length === 1 ? addresses[0] : undefined
+  for (const address of addresses) address.isOnly = address === only
+  only?.state.becomeOnly(performance.now())
+  return only
 }
 
 /** @param afterMs when the next trial is due */

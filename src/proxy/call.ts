@@ -66,7 +66,6 @@ export class Call implements Watcher {
   #hasRetried = false
   #isSettled = false
   #address: Address | undefined
-  #isTrial = false
   readonly #asksForEvents: boolean
   /** Counted among the upstream's streams. */
   #isStream = false
@@ -134,8 +133,7 @@ export class Call implements Watcher {
   start(): void {
     try {
       if (this.#asksForEvents) this.#addStream()
-      const address = this.#context.balancer.pick(this.#mayRetry)
-      this.#isTrial = address.state.breaker === 'trial'
+      const address = this.#context.balancer.pick(this.#mayRetry, this)
       this.#send(address)
     } catch (error) {
       this.#releaseStream()
@@ -250,7 +248,7 @@ export class Call implements Watcher {
       const isTimeout = code.startsWith('upstream.timeout') && !this.#isUpload
       if (isTimeout || isBroken(code)) return this.#failed('request')
     }
-    if (this.#isTrial) this.#address?.state.abandonTrial()
+    this.#address?.state.abandonTrial(this)
   }
 
   #failed(failure: Failure): void {
@@ -266,7 +264,6 @@ export class Call implements Watcher {
     const exchange = this.#exchange
     if (exchange.isGone || failed === undefined) return undefined
     this.#tried = [...this.#tried, failed]
-    this.#isTrial = false
     const isInTime = performance.now() - exchange.startedAt < exchange.timeoutMs
     if (isConnectError(error) && isInTime) {
       const other = balancer.pickOther(this.#tried)

@@ -37,7 +37,7 @@ export function connectDirectly(
       address.inFlight--
       recorded?.fail(error, upstreamError(error).code)
       tried.push(address)
-      if (isLocalError(error)) address.state.abandonTrial()
+      if (isLocalError(error)) address.state.abandonTrial(tried)
       else address.failed('connect')
       const other = tried.length === 1 ? balancer.pickOther(tried) : undefined
       if (other === undefined) done(upstreamError(error))
@@ -46,7 +46,7 @@ export function connectDirectly(
   }
   let address: Address
   try {
-    address = balancer.pick(false)
+    address = balancer.pick(false, tried)
   } catch (error) {
     return done(upstreamError(error))
   }

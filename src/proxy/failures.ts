@@ -45,6 +45,19 @@ export function upstreamError(error: unknown): GatewayError {
   return new GatewayError(errorCode, { cause: error })
 }
 
+/** The GatewayError for a final response that no client could read; undefined for others. */
+export function unreadable(status: number, headers: Headers): GatewayError | undefined {
+  if (status < 200 || status > 599) return invalid(`status ${status}`)
+  const coding = headers['transfer-encoding']
+  // The header is not forwarded, so no client could decode another coding.
+  if (coding === undefined || String(coding).toLowerCase() === 'chunked') return undefined
+  return invalid('its transfer coding is not "chunked"')
+}
+
+function invalid(cause: string): GatewayError {
+  return new GatewayError('upstream.invalid', { cause: new Error(cause) })
+}
+
 /** The kernel's code for a connection without replies, while it is made or later. */
 function isConnectTimeout(error: unknown): boolean {
   const { syscall } = (error ?? {}) as { syscall?: unknown }

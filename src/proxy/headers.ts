@@ -1,6 +1,7 @@
 /** Filters and builds the headers that cross the gateway, in both directions. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { connectionBound } from '../config/schema/header-names.ts'
+import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { memoized } from '../bounded-map.ts'
 import { type AddingOptions, addingStages, type ForwardedFor } from './added-headers.ts'
 import { cookieName } from './cookie-header.ts'
@@ -34,6 +35,17 @@ export function requestHeaders(
     for (const add of adding) add(sent, headers, caller, hasBody)
     return sent
   }
+}
+
+export type FixedHeaders = Readonly<Record<string, string>>
+
+/** The headers that an upstream always gets; undefined without any. */
+export function fixedHeadersOf({
+  headers,
+  secretHeaders
+}: Pick<UpstreamConfig, 'headers' | 'secretHeaders'>): FixedHeaders | undefined {
+  const fixed = { ...headers, ...secretHeaders }
+  return Object.keys(fixed).length === 0 ? undefined : fixed
 }
 
 /**

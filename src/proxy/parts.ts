@@ -1,40 +1,38 @@
-/** A response that is merged from several upstreams' responses, all requested at the same time. */
+/** The parts of a response: other upstreams, all requested at the same time. */
 import type { IncomingHttpHeaders } from 'node:http'
-import { GatewayError, toGatewayError } from '../errors.ts'
-import { readJson } from '../json/body.ts'
+import type { UpstreamConfig } from '../config/schema/routes.ts'
+import { GatewayError } from '../errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import { responseError } from './failures.ts'
 import type { ForwardedFor, requestHeaders } from './headers.ts'
-import { copyOf, isRecord, type Json, type JsonRecord, put, valueAt } from '../json/values.ts'
+import {
+  failedPart,
+  type JsonSource,
+  type MergeRules,
+  type PartResponse,
+  type PartResult,
+  type PartResults,
+  type PartRules,
+  readPart,
+  resultOf
+} from './merge-parts.ts'
 import { queueUserOf } from './queue.ts'
-import type { Upstream } from './upstream.ts'
+import type { Upstream, WholeResponse } from './upstream.ts'
 
-export interface Part {
-  readonly name: string
+export interface Part extends PartRules {
   readonly upstream: Upstream
   /** Public target (path, maybe query) → target at the upstream. */
   readonly toUpstream: (target: string) => string
   readonly toHeaders: ReturnType<typeof requestHeaders>
   /** For the whole response. */
   readonly timeoutMs: number
-  readonly maxBytes: number
-  /** Throws a GatewayError where the body reports a failure. */
-  readonly shape: (body: Json) => Json
-  readonly unwrap: readonly string[]
-  /** The path of its value; empty: the members of its value are added to the response. */
-  readonly into: readonly string[]
-  readonly isRequired: boolean
-  /** Used where the part is missing or null. */
-  readonly fallback: Json
+  /** Called with a path that its shape's `unwrap` does not find. */
+  readonly onMissingPath: (path: string) => void
 }
 
 /** The parts of a route. */
-export interface Parts {
+export interface Parts extends MergeRules {
   readonly parts: readonly Part[]
-  /** The path of the route's own response; empty: the parts are added to that response. */
-  readonly into: readonly string[]
-  /** The member that lists missing parts. */
-  readonly missing: string
 }
 
 interface PartsRequest {
@@ -47,17 +45,24 @@ interface PartsRequest {
   /** Aborts all requests. */
   readonly signal: AbortSignal
   /** Called when a part that is not required has failed. */
-  readonly onMissing: (part: Part, error: GatewayError) => void
+  readonly onMissing: PartResults['onMissing']
+  /** Whether a response is read later, when all have come. */
+  readonly isLater: (response: JsonSource) => boolean
+  /** Called with the milliseconds for which a response was read and shaped. */
+  readonly onRead: (ms: number) => void
+}
+
+export interface GatheredPart {
+  readonly part: Part
+  readonly response: PartResponse
+  /** Undefined where it has not been read. */
+  readonly result: PartResult | undefined
 }
 
 export interface GatheredParts {
   /** In the order of the config. */
-  readonly results: ReadonlyArray<{
-    readonly part: Part
-    readonly value: Json
-    readonly isMissing: boolean
-  }>
-  readonly onMissing: PartsRequest['onMissing']
+  readonly parts: readonly GatheredPart[]
+  readonly onMissing: PartResults['onMissing']
 }
 
 /**
@@ -65,34 +70,42 @@ export interface GatheredParts {
  * @throws GatewayError as soon as a required part fails; the cause names the part
  */
 export async function gather({ parts }: Parts, request: PartsRequest): Promise<GatheredParts> {
-  const results = await Promise.all(
-    parts.map(async part => {
+  const onMissing: PartsRequest['onMissing'] = (part, error) => {
+    if (!request.signal.aborted) request.onMissing(part, error)
+  }
+  const gathered = await Promise.all(
+    parts.map(async (part): Promise<GatheredPart> => {
       try {
-        return {
-          part,
-          value: (await fetchPart(part, request)) ?? part.fallback ?? null,
-          isMissing: false
-        }
-      } catch (thrown) {
-        const error = toGatewayError(thrown)
-        if (part.isRequired) {
-          throw new GatewayError(error.code, {
-            ...error.detail,
-            cause: new Error(`the part "${part.name}"`, { cause: error.cause })
-          })
-        }
-        if (!request.signal.aborted) request.onMissing(part, error)
-        return { part, value: part.fallback, isMissing: true }
+        const response = await fetchPart(part, request)
+        const isLater = response !== 'empty' && request.isLater(response)
+        if (isLater) return { part, response, result: undefined }
+        const startedAt = performance.now()
+        const value = readPart(part, response)
+        request.onRead(performance.now() - startedAt)
+        return { part, response, result: { part, value: await value, isMissing: false } }
+      } catch (error) {
+        return { part, response: 'missing', result: failedPart(part, error, onMissing) }
       }
     })
   )
-  return { results, onMissing: request.onMissing }
+  return { parts: gathered, onMissing }
 }
 
+/** Reads the rest. @throws GatewayError of a required part; the cause names it */
+export function readParts({ parts, onMissing }: GatheredParts): PartResults {
+  return {
+    results: parts.map(
+      ({ part, response, result }) => result ?? resultOf(part, response, onMissing)
+    ),
+    onMissing
+  }
+}
+
+/** @throws GatewayError */
 async function fetchPart(
-  { name, upstream, toUpstream, toHeaders, timeoutMs, maxBytes, shape, unwrap }: Part,
+  { name, upstream, toUpstream, toHeaders, timeoutMs, maxBytes }: Part,
   { target, headers, caller, signal, trail }: PartsRequest
-): Promise<Json> {
+): Promise<Exclude<PartResponse, 'missing'>> {
   const response = await upstream.fetchWhole({
     method: 'GET',
     path: toUpstream(target),
@@ -105,94 +118,27 @@ async function fetchPart(
     signal,
     recorded: trail && { trail, purpose: 'part', part: name }
   })
-  if (response.status >= 300) {
-    throw response.status < 400
+  return sourceOf(response, upstream.config.errors)
+}
+
+/**
+ * @param format of the upstream's error bodies
+ * @throws GatewayError for a response that is no whole success
+ */
+export function sourceOf(
+  { status, headers, body: bytes }: WholeResponse,
+  format: UpstreamConfig['errors']
+): JsonSource | 'empty' {
+  if (status >= 300) {
+    throw status < 400
       ? new GatewayError('upstream.redirect')
-      : responseError(
-          { status: response.status, headers: response.headers, bytes: response.body },
-          upstream.config.errors
-        )
+      : responseError({ status, headers, bytes }, format)
   }
-  if (response.status === 204 || response.status === 205) return null
-  if (response.status === 206) {
+  if (status === 204 || status === 205) return 'empty'
+  if (status === 206) {
     throw new GatewayError('upstream.invalid', {
       cause: new Error('a partial response (206), which was not requested')
     })
   }
-  return valueAt(await shape(readJson(response.body, response.headers, maxBytes)), unwrap)
-}
-
-/**
- * Merges the parts into one value. The route's own response is copied, never changed.
- * @param response the route's own response
- * @throws GatewayError `upstream.invalid` where a required part has no place
- */
-export function merge(
-  response: Json,
-  { into }: Parts,
-  { results, onMissing }: GatheredParts
-): { readonly value: Json; readonly missing: readonly string[] } {
-  const value: JsonRecord = into.length === 0 && isRecord(response) ? copyOf(response) : {}
-  if (into.length > 0) place(value, into, response)
-  else if (!isRecord(response) && response !== null && response !== undefined) {
-    throw noPlace('the response is not an object to which parts can be added')
-  }
-  const missing: string[] = []
-  for (const { part, value: partValue, isMissing } of results) {
-    const isPlaced =
-      partValue === undefined ||
-      (part.into.length > 0
-        ? place(value, part.into, partValue)
-        : partValue === null || addMembers(value, partValue))
-    if (!isPlaced) {
-      const error = noPlace(
-        part.into.length > 0
-          ? `the part "${part.name}" has no place: a value on its path is not an object`
-          : `the part "${part.name}" is not an object whose members can be added`
-      )
-      if (part.isRequired) throw error
-      if (!isMissing) onMissing(part, error)
-    }
-    if (isMissing || !isPlaced) missing.push(part.name)
-  }
-  return { value, missing }
-}
-
-/** The response with the names of missing parts; unchanged where it is not an object. */
-export function withMissing(
-  response: Json,
-  { missing: name }: Parts,
-  missing: readonly string[]
-): Json {
-  if (missing.length === 0 || !isRecord(response)) return response
-  const result = copyOf(response)
-  put(result, name, missing)
-  return result
-}
-
-function noPlace(reason: string) {
-  return new GatewayError('upstream.invalid', { cause: new Error(reason) })
-}
-
-/**
- * Sets a value at a path; objects along the path are copied or created. @returns false where a
- * value along the path is not an object
- */
-function place(target: JsonRecord, path: readonly string[], value: Json): boolean {
-  let holder = target
-  for (const name of path.slice(0, -1)) {
-    const next = Object.hasOwn(holder, name) ? holder[name] : undefined
-    if (next !== undefined && next !== null && !isRecord(next)) return false
-    const copy = isRecord(next) ? copyOf(next) : {}
-    put(holder, name, copy)
-    holder = copy
-  }
-  put(holder, path.at(-1) as string, value)
-  return true
-}
-
-function addMembers(target: JsonRecord, value: Json): boolean {
-  if (!isRecord(value)) return false
-  for (const name of Object.keys(value)) put(target, name, value[name])
-  return true
+  return { bytes, headers }
 }

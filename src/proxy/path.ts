@@ -18,9 +18,10 @@ const queryRefused = /[^\x21-\x7e]|#/
  * Refuses targets that two programs could read as two paths, before any decision is based on them.
  * Never repairs them.
  * @param target of the request line
+ * @param hidesNearer whether escapes in a path hide a nearer known path
  * @throws GatewayError `request.path`
  */
-export function checkTarget(target: string): void {
+export function checkTarget(target: string, hidesNearer?: (path: string) => boolean): void {
   const mark = target.indexOf('?')
   const path = mark < 0 ? target : target.slice(0, mark)
   if (!allowed.test(path)) {
@@ -41,6 +42,11 @@ export function checkTarget(target: string): void {
       decodeURIComponent(path)
     } catch (cause) {
       throw new GatewayError('request.path', { cause })
+    }
+    if (hidesNearer?.(path) === true) {
+      throw new GatewayError('request.path', {
+        cause: 'it is another spelling of a known path'
+      })
     }
   }
   if (mark >= 0 && queryRefused.test(target.slice(mark + 1))) {

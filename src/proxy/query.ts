@@ -1,6 +1,7 @@
 /** The query for the upstream: the console's, with parameters renamed, set, dropped and paged. */
 import type { QueryConfig } from '../config/schema/request-mapping.ts'
 import { GatewayError } from '../errors.ts'
+import { lenientNames } from './lenient-names.ts'
 
 type Paging = NonNullable<QueryConfig['paging']>
 
@@ -20,17 +21,18 @@ export function compileQuery(config: QueryConfig): (query: string) => string {
   const fixed = Object.entries(config.set ?? {}).map(([name, value]) => written(name, value))
   const { paging } = config
   const refused = new Set([...(config.drop ?? []), ...namesWritten(config), ...namesPaged(paging)])
-  const setNames = new Set(Object.keys(config.set ?? {}).map(asRead))
+  const isSet =
+    fixed.length === 0 ? () => false : lenientNames(Object.keys(config.set ?? {})).hasNameOf
 
   return query => {
     const parameters = parse(query)
     const kept = parameters.flatMap(parameter => {
       const newName = renames.get(parameter.name)
       if (newName !== undefined) {
-        return [withoutHidden(encodeURIComponent(newName) + valuePart(parameter), setNames)]
+        return [withoutHidden(encodeURIComponent(newName) + valuePart(parameter), isSet)]
       }
-      const isRefused = refused.has(parameter.name) || setNames.has(asRead(parameter.name))
-      return isRefused ? [] : [withoutHidden(parameter.written, setNames)]
+      const isRefused = refused.has(parameter.name) || isSet(parameter.written)
+      return isRefused ? [] : [withoutHidden(parameter.written, isSet)]
     })
     const paged = paging === undefined ? [] : pagedParameters(parameters, paging)
     const all = [...kept, ...paged, ...fixed]
@@ -45,17 +47,9 @@ function namesWritten({ rename = {}, set = {}, paging }: QueryConfig): string[] 
   return names.filter(name => name !== undefined)
 }
 
-/** Some back-ends read `Tenant`, and some `tenant[]`, as `tenant`. */
-function asRead(name: string): string {
-  return (name.split('[', 1)[0] ?? '').trim().toLowerCase()
-}
-
-/** Some back-ends read `a=1;tenant=2` as two parameters: with `%3B` all read one. */
-function withoutHidden(pair: string, names: ReadonlySet<string>): string {
-  if (!pair.includes(';')) return pair
-  const [, ...others] = pair.split(';')
-  const isHidden = others.some(other => names.has(asRead(nameOf(other))))
-  return isHidden ? pair.replaceAll(';', '%3B') : pair
+/** Some back-ends read `a=1;tenant=2`, or `tenant;a=1`, as two: with `%3B` all read one. */
+function withoutHidden(pair: string, isSet: (pair: string) => boolean): string {
+  return pair.includes(';') && pair.split(';').some(isSet) ? pair.replaceAll(';', '%3B') : pair
 }
 
 function namesPaged(paging: Paging | undefined): string[] {

@@ -2,13 +2,14 @@
  * Receives an upstream's response: small bodies collected, large ones streamed (piping between
  * streams is a proxy's largest cost).
  */
+import { CollectedBytes } from './collected-bytes.ts'
 import { isEventStream } from './event-stream.ts'
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import type { Recorded } from '../observability/trail.ts'
-import { upstreamError } from './failures.ts'
+import { unreadable, upstreamError } from './failures.ts'
 import { sweep, type SweptCall, type TimeOuts } from './time-outs.ts'
 
 /** State of a proxied request, shared by route and upstream. */
@@ -71,9 +72,6 @@ export interface Watcher {
 /** A body of unknown length is streamed after this wait: events and logs may never end. */
 const gatherMs = 5
 
-/** Chunks are joined after so many: one-byte chunks would cost a hundred times the body. */
-const maxChunks = 256
-
 export const gone = () =>
   new GatewayError('request.malformed', { cause: new Error('the client left') })
 
@@ -103,8 +101,8 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptCall {
   #headers: UpstreamResponse['headers'] = {}
   /** The first chunk: most bodies have only one. */
   #first: Buffer | undefined
-  #more: Buffer[] | undefined
-  #whole: Buffer[] | undefined
+  /** From the second chunk on: all of them. */
+  #joined: CollectedBytes | undefined
   #received = 0
   #stream: Readable | undefined
   #isEvents = false
@@ -156,20 +154,8 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptCall {
     if (status < 200 || this.#state !== 'waiting') return
     const exchange = this.#exchange
     exchange.firstByteMs = performance.now() - exchange.startedAt
-    if (status > 599) {
-      return this.fail(
-        new GatewayError('upstream.invalid', { cause: new Error(`status ${status}`) })
-      )
-    }
-    const coding = headers['transfer-encoding']
-    // The header is not forwarded, so no client could decode another coding.
-    if (coding !== undefined && String(coding).toLowerCase() !== 'chunked') {
-      return this.fail(
-        new GatewayError('upstream.invalid', {
-          cause: new Error('its transfer coding is not "chunked"')
-        })
-      )
-    }
+    const fault = unreadable(status, headers)
+    if (fault !== undefined) return this.fail(fault)
     this.#status = status
     this.#headers = headers
     this.#state = 'collecting'
@@ -186,8 +172,9 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptCall {
     this.#received += chunk.length
     if (this.#state === 'answered') return this.#push(chunk)
     if (this.#state !== 'collecting') return
-    if (this.#first === undefined) this.#first = chunk
-    else this.#add(chunk)
+    if (this.#joined !== undefined) this.#joined.add(chunk)
+    else if (this.#first === undefined) this.#first = chunk
+    else this.#join(this.#first, chunk)
     const { collectBytes, collectOnly } = this.#exchange
     if (this.#received > collectBytes) this.startStream()
     else if (
@@ -272,19 +259,17 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptCall {
     sweep.remove(this)
   }
 
-  #add(chunk: Buffer): void {
-    this.#more ??= []
-    this.#more.push(chunk)
-    if (this.#more.length < maxChunks) return
-    this.#whole ??= []
-    this.#whole.push(Buffer.concat(this.#more))
-    this.#more = []
+  #join(first: Buffer, second: Buffer): void {
+    const length = Number(this.#headers['content-length'])
+    // A longer one than may be collected is streamed.
+    this.#joined = new CollectedBytes(length <= this.#exchange.collectBytes ? length : undefined)
+    this.#joined.add(first)
+    this.#joined.add(second)
+    this.#first = undefined
   }
 
   #bytes(): Buffer {
-    const first = this.#first ?? Buffer.alloc(0)
-    if (this.#more === undefined) return first
-    return Buffer.concat([first, ...(this.#whole ?? []), ...this.#more])
+    return this.#joined?.take() ?? this.#first ?? Buffer.alloc(0)
   }
 
   /** Stops collecting: the chunks so far and all further ones go through a stream. */
@@ -305,8 +290,8 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptCall {
       })
     )
     this.#stream = body
-    if (this.#first !== undefined) this.#push(this.#bytes())
-    this.#first = this.#more = this.#whole = undefined
+    if (this.#received > 0) this.#push(this.#bytes())
+    this.#first = this.#joined = undefined
     this.#watcher.onResponse({ status: this.#status, headers: this.#headers, body })
   }
 

@@ -3,6 +3,7 @@
  * another user's real token of the back-end, so it never reaches one.
  */
 import type { GatewayConfig } from '../config/schema/gateway.ts'
+import { lenientNames } from './lenient-names.ts'
 
 type EnvelopeConfig = Pick<
   GatewayConfig['envelope'],
@@ -36,44 +37,23 @@ export function tokenNamesOf(envelope: EnvelopeConfig): TokenNames {
 
 function queryTokensOf(tokenQuery: readonly string[]): QueryTokens | undefined {
   if (tokenQuery.length === 0) return undefined
-  const names = new Set(tokenQuery.map(leniently))
-  const texts = [...names]
+  const { texts, has, hasNameOf } = lenientNames(tokenQuery)
   // perf: 0.13 µs, not 3.4 µs, for a query of five parameters; without it each is taken apart.
   const mayHoldOne = (query: string) => {
     if (query.includes('%') || query.includes('+')) return true
     const readLeniently = query.toLowerCase().replaceAll('.', '_')
     return texts.some(name => readLeniently.includes(name))
   }
-  const isToken = (name: string) => names.has(leniently(name))
   return {
-    isToken,
+    isToken: has,
     strip: query => {
       if (!mayHoldOne(query)) return query
       const text = query.startsWith('?') ? query.slice(1) : query
       const pieces = text.split(separators)
-      const kept = pieces.filter(piece => !isToken(unescaped(piece.split('=', 1)[0] ?? '')))
+      const kept = pieces.filter(piece => !hasNameOf(piece.replace(/^[&;]/, '')))
       if (kept.length === pieces.length) return query
       const rest = kept.join('').replace(/^[&;]/, '')
       return rest === '' ? '' : `?${rest}`
     }
   }
-}
-
-/** The name of a piece of a query, without the separator before it. */
-function unescaped(piece: string): string {
-  const name = piece.replace(/^[&;]/, '').replaceAll('+', ' ')
-  const byteOf = (_: string, digits: string) => String.fromCharCode(parseInt(digits, 16))
-  return name.replace(/%(?:u00)?([0-9a-f]{2})/gi, byteOf)
-}
-
-/**
- * A name as the most lenient back-ends read it: ASP.NET ignores case; PHP ends names at a NUL,
- * drops blanks before them and turns dots and blanks into `_`; qs, PHP and Rack make `token[]` and
- * `[token]` members or lists of `token`; decoders may leave out bytes that are no UTF-8.
- */
-function leniently(name: string): string {
-  const [ended = ''] = name.split('\0', 1)
-  const ascii = ended.replace(/[^\x20-\x7e]/g, '').trim()
-  const [outer = ''] = ascii.replace(/^\[+/, '').split(/[[\]]/, 1)
-  return outer.toLowerCase().replaceAll(/[. ]/g, '_')
 }

@@ -9,6 +9,7 @@ import { type AddressEvents, AddressSet } from './address-set.ts'
 import type { Lookup } from './resolver.ts'
 import { Call, type CallContext, type Done, type UpstreamRequest } from './call.ts'
 import { RetryBudget } from './retry-budget.ts'
+import { type FixedHeaders, fixedHeadersOf } from './headers.ts'
 import { connectDirectly } from './direct-connection.ts'
 import { abort, type Exchange, gone } from './response.ts'
 import { ConnectionQueue } from './queue.ts'
@@ -153,16 +154,8 @@ export function passesTraceState({ passHeaders }: Pick<UpstreamConfig, 'passHead
   return passHeaders === undefined || passHeaders.includes('tracestate')
 }
 
-/** The headers that an upstream always gets; undefined without any. */
-function fixedHeadersOf(
-  config: Pick<UpstreamConfig, 'headers' | 'secretHeaders'>
-): Readonly<Record<string, string>> | undefined {
-  const headers = { ...config.headers, ...config.secretHeaders }
-  return Object.keys(headers).length === 0 ? undefined : headers
-}
-
 /** A body that the gateway writes keeps its own type. */
-function addFixed({ headers, isOwn }: UpstreamRequest, fixed: Readonly<Record<string, string>>) {
+function addFixed({ headers, isOwn }: UpstreamRequest, fixed: FixedHeaders) {
   const type = headers['content-type']
   Object.assign(headers, fixed)
   if (isOwn === true && type !== undefined) headers['content-type'] = type

@@ -10,6 +10,7 @@ import { tallyWithFallback } from '../limits/counting/fallback-tally.ts'
 import { createLeases, type Leases } from '../limits/counting/leases.ts'
 import type { MachineLimits } from '../limits/counting/machine-limits.ts'
 import { createMemoryTally } from '../limits/counting/memory-tally.ts'
+import { ForeignKeyError } from '../limits/counting/with-fallback.ts'
 import { lockoutsWithFallback } from '../limits/lockout/fallback-lockouts.ts'
 import type { Lockouts } from '../limits/lockout/lockout.ts'
 import { createMemoryLockouts } from '../limits/lockout/memory-lockouts.ts'
@@ -42,6 +43,15 @@ interface Options {
   readonly log: Log
 }
 
+const uncounted =
+  'Redis refuses to correct the count of a sign-in: its key may hold something else. ' +
+  'The count stays'
+
+const foreignKey =
+  'Redis has something else under a key of limits or lockouts: what it counts is counted in each ' +
+  'process alone. Delete the key'
+const foreignKeyEveryMs = 60_000
+
 export function createLimits({
   gateway,
   shared,
@@ -52,9 +62,7 @@ export function createLimits({
 }: Options): LimitServices & { readonly close: () => Promise<void> } {
   const replicas = () => shared?.replicas.count() ?? 1
   const isAlone = () => shared?.replicas.isAlone() ?? handover.isAlone
-  const onAway = (away: boolean) => {
-    if (away) log.warn('Redis did not answer: sign-ins are counted in this process until it does')
-  }
+  const reports = reportsOf(log)
   measureReplicas(metrics, replicas)
   const onTallyAway = measureLocal(metrics)
   const localCounters = handover.movable('counters', createMemoryCounters(), ['close'])
@@ -63,7 +71,7 @@ export function createLimits({
   const counters =
     shared === undefined
       ? localCounters
-      : countersWithFallback(shared.counters, localCounters, onAway)
+      : countersWithFallback({ shared: shared.counters, local: localCounters, ...reports })
   const tally =
     shared === undefined
       ? localTally
@@ -71,12 +79,18 @@ export function createLimits({
           shared: shared.tally,
           local: localTally,
           replicas,
-          onAway: onTallyAway
+          onAway: onTallyAway,
+          onForeignKey: reports.onForeignKey
         })
   const lockouts =
     shared === undefined
       ? localLockouts
-      : lockoutsWithFallback({ shared: shared.lockouts, local: localLockouts, replicas, onAway })
+      : lockoutsWithFallback({
+          shared: shared.lockouts,
+          local: localLockouts,
+          replicas,
+          ...reports
+        })
   const leases = createLeases({ replicas, isAlone, tally: machine?.tally(tally) ?? tally })
   machine?.onRecall(keys => void leases.release(keys))
   const onReset = (subject: SubjectKey) => {
@@ -111,6 +125,36 @@ export function createLimits({
       await shared?.replicas.close()
     }
   }
+}
+
+/** What the log says of counting without Redis. */
+function reportsOf(log: Log) {
+  return {
+    onAway: (away: boolean) => {
+      if (away) log.warn('Redis did not answer: sign-ins are counted in this process until it does')
+    },
+    onForeignKey: reportForeignKeys(log),
+    onDropped: (err: Error) => log.error({ event: 'login.uncounted', err }, uncounted)
+  }
+}
+
+/** Each request of a caller may meet the same key: one line a minute. */
+function reportForeignKeys(log: Log): (error: Error) => void {
+  let quietUntil = -Infinity
+  return error => {
+    const time = performance.now()
+    if (time < quietUntil) return
+    quietUntil = time + foreignKeyEveryMs
+    const fields = { event: 'limits.foreign-key', keys: keysOf(error), reason: error.message }
+    log.error(fields, foreignKey)
+  }
+}
+
+/** The foreign keys, or all of a script that failed: ioredis keeps its call with the error. */
+function keysOf(error: Error & { readonly command?: { readonly args: readonly unknown[] } }) {
+  if (error instanceof ForeignKeyError) return error.keys
+  const [, count, ...keysAndArguments] = error.command?.args ?? []
+  return keysAndArguments.slice(0, Number(count))
 }
 
 function measureReplicas(metrics: Metrics, replicas: () => number): void {

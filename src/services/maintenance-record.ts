@@ -3,7 +3,7 @@
  * record in Redis; without Redis it is in force in this process alone.
  */
 import type { Cluster, Redis } from 'ioredis'
-import type { MaintenanceConfig } from '../config/schema/maintenance.ts'
+import { endOf, type MaintenanceConfig } from '../config/schema/maintenance.ts'
 import { GatewayError } from '../errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { type Movable, movableTables, movableValue } from '../movable-state.ts'
@@ -85,7 +85,7 @@ class LocalMaintenance {
 
   /** @throws GatewayError for an end that is past or too far away */
   endOf(until: string): number {
-    const end = Date.parse(until)
+    const end = endOf(until)
     const leftMs = end - this.#now()
     if (leftMs > 0 && leftMs <= maxMaintenanceMs) return end
     throw new GatewayError('request.malformed', { message: endHint })

@@ -14,6 +14,8 @@ export interface OperatorSessions {
   readonly open: (secretId: string, opening: NewSession) => Promise<Session>
   /** The live session of a user who is an operator still. @throws StoreUnavailable */
   readonly find: (secretId: string) => Promise<Session | undefined>
+  /** By the wall clock, in milliseconds since the epoch. */
+  readonly endOf: (session: Session) => number
   /** @throws StoreUnavailable */
   readonly close: (secretId: string) => Promise<void>
   /** To be called when the users files changed. */
@@ -61,10 +63,12 @@ export function createOperatorSessions({
       const isOperator =
         role !== undefined && sources.includes(source) && identity.roles.includes(role)
       if (isOperator) return lookup.live.session
-      // A role that comes back later must not revive the session.
-      await sessions.close(secretId, 'revoked')
+      // A role that comes back later must not revive the session. But a process with an older users
+      // file may not know the role yet.
+      if (await fileUsers.isLatest(source)) await sessions.close(secretId, 'revoked')
       return undefined
     },
+    endOf: ({ absoluteEnd }) => sessions.toWall(absoluteEnd),
     close: async secretId => {
       await sessions.close(secretId, 'revoked')
     },

@@ -66,6 +66,10 @@ const noRedis =
   'no Redis is configured: sessions live in this process, end with it unless it is replaced by ' +
   '`console-gateway restart`, and are shared with no other'
 
+const outdatedUsers =
+  'another replica has read a later state of this users file: this process refuses by its own, ' +
+  'and ends no sessions. After a rollback of the file, see "earlier state" in docs/operations.md'
+
 export function createServices(
   { gateway, folder }: Config,
   log: Log,
@@ -93,7 +97,10 @@ export function createServices(
   const hasRedis = shared !== undefined
   const tracer = openTracer({ environment, folder, hasRedis, metrics, log })
   addGauges(metrics, { redis, upstreams, skewMs: () => shared?.clock.skewMs() ?? 0 })
-  const fileUsers = createFileUsers(store.announceUsers.bind(store), shared?.clock.now)
+  const fileUsers = createFileUsers(store.announceUsers.bind(store), {
+    now: shared?.clock.now,
+    onOutdated: source => log.warn({ event: 'users.outdated', source }, outdatedUsers)
+  })
   shared?.onUp(fileUsers.announce)
   const { secrets: configured } = gateway.session
   const secrets = configured.length > 0 ? configured : [ephemeralSecret(handover, log)]

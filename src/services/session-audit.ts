@@ -6,7 +6,7 @@ import type { Revoked } from '../session/session.ts'
 const maxIds = 32
 
 export function recordRevocations(ledger: Ledger): (revoked: Revoked) => void {
-  return ({ user, by, address, requestId, reason, sessions }) => {
+  return ({ user, by, address, requestId, reason, sessions, code }) => {
     for (let from = 0; from < sessions.length; from += maxIds) {
       const ids = sessions.slice(from, from + maxIds)
       ledger.append({
@@ -16,6 +16,7 @@ export function recordRevocations(ledger: Ledger): (revoked: Revoked) => void {
         source: user.source,
         session: ids.length === 1 ? ids[0] : undefined,
         address,
+        code,
         requestId,
         detail: {
           by,

@@ -9,6 +9,14 @@ export interface Listed {
   readonly idleEnd: number
 }
 
+/** The present, for what is told of sessions. */
+export interface SessionTimes {
+  /** By the clock of the sessions. */
+  readonly now: number
+  /** By how much the wall clock is ahead of it. */
+  readonly aheadMs: number
+}
+
 export function describeLive({ session, idleEnd }: Live): Listed {
   return { session, idleEnd, lastUsedAt: idleEnd - session.idleMs }
 }
@@ -18,12 +26,15 @@ export function secondsLeft(until: number, now: number): number {
   return Math.max(0, Math.floor((until - now) / 1000))
 }
 
-/** Nothing in it opens anything. @param now the sessions' time */
-export function describeSession({ session, lastUsedAt, idleEnd }: Listed, now: number) {
+/** Nothing in it opens anything. */
+export function describeSession(
+  { session, lastUsedAt, idleEnd }: Listed,
+  { now, aheadMs }: SessionTimes
+) {
   return {
     id: session.id,
-    startedAt: new Date(session.createdAt).toISOString(),
-    lastUsedAt: new Date(lastUsedAt).toISOString(),
+    startedAt: new Date(session.createdAt + aheadMs).toISOString(),
+    lastUsedAt: new Date(lastUsedAt + aheadMs).toISOString(),
     idleIn: secondsLeft(Math.min(idleEnd, session.absoluteEnd), now),
     absoluteIn: secondsLeft(session.absoluteEnd, now),
     address: session.address,

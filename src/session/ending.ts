@@ -1,8 +1,9 @@
 /** Ends sessions for good: one, some of a user's, or everyone's. */
+import type { ErrorCode } from '../errors.ts'
 import { type createEvaluator, type Live, tombstoneMs } from './evaluate.ts'
 import { type IdentityKey, identityKey } from './identity-key.ts'
 import { type EndReason, keyOf, publicId, type Session } from './record.ts'
-import { type SessionStore, tombstoneMark } from './store.ts'
+import { EndUnconfirmed, type SessionStore, tombstoneMark } from './store.ts'
 
 /** Selects one of a user's sessions by its public id, or all but one. */
 interface Which {
@@ -35,6 +36,8 @@ export interface Revoked extends Revoker {
   readonly reason: EndReason
   /** The public ids. */
   readonly sessions: readonly string[]
+  /** Of the error, where the store did not confirm the end. */
+  readonly code?: ErrorCode
 }
 
 export interface End {
@@ -46,25 +49,49 @@ export interface End {
 /** Why a session was ended, where its reason says less: users sign out, operators revoke. */
 export type EndCause = EndReason | 'signed-out'
 
-export function createEnding({ store, parse, drop, onEnded, onRevoked }: Options) {
+const isUnconfirmed = (result: PromiseSettledResult<boolean>): boolean =>
+  result.status === 'rejected' && result.reason instanceof EndUnconfirmed
+
+/** Tells of ended sessions; `code` where the store did not confirm it. */
+function createReport({ onEnded, onRevoked }: Pick<Options, 'onEnded' | 'onRevoked'>) {
+  return function report(
+    keys: readonly string[],
+    reason: EndReason,
+    { cause = reason, revoker }: End,
+    code?: ErrorCode
+  ): void {
+    if (keys.length === 0) return
+    onEnded(cause, keys.length)
+    const sessions = keys.map(publicId)
+    if (revoker !== undefined) onRevoked({ ...revoker, reason, sessions, ...(code && { code }) })
+  }
+}
+
+export function createEnding({ store, parse, drop, ...listeners }: Options) {
+  const report = createReport(listeners)
+
   /** @returns how many were alive. @throws StoreUnavailable */
   async function endKeys(
     keys: readonly string[],
     reason: EndReason,
-    { cause = reason, revoker }: End = {}
+    end: End = {}
   ): Promise<number> {
-    const ended = await Promise.all(
+    const ended = await Promise.allSettled(
       keys.map(async key => {
         const wasAlive = await store.end(key, tombstoneMark + reason, tombstoneMs)
         drop(key)
         return wasAlive
       })
     )
-    const sessions = keys.filter((_, index) => ended[index]).map(publicId)
-    if (sessions.length === 0) return 0
-    onEnded(cause, sessions.length)
-    if (revoker !== undefined) onRevoked({ ...revoker, reason, sessions })
-    return sessions.length
+    const keysOf = (which: (result: PromiseSettledResult<boolean>) => boolean) =>
+      ended.flatMap((result, index) => (which(result) ? [keys[index] ?? ''] : []))
+    const confirmed = keysOf(result => result.status === 'fulfilled' && result.value)
+    report(confirmed, reason, end)
+    // Before the error is thrown: a repetition finds those ended already.
+    report(keysOf(isUnconfirmed), reason, end, 'session.unavailable')
+    const failed = ended.find(result => result.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
+    return confirmed.length
   }
 
   /**

@@ -4,8 +4,9 @@
  * a session may have.
  */
 import type { Duration } from '../config/schema/primitives.ts'
-import { type Live, tombstoneMs } from './evaluate.ts'
+import { type Evaluation, type Live, tombstoneMs } from './evaluate.ts'
 import { recentlyUsed } from '../bounded-map.ts'
+import type { StoredSession } from './lookup.ts'
 import type { Session } from './record.ts'
 import type { SessionStore } from './store.ts'
 
@@ -14,6 +15,8 @@ interface Options {
   /** Without sessions that somebody has changed since: their end is read anew. */
   readonly touchedAt: ReturnType<typeof createTouches>
   readonly drop: (key: string) => void
+  /** The record as the store has it now, and what that says. */
+  readonly read: (key: string) => Promise<StoredSession>
   /** Called for a quiet session whose clock this process has set: nobody announces it. */
   readonly onSet: (key: string, idleEnd: number) => void
   readonly now: () => number
@@ -39,7 +42,7 @@ export function createTouches() {
 }
 
 export function createIdleClock(options: Options) {
-  const { store, touchedAt, drop, onSet, now, ticks, onFailed } = options
+  const { store, touchedAt, drop, read, onSet, now, ticks, onFailed } = options
   const touch = async ({ session, key, isQuiet }: Live): Promise<boolean> =>
     await store.touch(key, session.idleMs + tombstoneMs, tombstoneMs, isQuiet)
 
@@ -56,9 +59,16 @@ export function createIdleClock(options: Options) {
     const isWritten = ticks() - (touchedAt.get(key) ?? -Infinity) < every
     if (full - idleEnd < every || isWritten) return idleEnd
     touchedAt.set(key, ticks())
-    touch(live).then(isTouched => {
-      if (isTouched && live.isQuiet) onSet(key, full)
-    }, onFailed)
+    touch(live).then(
+      isTouched => {
+        if (isTouched && live.isQuiet) onSet(key, full)
+      },
+      (error: unknown) => {
+        // Otherwise the next uses would not be written either.
+        touchedAt.delete(key)
+        onFailed(error)
+      }
+    )
     return full
   }
 
@@ -67,13 +77,22 @@ export function createIdleClock(options: Options) {
     return isQuiet && now() + session.idleMs - idleEnd >= touchEveryMs(session)
   }
 
-  /** Restarts the idle clock now. @throws StoreUnavailable */
-  async function extend(live: Live): Promise<number> {
+  /**
+   * Restarts the idle clock now.
+   * @returns the session with its new end, or why it is none any more
+   * @throws StoreUnavailable
+   */
+  async function extend(live: Live): Promise<Evaluation> {
     const { session, key } = live
-    await touch(live)
+    const isTouched = await touch(live)
+    const idleEnd = now() + session.idleMs
     drop(key)
-    touchedAt.set(key, ticks())
-    return now() + session.idleMs
+    if (isTouched) touchedAt.set(key, ticks())
+    // It may have ended since it was looked up. The end of everyone's sessions leaves the record,
+    // which is touched as any other.
+    const { evaluation } = await read(key)
+    if (!isTouched || !('live' in evaluation)) return evaluation
+    return { live: { ...evaluation.live, idleEnd } }
   }
 
   return { use, extend, mayBeLater }

@@ -2,6 +2,7 @@
 import { describeLive, type Listed } from './describe.ts'
 import { type IdentityKey, identityKey } from './identity-key.ts'
 import type { createEvaluator, CachedRecord, Live, Evaluation } from './evaluate.ts'
+import type { Credential, Session } from './record.ts'
 import { tombstoneMark, type IndexEntry, type SessionStore } from './store.ts'
 
 /** The record of an index entry: a live session, or one that this process cannot read. */
@@ -10,6 +11,8 @@ interface SessionEntry {
   /** The order of sign-ins; see `IndexEntry`. */
   readonly at: number
   readonly live?: Live
+  /** None of this process's secrets opens it: nobody here can use it or sign it out. */
+  readonly isForeign?: boolean
 }
 
 interface Looked {
@@ -52,7 +55,9 @@ export function createLists({ store, parse, evaluate }: Options) {
         const record = parse(key, stored)
         if ('unreadable' in record) unreadable++
         // An entry of a former version may be about another user with the same id.
-        if ('unreadable' in record && at !== undefined) entries.push({ key, at })
+        if ('unreadable' in record && at !== undefined) {
+          entries.push({ key, at, isForeign: record.unreadable === 'secret' })
+        }
         const evaluation = await evaluate(record, epoch)
         if (!('live' in evaluation) || identityKey(evaluation.live.session) !== user) return
         const { live } = evaluation
@@ -74,5 +79,30 @@ export function createLists({ store, parse, evaluate }: Options) {
     return { listed, unreadable }
   }
 
-  return { look, inspect }
+  /** The live sessions of a user, oldest first. @throws StoreUnavailable */
+  const list = async (user: IdentityKey): Promise<Listed[]> => (await inspect(user)).listed
+
+  /**
+   * Whether another live session of its user has the same credential: some back-ends give an
+   * account one token for all its sign-ins.
+   * @throws StoreUnavailable
+   */
+  async function isCredentialShared(session: Session): Promise<boolean> {
+    const user = identityKey(session)
+    const { entries } = await look(user, await store.indexEntriesOf(user))
+    return entries.some(
+      ({ live }) =>
+        live !== undefined &&
+        live.session.id !== session.id &&
+        hasSameSecret(live.session.credential, session.credential)
+    )
+  }
+
+  return { look, inspect, list, isCredentialShared }
+}
+
+/** The cookies beside a token may differ: the back-end ends what the token stands for. */
+function hasSameSecret(a: Credential = {}, b: Credential = {}): boolean {
+  if (a.token !== undefined || b.token !== undefined) return a.token === b.token
+  return a.cookies !== undefined && a.cookies === b.cookies
 }

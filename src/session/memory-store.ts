@@ -1,5 +1,6 @@
 /** The embedded session store: for one process, lost with it. */
 import { type Movable, movableTables, movableValue } from '../movable-state.ts'
+import { steadyNow } from '../steady-clock.ts'
 import type { IdentityKey } from './identity-key.ts'
 import type { SignedIn } from './record.ts'
 import {
@@ -30,7 +31,7 @@ interface Swept {
 const sweepEveryMs = 60_000
 const heartbeatEveryMs = 250
 
-export function createMemoryStore(now: Now = Date.now): SessionStore & Movable {
+export function createMemoryStore(now: Now = steadyNow): SessionStore & Movable {
   let follower: Follower | undefined
   let isHere = true
   const onChanged = (key: string) => follower?.onChanged(key)

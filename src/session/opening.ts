@@ -58,15 +58,23 @@ export function createOpening(options: Options) {
     const [entries] = await Promise.all([
       store.indexSession(user, key, session.absoluteEnd),
       store.addSignedIn(signedInOf(session), session.absoluteEnd)
-    ]).catch(async (error: unknown) => {
       // Not indexed, it could not be found again to be ended.
-      await endKeys([key], 'revoked').catch(() => {})
-      throw error
-    })
+    ]).catch(async error => await abandon(key, error))
     drop(key)
     onOpened(session.source)
-    await holdToCap(key, session, entries)
+    // Nobody gets its cookie: it would take a place of the user's other sessions.
+    await holdToCap(key, session, entries).catch(async error => await abandon(key, error))
     return { session, key, idleEnd: createdAt + idleMs, isQuiet: isQuiet(record) }
+  }
+
+  /** Ends a session that nobody gets. @throws the error */
+  async function abandon(key: string, error: unknown): Promise<never> {
+    try {
+      await endKeys([key], 'revoked')
+    } catch {
+      // It ends by itself.
+    }
+    throw error
   }
 
   /**
@@ -85,7 +93,9 @@ export function createOpening(options: Options) {
     const place = entries.findIndex(entry => entry.key === key)
     // Ended meanwhile: it takes no place. Later sign-ins check the maximum themselves.
     if (place === -1) return
-    const older = entries.slice(0, place)
+    // After a leaked secret was replaced, its sessions must keep nobody from signing in.
+    const refuses = perUser.over === 'refuse'
+    const older = entries.slice(0, place).filter(({ isForeign = false }) => !refuses || !isForeign)
     const excess = older.length + 1 - perUser.max
     if (excess <= 0) return
     if (perUser.over === 'evict-oldest') {

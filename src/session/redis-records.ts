@@ -5,7 +5,7 @@
 import { nonsense, orUnavailable, type RedisContext } from './redis-context.ts'
 import { scripts } from './redis-scripts.ts'
 import { createRevocationJournal } from './revocation-journal.ts'
-import { isQuiet, type RecordStore, StoreUnavailable } from './store.ts'
+import { EndUnconfirmed, isQuiet, type RecordStore, StoreUnavailable } from './store.ts'
 
 type Read = [record: string, ttlMs: number]
 
@@ -69,12 +69,16 @@ export function createRedisRecords({ redis, keys, write }: RedisContext) {
     async end(key, tombstone, ttlMs) {
       const name = keys.session + key
       journal.add({ key, tombstone, ttlMs })
-      const ended = await write(
-        name,
-        'every',
-        async on => await on.sessionEnd(name, keys.clock(key), tombstone, ttlMs)
-      )
-      return ended === 1
+      let isEnded = false
+      try {
+        await write(name, 'every', async on => {
+          isEnded = (await on.sessionEnd(name, keys.clock(key), tombstone, ttlMs)) === 1
+        })
+      } catch (error) {
+        if (!isEnded || !(error instanceof StoreUnavailable)) throw error
+        throw new EndUnconfirmed(error.cause)
+      }
+      return isEnded
     }
   }
   return { records, replayEnds }

@@ -101,7 +101,8 @@ return 1`,
   // A quiet record's clock holds a mark. Beside another record it shows the time to live of the
   // last touch after use: any later touch, of any version, leaves the record more. Redis 7.0
   // lets time pass between two commands of a script, so both get one moment to end at, and the
-  // clock is read first.
+  // clock is read first. A full Redis refuses the mark: then the session keeps the time that its
+  // last use gave it.
   sessionTouchAfterUse: `
 local value = redis.call('GET', KEYS[1])
 if not value then return 0 end
@@ -113,7 +114,7 @@ if quiet and redis.call('GET', KEYS[2]) ~= '' then return 0 end
 if not quiet and clockLeft >= left then return 0 end
 ${time}
 local ends = math.floor(now / 1000) + ARGV[1]
-redis.call('SET', KEYS[2], 'after-use', 'PX', ARGV[1])
+if redis.pcall('SET', KEYS[2], 'after-use', 'PX', ARGV[1]).err then return 0 end
 if quiet then return ${outliveClock} end
 redis.call('PEXPIREAT', KEYS[2], ends)
 return redis.call('PEXPIREAT', KEYS[1], ends)`,

@@ -13,7 +13,7 @@ interface Options {
   readonly store: Pick<RecordStore, 'touchAfterUse'>
   /** The record as the store has it now, and what that says. */
   readonly read: (key: string) => Promise<StoredSession>
-  readonly extend: (live: Live) => Promise<number>
+  readonly extend: (live: Live) => Promise<Evaluation>
   /** Called for a session whose idle clock was set. */
   readonly onWritten: (key: string) => void
 }
@@ -26,7 +26,7 @@ export function createRefresh({ store, read, extend, onWritten }: Options) {
    */
   return async function refresh(live: Live, policy: RefreshPolicy): Promise<Evaluation> {
     if (policy === 'never') return { live }
-    if (policy === 'always') return { live: { ...live, idleEnd: await extend(live) } }
+    if (policy === 'always') return await extend(live)
     const { key, session } = live
     // Less than use sets, so that the next use is always written and later than the refresh: less
     // by the time in which use is not written again, and by what clocks of replicas differ.

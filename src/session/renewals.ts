@@ -14,8 +14,15 @@ export interface Renewals {
   /**
    * Puts a credential that was exchanged for that of `from` into the session, whatever else of it
    * has changed meanwhile. One of a later holder of the lock (a greater fence) stays.
+   * @param onLost called with the session and its new credential where it has ended before that was
+   * written
    */
-  readonly renew: (from: Live, credential: Credential, fence?: number) => Promise<Renewed>
+  readonly renew: (
+    from: Live,
+    credential: Credential,
+    fence?: number,
+    onLost?: (session: Session) => void
+  ) => Promise<Renewed>
   /** The session with the credential that this process holds for it, if it holds one. */
   readonly withHeld: (live: Live) => Live
 }
@@ -29,11 +36,12 @@ interface Options {
   readonly now: () => number
 }
 
-interface HeldCredential {
+/** A credential that was exchanged for that of `from`. */
+interface NewCredential {
   readonly from: Live
-  readonly live: Live
   readonly credential: Credential
   readonly fence: number
+  readonly onLost: (session: Session) => void
 }
 
 /** Only as many as sessions are renewed while the store is away. */
@@ -43,39 +51,44 @@ const retryEveryMs: Duration = 250
 const maxTries = 10
 
 export function createRenewals({ store, format, read, onWritten, now }: Options): Renewals {
-  const held = recentlyUsed<HeldCredential>(maxHeld)
+  const held = recentlyUsed<NewCredential>(maxHeld)
   let timer: NodeJS.Timeout | undefined
 
-  async function write(from: Live, credential: Credential, fence: number): Promise<Evaluation> {
-    const { key } = from
+  async function write(renewal: NewCredential): Promise<Evaluation> {
+    const { key } = renewal.from
     for (let tries = 0; tries < maxTries; tries++) {
       const { record, evaluation } = await read(key)
-      if (!('live' in evaluation) || record === undefined || !('live' in record)) return evaluation
+      if (!('live' in evaluation) || record === undefined || !('live' in record)) {
+        lose(renewal)
+        return evaluation
+      }
       // As it is stored: what a review of the users file says of it is not part of the record.
       const { stored } = record
-      const isOther = !isSameCredential(stored, from.session)
-      if (isOther && (stored.fence ?? 0) > fence) return evaluation
-      const renewed = { credential, ...(fence > 0 && { fence }) }
-      const content = { session: { ...stored, ...renewed }, epoch: record.epoch }
+      if (isSuperseded(stored, renewal)) return evaluation
+      const content = { session: renewed(stored, renewal), epoch: record.epoch }
       const sealed = format.close(key, content, record.sealed)
       if (!(await store.replace(key, record.sealed, sealed))) continue
       onWritten(key)
       const { live } = evaluation
-      return { live: { ...live, session: { ...live.session, ...renewed } } }
+      return { live: { ...live, session: renewed(live.session, renewal) } }
     }
     throw new StoreUnavailable(new Error('the session changed whenever it was to be written'))
   }
 
-  async function renew(from: Live, credential: Credential, fence = 0): Promise<Renewed> {
+  async function renew(
+    from: Live,
+    credential: Credential,
+    fence = 0,
+    onLost: NewCredential['onLost'] = () => {}
+  ): Promise<Renewed> {
+    const renewal = { from, credential, fence, onLost }
     try {
-      return await write(from, credential, fence)
+      return await write(renewal)
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
-      const session = { ...from.session, credential, ...(fence > 0 && { fence }) }
-      const live = { ...from, session }
-      held.set(from.key, { from, live, credential, fence })
+      held.set(from.key, renewal)
       schedule()
-      return { live, isHeld: true }
+      return { live: { ...from, session: renewed(from.session, renewal) }, isHeld: true }
     }
   }
 
@@ -89,28 +102,42 @@ export function createRenewals({ store, format, read, onWritten, now }: Options)
   }
 
   async function writeHeld(): Promise<void> {
-    for (const [key, { from, credential, fence }] of held.entries()) {
-      const isOver = now() >= from.session.absoluteEnd
-      const isWritten =
-        isOver ||
-        (await write(from, credential, fence).then(
+    for (const [key, renewal] of held.entries()) {
+      if (now() >= renewal.from.session.absoluteEnd) lose(renewal)
+      else {
+        const isSettled = await write(renewal).then(
           () => true,
           () => false
-        ))
-      // One at a time, and none where the first shows that the store is still away.
-      if (!isWritten) return
-      held.delete(key)
+        )
+        // One at a time, and none where the first shows that the store is still away.
+        if (!isSettled) return
+      }
+      // The held credential may have been exchanged while it was written.
+      if (held.peek(key) === renewal) held.delete(key)
     }
   }
 
   function withHeld(live: Live): Live {
     if (held.size === 0) return live
     const renewal = held.get(live.key)
-    if (renewal === undefined || !isSameCredential(renewal.from.session, live.session)) return live
-    return renewal.live
+    if (renewal === undefined || isSuperseded(live.session, renewal)) return live
+    return { ...live, session: renewed(live.session, renewal) }
   }
 
   return { renew, withHeld }
+}
+
+function renewed(session: Session, { credential, fence }: NewCredential): Session {
+  return { ...session, credential, ...(fence > 0 && { fence }) }
+}
+
+/** Whether a later holder of the lock has renewed the credential. */
+function isSuperseded(stored: Session, { from, fence }: NewCredential): boolean {
+  return !isSameCredential(stored, from.session) && (stored.fence ?? 0) > fence
+}
+
+function lose(renewal: NewCredential): void {
+  renewal.onLost(renewed(renewal.from.session, renewal))
 }
 
 /** Whether two states of a session have the same token: nothing was exchanged in between. */

@@ -3,7 +3,8 @@
  * together.
  */
 import type { Duration } from '../config/schema/primitives.ts'
-import type { Listed } from './describe.ts'
+import { aheadOf, steadyNow } from '../steady-clock.ts'
+import type { SessionTimes } from './describe.ts'
 import { createCensus } from './census.ts'
 import { createEnding, type EndCause, type Revoked } from './ending.ts'
 import { type ForgottenEpoch, guardEpoch } from './epoch.ts'
@@ -16,7 +17,6 @@ import {
 } from './evaluate.ts'
 import { createIdleClock, createTouches } from './idle-clock.ts'
 import { createExpiries } from './expiries.ts'
-import type { IdentityKey } from './identity-key.ts'
 import { createLists } from './lists.ts'
 import { createEpochCheck, createLookup } from './lookup.ts'
 import { createOpening, type LifeTimes, type SessionCap } from './opening.ts'
@@ -41,7 +41,10 @@ interface Options {
   readonly records?: RecordVersion
   /** Holds sessions against what their source says of their users now. */
   readonly reviewer?: Reviewer
-  /** The store's time: every replica evaluates sessions by the same. */
+  /**
+   * The store's time: every replica evaluates sessions by the same. Without it the store is in
+   * memory.
+   */
   readonly now?: () => number
   /** Runs on whatever happens to the clock; `now` without it. */
   readonly ticks?: () => number
@@ -74,7 +77,7 @@ export type Sessions = ReturnType<typeof createSessions>
  */
 export function createSessions(options: Options) {
   const { seal, lifeTimes, perUser, maxStalenessMs, records = 1, reviewer = noReview } = options
-  const { now = Date.now, ticks = now, onTouchFailed = () => {} } = options
+  const { now = steadyNow, ticks = now, onTouchFailed = () => {} } = options
   const { onEpochForgotten = () => {}, onRoundedEnded = () => {} } = options
   const { onOpened = () => {}, onEnded = () => {}, onRevoked = () => {} } = options
   const store = guardEpoch(options.store, onEpochForgotten)
@@ -90,10 +93,12 @@ export function createSessions(options: Options) {
     touchedAt.delete(key)
   }
 
+  const { evaluateCurrent, readStored } = createEpochCheck({ store, cache, evaluator })
   const { use, extend, mayBeLater } = createIdleClock({
     store,
     touchedAt,
     drop,
+    read: readStored,
     onSet: (key, idleEnd) => cache.update(key, record => withIdleEnd(record, idleEnd)),
     now,
     ticks,
@@ -109,11 +114,10 @@ export function createSessions(options: Options) {
     drop,
     onFailed: onTouchFailed
   })
-  const { evaluateCurrent, readStored } = createEpochCheck({ store, cache, evaluator })
   const endRounded = countEnded(endKeys, onRoundedEnded)
   const noteExpiry = createExpiries(reason => onEnded(reason, 1))
   const stored = { store, cache, evaluator, evaluateCurrent }
-  const { look, inspect } = createLists({ store, parse, evaluate: evaluateCurrent })
+  const { look, ...lists } = createLists({ store, parse, evaluate: evaluateCurrent })
 
   return {
     ...createLookup({ ...stored, settle, endRounded, noteExpiry, mayBeLater }),
@@ -138,15 +142,25 @@ export function createSessions(options: Options) {
     reread: async ({ key }: Live): Promise<Evaluation> => (await readStored(key)).evaluation,
     reviewOf,
     forgetReviews: () => cache.clear(),
-    inspect,
-    /** @throws StoreUnavailable */
-    list: async (user: IdentityKey): Promise<Listed[]> => (await inspect(user)).listed,
+    ...lists,
     signedIn: store.signedIn.bind(store),
-    countAlive: createCensus({ store, inspect }),
+    countAlive: createCensus({ store, inspect: lists.inspect }),
     lock: store.lock.bind(store),
     fence: store.fence.bind(store),
     unlock: store.unlock.bind(store),
     now,
+    ...createTimes(now),
     stats: cache.stats
+  }
+}
+
+/** The time of a store outside is wall time. */
+function createTimes(now: () => number) {
+  return {
+    /** The present for people: replicas with a store outside agree on it. */
+    wallNow: (): number => now() + aheadOf(now),
+    times: (): SessionTimes => ({ now: now(), aheadMs: aheadOf(now) }),
+    /** A time of sessions, such as their end, for people and browsers. */
+    toWall: (time: number): number => time + aheadOf(now)
   }
 }

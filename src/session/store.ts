@@ -13,6 +13,9 @@ export class StoreUnavailable extends GatewayError {
   }
 }
 
+/** Thrown by `end` where the session has ended, but not every replica has confirmed it. */
+export class EndUnconfirmed extends StoreUnavailable {}
+
 export interface StoredRecord {
   readonly record: string
   /** That of the idle clock, where a record has one. */
@@ -41,6 +44,7 @@ export interface RecordStore {
   /**
    * Puts `tombstone` in the place of a record, unless none or another tombstone is there; says
    * whether it did.
+   * @throws EndUnconfirmed where it did, and a failover may undo it
    */
   end(key: string, tombstone: string, ttlMs: number): Promise<boolean>
 }

@@ -20,6 +20,8 @@ export interface AnswerFacts {
   readonly idleEnd: number
   /** By the clock of the sessions. */
   readonly now: number
+  /** By how much the wall clock is ahead of it. */
+  readonly aheadMs: number
   /** Stands for `{profile}`; the profile of sign-in without it. */
   readonly profile?: unknown
 }
@@ -58,9 +60,9 @@ const readers: Readonly<
   profile: facts => (Object.hasOwn(facts, 'profile') ? facts.profile : profileOf(facts)),
   token: (_facts, { inertToken }) => inertToken,
   refreshToken: (_facts, { inertToken }) => inertToken,
-  issuedAt: ({ session }) => session.createdAt,
-  idleEndsAt: ({ session, idleEnd }) => Math.min(idleEnd, session.absoluteEnd),
-  absoluteEndsAt: ({ session }) => session.absoluteEnd,
+  issuedAt: ({ session, aheadMs }) => session.createdAt + aheadMs,
+  idleEndsAt: ({ session, idleEnd, aheadMs }) => Math.min(idleEnd, session.absoluteEnd) + aheadMs,
+  absoluteEndsAt: ({ session, aheadMs }) => session.absoluteEnd + aheadMs,
   expiresIn: ({ session, now }) => Math.max(0, Math.floor((session.absoluteEnd - now) / 1000))
 }
 

@@ -1,4 +1,5 @@
 /** Conversions of single values. A value that cannot be converted without loss stays as it is. */
+import { losesDigits } from '../json/digits.ts'
 import { isRawNumber, type Json, textOf } from '../json/values.ts'
 
 type Conversion = (value: Json) => Json
@@ -9,12 +10,16 @@ const no = new Set(['false', '0', 'no', 'n', 'off', ''])
 
 function toNumber(value: Json): Json {
   if (typeof value === 'boolean') return value ? 1 : 0
-  if (typeof value !== 'string' || !numberText.test(value.trim())) return value
-  const number = Number(value)
+  const number = typeof value === 'string' ? numberOf(value) : undefined
+  if (number === undefined) return value
   // An id that a double cannot hold would become another id.
-  return Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number))
-    ? number
-    : value
+  const isUnsafe = Number.isInteger(number) && !Number.isSafeInteger(number)
+  return isUnsafe || losesDigits((value as string).trim()) ? value : number
+}
+
+/** Of a decimal number; digits that a double cannot hold are lost. */
+function numberOf(text: string): number | undefined {
+  return numberText.test(text.trim()) ? Number(text) : undefined
 }
 
 function toText(value: Json): Json {
@@ -77,10 +82,8 @@ export function isoDate(milliseconds: number): string | undefined {
 const sinceEpoch =
   (factor: number): Conversion =>
   value => {
-    const number = toNumber(value)
-    return typeof number === 'number' && typeof value !== 'boolean'
-      ? (isoDate(number * factor) ?? value)
-      : value
+    const number = typeof value === 'string' ? numberOf(value) : value
+    return typeof number === 'number' ? (isoDate(number * factor) ?? value) : value
   }
 
 const dateText =
@@ -93,7 +96,7 @@ const fromText =
   value => {
     if (typeof value !== 'string') return value
     const text = value.trim()
-    if (httpDate.test(text)) return isoDate(Date.parse(text)) ?? value
+    if (httpDate.test(text)) return fromHttpDate(text) ?? value
     const [
       match,
       year = '',
@@ -113,6 +116,13 @@ const fromText =
     // Date would read 31 February as a day in March.
     return isExact(local) ? (isoDate(milliseconds) ?? value) : value
   }
+
+/** Undefined for a day that the month does not have: Date would read one of the next month. */
+function fromHttpDate(text: string): string | undefined {
+  const moment = new Date(text)
+  const dayAndTime = text.slice('Sat, '.length).padStart('21 Nov 2026 05:30:00 GMT'.length, '0')
+  return moment.toUTCString().endsWith(dayAndTime) ? isoDate(moment.getTime()) : undefined
+}
 
 function isExact(local: string): boolean {
   const milliseconds = Date.parse(`${local}Z`)

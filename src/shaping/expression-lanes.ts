@@ -99,7 +99,14 @@ export class Lanes {
     if (next === undefined) return
     const [name, job] = next
     clearTimeout(this.#idle)
-    this.#second.run({ ...job, done: this.#settled(name, job) })
+    const done = this.#settled(name, job)
+    this.#second.run({
+      ...job,
+      done: outcome => {
+        done(outcome)
+        if (!this.#second.isBusy()) this.#closeSecondLater()
+      }
+    })
   }
 
   #settled(name: string, job: ExpressionJob): ExpressionJob['done'] {
@@ -107,7 +114,6 @@ export class Lanes {
       if ('lost' in outcome && outcome.lost !== 'closed') this.#suspect(name)
       job.done(outcome)
       this.#schedule()
-      if (!this.#second.isBusy()) this.#closeSecondLater()
     }
   }
 

@@ -17,9 +17,32 @@ interface Failure {
 export type ExpressionOutcome = ExpressionResult | Lost
 export type ExpressionJob = Job<Task, ExpressionResult>
 
-const memoryMb = 64
+const minMemoryMb = 64
+/**
+ * A list of short members takes some 22 times its JSON. V8 ends the whole process, not the thread,
+ * where a thread reaches its limit within JSON.parse.
+ */
+const memoryOfJson = 32
 
 export function createExpressionRunner(): Runner<Task, ExpressionResult> {
+  let memoryMb = minMemoryMb
+  let runner = createThread(memoryMb)
+  return {
+    isBusy: () => runner.isBusy(),
+    run: job => {
+      const neededMb = (job.task.maxLength * memoryOfJson) / 1024 / 1024
+      if (neededMb > memoryMb) {
+        void runner.close()
+        memoryMb = neededMb
+        runner = createThread(memoryMb)
+      }
+      runner.run(job)
+    },
+    close: () => runner.close()
+  }
+}
+
+function createThread(memoryMb: number): Runner<Task, ExpressionResult> {
   return createRunner({
     file: threadFile('expression-thread', import.meta.url),
     subject: 'the expression',

@@ -3,7 +3,7 @@ import { parentPort } from 'node:worker_threads'
 import jsonata from 'jsonata'
 import { recentlyUsed } from '../bounded-map.ts'
 import { hasLongNumber, parseKeepingDigits } from '../json/digits.ts'
-import { isAboutLongNumber, makeExact } from '../json/exact-jsonata.ts'
+import { isAboutLongNumber, makeExact, refuseLongNumbers } from '../json/exact-jsonata.ts'
 import type { ExpressionResult, Task } from './expression-runner.ts'
 import { begun } from './thread-runner.ts'
 
@@ -18,11 +18,11 @@ parentPort?.on('message', (task: Task) => {
   void run(task).then(outcome => parentPort?.postMessage(outcome))
 })
 
-async function run({ expression, input, timeoutMs, maxLength }: Task): Promise<ExpressionResult> {
+async function run(task: Task): Promise<ExpressionResult> {
+  const { input, maxLength } = task
   try {
-    const evaluator = compile(expression, timeoutMs, hasLongNumber(input))
     // JSONata returns undefined where nothing matches.
-    const result: unknown = (await evaluator.evaluate(parseKeepingDigits(input))) ?? null
+    const result: unknown = (await evaluate(task, hasLongNumber(input))) ?? null
     const output = JSON.stringify(result) ?? 'null'
     return output.length > maxLength
       ? { error: `its result is larger than ${maxLength} bytes` }
@@ -42,6 +42,17 @@ async function run({ expression, input, timeoutMs, maxLength }: Task): Promise<E
   }
 }
 
+/** Exactly only where it has to be: also where an expression makes a long number of a text. */
+async function evaluate(task: Task, isExact: boolean): Promise<unknown> {
+  const { expression, input, timeoutMs } = task
+  try {
+    return await compile(expression, timeoutMs, isExact).evaluate(parseKeepingDigits(input))
+  } catch (error) {
+    if (isExact || !isAboutLongNumber(error)) throw error
+    return await evaluate(task, true)
+  }
+}
+
 /** @param isExact for input with numbers that no double holds; slower */
 function compile(expression: string, timeoutMs: number, isExact: boolean): Evaluator {
   const key = `${timeoutMs} ${isExact} ${expression}`
@@ -52,6 +63,6 @@ function compile(expression: string, timeoutMs: number, isExact: boolean): Evalu
     stack: maxStack,
     sequence: maxSequence
   })
-  compiled.set(key, isExact ? makeExact(evaluator) : evaluator)
+  compiled.set(key, isExact ? makeExact(evaluator) : refuseLongNumbers(evaluator))
   return evaluator
 }

@@ -122,8 +122,8 @@ function compileStep(step: ShapeStep, context: StepContext): Operation {
     return unwrap(step.unwrap.split('.'), context.onMissing)
   }
   if (step.move !== undefined) {
-    return sequenceOf(
-      Object.entries(step.move).map(([from, to]) => move(from.split('.'), to.split('.')))
+    return move(
+      Object.entries(step.move).map(([from, to]) => ({ from: from.split('.'), to: to.split('.') }))
     )
   }
   if (step.each !== undefined) return each(sequence(step.each, context))
@@ -159,10 +159,6 @@ function unwrap(path: readonly string[], onMissing?: (path: string) => void): Op
     }
     return null
   }
-}
-
-function sequenceOf(operations: readonly Operation[]): Operation {
-  return value => operations.reduce((current, operation) => operation(current), value)
 }
 
 /** A single object may be a list of one from a converter: its members must not pass unfiltered. */
@@ -228,14 +224,36 @@ function withAt(value: Json, [name, ...rest]: readonly string[], member: Json): 
   return result
 }
 
-/** Moves nothing where the member is absent, or where the new path has no place for it. */
-function move(from: readonly string[], to: readonly string[]): Operation {
-  const [holder, name] = [from.slice(0, -1), from.at(-1) as string]
+interface Move {
+  readonly from: readonly string[]
+  readonly to: readonly string[]
+}
+
+/**
+ * Moves all at once, so that two members can swap places. The value of an inner path is no longer
+ * in the value of an outer one, and is put after it. Moves nothing where the member is absent, or
+ * where the new path has no place for it.
+ */
+function move(moves: readonly Move[]): Operation {
+  const innerFirst = moves.toSorted((a, b) => b.from.length - a.from.length)
+  const outerFirst = moves.toSorted((a, b) => a.to.length - b.to.length)
   return value => {
-    const record = valueAt(value, holder)
-    const source = holder.length === 0 ? value : record
-    if (!isRecord(source) || !Object.hasOwn(source, name)) return value
-    return withAt(without(value, from), to, source[name]) ?? value
+    const members = new Map<Move, Json>()
+    let rest = value
+    for (const pair of innerFirst) {
+      const holder = valueAt(rest, pair.from.slice(0, -1))
+      const name = pair.from.at(-1) as string
+      if (!isRecord(holder) || !Object.hasOwn(holder, name)) continue
+      members.set(pair, holder[name])
+      rest = without(rest, pair.from)
+    }
+    for (const pair of outerFirst) {
+      if (!members.has(pair)) continue
+      const placed = withAt(rest, pair.to, members.get(pair))
+      if (placed === undefined) return move(moves.filter(other => other !== pair))(value)
+      rest = placed
+    }
+    return rest
   }
 }
 

@@ -6,7 +6,9 @@ import { hashPassword } from '../../src/login/argon2.ts'
 import { configFolder, noLockout, testGateway } from '../support/gateway.ts'
 import { callOps, signInToOps } from '../support/operator.ts'
 import { raw } from '../support/raw.ts'
+import { testRedis } from '../support/redis.ts'
 import { password } from '../support/sign-in.ts'
+import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 const withRole = { gateway: { ops: { role: 'admin' } } }
@@ -268,6 +270,27 @@ t.test('guesses are counted apart from the console’s', async t => {
   t.match(await signInToOps(opsUrl, 'bob'), { status: 403, json: { code: 'ops.role' } })
 })
 
+t.test('a guess that one source refused counts while another one fails', async t => {
+  const backend = await testUpstream(t.after, (_request, response) => {
+    response.writeHead(500).end()
+  })
+  const sources = [
+    { kind: 'users-file', decides: false },
+    { kind: 'upstream-login', name: 'staff', upstream: 'b', path: '/login', user: { id: 'id' } }
+  ]
+  const { opsUrl } = await testGateway(t.after, {
+    gateway: {
+      ops: { role: 'admin', sources: ['users-file', 'staff'] },
+      identity: { prefix: true },
+      login: { sources }
+    },
+    routes: { upstreams: { b: { url: backend.url } } },
+    limits: { lockout: { ...noLockout, address: { after: 2 } }, limits: {} }
+  })
+  const guess = async () => (await signInToOps(opsUrl, 'alice', { password: 'wrong' })).status
+  t.same([await guess(), await guess(), await guess()], [502, 502, 429])
+})
+
 t.test('an unknown user costs what a wrong password costs', async t => {
   const { opsUrl } = await testGateway(t.after, withRole)
   const times = { alice: [] as number[], nobody: [] as number[] }
@@ -346,7 +369,7 @@ t.test('upgrades, long headers and long bodies are refused', async t => {
   const upgrade = `GET /healthz HTTP/1.1\r\n${host}\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n`
   t.match(await raw(opsUrl, upgrade), { status: 400 })
   t.match(await raw(opsUrl, `CONNECT a:1 HTTP/1.1\r\n${host}\r\n\r\n`), {
-    status: 400
+    status: 405
   })
   const long = `GET /healthz HTTP/1.1\r\n${host}\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`
   t.match(await raw(opsUrl, long), { status: 431 })
@@ -377,4 +400,33 @@ t.test('what two programs could read in two ways is refused, whoever sends it', 
   }
   t.equal((await ask([`GET ${me} HTTP/1.1`, own])).status, 200)
   t.equal((await raw(opsUrl, 'GET /healthz HTTP/1.0\r\n\r\n')).status, 200, 'a plain probe')
+})
+
+t.test('a replica with an older users file refuses an operator, and ends no session', async t => {
+  const { url } = await testRedis(t.after)
+  const hash = await hashPassword(password)
+  const replica = async (roles: readonly string[]) => {
+    const gateway = await testGateway(
+      t.after,
+      {
+        gateway: {
+          ops: { role: 'admin' },
+          redis: { url, commandTimeout: '20s' },
+          session: { secrets: ['${SESSION_SECRET}'] }
+        },
+        users: { users: { bob: { password: hash, roles } } }
+      },
+      { SESSION_SECRET: 'a secret of at least thirty-two characters' }
+    )
+    await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
+    return gateway
+  }
+  const old = await replica(['user'])
+  const current = await replica(['user', 'admin'])
+  const { cookie } = await signInToOps(current.opsUrl, 'bob')
+  const statusAt = async ({ opsUrl }: typeof old) =>
+    (await callOps(opsUrl, me, { headers: { cookie } })).status
+  t.equal(await statusAt(current), 200)
+  t.equal(await statusAt(old), 401)
+  t.equal(await statusAt(current), 200, 'it lives')
 })

@@ -86,9 +86,11 @@ t.test('an act that failed stands in the ledger with its code', async t => {
 })
 
 t.test('an act that cannot be written into the ledger does not happen', async t => {
-  const { post, steps } = withAct({ isFull: true })
+  const { post, steps, entries } = withAct({ isFull: true })
   const response = await post({ room: 'hall' })
   t.equal(response.statusCode, 503)
   t.match(response.json(), { code: 'ops.ledger' })
-  t.same(steps, [])
+  t.same(steps, ['act.failed'], 'a line that waited must not look like an act that began')
+  t.match(entries, [{ event: 'act.failed', act: 'lamps.off', code: 'ops.ledger' }])
+  t.equal(entries[0]?.requestId, response.json().requestId)
 })

@@ -64,6 +64,11 @@ t.test(
         status: 'ready'
       })
     }
+    t.match(
+      gateway.log.filter(({ event }) => event === 'ops.refused'),
+      [{ level: 'warn', address: '127.0.0.1', refused: 1 }],
+      'one line a minute tells of wrong ones'
+    )
     t.equal(
       (await gateway.call('/api/account/profile', { cookie })).status,
       200,
@@ -83,6 +88,24 @@ t.test(
     )
   }
 )
+
+t.test('neither a cookie nor an open path hides a wrong secret from the log', async t => {
+  const cookie = `console_ops=${'A'.repeat(43)}`
+  const wrong = { authorization: 'Bearer guess' }
+  for (const [path, headers, status] of [
+    ['/ops/api/status', { ...wrong, cookie }, 401],
+    ['/readyz', wrong, 200],
+    ['/metrics', wrong, 200]
+  ] as const) {
+    const gateway = await testGateway(t.after, { gateway: { ops: { openMetrics: true } } })
+    const refused = () => gateway.log.filter(({ event }) => event === 'ops.refused')
+    const other = { ...headers, authorization: 'Basic Z3Vlc3M6' }
+    t.equal((await fetch(gateway.opsUrl + path, { headers: other })).status, status)
+    t.same(refused(), [], `${path}: Basic is for a proxy in front`)
+    t.equal((await fetch(gateway.opsUrl + path, { headers })).status, status)
+    t.match(refused(), [{ address: '127.0.0.1', refused: 1 }], path)
+  }
+})
 
 t.test('with ops.openMetrics, /metrics alone is answered without the secret', async t => {
   const gateway = await testGateway(t.after, { gateway: { ops: { openMetrics: true } } })

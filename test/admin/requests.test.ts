@@ -1,5 +1,9 @@
 /** `/ops/api/requests`. */
+import Fastify from 'fastify'
 import t from 'tap'
+import { addRequestRoutes, type RequestsResponse } from '../../src/admin/requests.ts'
+import { schemaController } from '../../src/app/hooks/validation.ts'
+import { wallClock } from '../support/clock.ts'
 import { testGateway } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -23,6 +27,38 @@ t.test('the last requests, by filters, and one id with advice', async t => {
   t.match(await ask(`/${id}?language=zh`), { requests: [{ advice: /没有此路径的路由/ }] })
   t.notMatch(JSON.stringify(await ask('')), 'secret')
   t.same((await ask('/not-there')).requests, [])
+})
+
+t.test('a record of another version, with a code unknown here, has no advice', async t => {
+  const ops = Fastify({ schemaController })
+  t.teardown(() => ops.close())
+  const requests = ['upstream.refused', 'upstream.of-tomorrow', 'constructor'].map(code => ({
+    id: 'x',
+    code
+  }))
+  const found = { requests, hasMore: false, kept: [], silent: [] }
+  addRequestRoutes(ops, { find: () => Promise.resolve(found as unknown as RequestsResponse) })
+  const response = await ops.inject('/ops/api/requests/x')
+  t.equal(response.statusCode, 200)
+  const [known, ...unknown] = response.json<Requests>().requests
+  t.match(known, { code: 'upstream.refused', message: String, advice: String })
+  t.same(unknown, requests.slice(1))
+})
+
+t.test('the age of a session has no part of a step of the wall clock', async t => {
+  const setClock = wallClock(t.after)
+  const gateway = await testGateway(t.after)
+  const cookie = await gateway.signIn()
+  setClock(3_600_000)
+  const { headers } = await gateway.call('/api/account/profile', { cookie })
+  let request: Record<string, any> | undefined
+  await until('it is remembered', async () => {
+    const response = await gateway.ops(`/ops/api/requests/${headers.get('x-request-id')}`)
+    request = ((await response.json()) as Requests).requests[0]
+    return request !== undefined
+  })
+  const age = request?.['session'].ageMs
+  t.ok(age < 1_800_000, `${age} ms`)
 })
 
 t.test(

@@ -221,6 +221,43 @@ t.test('what openapi-typescript makes of contracts with definitions compiles', a
   t.same(compile(folder), [])
 })
 
+t.test('types of contracts that refer to places, and of long literals, compile', async t => {
+  const places = {
+    type: 'object',
+    properties: {
+      home: { type: 'object', properties: { city: { type: 'string' } } },
+      work: { $ref: '#/properties/home' },
+      tree: { properties: { below: { type: 'array', items: { $ref: '#/properties/tree' } } } },
+      pair: { $defs: { 'a one': { type: 'number' } }, $ref: '#/properties/pair/$defs/a%20one' },
+      any: { $ref: '#/$defs/Any' }
+    },
+    $defs: { Any: true }
+  }
+  const kinds = ["the first kind's | with a bar", 'the second kind | with a bar', 'x'.repeat(80)]
+  const upstream = { upstream: 'b', shape: 'x' }
+  const folder = await configFolder({
+    routes: {
+      upstreams: { b: { url: 'http://b.internal' } },
+      routes: {
+        places: { ...upstream, path: '/api/places', contract: { schema: places } },
+        kinds: { ...upstream, path: '/api/kinds', contract: { schema: { enum: kinds } } }
+      },
+      shapes: { x: [{ wrap: 'envelope' }] }
+    }
+  })
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const config = loadConfig(folder, {})
+  const use = `
+    declare const places: Calls['GET /api/places']['answer']['data']
+    export const texts: Array<string | undefined> = [
+      places.home?.city, places.work?.city
+    ]
+    export const pair: number | undefined = places.tree?.below?.[0]?.below ? 1 : places.pair
+    export const kind: Calls['GET /api/kinds']['answer']['data'] = 'the second kind | with a bar'`
+  t.same(problemsOf(folder, typeDeclarations(config), use), [])
+  t.match(JSON.stringify(openApi(config)), '"work":{"$ref":"#/components/schemas/PlacesDataHome"}')
+})
+
 function compile(folder: string): string[] {
   const program = ts.createProgram([join(folder, 'use.ts')], compilerOptions)
   const diagnostics = ts.getPreEmitDiagnostics(program)
@@ -394,6 +431,39 @@ const fullConfig = {
   routes: fullRoute
 }
 
+t.test('the time of a document grows with the routes, not with routes times responses', async t => {
+  const upstreams = { b: { url: 'http://127.0.0.1:1' } }
+  const writtenFor = async (count: number) => {
+    const routes = Object.fromEntries(
+      Array.from({ length: count }, (_, index) => [
+        `r${index}`,
+        {
+          path: `/api/r${index}`,
+          rewrite: '/x',
+          upstream: 'b',
+          access: index % 2 ? 'session' : 'public'
+        }
+      ])
+    )
+    const folder = await configFolder({ routes: { upstreams, routes } })
+    t.teardown(() => rmSync(folder, { recursive: true }))
+    const config = loadConfig(folder, {})
+    const write = t.capture(JSON, 'stringify', JSON.stringify)
+    const document = openApi(config)
+    const written = write().length
+    write.restore()
+    const [, ...references] = JSON.stringify(document).split('#/components/responses/')
+    return { written, references: references.length }
+  }
+  const [few, many] = [await writtenFor(5), await writtenFor(50)]
+  t.ok(many.references > few.references + 400)
+  t.equal(
+    many.written - few.written,
+    many.references - few.references,
+    'each response is written once, and compared with no other'
+  )
+})
+
 t.test('each code that the sources of proxied routes name is told of such a route', async t => {
   const folder = await configFolder(fullConfig)
   t.teardown(() => rmSync(folder, { recursive: true }))
@@ -527,6 +597,18 @@ t.test('answers of config are described by their methods, types, places and stat
   })
   t.notOk(codesOf(paths['/api/menus'].get, document).has('upstream.refused'))
   t.ok(codesOf(paths['/api/menus'].get, document).has('session.none'))
+})
+
+t.test('a route may be called constructor', async t => {
+  const gateway = await testGateway(t.after, {
+    routes: {
+      upstreams: { b: { url: 'http://127.0.0.1:9' } },
+      routes: { constructor: { path: '/api/plain', upstream: 'b' } }
+    }
+  })
+  const { paths, components } = (await (await gateway.ops('/openapi.json')).json()) as Tree
+  t.notOk(Object.hasOwn(components.schemas, 'ConstructorData'))
+  t.equal(paths['/api/plain'].get.responses[200].content['application/json'], undefined)
 })
 
 t.test('a route with websocket says so: 101, and what may refuse the upgrade', async t => {

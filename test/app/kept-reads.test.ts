@@ -17,7 +17,9 @@ interface Response {
 /** A back-end that answers with its latest `answer`, or breaks the connection. */
 async function keptGateway(cleanUp: CleanUp, route: object, more: object = {}) {
   const state: { answer: Response | 'reset' | 'silent' } = { answer: { body: ['a'] } }
+  const part = { isSilent: false }
   const backend = await testUpstream(cleanUp, (request, response, { headers }) => {
+    if (request.url === '/part') return void (part.isSilent || response.end('1'))
     if (state.answer === 'reset') return void response.destroy()
     if (state.answer === 'silent') return
     const { status = 200, headers: own = {}, body } = state.answer
@@ -56,7 +58,7 @@ async function keptGateway(cleanUp: CleanUp, route: object, more: object = {}) {
   const answer = (next: Response | 'reset' | 'silent') => {
     state.answer = next
   }
-  return { backend, gateway, cookie, get, metric, answer }
+  return { backend, gateway, cookie, get, metric, answer, part }
 }
 
 const fresh = { 'cache-control': 'max-age=60' }
@@ -303,6 +305,53 @@ t.test('a copy is shaped like the response, and an error in its body is no good 
   t.not((await get('/api/list?page=2')).status, 200)
   answer('reset')
   t.equal((await get('/api/list?page=2')).status, 502)
+})
+
+t.test('an error in the body drops the copy as its status would', async t => {
+  for (const errorStatus of ['own', 'ok']) {
+    const { get, answer } = await keptGateway(t.after, {
+      ...lastGood,
+      shape: 'wrapped',
+      errorStatus
+    })
+    answer({ body: { code: 0, data: ['secret'] } })
+    t.same((await get()).json, ['secret'])
+    answer({ body: { code: 500, msg: 'db down' } })
+    t.not((await get()).json.errorCode, undefined)
+    answer({ status: 503 })
+    t.match(await get(), { json: ['secret'], mark: /stale-on-error/ }, 'a fault withdraws nothing')
+    answer({ body: { code: 403, msg: 'not any more' } })
+    t.not((await get()).json.errorCode, undefined)
+    answer({ status: 503 })
+    const after = await get()
+    t.match(after, { mark: null }, errorStatus)
+    t.not(after.json.errorCode, undefined)
+  }
+})
+
+t.test('a response that its client did not wait for makes no good copy', async t => {
+  const { backend, gateway, cookie, get, answer, part } = await keptGateway(t.after, {
+    ...lastGood,
+    methods: ['GET'],
+    shape: 'wrapped',
+    parts: { more: { upstream: 'b', rewrite: '/part', into: 'more' } }
+  })
+  answer({ body: { code: 0, data: { rows: ['good'] } } })
+  t.match(await get(), { status: 200, json: { rows: ['good'] } })
+  answer({ body: { code: 7, msg: 'db down' } })
+  part.isSilent = true
+  const leaving = new AbortController()
+  const asked = backend.seen.length
+  const left = fetch(`${gateway.url}/api/list`, { headers: { cookie }, signal: leaving.signal })
+  await until('both are asked', () => backend.seen.length === asked + 2)
+  // Its response is on the way before that of the next request.
+  await gateway.call('/api/account/profile', { cookie })
+  leaving.abort()
+  await t.rejects(left)
+  await gateway.logged(({ status }) => status === 499)
+  part.isSilent = false
+  answer('reset')
+  t.match(await get(), { status: 200, json: { rows: ['good'] }, mark: /stale-on-error/ })
 })
 
 t.test('copies are dropped at sign-out, without any further request', async t => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateRawSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
 import { createRandom, type Random, seedOf } from '../support/random.ts'
 import { seed } from '../support/seed.ts'
@@ -240,6 +240,53 @@ async function longGateway(
   })
   return { ...gateway, asked: () => backend.seen.length > 0 }
 }
+
+t.test('what a compressed answer unpacks to makes it long, however small it came', async t => {
+  const same = rows.map(() => rows[0])
+  const [long, short] = [same, rows.slice(0, 9)].map(list => JSON.stringify({ rows: list }))
+  const twice = (bytes: Buffer) => gzipSync(gzipSync(bytes))
+  const cases: ReadonlyArray<[coding: string, encode: (bytes: Buffer) => Buffer]> = [
+    ['gzip', gzipSync],
+    ['deflate', deflateRawSync],
+    ['br', brotliCompressSync],
+    ['zstd', zstdCompressSync],
+    ['gzip, gzip', twice],
+    ['identity', bytes => bytes]
+  ]
+  const backend = await testUpstream(t.after, (request, response) => {
+    const [, size, at] = request.url?.split('/') ?? []
+    const [coding, encode] = cases[Number(at)] as (typeof cases)[number]
+    response
+      .writeHead(200, { 'content-type': 'application/json', 'content-encoding': coding })
+      .end(encode(Buffer.from((size === 'long' ? long : short) ?? '')))
+  })
+  const routeOf = (size: string) => ({
+    path: `/api/${size}/*`,
+    rewrite: `/${size}/*`,
+    access: 'public',
+    upstream: 'b',
+    shape: 'rows'
+  })
+  const gateway = await testGateway(t.after, {
+    routes: {
+      upstreams: { b: { url: backend.url } },
+      shapes: { rows: [{ unwrap: 'rows' }, { wrap: 'list' }] },
+      routes: { long: routeOf('long'), short: routeOf('short') }
+    }
+  })
+  for (const [at, [coding, encode]] of cases.entries()) {
+    if (coding !== 'identity') t.ok(encode(Buffer.from(long ?? '')).length < 16_000, coding)
+    const all = await Promise.all(
+      ['long', 'short'].map(async size => (await gateway.call(`/api/${size}/${at}`)).json.total)
+    )
+    t.same(all, [rows.length, 9], coding)
+    t.same(
+      await metricsOf(gateway, counter),
+      [`${counter}{route="long",outcome="shaped"} ${at + 1}`],
+      `${coding}: the long one alone is shaped in a thread`
+    )
+  }
+})
 
 t.test('requests that share one call each get the whole answer', async t => {
   const gateway = await longGateway(t.after, { access: 'session', coalesce: true })

@@ -30,12 +30,11 @@ const open = (threads: number) => {
     const bytes = Uint8Array.from(Buffer.from(text))
     const task: ShapingTask = {
       route,
-      bytes,
-      headers: { 'content-encoding': undefined, 'content-type': undefined },
+      main: { bytes, headers: { 'content-encoding': undefined, 'content-type': undefined } },
       maxBytes: 64 * 1024 * 1024,
       isTagged: true
     }
-    return { bytes, outcome: pool.run(task, [bytes.buffer], isNeeded) }
+    return { bytes, outcome: pool.run(task, isNeeded) }
   }
   return { pool, run }
 }

@@ -1,5 +1,6 @@
 /** Identical requests of one session at the same time: one call to the upstream, one response. */
-import type { ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -228,6 +229,51 @@ t.test('a streamed response goes to one; the others ask by themselves', async t 
   t.equal((await second).json, 'second')
   waiting[0]?.response.end()
   t.equal(await stream.text(), 'data: 1\n\n')
+})
+
+t.test('trailers of a response too large to be shared reach the client', async t => {
+  const { waiting, gateway, cookie, arrived } = await slowGateway(t.after)
+  const trailersOf = async (method: string) => {
+    const call = request(`${gateway.url}/api/orders/export`, {
+      method,
+      headers: { cookie, origin: gateway.url, te: 'trailers' }
+    })
+    call.end()
+    const [response] = (await once(call, 'response')) as [IncomingMessage]
+    await once(response.resume(), 'end')
+    return response.trailers
+  }
+  for (const [index, method] of ['GET', 'POST'].entries()) {
+    const running = trailersOf(method)
+    await arrived(index + 1)
+    const { response } = waiting[index] ?? {}
+    response?.writeHead(200, { 'content-type': 'text/csv', 'trailer': 'x-sum' })
+    response?.write('x'.repeat(2 * 1024 * 1024))
+    response?.addTrailers({ 'x-sum': '17' })
+    response?.end()
+    t.same(await running, { 'x-sum': '17' }, method)
+  }
+})
+
+t.test('the log says why a stream was cut, and nothing of a client that left', async t => {
+  const { waiting, gateway, cookie, arrived } = await slowGateway(t.after)
+  for (const [path, code] of [
+    ['/api/orders/cut', 'upstream.reset'],
+    ['/api/orders/left', undefined]
+  ] as const) {
+    const client = new AbortController()
+    const asked = fetch(gateway.url + path, { headers: { cookie }, signal: client.signal })
+    await arrived(waiting.length + 1)
+    const { response } = waiting.at(-1) ?? {}
+    response?.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n')
+    const stream = await asked
+    if (code === undefined) client.abort()
+    else response?.destroy()
+    await t.rejects(stream.text())
+    const line = await gateway.logged(({ msg, path: of }) => msg === 'request' && of === path)
+    t.equal(line['status'], 499)
+    t.equal(line['code'], code)
+  }
 })
 
 t.test('the last one who leaves ends the call', async t => {

@@ -95,9 +95,10 @@ export function answersOf(options: FakeOptions): Readonly<Record<string, Answer>
     'lockouts': () => ({
       lockouts: [
         { kind: 'account', of: text ?? 'mallory', until: ago(-540) },
-        { kind: 'address', of: '203.0.113.9/32', until: ago(-120) }
+        { kind: 'address', of: '203.0.113.9/32', until: ago(-120) },
+        { kind: 'address at the operators’ page', of: '2001:db8::/64', until: ago(-60) }
       ],
-      total: 2
+      total: 3
     }),
     'requests': query => requestsOf(options, query),
     'requests/:id': () => ({ requests: [] }),
@@ -306,7 +307,7 @@ function limitsOf({ text }: FakeOptions): object[] {
       mode: 'shadow',
       by: ['user', 'route'],
       max: 10,
-      windowMs: 3_600_000,
+      windowMs: 129_600_000,
       highest: 14,
       near: [{ whom: 'user 3', used: 14 }],
       refused: 0,
@@ -317,7 +318,7 @@ function limitsOf({ text }: FakeOptions): object[] {
       mode: 'enforce',
       by: ['address'],
       max: 30,
-      windowMs: 60_000,
+      windowMs: 90_000,
       highest: 4,
       refused: 2,
       shadowRefused: 0

@@ -27,6 +27,12 @@ export interface FakeOps {
     isDown: boolean
     /** Live streams so far. */
     streams: number
+    /** Live streams that are open. */
+    readonly open: () => number
+    /** Streams of the ledger that are open. */
+    readonly openLedgers: () => number
+    /** Sends an event to them. */
+    readonly sendLedgers: (event: string, data: object) => void
     /** Ends those that are open, as a gateway does that is replaced. */
     readonly endStreams: () => void
   }
@@ -57,7 +63,18 @@ export async function fakeOps(
   const endStreams = () => {
     for (const stream of open) stream.end('event: end\ndata: {}\n\n')
   }
-  const state = { isSignedIn: true, isDown: false, streams: 0, endStreams }
+  const ledgers = new Set<ServerResponse>()
+  const state = {
+    isSignedIn: true,
+    isDown: false,
+    streams: 0,
+    open: () => open.size,
+    openLedgers: () => ledgers.size,
+    sendLedgers: (event: string, data: object) => {
+      for (const raw of ledgers) raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+    },
+    endStreams
+  }
   const acts: FakeOps['acts'] = []
   app.addHook('onRequest', async (request, reply) => {
     reply.header('content-security-policy', csp).header('x-content-type-options', 'nosniff')
@@ -107,6 +124,8 @@ export async function fakeOps(
   app.get('/ops/api/audit/stream', (_request, reply) => {
     reply.hijack()
     reply.raw.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+    ledgers.add(reply.raw)
+    reply.raw.on('close', () => ledgers.delete(reply.raw))
   })
   for (const [path, answer] of Object.entries(answersOf(options))) {
     app.get(`/ops/api/${path}`, request => answer(request.query as Record<string, string>))

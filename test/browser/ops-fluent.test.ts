@@ -74,6 +74,29 @@ t.test('of 10,000 sessions any is found by name, and "Show more" ends with the l
   t.equal(await card.getByRole('table').getAttribute('aria-rowcount'), '10001')
 })
 
+t.test('an answer that is slower than the refreshing of its panel arrives', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo))
+  const page = await visitOps(t, browser, `${fake.url}/ops/`)
+  await page.getByText('Live', { exact: true }).waitFor()
+  let asked = 0
+  let answer = () => {}
+  const wait = new Promise<void>(resolve => {
+    answer = resolve
+  })
+  await page.route('**/ops/api/requests?*', async route => {
+    asked++
+    await wait
+    await route.continue()
+  })
+  await page.clock.install()
+  await openPanel(page, 'requests')
+  await until('it is asked', () => asked === 1)
+  await page.clock.runFor(10_000)
+  t.equal(asked, 1, 'the call goes on')
+  answer()
+  await page.getByRole('table', { name: 'Requests' }).getByRole('row').nth(2).waitFor()
+})
+
 t.test('the page from its sources transfers less than 150 KB', async t => {
   const fake = await fakeOps(undo => t.teardown(undo), many)
   const page = await visitOps(t, browser, `${fake.url}/ops/#/sessions`)

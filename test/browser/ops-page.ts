@@ -14,7 +14,8 @@ export async function visitOps(
   options: BrowserContextOptions = {}
 ): Promise<Page> {
   const context = await browser.newContext({ locale: 'en-US', ...options })
-  context.setDefaultTimeout(20_000)
+  // Of a busy machine: it tells what is late from what never comes.
+  context.setDefaultTimeout(90_000)
   t.teardown(() => context.close())
   const page = await context.newPage()
   page.on('pageerror', error => t.fail(`the page threw: ${error.message}`))

@@ -130,12 +130,57 @@ t.test('an act says its effect in numbers and how it is taken back, before it is
   ])
 })
 
+t.test('the ledger shows that its end was cut, and how many lines were lost', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo))
+  const page = await visitOps(t, browser, `${fake.url}/ops/`)
+  const at = new Date().toISOString()
+  const lines = [
+    { seq: 8, at, kind: 'head', state: 'cut', head: 70, foundAt: 7 },
+    { seq: 9, at, kind: 'lost', count: 5 }
+  ].map(line => ({ chain: '00aa11bb22cc', signed: true, line }))
+  await page.route('**/ops/api/audit?*', route => route.fulfill({ json: { lines } }))
+  await openPanel(page, 'ledger')
+  await page.locator('.pill.bad', { hasText: 'signed state' }).waitFor()
+  await page.getByText('state: cut head: 70 foundAt: 7').waitFor()
+  await page.locator('.pill.bad', { hasText: 'lines lost' }).waitFor()
+  await page.getByText('count: 5').waitFor()
+  await page.getByLabel('Kind').selectOption('lost')
+  t.equal(await page.getByLabel('Kind').inputValue(), 'lost')
+})
+
+t.test('a lockout is lifted of the account or the address that it is of', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo), { effect: { lockouts: 1 } })
+  const page = await visitOps(t, browser, `${fake.url}/ops/#/sessions`, { locale: 'zh-CN' })
+  await page.getByText('本页面的地址').waitFor()
+  for (const locked of ['mallory', '203.0.113.9/32', '2001:db8::/64']) {
+    await page.getByRole('button', { name: `解除 ${locked} 的锁定` }).click()
+    await page.getByRole('dialog').getByText('解除 1 个锁定').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: '解除锁定' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+  }
+  t.same(
+    fake.acts.map(({ body }) => body),
+    [{ account: 'mallory' }, { address: '203.0.113.9' }, { address: '2001:db8::' }]
+  )
+})
+
 t.test('callers near a limit and triggers of reloads are in the language of the page', async t => {
   const fake = await fakeOps(undo => t.teardown(undo))
   const page = await visitOps(t, browser, `${fake.url}/ops/#/limits`, { locale: 'zh-CN' })
   await page.locator('td').getByText('users-file 的用户 17 540').waitFor()
   await showPanel(page, 'ledger', 'sessions.close')
   await page.locator('td').getByText('文件变化', { exact: true }).first().waitFor()
+})
+
+t.test('windows of limits are shown exactly', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo))
+  const page = await visitOps(t, browser, `${fake.url}/ops/#/limits`)
+  await page.locator('td').getByText('600 / 1 min').waitFor()
+  const numbers = await page.locator('td.number').allTextContents()
+  t.same(
+    numbers.filter(text => text.includes('/')),
+    ['600 / 1 min', '10 / 36 hr', '30 / 90 sec']
+  )
 })
 
 t.test('a mark of direction in a name leaves what stands beside it in its order', async t => {

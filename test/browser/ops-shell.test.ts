@@ -73,6 +73,55 @@ t.test('a stream that ends is opened again at once, without an alarm', async t =
   t.same(await page.evaluate('shown'), ['Connecting…', 'Live'])
 })
 
+t.test('a call that hangs is given up and asked again, at the opening and later', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo), { frameMs: 100 })
+  const context = await browser.newContext({ locale: 'en-US' })
+  t.teardown(() => context.close())
+  const page = await context.newPage()
+  await page.addInitScript(`{
+    const { timeout } = AbortSignal
+    AbortSignal.timeout = ms => timeout.call(AbortSignal, ms / 20)
+  }`)
+  let isHanging = true
+  await page.route('**/ops/api/me', async route => {
+    if (!isHanging) await route.continue()
+    isHanging = false
+  })
+  await page.goto(`${fake.url}/ops/`)
+  await page.getByText('Live', { exact: true }).waitFor()
+  isHanging = true
+  const { streams } = fake.state
+  fake.state.endStreams()
+  await until('there is another stream', () => fake.state.streams > streams)
+  t.equal(isHanging, false, 'a call hung')
+  await page.getByText('Live', { exact: true }).waitFor()
+})
+
+t.test('a tab that is hidden for minutes ends its streams, and has them when shown', async t => {
+  const fake = await fakeOps(undo => t.teardown(undo), { frameMs: 100 })
+  const page = await visitOps(t, browser, `${fake.url}/ops/#/ledger`)
+  await page.getByText('Live', { exact: true }).waitFor()
+  await page.getByText('sessions.close').first().waitFor()
+  await page.clock.install()
+  const show = (isShown: boolean) =>
+    page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${!isShown}, configurable: true })
+      document.dispatchEvent(new Event('visibilitychange'))`)
+  await show(false)
+  await page.clock.fastForward('04:00')
+  await until('a short look elsewhere ends nothing', () => fake.state.open() === 1)
+  await until('nor that of the ledger', () => fake.state.openLedgers() === 1)
+  await page.clock.fastForward('02:00')
+  await until('the stream is ended', () => fake.state.open() === 0)
+  await until('that of the ledger, too', () => fake.state.openLedgers() === 0)
+  const { streams } = fake.state
+  await page.clock.fastForward('02:00')
+  t.equal(fake.state.streams, streams, 'nothing is retried for nobody')
+  t.equal(fake.state.openLedgers(), 0)
+  await show(true)
+  await until('the ledger is followed again', () => fake.state.openLedgers() === 1)
+  await until('there is a stream again', () => fake.state.open() === 1)
+})
+
 t.test('a page that is opened while nobody can be recognised asks for no password', async t => {
   const fake = await fakeOps(undo => t.teardown(undo))
   fake.state.isDown = true

@@ -1,5 +1,6 @@
 /** What browser tests do over and over: visit the console, sign in, and let time pass. */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { steadyClock } from '../../src/steady-clock.ts'
 
 export interface Tap {
   readonly teardown: (undo: () => unknown) => void
@@ -37,13 +38,16 @@ export function timeMachine(
   t: Pick<Tap, 'teardown'>
 ): (ms: number, ...pages: Page[]) => Promise<void> {
   const { now } = Date
+  const { offsetMs, asleepMs } = steadyClock.state
   let passed = 0
   Date.now = () => now() + passed
   t.teardown(() => {
     Date.now = now
+    steadyClock.follow({ offsetMs, asleepMs })
   })
   return async (ms, ...pages) => {
     passed += ms
+    steadyClock.follow({ offsetMs: offsetMs + passed, asleepMs })
     for (const page of pages) await page.clock.fastForward(ms)
   }
 }

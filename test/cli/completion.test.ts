@@ -81,7 +81,18 @@ t.test('what may stand next follows from what each command says of itself', t =>
   t.same(words('sessions', 'close', 'u', ''), ['SESSION-ID@config'])
   t.same(words('sessions', 'list', 'u', ''), [])
   t.same(words('explain', '--role', 'a', '--ro'), ['--role'], 'what may be given again')
+  t.same(words('shape', 'r', '--live', '--header', 'a: 1', '--hea'), ['--header'])
   t.same(words('explain', '--as', 'a', '--as'), [], 'what may not')
+  const gateway = ['--url', '--token-file', '--ca']
+  t.same(words('maintenance', 'end', '--'), ['--json', ...gateway, '--config', '--help'])
+  t.same(words('limits', 'simulate', '--l'), ['--log', '--limits'])
+  t.same(words('shape', 'r', '--live', '--'), [
+    '--header',
+    '--path',
+    '--json',
+    '--config',
+    '--help'
+  ])
   t.same(complete(['plan', ''], known).names, 'folders')
   t.same(complete(['check', '--config', ''], known).names, 'folders')
   t.same(complete(['shape', 'r', '--input', ''], known).names, 'files')

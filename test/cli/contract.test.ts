@@ -8,6 +8,8 @@ import { textFolder } from '../support/config-files.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
 const item = { type: 'object', required: ['id'], properties: { id: { type: 'string' } } }
+/** A back-end may choose such names, and `learn` writes them into the contract. */
+const oddName = '\u009b2J\u001b]0;owned\u0007'
 const folderFor = (cleanUp: (undo: () => unknown) => void, url = 'http://b.internal') =>
   textFolder(cleanUp, {
     'gateway.yaml': 'server: { hosts: [console.example.com], trustedProxies: [10.0.0.0/8] }',
@@ -22,6 +24,12 @@ const folderFor = (cleanUp: (undo: () => unknown) => void, url = 'http://b.inter
           shape: 's',
           contract: { schema: { type: 'array', items: item } }
         },
+        odd: {
+          path: '/api/odd',
+          upstream: 'b',
+          shape: 's',
+          contract: { schema: { type: 'array', items: { required: [oddName] } } }
+        },
         plain: { path: '/api/plain', upstream: 'b' },
         parted: { path: '/api/parted', shape: 's', parts: { p: { upstream: 'b', rewrite: '/p' } } }
       },
@@ -32,6 +40,8 @@ const folderFor = (cleanUp: (undo: () => unknown) => void, url = 'http://b.inter
     'answer.json': '{"success": true, "data": [{"id": "3"}], "total": 1}',
     'user.json': '{"phone": "1"}',
     'failure.json': '{"code": 404, "msg": "gone"}',
+    'escapes.json': '{"code": 0, "data": [{"id": "1", "\\u009b2J\\u001b]0;owned\\u0007": 1}]}',
+    'refused.json': '{"code": 404, "msg": "\\u001b]0;owned\\u0007"}',
     'typings.d.ts':
       'declare namespace API {\n  /** A notice. */\n  type Notice = { id: string; read?: boolean; pair: [string, number?]; kind: Kind };\n  type Kind = "a" | "b";\n}\n'
   })
@@ -100,7 +110,7 @@ t.test('learn asks the upstream as often as told, and learns nothing from a fail
   const { schema } = await inProcess(folder, ['learn', 'r'], {
     live: true,
     samples: '3',
-    header: 'authorization: Bearer x'
+    header: ['authorization: Bearer x']
   })
   t.same(schema.items, {
     type: 'object',
@@ -140,6 +150,42 @@ t.test('learn knows the current user as the console gets it', async t => {
 })
 
 t.test(
+  'the profile is described as the gateway checks it: in its place of the envelope',
+  async t => {
+    const members = (
+      cleanUp: (undo: () => unknown) => void,
+      profile: object,
+      options: object = {}
+    ) => {
+      const folder = textFolder(cleanUp, {
+        'routes.yaml': JSON.stringify({
+          upstreams: { b: { url: 'http://b.internal' } },
+          endpoints: { profile: { from: 'upstream', upstream: 'b', ...profile } }
+        }),
+        'user.json': '{"phone": "1"}',
+        'answer.json': '{"ok": true, "code": 0, "phone": "1"}'
+      })
+      const { input = 'user.json', ...others } = options as { input?: string }
+      const learn = inProcess(folder, ['learn', 'profile'], {
+        input: [join(folder, input)],
+        ...others
+      })
+      return learn.then(({ schema }) => Object.keys(schema.properties).toSorted().join(' '))
+    }
+    const user = 'access avatar id name phone role userid username'
+    const flat = `access avatar code id message name ok phone role success userid username`
+    t.equal(await members(t.after, {}), user)
+    t.equal(await members(t.after, { inEnvelope: 'flat' }), flat)
+    const shaped = { input: 'answer.json', shaped: true }
+    t.equal(await members(t.after, { inEnvelope: 'flat' }, shaped), 'code ok phone')
+    const json = { tel: '{profile.phone}', issued: '{issuedAt}' }
+    t.equal(await members(t.after, { answer: { json } }), 'issued tel')
+    const placed = { answer: { json, inEnvelope: 'flat' } }
+    t.equal(await members(t.after, placed), 'code issued message ok success tel')
+  }
+)
+
+t.test(
   'check says how answers differ from the contract, and fails where it refuses one',
   async t => {
     const folder = folderFor(t.after)
@@ -159,6 +205,21 @@ t.test(
     })
   }
 )
+
+t.test('what a terminal would obey in names and messages is shown', async t => {
+  const folder = folderFor(t.after)
+  for (const [words, message] of [
+    [['learn', 'r', '--input', 'escapes.json'], '"\\u009b2J\\u001b]0;owned\\u0007": {'],
+    [['learn', 'r', '--input', 'refused.json'], 'is a failure: 404, \\u001b]0;owned\\u0007'],
+    [['check', 'odd', '--input', 'a.json'], 'missing  [].\\u009b2J\\u001b]0;owned\\u0007'],
+    [['check', 'odd', '--input', 'a.json', '--json'], '"[].\\u009b2J\\u001b]0;owned\\u0007"']
+  ] as const) {
+    const files = words.map(word => (word.endsWith('.json') ? join(folder, word) : word))
+    const { out, err } = await run(['contract', ...files, '-c', folder])
+    t.match(out + err, message, words.join(' '))
+    t.notMatch(out + err, /[\u0000-\u0009\u000b-\u001f\u0080-\u009f]/, words.join(' '))
+  }
+})
 
 t.test('from-type turns a type of the console into a schema that a contract can name', async t => {
   const folder = folderFor(t.after)
@@ -195,15 +256,6 @@ t.test('what makes no sense is told', async t => {
   const folder = folderFor(t.after)
   const failure = join(folder, 'failure.json')
   for (const [rest, values, kind, message] of [
-    [[], {}, UsageError, 'Name a subcommand'],
-    [['learn'], {}, UsageError, 'Name a subcommand'],
-    [['learn', 'r'], {}, UsageError, 'Name either --input or --live.'],
-    [
-      ['learn', 'r'],
-      { live: true, input: [failure] },
-      UsageError,
-      'Name either --input or --live.'
-    ],
     [
       ['learn', 'r'],
       { live: true, samples: '0' },
@@ -216,7 +268,13 @@ t.test('what makes no sense is told', async t => {
       ['check', 'plain'],
       { input: [failure] },
       CommandError,
-      'The route "plain" has no contract. Routes with a contract: r.'
+      'The route "plain" has no contract. Routes with a contract: r, odd.'
+    ],
+    [
+      ['check', 'constructor'],
+      { input: [failure] },
+      CommandError,
+      'The route "constructor" has no contract. Routes with a contract: r, odd.'
     ]
   ] as const) {
     await t.rejects(inProcess(folder, rest, values), { constructor: kind, message })

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { types } from '../../src/cli/describe.ts'
-import { run } from '../support/command.ts'
+import { run, running } from '../support/command.ts'
 import { textFolder } from '../support/config-files.ts'
 
 t.test('openapi and types are written to standard output or a file, from config alone', async t => {
@@ -28,3 +28,38 @@ t.test('openapi and types are written to standard output or a file, from config 
   )
   t.match(readFileSync(output, 'utf8'), /^ {2}'GET \/api\/account\/profile': \{$/m)
 })
+
+t.test('names of a contract that a terminal would obey are written as escapes', async t => {
+  const name = '\u009b2J\u001b]0;owned\u0007'
+  const schema = { type: 'object', description: `Of ${name}.`, properties: { [name]: {} } }
+  const folder = textFolder(t.after, {
+    'gateway.yaml': 'server: { hosts: [console.example.com], trustedProxies: [10.0.0.0/8] }',
+    'routes.yaml': JSON.stringify({
+      upstreams: { b: { url: 'http://b.internal' } },
+      routes: { r: { path: '/api/r', upstream: 'b', contract: { schema } } }
+    })
+  })
+  for (const command of ['openapi', 'types']) {
+    const { code, out } = await run([command, '-c', folder])
+    t.equal(code, 0)
+    t.match(out, '\\u009b2J\\u001b]0;owned\\u0007')
+    t.notMatch(out, /[\u0000-\u0009\u000b-\u001f\u0080-\u009f]/, command)
+  }
+})
+
+t.test(
+  'a file of the output is replaced as a whole or not at all; a pipe is written to',
+  async t => {
+    const folder = textFolder(t.after, {
+      'gateway.yaml': 'server: { hosts: [console.example.com], trustedProxies: [10.0.0.0/8] }'
+    })
+    const output = join(folder, 'openapi.json')
+    const words = ['openapi', '-c', folder, '-o']
+    writeFileSync(output, 'before')
+    const { code, err } = await run([...words, output], { maxFileBlocks: 1 })
+    t.same([code, err], [1, `${output} cannot be written (EFBIG).\n`])
+    t.equal(readFileSync(output, 'utf8'), 'before')
+    const piped = `${process.execPath} src/launch.js ${words.join(' ')} /dev/stdout | cat`
+    await running(t.after, 'sh', ['-c', piped]).says('"openapi": "3.1.0"')
+  }
+)

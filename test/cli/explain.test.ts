@@ -5,8 +5,8 @@ import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { loadConfig } from '../../src/config/load/load.ts'
 import type { Counts } from '../../src/admin/limits.ts'
-import type { Explained } from '../../src/dry-run/explain/decision.ts'
-import { explain } from '../../src/dry-run/explain/explanation.ts'
+import type { Decision, Explained } from '../../src/dry-run/explain/decision.ts'
+import { explain, type RunningGateway } from '../../src/dry-run/explain/explanation.ts'
 import { run } from '../support/command.ts'
 import { freePort } from '../support/ports.ts'
 import { until } from '../support/until.ts'
@@ -17,6 +17,16 @@ const identities = {
   alice: { id: '1', username: 'alice', name: 'Alice Admin', roles: ['admin', 'user'], profile: {} },
   bob: { id: '2', username: 'bob', name: 'Bob', roles: ['user'], profile: {} }
 }
+
+/** As the command asks it. */
+const runningOf = (gateway: Awaited<ReturnType<typeof testGateway>>): RunningGateway => ({
+  countsOf: async of =>
+    (await (await gateway.ops('/limits/counts', { json: of })).json()) as Counts,
+  maintenance: async () => undefined
+})
+
+const noAnswer = async () => await Promise.reject(new Error('none'))
+const noGateway: RunningGateway = { countsOf: noAnswer, maintenance: noAnswer }
 
 interface Case {
   readonly asks: string
@@ -178,8 +188,6 @@ t.test('explain says of each request what a running gateway then does', async t 
   const backend = await testUpstream(t.after)
   const gateway = await testGateway(t.after, files(backend.url))
   const config = loadConfig(gateway.folder, {})
-  const countsOf = async (of: object) =>
-    (await (await gateway.ops('/limits/counts', { json: of })).json()) as Counts
   const signedIn = async (username: string) =>
     (
       await call(
@@ -204,7 +212,7 @@ t.test('explain says of each request what a running gateway then does', async t 
         who: { source: 'users-file', identity: identities[as], description: as }
       })
     }
-    const { verdict } = await explain(config, given, countsOf)
+    const { verdict } = await explain(config, given, runningOf(gateway))
     const cookie = as === undefined ? undefined : cookies[as]
     const before = backend.seen.length
     const answer = await call(
@@ -310,7 +318,10 @@ t.test(
     has('- cookie')
     has('unwrap: data  routes.yaml:20')
     has('→ refused by access: 403 route.forbidden (Your role does not allow this.)')
-    t.match(out, /The caller’s present counts are unknown: No gateway answers on 127\.0\.0\.1:0/)
+    t.match(
+      out,
+      /Unknown: the caller’s present counts, operators’ maintenance\. No gateway answers on 127\.0/
+    )
     t.notMatch(out, /\u001b\[/, 'no colours where nobody looks')
   }
 )
@@ -366,8 +377,6 @@ t.test(
     const backend = await testUpstream(t.after)
     const gateway = await testGateway(t.after, files(backend.url))
     const config = loadConfig(gateway.folder, {})
-    const countsOf = async (of: object) =>
-      (await (await gateway.ops('/limits/counts', { json: of })).json()) as Counts
     const explained = async () =>
       await explain(
         config,
@@ -378,7 +387,7 @@ t.test(
           headers: {},
           who: { source: 'users-file', identity: identities.alice, description: 'alice' }
         },
-        countsOf
+        runningOf(gateway)
       )
     const used = async () =>
       (await explained()).decisions.find(({ step }) => step === 'limits')?.lines?.[0]?.facts
@@ -406,6 +415,126 @@ t.test(
   }
 )
 
+t.test(
+  'the statuses that errors of the config have are told, also where an entry says',
+  async t => {
+    const errorsOf = async (envelope: object) => {
+      const folder = await configFolder({
+        gateway: { envelope },
+        routes: {
+          upstreams: { b: { url: 'http://127.0.0.1:1' } },
+          routes: {
+            open: { path: '/api/open', access: 'public', upstream: 'b' },
+            dual: { path: '/api/dual', access: 'public', upstream: 'b', dialect: 'dual' }
+          }
+        }
+      })
+      t.after(() => rmSync(folder, { recursive: true, force: true }))
+      const config = loadConfig(folder, {})
+      const texts = ['/api/open', '/api/dual'].map(async target => {
+        const asked = { method: 'GET', target, from: '127.0.0.1', headers: {} }
+        const { decisions } = await explain(config, asked, noGateway)
+        return decisions.find(({ step }) => step === 'errors')?.text
+      })
+      return await Promise.all(texts)
+    }
+    const custom = { dialect: 'custom', errorStatus: 'ok', custom: { members: {} } }
+    t.same(await errorsOf(custom), [
+      'in the dialect custom, with always the status 200',
+      'in the dialect dual, with always the status 200'
+    ])
+    const errors = { 'session.*': { status: 401 }, '*': { code: 500 } }
+    t.same(await errorsOf({ ...custom, custom: { members: {}, errors } }), [
+      'in the dialect custom, with the status of its entry in envelope.custom.errors, else 200',
+      'in the dialect dual, with always the status 200'
+    ])
+    t.match(await errorsOf({ dialect: 'custom', custom: { members: {}, errors } }), [
+      /with the status of its entry in envelope\.custom\.errors, else the error’s own$/,
+      'in the dialect dual, with the status of the error'
+    ])
+  }
+)
+
+t.test('behind a trusted proxy the counts are those of the client that it names', async t => {
+  const backend = await testUpstream(t.after)
+  const gateway = await testGateway(t.after, {
+    gateway: { server: { trustedProxies: ['127.0.0.1'] } },
+    routes: {
+      upstreams: { b: { url: backend.url } },
+      routes: { list: { path: '/api/list', access: 'public', upstream: 'b' } }
+    },
+    limits: { limits: { clients: { by: 'address', max: 2, window: '1h' } } }
+  })
+  const config = loadConfig(gateway.folder, {})
+  const explained = async (client: string) =>
+    await explain(
+      config,
+      {
+        method: 'GET',
+        target: '/api/list',
+        from: '127.0.0.1',
+        headers: { 'x-forwarded-for': client }
+      },
+      runningOf(gateway)
+    )
+  for (const status of [200, 200, 429]) {
+    const headers = { 'x-forwarded-for': '203.0.113.7' }
+    t.equal((await gateway.call('/api/list', { headers })).status, status)
+  }
+  t.match((await explained('203.0.113.7')).verdict, { passes: false, status: 429 })
+  t.match((await explained('203.0.113.7:51000')).verdict, { passes: false, status: 429 })
+  t.match((await explained('203.0.113.8')).verdict, { passes: true }, 'another client')
+})
+
+t.test('what operators closed is explained as the running gateway refuses it', async t => {
+  const backend = await testUpstream(t.after)
+  const folder = await configFolder({
+    gateway: { ops: { listen: `127.0.0.1:${await freePort()}` } },
+    routes: {
+      upstreams: { b: { url: backend.url } },
+      routes: {
+        news: { path: '/api/news', upstream: 'b' },
+        orders: { path: '/api/orders', upstream: 'b' }
+      }
+    }
+  })
+  await testGateway(t.after, folder)
+  const command = async (...words: string[]) => await run([...words, '--config', folder])
+  const explained = async (path: string, role: string) =>
+    await command('explain', 'GET', path, '--role', role)
+  const open = await explained('/api/news', 'clerk')
+  t.equal(open.code, 0)
+  t.notMatch(open.out, 'maintenance')
+  const begun = await command(
+    ...['maintenance', 'begin', '--until', '30m', '--route', 'news'],
+    ...['--allow-role', 'admin', '--message', 'Stock-taking.']
+  )
+  t.equal(begun.code, 0)
+  const closed = await explained('/api/news', 'clerk')
+  t.equal(closed.code, 3)
+  t.match(closed.out, '✗ maintenance closed: Stock-taking.')
+  t.match(closed.out, /^ +operator operator closes news but for the roles admin until 20/m)
+  t.match(closed.out, '→ refused by maintenance: 503 maintenance (Stock-taking.)')
+  t.match(closed.out, '- upstream', 'what follows for one who may pass')
+  t.match(await explained('/api/news', 'admin'), {
+    code: 0,
+    out: '✓ maintenance not closed for this request'
+  })
+  t.match(await explained('/api/orders', 'clerk'), { code: 0 }, 'another route')
+  await command(
+    'maintenance',
+    'begin',
+    '--until',
+    '30m',
+    '--message',
+    '\u009b2J\u001b]0;owned\u0007'
+  )
+  for (const words of [['explain', 'GET', '/api/news', '--role', 'clerk'], ['maintenance']]) {
+    const { out } = await command(...words)
+    t.notMatch(out, /[\u0000-\u0009\u000b-\u001f\u0080-\u009f]/, words.join(' '))
+  }
+})
+
 t.test('words that make no sense are told apart from requests that are refused', async t => {
   const folder = await configFolder()
   t.after(() => rmSync(folder, { recursive: true, force: true }))
@@ -416,6 +545,7 @@ t.test('words that make no sense are told apart from requests that are refused',
     ['GET', '/a b'],
     ['GET', '/a', '--from', 'home'],
     ['GET', '/a', '--header', 'no field'],
+    ['GET', '/a', '-H', 'Origin: https://a.example', '-H', 'origin: https://b.example'],
     ['GET', '/a', '/b']
   ]) {
     t.match(await run(['explain', ...words, '-c', folder]), { code: 2 }, words.join(' '))
@@ -495,6 +625,7 @@ t.test('an answer of config is explained as such, also one with an error’s sta
     routes: {
       routes: {
         menus: { path: '/api/menus', answer: { json: '{roles}' } },
+        constructor: { path: '/api/named', answer: { json: '{roles}' } },
         gone: {
           path: '/api/gone',
           access: 'public',
@@ -514,13 +645,44 @@ t.test('an answer of config is explained as such, also one with an error’s sta
         headers: {},
         who: { source: 'users-file', identity: identities.alice, description: 'alice' }
       },
-      async () => {
-        throw new Error('not asked')
-      }
+      noGateway
     )
+  const named = await ask('/api/named')
+  t.notMatch(JSON.stringify(named.decisions), 'inFlightPerRoute')
   const menus = await ask('/api/menus')
   t.match(menus.verdict, { passes: true, status: 200, route: 'menus' })
   const answer = menus.decisions.find(({ step }) => step === 'answer')
   t.match(answer, { text: 'the answer stands in config', at: { path: 'routes.menus.answer' } })
   t.match((await ask('/api/gone')).verdict, { passes: true, status: 410, route: 'gone' })
 })
+
+t.test(
+  'each operation of a shape has the line where it stands, or the `use` that inserts it',
+  async t => {
+    const folder = await configFolder()
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    writeFileSync(
+      join(folder, 'routes.yaml'),
+      [
+        'upstreams: { backend: { url: "http://127.0.0.1:1" } }',
+        'routes: { r: { path: /api/r, access: public, upstream: backend, shape: notices } }',
+        'shapes:',
+        '  notices:',
+        '    - unwrap: a',
+        '    - use: base',
+        '    - wrap: envelope',
+        '  base:',
+        '    - unwrap: b',
+        '    - unwrap: c',
+        '    - unwrap: d'
+      ].join('\n')
+    )
+    const { out } = await run(['explain', 'get', '/api/r', '--json', '-c', folder])
+    const { decisions } = JSON.parse(out) as { decisions: Decision[] }
+    const { lines = [] } = decisions.find(({ step }) => step === 'shape') ?? {}
+    t.same(
+      lines.map(({ text, at }) => `${text} ${at?.line}`),
+      ['unwrap: a 5', 'unwrap: b 6', 'unwrap: c 6', 'unwrap: d 6', 'wrap: envelope 7']
+    )
+  }
+)

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -39,6 +39,14 @@ t.test('a place where no file can be is an error in one line', async t => {
   const { code, out, err } = await run(['generate-secret', join(folder, 'nowhere', 'secret')])
   t.same({ code, out }, { code: 1, out: '' })
   t.match(err, /^ENOENT: .*\n$/)
+})
+
+t.test('on a full disk no empty file is left, which the next call would keep', async t => {
+  const file = join(folder, 'full')
+  const { code, out, err } = await run(['generate-secret', file], { maxFileBlocks: 0 })
+  t.same({ code, out }, { code: 1, out: '' })
+  t.match(err, /^EFBIG: .*\n$/)
+  t.notOk(existsSync(file))
 })
 
 t.test('what was written is a secret that config takes', async t => {

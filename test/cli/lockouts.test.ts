@@ -2,7 +2,7 @@ import Fastify from 'fastify'
 import t from 'tap'
 import { schemaController } from '../../src/app/hooks/validation.ts'
 import { lockouts as lockoutsCommand } from '../../src/cli/lockouts.ts'
-import { CommandError, type Invocation, UsageError } from '../../src/cli/command.ts'
+import { CommandError, type Invocation } from '../../src/cli/command.ts'
 import { addOpsLockouts } from '../../src/admin/lockouts.ts'
 import { createMemoryLockouts } from '../../src/limits/lockout/memory-lockouts.ts'
 import { run } from '../support/command.ts'
@@ -158,27 +158,21 @@ t.test('the command asks a gateway of the version before by its former paths', a
   t.match(await command('lift', '--account', 'alice'), { code: 0, out: 'lifted: alice\n' })
 })
 
-t.test(
-  'words that make no sense are told the right ones; what is no address is said as such',
-  async t => {
-    const folder = await configFolder({
-      gateway: { ops: { listen: `127.0.0.1:${await freePort()}` } }
-    })
-    await testGateway(t.after, folder)
-    const given = (rest: string[], values: Invocation['values'] = {}) =>
-      lockoutsCommand.run({ config: folder, gateway: { folder }, json: false, rest, values })
-    const said = {
-      constructor: CommandError,
-      message:
-        'The gateway answered 400: An account is given by its user name, an address as an IP address.'
-    }
-    for (const rest of [[], ['list', 'x'], ['lift'], ['lift', 'alice']]) {
-      await t.rejects(given(rest), { constructor: UsageError, message: '' })
-    }
-    await t.rejects(given(['lift'], { address: 'example.com' }), said)
-    await t.rejects(given(['list'], { account: '' }), said)
+t.test('what is no address, and no name of an account, is said as such', async t => {
+  const folder = await configFolder({
+    gateway: { ops: { listen: `127.0.0.1:${await freePort()}` } }
+  })
+  await testGateway(t.after, folder)
+  const given = (rest: string[], values: Invocation['values'] = {}) =>
+    lockoutsCommand.run({ config: folder, gateway: { folder }, json: false, rest, values })
+  const said = {
+    constructor: CommandError,
+    message:
+      'The gateway answered 400: An account is given by its user name, an address as an IP address.'
   }
-)
+  await t.rejects(given(['lift'], { address: 'example.com' }), said)
+  await t.rejects(given(['list'], { account: '' }), said)
+})
 
 t.test(
   'of very many the first are shown, and how many there are; all of an account can be lifted; Redis away is said',

@@ -28,9 +28,9 @@ t.test('--help behind a command says how to call it', async t => {
   t.equal(code, 0)
   t.match(
     out,
-    /Usage: console-gateway sessions list \[USER\].*\[--json\]\n {7}console-gateway sessions close/
+    /Usage: console-gateway sessions list \[--json\]\n {7}console-gateway sessions list USER \[/
   )
-  t.match(out, /--everyone +all sessions/)
+  t.match(out, /--everyone +close: all sessions/)
 })
 
 t.test('options may stand before the name of the command, or without one for start', async t => {
@@ -85,6 +85,15 @@ t.test('output that cannot be written is one line', async t => {
     out: '',
     err: 'not/there.json cannot be written (ENOENT). Does its folder exist?\n'
   })
+})
+
+t.test('what a terminal would obey in a word or an option is shown', async t => {
+  for (const words of [['\u001b]0;owned\u0007'], ['check', '--\u001b]0;owned\u0007']]) {
+    const { code, err } = await run(words)
+    t.equal(code, 2)
+    t.match(err, '\\u001b]0;owned\\u0007')
+    t.notMatch(err, /[\u0000-\u0009\u000b-\u001f\u0080-\u009f]/)
+  }
 })
 
 t.test(

@@ -23,9 +23,13 @@ t.test('it closes routes, shows them, and opens them again', async t => {
     out: /operators: operator closes news until .*\nin force at .*\nNo Redis is configured/
   })
   t.match(await gateway.call('/api/news'), { status: 503, json: { message: 'Wait.' } })
+  const ofBegin = await told('end', '--route', 'news')
+  t.match(ofBegin, { code: 2, out: '', err: /--route is no option of "maintenance end"/ })
+  t.equal((await gateway.call('/api/news')).status, 503, 'it ended nothing')
   t.match(await told('end'), { code: 0, out: /operators: close nothing/ })
   t.equal((await gateway.call('/api/news')).status, 200)
   t.match(await told('begin', '--until', '8d'), { code: 1, err: /at most 7 days ahead/ })
+  t.match(await told('--until', '30m'), { code: 2, err: /of "maintenance begin --until TIME"/ })
   t.match(await told('begin'), { code: 2, err: /--until TIME/ })
   t.match(await told('pause'), { code: 2, err: /no "maintenance pause"/ })
 })

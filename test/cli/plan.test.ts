@@ -27,11 +27,37 @@ t.test('plan says what would change live, what after a restart, and what is a ri
     risks: [String]
   })
   t.match(await run(['plan', old, '-c', old]), { code: 0, out: 'Nothing would change.\n' })
-  t.match(await run(['plan', old, next]), {
-    code: 2,
-    err: /Name one folder of the new config, or none/
-  })
   t.match(await run(['plan', '/nowhere', '-c', old]), { code: 1, err: /cannot be read/ })
+})
+
+t.test('what a terminal would obey in values and faults is shown', async t => {
+  const having = (message: string) =>
+    textFolder(t.after, {
+      'routes.yaml': `maintenance: { routes: [login], message: "${message}" }`
+    })
+  const next = having('\\x9b2J\\e]0;owned')
+  const planned = await run(['plan', next, '-c', having('Wait.')])
+  t.match(planned.out, 'maintenance.message Wait. → \\u009b2J\\u001b]0;owned')
+  const faulty = textFolder(t.after, { 'routes.yaml': '"\\x9b2J\\e]0;owned": 1' })
+  const checked = await run(['check', '-c', faulty])
+  t.match(checked.err, '\\u009b2J\\u001b]0;owned')
+  const refused = await run(['types', '-c', faulty])
+  t.match(refused.err, '\\u009b2J\\u001b]0;owned')
+  const texts = [planned.out, checked.err, refused.err].join('')
+  t.notMatch(texts, /[\u0000-\u0009\u000b-\u001f\u0080-\u009f]/)
+})
+
+t.test('a new config that a reload would refuse is refused', async t => {
+  const old = folder(t.after, 'session')
+  const next = textFolder(t.after, {
+    'gateway.yaml': 'server: { hosts: [h] }',
+    'routes.yaml': 'expect:\n  open: { request: GET /api/r, status: 200 }\n'
+  })
+  const { code, out, err } = await run(['plan', next, '-c', old])
+  t.same([code, out], [1, ''])
+  t.match(err, /routes\.yaml:2 expect\.open/)
+  const back = await run(['plan', old, '-c', next])
+  t.equal(back.err, '', 'the config that it replaces need not do what it expects')
 })
 
 t.test('a lockout that is gone, or holds much less, is a risk', async t => {

@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
+import { Ajv } from 'ajv'
 import t from 'tap'
+import { parse } from 'yaml'
 import { run } from '../support/command.ts'
 import { textFolder } from '../support/config-files.ts'
 
@@ -39,6 +41,24 @@ t.test('an adopted folder gets its schemas, and each file the line that names it
   )
 })
 
+t.test('a users file elsewhere gets its line too; on a full disk it is unchanged', async t => {
+  const elsewhere = join(textFolder(t.after, { 'staff.yaml': 'users: {}\n' }), 'staff.yaml')
+  const folder = textFolder(t.after, {
+    'gateway.yaml': `login: { sources: [{ kind: users-file, file: "\${X:-${elsewhere}}" }] }\n`
+  })
+  const schemas = async (options = {}) => await run(['schemas', '--config', folder], options)
+  t.match((await schemas()).out, `wrote ${elsewhere}\n`)
+  const [line = ''] = readFileSync(elsewhere, 'utf8').split('\n')
+  const path = relative(dirname(elsewhere), join(folder, 'schema/users.schema.json'))
+  t.equal(line, `# yaml-language-server: $schema=${path}`)
+
+  const text = `users: {}\n${'# a long comment\n'.repeat(100)}`
+  writeFileSync(elsewhere, text)
+  const { code, err } = await schemas({ maxFileBlocks: 1 })
+  t.same([code, err], [1, `${elsewhere} cannot be written (EFBIG).\n`])
+  t.equal(readFileSync(elsewhere, 'utf8'), text)
+})
+
 t.test(
   'a faulty gateway.yaml is no hindrance; a folder that is not there, and words too many, are said',
   async t => {
@@ -56,3 +76,59 @@ t.test(
     })
   }
 )
+
+/** What an editor says of a file, from its schema alone: no reference is resolved. */
+function editorFaults(name: string, content: unknown): string[] {
+  const schema = JSON.parse(readFileSync(`config/schema/${name}.schema.json`, 'utf8')) as object
+  const validate = new Ajv({ strict: false, allErrors: true }).compile(schema)
+  validate(content)
+  return [...new Set((validate.errors ?? []).map(({ instancePath }) => instancePath))].toSorted()
+}
+
+t.test('an editor finds no fault with the files that come with the gateway', async t => {
+  for (const name of ['gateway', 'routes', 'limits', 'users']) {
+    t.same(editorFaults(name, parse(readFileSync(`config/${name}.yaml`, 'utf8'))), [], name)
+  }
+})
+
+t.test('an editor lets a reference stand for a value of any kind, and nothing else', async t => {
+  const gateway = (value: unknown) => ({
+    server: { listen: value, workers: value, mount: value },
+    session: { idle: value, records: value, cookie: { secure: value, sameSite: value } }
+  })
+  t.same(editorFaults('gateway', gateway('${VALUE}')), [])
+  t.same(editorFaults('gateway', gateway('${VALUE:-x}')), [])
+  const routes = (value: unknown) => ({ upstreams: { b: { url: value, streams: value } } })
+  t.same(editorFaults('routes', routes('http://${HOST}:80${BASE:-/base}')), [])
+  const places = [
+    '/server/listen',
+    '/server/mount',
+    '/session/cookie/sameSite',
+    '/session/idle',
+    '/session/records'
+  ]
+  for (const wrong of ['$VALUE', '${1}', '?']) {
+    t.same(editorFaults('gateway', gateway(wrong)), places, wrong)
+  }
+  t.same(
+    editorFaults('gateway', gateway(7)),
+    ['/server/listen', '/server/mount', '/session/cookie/secure', ...places.slice(2)].toSorted()
+  )
+  t.same(editorFaults('routes', routes('b.internal')), ['/upstreams/b/url'])
+})
+
+t.test('the reference says of JSON that it may be any value', async t => {
+  const rows = readFileSync('docs/configuration.md', 'utf8').split('\n')
+  const valuesOf = (key: string) =>
+    rows.filter(row => row.startsWith(`| \`${key}\` |`)).map(row => row.split(' | ')[1])
+  for (const key of [
+    'routes.NAME.answer.json',
+    'routes.NAME.fallback.body',
+    'routes.NAME.parts.NAME.default',
+    'endpoints.profile.parts.NAME.default'
+  ]) {
+    t.same(valuesOf(key), ['any value'], key)
+  }
+  t.same(valuesOf('login.sources[].passQuery'), ['a list'])
+  t.same(valuesOf('audit.folder'), ['a text'])
+})

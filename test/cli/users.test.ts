@@ -65,6 +65,40 @@ t.test('set-password changes the hash and nothing else, in every way to write it
   }
 })
 
+t.test('a file that is not UTF-8 is not written, by users and schemas', async t => {
+  const latin = Buffer.from(file.replace('Bo', 'Zo\xeb'), 'latin1')
+  const folder = textFolder(t.after, { 'users.yaml': latin })
+  const message = `${join(folder, 'users.yaml')}:2: the file is not UTF-8 text: save it as UTF-8.\n`
+  const after = readFileSync(join(folder, 'users.yaml'))
+  for (const words of [
+    ['users', 'add', 'carol'],
+    ['users', 'set-password', 'alice']
+  ]) {
+    const result = await run([...words, '-c', folder], { input: password })
+    t.match(result, { code: 1, err: message })
+  }
+  const plain = Buffer.from('users: {} # \xfc\n', 'latin1')
+  const other = textFolder(t.after, { 'users.yaml': plain })
+  t.match(await run(['schemas', '-c', other]), {
+    code: 1,
+    err: /users\.yaml:1: the file is not UTF-8/
+  })
+  t.same(readFileSync(join(folder, 'users.yaml')), after)
+  t.same(readFileSync(join(other, 'users.yaml')), plain)
+})
+
+t.test('on a full disk nothing is changed, and that is said', async t => {
+  const folder = folderWith(t.after, `${file}${'# a long comment\n'.repeat(500)}`)
+  const before = textIn(folder)
+  const names = readdirSync(folder)
+  const words = ['users', 'set-password', 'alice', '-c', folder]
+  const { code, err } = await run(words, { input: password, maxFileBlocks: 8 })
+  t.equal(code, 1)
+  t.match(err, /^.*users\.yaml cannot be written \(EFBIG\)\.\n$/)
+  t.equal(textIn(folder), before)
+  t.same(readdirSync(folder), names)
+})
+
 t.test('empty, missing, flow, CRLF and merged users files are written too', async t => {
   const texts = {
     empty: 'users: {}\n',
@@ -111,7 +145,11 @@ t.test(
     await refused(['add', 'carol', '--id', '7'], /"bob" has the id "7" already/)
     await refused(['add', 'carol', '--id', 'alice'], /"alice" has the id "alice" already/)
     await refused(['set-password', 'alice2'], /has no user "alice2"\. Did you mean "alice"\?/)
-    await refused(['set-password', 'bob', '--role', 'x'], /--role is an option of add/, 2)
+    await refused(
+      ['set-password', 'bob', '--role', 'x'],
+      /--role is no option of .*, but of "users add NAME"/,
+      2
+    )
     await refused(['add', 'carol', '--password-env', 'UNSET'], /UNSET is not set/)
     await refused(['add', 'carol', '--role', ''], /Not written:\n.*roles/)
     await refused(['add', 'carol', '--file', 'other.yaml'], /names no users file other\.yaml/, 2)
@@ -144,6 +182,38 @@ t.test('faults that stood there before neither stop the change nor go unsaid', a
   t.match(err, /Note: the config has \d faults? of before: console-gateway check/)
 })
 
+t.test(
+  'the users file is the one that a start reads: references, presets and merge keys',
+  async t => {
+    const add = async (gateway: string, env = {}) => {
+      const folder = textFolder(t.after, {
+        'gateway.yaml': gateway,
+        'staff.yaml': 'users: {}\n',
+        'users.yaml': null
+      })
+      const options = { input: password, env: { ...process.env, ...env } }
+      const { code, err } = await run(['users', 'add', 'carol', '-c', folder], options)
+      const read = (name: string) => readFileSync(join(folder, name), 'utf8')
+      const names = readdirSync(folder).filter(name => name !== 'staff.yaml')
+      return { code, err, names, staff: read('staff.yaml') }
+    }
+    const names = ['gateway.yaml', 'limits.yaml', 'routes.yaml']
+    const named = (file: string) => `login: { sources: [{ kind: users-file, file: "${file}" }] }\n`
+    const written = { code: 0, names, staff: /carol/ }
+    t.match(await add(named('${STAFF_FILE:-staff.yaml}')), written)
+    t.match(await add(named('${STAFF_FILE}'), { STAFF_FILE: 'staff.yaml' }), written)
+    const merged = `permissions: &x\n  sources: [{ kind: users-file, file: staff.yaml }]\n`
+    t.match(await add(`${merged}login: { <<: *x }\n`), written)
+    const refused = { code: 1, names, staff: 'users: {}\n' }
+    t.match(await add(named('${STAFF_FILE}')), { ...refused, err: /STAFF_FILE is not set/ })
+    t.match(await add('backend: ruoyi\n'), { ...refused, err: /no source of the kind users-file/ })
+    t.match(await add('login: { sources: [{ kind: users-file }] }\n'), {
+      code: 0,
+      names: [...names, 'users.yaml']
+    })
+  }
+)
+
 t.test('several users files: one is chosen by --file', async t => {
   const source = (name: string) => `{ kind: users-file, name: ${name}, file: ${name}.yaml }`
   const folder = textFolder(t.after, {
@@ -156,6 +226,26 @@ t.test('several users files: one is chosen by --file', async t => {
   t.match(await run([...add, '--file', 'guests.yaml'], { input: password }), { code: 0 })
   t.ok(existsSync(join(folder, 'guests.yaml')))
   t.equal(readFileSync(join(folder, 'staff.yaml'), 'utf8'), 'users: {}\n')
+})
+
+t.test('a users file may use an anchor for each of its users', async t => {
+  const names = Array.from({ length: 100 }, (_, index) => `u${index}`)
+  const user = (name: string) => `  ${name}: { password: "${knownHash}", roles: *staff }\n`
+  const first = `  first: { password: "${knownHash}", roles: &staff [staff] }\n`
+  const folder = folderWith(t.after, `users:\n${first}${names.map(user).join('')}`)
+  const result = await run(['users', 'set-password', 'u7', '-c', folder], { input: password })
+  t.match(result, { code: 0, err: '' })
+  t.same(usersIn(folder)['u99']?.roles, ['staff'])
+})
+
+t.test('set-password changes a user whose name is a bare number', async t => {
+  const text = `users:\n  10001: { password: "${knownHash}" }  # staff number\n`
+  const folder = folderWith(t.after, text)
+  const words = ['users', 'set-password', '10001', '-c', folder]
+  t.match(await run(words, { input: password }), { code: 0, err: '' })
+  const hash = usersIn(folder)['10001']?.password ?? ''
+  t.ok(await verifyPassword(password, parseHash(hash)))
+  t.equal(textIn(folder).replace(hash, knownHash), text)
 })
 
 t.test('a shared anchor and a file that is not YAML are left to their owner', async t => {

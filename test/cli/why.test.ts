@@ -1,5 +1,6 @@
 /** `why`, against a running gateway with back-ends that fail. */
 import t, { type Test } from 'tap'
+import { formatRequest } from '../../src/cli/why-text.ts'
 import { run } from '../support/command.ts'
 import { configFolder, password, testGateway, type TestGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
@@ -275,4 +276,28 @@ t.test('a stream is told while it runs', async t => {
   t.match((await why('--last', '5', '--status', 'running')).out, id)
   abort.abort()
   await until('it has ended', async () => (await why(id)).out.includes('→ 499'))
+})
+
+t.test('an error code of another version is shown as it is', t => {
+  const request = {
+    id: 'x',
+    at: '2026-01-01T00:00:00.000Z',
+    address: '127.0.0.1',
+    replica: 'new',
+    method: 'GET',
+    path: '/',
+    route: 'orders',
+    ms: 1,
+    isRunning: false,
+    isCut: false,
+    status: 502
+  }
+  for (const code of ['upstream.of-tomorrow', 'constructor']) {
+    const text = formatRequest({ ...request, code } as unknown as Parameters<
+      typeof formatRequest
+    >[0])
+    t.match(text, new RegExp(`error +${code}\n`))
+    t.notMatch(text, 'to do')
+  }
+  t.end()
 })

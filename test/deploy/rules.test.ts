@@ -166,6 +166,18 @@ const cases: Readonly<Record<string, Case>> = {
     fires: { stray_errors_total: '0x20 1x40' },
     quiet: { stray_errors_total: '2x60' }
   },
+  ConsoleGatewayAuditCut: {
+    fires: { audit_cut_total: '1x60' },
+    quiet: { audit_cut_total: '0x60' }
+  },
+  ConsoleGatewayAuditUnwritable: {
+    fires: { audit_writable: '0x60' },
+    quiet: { audit_writable: '1x20 0x2 1x38' }
+  },
+  ConsoleGatewayAuditLost: {
+    fires: { audit_lost_total: '0x20 7x40' },
+    quiet: { audit_lost_total: '7x60' }
+  },
   ConsoleGatewayContractDrift: {
     fires: { 'contract_answers_total{route="r",outcome="drifted"}': '0x20 4x40' },
     quiet: { 'contract_answers_total{route="r",outcome="kept"}': '0+9x60' },

@@ -40,6 +40,8 @@ t.test(
     )
     t.equal(await check('input: { code: 404 }\n    status: 404'), '')
     t.equal(await check('inputFile: answer.json\n    status: 502', '{"code": 7}'), '')
+    const withMark = '\ufeff{"code": 7}'
+    t.equal(await check('inputFile: answer.json\n    status: 502', withMark), '')
     t.match(
       await check('input: { code: 0, data: [{ a: x }] }\n    output: { data: [{ title: y }] }'),
       '/routes.yaml:14 examples.e.output: at data.0.title: expected "y", the shape gives "x"'

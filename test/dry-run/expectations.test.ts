@@ -29,13 +29,17 @@ const limits = {
   }
 }
 
-async function failures(cleanUp: (undo: () => unknown) => void, expect: object): Promise<string[]> {
+async function failures(
+  cleanUp: (undo: () => unknown) => void,
+  expect: object,
+  more: object = {}
+): Promise<string[]> {
   const folder = textFolder(cleanUp, {
     'gateway.yaml': stringify({
       session: { cookie: { secure: false } },
       server: { hosts: ['console.example'] }
     }),
-    'routes.yaml': stringify({ ...base, expect }),
+    'routes.yaml': stringify({ ...base, ...more, expect }),
     'limits.yaml': stringify(limits)
   })
   return (await tryConfig(loadConfig(folder, {}))).map(
@@ -143,6 +147,15 @@ t.test('what does not hold is a fault with file and line, and says what came ins
       'routes.yaml:line expect.d.status: expected 429, got 401 login.refused'
     ]
   )
+})
+
+t.test('routes are judged as they are without maintenance', async t => {
+  const login = { username: 'x', password: 'y' }
+  const expect = {
+    open: { request: 'GET /api/files/a', status: 200, upstream: 'backend' },
+    guess: { request: 'POST /api/auth/admin/login', body: login, code: 'login.refused' }
+  }
+  t.same(await failures(t.after, expect, { maintenance: { routes: ['files', 'login'] } }), [])
 })
 
 t.test(

@@ -134,7 +134,10 @@ t.test('sign-ins, unsafe requests, refusals, acts and sign-outs have a line each
     { signed: true, line: { route: 'orders' } },
     { signed: true, line: { route: 'secret' } }
   ])
-  t.equal((await gateway.ops('/ops/api/audit?last=none')).status, 400)
+  for (const query of ['last=none', 'since=2026-02-30T00:00Z', 'until=2026-02-30T00:00Z']) {
+    t.equal((await gateway.ops(`/ops/api/audit?${query}`)).status, 400, query)
+  }
+  t.equal((await gateway.ops('/ops/api/audit?since=2024-02-29T00:00Z')).status, 200)
 })
 
 t.test('verify, search and tail read the ledger of a stopped gateway', async t => {
@@ -255,3 +258,62 @@ t.test('workers send their entries to the primary, and the head stands in Redis'
   t.match(elsewhere.out, `warning: audit-${chain}: no file of this chain is here`)
   t.match(elsewhere.out, `chain ${chain}: nothing of it is here (0 lines in 0 files)`)
 })
+
+t.test(
+  'a worker that ends after an internal error hands over the lines of its last requests',
+  async t => {
+    const held: Array<() => void> = []
+    const upstream = await testUpstream(t.after, (_request, response) => {
+      held.push(() => response.end('ok'))
+    })
+    const redis = await testRedis(t.after)
+    const folder = await configFolder({
+      gateway: {
+        audit: { key: '${AUDIT_KEY}' },
+        server: { listen: '127.0.0.1:0', workers: 2 },
+        redis: { url: redis.url },
+        session: { secrets: ['${SESSION_SECRET}'] }
+      },
+      routes: {
+        upstreams: { api: { url: upstream.url } },
+        routes: {
+          orders: { path: '/api/orders', methods: ['POST'], access: 'public', upstream: 'api' }
+        }
+      }
+    })
+    const faults = new URL('../support/faults-on-signal.ts', import.meta.url).href
+    const gateway = start(t.after, folder, { ...env, NODE_OPTIONS: `--import=${faults}` })
+    const url = await urlOf(gateway)
+    const opsUrl = /"ops":"([^"]+)"/.exec(await gateway.says('listening on'))?.[1] ?? ''
+    const status = async () =>
+      (await (await askOps(opsUrl, '/ops/api/status')).json()) as {
+        workers: Array<{ pid: number }>
+      }
+    await until('both serve', async () => (await status()).workers.length === 2)
+    const [failing] = (await status()).workers
+    // One for each worker.
+    const posts = [1, 2].map(async () => {
+      const headers = { connection: 'close' }
+      return (await fetch(`${url}/api/orders`, { method: 'POST', headers })).status
+    })
+    await until('both are in flight', () => held.length === 2)
+    process.kill(failing?.pid ?? 0, 'SIGUSR2')
+    await gateway.says('a worker had an internal error and drains')
+    for (const finish of held) finish()
+    t.same(await Promise.all(posts), [200, 200])
+    await until('the worker has ended', () => {
+      try {
+        return !process.kill(failing?.pid ?? 0, 0)
+      } catch {
+        return true
+      }
+    })
+    gateway.signal('SIGTERM')
+    t.same(await gateway.ended, { code: 0, signal: null })
+    const lines = linesIn(folder).filter(({ kind }) => kind === 'request' || kind === 'lost')
+    t.match(lines, [
+      { kind: 'request', route: 'orders' },
+      { kind: 'request', route: 'orders' }
+    ])
+  }
+)

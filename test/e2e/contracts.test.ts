@@ -172,3 +172,28 @@ t.test('the current user has a contract as well, whoever answers it', async t =>
     502
   )
 })
+
+t.test('a route with parts keeps a strict contract without a shape, too', async t => {
+  const answer: Record<string, unknown> = { count: 7 }
+  const backend = await testUpstream(t.after, (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+  })
+  const contract = { schema: { properties: { n: { type: 'integer' } } }, mode: 'strict' }
+  const parts = { n: { upstream: 'b', rewrite: '/n', unwrap: 'count', into: 'n' } }
+  const common = { access: 'public', parts, contract }
+  const gateway = await testGateway(t.after, {
+    routes: {
+      upstreams: { b: { url: backend.url } },
+      routes: {
+        proxied: { path: '/api/p', upstream: 'b', ...common },
+        aggregated: { path: '/api/a', ...common }
+      }
+    }
+  })
+  for (const path of ['/api/p', '/api/a']) {
+    answer['count'] = 7
+    t.match(await gateway.call(path), { status: 200, json: { n: 7 } })
+    answer['count'] = 'seven'
+    t.match(await gateway.call(path), { status: 502, json: { errorCode: 'contract.broken' } })
+  }
+})

@@ -26,6 +26,7 @@ const events = [
   'act.failed',
   'audit.cut',
   'audit.late',
+  'audit.unpruned',
   'audit.unwritable',
   'audit.writable',
   'bans.lifted',
@@ -43,12 +44,15 @@ const events = [
   'contract.drift',
   'contract.kept',
   'limit.over',
+  'limits.foreign-key',
   'limits.reset',
+  'log.dropped',
   'login',
   'login.challenge',
   'login.insecure',
   'login.lock',
   'login.refused',
+  'login.uncounted',
   'logout',
   'logout.source',
   'maintenance.begun',
@@ -57,6 +61,7 @@ const events = [
   'ops.login',
   'ops.login.refused',
   'ops.logout',
+  'ops.refused',
   'process.stray-error',
   'process.uncaught',
   'replicas.message-refused',
@@ -78,10 +83,14 @@ const events = [
   'upstream.moved',
   'upstream.unresolved',
   'users.changed',
-  'websocket.closed'
+  'users.outdated',
+  'websocket.closed',
+  'worker.answers',
+  'worker.silent'
 ]
 
 const metrics = [
+  'audit_cut_total',
   'audit_lines_total',
   'audit_lost_total',
   'audit_writable',
@@ -269,7 +278,7 @@ function plain(key: string): string {
 
 /** Written when the process gets to it, which may be before or after the test looks. */
 const isLater = (key: string) =>
-  ['cg:bans', 'cg:replica-directory', 'cg:users:users-file'].includes(key)
+  ['cg:bans', 'cg:replica-directory', 'cg:users:*sources', 'cg:users:users-file'].includes(key)
 
 /** The names of all members, also of members' members, as `a.b`. */
 function membersOf(value: unknown): string[] {
@@ -346,7 +355,8 @@ t.test('cookies, keys and values that a running gateway leaves', async t => {
     'cg:session:KEY string',
     'cg:signed-in zset',
     'cg:user:1 zset',
-    '{cg:lockout:account:bob}.attempts zset'
+    'cg:{cg:lockout:account:bob}.attempts zset',
+    'cg:{cg:lockout:address:ADDRESS}.settled zset'
   ])
 
   const key = keyOf(decodeURIComponent(cookie).slice('console_sid='.length).split('.')[0] ?? '')

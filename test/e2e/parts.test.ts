@@ -372,6 +372,37 @@ t.test('a client that leaves ends all of them, and nothing is called missing', a
   )
 })
 
+t.test('a part gets the query with what the route sets and drops', async t => {
+  const b = await testUpstream(t.after, json(200, {}))
+  const count = { upstream: 'b', rewrite: '/count', into: 'count' }
+  const gateway = await testGateway(t.after, {
+    routes: {
+      upstreams: { b: { url: b.url } },
+      routes: {
+        orders: {
+          path: '/api/orders',
+          upstream: 'b',
+          access: 'public',
+          query: { set: { tenant: 'acme' }, drop: ['_t'], rename: { q: 'search' } },
+          parts: {
+            asked: { ...count, query: true },
+            plain: { ...count, rewrite: '/plain', into: 'plain' }
+          }
+        }
+      }
+    }
+  })
+  const ofPart = async (query: string) => {
+    const before = b.seen.length
+    t.equal((await gateway.call(`/api/orders${query}`)).status, 200)
+    const urls = b.seen.slice(before).map(({ url }) => url)
+    t.ok(urls.includes('/plain'), 'nothing is added where the query is not sent')
+    return urls.find(url => url.startsWith('/count'))
+  }
+  t.equal(await ofPart(''), '/count?tenant=acme')
+  t.equal(await ofPart('?tenant=other&Tenant[]=x&_t=1&q=a'), '/count?q=a&tenant=acme')
+})
+
 t.test('a route may be made of parts alone', async t => {
   const c = await testUpstream(t.after, (incoming, response, seen) =>
     json(incoming.url === '/gone' ? 500 : 200, { n: incoming.url })(incoming, response, seen)

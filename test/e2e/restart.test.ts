@@ -3,6 +3,7 @@ import {
   cpSync,
   existsSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -34,11 +35,12 @@ interface Setup {
   readonly limits?: Record<string, unknown>
   readonly words?: readonly string[]
   readonly program?: string
+  readonly environment?: Readonly<Record<string, string>>
 }
 
 async function open(
   t: Test,
-  { gateway = {}, limits = { limits: {} }, words = [], program }: Setup = {}
+  { gateway = {}, limits = { limits: {} }, words = [], program, environment = {} }: Setup = {}
 ) {
   const upstream = await testUpstream(t.after)
   const folder = await configFolder({
@@ -61,7 +63,7 @@ async function open(
     folder,
     words,
     ...(program !== undefined && { program }),
-    environment: { OPS_SECRET: opsSecret, SECRET: opsSecret }
+    environment: { OPS_SECRET: opsSecret, SECRET: opsSecret, ...environment }
   })
   return { folder, upstream, gateway: gatewayProcess }
 }
@@ -104,11 +106,24 @@ t.test(
     t.match(await visitor.call('/api/data', ''), { status: 200 })
     const operator = keptClient(gateway.opsUrl, { authorization: `Bearer ${opsSecret}` })
     const reader = keptClient(gateway.opsUrl, { authorization: `Bearer ${opsSecret}` })
-    t.after(() => [visitor, operator, reader].forEach(each => each.close()))
-    for (const each of [operator, reader]) {
+    const watcher = keptClient(gateway.opsUrl, { authorization: `Bearer ${opsSecret}` })
+    t.after(() => [visitor, operator, reader, watcher].forEach(each => each.close()))
+    for (const each of [operator, reader, watcher]) {
       t.match(await each.call('/ops/api/status', ''), { status: 200 })
     }
+    const options = {
+      headers: { authorization: `Bearer ${opsSecret}` },
+      signal: AbortSignal.timeout(30_000)
+    }
+    const paths = ['/ops/api/now/stream', '/ops/api/audit/stream']
+    const streams = await Promise.all(
+      paths.map(async path => await fetch(gateway.opsUrl + path, options))
+    )
     t.match(await gateway.restart(), { outcome: 'restarted' })
+    for (const stream of streams) t.match(await stream.text(), /event: end\n/, stream.url)
+    const late = await watcher.call('/ops/api/now/stream', '')
+    t.match(late, { status: 503, headers: { connection: 'close' } })
+    t.match(JSON.parse(late.body), { code: 'ops.replaced' })
     const refused = await operator.call('/ops/api/reload', '', {})
     t.match(refused, { status: 503, headers: { connection: 'close' } })
     t.match(JSON.parse(refused.body), { code: 'ops.replaced' })
@@ -246,6 +261,41 @@ t.test('after a restart each worker that ends is replaced by one', async t => {
   t.equal((await callOnce(`${gateway.url}/api/data`)).status, 200)
   const counted = (text: string) => gateway.log.filter(({ msg }) => msg?.startsWith(text)).length
   t.same([counted('a worker ended'), counted('a worker could not start')], [3, 0])
+})
+
+t.test('the file with a generated ops.secret goes with the address or the need for it', async t => {
+  const runtime = mkdtempSync(join(tmpdir(), 'run-'))
+  t.after(() => rmSync(runtime, { recursive: true, force: true }))
+  const { folder, gateway } = await open(t, {
+    gateway: { ops: { listen: '127.0.0.1:0' } },
+    environment: { XDG_RUNTIME_DIR: runtime }
+  })
+  const file = join(folder, 'gateway.yaml')
+  const listening = readFileSync(file, 'utf8')
+  const files = () => readdirSync(join(runtime, 'console-gateway'))
+  const fileOf = (port: number | string) => [`ops-127.0.0.1_${port}.secret`]
+  let { pid } = gateway
+  const replaceWith = async (text: string) => {
+    writeFileSync(file, text)
+    const former = pid
+    const before = gateway.log.length
+    process.kill(former, 'SIGUSR2')
+    const isDone = () => gateway.log.slice(before).some(({ event }) => event === 'restart.done')
+    await until('another process serves', isDone)
+    pid = gateway.log.findLast(({ event }) => event === 'restart.done')?.['successor']
+    await until('the former one has ended', () => !isAlive(former))
+  }
+  const { port } = new URL(gateway.opsUrl)
+  t.same(files(), fileOf(port))
+  await replaceWith(listening)
+  t.same(files(), fileOf(port), 'the new process is asked with it')
+  const other = await freePort()
+  const withOps = (text: string) =>
+    listening.replace('ops:\n  listen: 127.0.0.1:0', `ops:\n  listen: 127.0.0.1:${other}${text}`)
+  await replaceWith(withOps(''))
+  t.same(files(), fileOf(other), 'at another address it has another file')
+  await replaceWith(withOps('\n  secret: ${OPS_SECRET}'))
+  t.same(files(), [], 'a secret of config needs none')
 })
 
 t.test('SIGHUP to a replaced process reaches the new one', async t => {

@@ -27,15 +27,22 @@ const shapedKinds = [
   'strict',
   'parts'
 ] as const
+/** Where one response serves several requests: these only happen if requests are the same. */
+export const sharedPrefixes = ['clicked', 'coalesced', 'shared-shape', 'cached', 'lasting'].map(
+  kind => `/api/${kind}`
+)
+export const webSocketPrefixes = ['/api/socket', '/api/open/socket']
 
 /** The public paths below which something is proxied. */
 export const proxiedPrefixes = [
   ...kinds.flatMap(kind => [`/api/${kind}`, `/api/open/${kind}`]),
-  ...shapedKinds.map(kind => `/api/${kind}`)
+  ...shapedKinds.map(kind => `/api/${kind}`),
+  '/api/several'
 ]
 
 const all = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 const timeouts = { connectTimeout: '500ms', responseTimeout: '700ms', idleTimeout: '700ms' }
+const webSocket = { maxMessage: '2KiB', perUser: 30, connections: 60, ping: '300ms', idle: '900ms' }
 const contract = {
   type: 'object',
   required: ['rows'],
@@ -48,7 +55,12 @@ function routes(places: Places): Record<string, unknown> {
     faulty: { url: places.faulty, ...timeouts, connections: 16, queue: 8, credential: 'bearer' },
     narrow: { url: places.narrow, ...timeouts, connections: 2, queue: 4 },
     gone: { url: places.gone, ...timeouts, connections: 4, queue: 8 },
-    fickle: { url: places.fickle, ...timeouts, connections: 4, queue: 8 }
+    fickle: { url: places.fickle, ...timeouts, connections: 4, queue: 8 },
+    several: {
+      urls: [places.fickle, places.steady, { url: places.gone, weight: 2 }],
+      ...timeouts,
+      breaker: { failures: 3, openFor: '200ms', slowStart: '300ms' }
+    }
   }
   const plain = kinds.flatMap(kind => [
     [kind, { path: `/api/${kind}/*`, methods: all, upstream: kind, rewrite: '/*' }],
@@ -79,6 +91,14 @@ function routes(places: Places): Record<string, unknown> {
       formed('open/expression', { access: 'public', shape: 'expression' }),
       formed('observed', { contract: { schema: contract, mode: 'observe', sample: 1 } }),
       formed('strict', { shape: 'rows', contract: { schema: contract, mode: 'strict' } }),
+      formed('clicked', { doubleClicks: 'share' }),
+      formed('coalesced', { coalesce: true }),
+      formed('shared-shape', { coalesce: true, doubleClicks: 'share', shape: 'rows' }),
+      formed('cached', { cache: 'private', coalesce: true }),
+      formed('lasting', { shape: 'rows', fallback: { lastGood: true, body: { data: [] } } }),
+      formed('several', { upstream: 'several' }),
+      formed('socket', { methods: ['GET'], websocket: webSocket }),
+      formed('open/socket', { methods: ['GET'], access: 'public', websocket: webSocket }),
       formed('parts', {
         methods: ['GET'],
         parts: {
@@ -126,7 +146,12 @@ export interface AttackedConfig {
   readonly restore: () => void
 }
 
-const shortTimeouts = { headersTimeout: '1s', requestTimeout: '2s', keepAlive: '1s' }
+const shortTimeouts = {
+  headersTimeout: '1s',
+  requestTimeout: '2s',
+  keepAlive: '1s',
+  origins: ['http://console.test']
+}
 
 interface Options {
   /** Whose settings are used. */

@@ -1,7 +1,8 @@
 /** Requests made from a grammar, as bytes: what clients send, what broken ones send, what attackers send. */
 import type { Random } from '../support/random.ts'
 import { password } from '../support/sign-in.ts'
-import { proxiedPrefixes, users } from './config.ts'
+import { proxiedPrefixes, sharedPrefixes, users, webSocketPrefixes } from './config.ts'
+import { clientFrames } from './websockets.ts'
 
 /** A request in the pieces in which it may be sent: its head, then its body, by chunks where it has such. */
 export type Pieces = Buffer[]
@@ -11,6 +12,8 @@ interface Draft {
   readonly target: string
   readonly fields: string[]
   readonly body: Buffer
+  /** What follows the request, such as frames of a WebSocket. */
+  readonly behind?: Buffer[]
 }
 
 type Rule = (random: Random, cookies: readonly string[]) => Draft
@@ -44,7 +47,7 @@ export function makeRequest(random: Random, cookies: readonly string[]): Pieces 
     : 'HTTP/1.1'
   const end = random.chance(0.01) ? '\n' : '\r\n'
   const all = [`${draft.method} ${draft.target} ${version}`, ...fields, ...lines]
-  return [Buffer.from(all.join(end) + end + end, 'latin1'), ...pieces]
+  return [Buffer.from(all.join(end) + end + end, 'latin1'), ...pieces, ...(draft.behind ?? [])]
 }
 
 /** Changes bytes anywhere. */
@@ -124,6 +127,10 @@ const rules: readonly Rule[] = [
   proxied,
   proxied,
   proxied,
+  shared,
+  shared,
+  webSocket,
+  webSocket,
   signIn,
   ownEndpoint,
   ownEndpoint,
@@ -146,6 +153,42 @@ function proxied(random: Random, cookies: readonly string[]): Draft {
         : [])
     ],
     body: hasBody ? someBody(random) : Buffer.alloc(0)
+  }
+}
+
+/** One of few requests to the same path, so that several of them run at the same time. */
+function shared(random: Random, cookies: readonly string[]): Draft {
+  const isRead = random.chance(0.7)
+  return {
+    method: isRead ? random.pick(['GET', 'GET', 'GET', 'HEAD']) : random.pick(['POST', 'PUT']),
+    target: `${random.pick(sharedPrefixes)}/${random.integer(1, 12)}`,
+    fields: [
+      ...(random.chance(0.8) ? [`Cookie: ${cookies[0]}`] : cookieFields(random, cookies)),
+      ...(random.chance(0.1) ? [`Cache-Control: ${random.pick(['no-cache', 'no-store'])}`] : []),
+      ...(isRead ? [] : [jsonType])
+    ],
+    body: Buffer.from(isRead ? '' : '{"pay":1}')
+  }
+}
+
+/** A handshake, at times without what it needs. */
+function webSocket(random: Random, cookies: readonly string[]): Draft {
+  const fields = [
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+    `Sec-WebSocket-Key: ${random.bytes(16).toString('base64')}`,
+    'Sec-WebSocket-Version: 13',
+    'Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits',
+    'Sec-WebSocket-Protocol: a, b'
+  ]
+  const kept = random.integer(4, fields.length)
+  if (random.chance(0.15)) fields.splice(random.integer(0, 3), 1)
+  return {
+    method: random.chance(0.95) ? 'GET' : methodOf(random),
+    target: `${random.pick(webSocketPrefixes)}/${random.integer(0, 1_000_000)}`,
+    fields: [...cookieFields(random, cookies), ...fields.slice(0, kept)],
+    body: Buffer.alloc(0),
+    behind: clientFrames(random)
   }
 }
 

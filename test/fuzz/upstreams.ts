@@ -1,10 +1,12 @@
 /** Back-ends that answer as a number in the path bids them: rightly, late, in halves, not at all, or garbage. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { freePort, listen } from '../support/ports.ts'
 import { createRandom, type Random, seedOfText } from '../support/random.ts'
 import type { Places } from './config.ts'
+import { agree, switchSomehow } from './websockets.ts'
 
 type Answer = (random: Random, request: IncomingMessage, response: ServerResponse) => unknown
 
@@ -21,6 +23,8 @@ export interface Upstreams {
 /** Listens on a port of its own that stays its own while it is closed. */
 async function openUpstream(cleanUp: (undo: () => unknown) => void, answer: Answer) {
   const state = { calm: true }
+  /** The server does not know them any more. */
+  const upgraded = new Set<Socket>()
   const server = createServer((request, response) => {
     request.on('error', () => {})
     response.on('error', () => {})
@@ -33,14 +37,27 @@ async function openUpstream(cleanUp: (undo: () => unknown) => void, answer: Answ
     const random = createRandom(seedOfText(`${request.method} ${request.url}`))
     void Promise.try(answer, random, request, response).catch(() => request.socket.destroy())
   })
+  server.on('upgrade', (request: IncomingMessage, socket: Socket) => {
+    request.on('error', () => {})
+    socket.setMaxListeners(0)
+    upgraded.add(socket)
+    socket.once('close', () => upgraded.delete(socket))
+    if (state.calm) return agree(request)
+    const random = createRandom(seedOfText(`upgrade ${request.url}`))
+    void switchSomehow(random, request).catch(() => socket.destroy())
+  })
   server.on('connection', socket => socket.on('error', () => {}))
   server.on('clientError', (_error, socket) => socket.destroy())
   server.keepAliveTimeout = 0
   server.requestTimeout = 0
   const port = await listen(server)
+  const cut = () => {
+    server.closeAllConnections()
+    for (const socket of upgraded) socket.destroy()
+  }
   const close = async () => {
     const closed = new Promise(resolve => server.close(resolve))
-    server.closeAllConnections()
+    cut()
     await closed
   }
   const open = async () => {
@@ -50,7 +67,7 @@ async function openUpstream(cleanUp: (undo: () => unknown) => void, answer: Answ
   return {
     url: `http://127.0.0.1:${port}`,
     state,
-    cut: () => server.closeAllConnections(),
+    cut,
     toggle: async () => (server.listening ? await close() : await open()),
     reopen: async () => {
       if (!server.listening) await open()

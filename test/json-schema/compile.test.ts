@@ -1,4 +1,6 @@
 import t from 'tap'
+import { parseKeepingDigits } from '../../src/json/digits.ts'
+import type { JsonSchema } from '../../src/json-schema/closed-schema.ts'
 import { compileSchema, schemaProblems } from '../../src/json-schema/compile.ts'
 
 const notices = {
@@ -67,6 +69,29 @@ t.test('of a union, the one branch that could be meant is told, and else that no
   t.end()
 })
 
+t.test('of a long list whose members all fail a union, each difference is told once', t => {
+  const author = { anyOf: [{ type: 'object' }, { type: 'array' }] }
+  const list = compileSchema({
+    type: 'object',
+    properties: { rows: { type: 'array', items: { type: 'object', properties: { author } } } }
+  })
+  const rows = Array.from({ length: 5000 }, () => ({ author: 'ann' }))
+  t.same(list.deviations({ rows }), [{ kind: 'retyped', path: 'rows[].author' }])
+  t.end()
+})
+
+t.test('names that fail a union are told, several as well as one', t => {
+  const names = compileSchema({
+    type: 'object',
+    additionalProperties: true,
+    propertyNames: { anyOf: [{ const: 'a' }, { pattern: '^x' }] }
+  })
+  const one = names.deviations({ b: 1 })
+  t.not(one.length, 0)
+  t.same(names.deviations({ b: 1, c: 1 }), one)
+  t.end()
+})
+
 t.test('a schema that says what else may be there is believed', t => {
   t.same(of({ id: '1', open: { anything: 1 }, counts: { anything: 1 } }), [])
   t.same(of({ id: '1', sealed: { anything: 1 } }), ['new [].sealed.anything'])
@@ -104,6 +129,80 @@ t.test(
     t.end()
   }
 )
+
+t.test('a number that a double cannot hold is no object', t => {
+  const long = parseKeepingDigits('{"n":1541815603606036481}')
+  const check = (n: object) => {
+    const schema = compileSchema({ type: 'object', properties: { n } })
+    return [schema.refusal(long), ...schema.deviations(long)].map(
+      deviation => `${deviation?.kind} ${deviation?.path}`
+    )
+  }
+  t.same(check({ type: 'object' }), ['retyped n', 'retyped n'])
+  t.same(check({ type: 'object', properties: { id: {} } }), ['retyped n', 'retyped n'])
+  t.same(check({ anyOf: [{ type: 'object' }, { type: 'string' }] }), ['retyped n', 'retyped n'])
+  t.same(check({ not: { type: 'number' } }), ['invalid n', 'invalid n'])
+  t.same(check({ maximum: 10 }), ['invalid n', 'invalid n'])
+  t.same(check({ type: 'number' }), ['undefined undefined'])
+  t.end()
+})
+
+const kinds = (schema: JsonSchema, value: unknown) =>
+  compileSchema(schema)
+    .deviations(value)
+    .map(({ kind, path }) => `${kind} ${path}`)
+
+t.test('of a tree, no member that the schema names is new', t => {
+  const menu = (id: unknown, children: object[] = [], more = {}) => ({
+    id,
+    name: 'n',
+    ...more,
+    children
+  })
+  const members = { id: { type: 'string' }, name: { type: 'string' } }
+  const byName = {
+    type: 'object',
+    properties: { menus: { type: 'array', items: { $ref: '#/$defs/Menu' } } },
+    $defs: {
+      Menu: {
+        type: 'object',
+        properties: { ...members, children: { type: 'array', items: { $ref: '#/$defs/Menu' } } }
+      }
+    }
+  }
+  const place = 'menus[].children[].children[]'
+  const nested = (id: unknown, more = {}) => ({
+    menus: [menu('1', [menu('2', [menu(id, [], more), menu('4')])])]
+  })
+  t.same(kinds(byName, nested('3')), [])
+  t.same(kinds(byName, nested(3)), [`retyped ${place}.id`])
+  t.same(kinds(byName, nested('3', { icon: 'x' })), [`new ${place}.icon`])
+  t.same(kinds(byName, nested(3, { icon: 'x' })), [`retyped ${place}.id`, `new ${place}.icon`])
+  const byRoot = { type: 'object', properties: { ...members, next: { $ref: '#' } } }
+  t.same(kinds(byRoot, { id: '1', next: { id: '2', next: { id: 3, icon: 'x' } } }), [
+    'retyped next.next.id',
+    'new next.next.icon'
+  ])
+  t.end()
+})
+
+t.test('a member that only a condition names is not new beside another difference', t => {
+  const condition = {
+    properties: { x: { type: 'number' }, y: {} },
+    patternProperties: { '^z': {} }
+  }
+  const schema = { type: 'object', properties: { kind: { type: 'string' } } }
+  const value = { kind: 'a', x: 's', y: 1, z: 1 }
+  t.same(kinds({ ...schema, dependentSchemas: { kind: condition } }, value), ['retyped x'])
+  const unless = { properties: { kind: { const: 'b' } } }
+  t.same(kinds({ ...schema, if: unless, else: condition }, value), ['retyped x'])
+  t.same(kinds({ ...schema, if: unless, else: condition }, { ...value, kind: 'b' }), [
+    'new x',
+    'new y',
+    'new z'
+  ])
+  t.end()
+})
 
 t.test('what is wrong with a schema is told with its place', t => {
   const told = (schema: Record<string, unknown>) =>

@@ -185,6 +185,11 @@ t.test('no number loses a digit', async t => {
     '9007199254740993',
     '-1234567890123456789',
     '12345678901234567890123',
+    // Doubles, which are written with other digits.
+    '1541815603606036480',
+    '-1152921504606846976',
+    '100000000000000000000000',
+    '1541815603606036480.0',
     '0.12345678901234567890',
     '12345678901.2345678901',
     '1e400',
@@ -216,7 +221,7 @@ t.test('a number that JavaScript holds is a number', async t => {
     '1.7976931348623157E308',
     '5e-324',
     '1e21',
-    '100000000000000000000000',
+    '1.0e+25',
     '1.50',
     '-0',
     '12345678901234500'
@@ -232,6 +237,13 @@ t.test('any JSON is read as JSON.parse reads it, and any number comes back', asy
   fc.assert(
     fc.property(fc.json({ maxDepth: 4 }), body => isDeepStrictEqual(read(body), JSON.parse(body))),
     { numRuns: 1000, seed }
+  )
+  fc.assert(
+    fc.property(fc.bigInt({ min: -(2n ** 80n), max: 2n ** 80n }), whole => {
+      const round = (whole / 4096n) * 4096n
+      return writeJson(read(`[${whole},${round}]`)) === `[${whole},${round}]`
+    }),
+    { numRuns: 5000, seed }
   )
   const digits = fc.stringMatching(/^-?(0|[1-9]\d{0,30})(\.\d{1,25})?([eE][+-]?\d{1,4})?$/)
   fc.assert(

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { parseKeepingDigits } from '../../src/json/digits.ts'
 import { errorFormats, readErrorBody } from '../../src/json/error-body.ts'
 import { testGateway } from '../support/gateway.ts'
 import { json, testUpstream } from '../support/upstream.ts'
@@ -152,6 +153,20 @@ t.test('paths of one’s own; without a format only the usual message is read', 
   t.same(readErrorBody({ msg: 'No.' }, 'strapi'), { message: 'No.' })
   t.same(readErrorBody({ message: '', error: 'Denied' }), { message: 'Denied' })
   t.same(readErrorBody(null), {})
+})
+
+t.test('a path as a list may have steps that are no texts', async t => {
+  const [at, name, text] = [['errors'], ['path'], ['text']]
+  const pathOf = (path: string) =>
+    Object.keys(
+      readErrorBody(parseKeepingDigits(`{"message":"m","errors":[{"path":${path},"text":"x"}]}`), {
+        message: ['message'],
+        fields: { at, name, text }
+      }).fieldErrors ?? {}
+    )
+  t.same(pathOf('["rows", 7]'), ['rows.7'])
+  t.same(pathOf('["rows", 12345678901234567890]'), ['rows.12345678901234567890'])
+  t.same(pathOf('["rows", {"toString": 1}, ["a"], "id"]'), ['rows.id'])
 })
 
 t.test('no name reaches a prototype, and everything is bounded', async t => {

@@ -72,6 +72,44 @@ t.test('numbers that no double holds are ordered by their value', async t => {
   t.equal(await run('$sort($, function($l, $r) { $l.n < $r.n }).n', orders), '[3,2,1]')
 })
 
+t.test('numbers are not sorted among texts, nor beside a number that no double holds', async t => {
+  const input = '{"items":[{"v":1},{"v":"x"},{"v":null},{}],"id":12345678901234567890}'
+  const codeOf = async (expression: string) =>
+    await run(expression, input).catch((error: unknown) => (error as { code: string }).code)
+  t.equal(await codeOf('items[[0..1]]^(v)'), 'T2007')
+  t.equal(await codeOf('items[[1..2]]^(v)'), 'T2008')
+  t.equal(await codeOf('[id, "x"]^($)'), 'T2007')
+  t.equal(await codeOf('items[[1, 3]]^(>v)'), '[{"v":"x"},{}]')
+  t.equal(await codeOf('[{"a":1,"b":id},{"a":1,"b":2}]^(a, b).b'), '[2,12345678901234567890]')
+  t.equal(await codeOf('[{"a":1,"b":id},{"a":1,"b":2}]^(a, >b).b'), '[12345678901234567890,2]')
+})
+
+t.test('a number that no double holds has no members', async t => {
+  const input = `{"a":{"b":${id}},"list":[1,[${id}]],"id":${id}}`
+  t.equal(await run('a.**', input), `[{"b":${id}},${id}]`)
+  t.equal(await run('id.**', input), id)
+  t.equal(await run('a.*', input), id)
+  t.equal(await run('a.*.*', input), undefined)
+  t.equal(await run('list.*', input), id)
+  t.equal(await run('$count(**)', input), '6')
+  t.equal(await run('**[$type($) = "string"]', input), undefined)
+  t.equal(await run('$keys(id)', input), undefined)
+  t.equal(await run('$keys($)', input), '["a","list","id"]')
+})
+
+t.test('$number keeps the digits of a text', async t => {
+  const input = `{"text":"1234567890123456789","zeros":"-0001234567890123456789","id":${id}}`
+  t.equal(await run('$number(text)', input), '1234567890123456789')
+  t.equal(await run('$number(zeros)', input), '-1234567890123456789')
+  t.equal(await run('text.$number()', input), '1234567890123456789')
+  t.equal(await run('$number(text) > id', input), 'true')
+  t.equal(await run('$number("0.1234567890123456789")', input), '0.1234567890123456789')
+  await t.rejects(run('$number(text) + 1', input), { code: /^T200[12]$/ })
+  for (const wrong of ['"x"', '""', '"1e400"', '" 1"', '"0x"', 'null', '[]']) {
+    await t.rejects(run(`$number(${wrong})`, input), wrong)
+  }
+})
+
 t.test('arithmetic on them fails, and never rounds', async t => {
   const input = `{"id":${id},"list":[1,${id}]}`
   for (const expression of [
@@ -156,7 +194,9 @@ t.test('a plain input gives what JSONata alone gives', async t => {
       { id: 1, s: 'a' },
       { id: 2, s: 'b' }
     ],
-    n: 5
+    n: 5,
+    nested: [1, [2, { deep: [[3], []] }], null, {}],
+    5: 'five'
   }
   for (const expression of [
     'list^(id).s',
@@ -169,7 +209,49 @@ t.test('a plain input gives what JSONata alone gives', async t => {
     '$type(list)',
     '$ ~> |list|{"n":1}|',
     '$sort(list, function($a, $b) { $a.id > $b.id }).s',
-    'n < 6 and n >= 5'
+    'n < 6 and n >= 5',
+    '*',
+    '**',
+    '*[0]',
+    '*[]',
+    'list.*',
+    'list.*[1]',
+    'list.*[]',
+    'list[0].*',
+    'list[0].*[]',
+    'list[0].*[0][]',
+    '*.id',
+    '**.id',
+    '**[id > 1].s',
+    '**[]',
+    'nested.**',
+    'nested.*',
+    'nothing.*',
+    'nothing.**',
+    'n.*',
+    'n.**',
+    'n.*[]',
+    '(list; *)',
+    '$.*{$type($): $count($)}',
+    'list.*.%.id',
+    'list@$l.*[$l.id = 1]',
+    'list#$i.*[$i = 1]',
+    'list.{"all": *}',
+    'list.[*]',
+    '*^(id)',
+    'list^(id, s).s',
+    '$keys($)',
+    '$keys(list)',
+    '$keys(list[0])',
+    'list[0].{"only": 1}.$keys()',
+    '$keys(n)',
+    '$keys(nothing)',
+    'nested.$keys($)',
+    '$number("5") + $number(true) + $number("0x1F") + $number("0b11") + $number("-1.50e1")',
+    '$number("007")',
+    '$number(nothing)',
+    'n.$number()',
+    '["1", "2"] ~> $map($number)'
   ]) {
     t.equal(
       await run(expression, JSON.stringify(input)),

@@ -52,6 +52,44 @@ t.test('the file that was read last is the latest, and one that came back is so 
   t.equal(await changed.isLatest('upstream-login:b'), true, 'of other sources nothing is told')
 })
 
+t.test('a process whose file is not the latest says so once', async t => {
+  const { store, replica } = await setUp(t)
+  const outdated: string[] = []
+  const users = createFileUsers(store.announceUsers, {
+    onOutdated: name => void outdated.push(name)
+  })
+  users.activate(a)
+  await users.isLatest(source)
+  t.same(outdated, [])
+  await replica(a, b)
+  await users.isLatest(source)
+  await users.isLatest(source)
+  t.same(outdated, [source])
+  users.activate(c)
+  t.equal(await users.isLatest(source), true)
+  await replica(c, a)
+  await users.isLatest(source)
+  t.same(outdated, [source, source], 'of each state')
+})
+
+t.test('a process that does not know a source yet ends no session of it', async t => {
+  const { replica } = await setUp(t)
+  const hr = { kind: 'upstream-login', name: 'hr', upstream: 'b' }
+  const withHr = { ...a, gateway: { login: { sources: [...a.gateway.login.sources, hr] } } }
+  const isLatest = async (files: object) => await (await replica(files as Sources)).isLatest('hr')
+  const old = await replica(a)
+  t.equal(await old.isLatest('hr'), true, 'a source that was removed before any replica told')
+  t.equal(await isLatest(withHr), true)
+  t.equal(await old.isLatest('hr'), false, 'another replica knows more sources')
+  t.equal(await old.isLatest(source), true, 'of a source that both have')
+  t.equal(
+    await isLatest(a),
+    false,
+    'a replica that starts with the old sources during the roll-out'
+  )
+  t.equal(await isLatest({ ...a, gateway: { login: { sources: [] } } }), true, 'all are removed')
+})
+
 t.test('a change back before Redis has answered to the first is the latest', async t => {
   for (const ending of ['late', 'lost'] as const) {
     const { store, replica } = await setUp(t)

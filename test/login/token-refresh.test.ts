@@ -5,6 +5,7 @@ import type { CredentialSource } from '../../src/login/credential-source.ts'
 import { createSeal } from '../../src/session/seal.ts'
 import type { Credential } from '../../src/session/record.ts'
 import { createSessions, type NewSession } from '../../src/session/session.ts'
+import { wallClock } from '../support/clock.ts'
 import { cookieOf, testGateway } from '../support/gateway.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
@@ -54,6 +55,74 @@ t.test('a token that holds is left alone', async t => {
   }, Date.now() + hour)
   t.equal(await a.tokenRefresh.ensureFresh(live), live)
   t.equal(renewals, 0)
+})
+
+t.test(
+  'a token that never lives longer than the time before its end is not renewed each time',
+  async t => {
+    let renewals = 0
+    const { a, live } = await setUp(async () => {
+      renewals++
+      return { token: `new ${renewals}`, expiresAt: Date.now() + 60_000 }
+    }, Date.now() - 1)
+    const renewed = await a.tokenRefresh.ensureFresh(live)
+    t.equal(renewed.session.credential?.token, 'new 1')
+    for (let turn = 0; turn < 20; turn++) {
+      t.equal((await a.tokenRefresh.ensureFresh(renewed)).session.credential?.token, 'new 1')
+    }
+    t.equal(renewals, 1)
+  }
+)
+
+t.test(
+  'a renewal that fails before the token has expired is not tried with each request',
+  async t => {
+    let renewals = 0
+    const failed: unknown[] = []
+    const { a, live } = await setUp(async () => undefined, Date.now() + 30_000)
+    const source: CredentialSource = {
+      name: 'source',
+      verify: async () => ({ vouched: false }),
+      renewBeforeMs: 60_000,
+      renew: async () => {
+        renewals++
+        throw new Error('the back-end is away')
+      }
+    }
+    const { ensureFresh } = createTokenRefresh({
+      sessions: a.sessions,
+      sources: [source],
+      onFailed: error => failed.push(error)
+    })
+    t.equal(await ensureFresh(live), live)
+    await until('it has failed', () => failed.length > 0)
+    for (let turn = 0; turn < 20; turn++) t.equal(await ensureFresh(live), live)
+    t.equal(renewals, 1)
+  }
+)
+
+t.test('a wall clock that is set does not end the wait for another replica', async t => {
+  const setClock = wallClock(t.after)
+  const { a, b, live } = await setUp(async () => ({ token: 'new' }), Date.now() - 1)
+  await b.sessions.lock(`renew:${live.key}`, 'other', hour)
+  let tries = 0
+  const sessions: typeof a.sessions = {
+    ...a.sessions,
+    lock: async (...parameters) => {
+      tries++
+      return await a.sessions.lock(...parameters)
+    }
+  }
+  const verify = async () => ({ vouched: false }) as const
+  const source = { name: 'source', verify, renew: async () => ({ token: 'new' }) }
+  const renewed = createTokenRefresh({ sessions, sources: [source] }).ensureFresh(live)
+  renewed.catch(() => {})
+  await until('it waits', () => tries > 0)
+  setClock(hour)
+  const seen = tries
+  await Promise.race([renewed, until('it waits still', () => tries > seen + 2)])
+  await b.sessions.unlock(`renew:${live.key}`, 'other')
+  t.match(await renewed, { session: { credential: { token: 'new' } } })
 })
 
 t.test('a burst over two replicas renews a token once, and all get the new one', async t => {

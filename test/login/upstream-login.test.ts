@@ -169,7 +169,7 @@ t.test(
   'the back-end is asked by POST, with the caller’s address and request id, and config’s own fields',
   async t => {
     const { backend, source } = await answering(t, aliceAnswer, {
-      headers: { 'x-app': 'console', 'accept': 'application/vnd.x+json' }
+      headers: { 'X-App': 'console', 'Accept': 'application/vnd.x+json' }
     })
     await source.verify(attempt())
     t.match(backend.seen[0], {
@@ -183,6 +183,7 @@ t.test(
         'accept': 'application/vnd.x+json'
       }
     })
+    t.equal(backend.seen[0]?.headers.accept, 'application/vnd.x+json', 'and no other')
     t.notOk(backend.seen[0]?.headers.cookie)
   }
 )

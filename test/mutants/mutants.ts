@@ -281,7 +281,7 @@ const limits: readonly Mutant[] = [
   {
     breaks: 'A request that a worker has counted elsewhere meanwhile is counted again.',
     file: 'src/process/cluster/lease-lender.ts',
-    find: 'const isTooLate = Date.now() - sentAt >= askMs',
+    find: 'const isTooLate = machineTicks() - sentAt >= askMs',
     replacement: 'const isTooLate = false',
     tests: ['test/process/cluster/lease-lender.test.ts']
   }

@@ -1,9 +1,11 @@
 /** Log lines: their time, and that none is lost on the way to standard output. */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { isoTime } from '../../src/observability/log.ts'
 import { escapeInJson, printable, showInJson } from '../../src/observability/unprintable.ts'
+import { until } from '../support/until.ts'
 
 t.test(
   'a line’s time is the date as ISO 8601 has it, across seconds, days and years, and when the clock is set back',
@@ -63,5 +65,89 @@ for (const end of ['nothing left to do', 'process.exit()']) {
           text === 'ä€😀\u202e'.repeat(number % 500 === 499 ? 30_000 : number % 40)
       )
     )
+  })
+}
+
+/** Logs 40 MB while nothing reads, says that it holds far less, and goes on until its input ends. */
+const flooding = (url: string) => `
+  import { standardOutput } from '${url}'
+  process.stdout.isTTY
+  const output = standardOutput()
+  const line = 'x'.repeat(9000)
+  let left = 4400
+  const log = () => {
+    for (let count = 0; count < 10; count++) output.write(line + '\\n')
+    if ((left -= 10) > 0) setImmediate(log)
+    else measure()
+  }
+  log()
+  // Buffers are freed some time after the collection.
+  const measure = () => {
+    gc()
+    const held = process.memoryUsage().arrayBuffers
+    if (held < 24 * 1024 * 1024) process.stderr.write('bounded')
+    else setTimeout(measure, 10)
+  }
+  process.stdin.resume().once('end', () => {
+    output.write('last\\n')
+    process.exit()
+  })
+`
+
+t.test('a reader that stood still costs lines and bounded memory, and is told', async t => {
+  const url = import.meta.resolve('../../src/observability/log.ts')
+  const words = ['--expose-gc', '--input-type=module', '-e', flooding(url)]
+  const child = spawn(process.execPath, words, { stdio: 'pipe' })
+  t.teardown(() => child.kill('SIGKILL'))
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+  })
+  await until('all is logged, and little is held', () => said === 'bounded')
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text
+  })
+  await until('the loss is told', () => output.includes('"event":"log.dropped"'))
+  child.stdin.end()
+  await until('the process has ended', () => child.exitCode !== null)
+  await until('the next lines come', () => output.endsWith('last\n'))
+  const dropped = /"bytes":(\d+)/.exec(output)?.[1]
+  t.equal(Number(dropped), 4400 * 9001 - output.lastIndexOf('{"level"'))
+})
+
+/** Logs more than a pipe takes, once nothing reads it any more, and says that it goes on. */
+const logging = (url: string) => `
+  import { standardOutput } from '${url}'
+  // As the logger does, which makes it a pipe that does not wait for its reader.
+  process.stdout.isTTY
+  process.stdin.resume().once('end', () => {
+    const output = standardOutput()
+    for (let line = 0; line < 1000; line++) output.write('x'.repeat(5000) + '\\n')
+    output.flushSync()
+    process.stderr.write('goes on')
+    output.write('last')
+    process.exit()
+  })
+`
+
+for (const fault of ['has no reader', 'has a reader that stands still', 'is a full disk']) {
+  t.test(`a fatal line, and the end, wait for no output that ${fault}`, async t => {
+    const full = fault === 'is a full disk' ? openSync('/dev/full', 'w') : undefined
+    const url = import.meta.resolve('../../src/observability/log.ts')
+    const child = spawn(process.execPath, ['--input-type=module', '-e', logging(url)], {
+      stdio: ['pipe', full ?? 'pipe', 'pipe']
+    })
+    t.teardown(() => child.kill('SIGKILL'))
+    if (full !== undefined) closeSync(full)
+    if (fault === 'has no reader') child.stdout?.destroy()
+    let said = ''
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      said += text
+    })
+    child.stdin?.end()
+    await until('the process has ended', () => child.exitCode !== null)
+    t.equal(child.exitCode, 0)
+    t.equal(said, 'goes on')
   })
 }

@@ -74,3 +74,14 @@ t.test('the older format stays as it is, also after OpenMetrics was asked for', 
     []
   )
 })
+
+t.test('beyond the bound of series, what is new shares one, and all others go on', async t => {
+  const metrics = createMetrics()
+  const counter = metrics.counter('example_total', 'An example.', ['code'])
+  for (let code = 0; code < 50_000; code++) counter.with(`c${code}`).inc()
+  for (const code of ['c7', 'new', 'newer', 'c7']) counter.with(code).inc()
+  const { body } = await metrics.text()
+  t.match(body, '\nexample_total{code="c7"} 3\n')
+  t.match(body, '\nexample_total{code="other"} 2\n')
+  t.notMatch(body, 'code="new')
+})

@@ -3,8 +3,10 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
+import { hashPassword } from '../../src/login/argon2.ts'
 import { chainsIn } from '../../src/observability/audit/chain-files.ts'
-import { configFolder, testGateway } from '../support/gateway.ts'
+import { configFolder, password, testGateway } from '../support/gateway.ts'
+import { ledgerIn, ledgerKey, type LedgerLine, linesIn } from '../support/ledger.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
@@ -15,19 +17,10 @@ const env = {
 }
 const audit = { key: '${AUDIT_KEY}' }
 
-type Fields = Readonly<Record<string, unknown>>
-
-function linesIn(folder: string): Fields[] {
-  return [...chainsIn(join(folder, 'audit')).values()].flat().flatMap(({ path }) => {
-    const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1)
-    return lines.map(line => JSON.parse(line) as Fields)
-  })
-}
-
 interface Verbose {
   readonly audit?: string
   readonly maintenance?: string
-  readonly dependencies: readonly Fields[]
+  readonly dependencies: readonly LedgerLine[]
 }
 
 t.test('a ledger that cannot be written is told, and stops acts but no traffic', async t => {
@@ -69,9 +62,54 @@ t.test('a ledger that cannot be written is told, and stops acts but no traffic',
     return acts.map(({ outcome }) => outcome).join() === 'begun,done'
   })
   t.ok(linesIn(folder).some(({ kind, user }) => kind === 'sign-in' && user === 'bob'))
+  const reload = linesIn(folder).filter(({ act }) => act === 'config.reload')
+  t.match(reload, [{ outcome: 'begun' }, { outcome: 'failed', code: 'ops.ledger' }])
   t.match(await dependency(), { state: 'up', since: undefined })
   t.equal((await readyz()).audit, undefined)
   t.match(await metrics(), /^console_gateway_audit_writable 1$/m)
+})
+
+t.test('a ledger whose end was cut while it was closed is told', async t => {
+  const folder = await configFolder({ gateway: { audit } })
+  const ledger = ledgerIn(join(folder, 'audit'))
+  for (let times = 0; times < 3; times++) await ledger.commit({ kind: 'config.reload' })
+  await ledger.close()
+  const [file] = [...chainsIn(join(folder, 'audit')).values()].flat()
+  const path = file?.path ?? ''
+  writeFileSync(path, `${readFileSync(path, 'utf8').split('\n')[0]}\n`)
+  const gateway = await testGateway(t.after, folder, { ...env, AUDIT_KEY: ledgerKey })
+  await gateway.logged(({ event }) => event === 'audit.cut')
+  const readyz = (await (await gateway.ops('/readyz?verbose')).json()) as Verbose
+  t.match(readyz, { audit: /cut or changed/ })
+  t.match(
+    readyz.dependencies.find(({ kind }) => kind === 'audit'),
+    { state: 'degraded', detail: /cut or changed/ }
+  )
+  const metrics = await (await gateway.ops('/metrics')).text()
+  t.match(metrics, /^console_gateway_audit_cut_total 1$/m)
+})
+
+t.test('a rollback that is refused has a line of its own kind', async t => {
+  const hash = await hashPassword(password)
+  const [alice, bob] = [{ password: hash }, { password: hash }]
+  const files = { gateway: { audit }, users: { users: { alice } } }
+  const gateway = await testGateway(t.after, files, env)
+  const users = join(gateway.folder, 'users.yaml')
+  writeFileSync(users, JSON.stringify({ users: { alice, bob } }))
+  const ask = async (path: string, json: object = {}) =>
+    ((await (await gateway.ops(path, { json })).json()) as LedgerLine)['outcome']
+  await ask('/reload')
+  for (let count = 0; count < 10; count++) await gateway.signIn('bob')
+  t.equal(await ask('/rollback'), 'refused')
+  t.equal(await ask('/rollback', { yes: true }), 'rolled back')
+  const lines = () =>
+    linesIn(gateway.folder).filter(({ kind }) => String(kind).startsWith('config.'))
+  await until('all have their lines', () => lines().length === 3)
+  t.match(lines(), [
+    { kind: 'config.reload', outcome: 'done' },
+    { kind: 'config.rollback', outcome: 'refused', detail: { 1: /would end 10 of 10 sessions/ } },
+    { kind: 'config.rollback', outcome: 'done' }
+  ])
 })
 
 t.test('maintenance in force is told, and its acts have lines', async t => {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { connect } from 'node:tls'
+import { connect, Server } from 'node:tls'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
@@ -110,21 +110,36 @@ t.test('no header makes a caller an operator, or another one, at a worker', asyn
   t.match(Object.keys(described.json.paths).toSorted().join(), /sessions\/close.*sign-in/)
 })
 
+/** A gateway with `ops.tls`, the certificate that clients see, and one that renews it. */
+async function withOpsTls(t: Test) {
+  const pair = mkdtempSync(join(tmpdir(), 'ops-tls-'))
+  const [certificate, key] = [join(pair, 'cert.pem'), join(pair, 'key.pem')]
+  const renew = () => {
+    const authority = testAuthority(t.after)
+    writeFileSync(certificate, readFileSync(authority.certificate))
+    writeFileSync(key, readFileSync(authority.key))
+  }
+  renew()
+  const gateway = await testGateway(t.after, {
+    gateway: { ops: { role: 'admin', tls: { certificate, key: `file:${key}` } } }
+  })
+  const { hostname, port } = new URL(gateway.opsUrl)
+  const fingerprint = async () =>
+    await new Promise<string>((resolve, reject) => {
+      const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false })
+      socket.on('error', reject)
+      socket.on('secureConnect', () => {
+        resolve(socket.getPeerCertificate().fingerprint256)
+        socket.destroy()
+      })
+    })
+  return { gateway, renew, fingerprint }
+}
+
 t.test(
   'with ops.tls the cookie is bound to the host, and a renewed certificate is taken',
   async t => {
-    const first = testAuthority(t.after)
-    const second = testAuthority(t.after)
-    const pair = mkdtempSync(join(tmpdir(), 'ops-tls-'))
-    const [certificate, key] = [join(pair, 'cert.pem'), join(pair, 'key.pem')]
-    const write = (from: { certificate: string; key: string }) => {
-      writeFileSync(certificate, readFileSync(from.certificate))
-      writeFileSync(key, readFileSync(from.key))
-    }
-    write(first)
-    const gateway = await testGateway(t.after, {
-      gateway: { ops: { role: 'admin', tls: { certificate, key: `file:${key}` } } }
-    })
+    const { gateway, renew, fingerprint } = await withOpsTls(t)
     t.match(gateway.opsUrl, /^https:/)
     const { status, cookie, headers } = await signInToOps(gateway.opsUrl)
     t.equal(status, 200)
@@ -132,22 +147,37 @@ t.test(
     t.equal((await callOps(gateway.opsUrl, me, { headers: { cookie } })).status, 200)
     const plain = cookie.replace('__Host-', '')
     t.equal((await callOps(gateway.opsUrl, me, { headers: { cookie: plain } })).status, 401)
-    const { hostname, port } = new URL(gateway.opsUrl)
-    const fingerprint = async () =>
-      await new Promise<string>((resolve, reject) => {
-        const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false })
-        socket.on('error', reject)
-        socket.on('secureConnect', () => {
-          resolve(socket.getPeerCertificate().fingerprint256)
-          socket.destroy()
-        })
-      })
     const before = await fingerprint()
-    write(second)
+    renew()
     t.match(await gateway.reload('operator'), { outcome: 'reloaded' })
     t.not(await fingerprint(), before)
   }
 )
+
+t.test('a reload whose ops.tls cannot be taken changes nothing, and may be repeated', async t => {
+  const { gateway, renew, fingerprint } = await withOpsTls(t)
+  const before = await fingerprint()
+  const status = async () => (await gateway.call('/api/new')).status
+  t.equal(await status(), 404)
+  renew()
+  const routes = {
+    upstreams: { b: { url: 'http://127.0.0.1:9' } },
+    routes: { new: { path: '/api/new', access: 'public', upstream: 'b' } }
+  }
+  writeFileSync(join(gateway.folder, 'routes.yaml'), stringify(routes))
+  const value = () => {
+    throw new Error('no such pair')
+  }
+  const intercepted = t.intercept(Server.prototype, 'setSecureContext', { value })
+  const refused = await gateway.reload('operator')
+  t.match(refused, { outcome: 'refused', faults: [/no such pair/] })
+  t.equal(await status(), 404, 'requests see the config that is said to run')
+  t.equal(await fingerprint(), before)
+  intercepted.restore()
+  t.match(await gateway.reload('operator'), { outcome: 'reloaded' })
+  t.equal(await status(), 502)
+  t.not(await fingerprint(), before)
+})
 
 t.test(
   'behind a trusted proxy the origin is the proxy’s, and is believed from it alone',
@@ -174,3 +204,26 @@ t.test(
     t.equal((await signInToOps(direct.opsUrl, 'alice', { headers })).status, 403)
   }
 )
+
+t.test('/openapi.json is the document of the running config', async t => {
+  const folder = await configFolder({})
+  const gateway = await testGateway(t.after, folder)
+  const paths = async () => {
+    const response = await gateway.ops('/openapi.json')
+    t.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
+    const document = (await response.json()) as { paths: object }
+    return Object.keys(document.paths)
+  }
+  const before = await paths()
+  t.notOk(before.includes('/api/added'))
+  t.same(await paths(), before)
+  writeFileSync(
+    join(folder, 'routes.yaml'),
+    stringify({
+      upstreams: { b: { url: 'http://127.0.0.1:1' } },
+      routes: { added: { path: '/api/added', upstream: 'b', rewrite: '/x', access: 'public' } }
+    })
+  )
+  await askOps(gateway.opsUrl, '/ops/api/reload', { json: { yes: true } })
+  t.ok((await paths()).includes('/api/added'))
+})

@@ -3,6 +3,7 @@ import t from 'tap'
 import { AddressState, type Transition } from '../../src/proxy/address-state.ts'
 
 const config = { failures: 3, openFor: 1000, maxOpenFor: 30_000, slowStart: 10_000 }
+const request = {}
 
 function stateOf(random = 0.5) {
   const transitions: Transition[] = []
@@ -54,7 +55,7 @@ t.test('each trial that fails doubles the time, to the most that it may be', asy
     t.notOk(state.isDue(state.openUntil - 1))
     now = state.openUntil
     t.ok(state.isDue(now))
-    state.beginTrial()
+    state.beginTrial(request)
     t.notOk(state.isDue(now), 'one trial at a time')
     state.failed('request', now, false)
   }
@@ -70,7 +71,7 @@ t.test('the time of the only address does not grow: nothing else could answer', 
   const { state, transitions } = stateOf()
   for (let count = 0; count < 3; count++) state.failed('connect', 0, true)
   for (let count = 0; count < 3; count++) {
-    state.beginTrial()
+    state.beginTrial(request)
     state.failed('connect', state.openUntil, true)
   }
   const times = transitions.flatMap(({ openMs }) => (openMs === undefined ? [] : [openMs]))
@@ -80,7 +81,7 @@ t.test('the time of the only address does not grow: nothing else could answer', 
 t.test('a trial of the only address that found a connection closes it', async t => {
   const { state } = stateOf()
   for (let count = 0; count < 3; count++) state.failed('connect', 0, true)
-  state.beginTrial()
+  state.beginTrial(request)
   state.failed('request', 1000, true)
   t.equal(state.breaker, 'closed')
 })
@@ -101,10 +102,10 @@ t.test(
   async t => {
     const { state, transitions } = stateOf()
     state.failed('connect', 0, false)
-    state.beginTrial()
+    state.beginTrial(request)
     state.succeeded(1000)
     state.failed('connect', 2000, false)
-    state.beginTrial()
+    state.beginTrial(request)
     state.succeeded(4000)
     state.failed('connect', 34_001, false)
     const times = transitions.flatMap(({ openMs }) => (openMs === undefined ? [] : [openMs]))
@@ -116,7 +117,7 @@ t.test('after a trial that succeeded its share grows from a tenth to all', async
   const { state } = stateOf()
   t.equal(state.share(0), 1, 'from the start')
   state.failed('connect', 0, false)
-  state.beginTrial()
+  state.beginTrial(request)
   state.succeeded(2000)
   t.equal(state.share(2000), 0.1)
   t.equal(state.share(7000), 0.5)
@@ -126,8 +127,10 @@ t.test('after a trial that succeeded its share grows from a tenth to all', async
 t.test('a trial that taught nothing leaves it due', async t => {
   const { state } = stateOf()
   state.failed('connect', 0, false)
-  state.beginTrial()
-  state.abandonTrial()
+  state.beginTrial(request)
+  state.abandonTrial({})
+  t.equal(state.breaker, 'trial', 'another request has no say')
+  state.abandonTrial(request)
   t.equal(state.breaker, 'open')
   t.ok(state.isDue(1000))
   state.succeeded(1000)

@@ -1,8 +1,10 @@
 /** An upstream of several addresses, over real sockets. */
 import { Readable } from 'node:stream'
 import { createServer } from 'node:http'
+import { createServer as createRawServer } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { freePort } from '../support/ports.ts'
+import { freePort, listen } from '../support/ports.ts'
 import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
 import { dispatchStreamed, trackedUpstream } from '../support/tracked-upstream.ts'
 import { until } from '../support/until.ts'
@@ -140,12 +142,18 @@ t.test('what the client does counts for nothing', async t => {
 
 t.test('the only address answers 503 at once after five refusals, and is found again', async t => {
   const port = await freePort()
-  const { ask, transitions } = upstreamOf(t, {
-    url: `http://127.0.0.1:${port}`,
-    breaker: { openFor: '100ms' }
-  })
-  for (let count = 0; count < 5; count++) await t.rejects(ask('POST'), { code: 'upstream.refused' })
-  await t.rejects(ask('POST'), { code: 'upstream.unavailable', detail: { retryAfter: 1 } })
+  const openFor = async (time: string) => {
+    const { ask, transitions } = upstreamOf(t, {
+      url: `http://127.0.0.1:${port}`,
+      breaker: { openFor: time }
+    })
+    const code = 'upstream.refused'
+    for (let count = 0; count < 5; count++) await t.rejects(ask('POST'), { code })
+    return { ask, transitions }
+  }
+  const { ask: askSoon, transitions } = await openFor('30m')
+  const { ask } = await openFor('100ms')
+  await t.rejects(askSoon('POST'), { code: 'upstream.unavailable', detail: { retryAfter: Number } })
   t.equal(transitions.length, 1)
   const server = createServer((_request, response) => response.end('back'))
   await new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve))
@@ -183,4 +191,58 @@ t.test('addresses that stand still hold back no others: in flight counts', async
   for (const answer of release) answer()
   await Promise.all(held)
   for (const { inFlight } of upstream.addresses()) t.equal(inFlight, 0)
+})
+
+/** Takes connections, and cuts each before TLS has begun. */
+async function cuttingPort(t: Test, afterMs: number): Promise<string> {
+  const server = createRawServer(socket => {
+    socket.on('error', () => {}).resume()
+    setTimeout(() => socket.destroy(), afterMs)
+  })
+  t.after(() => server.close())
+  return `https://127.0.0.1:${await listen(server)}`
+}
+
+const quickBreaker = { openFor: '20ms', maxOpenFor: '40ms' }
+
+t.test('a request that leaves takes nothing from a trial that it did not begin', async t => {
+  const urls = [await cuttingPort(t, 60), await cuttingPort(t, 60)]
+  const { upstream, ask, transitions } = upstreamOf(t, { urls, breaker: quickBreaker })
+  const trials = (url: string) => transitions.filter(each => each === `${url} trial`).length
+  await t.rejects(ask())
+  for (const url of urls) {
+    await until('it tries itself', () => trials(url) > 0)
+    const options = { method: 'GET', path: '/', headers: {}, timeoutMs: 5000, maxBytes: 1000 }
+    // Where most addresses are out all get requests, also one that tries itself.
+    const leaving = Array.from({ length: 8 }, () =>
+      upstream.fetchWhole({ ...options, signal: AbortSignal.timeout(10) }).catch(() => {})
+    )
+    await Promise.all(leaving)
+  }
+  for (const url of urls) {
+    const before = trials(url)
+    await until('it tries itself again', () => trials(url) > before + 1)
+  }
+})
+
+t.test('an address that nobody has any more tries itself no more', async t => {
+  const url = await cuttingPort(t, 30)
+  const duringTrial = upstreamOf(t, { urls: [url], breaker: quickBreaker })
+  await until('it is open', async () => {
+    await duringTrial.ask().catch(() => {})
+    return duringTrial.transitions.includes(`${url} open`)
+  })
+  await until('it tries itself', () => duringTrial.transitions.at(-1) === `${url} trial`)
+  const known = duringTrial.transitions.length
+  await duringTrial.upstream.retire()
+
+  const duringRequests = upstreamOf(t, { urls: [url], breaker: quickBreaker })
+  const asked = Array.from({ length: 5 }, () => duringRequests.ask().catch(() => {}))
+  await duringRequests.upstream.retire()
+  await Promise.all(asked)
+
+  // Long enough for five more trials.
+  await wait(500)
+  t.same(duringTrial.transitions.slice(known), [`${url} open`])
+  t.same(duringRequests.transitions, [`${url} open`])
 })

@@ -5,6 +5,8 @@ import { Balancer } from '../../src/proxy/balancer.ts'
 import { createRandom, freshSeed } from '../support/random.ts'
 import { upstreamConfig } from '../support/upstream-config.ts'
 
+const request = {}
+
 function addressesOf(t: Test, weights: readonly number[]) {
   const config = upstreamConfig(t.after, { url: 'http://127.0.0.1:1' })
   return weights.map((weight, index) => {
@@ -19,7 +21,7 @@ function addressesOf(t: Test, weights: readonly number[]) {
 function shares(balancer: Balancer, count: number, isHeld = false): number[] {
   const counts = balancer.addresses.map(() => 0)
   for (let round = 0; round < count; round++) {
-    const address = balancer.pick(true)
+    const address = balancer.pick(true, request)
     if (isHeld) address.inFlight++
     const index = balancer.addresses.indexOf(address)
     counts[index] = (counts[index] ?? 0) + 1
@@ -60,8 +62,8 @@ t.test('an open address gets nothing, and its trial goes to one request', async 
   t.after(() => {
     performance.now = now
   })
-  t.not(balancer.pick(false), sick, 'no request that could not be sent again')
-  t.equal(balancer.pick(true), sick, 'the trial')
+  t.not(balancer.pick(false, request), sick, 'no request that could not be sent again')
+  t.equal(balancer.pick(true, request), sick, 'the trial')
   t.equal(shares(balancer, 200)[0], 0, 'nothing beside it')
   sick.succeeded()
   const [share = 0] = shares(balancer, 2000)
@@ -98,9 +100,9 @@ t.test('the only address is refused while it is open', async t => {
   const [only] = addressesOf(t, [1])
   if (only === undefined) throw new Error('no address')
   const balancer = new Balancer([only], 30_000)
-  t.equal(balancer.pick(false), only)
+  t.equal(balancer.pick(false, request), only)
   for (let count = 0; count < 5; count++) only.failed('connect')
-  t.throws(() => balancer.pick(true), {
+  t.throws(() => balancer.pick(true, request), {
     code: 'upstream.unavailable',
     status: 503,
     detail: { retryAfter: Number }
@@ -116,4 +118,28 @@ t.test('an address that stays alone by a move is the only one from then on', asy
   t.ok(one.isOnly)
   balancer.replace([one, two])
   t.notOk(one.isOnly)
+})
+
+t.test('an address that requests had opened gets them once it is the only one', async t => {
+  for (const hasTrial of [false, true]) {
+    const addresses = addressesOf(t, [1, 1])
+    const [healthy, sick] = addresses
+    if (healthy === undefined || sick === undefined) throw new Error('two')
+    const balancer = new Balancer(addresses, 30_000)
+    for (let count = 0; count < 5; count++) sick.failed('request')
+    if (hasTrial) sick.state.beginTrial(request)
+    balancer.replace([sick])
+    sick.state.abandonTrial(request)
+    t.equal(balancer.pick(true, request), sick, `trial: ${hasTrial}`)
+  }
+})
+
+t.test('an address that could not be reached stays open as the only one', async t => {
+  const addresses = addressesOf(t, [1, 1])
+  const [, dead] = addresses
+  if (dead === undefined) throw new Error('two')
+  const balancer = new Balancer(addresses, 30_000)
+  dead.failed('connect')
+  balancer.replace([dead])
+  t.throws(() => balancer.pick(true, request), { code: 'upstream.unavailable' })
 })

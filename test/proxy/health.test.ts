@@ -51,6 +51,13 @@ t.test('after three failures an address gets no requests, after two passes it do
   t.same(transitions, [`${sick.url} unhealthy`, `${sick.url} healthy`])
 })
 
+t.test('a check has the headers that the upstream always gets', async t => {
+  const backend = await backendOf(t)
+  upstreamOf(t, { urls: [backend.url], health, headers: { 'x-tenant': 'acme' } })
+  await until('it is checked', () => checksOf(backend) > 0)
+  t.match(backend.seen[0]?.headers, { 'x-tenant': 'acme' })
+})
+
 t.test('a status that is not expected, silence and a closed port fail', async t => {
   const good = await backendOf(t)
   const own = await backendOf(t)

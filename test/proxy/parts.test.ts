@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { merge, type Part, withMissing } from '../../src/proxy/parts.ts'
+import { GatewayError } from '../../src/errors.ts'
+import { merge, type PartRules, withMissing } from '../../src/proxy/merge-parts.ts'
+import { gather, type Part, readParts } from '../../src/proxy/parts.ts'
 
 const frozen = <T>(value: T): T => {
   if (typeof value === 'object' && value !== null) {
@@ -8,20 +10,16 @@ const frozen = <T>(value: T): T => {
   }
   return value
 }
-const part = (name: string, into: readonly string[], isRequired = false): Part => ({
+const part = (name: string, into: readonly string[], isRequired = false): PartRules => ({
   name,
   into,
   isRequired,
   unwrap: [],
   fallback: undefined,
-  timeoutMs: 1,
   maxBytes: 1,
-  shape: body => body,
-  toUpstream: () => '/',
-  toHeaders: () => ({}),
-  upstream: {} as Part['upstream']
+  shape: body => body
 })
-const parts = (into: readonly string[] = []) => ({ parts: [], into, missing: 'missing' })
+const parts = (into: readonly string[] = []) => ({ into, missing: 'missing' })
 
 t.test('merging changes nothing that it is given, and makes no prototype of a member', async t => {
   const name = fc.constantFrom('a', 'b', '__proto__', 'constructor', 'toString')
@@ -73,4 +71,86 @@ t.test('what is missing is named in an object; anything else has no place for it
   t.same(withMissing({ data: 1 }, parts(), ['x']), { data: 1, missing: ['x'] })
   t.same(withMissing([1], parts(), ['x']), [1])
   t.same(withMissing({ data: 1 }, parts(), []), { data: 1 })
+})
+
+const responding = (name: string, body: string, rules: Partial<Part> = {}): Part => ({
+  ...part(name, [name]),
+  timeoutMs: 1,
+  maxBytes: 1000,
+  toUpstream: () => '/',
+  toHeaders: () => ({}),
+  onMissingPath: () => {},
+  upstream: {
+    config: {},
+    fetchWhole: async () => ({ status: 200, headers: {}, body: Buffer.from(body) })
+  } as unknown as Part['upstream'],
+  ...rules
+})
+
+t.test(
+  'parts that are read later have the same results, and fail as those read at once',
+  async t => {
+    const refuse = () => {
+      throw new GatewayError('upstream.error', { status: 409 })
+    }
+    const optional = [
+      responding('a', '{"b":9007199254740993}', { unwrap: ['b'] }),
+      responding('c', 'null', { fallback: 7 }),
+      responding('d', '[', { fallback: 8 }),
+      responding('e', '{}', { shape: refuse })
+    ]
+    const required = responding('f', '{}', { shape: refuse, isRequired: true })
+    const run = async (all: readonly Part[], isLater: boolean) => {
+      const missing: string[] = []
+      const sizes: number[] = []
+      const gathered = await gather(
+        { parts: all, into: [], missing: 'missing' },
+        {
+          target: '/',
+          headers: {},
+          caller: {} as Parameters<typeof gather>[1]['caller'],
+          signal: new AbortController().signal,
+          onMissing: ({ name }, { code }) => missing.push(`${name} ${code}`),
+          isLater: ({ bytes }) => {
+            sizes.push(bytes.length)
+            return isLater
+          },
+          onRead: () => {}
+        }
+      )
+      const before = missing.length
+      const { results } = readParts(gathered)
+      const values = results.map(({ value, isMissing }) => [JSON.stringify(value), isMissing])
+      return { values, missing: missing.toSorted(), sizes, before }
+    }
+    const [atOnce, later] = [await run(optional, false), await run(optional, true)]
+    t.same({ ...later, before: 0 }, { ...atOnce, before: 0 })
+    t.match([atOnce.before, later.before], [2, 0])
+    t.same(later.values[0], ['9007199254740993', false])
+    t.same(later.missing, ['d shape.not-json', 'e upstream.error'])
+    const failure = { code: 'upstream.error', status: 409, cause: { message: 'the part "f"' } }
+    await t.rejects(run([required], false), failure)
+    await t.rejects(run([required], true), failure)
+  }
+)
+
+t.test('a part that is read after the client has left is not missing to anybody', async t => {
+  const client = new AbortController()
+  const missing: string[] = []
+  const gathered = await gather(
+    { parts: [responding('a', '[')], into: [], missing: 'missing' },
+    {
+      target: '/',
+      headers: {},
+      caller: {} as Parameters<typeof gather>[1]['caller'],
+      signal: client.signal,
+      onMissing: ({ name }) => missing.push(name),
+      isLater: () => true,
+      onRead: () => {}
+    }
+  )
+  client.abort()
+  const { results } = readParts(gathered)
+  t.match(results, [{ isMissing: true }])
+  t.same(missing, [])
 })

@@ -57,15 +57,35 @@ t.test(
       'tenant%5B0%5D',
       'tenant+',
       '%20tenant',
-      'lang'
+      'lang',
+      'ten%u0061nt',
+      'ten%E2%80%8Bant',
+      '%5B%74%65nant%5D',
+      '[tenant]',
+      'tenant%ff',
+      '%c3tenant',
+      'tenant%00',
+      'tenant%00x',
+      'tenant%0a',
+      'ten%FFant[0]'
     ]) {
       t.equal(map(`?a=1&${name}=6`), `?a=1&${set}`, name)
     }
     t.equal(map('?a=1;lang=6&keyword=x;TENANT=7'), `?a=1${mark}lang=6&q=x${mark}TENANT=7&${set}`)
+    t.equal(map('?tenant;a=1&lang;b'), `?tenant${mark}a=1&lang${mark}b&${set}`)
     t.equal(map('?tenant=6'), `?t=6&${set}`, 'what is renamed is renamed')
+    t.equal(map('?a=1;ten%u0061nt=6'), `?a=1${mark}ten%u0061nt=6&${set}`)
     t.equal(map('?a=1;b=2&tenants=7&x.tenant=8'), `?a=1;b=2&tenants=7&x.tenant=8&${set}`)
   }
 )
+
+t.test('a name that is set in other letters than ASCII leaves other names alone', async t => {
+  const map = compileQuery({ set: { 'x租户': '5', 'a.b': '6' } })
+  const set = `${encodeURIComponent('x租户')}=5&a.b=6`
+  const others = `x=1&${encodeURIComponent('x租')}=2&=3&ab=4`
+  t.equal(map(`?${others}`), `?${others}&${set}`)
+  t.equal(map(`?${encodeURIComponent('X租户')}[]=7&a_b=8&a+b=9`), `?${set}`)
+})
 
 t.test('page and size become offset and limit', async t => {
   t.equal(toOffset('?current=3&pageSize=50&q=1'), '?q=1&skip=100&limit=50')

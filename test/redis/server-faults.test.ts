@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
-import { password as userPassword } from '../support/gateway.ts'
+import { password as userPassword, testGateway } from '../support/gateway.ts'
 import { redisCli } from '../support/redis-cli.ts'
+import { signInAt } from '../support/sign-in.ts'
 import { until } from '../support/until.ts'
 import { testRedis } from '../support/redis.ts'
+import { json, testUpstream } from '../support/upstream.ts'
 import { profile, replicas, starting, startTrial } from '../support/trial.ts'
 
 const login = '/api/auth/admin/login'
@@ -96,6 +98,93 @@ t.test(
     t.equal((await a.call(logout, { cookie })).status, 200)
   }
 )
+
+t.test(
+  'a sign-in that Redis refuses leaves the former session of the browser alive, also at its back-end',
+  async t => {
+    const redis = await testRedis(t.after)
+    let signIns = 0
+    const backend = await testUpstream(t.after, (request, response, seen) => {
+      if (seen.url === '/login') signIns++
+      json(200, { id: '7', token: `T${signIns}` })(request, response, seen)
+    })
+    const { gateway: source, routes } = signInAt(backend.url, {
+      token: 'token',
+      logout: { path: '/bye' }
+    })
+    const gateway = await testGateway(
+      t.after,
+      {
+        gateway: {
+          ...source,
+          redis: { url: redis.url, ...patient },
+          session: { secrets: ['${SESSION_SECRET}'] }
+        },
+        routes
+      },
+      { SESSION_SECRET: 'a secret of at least thirty-two characters' }
+    )
+    await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
+    const cookie = await gateway.signIn()
+    // The gateway may have seen for itself what Redis is, and then asks no back-end.
+    await until('a sign-in that Redis refuses has asked the back-end', async () => {
+      await redisCli(redis.port, 'REPLICAOF', '127.0.0.1', nowhere)
+      t.equal((await gateway.call(login, { ...alice, cookie })).status, 503)
+      await redisCli(redis.port, 'REPLICAOF', 'NO', 'ONE')
+      await until('it lives', async () => (await gateway.call(profile, { cookie })).status === 200)
+      return signIns === 2
+    })
+    const ended = () => backend.seen.filter(({ url }) => url === '/bye')
+    await until('the new one was ended', () => ended().length > 0)
+    t.same(
+      ended().map(({ headers }) => headers.authorization),
+      ['Bearer T2']
+    )
+  }
+)
+
+t.test('a sign-in whose client leaves while its session is opened leaves none', async t => {
+  const redis = await testRedis(t.after)
+  const backend = await testUpstream(t.after, json(200, { id: '7', token: 'T' }))
+  const { gateway: source, routes } = signInAt(backend.url, {
+    token: 'token',
+    logout: { path: '/bye' }
+  })
+  const gateway = await testGateway(
+    t.after,
+    {
+      gateway: {
+        ...source,
+        redis: { url: redis.url, ...patient },
+        session: { secrets: ['${SESSION_SECRET}'] }
+      },
+      // Nothing but the session is written to Redis.
+      limits: {},
+      routes
+    },
+    { SESSION_SECRET: 'a secret of at least thirty-two characters' }
+  )
+  await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
+  await redisCli(redis.port, 'CLIENT', 'PAUSE', '60000', 'WRITE')
+  const client = new AbortController()
+  const leaving = fetch(gateway.url + login, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(alice.json),
+    signal: client.signal
+  })
+  const clients = async () => (await redisCli(redis.port, 'CLIENT', 'LIST')).split('\n')
+  await until('the session is to be written', async () =>
+    (await clients()).some(line => /flags=b /.test(line) && /cmd=set /.test(line))
+  )
+  client.abort()
+  await t.rejects(leaving)
+  await gateway.logged(({ status }) => status === 499)
+  await redisCli(redis.port, 'CLIENT', 'UNPAUSE')
+  await until('the sign-out', () => backend.seen.some(({ url }) => url === '/bye'))
+  t.match(await (await gateway.ops('/sessions')).json(), { sessions: [] })
+  t.notOk(gateway.log.some(({ event }) => event === 'login'))
+})
 
 t.test(
   'Redis is full and evicts nothing: sign-in is 503 without a cookie, sessions go on, and sign-out works',

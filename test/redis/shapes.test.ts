@@ -1,10 +1,17 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import type { RedisConfig } from '../../src/config/schema/gateway.ts'
+import { createRedisCounters } from '../../src/limits/counting/counters.ts'
+import { createRedisCallers } from '../../src/limits/counting/redis-callers.ts'
+import { createRedisTally } from '../../src/limits/counting/redis-tally.ts'
+import { createRedisLockouts } from '../../src/limits/lockout/redis-lockouts.ts'
 import { createRedisDialler } from '../../src/services/redis.ts'
 import { followRedis } from '../../src/session/redis-invalidation.ts'
 import { defineCommands } from '../../src/session/redis-scripts.ts'
 import { createRedisStore } from '../../src/session/redis-store.ts'
+import { countersContract } from '../suites/counters.ts'
+import { lockoutsContract } from '../suites/lockouts.ts'
+import { rule, tallyContract } from '../suites/tally.ts'
 import { sessionStoreContract } from '../suites/session-store.ts'
 import { testAuthority } from '../support/authority.ts'
 import { passTime } from '../support/clock.ts'
@@ -100,6 +107,12 @@ const shapes: Record<string, Shape> = {
   }
 }
 
+/** Making time pass takes rights that a gateway has no need of. */
+const clockOf = async (t: Test, given: Partial<RedisConfig>) => {
+  const admin = { username: 'admin', password: 'admin-password' }
+  return (await connected(t, given.username === undefined ? given : { ...given, ...admin })).client
+}
+
 async function connected(t: Test, given: Partial<RedisConfig>) {
   const dialler = createRedisDialler(redisConfig({ ...given, prefix: 'cg:' }), '.')
   const up = Promise.withResolvers<void>()
@@ -116,13 +129,35 @@ for (const [name, start] of Object.entries(shapes)) {
   t.test(`Redis as ${name}`, async t => {
     const given = await start(t)
 
+    await t.test('keeps the contracts of limits, of lockouts and of sign-in attempts', async t => {
+      const { client } = await connected(t, given)
+      const clock = await clockOf(t, given)
+      // The limits of a request are in several slots of a Cluster, and not taken together there.
+      if (given.cluster === undefined) tallyContract(t, createRedisTally(client, 'cg:'))
+      countersContract(t, createRedisCounters(client, 'cg:'), ms => passTime(clock, ms))
+      let time = Date.now()
+      const lockouts = createRedisLockouts(client, 'cg:', () => time)
+      lockoutsContract(t, lockouts, ms => {
+        time += ms
+      })
+    })
+
+    await t.test('resets the limits of a caller', async t => {
+      const { client } = await connected(t, given)
+      const reset: string[] = []
+      const callers = createRedisCallers(client, 'cg:', subject => reset.push(subject))
+      t.teardown(() => callers.close())
+      const entry = { rule: rule(), key: '{a:192.0.2.1}l.fixed', unreported: 0 }
+      await createRedisTally(client, 'cg:').consume([entry])
+      t.same(await callers.keysOf('{a:192.0.2.1}'), [entry.key])
+      await callers.forget('{a:192.0.2.1}')
+      t.same(await callers.keysOf('{a:192.0.2.1}'), [])
+      t.same(reset, ['{a:192.0.2.1}'])
+    })
+
     await t.test('keeps the contract of session stores', async t => {
       const { dialler, client } = await connected(t, given)
-      // Making time pass takes rights that a gateway has no need of.
-      const clock =
-        given.username === undefined
-          ? client
-          : (await connected(t, { ...given, username: 'admin', password: 'admin-password' })).client
+      const clock = await clockOf(t, given)
       const replicated = dialler.replicatedWrites(client, {
         barrierKey: 'cg:barrier',
         prepare: defineCommands,

@@ -1,7 +1,9 @@
 /** Maintenance as a record in Redis: who takes it, what ends it, and what cannot. */
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
+import { createLocalMaintenance } from '../../src/services/maintenance-record.ts'
 import { createReplicaSeal } from '../../src/services/replica-seal.ts'
+import { wallClock } from '../support/clock.ts'
 import { inTouch, secret, testMember } from '../support/ops-services.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
@@ -38,6 +40,15 @@ t.test('begun at one replica it is in force at both, and so is its end', async t
   await b.maintenance.end('bob')
   t.equal(a.inForce.at(-1), undefined)
   t.equal(a.maintenance.current(), undefined)
+})
+
+t.test('it ends at no day that the calendar does not have', async t => {
+  wallClock(t.after)(Date.parse('2031-02-26T00:00Z') - Date.now())
+  const local = createLocalMaintenance('a', async () => {})
+  for (const end of ['2031-02-28T12:00Z', '2031-03-01T00:00+08:00']) local.checkEnd(end)
+  for (const end of ['2031-02-29T00:00Z', '2031-02-30T08:00+08:00']) {
+    t.throws(() => local.checkEnd(end), { code: 'request.malformed' }, end)
+  }
 })
 
 t.test('a replica that hears no messages takes it by looking', async t => {

@@ -3,9 +3,9 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse, stringify } from 'yaml'
-import { chainsIn } from '../../src/observability/audit/chain-files.ts'
 import { recordRevocations } from '../../src/services/session-audit.ts'
 import { configFolder, password, testGateway } from '../support/gateway.ts'
+import { linesIn } from '../support/ledger.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
@@ -13,15 +13,6 @@ import { json, testUpstream } from '../support/upstream.ts'
 const env = {
   AUDIT_KEY: 'an audit key of at least thirty-two bytes',
   SESSION_SECRET: 'a session secret of at least thirty-two'
-}
-
-type Line = Readonly<Record<string, unknown>>
-
-function linesIn(folder: string): Line[] {
-  return [...chainsIn(join(folder, 'audit')).values()].flat().flatMap(({ path }) => {
-    const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1)
-    return lines.map(line => JSON.parse(line) as Line)
-  })
 }
 
 const revokedIn = (folder: string) =>

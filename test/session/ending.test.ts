@@ -8,7 +8,7 @@ import { keyOf, publicId, type Session } from '../../src/session/record.ts'
 import { createRecordFormat } from '../../src/session/record-format.ts'
 import { noReview } from '../../src/session/review.ts'
 import { createSeal } from '../../src/session/seal.ts'
-import type { SessionStore } from '../../src/session/store.ts'
+import { EndUnconfirmed, type SessionStore, StoreUnavailable } from '../../src/session/store.ts'
 
 const now = 1_700_000_000_000
 const hour = 3_600_000
@@ -34,7 +34,7 @@ async function setUp() {
   const inner = createMemoryStore(() => now)
   t.teardown(() => inner.close())
   let confirmed = 0
-  const store: SessionStore = {
+  const store: { -readonly [K in keyof SessionStore]: SessionStore[K] } = {
     ...inner,
     confirmEnds: async () => {
       confirmed++
@@ -91,6 +91,42 @@ t.test('an end is told once, with its cause, and to the ledger where somebody ma
   t.same(ended.slice(1), [['replaced', 2]])
   const sessions = keys.slice(1).map(publicId)
   t.same(revoked, [{ ...revoker, reason: 'replaced', sessions }])
+})
+
+t.test('what ended is told, also where another end could not be confirmed', async t => {
+  const { ending, store, keys, ended, revoked } = await setUp()
+  const { end } = store
+  store.end = async (key, ...rest) => {
+    if (key === keys[0]) throw new StoreUnavailable('a replica hangs')
+    return await end(key, ...rest)
+  }
+  await t.rejects(ending.endKeys(keys, 'replaced', { revoker }), {
+    code: 'session.unavailable'
+  })
+  t.same(ended, [['replaced', 2]])
+  t.same(revoked, [{ ...revoker, reason: 'replaced', sessions: keys.slice(1).map(publicId) }])
+})
+
+t.test('an end that not every replica confirmed is told, with its code', async t => {
+  const { ending, store, keys, ended, revoked } = await setUp()
+  const { end } = store
+  store.end = async (key, ...rest) => {
+    const wasAlive = await end(key, ...rest)
+    if (key === keys[0] && wasAlive) throw new EndUnconfirmed('a replica hangs')
+    return wasAlive
+  }
+  await t.rejects(ending.endKeys(keys, 'replaced', { revoker }), { code: 'session.unavailable' })
+  t.same(ended, [
+    ['replaced', 2],
+    ['replaced', 1]
+  ])
+  const line = { ...revoker, reason: 'replaced' }
+  t.same(revoked, [
+    { ...line, sessions: keys.slice(1).map(publicId) },
+    { ...line, sessions: [publicId(keys[0])], code: 'session.unavailable' }
+  ])
+  t.equal(await ending.endKeys(keys, 'replaced', { revoker }), 0)
+  t.equal(revoked.length, 2, 'once')
 })
 
 t.test('of what was over already nothing is told', async t => {

@@ -2,8 +2,8 @@
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createRedisDialler } from '../../src/services/redis.ts'
-import { touchEveryMs } from '../../src/session/idle-clock.ts'
-import { keyOf } from '../../src/session/record.ts'
+import { createIdleClock, createTouches, touchEveryMs } from '../../src/session/idle-clock.ts'
+import { keyOf, type Session } from '../../src/session/record.ts'
 import { createMemoryStore } from '../../src/session/memory-store.ts'
 import { followRedis } from '../../src/session/redis-invalidation.ts'
 import { createRedisStore } from '../../src/session/redis-store.ts'
@@ -332,6 +332,70 @@ t.test('requests at the same time are one use, which is written once', async t =
 t.test('use is written once a minute, and more often where the idle time is short', t => {
   t.equal(touchEveryMs({ idleMs: idle }), minute)
   t.equal(touchEveryMs({ idleMs: minute }), minute / 4)
+  t.end()
+})
+
+t.test('after an extension use is not written again for a while', async t => {
+  const { a, pass } = await setUp(t, inMemory)
+  await a.sessions.open('s', opening('u'))
+  await pass(10 * minute)
+  const live = await a.live()
+  await a.sessions.extend(live)
+  t.equal(a.counts.touches, 1)
+  a.sessions.use(live)
+  t.equal(a.counts.touches, 1)
+})
+
+const unread = async () => await Promise.reject(new Error('use needs no reading'))
+
+t.test('use that could not be written is written with the next use', t => {
+  const failures: unknown[] = []
+  let touches = 0
+  const clock = createIdleClock({
+    store: {
+      touch: async () => {
+        touches++
+        if (touches === 1) throw new StoreUnavailable('a command timed out')
+        return true
+      }
+    } as unknown as SessionStore,
+    touchedAt: createTouches(),
+    drop: () => {},
+    read: unread,
+    onSet: () => {},
+    now: () => 29 * minute,
+    ticks: () => 29 * minute,
+    onFailed: error => {
+      failures.push(error)
+      clock.use(live)
+      t.equal(touches, 2)
+      clock.use(live)
+      t.equal(touches, 2, 'once')
+      t.end()
+    }
+  })
+  const session = { idleMs: idle } as Session
+  const live = { key: 'key', session, idleEnd: idle, isQuiet: false }
+  clock.use(live)
+  clock.use(live)
+  t.equal(touches, 1)
+})
+
+t.test('only of a quiet session a replica may know too little', t => {
+  const clock = createIdleClock({
+    store: {} as SessionStore,
+    touchedAt: createTouches(),
+    drop: () => {},
+    read: unread,
+    onSet: () => {},
+    now: () => 0,
+    ticks: () => 0,
+    onFailed: () => {}
+  })
+  const live = { key: 'key', session: { idleMs: idle } as Session, idleEnd: idle - minute }
+  t.equal(clock.mayBeLater({ ...live, isQuiet: true }), true)
+  t.equal(clock.mayBeLater({ ...live, isQuiet: false }), false)
+  t.equal(clock.mayBeLater({ ...live, isQuiet: true, idleEnd: idle - minute + 1 }), false)
   t.end()
 })
 

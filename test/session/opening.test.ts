@@ -5,7 +5,7 @@ import { createMemoryStore } from '../../src/session/memory-store.ts'
 import { keyOf } from '../../src/session/record.ts'
 import { createSeal } from '../../src/session/seal.ts'
 import { createSessions, type NewSession } from '../../src/session/session.ts'
-import type { SessionStore } from '../../src/session/store.ts'
+import { type SessionStore, StoreUnavailable } from '../../src/session/store.ts'
 
 type Options = Parameters<typeof createSessions>[0]
 
@@ -91,6 +91,24 @@ t.test('sessions that are over, but still in the index, take nobody’s place', 
   }
 })
 
+t.test('a sign-in that fails at the maximum leaves no session that nobody holds', async t => {
+  let isAway = false
+  const { sessions, areAlive } = setUp({}, store => ({
+    end: async (...given: Parameters<SessionStore['end']>) => {
+      const wasAlive = await store.end(...given)
+      if (isAway) throw new StoreUnavailable('a replica does not confirm')
+      return wasAlive
+    }
+  }))
+  const devices = ['d1', 'd2', 'd3', 'd4', 'd5']
+  for (const id of devices) await sessions.open(id, opening)
+  isAway = true
+  await t.rejects(sessions.open('failed', opening), { code: 'session.unavailable' })
+  t.same(await areAlive('failed', ...devices), [false, false, true, true, true, true])
+  await sessions.open('again', opening)
+  t.same(await areAlive('again', ...devices), [true, false, true, true, true, true])
+})
+
 t.test('up to the maximum no session is looked at', async t => {
   let reads = 0
   const { sessions } = setUp({ perUser: { max: 2, over: 'refuse' } }, store => ({
@@ -105,6 +123,24 @@ t.test('up to the maximum no session is looked at', async t => {
   await t.rejects(sessions.open('c', opening), { code: 'login.too-many' })
   t.ok(reads >= 3)
 })
+
+t.test(
+  'sessions that a replaced secret sealed take no place of a maximum that refuses',
+  async t => {
+    const perUser = { max: 1, over: 'refuse' } as const
+    const { sessions, store } = setUp({ perUser })
+    await sessions.open('old', opening)
+    const other = createSeal(['another secret of thirty-two characters'])
+    const { sessions: after } = setUp({
+      store: { ...store, follow: () => {} },
+      seal: other,
+      perUser
+    })
+    await after.open('new', opening)
+    t.match(await after.get('new'), { live: {} })
+    await t.rejects(after.open('further', opening), { code: 'login.too-many' })
+  }
+)
 
 t.test('a lower maximum ends as many as are too many, the oldest first', async t => {
   const { sessions, store, clock, areAlive } = setUp()

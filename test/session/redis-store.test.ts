@@ -123,7 +123,7 @@ t.test('a full Redis extends a quiet session that is used, and ends it', async t
     t.equal(await store.touch(key, 9 * hour, 0, true), true)
     t.ok(((await store.read(key))?.ttlMs ?? 0) > 8 * hour, key)
   }
-  await t.rejects(store.touchAfterUse('used', hour, 0), { code: 'session.unavailable' })
+  t.equal(await store.touchAfterUse('used', hour, 0), false)
   t.equal(await store.end('used', `${tombstoneMark}revoked`, hour), true)
   t.not((await store.read('used'))?.record, record)
   await client.config('SET', 'maxmemory', '0')
@@ -221,6 +221,41 @@ t.test('of the states of a users file, one that others have replaced counts no m
   t.equal(await announce('c'), true)
   t.equal(await announce('a', 'c'), true, 'a replica that went back to it')
   for (const outdated of ['b', 'c']) t.equal(await announce(outdated), false, outdated)
+})
+
+t.test('of the epochs of several primaries the greatest counts, and all get it', async t => {
+  const { client } = await opened(t, patient)
+  const [one, other] = ['test:session-epoch{1}', 'test:session-epoch{2}']
+  const store = createRedisStore({
+    redis: client,
+    prefix: 'test:',
+    follow: () => {},
+    keysOnEach: () => [one, other]
+  })
+  const both = async () => await client.mget(one, other)
+  t.equal(await store.bumpEpoch(), 1)
+  t.same(await both(), ['1', '1'], 'before it is confirmed')
+  await client.set(other, '7')
+  t.equal(await store.epoch(), 7)
+  await until('the one behind has it', async () => (await client.get(one)) === '7')
+  await client.set(other, '9')
+  t.equal(await store.bumpEpoch(), 10, 'more than any of them')
+  t.same(await both(), ['10', '10'])
+  await client.set(one, 'no number')
+  await t.rejects(store.epoch(), { code: 'session.unavailable' })
+})
+
+t.test('a full Redis refuses no touch after use, which then sets nothing', async t => {
+  const { client, store } = await opened(t, patient)
+  const records = ['sealed', `${quietMark}sealed`]
+  for (const [at, record] of records.entries()) await store.create(`${at}`, record, 60_000)
+  const touched = async () =>
+    await Promise.all(records.map((_, at) => store.touchAfterUse(`${at}`, 120_000, 0)))
+  await client.config('SET', 'maxmemory', '1')
+  t.same(await touched(), [false, false])
+  t.ok((await store.read('0'))?.record, 'it lives')
+  await client.config('SET', 'maxmemory', '0')
+  t.same(await touched(), [true, true])
 })
 
 t.test('a session whose clock is lost is over', async t => {

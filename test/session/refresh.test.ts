@@ -117,12 +117,17 @@ t.test('the other policies extend always, and never', async t => {
 })
 
 t.test('a session that ended meanwhile stays ended', async t => {
-  const { sessions, live, pass } = await setUp()
-  const before = await live()
-  pass(minute)
-  await sessions.close('secret', 'revoked')
-  t.same(await sessions.refresh(before, 'after-use'), { ended: 'revoked' })
-  t.same(await sessions.get('secret'), { ended: 'revoked' })
+  for (const policy of ['after-use', 'always'] as const) {
+    for (const end of ['of the session', 'of everyone'] as const) {
+      const { sessions, live, pass } = await setUp()
+      const before = await live()
+      pass(minute)
+      if (end === 'of everyone') await sessions.closeAll()
+      else await sessions.close('secret', 'revoked')
+      t.same(await sessions.refresh(before, policy), { ended: 'revoked' }, `${policy}, ${end}`)
+      t.same(await sessions.get('secret'), { ended: 'revoked' })
+    }
+  }
 })
 
 t.test('a refresh that the store did not take has not happened', async t => {

@@ -19,8 +19,11 @@ const opening: NewSession = {
   agent: ''
 }
 
-/** A back-end that takes each refresh token once; its answers wait until the test lets them go. */
-function rotatingBackEnd() {
+/**
+ * A back-end that takes each refresh token once; its answers wait until the test lets them go.
+ * @param lifeMs of its tokens
+ */
+function rotatingBackEnd(lifeMs: number) {
   let valid = 'first'
   let issued = 0
   const waiting: Array<() => void> = []
@@ -43,7 +46,7 @@ function rotatingBackEnd() {
         const renewed: Credential = {
           token: `token-${issued}`,
           refreshToken: `refresh-${issued}`,
-          expiresAt: Date.now() + hour
+          expiresAt: Date.now() + lifeMs
         }
         if (isTaken) valid = `refresh-${issued}`
         if (isSlow) {
@@ -57,11 +60,12 @@ function rotatingBackEnd() {
   }
 }
 
-async function setUp(t: Test) {
+async function setUp(t: Test, lifeMs = hour) {
   const clock = { skip: 0 }
-  const inner = createMemoryStore(() => Date.now() + clock.skip)
+  const now = () => Date.now() + clock.skip
+  const inner = createMemoryStore(now)
   t.teardown(() => inner.close())
-  const backEnd = rotatingBackEnd()
+  const backEnd = rotatingBackEnd(lifeMs)
   const replica = ({
     isSlow = false,
     store = inner
@@ -71,7 +75,8 @@ async function setUp(t: Test) {
       seal,
       lifeTimes: { idle: hour, absolute: hour, remembered: {} },
       perUser: { max: 5, over: 'evict-oldest' },
-      maxStalenessMs: 2000
+      maxStalenessMs: 2000,
+      now
     })
     return {
       sessions,
@@ -186,6 +191,117 @@ t.test(
     t.equal(backEnd.asked(), 2)
   }
 )
+
+t.test(
+  'a held token that is due again is exchanged, not taken back for the stored one',
+  async t => {
+    const { replica, backEnd, live, inner, stored } = await setUp(t, -1)
+    const { state, store } = breakable(inner, ['replace'])
+    const { tokenRefresh } = replica({ store })
+    state.isAway = true
+    const tokens: unknown[] = []
+    for (let times = 0; times < 3; times++) {
+      tokens.push((await tokenRefresh.ensureFresh(live)).session.credential?.token)
+    }
+    t.same(tokens, ['token-1', 'token-2', 'token-3'])
+    state.isAway = false
+    await until('the last one is written', async () => {
+      const session = await stored()
+      return 'credential' in session && session.credential?.token === 'token-3'
+    })
+    t.equal(backEnd.asked(), 3)
+  }
+)
+
+t.test('a held token is put into the session as it is looked up, not as it was', async t => {
+  const { replica, live, inner } = await setUp(t)
+  const { state, store } = breakable(inner, ['replace'])
+  const { sessions } = replica({ store })
+  state.isAway = true
+  await sessions.renew(live, { token: 'new' }, 1)
+  const { session } = live
+  const identity = { ...session.identity, roles: ['fewer'] }
+  t.match(sessions.withHeld({ ...live, session: { ...session, identity }, idleEnd: 1 }), {
+    idleEnd: 1,
+    session: { credential: { token: 'new' }, identity: { roles: ['fewer'] } }
+  })
+})
+
+t.test('a token that is held while an older one is written stays until it is written', async t => {
+  const { replica, live, inner, stored } = await setUp(t)
+  let isBeingWritten = false
+  const gate = Promise.withResolvers<void>()
+  const { state, store } = breakable(inner, ['read'])
+  const { sessions } = replica({
+    store: {
+      ...store,
+      replace: async (...given) => {
+        isBeingWritten = true
+        await gate.promise
+        return await inner.replace(...given)
+      }
+    }
+  })
+  state.isAway = true
+  await sessions.renew(live, { token: 'older' }, 1)
+  state.isAway = false
+  await until('the older one is being written', () => isBeingWritten)
+  state.isAway = true
+  await sessions.renew(live, { token: 'newer' }, 2)
+  state.isAway = false
+  gate.resolve()
+  await until('the newer one is written', async () => {
+    const session = await stored()
+    return 'credential' in session && session.credential?.token === 'newer'
+  })
+})
+
+t.test('a held token whose session ends before it is written is signed out', async t => {
+  const { replica, backEnd, live, inner } = await setUp(t)
+  const { state, store } = breakable(inner, ['replace'])
+  const { tokenRefresh, sessions } = replica({ store })
+  state.isAway = true
+  t.equal((await tokenRefresh.ensureFresh(live)).session.credential?.token, 'token-1')
+  await sessions.close('secret', 'revoked')
+  await until('it is signed out', () => backEnd.signedOut.length > 0)
+  t.same(backEnd.signedOut, ['token-1'])
+})
+
+t.test('a held token is signed out at the end of its session’s time', async t => {
+  const { clock, replica, backEnd, live, inner } = await setUp(t)
+  const { state, store } = breakable(inner, ['read', 'replace'])
+  const { sessions, tokenRefresh } = replica({ isSlow: true, store })
+  const renewal = tokenRefresh.ensureFresh(live)
+  await until('the back-end was asked', () => backEnd.waiting.length === 1)
+  state.isAway = true
+  backEnd.waiting[0]?.()
+  await renewal
+  clock.skip = hour
+  await until('it is signed out', () => backEnd.signedOut.length > 0)
+  t.same(backEnd.signedOut, ['token-1'])
+  t.equal(sessions.withHeld(live).session.credential?.token, 'old', 'and held no more')
+})
+
+t.test('a replica that asked nobody says nothing of a token that another one holds', async t => {
+  const { replica, backEnd, live, inner, stored } = await setUp(t)
+  const holding = breakable(inner, ['read', 'replace'])
+  const holder = replica({ isSlow: true, store: holding.store })
+  const renewal = holder.tokenRefresh.ensureFresh(live)
+  await until('the back-end was asked', () => backEnd.waiting.length === 1)
+  holding.state.isAway = true
+  backEnd.waiting[0]?.()
+  await renewal
+  const failing = breakable(inner, ['read'])
+  failing.state.isAway = true
+  const unavailable = { code: 'session.unavailable', status: 503 }
+  await t.rejects(replica({ store: failing.store }).tokenRefresh.ensureFresh(live), unavailable)
+  await t.rejects(replica().tokenRefresh.ensureFresh(live), unavailable, 'not ended')
+  holding.state.isAway = false
+  await until('it is written', async () => {
+    const session = await stored()
+    return 'credential' in session && session.credential?.token === 'token-1'
+  })
+})
 
 t.test('a holder of the lock that was paused does not write over what a later one got', async t => {
   const { clock, replica, backEnd, live, stored, inner } = await setUp(t)

@@ -167,6 +167,22 @@ t.test('who asks after a change gets what is stored since, and shares it', async
   t.equal(asked.length, 2)
 })
 
+t.test('who asks after the news has ended gets what is stored since', async t => {
+  const { news, read, asked, hold, release, write } = await held(t)
+  news.onUp()
+  hold()
+  const first = read()
+  await until('the store is asked', () => asked.length === 1)
+  // Nobody announces this change any more: the first reply may be from before it.
+  news.onDown()
+  await write('second')
+  const second = read()
+  await until('the store is asked again', () => asked.length === 2)
+  release()
+  release()
+  t.same(await Promise.all([first, second]), ['first', 'second'])
+})
+
 t.test('an epoch that was asked before a change, a gap or a silence is not kept', async t => {
   const cases: Cases = {
     'a change': ({ news }) => news.onEpoch(),

@@ -32,11 +32,27 @@ const facts: AnswerFacts = {
     agent: ''
   },
   idleEnd: 1_200_000,
-  now: 1_000_000
+  now: 1_000_000,
+  aheadMs: 0
 }
 
 const render = (json: unknown, more: Partial<AnswerConfig> = {}, given = facts) =>
   compileAnswer({ json, ...more }, settings).render(given)
+
+t.test('times are those of the wall clock', async t => {
+  const json = {
+    from: '{issuedAt}',
+    idle: '{idleEndsAt}',
+    end: '{absoluteEndsAt}',
+    left: '{expiresIn}'
+  }
+  t.same(render(json, {}, { ...facts, aheadMs: 50_000 }), {
+    from: 1_050_000,
+    idle: 1_250_000,
+    end: 1_550_999,
+    left: 500
+  })
+})
 
 t.test('a text that is exactly {name} becomes the value, with its type', async t => {
   t.same(

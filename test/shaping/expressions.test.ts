@@ -1,7 +1,12 @@
+import { spawnSync } from 'node:child_process'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { mock } from 'node:test'
+import type { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { parseKeepingDigits } from '../../src/json/digits.ts'
 import type { Json } from '../../src/json/values.ts'
 import { createExpressions } from '../../src/shaping/expressions.ts'
+import { until } from '../support/until.ts'
 
 const bounds = { timeoutMs: 20_000, maxBytes: 100_000 }
 const expressions = createExpressions()
@@ -39,6 +44,24 @@ t.test('numbers that no double holds come back as they are, and are not computed
   t.equal(await expressions.evaluate('id = "9007199254740993"', input, bounds), true)
   const sum = expressions.evaluate('id + 1', input, bounds)
   await t.rejects(sum, { code: 'shape.number-too-long', status: 502 })
+})
+
+t.test('$number of a text keeps all digits, whether or not other numbers are long', async t => {
+  for (const input of [
+    { id: '1234567890123456789' },
+    parseKeepingDigits('{"id":"1234567890123456789","n":1e400}')
+  ]) {
+    const result = await expressions.evaluate('[$number(id), $number("5") + 1]', input, bounds)
+    t.equal(JSON.stringify(result), '[1234567890123456789,6]')
+    const sum = expressions.evaluate('$number(id) + 1', input, bounds)
+    await t.rejects(sum, { code: 'shape.number-too-long', status: 502 })
+    const ordered = await expressions.evaluate('[$number(id), 5]^($)', input, bounds)
+    t.equal(JSON.stringify(ordered), '[5,1234567890123456789]')
+  }
+  await t.rejects(expressions.evaluate('$number("x")', {}, bounds), {
+    code: 'shape.expression',
+    cause: { message: 'JSONata D3030 at position 8' }
+  })
 })
 
 t.test('many at once each get their own answer', async t => {
@@ -145,6 +168,36 @@ t.test('routes take turns', async t => {
   await own.close()
 })
 
+t.test(
+  'the second thread ends when it had no job for long, whatever the first one does',
+  async t => {
+    const workers: Worker[] = []
+    const started = (message: unknown) => workers.push((message as { worker: Worker }).worker)
+    subscribe('worker_threads', started)
+    t.teardown(() => unsubscribe('worker_threads', started))
+    mock.timers.enable({ apis: ['setTimeout'] })
+    t.teardown(() => mock.timers.reset())
+    const own = createExpressions()
+    t.teardown(() => own.close())
+    const run = (route: string) => own.evaluate('1', {}, { ...bounds, route })
+    const both = [run('first'), run('second')]
+    mock.timers.tick(25)
+    await Promise.all(both)
+    t.equal(workers.length, 2)
+    let hasEnded = false
+    workers[1]?.once('exit', () => {
+      hasEnded = true
+    })
+    mock.timers.tick(20_000)
+    await run('first')
+    mock.timers.tick(10_000)
+    mock.timers.reset()
+    await until('the second thread ends', () => hasEnded, 20_000)
+    t.equal(await run('first'), 1)
+    t.equal(workers.length, 2, 'the first one goes on')
+  }
+)
+
 t.test('what goes in and what comes out is bounded, and memory too', async t => {
   await t.rejects(expressions.evaluate('1', 'x'.repeat(1000), { ...bounds, maxBytes: 500 }), {
     code: 'shape.expression',
@@ -163,6 +216,28 @@ t.test('what goes in and what comes out is bounded, and memory too', async t => 
     { code: 'shape.expression' }
   )
   t.equal(await expressions.evaluate('1 + 1', {}, bounds), 2)
+})
+
+t.test('an input within the largest bound ends no process, whatever it becomes in memory', t => {
+  const script = `
+    import { createExpressions } from '${import.meta.resolve('../../src/shaping/expressions.ts')}'
+    const expressions = createExpressions()
+    const count = async (length, maxBytes) =>
+      console.log(await expressions.evaluate('$count($)', new Array(length).fill([0]), {
+        timeoutMs: 60_000,
+        maxBytes
+      }))
+    await count(1000, 256 * 1024)
+    await count(1024 * 1024 - 1, 16 * 1024 * 1024)
+    await expressions.close()`
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--input-type=module', '-e', script],
+    { encoding: 'utf8' }
+  )
+  t.equal(stdout, '1000\n1048575\n', stderr)
+  t.equal(status, 0)
+  t.end()
 })
 
 t.test('more than may wait are refused at once', async t => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { parseKeepingDigits } from '../../src/json/digits.ts'
 import type { ShapeStep } from '../../src/config/schema/shapes.ts'
 import { loadConfig } from '../../src/config/load/load.ts'
 import { isRecord, rawNumber, valueAt } from '../../src/json/values.ts'
@@ -299,6 +300,11 @@ t.test(
       [true, 1],
       [5, 5],
       ['9007199254740993', '9007199254740993'],
+      ['1.234567890123456789', '1.234567890123456789'],
+      ['9007199254740990.7', '9007199254740990.7'],
+      ['1e-400', '1e-400'],
+      ['0.1', 0.1],
+      ['-0', -0],
       ['0x10', '0x10'],
       ['', ''],
       ['12px', '12px'],
@@ -307,6 +313,9 @@ t.test(
       ['007', '007']
     ] as const) {
       t.equal(converted('number', value), number, JSON.stringify(value))
+    }
+    for (const id of ['1541815603606036480', '1152921504606846976', '100000000000000000000000']) {
+      t.equal(converted('string', parseKeepingDigits(id)), id)
     }
     for (const [value, text] of [
       [12, '12'],
@@ -339,7 +348,9 @@ t.test('convert makes ISO dates of seconds, milliseconds and text', async t => {
   const converted = (kind: string, value: unknown) =>
     (shaped([{ convert: { v: kind } }], { v: value }) as { v: unknown }).v
   const moment = '2026-11-21T05:30:00.000Z'
-  for (const value of [1795239000, '1795239000']) t.equal(converted('date-seconds', value), moment)
+  for (const value of [1795239000, '1795239000', '1795239000.000000000001']) {
+    t.equal(converted('date-seconds', value), moment)
+  }
   t.equal(converted('date-seconds', 1795239000.25), '2026-11-21T05:30:00.250Z')
   t.equal(converted('date-milliseconds', 1795239000000), moment)
   for (const text of [
@@ -359,6 +370,8 @@ t.test('convert makes ISO dates of seconds, milliseconds and text', async t => {
   t.equal(converted('date-text', '2026-11-21'), '2026-11-21T00:00:00.000Z')
   for (const value of [
     '2026-02-31 00:00:00',
+    'Sat, 30 Feb 2026 00:00:00 GMT',
+    'Sat, 21 Nov 2026 25:00:00 GMT',
     '2026-13-01',
     'yesterday',
     '',
@@ -427,6 +440,53 @@ t.test('move takes members out of and into objects within objects', async t => {
   t.equal(
     JSON.stringify(shaped([{ move: { a: '__proto__.admin' } }], { a: true })),
     '{"__proto__":{"admin":true}}'
+  )
+})
+
+t.test('move of several pairs moves all of them at once', async t => {
+  t.same(shaped([{ move: { a: 'b', b: 'a' } }], { a: 1, b: 2 }), { a: 2, b: 1 })
+  t.same(shaped([{ move: { a: 'b', b: 'c' } }], { a: 1, b: 2 }), { b: 1, c: 2 })
+  t.same(shaped([{ move: { 'x.a': 'x.b', 'x.b': 'x.a' } }], { x: { a: 1, b: 2, c: 3 } }), {
+    x: { a: 2, b: 1, c: 3 }
+  })
+  for (const move of [
+    { 'user': 'author', 'user.name': 'name' },
+    { 'user.name': 'name', 'user': 'author' }
+  ]) {
+    t.same(
+      shaped([{ move }], { user: { name: 'Alice', age: 5 } }),
+      { author: { age: 5 }, name: 'Alice' },
+      'a value of an inner path is moved, not copied'
+    )
+  }
+  for (const move of [
+    { a: 'x', b: 'x.b' },
+    { b: 'x.b', a: 'x' }
+  ]) {
+    t.same(shaped([{ move }], { a: { n: 1 }, b: 2 }), { x: { n: 1, b: 2 } })
+  }
+  t.same(
+    shaped([{ move: { a: 'b.c', b: 'd' } }], { a: 1, b: 'text' }),
+    { b: { c: 1 }, d: 'text' },
+    'the place of a value that is moved too is free'
+  )
+  t.same(
+    shaped([{ move: { a: 'b.c', x: 'y', y: 'x' } }], { a: 1, b: 'text', x: 2, y: 3 }),
+    { a: 1, b: 'text', x: 3, y: 2 },
+    'a value without a place stays; the others are moved'
+  )
+  fc.assert(
+    fc.property(
+      fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('a', 'b', 'c', 'd')),
+      fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd'), fc.integer()),
+      (pairs, value) => {
+        fc.pre(new Set(Object.values(pairs)).size === Object.keys(pairs).length)
+        return (
+          sorted(shaped([{ move: pairs }], value)) === sorted(shaped([{ rename: pairs }], value))
+        )
+      }
+    ),
+    { seed }
   )
 })
 

@@ -50,6 +50,24 @@ export function countersContract(
     t.ok(second.ttl <= first.ttl - 10 * minute, `${first.ttl} → ${second.ttl}`)
   })
 
+  t.test('a window that a reload shortens ends in time, and keeps its count', async t => {
+    const key = freshKey()
+    await hits(key, 2)
+    const { current, ttl } = await counters.hit(key, minute)
+    t.equal(current, 3)
+    t.ok(ttl > 0 && ttl <= minute, `${ttl}`)
+    await pass(minute + 1)
+    t.equal((await counters.hit(key, minute)).current, 1)
+  })
+
+  t.test('a window that a reload makes longer ends when it would have', async t => {
+    const key = freshKey()
+    await counters.hit(key, minute)
+    const { current, ttl } = await counters.hit(key, hour)
+    t.equal(current, 2)
+    t.ok(ttl > 0 && ttl <= minute, `${ttl}`)
+  })
+
   t.test('when the window is over, counting begins anew', async t => {
     const key = freshKey()
     t.same(await hits(key, 3), [1, 2, 3])
@@ -96,6 +114,26 @@ export function countersContract(
     await pass(hour + 1)
     await counters.refund(key)
     t.same(await hits(key, 2), [1, 2])
+  })
+
+  t.test('a hit of an earlier window gives nothing back in this one', async t => {
+    const key = freshKey()
+    const before = await counters.hit(key, minute)
+    await pass(minute + 1)
+    const [first, second] = [await counters.hit(key, hour), await counters.hit(key, hour)]
+    await counters.refund(key, before)
+    t.same(await hits(key, 1), [3])
+    await counters.refund(key, first)
+    await counters.refund(key, second)
+    t.same(await hits(key, 1), [2], 'those of this one do')
+  })
+
+  t.test('a hit is given back in a window that a reload has shortened since', async t => {
+    const key = freshKey()
+    const before = await counters.hit(key, hour)
+    await counters.hit(key, minute)
+    await counters.refund(key, before)
+    t.same(await hits(key, 1, minute), [2])
   })
 
   t.test('of 200 hits at once each gets a number of its own, and none is lost', async t => {

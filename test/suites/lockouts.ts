@@ -68,6 +68,15 @@ export function lockoutsContract(t: Test, lockouts: Lockouts, pass: (ms: number)
     t.same(await fail(key, 4), [0, 0, 0, minute])
   })
 
+  t.test('the time in which failures count begins with the first of them', async t => {
+    const key = freshKey()
+    await fail(key, 1)
+    pass(9 * minute)
+    await fail(key, 1)
+    pass(minute)
+    t.same(await fail(key, 4), [0, 0, 0, minute], 'the second did not prolong it')
+  })
+
   t.test('where many share what is locked, it takes as many failures each time', async t => {
     const key = freshKey()
     t.same(await fail(key, 4, lockRule({ strict: false })), [0, 0, 0, minute])
@@ -84,6 +93,20 @@ export function lockoutsContract(t: Test, lockouts: Lockouts, pass: (ms: number)
     await lockouts.refund(key, lockRule(), last)
     t.notOk((await lockouts.list()).some(ban => ban.key === key))
     t.same(await fail(key, 2), [0, minute], 'the failures of before still count')
+  })
+
+  t.test('a lock that is taken back does not make the next one shorter', async t => {
+    const key = freshKey()
+    await fail(key, 3)
+    pass(minute)
+    const right = await lockouts.attempt(key, lockRule())
+    t.match(right, { locks: 1, lockMs: 2 * minute })
+    await lockouts.refund(key, lockRule(), right)
+    t.same(await fail(key, 2), [0, 2 * minute])
+    pass(2 * minute)
+    await lockouts.refund(key, lockRule(), await lockouts.attempt(key, lockRule()))
+    pass(11 * minute)
+    t.same(await fail(key, 4), [0, 0, 0, 4 * minute], 'nor is it forgotten with the failures')
   })
 
   t.test(
@@ -108,6 +131,24 @@ export function lockoutsContract(t: Test, lockouts: Lockouts, pass: (ms: number)
     t.same(await fail(key, 2), [0, 2 * minute])
     await lockouts.refund(key, lockRule(), slow)
     t.same(await fail(key, 1), [2 * minute])
+  })
+
+  t.test('a lock of right passwords alone leaves nothing, also when it is over', async t => {
+    const key = freshKey()
+    const attempts = []
+    for (let index = 0; index < 3; index++) attempts.push(await lockouts.attempt(key, lockRule()))
+    pass(minute + 1)
+    for (const attempt of attempts) await lockouts.refund(key, lockRule(), attempt)
+    t.same(await fail(key, 4), [0, 0, 0, minute])
+  })
+
+  t.test('a lock that is taken back when it is over does not make the next one longer', async t => {
+    const key = freshKey()
+    await fail(key, 2)
+    const right = await lockouts.attempt(key, lockRule())
+    pass(2 * minute)
+    await lockouts.refund(key, lockRule(), right)
+    t.same(await fail(key, 2), [0, minute], 'the failures of before still count')
   })
 
   t.test('nothing is saved up by giving back', async t => {
@@ -168,6 +209,23 @@ export function lockoutsContract(t: Test, lockouts: Lockouts, pass: (ms: number)
       t.ok(await admitted(lockRule({ strict: false })))
     }
   )
+
+  t.test('where a new rule allows fewer failures than there were, the next one locks', async t => {
+    const key = freshKey()
+    const settle = async (after: number) => {
+      const rule = lockRule({ after })
+      const { place } = await lockouts.admit(key, rule)
+      t.ok(place)
+      return await lockouts.settle(key, rule, place ?? '', true)
+    }
+    for (let index = 0; index < 6; index++) t.equal(await settle(20), 0)
+    const { place } = await lockouts.admit(key, lockRule({ after: 5 }))
+    t.ok(place, 'a password is checked, though five failed')
+    const second = await lockouts.admit(key, lockRule({ after: 5 }))
+    t.same(second, { place: undefined, waitMs: 0 }, 'one at a time')
+    await lockouts.settle(key, lockRule({ after: 5 }), place ?? '', false)
+    t.equal(await settle(5), minute)
+  })
 
   t.test('a place whose owner never settled is free again after two minutes', async t => {
     const key = freshKey()

@@ -188,12 +188,13 @@ export function sessionStoreContract(
     'a record is replaced only where it still is what was read, and keeps its time',
     async t => {
       const key = freshKey()
-      await store.create(key, '{"v":1}', hour)
+      await store.create(key, '{"v":1}', 2 * hour)
       t.equal(await store.replace(key, '{"v":0}', '{"v":9}'), false)
       t.equal(await store.replace(key, '{"v":1}', '{"v":2}'), true)
       const found = await store.read(key)
       t.equal(found?.record, '{"v":2}')
-      t.ok(found !== undefined && found.ttlMs > hour - minute && found.ttlMs <= hour, 'time left')
+      t.ok(found !== undefined && found.ttlMs > 2 * hour - minute, 'not less time')
+      t.ok(found !== undefined && found.ttlMs <= 2 * hour, 'nor more')
       await store.end(key, `${tombstoneMark}revoked`, hour)
       t.equal(await store.replace(key, '{"v":2}', '{"v":3}'), false, 'not once it has ended')
       t.equal(await store.replace(freshKey(), '', '{"v":3}'), false, 'not where nothing was')
@@ -248,6 +249,15 @@ export function sessionStoreContract(
     )
     t.ok(Math.abs((moments[0] ?? 0) / 1000 - clock()) < minute, 'microseconds since the epoch')
     for (const before of seen) t.same(before, notes.slice(0, before.length))
+  })
+
+  t.test('who signed in until later stays listed, whichever session came last', async t => {
+    const id = freshKey()
+    const user = { source: 's', id, username: 'someone' }
+    await store.addSignedIn(user, clock() + hour)
+    await store.addSignedIn(user, clock() - minute)
+    const listed = (await store.signedIn(10_000)).filter(each => each.id === id)
+    t.same(listed, [user])
   })
 
   t.test('the epoch only rises', async t => {

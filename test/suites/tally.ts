@@ -85,6 +85,39 @@ export function tallyContract(t: Test, tally: Tally): void {
     )
   })
 
+  t.test('a limit that a reload raises or lowers keeps what was counted', async t => {
+    for (const kind of ['fixed', 'sliding', 'bucket'] as const) {
+      const key = freshKey()
+      const of = (max: number, unreported = 0) =>
+        entry(key, { kind, max, burst: max, windowMs: 100 * hour }, unreported)
+      await tally.report([of(1000, 1000)])
+      t.same(await takes(1, () => [of(1000)]), [['over']], kind)
+      t.same(await takes(1, () => [of(100_000)]), [[98_999]], kind)
+      const [verdict] = await tally.consume([of(10)])
+      t.ok(verdict?.exceeded === true && verdict.retryMs <= 110 * hour, `${verdict?.retryMs}`)
+    }
+  })
+
+  t.test('a bucket that refills faster after a reload does so at once', async t => {
+    const key = freshKey()
+    const of = (max: number, unreported = 0) =>
+      entry(key, { kind: 'bucket', max, burst: 1000, windowMs: 24 * hour }, unreported)
+    await tally.report([of(1000, 1000)])
+    const [verdict] = await tally.consume([of(100_000)])
+    t.match(verdict, { exceeded: true, remaining: 0 })
+    t.ok(verdict !== undefined && verdict.retryMs <= 864, `${verdict?.retryMs}`)
+  })
+
+  t.test('what is owed beyond a bucket is owed further on', async t => {
+    const key = freshKey()
+    const of = (unreported: number) =>
+      entry(key, { kind: 'bucket', max: 10, burst: 10, windowMs: 10 * hour }, unreported)
+    await tally.report([of(11)])
+    await tally.report([of(1)])
+    const [verdict] = await tally.report([of(0)])
+    t.ok(verdict !== undefined && verdict.retryMs > 2 * hour, `${verdict?.retryMs}`)
+  })
+
   t.test('limits of one request are taken together: where one refuses, none counts', async t => {
     const [key, tight] = [freshKey(), freshKey()]
     const both = () => [entry(key, { max: 10 }), entry(tight, { max: 2 })]

@@ -1,16 +1,32 @@
 /** Time that passes only when a test says so. */
 import { Cluster, type Redis } from 'ioredis'
+import { steadyClock, SteadyClock } from '../../src/steady-clock.ts'
 
 /** The clock of this process stands still, but for what is passed. Call it before the gateway starts. */
 export function stopClock(cleanUp: (undo: () => unknown) => void): (ms: number) => void {
   const { now } = Date
   let time = now()
   Date.now = () => time
+  steadyClock.now = () => time
+  cleanUp(() => {
+    Date.now = now
+    steadyClock.now = SteadyClock.prototype.now
+  })
+  return ms => {
+    time += ms
+  }
+}
+
+/** The wall clock of this process goes on, from other times: as after NTP or `date -s`. */
+export function wallClock(cleanUp: (undo: () => unknown) => void): (ms: number) => void {
+  const { now } = Date
+  let shift = 0
+  Date.now = () => now() + shift
   cleanUp(() => {
     Date.now = now
   })
   return ms => {
-    time += ms
+    shift += ms
   }
 }
 

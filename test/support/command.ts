@@ -13,7 +13,17 @@ export interface Ran {
 interface RunOptions {
   readonly input?: string | Uint8Array
   readonly env?: Readonly<Record<string, string>>
+  /** A full disk: a file takes so many blocks of 512 bytes. */
+  readonly maxFileBlocks?: number
 }
+
+/**
+ * Without the trap a signal would end the process. Nothing but the command may write files, so
+ * nothing compiled is kept, and no module of tap is loaded, which writes one at the end.
+ */
+const limited =
+  `trap '' XFSZ; ulimit -f "$1"; shift; unset NODE_OPTIONS; ` +
+  'NODE_DISABLE_COMPILE_CACHE=1 exec "$@"'
 
 /** Where programs are, and where a gateway within a test leaves its secret for commands. */
 const passed = ['PATH', 'TMPDIR']
@@ -37,9 +47,11 @@ const program = process.env['PROGRAM'] ?? 'src/launch.js'
 /** Runs a command to its end. */
 export async function run(
   words: readonly string[],
-  { input = '', env }: RunOptions = {}
+  { input = '', env, maxFileBlocks }: RunOptions = {}
 ): Promise<Ran> {
-  const child = spawn(process.execPath, [program, ...words], {
+  const prefix = maxFileBlocks === undefined ? [] : ['sh', '-c', limited, 'sh', `${maxFileBlocks}`]
+  const [file = '', ...args] = [...prefix, process.execPath, program, ...words]
+  const child = spawn(file, args, {
     stdio: 'pipe',
     env: environment(env)
   })

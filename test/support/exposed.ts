@@ -63,7 +63,8 @@ async function usedFolder(after: (undo: () => unknown) => void) {
   const folder = await configFolder({
     gateway: {
       redis: { url: redis, commandTimeout: '20s' },
-      session: { secrets: ['${SESSION_SECRET}'] }
+      session: { secrets: ['${SESSION_SECRET}'] },
+      audit: { key: '${AUDIT_KEY}' }
     },
     routes: {
       upstreams: {
@@ -74,12 +75,13 @@ async function usedFolder(after: (undo: () => unknown) => void) {
         pair: { urls: [dead, backend.url] },
         dead: { url: dead }
       },
-      shapes: { plain: [{ rename: { other: 'another' } }] },
+      // An expression keeps the rest of the work in the event loop, which stalls.
+      shapes: { plain: [{ rename: { other: 'another' } }], expression: [{ jsonata: '$' }] },
       routes: {
         shaped: {
           path: '/api/shaped',
           upstream: 'b',
-          shape: 'plain',
+          shape: 'expression',
           maxShaped: '16MiB',
           contract: { file: 'contract.json', mode: 'observe' },
           parts: { missing: { upstream: 'dead', rewrite: '/', into: 'missing', required: false } }
@@ -98,7 +100,8 @@ async function usedFolder(after: (undo: () => unknown) => void) {
         few: { by: 'user', max: 1, window: '1h', routes: ['limited'] },
         shadowed: { by: 'user', max: 1, window: '1h', routes: ['slow'], mode: 'shadow' }
       },
-      lockout: { account: { after: 2 } }
+      lockout: { account: { after: 2 } },
+      expressions: { maxSize: '16MiB', timeout: '20s' }
     }
   })
   writeFileSync(join(folder, 'contract.json'), JSON.stringify(schema))
@@ -108,6 +111,7 @@ async function usedFolder(after: (undo: () => unknown) => void) {
 /** Scrapes a gateway of one process with Redis, whose every part was used. */
 export async function scrapeUsed(after: (undo: () => unknown) => void): Promise<string> {
   const gateway = await testGateway(after, await usedFolder(after), {
+    AUDIT_KEY: 'an audit key of at least thirty-two bytes',
     SESSION_SECRET: 'a secret of at least thirty-two characters'
   })
   await until('ready', async () => (await gateway.ops('/readyz')).status === 200)

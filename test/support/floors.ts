@@ -91,13 +91,13 @@ const maxFileLines = 320
 const maxLongFiles = 0
 const maxColumns = 100
 /** Lines wider than {@link maxColumns} in all of src. May only fall, until the formatter ends them. */
-const maxWideLines = 111
+const maxWideLines = 106
 
 /** Ways around the gates, each with how often it stands in these folders. They may only fall. */
 const exceptions: ReadonlyArray<
   readonly [what: string, pattern: RegExp, folders: readonly string[], max: number]
 > = [
-  ['`as never`', /\bas never\b/g, ['src'], 15],
+  ['`as never`', /\bas never\b/g, ['src'], 12],
   ['disabled lint rules', /(?:eslint|oxlint)-disable/g, ['src', 'test', 'bench', 'examples'], 2],
   ['skipped tests', /\{ (?:skip|todo): |\bt\.(?:skip|todo)\(/g, ['test'], 2]
 ]

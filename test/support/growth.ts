@@ -10,31 +10,53 @@ export interface Growth {
 const lengths = [1, 4, 16, 64, 256].map(kib => kib * 1024)
 /** Four times the length costs a linear reader four times the time, and a quadratic one sixteen times. */
 const maxRatio = 8
-/** Collections of garbage; a quadratic reader costs far more for 256 KiB. */
-const noiseMs = 0.5
+/**
+ * So cheap, nothing is quadratic: at 256 KiB that would be a hundredfold. Long texts have steps of
+ * their own, such as memory that the system has to map (escapes of a query: 0.03 ms at 64 KiB, 0.8 ms
+ * at 256 KiB).
+ */
+const cheapNsPerLetter = 5
 const tries = 2
+/** A neighbour on the processor makes a step look steep once. A quadratic reader is steep each time. */
+const looks = 4
 /** The system counts CPU time in ticks of some milliseconds: a call is repeated for so long. */
 const measureMs = 30
 /** A reader that is this slow needs no second try. */
 const tooSlowMs = 1000
 
+type Prepare = (length: number) => () => unknown
+
 /** @param prepare makes the input of that length, and returns the call that is measured */
-export function growthOf(prepare: (length: number) => () => unknown): Growth {
+export function growthOf(prepare: Prepare): Growth {
   const costs: number[] = []
-  for (const length of lengths) {
-    costs.push(cheapest(prepare(length)))
-    if ((costs.at(-1) ?? 0) > tooSlowMs) break
+  let isLinear = true
+  for (const [index, length] of lengths.entries()) {
+    const cost = cheapest(prepare(length))
+    const shorter = costs.at(-1) ?? cost
+    costs.push(cost)
+    isLinear = !isSteep(shorter, cost, length) || !staysSteep(prepare, index)
+    if (!isLinear) break
   }
-  const isLinear =
-    costs.length === lengths.length &&
-    costs.every((cost, index) => {
-      const shorter = costs[index - 1]
-      return shorter === undefined || cost <= shorter * maxRatio + noiseMs
-    })
   const figures = costs.map(
     (cost, index) => `${(lengths[index] ?? 0) / 1024} KiB ${cost.toFixed(3)} ms`
   )
   return { isLinear, figures: figures.join(', ') }
+}
+
+/** Whether a length costs more than a linear reader needs, measured against the length before. */
+function isSteep(shorter: number, cost: number, length: number): boolean {
+  return cost > Math.max(shorter * maxRatio, (length * cheapNsPerLetter) / 1e6)
+}
+
+function staysSteep(prepare: Prepare, index: number): boolean {
+  const length = lengths[index] ?? 0
+  const before = lengths[index - 1] ?? length
+  for (let look = 0; look < looks; look++) {
+    const cost = cheapest(prepare(length))
+    if (!isSteep(cheapest(prepare(before)), cost, length)) return false
+    if (cost > tooSlowMs) return true
+  }
+  return true
 }
 
 /** Of several tries the cheapest: the others were interrupted, or paid for a collection of garbage. */

@@ -6,13 +6,14 @@ export interface OpsOptions {
   readonly headers?: Record<string, string>
   /** Sent by POST. */
   readonly json?: unknown
+  readonly signal?: AbortSignal
 }
 
 /** @param opsUrl such as `http://127.0.0.1:9090` */
 export async function askOps(
   opsUrl: string,
   path: string,
-  { method, headers = {}, json }: OpsOptions = {}
+  { method, headers = {}, json, signal }: OpsOptions = {}
 ): Promise<Response> {
   return await fetch(opsUrl + path, {
     method: method ?? (json === undefined ? 'GET' : 'POST'),
@@ -21,6 +22,7 @@ export async function askOps(
       ...(json !== undefined && { 'content-type': 'application/json' }),
       ...headers
     },
-    ...(json !== undefined && { body: JSON.stringify(json) })
+    ...(json !== undefined && { body: JSON.stringify(json) }),
+    ...(signal !== undefined && { signal })
   })
 }

@@ -33,7 +33,8 @@ const parts: readonly Part[] = [
       'error-advice.ts',
       'ops-errors.ts',
       'bounded-map.ts',
-      'movable-state.ts'
+      'movable-state.ts',
+      'steady-clock.ts'
     ],
     mayImport: []
   },
@@ -121,8 +122,10 @@ const parts: readonly Part[] = [
       'proxy/cookie-header.ts',
       'app/hooks',
       'app/listener.ts',
+      'app/open-sockets.ts',
       'app/overload/peers.ts',
-      'app/stalled-connections.ts'
+      'app/stalled-connections.ts',
+      'app/unparsed.ts'
     ]
   },
   {

@@ -217,7 +217,7 @@ export const readers: readonly Reader[] = [
     }
   },
   {
-    of: ['src/json/coding.ts#decoded'],
+    of: ['src/json/coding.ts#codingsOf'],
     read: text => tried(() => readJson(Buffer.from('{}'), { 'content-encoding': text }, 1000)),
     worst: { codings: repeated('x,'), blanks: within('a', ' ', 'b') }
   },
@@ -310,7 +310,6 @@ export const readers: readonly Reader[] = [
     of: [
       'src/proxy/query.ts#parse',
       'src/proxy/query.ts#nameOf',
-      'src/proxy/query.ts#asRead',
       'src/proxy/query.ts#withoutHidden'
     ],
     read: text => tried(() => toQuery(`?${text}`)),
@@ -327,8 +326,9 @@ export const readers: readonly Reader[] = [
   {
     of: [
       'src/proxy/token-names.ts#strip',
-      'src/proxy/token-names.ts#unescaped',
-      'src/proxy/token-names.ts#leniently'
+      'src/proxy/lenient-names.ts#hasNameOf',
+      'src/proxy/lenient-names.ts#unescaped',
+      'src/proxy/lenient-names.ts#leniently'
     ],
     read: text => tokenQuery?.strip(`?${text}`),
     worst: {
@@ -482,9 +482,7 @@ export const readers: readonly Reader[] = [
 export const patterns: Readonly<Record<string, string>> = {
   'src/cli/limits/access-lines.ts#module':
     'a line of a log that an operator has, in a command of his own',
-  'src/cli/upstream-responses.ts#askLive': 'an option of a command',
-  'src/cli/command.ts#takesWords': 'the usage of a command',
-  'src/cli/explain.ts#explained': 'an option of a command',
+  'src/cli/explain.ts#headersOf': 'an option of a command',
   'src/cli/limits/picture.ts#figure': 'a number of a report',
   'src/cli/limits/simulate.ts#figure': 'a number of a report',
   'src/config/check/paths.ts#module': 'names of config',
@@ -503,7 +501,7 @@ export const patterns: Readonly<Record<string, string>> = {
 /** Who parses JSON by itself, and why no id can lose its digits there. */
 export const parsers: Readonly<Record<string, string>> = {
   'src/cli/limits/access-lines.ts#parseFields': 'lines of our own log, where ids are texts',
-  'src/json-schema/compile.ts#plain': 'our own value, written for a schema that takes numbers',
+  'src/json-schema/plain-value.ts#plain': 'our own value, written for a schema that takes numbers',
   'src/limits/usage/redis-usage.ts#parsed': 'our own record of counts',
   'src/process/server/uncaught.ts#isOfPackage': 'a package.json',
   'src/session/redis-index.ts#readSignedIn': 'our own list, whose ids are texts'

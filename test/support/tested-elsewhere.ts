@@ -5,6 +5,7 @@
 
 /** By the test, its path below `test` without `.test.ts`. */
 const byTest: Readonly<Record<string, readonly string[]>> = {
+  'app/stalled-connections': ['app/open-sockets'],
   'admin/state-stream': ['admin/event-stream'],
   'admin/access': [
     'admin/listener',
@@ -21,8 +22,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'process/ops/replica-config': [
     'admin/replicas',
     'cli/status-of-all',
-    'process/ops/rollback-of-all',
-    'process/reload/attempts'
+    'process/ops/rollback-of-all'
   ],
   'limits/usage/suggest': ['limits/usage/whom', 'limits/usage/notes'],
   'admin/now': ['admin/now-schema', 'process/operated', 'process/ops/data'],
@@ -63,6 +63,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'admin/page/api-types',
     'admin/page/boot',
     'admin/page/format',
+    'admin/page/hidden-tab',
     'admin/page/i18n',
     'admin/page/live',
     'admin/page/main',
@@ -84,7 +85,6 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'api-docs/answer-schema',
     'api-docs/contract-components',
     'api-docs/describe',
-    'api-docs/envelope-schemas',
     'api-docs/error-codes',
     'api-docs/operations',
     'api-docs/own-responses',
@@ -97,9 +97,9 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'config/schema/answer'
   ],
   'app/endpoints/answered': ['app/answered-routes', 'app/endpoints/ignored-bodies'],
+  'app/endpoints/merged': ['app/endpoints/response-work'],
   'app/endpoints/profile': ['app/compile-profile'],
   'app/bound-streams': ['app/endpoints/bound-stream'],
-  'app/kept-reads': ['app/response-copies'],
   'app/shared-calls': ['app/copy-key', 'app/route-copies'],
   'app/endpoints/login': [
     'config/schema/request-bodies',
@@ -122,20 +122,27 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'app/endpoints/session': ['session/describe'],
   'app/endpoints/shaped': ['shaping/entity-tag'],
   'app/endpoints/unknown': ['app/endpoints/known-paths'],
-  'app/hooks/lockout': ['app/hooks/known-browser', 'limits/lockout/admission-queue'],
+  'app/hooks/lockout': [
+    'app/hooks/known-browser',
+    'app/hooks/leaving',
+    'limits/lockout/admission-queue'
+  ],
   'app/hooks/metrics': ['app/app-metrics', 'observability/metrics', 'services/session-metrics'],
   'session/census': ['session/expiries'],
   'cli/why': ['cli/why-text'],
   'e2e/attempts': ['app/hooks/session-trail', 'app/remember-requests'],
   'cli/check': ['config/load/yaml-faults'],
+  'cli/live-parts': ['dry-run/live-parts'],
+  'cli/live-responses': ['dry-run/live-route', 'dry-run/live-upstreams'],
   'cli/completion': ['cli/complete'],
-  'cli/contract': ['cli/upstream-responses'],
+  'cli/contract': ['cli/contract-subject', 'cli/upstream-responses'],
   'cli/explain': [
     'admin/limits',
     'app/hooks/gate',
     'cli/admin-client',
     'dry-run/explain/decision',
     'dry-run/explain/body-time-outs',
+    'dry-run/explain/error-status',
     'dry-run/explain/explanation',
     'dry-run/explain/forwarding',
     'dry-run/explain/gates',
@@ -152,21 +159,18 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'cli/init/transport',
     'cli/init/user'
   ],
-  'cli/init/hints': ['cli/init/har', 'cli/init/login-fields', 'cli/init/openapi'],
+  'cli/init/hints': ['cli/init/login-fields'],
   'cli/init/init': [
     'cli/init/answers',
     'cli/init/client',
     'cli/init/examples',
     'cli/init/gateway-file',
     'cli/init/limits-file',
-    'cli/init/look',
-    'cli/init/family',
     'cli/init/model',
     'cli/init/questions',
     'cli/init/options',
     'cli/init/paths',
     'cli/init/proposal',
-    'cli/init/redaction',
     'cli/init/routes',
     'cli/init/routes-file',
     'cli/init/side-by-side',
@@ -180,7 +184,6 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'limits/counting/redis-callers'
   ],
   'cli/limits/simulate': [
-    'cli/limits/access-lines',
     'cli/limits/line-counts',
     'cli/limits/limits',
     'cli/limits/log-lines',
@@ -191,11 +194,12 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'cli/limits/suggest': ['limits/usage/usage'],
   'cli/lockouts': ['admin/lockouts'],
   'cli/main': ['cli/colours', 'cli/command', 'cli/commands', 'cli/output', 'node-version'],
+  'cli/ways': ['cli/invocation', 'cli/usage'],
   'cli/plan': ['config/load/plan', 'config/load/admin-access'],
   'cli/reload': ['admin/config', 'cli/status', 'process/reload/log-lines', 'process/status'],
   'cli/schemas': ['cli/reference'],
   'cli/sessions': ['admin/find-users', 'admin/sessions'],
-  'cli/shape': ['cli/changes'],
+  'cli/shape': ['cli/changes', 'cli/header-option'],
   'cli/start': ['launch'],
   'cli/init/presets': ['cli/init/preset-source'],
   'cli/users': ['cli/config-change', 'cli/replace-file', 'cli/users-text', 'cli/yaml-text'],
@@ -208,7 +212,6 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'config/check/limits',
     'config/check/maintenance',
     'config/check/operation',
-    'config/check/parts',
     'config/check/paths',
     'config/check/reach',
     'config/check/report',
@@ -259,7 +262,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'config/schema/upstreams',
     'config/schema/users'
   ],
-  'config/schema/contracts': ['config/check/contracts'],
+  'config/schema/contracts': ['config/check/contracts', 'json-schema/anchors'],
   'app/hooks/maintenance': ['config/schema/maintenance'],
   'contract/drift': ['contract/contract'],
   'dry-run/expectations': [
@@ -267,21 +270,32 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'dry-run/offline-app',
     'dry-run/try-config'
   ],
+  'proxy/parts': ['proxy/merge-parts'],
+  'proxy/token-names': ['proxy/lenient-names'],
   'e2e/parts': ['app/compile-parts', 'app/endpoints/aggregated', 'app/endpoints/pending-parts'],
   'e2e/refused-headers': ['config/check/fields', 'config/schema/header-names'],
   'e2e/reload-under-load': ['app/yield'],
-  'json-schema/compile': ['json-schema/closed-schema'],
+  'json-schema/compile': [
+    'json-schema/closed-schema',
+    'json-schema/plain-value',
+    'json-schema/unevaluated-errors'
+  ],
   'json/body': ['json/coding', 'json/digits', 'json/json-fault', 'json/values'],
   'json/exact-jsonata': ['json/decimal'],
   'limits/counting/tally': [
     'limits/counting/exceeded-keys',
     'limits/counting/fallback-tally',
+    'limits/counting/lease',
     'limits/counting/leases',
     'limits/counting/memory-tally',
     'limits/counting/redis-tally',
     'limits/counting/rules'
   ],
-  'limits/lockout/lockout': ['limits/lockout/fallback-lockouts', 'limits/lockout/redis-lockouts'],
+  'limits/lockout/lockout': [
+    'limits/lockout/fallback-lockouts',
+    'limits/lockout/redis-lockouts',
+    'limits/redis-keys'
+  ],
   'limits/replay/replay': [
     'limits/counting/plan',
     'limits/replay/reorder-buffer',
@@ -289,7 +303,6 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   ],
   'limits/usage/redis-usage': ['limits/usage/hours', 'limits/usage/record'],
   'login/token-refresh': ['app/hooks/token-refresh'],
-  'login/upstream-login': ['login/login-response'],
   'proxy/headers': ['proxy/cookie-header'],
   'observability/audit/ledger': [
     'observability/audit/abandoned-chains',
@@ -300,6 +313,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'observability/audit/head',
     'observability/audit/ledger-queue',
     'observability/audit/line',
+    'observability/audit/old-files',
     'observability/audit/tail'
   ],
   'observability/audit/verify': [
@@ -314,11 +328,9 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'cli/audit/audit',
     'cli/audit/line-in-words',
     'cli/audit/place',
-    'cli/audit/search',
     'cli/audit/verify',
     'config/check/audit',
     'config/schema/audit',
-    'observability/audit/search',
     'services/audit-heads'
   ],
   'process/audit': ['process/readiness'],
@@ -338,7 +350,8 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   'e2e/traces': ['observability/traces/outgoing', 'observability/traces/tracer', 'services/traces'],
   'observability/log': ['observability/unprintable', 'services/logger'],
   'process/cluster/lease-relay': ['limits/counting/machine-limits', 'services/machine-limits'],
-  'process/cluster/primary': ['process/cluster/worker', 'process/cluster/worker-pool'],
+  'process/cluster/primary': ['process/cluster/worker'],
+  'process/cluster/worker-pool': ['process/cluster/worker-handle'],
   'process/gateway': [
     'admin/server',
     'app/app',
@@ -353,10 +366,8 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
   ],
   'process/reload/reload': [
     'app/generation-services',
-    'process/reload/generations',
     'process/reload/outcome',
-    'process/reload/revisions',
-    'process/server/generation'
+    'process/reload/revisions'
   ],
   'process/reload/user-review': ['login/changed-users', 'session/review', 'session/review-writer'],
   'process/reload/validator': ['config/load/cloneable', 'process/reload/validator-thread'],
@@ -373,7 +384,6 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'session/redis-context',
     'session/redis-epoch',
     'session/redis-index',
-    'session/redis-invalidation',
     'session/redis-locks',
     'session/redis-records'
   ],
@@ -383,7 +393,12 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'shaping/expression-runner',
     'shaping/expression-thread'
   ],
-  'app/long-bodies': ['app/endpoints/shape-apart', 'app/shaping-task', 'contract/findings'],
+  'app/long-bodies': [
+    'app/endpoints/send-apart',
+    'app/endpoints/shape-apart',
+    'app/shaping-task',
+    'contract/findings'
+  ],
   'app/shaping-threads': ['app/shaping-thread'],
   'json/error-body': ['config/schema/upstream-errors'],
   'shaping/custom-envelope': [
@@ -406,11 +421,7 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'app/hooks/request-log'
   ],
   'wire/paths': ['app/hooks/request-policy'],
-  'wire/sign-in-abuse': [
-    'app/hooks/rate-limit-adapter',
-    'app/hooks/sign-in-guard',
-    'limits/lockout/account'
-  ],
+  'wire/sign-in-abuse': ['app/hooks/rate-limit-adapter', 'limits/lockout/account'],
   'wire/stalled-readers': ['app/hooks/stalled-readers'],
   'wire/streams': ['proxy/event-stream', 'proxy/stream-share', 'app/endpoints/streamed-response'],
   'wire/trusted-proxies': ['app/hooks/forwarded-for'],
@@ -441,7 +452,6 @@ const byTest: Readonly<Record<string, readonly string[]>> = {
     'app/endpoints/websocket',
     'app/endpoints/websocket-slots',
     'app/hooks/upgrade',
-    'app/upgrades',
     'config/schema/websocket',
     'proxy/direct-connection',
     'proxy/websocket/handshake'

@@ -329,3 +329,30 @@ t.test('an allowed origin may call, read and sign in; all others still may not',
 })
 
 t.end()
+
+t.test('OPTIONS that is no preflight is answered as any method that is not there', async t => {
+  const back = await testUpstream(t.after)
+  const allowed = 'https://console.example.com'
+  const shared = await testGateway(t.after, {
+    users: wireUsers(),
+    gateway: { server: { origins: [allowed] } },
+    limits: { limits: { strangers: { by: 'address', max: 5, window: '1h' } } },
+    routes: wireRoutes(back.url)
+  })
+  const ask = (path: string, headers: Fields = {}) =>
+    shared.call(path, { method: 'OPTIONS', headers })
+  const wanted = { 'access-control-request-method': 'PUT' }
+  const known = await ask('/api/notices')
+  t.match(known, { status: 405, json: { errorCode: 'route.method' } })
+  t.equal(known.headers.get('allow'), 'GET, HEAD')
+  isEnvelope(t, known.text)
+  t.equal((await ask('/api/things/1', wanted)).status, 405, 'without Origin')
+  t.equal((await ask('/api/nothing')).status, 404)
+  t.equal((await ask('/api/nothing', { origin: '', ...wanted })).status, 404)
+  const readable = await ask('/api/notices', { origin: allowed })
+  t.equal(readable.status, 405)
+  t.equal(readable.headers.get('access-control-allow-origin'), allowed, 'its script can read why')
+  t.equal((await ask('/api/nothing')).status, 429, 'limits count them')
+  t.equal((await ask('/api/notices', { origin: allowed, ...wanted })).status, 204, 'a preflight')
+  t.equal(back.begun(), 0)
+})

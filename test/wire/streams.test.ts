@@ -1,9 +1,9 @@
 /** Streams through the gateway: bound to their session, unbuffered, and whole or visibly cut. */
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { testGateway } from '../support/gateway.ts'
+import { standstill } from '../support/machine.ts'
 import { raw, request as rawRequest } from '../support/raw.ts'
 import { openStream, type StreamClient, streamingBackend } from '../support/streams.ts'
 import { until } from '../support/until.ts'
@@ -43,15 +43,13 @@ async function endInTime(
   how: 'whole' | 'cut',
   act: () => Promise<unknown>
 ): Promise<void> {
-  const delay = monitorEventLoopDelay({ resolution: 5 })
-  delay.enable()
+  const stoodStillMs = standstill()
   await act()
   const startedAt = performance.now()
   await until('all end', () => clients.every(({ isOver }) => isOver()), 20_000)
   const ends = await Promise.all(clients.map(async ({ ended }) => await ended))
-  delay.disable()
   const slowestMs = Math.max(...ends.map(({ at }) => at - startedAt))
-  t.ok(slowestMs <= promisedMs + delay.max / 1e6, `${how} within ${Math.round(slowestMs)} ms`)
+  t.ok(slowestMs <= promisedMs + stoodStillMs(), `${how} within ${Math.round(slowestMs)} ms`)
   t.same([...new Set(ends.map(end => end.how))], [how])
 }
 

@@ -3,6 +3,7 @@ import t from 'tap'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { raw, request } from '../support/raw.ts'
+import { until } from '../support/until.ts'
 import { json } from '../support/upstream.ts'
 import { answersBegun, open, openWire, refuses, serves } from './support.ts'
 
@@ -177,7 +178,7 @@ t.test('upgrades that are pipelined, reset or left half-open leave nothing behin
     // One user may have eight requests at once: these would fill them if one was kept.
     if (round % 3 === 0) {
       line.socket.write(
-        request('GET /api/things/held', [signedIn]).repeat(2) +
+        request('GET /api/things/held', [signedIn]).repeat(3) +
           request('GET /api/notices', [signedIn, ...webSocket])
       )
     }
@@ -189,6 +190,10 @@ t.test('upgrades that are pipelined, reset or left half-open leave nothing behin
     if (round % 3 === 2) line.socket.write(request('GET /api/notices', [signedIn, ...webSocket]))
     await line.closed
   }
+  await until('no request runs', async () => {
+    const metrics = await (await gateway.ops('/metrics')).text()
+    return metrics.includes('console_gateway_requests_in_flight 0')
+  })
   for (let turn = 0; turn < 9; turn++) await serves(t, wire)
 })
 

@@ -9,11 +9,13 @@ import t from 'tap'
 import { WebSocket } from 'ws'
 import { stringify } from 'yaml'
 import { configFolder, testGateway } from '../support/gateway.ts'
+import { lookAgain } from '../support/look-again.ts'
+import { standstill } from '../support/machine.ts'
 import { listen } from '../support/ports.ts'
 import { raw, request } from '../support/raw.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
-import { json, testUpstream } from '../support/upstream.ts'
+import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
 import { closed, dial, frame, message, refusal, webSocketUpstream } from '../support/websocket.ts'
 import { open } from './support.ts'
 
@@ -55,6 +57,22 @@ t.test('a signed-in user’s messages pass both ways, and so does the close', as
   })
 })
 
+t.test('an upgrade gets the headers that its upstream always gets', async t => {
+  const backend = await webSocketUpstream(t.after)
+  const fixed = { headers: { 'x-tenant': 'acme' }, secretHeaders: { 'x-api-key': '${API_KEY}' } }
+  const config = { ...routes(backend.url), upstreams: { b: { url: backend.url, ...fixed } } }
+  const gateway = await testGateway(t.after, { routes: config }, { API_KEY: 'of the gateway' })
+  const headers = { 'x-api-key': 'of the client', 'x-tenant': 'evil', 'x-other': 'passes' }
+  const client = await dial(`${gateway.url}/api/open`, { headers })
+  t.match(backend.requests[0]?.headers, {
+    'x-api-key': 'of the gateway',
+    'x-tenant': 'acme',
+    'x-other': 'passes'
+  })
+  client.close()
+  await closed(client)
+})
+
 t.test('refusals are ordinary responses', async t => {
   const backend = await webSocketUpstream(t.after)
   const gateway = await testGateway(t.after, { routes: routes(backend.url) })
@@ -74,6 +92,57 @@ t.test('refusals are ordinary responses', async t => {
   t.equal((await gateway.call('/api/chat', { cookie })).status, 200, 'beside ordinary GETs')
   own.close()
   await closed(own)
+})
+
+t.test('an upgrade behind a request that has its answer still to be sent is refused', async t => {
+  const backend = await webSocketUpstream(t.after)
+  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
+  const upgrade = request('GET /api/open', [
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+    'Sec-WebSocket-Version: 13'
+  ])
+  for (const [first, status] of [
+    [request('GET /', ['expect: something']), 417],
+    [request('GET /api/none'), 404]
+  ] as const) {
+    const answer = await raw(gateway.url, first + upgrade, { enough: () => false })
+    t.match(answer, { status, closed: true })
+  }
+  t.equal(backend.requests.length, 0)
+})
+
+t.test('a client that is gone before the hooks have let it pass has no connection', async t => {
+  const redis = await testRedis(t.after)
+  const backend = await webSocketUpstream(t.after)
+  const files = {
+    gateway: {
+      redis: { url: redis.url, commandTimeout: '5s' },
+      session: { secrets: ['${SESSION_SECRET}'] }
+    },
+    limits: { limits: { all: { by: 'address', max: 1000, window: '1m' } } },
+    routes: routes(backend.url, { perUser: 1 })
+  }
+  const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
+  const gateway = await testGateway(t.after, files, environment)
+  const inFlight = async (count: number) =>
+    await until(`${count} in flight`, async () => {
+      const metrics = await (await gateway.ops('/metrics')).text()
+      return metrics.includes(`\nconsole_gateway_requests_in_flight ${count}\n`)
+    })
+  redis.signal('SIGSTOP')
+  const { socket } = await open(t.after, gateway.url)
+  const upgrade = ['Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version: 13']
+  socket.write(request('GET /api/open', ['Connection: Upgrade', 'Upgrade: websocket', ...upgrade]))
+  await inFlight(1)
+  socket.resetAndDestroy()
+  await inFlight(0)
+  redis.signal('SIGCONT')
+  const client = await dial(`${gateway.url}/api/open`)
+  t.equal(backend.requests.length, 1, 'the back-end was asked for the second only')
+  client.close()
+  await closed(client)
 })
 
 t.test('4401 within 1 s of a sign-out', async t => {
@@ -106,6 +175,32 @@ t.test('what the upstream answers instead of a 101 is an ordinary response', asy
     body: /upstream.refused/
   })
 })
+
+t.test(
+  'an answer to an upgrade that no client could read is 502, and the next is served',
+  async t => {
+    const length = 'Content-Length: 2'
+    const heads = [
+      ['HTTP/1.1 600 Odd', length],
+      ['HTTP/1.1 999 Odd', length],
+      ['HTTP/1.1 099 Odd', length],
+      ['HTTP/1.1 000 Odd', 'Content-Length: 9'],
+      ['HTTP/1.1 403 Forbidden', 'Transfer-Encoding: gzip']
+    ]
+    let head: readonly string[] = []
+    const backend = await rawUpstream(t.after, socket =>
+      socket.end([...head, 'Content-Type: application/json', '', '{}'].join('\r\n'))
+    )
+    const gateway = await testGateway(t.after, { routes: routes(backend.url) })
+    const cookie = await gateway.signIn()
+    for (head of heads) {
+      const refused = await refusal(`${gateway.url}/api/chat`, { cookie })
+      t.match(refused, { status: 502, body: /upstream.invalid/ }, head.join(', '))
+    }
+    head = ['HTTP/1.1 599 Odd', length]
+    t.match(await refusal(`${gateway.url}/api/chat`, { cookie }), { status: 599, body: '{}' })
+  }
+)
 
 t.test('a 101 that proves nothing, or agrees to what nobody offered, is 502', async t => {
   const accept = (key: string) =>
@@ -289,18 +384,25 @@ t.test('a connection lives across a reload for its grace, then ends with 1012', 
     routes: routes(backend.url)
   })
   const cookie = await gateway.signIn()
-  const client = await dial(`${gateway.url}/api/chat`, { cookie })
-  const told = closed(client)
-  const more = routes(backend.url, {}, { aliases: { '/api/other-chat': '/api/chat' } })
-  writeFileSync(join(gateway.folder, 'routes.yaml'), stringify(more))
-  // Not after it: a busy machine would take the time from the grace.
-  const reloadedAt = performance.now()
-  await gateway.reload('operator')
-  const second = await dial(`${gateway.url}/api/other-chat`, { cookie })
-  client.send('still here')
-  t.equal(await message(client), 'still here')
-  t.match(await told, { code: 1012, reason: 'gateway.stopping' })
-  const ms = performance.now() - reloadedAt
+  let reloads = 0
+  const look = async () => {
+    const client = await dial(`${gateway.url}/api/chat`, { cookie })
+    const told = closed(client)
+    const path = `/api/other-chat-${++reloads}`
+    const more = routes(backend.url, {}, { aliases: { [path]: '/api/chat' } })
+    writeFileSync(join(gateway.folder, 'routes.yaml'), stringify(more))
+    // Not after it: a busy machine would take the time from the grace.
+    const reloadedAt = performance.now()
+    await gateway.reload('operator')
+    const second = await dial(`${gateway.url}${path}`, { cookie })
+    client.send('still here')
+    const answer = await Promise.race([message(client), told])
+    return { answer, second, end: await told, ms: performance.now() - reloadedAt }
+  }
+  // Who stands still for the grace sends nothing in it.
+  const { answer, second, end, ms } = await lookAgain(look, seen => seen.answer === 'still here')
+  t.equal(answer, 'still here')
+  t.match(end, { code: 1012, reason: 'gateway.stopping' })
   t.ok(ms >= 1300, `after ${Math.round(ms)} ms`)
   second.send('a newer one goes on')
   t.equal(await message(second), 'a newer one goes on')
@@ -358,13 +460,15 @@ t.test(
     rude.socket.write(request('GET /api/chat', upgrade))
     await rude.until(text => text.startsWith('HTTP/1.1 101'))
     const startedAt = performance.now()
+    const stoodStillMs = standstill()
     await gateway.stop({ noticeMs: 0 })
     const ms = performance.now() - startedAt
-    t.ok(ms < 4000, `stopped after ${Math.round(ms)} ms`)
     await until('all clients know', () => codes.length === 20)
+    const pausesMs = stoodStillMs()
+    t.ok(ms < 4000 + pausesMs, `stopped after ${Math.round(ms)} ms`)
     t.same([...new Set(codes)], [1012])
     const spreadMs = (times.at(-1) ?? 0) - (times[0] ?? 0)
-    t.ok(spreadMs > 800, `spread over ${Math.round(spreadMs)} ms`)
+    t.ok(spreadMs + pausesMs > 800, `spread over ${Math.round(spreadMs)} ms`)
   }
 )
 

@@ -28,9 +28,15 @@ export class ApiError extends Error {
   }
 }
 
+/** A call that hangs counts as no answer, so that it is asked again. */
+export const timeoutMs = 20_000
+
 /** @param path below `/ops/api/` */
-export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
-  return (await call(path, { signal: signal ?? null })) as T
+export async function getJson<T>(
+  path: string,
+  signal = AbortSignal.timeout(timeoutMs)
+): Promise<T> {
+  return (await call(path, { signal })) as T
 }
 
 /** @param path below `/ops/api/` */
@@ -48,17 +54,18 @@ interface Call extends RequestInit {
 
 async function call(path: string, init: Call): Promise<unknown> {
   let response: Response
+  let text: string
   try {
     response = await fetch(`/ops/api/${path}`, {
       ...init,
       headers: { ...init.headers, 'accept-language': localeOf(language.get()) },
       credentials: 'same-origin'
     })
+    text = await response.text()
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error
     throw new ApiError('', 0)
   }
-  const text = await response.text()
   const value = parse(text)
   if (response.ok) return value
   if (response.status === 401 && path !== 'sign-in') operator.set(null)
@@ -89,7 +96,7 @@ export interface Asked<T> {
 
 /**
  * The answer of a path, asked again when the path changes, when somebody has signed in again, and
- * regularly where `everyMs` is given and the page is visible.
+ * regularly where `everyMs` is given and the page is visible. A slow answer is waited for.
  */
 export function useJson<T>(path: string | undefined, everyMs?: number): Asked<T> {
   const [state, setState] = useState<Omit<Asked<T>, 'reload'> & { readonly path?: string }>({
@@ -105,19 +112,24 @@ export function useJson<T>(path: string | undefined, everyMs?: number): Asked<T>
     const ask = () => {
       running.current?.abort()
       const controller = (running.current = new AbortController())
-      getJson<T>(path, controller.signal).then(
-        data => setState({ data, error: undefined, isLoading: false, path }),
-        (error: unknown) => {
-          // The dialog that asks for the password says so.
-          if (!(error instanceof ApiError) || error.status === 401) return
-          setState(({ data, path: last }) => ({
-            data: last === path ? data : undefined,
-            error,
-            isLoading: false,
-            path
-          }))
-        }
-      )
+      const signal = AbortSignal.any([controller.signal, AbortSignal.timeout(timeoutMs)])
+      void getJson<T>(path, signal)
+        .then(
+          data => setState({ data, error: undefined, isLoading: false, path }),
+          (error: unknown) => {
+            // The dialog that asks for the password says so.
+            if (!(error instanceof ApiError) || error.status === 401) return
+            setState(({ data, path: last }) => ({
+              data: last === path ? data : undefined,
+              error,
+              isLoading: false,
+              path
+            }))
+          }
+        )
+        .finally(() => {
+          if (running.current === controller) running.current = undefined
+        })
     }
     ask()
     const onOperator = operator.subscribe(() => {
@@ -127,7 +139,8 @@ export function useJson<T>(path: string | undefined, everyMs?: number): Asked<T>
       everyMs === undefined
         ? undefined
         : setInterval(() => {
-            if (!document.hidden && operator.get() !== null) ask()
+            const isFree = running.current === undefined
+            if (isFree && !document.hidden && operator.get() !== null) ask()
           }, everyMs)
     return () => {
       onOperator()

@@ -59,6 +59,13 @@ export function formatSeconds(seconds: number | null | undefined): string {
   return numberFormat(unit, { style: 'unit', unit, unitDisplay: 'short' }).format(value)
 }
 
+/** A time of the config, exactly, in the largest unit that divides it: `90 sec`, `36 hr`. */
+export function formatDuration(ms: number): string {
+  const [unit, size] = units.find(([, each]) => ms % (each * 1000) === 0) ?? ['millisecond', 0.001]
+  const value = ms / (size * 1000)
+  return numberFormat(unit, { style: 'unit', unit, unitDisplay: 'short' }).format(value)
+}
+
 export function formatBytes(bytes: number | null | undefined): string {
   if (bytes === null || bytes === undefined || !Number.isFinite(bytes)) return missing
   const power = Math.min(3, Math.floor(Math.log2(Math.max(bytes, 1)) / 10))

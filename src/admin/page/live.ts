@@ -1,4 +1,5 @@
 /** The live stream of `/ops/api/now/stream`, and the last minutes of it for charts. */
+import { pauseWhileHidden } from './hidden-tab.ts'
 import { createStore } from './store.ts'
 import { getJson, operator } from './api.ts'
 import type { NowFrame, RouteNow } from './api-types.ts'
@@ -14,7 +15,7 @@ interface Live {
 
 /** Points of a chart; one a second. */
 export const historyLength = 300
-/** A stream without a frame for this long counts as lost. */
+/** A stream without a frame, or a call without an answer, for this long counts as lost. */
 const silenceMs = 5000
 const retryMs = 2000
 const measures = 4
@@ -87,6 +88,20 @@ export const live = createStore<Live>({ state: 'connecting', frame: undefined, l
 
 let source: EventSource | undefined
 let timer: ReturnType<typeof setTimeout> | undefined
+let isPaused = false
+
+/** Ends the stream of a tab that is hidden for long, and opens it when the tab is shown again. */
+export function pauseLiveWhileHidden(): () => void {
+  const pause = () => {
+    if (timer === undefined) return
+    stopLive()
+    isPaused = true
+  }
+  const resume = () => {
+    if (isPaused) startLive()
+  }
+  return pauseWhileHidden(pause, resume)
+}
 
 /** Connects, and goes on connecting until somebody's session ends. */
 export function startLive(): void {
@@ -113,6 +128,8 @@ export function stopLive(): void {
   source?.close()
   source = undefined
   clearTimeout(timer)
+  timer = undefined
+  isPaused = false
 }
 
 function expectFrame(): void {
@@ -128,15 +145,19 @@ function retryLater(): void {
   stopLive()
   const wasLive = live.get().state === 'live'
   live.set({ ...live.get(), state: wasLive ? 'connecting' : 'lost' })
-  timer = setTimeout(
+  const retry = setTimeout(
     () => {
-      void getJson('me').then(
-        () => startLive(),
+      void getJson('me', AbortSignal.timeout(silenceMs)).then(
         () => {
-          if (operator.get() !== null) retryLater()
+          // Meanwhile the stream may have been stopped.
+          if (timer === retry) startLive()
+        },
+        () => {
+          if (timer === retry && operator.get() !== null) retryLater()
         }
       )
     },
     wasLive ? 0 : retryMs
   )
+  timer = retry
 }

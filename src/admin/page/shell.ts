@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { type ApiError, getJson, operator, type Operator, postJson } from './api.ts'
 import { formatTime } from './format.ts'
 import { type Language, language, languages, setLanguage, t } from './i18n.ts'
-import { live, startLive, stopLive } from './live.ts'
+import { live, pauseLiveWhileHidden, startLive, stopLive } from './live.ts'
 import { ConfigPanel } from './panels/config.ts'
 import { LedgerPanel } from './panels/ledger.ts'
 import { LimitsPanel } from './panels/limits.ts'
@@ -47,6 +47,7 @@ export function Page(): ComponentChildren {
   useStore(language)
   const [hadSession, setHadSession] = useState(false)
   const failure = useWhoAmI()
+  useEffect(pauseLiveWhileHidden, [])
   useEffect(() => {
     if (signedIn === null || signedIn === undefined) {
       stopLive()

@@ -8,8 +8,8 @@ import { toGatewayError } from '../../errors.ts'
 import type { Access } from '../hooks/context.ts'
 import { liveSession } from '../hooks/session.ts'
 import type { Session } from '../../session/record.ts'
-import { type PartsOptions, fetchParts } from './pending-parts.ts'
-import { sendShaped, type Shaping } from './shaped.ts'
+import { sendOnceGathered } from './merged.ts'
+import { type MergingShaping, type PartsOptions, fetchParts } from './pending-parts.ts'
 
 export interface AggregatedRoute {
   readonly name: string
@@ -20,7 +20,7 @@ export interface AggregatedRoute {
   readonly touch: boolean
   /** The value that the parts are added to. */
   readonly initialValue: (session: Session | undefined) => unknown
-  readonly shaping: Shaping & Required<Pick<Shaping, 'parts'>>
+  readonly shaping: MergingShaping
   readonly envelope?: Envelope
   readonly errorStatus: 'own' | 'ok'
 }
@@ -45,12 +45,12 @@ export function addAggregated(
         errorStatus
       },
       handler: (_request, reply) => {
-        const pendingParts = fetchParts(reply, name, shaping.parts, options)
-        pendingParts
-          .then(gathered =>
-            sendShaped(reply, initialValue(liveSession(reply.request)), shaping, gathered)
-          )
-          .catch((error: unknown) => reply.send(toGatewayError(error)))
+        const pendingParts = fetchParts(reply, name, shaping, options)
+        pendingParts.gathered.catch((error: unknown) => {
+          if (!reply.raw.closed && !reply.sent) reply.send(toGatewayError(error))
+        })
+        const value = initialValue(liveSession(reply.request))
+        sendOnceGathered(reply, { value }, shaping, pendingParts)
         return reply
       }
     })

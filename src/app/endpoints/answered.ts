@@ -27,7 +27,7 @@ export interface AnsweredRoute {
 export function addAnswered(
   scope: FastifyInstance,
   route: AnsweredRoute,
-  sessions: Pick<Sessions, 'now'>
+  sessions: Pick<Sessions, 'times'>
 ): void {
   const { name, access, touch, envelope, errorStatus } = route
   const bodyFor = createBody(route, sessions)
@@ -45,7 +45,7 @@ export function addAnswered(
 /** A constant body is written once, when the app is built. */
 function createBody(
   { name, answer, envelope }: AnsweredRoute,
-  sessions: Pick<Sessions, 'now'>
+  sessions: Pick<Sessions, 'times'>
 ): (request: FastifyRequest) => string {
   const write = (value: unknown) => writeJson(envelope.success(value, undefined, answer.placement))
   if (answer.isConstant) {
@@ -55,7 +55,7 @@ function createBody(
   return request => {
     const live = liveOf(request)
     // The guard has refused requests without a session.
-    const value = answer.render(live && { ...live, now: sessions.now() })
+    const value = answer.render(live && { ...live, ...sessions.times() })
     refuseLeak(value, live?.session.credential, `routes.${name}.answer`)
     return write(value)
   }

@@ -6,9 +6,9 @@ import { clientAddress } from '../hooks/address.ts'
 import { liveSession } from '../hooks/session.ts'
 import { abort, type Exchange, type UpstreamResponse } from '../../proxy/response.ts'
 import type { Trail } from '../../observability/trail.ts'
-import type { GatheredParts } from '../../proxy/parts.ts'
 import { queueUserOf } from '../../proxy/queue.ts'
 import type { TimeOuts } from '../../proxy/time-outs.ts'
+import type { PendingParts } from './pending-parts.ts'
 
 export interface ExchangeOptions {
   readonly timeoutMs: number
@@ -52,7 +52,7 @@ export class ProxiedExchange implements Exchange {
   headers = noHeaders
   body: Buffer | Readable | string | null = null
   /** Of the response, where the route has any. */
-  pendingParts: Promise<GatheredParts> | undefined = undefined
+  pendingParts: PendingParts | undefined = undefined
   /** Set by the adapter of the proxy plugin, which gives its routes another form of it. */
   response: UpstreamResponse | undefined = undefined
   /** The upstream's headers for the client. */

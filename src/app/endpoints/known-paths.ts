@@ -1,4 +1,7 @@
-/** The known paths and their methods, for the response to a request that no route takes. */
+/**
+ * The known paths and their methods, for the response to a request that no route takes, and for
+ * paths that would get past a nearer one.
+ */
 import type { FastifyInstance } from 'fastify'
 import {
   contains,
@@ -13,9 +16,18 @@ import {
 export interface KnownPaths {
   /** The methods of the nearest path that a request's target fits; undefined where it fits none. */
   readonly methodsAt: (target: string) => ReadonlySet<string> | undefined
+  /**
+   * Whether escapes that the router keeps, such as `%40`, hide a nearer path: a back-end that
+   * decodes them reads that one.
+   * @param path of a request, whose escapes can all be decoded
+   */
+  readonly hidesNearer: (path: string) => boolean
   /** Of each path the methods that only a wider path (`/*`) takes. */
   readonly lostMethods: () => Array<[url: string, methods: string[]]>
 }
+
+/** Characters of paths in config whose escapes the router keeps, as `decodeURI` does. */
+const reserved = ['$', '&', '+', ',', '=', '@']
 
 /**
  * Collected beside the router, which has a tree for each method: every path in all of them would
@@ -25,6 +37,7 @@ export function collectMethods(app: FastifyInstance): KnownPaths {
   const byPath = new Map<string, Set<string>>()
   const withParameters: string[] = []
   let deepest = 0
+  let hasReserved = false
   app.addHook('onRoute', ({ url: routerUrl, method, config }) => {
     if (config?.access === undefined) return
     const url = fromRouterPath(routerUrl)
@@ -33,6 +46,7 @@ export function collectMethods(app: FastifyInstance): KnownPaths {
     if (methods === undefined) {
       byPath.set(url, (methods = new Set()))
       if (hasParameters(url)) withParameters.push(url)
+      hasReserved ||= reserved.some(character => url.includes(character))
     }
     for (const each of [method].flat()) methods.add(each)
   })
@@ -49,6 +63,11 @@ export function collectMethods(app: FastifyInstance): KnownPaths {
     methodsAt: target => {
       const [nearest] = around(target.split('?', 1)[0] ?? '', takes)
       return nearest === undefined ? undefined : byPath.get(nearest)
+    },
+    hidesNearer: path => {
+      if (!hasReserved) return false
+      const [kept, decoded] = [decodeURI(path), decodeURIComponent(path)]
+      return kept !== decoded && around(kept, takes)[0] !== around(decoded, takes)[0]
     },
     lostMethods: () =>
       [...byPath].flatMap(([url, methods]) => {

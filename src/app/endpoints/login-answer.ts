@@ -2,6 +2,7 @@
 import type { FastifyReply } from 'fastify'
 import type { SignInResult } from '../../login/credential-source.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
+import type { SessionTimes } from '../../session/describe.ts'
 import type { Session } from '../../session/record.ts'
 import type { Answer } from '../../shaping/answer.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
@@ -37,7 +38,7 @@ export function sessionBefore({ source, result }: VouchedUser, now: number): Ses
 export function refuseLeakingAnswer(answer: Answer | undefined, session: Session): void {
   if (answer === undefined) return
   const { createdAt: now, credential } = session
-  const value = answer.render({ session, idleEnd: now, now })
+  const value = answer.render({ session, idleEnd: now, now, aheadMs: 0 })
   refuseLeak(value, credential, 'endpoints.login.answer')
 }
 
@@ -46,12 +47,12 @@ export function sendLoginAnswer(
   reply: FastifyReply,
   answer: Answer,
   envelope: Envelope,
-  { session, now }: { readonly session: Session; readonly now: number }
+  { session, times }: { readonly session: Session; readonly times: SessionTimes }
 ): FastifyReply {
   const idleEnd = session.createdAt + session.idleMs
   return sendAnswer(
     reply,
     answer,
-    envelope.success(answer.render({ session, idleEnd, now }), undefined, answer.placement)
+    envelope.success(answer.render({ session, idleEnd, ...times }), undefined, answer.placement)
   )
 }

@@ -15,8 +15,9 @@ import type { Envelope } from '../../shaping/envelope.ts'
 import { GatewayError, toGatewayError } from '../../errors.ts'
 import type { CaptchaJars } from '../hooks/captcha-jar.ts'
 import { clientAddress } from '../hooks/address.ts'
+import { leavingOf } from '../hooks/leaving.ts'
 import type { SignInGuard } from '../hooks/sign-in-guard.ts'
-import { liveSession, openSession, type SessionCookie } from '../hooks/session.ts'
+import { liveOf, openSession, type SessionCookie } from '../hooks/session.ts'
 import {
   type CredentialSource,
   type RefusalKind,
@@ -28,14 +29,11 @@ import { authorityOf } from '../../shaping/current-user.ts'
 import type { TokenNames } from '../../proxy/token-names.ts'
 import type { Session } from '../../session/record.ts'
 import type { Sessions } from '../../session/session.ts'
-import {
-  refuseLeakingAnswer,
-  sendLoginAnswer,
-  sessionBefore,
-  type VouchedUser
-} from './login-answer.ts'
+import { endUnopened, endUnread, refuseBeforeOpening, rereadFormer } from './back-end-sessions.ts'
+import { sendLoginAnswer, type VouchedUser } from './login-answer.ts'
 import {
   countRefusal,
+  countUndecided,
   refusalError,
   refusalKindOf,
   refuseWithStatus200
@@ -111,8 +109,9 @@ async function signIn(
   }
   const body = readBody(request, config.fields)
   request.actor = body.username
-  const attempt = await signInGuard.attempt(request, body.username)
-  // An unreachable source or store must not count as a failed sign-in.
+  const leaving = leavingOf(reply.raw)
+  const attempt = await signInGuard.attempt(request, body.username, leaving)
+  // An unreachable store must not count as a failed sign-in.
   const refund = async (error: unknown): Promise<never> => {
     await attempt.refund()
     throw error
@@ -125,7 +124,11 @@ async function signIn(
     requestId: request.id,
     trail: request.trail,
     request: consoleRequest(request, options.captchaJars)
-  }).catch(refund)
+  })
+  if ('failure' in verdict) {
+    await countUndecided(attempt, verdict)
+    throw verdict.failure
+  }
   decided.by = verdict.source
   if ('vouched' in verdict) {
     await countRefusal(attempt, verdict, request, body.username)
@@ -134,36 +137,26 @@ async function signIn(
     options.onOutcome(verdict.kind ?? 'refused', decided.by)
     return refuseWithStatus200(options.envelope, { request, reply, type: body.type }, error)
   }
-  await refuseLeakingUser(options, request, verdict).catch(refund)
-  const former = liveSession(request)
-  const session = await openFor(options, request, body, verdict).catch(refund)
+  await refuseBeforeOpening(options, request, verdict, leaving).catch(refund)
+  const former = await rereadFormer(options, liveOf(request))
+  const session = await openFor(options, request, body, verdict).catch(async error => {
+    await endUnopened(options, request, verdict, former)
+    return await refund(error)
+  })
   await attempt.refund()
   attempt.remember(reply)
-  if (former !== undefined) signOutAtSource(sources, former, request)
+  if (former !== undefined) signOutAtSource(options, former.session, request)
+  if (leaving.aborted) await endUnread(options, request, session)
+  leaving.throwIfAborted()
   options.expireTokenCookies(reply)
   for (const jar of options.captchaJars.values()) jar.clear(request, reply)
   options.onOutcome('accepted', decided.by)
   logSignIn(request, verdict, session)
   const { answer, envelope, sessions } = options
   if (answer !== undefined) {
-    return sendLoginAnswer(reply, answer, envelope, { session, now: sessions.now() })
+    return sendLoginAnswer(reply, answer, envelope, { session, times: sessions.times() })
   }
   return envelope.login({ type: body.type, authority: authorityOf(verdict.result.identity) })
-}
-
-/** @throws GatewayError `upstream.invalid`; the back-end's own session is then ended */
-async function refuseLeakingUser(
-  { answer, sessions, sources }: SignInOptions,
-  request: FastifyRequest,
-  user: VouchedUser
-): Promise<void> {
-  const session = sessionBefore(user, sessions.now())
-  try {
-    refuseLeakingAnswer(answer, session)
-  } catch (error) {
-    signOutAtSource(sources, session, request)
-    throw error
-  }
 }
 
 /** Back-ends read a member of a form as they read the query parameter of its name. */

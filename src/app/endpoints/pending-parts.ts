@@ -4,7 +4,17 @@ import type { GatewayError } from '../../errors.ts'
 import { forwardedForOf, type ForwardedHost } from '../hooks/forwarded-for.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { reasonsOfPart, whoOf } from '../hooks/request-facts.ts'
-import { type GatheredParts, gather, type Parts } from '../../proxy/parts.ts'
+import { type GatheredParts, gather } from '../../proxy/parts.ts'
+import { ResponseWork } from './response-work.ts'
+import type { Shaping } from './shaped.ts'
+
+export type MergingShaping = Shaping & Required<Pick<Shaping, 'parts'>>
+
+export interface PendingParts {
+  readonly gathered: Promise<GatheredParts>
+  /** On the response, parts included. */
+  readonly work: ResponseWork
+}
 
 export interface PartsOptions {
   readonly forwardedHost: ForwardedHost
@@ -15,9 +25,9 @@ export interface PartsOptions {
 export function fetchParts(
   reply: FastifyReply,
   route: string,
-  parts: Parts,
+  shaping: MergingShaping,
   { forwardedHost, countMissing }: PartsOptions
-): Promise<GatheredParts> {
+): PendingParts {
   const { request } = reply
   const end = new AbortController()
   reply.raw.once('close', () => end.abort())
@@ -37,12 +47,16 @@ export function fetchParts(
       'a part of the answer is missing'
     )
   }
-  return gather(parts, {
+  const work = new ResponseWork(shaping)
+  const gathered = gather(shaping.parts, {
     target: request.raw.url ?? '',
     headers: request.raw.headers,
     caller: forwardedForOf(request, forwardedHost),
     signal: end.signal,
     trail: request.trail,
-    onMissing
+    onMissing,
+    isLater: response => work.add(response),
+    onRead: ms => work.spend(ms)
   })
+  return { gathered, work }
 }

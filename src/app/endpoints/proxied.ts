@@ -178,7 +178,7 @@ function stagesOf(
       route.query && queryMapsStage(route.query),
       requestHeadersStage(requestHeadersOf(route, options), options.forwardedHost),
       jar && sendCaptchaStage(jar),
-      shaping?.parts && partsStage(name, shaping.parts, options)
+      shaping?.parts && partsStage(name, { ...shaping, parts: shaping.parts }, options)
     ]),
     response: onlyConfigured<ResponseStage>([
       responseHeadersStage(toClientHeaders, shaping === undefined),
@@ -192,7 +192,7 @@ function stagesOf(
             shapeEmptyStage(shaping),
             sendRedirect,
             takesHead && sendShapedHead,
-            shaping.apart && shapeApartStage(shaping.apart),
+            shaping.apart && shaping.parts === undefined && shapeApartStage(shaping.apart),
             shapeStage(shaping, bind)
           ])
     ])

@@ -4,15 +4,13 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
-import { GatewayError } from '../../errors.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
-import type { Evaluation, Live } from '../../session/evaluate.ts'
 import type { RefreshPolicy } from '../../session/refresh.ts'
 import type { Sessions } from '../../session/session.ts'
 import type { Answer } from '../../shaping/answer.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { setTimeLeft } from '../hooks/guard.ts'
-import { liveOf, sessionError } from '../hooks/session.ts'
+import { liveIn, liveOf, sessionError } from '../hooks/session.ts'
 import { ignoreBodies } from './ignored-bodies.ts'
 import { sendAnswer } from './send-answer.ts'
 import { timeLeft } from './session.ts'
@@ -55,18 +53,13 @@ async function refresh(
 ): Promise<unknown> {
   const before = liveOf(request)
   if (before === undefined) throw sessionError(request)
-  const live = mustLive(await sessions.refresh(before, policy))
+  const live = liveIn(await sessions.refresh(before, policy))
   const { session, idleEnd } = live
-  const now = sessions.now()
+  const times = sessions.times()
+  const { now } = times
   if (sendsTimeLeft) setTimeLeft(reply, { idleEnd, absoluteEnd: session.absoluteEnd, now })
   if (answer === undefined) return envelope.success(timeLeft(live, now))
-  const value = answer.render({ session, idleEnd, now })
+  const value = answer.render({ session, idleEnd, ...times })
   refuseLeak(value, session.credential, 'endpoints.refresh.answer')
   return sendAnswer(reply, answer, envelope.success(value, undefined, answer.placement))
-}
-
-function mustLive(evaluation: Evaluation): Live {
-  if ('live' in evaluation) return evaluation.live
-  if ('ended' in evaluation) throw new GatewayError(`session.${evaluation.ended}`)
-  throw new GatewayError('session.unavailable', { retryAfter: 2 })
 }

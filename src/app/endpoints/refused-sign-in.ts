@@ -1,17 +1,36 @@
 /** The end of a sign-in that no credential source vouches for. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type ErrorCode, GatewayError } from '../../errors.ts'
+import { type ErrorCode, GatewayError, toGatewayError } from '../../errors.ts'
 import type { Refusal, RefusalKind } from '../../login/credential-source.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { replyWith } from '../hooks/errors.ts'
 import type { AttemptHandle } from '../hooks/sign-in-guard.ts'
+import type { Undecided } from './vouching.ts'
 
 const codeOfRefusal = {
   'challenge': 'login.challenge',
   'blocked': 'login.blocked',
   'expired-password': 'login.expired-password'
 } as const satisfies Record<RefusalKind, ErrorCode>
+
+/** Within an hour, so many attempts are no failures of an account; the default of challenges. */
+const maxUndecided = 50
+
+/**
+ * Counts an attempt that a source failed to decide. An unreachable source must not count as a
+ * failed sign-in. But if another one refused the password, its users could be guessed at without
+ * end meanwhile: the address counts at once, the account after a bound. A request that made the
+ * source fail counts as refused.
+ */
+export async function countUndecided(
+  attempt: AttemptHandle,
+  { failure, wasEvaluated }: Undecided
+): Promise<void> {
+  if (!wasEvaluated) return await attempt.refund()
+  const isOfClient = toGatewayError(failure).status < 500
+  await attempt.undecided(isOfClient ? 0 : maxUndecided)
+}
 
 /** Counts a refused attempt, and logs it. */
 export async function countRefusal(
@@ -21,7 +40,7 @@ export async function countRefusal(
   username: string
 ): Promise<void> {
   const subject = { user: username, address: clientAddress(request) }
-  if (kind === 'challenge' && !(await attempt.challenged(maxChallenges))) {
+  if (kind === 'challenge' && !(await attempt.undecided(maxChallenges))) {
     const message = 'sign-in refused before the password was checked'
     return request.log.info({ event: 'login.challenge', ...subject }, message)
   }

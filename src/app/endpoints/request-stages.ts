@@ -3,11 +3,10 @@ import type { QueryMaps } from '../../config/schema/resolved.ts'
 import { toGatewayError } from '../../errors.ts'
 import { forwardedForOf, type ForwardedHost } from '../hooks/forwarded-for.ts'
 import type { requestHeaders } from '../../proxy/headers.ts'
-import type { Parts } from '../../proxy/parts.ts'
 import type { Rewrite } from '../../proxy/path.ts'
 import { compileQuery } from '../../proxy/query.ts'
 import type { ProxiedExchange } from './exchange.ts'
-import { type PartsOptions, fetchParts } from './pending-parts.ts'
+import { type MergingShaping, type PartsOptions, fetchParts } from './pending-parts.ts'
 
 export type RequestStage = (exchange: ProxiedExchange) => void
 
@@ -63,12 +62,17 @@ export function requestHeadersStage(
 /**
  * The parts of the response are asked while the upstream works; a required one that fails ends it.
  */
-export function partsStage(route: string, parts: Parts, options: PartsOptions): RequestStage {
+export function partsStage(
+  route: string,
+  shaping: MergingShaping,
+  options: PartsOptions
+): RequestStage {
   return function startParts(exchange) {
     if (exchange.method !== 'GET') return
     const { reply } = exchange
-    exchange.pendingParts = fetchParts(reply, route, parts, options)
-    exchange.pendingParts.catch((error: unknown) => {
+    const pendingParts = fetchParts(reply, route, shaping, options)
+    exchange.pendingParts = pendingParts
+    pendingParts.gathered.catch((error: unknown) => {
       if (exchange.isGone || reply.sent) return
       exchange.leave()
       reply.send(toGatewayError(error))

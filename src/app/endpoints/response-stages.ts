@@ -14,7 +14,8 @@ import { CollectedBody, type UpstreamResponse } from '../../proxy/response.ts'
 import type { ProxiedExchange } from './exchange.ts'
 import { sendBody } from './send-body.ts'
 import type { BindResponse } from './streamed-response.ts'
-import { describeShaped, sendOnceGathered, shapeResponse, type Shaping } from './shaped.ts'
+import { sendOnceGathered, shapeWithParts } from './merged.ts'
+import { describeShaped, refuseOthers, shapeResponse, type Shaping } from './shaped.ts'
 
 export type ResponseStage = (exchange: ProxiedExchange, response: UpstreamResponse) => boolean
 
@@ -93,7 +94,7 @@ export function redirectStage({
     if (origins.has(target.origin)) {
       const path = rewrite.toPublic(target.pathname)
       if (path === undefined) throw new GatewayError('upstream.redirect')
-      reply.header('location', path + target.search)
+      reply.header('location', path + target.search + target.hash)
       return false
     }
     if (redirects !== 'pass' || (target.protocol !== 'https:' && target.protocol !== 'http:')) {
@@ -183,7 +184,7 @@ export function shapeEmptyStage(shaping: Shaping): ResponseStage {
       })
     }
     if (pendingParts === undefined) reply.removeHeader('content-length').send()
-    else sendOnceGathered(reply.code(200), null, shaping, pendingParts)
+    else sendOnceGathered(reply.code(200), { value: null }, shaping, pendingParts)
     return true
   }
 }
@@ -206,13 +207,20 @@ export function shapeStage(shaping: Shaping, bind?: BindResponse): ResponseStage
   const bindUnshaped = shaping.tooLarge === 'pass' ? bind : undefined
   return function shapeBody(exchange, response) {
     const { headers, body } = response
+    const { reply, pendingParts } = exchange
     if (bindUnshaped !== undefined && !(body instanceof CollectedBody)) {
       bindUnshaped(exchange, headers, body)
     }
+    refuseOthers(response)
+    if (pendingParts !== undefined) {
+      shapeWithParts(reply, response, shaping, pendingParts)
+      return true
+    }
     const startedAt = performance.now()
-    shapeResponse(exchange.reply, response, shaping, exchange.pendingParts)
-    const bytes = body instanceof CollectedBody ? body.bytes.length : undefined
-    shaping.onStretch?.(performance.now() - startedAt, bytes)
+    shapeResponse(reply, response, shaping)
+    const ms = performance.now() - startedAt
+    shaping.onStretch?.(ms)
+    if (body instanceof CollectedBody) shaping.apart?.learn(body.bytes.length, ms)
     return true
   }
 }

@@ -12,7 +12,13 @@ import type { Envelope } from '../../shaping/envelope.ts'
 import { GatewayError } from '../../errors.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { setTimeLeft } from '../hooks/guard.ts'
-import { clearSessionCookie, liveOf, type SessionCookie, sessionError } from '../hooks/session.ts'
+import {
+  clearSessionCookie,
+  liveIn,
+  liveOf,
+  type SessionCookie,
+  sessionError
+} from '../hooks/session.ts'
 import { describeSession, secondsLeft } from '../../session/describe.ts'
 import { identityKey } from '../../session/identity-key.ts'
 import type { Live } from '../../session/evaluate.ts'
@@ -63,18 +69,18 @@ export function addSession(
   }
 
   async function extend(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const live = mustLive(request)
-    const idleEnd = await sessions.extend(live)
-    setTimeLeft(reply, { idleEnd, absoluteEnd: live.session.absoluteEnd, now: sessions.now() })
-    return envelope.success(timeLeft({ ...live, idleEnd }, sessions.now()))
+    const live = liveIn(await sessions.extend(mustLive(request)))
+    const { session, idleEnd } = live
+    setTimeLeft(reply, { idleEnd, absoluteEnd: session.absoluteEnd, now: sessions.now() })
+    return envelope.success(timeLeft(live, sessions.now()))
   }
 
   async function list(request: FastifyRequest): Promise<unknown> {
     const { session } = mustLive(request)
     const listed = await sessions.list(identityKey(session))
-    const now = sessions.now()
+    const times = sessions.times()
     const described = listed.map(each => ({
-      ...describeSession(each, now),
+      ...describeSession(each, times),
       current: each.session.id === session.id
     }))
     return envelope.success(described, { total: listed.length })

@@ -11,7 +11,8 @@ import { liveOf } from '../hooks/session.ts'
 import { CollectedBody, type UpstreamResponse } from '../../proxy/response.ts'
 import { readJson, writeJson } from '../../json/body.ts'
 import { bodyHeaders } from '../../proxy/headers.ts'
-import { type GatheredParts, merge, type Parts, withMissing } from '../../proxy/parts.ts'
+import { type JsonSource, type PartResults, shapeMerged } from '../../proxy/merge-parts.ts'
+import type { GatheredParts, Parts } from '../../proxy/parts.ts'
 import type { Live } from '../../session/evaluate.ts'
 import { sendBody } from './send-body.ts'
 
@@ -24,26 +25,40 @@ export interface Shaping {
   readonly tooLarge: 'refuse' | 'pass'
   /** Responses of other upstreams that are added before it is shaped. */
   readonly parts?: Parts
-  /**
-   * Called with the milliseconds of each uninterrupted piece of this work.
-   * @param bytes of the body, where the piece begins with them
-   */
-  readonly onStretch?: (ms: number, bytes?: number) => void
-  /** Takes long bodies; absent where the work needs more than the body. */
+  /** Called with the milliseconds of each uninterrupted piece of this work. */
+  readonly onStretch?: (ms: number) => void
+  /** Takes long bodies; absent where the work needs more than the bodies. */
   readonly apart?: ShapingApart
 }
 
+/** The responses that one response for the client is made of. */
+export interface ApartSources {
+  readonly main: MainResponse
+  readonly parts?: GatheredParts
+}
+
+/** The route's own response, to which its parts are added: read, or unread. */
+export type MainResponse = { readonly value: unknown } | { readonly source: JsonSource }
+
 /** Shapes long bodies apart from the event loop. */
 export interface ShapingApart {
-  /** Whether a body of so many bytes takes long, and there is room for it. */
-  readonly takes: (bytes: number) => boolean
+  /**
+   * The bytes that a body has once it is decoded; Infinity where these are more than a few: a
+   * coded body of some bytes can unpack to megabytes.
+   */
+  readonly unpacked: (bytes: Buffer, headers: JsonSource['headers']) => number
+  /** Whether so many bytes, unpacked, take long. */
+  readonly isLong: (unpacked: number) => boolean
+  /** The same, and whether there is room for them as they came. */
+  readonly takes: (bytes: number, unpacked: number) => boolean
+  /** @param ms that the event loop took for so many bytes */
+  readonly learn: (bytes: number, ms: number) => void
   /**
    * @returns the upstream's bytes where they are too large to be shaped, and pass unshaped
    * @throws GatewayError
    */
   readonly shape: (
-    bytes: Buffer,
-    headers: UpstreamResponse['headers'],
+    sources: ApartSources,
     options: {
       /** Whether the response may be cached. */
       readonly isTagged: boolean
@@ -61,16 +76,27 @@ export function describeShaped(reply: FastifyReply): FastifyReply {
 }
 
 /**
- * Reads, shapes and sends an upstream's response, with its parts where it has any.
+ * Reads, shapes and sends an upstream's response.
  * @throws GatewayError
  */
 export function shapeResponse(
   reply: FastifyReply,
   response: UpstreamResponse,
-  shaping: Shaping,
-  pendingParts: Promise<GatheredParts> | undefined
+  shaping: Shaping
 ): void {
-  const { status, headers } = response
+  let value: unknown
+  try {
+    value = readResponse(reply, response, shaping)
+  } catch (error) {
+    const isTooLarge = error instanceof GatewayError && error.code === 'shape.too-large'
+    if (shaping.tooLarge === 'refuse' || !isTooLarge) throw error
+    return passUnshaped(reply, response)
+  }
+  sendShaped(reply, value, shaping)
+}
+
+/** @throws GatewayError of a response that is not one whole JSON text, whatever its body is */
+export function refuseOthers({ status, headers }: UpstreamResponse): void {
   if (status === 206) {
     throw new GatewayError('upstream.invalid', {
       cause: new Error('206 Partial Content, although no range was requested')
@@ -81,28 +107,27 @@ export function shapeResponse(
       cause: new Error('the response is not valid JSON: it is a stream of events')
     })
   }
-  let value: unknown
-  const startedAt = performance.now()
-  reply.request.trail.shapeAt = startedAt
-  try {
-    value = readWhole(response, shaping.maxShaped)
-    reply.request.trail.shapeMs += performance.now() - startedAt
-  } catch (error) {
-    const isTooLarge = error instanceof GatewayError && error.code === 'shape.too-large'
-    if (shaping.tooLarge === 'refuse' || !isTooLarge) throw error
-    return passUnshaped(reply, response)
-  }
-  if (pendingParts === undefined) sendShaped(reply, value, shaping)
-  else sendOnceGathered(reply, value, shaping, pendingParts)
 }
 
 /** @throws GatewayError `shape.*` */
-function readWhole({ headers, body }: UpstreamResponse, maxBytes: number): unknown {
+export function readResponse(
+  reply: FastifyReply,
+  { headers, body }: UpstreamResponse,
+  { maxShaped }: Shaping
+): unknown {
+  const { trail } = reply.request
+  const startedAt = performance.now()
+  trail.shapeAt = startedAt
   if (!(body instanceof CollectedBody)) throw new GatewayError('shape.too-large')
-  return readJson(body.bytes, headers, maxBytes)
+  const value = readJson(body.bytes, headers, maxShaped)
+  trail.shapeMs += performance.now() - startedAt
+  return value
 }
 
-export function passUnshaped(reply: FastifyReply, { headers, body }: UpstreamResponse): void {
+export function passUnshaped(
+  reply: FastifyReply,
+  { headers, body }: Pick<UpstreamResponse, 'headers' | 'body'>
+): void {
   // The headers that describe the upstream's body were left out for the sake of a shaped one.
   for (const name of bodyHeaders) {
     if (headers[name] !== undefined && name !== 'accept-ranges') reply.header(name, headers[name])
@@ -110,48 +135,26 @@ export function passUnshaped(reply: FastifyReply, { headers, body }: UpstreamRes
   reply.send(body instanceof CollectedBody ? body.bytes : body)
 }
 
-/** Sends once the parts are there. A required part that fails is answered by the caller. */
-export function sendOnceGathered(
-  reply: FastifyReply,
-  value: unknown,
-  shaping: Shaping,
-  pendingParts: Promise<GatheredParts>
-): void {
-  void pendingParts.then(
-    gathered => {
-      const startedAt = performance.now()
-      try {
-        sendShaped(reply, value, shaping, gathered)
-        shaping.onStretch?.(performance.now() - startedAt)
-      } catch (error) {
-        reply.send(toGatewayError(error))
-      }
-    },
-    () => {}
-  )
-}
-
 /** @throws GatewayError */
 export function sendShaped(
   reply: FastifyReply,
   value: unknown,
   { shape, parts, onStretch }: Shaping,
-  gathered?: GatheredParts
+  results?: PartResults
 ): void {
-  const merged =
-    parts === undefined || gathered === undefined
-      ? { value, missing: [] }
-      : merge(value, parts, gathered)
+  const { trail } = reply.request
   const startedAt = performance.now()
-  if (reply.request.trail.shapeMs === 0) reply.request.trail.shapeAt = startedAt
+  if (trail.shapeMs === 0) trail.shapeAt = startedAt
   const send = (result: unknown) => {
-    const text = writeJson(
-      parts === undefined ? result : withMissing(result, parts, merged.missing)
-    )
-    reply.request.trail.shapeMs += performance.now() - startedAt
+    const text = writeJson(result)
+    trail.shapeMs += performance.now() - startedAt
     sendJson(reply, text, isCacheable(reply) ? entityTagOf(text) : undefined)
   }
-  const shaped = shape(merged.value, liveOf(reply.request))
+  const shapeWhole = (whole: unknown) => shape(whole, liveOf(reply.request))
+  const shaped =
+    parts === undefined || results === undefined
+      ? shapeWhole(value)
+      : shapeMerged(value, parts, results, shapeWhole)
   if (shaped instanceof Promise) {
     const sendLater = (result: unknown) => {
       const resumedAt = performance.now()

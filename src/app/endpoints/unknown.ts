@@ -6,9 +6,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors.ts'
 import type { LimitsHook } from '../hooks/limits.ts'
 import { opensPage, sendPage } from './console.ts'
-import { collectMethods } from './known-paths.ts'
+import type { KnownPaths } from './known-paths.ts'
 
 interface Options {
+  readonly knownPaths: KnownPaths
   readonly checkLimits: LimitsHook
   /** `server.mount`, the prefix of every public path. */
   readonly mount: string
@@ -18,9 +19,8 @@ interface Options {
 /** To be added after all routes. */
 export function addUnknown(
   app: FastifyInstance,
-  { checkLimits, mount, hasConsole }: Options
+  { knownPaths, checkLimits, mount, hasConsole }: Options
 ): void {
-  const knownPaths = collectMethods(app)
   // The nearest path decides alone: a method that it does not take must not reach a wider `/*`.
   app.register(async scope => {
     scope.addHook('onRequest', checkLimits)

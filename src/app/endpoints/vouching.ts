@@ -15,16 +15,22 @@ interface NamedRefusal extends Refusal {
   readonly source: string
 }
 
+/** No source vouches, and one did not answer: that is not a refusal. */
+export interface Undecided {
+  readonly failure: unknown
+  /** Whether another source refused the password: then a guess was evaluated. */
+  readonly wasEvaluated: boolean
+}
+
 /**
  * The refusal of all sources: the first that tells more than a wrong password, else the first. A
  * wrong captcha at one source does not end the search. If another source then refuses the
  * password, a guess was evaluated, so the challenge counts as refused at once (`maxChallenges` 0).
- * @throws GatewayError when no source vouches and one did not answer: that is not a refusal
  */
 export async function firstVouching(
   sources: readonly CredentialSource[],
   attempt: SignInAttempt
-): Promise<VouchedUser | NamedRefusal> {
+): Promise<VouchedUser | NamedRefusal | Undecided> {
   const refusals: NamedRefusal[] = []
   let failure: unknown
   for (const source of sources) {
@@ -38,8 +44,8 @@ export async function firstVouching(
     }
   }
   const telling = refusals.find(({ kind }) => kind !== undefined)
-  if (telling === undefined && failure !== undefined) throw failure
-  const wasEvaluated = refusals.some(({ kind }) => kind !== 'challenge')
+  const wasEvaluated = refusals.some(({ kind, isUnknown }) => kind !== 'challenge' && !isUnknown)
+  if (telling === undefined && failure !== undefined) return { failure, wasEvaluated }
   return {
     vouched: false,
     source: '',

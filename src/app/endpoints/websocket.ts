@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
 import { type ErrorCode, GatewayError, toGatewayError } from '../../errors.ts'
 import { upstreamError } from '../../proxy/failures.ts'
+import { fixedHeadersOf } from '../../proxy/headers.ts'
 import { passesTraceState } from '../../proxy/upstream.ts'
 import { CollectedBody } from '../../proxy/response.ts'
 import type { TokenNames } from '../../proxy/token-names.ts'
@@ -86,6 +87,7 @@ function createOpening(
 ) {
   const { upstream } = route
   const acquire = createSlots(route.route.name, webSocket, services)
+  const fixedHeaders = fixedHeadersOf(upstream.config)
   const hidesProtocols = services.tokenNames.headers.has(protocolHeader)
 
   return function openWebSocket(request: FastifyRequest, reply: FastifyReply, upgrade: Upgrade) {
@@ -96,7 +98,7 @@ function createOpening(
     const exchange = startExchange(route, request, reply)
     const target = {
       path: exchange.path,
-      headers: exchange.headers,
+      headers: { ...exchange.headers, ...fixedHeaders },
       connect: upstream.connect,
       timeoutMs: route.exchange.timeoutMs,
       trail: request.trail,

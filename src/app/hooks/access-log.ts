@@ -9,6 +9,7 @@ import { infoWriter } from '../../observability/log.ts'
 import type { RecentRequests } from '../../observability/recent-requests.ts'
 import type { Tracer } from '../../observability/traces/tracer.ts'
 import { Trail, type TrailAlias } from '../../observability/trail.ts'
+import type { Sessions } from '../../session/session.ts'
 import { accessMembers } from './access-line.ts'
 import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
@@ -33,6 +34,7 @@ interface Options {
   readonly requests: RequestMetrics
   readonly running: Running
   readonly tracer: Tracer
+  readonly toWall: Sessions['toWall']
   /** By their paths, as the router has them. */
   readonly aliases: ReadonlyMap<string | undefined, TrailAlias>
   readonly recent: Pick<RecentRequests<FastifyRequest>, 'begin' | 'end'> | undefined
@@ -40,14 +42,16 @@ interface Options {
 
 export function addAccessLog(
   app: FastifyInstance,
-  { log, requests: { inFlight, meter }, running, tracer, aliases, recent }: Options
+  { log, requests: { inFlight, meter }, running, tracer, toWall, aliases, recent }: Options
 ): void {
   const writeAccessLine = infoWriter(log, 'request', parseKeepingDigits)
+  app.decorate('toWall', toWall)
   app.decorateRequest('address', undefined)
   app.decorateRequest('exchange', undefined)
   app.decorateRequest('actor', undefined)
   app.decorateRequest('clientBody', undefined)
   app.decorateRequest('errorCode', undefined)
+  app.decorateRequest('ownErrorStatus', undefined)
   app.decorateRequest('live', undefined)
   app.decorateRequest('ended', undefined)
   app.decorateRequest('endedSession', undefined)
@@ -108,7 +112,7 @@ function setRoute(
 export function setUser(request: FastifyRequest): void {
   const { trail, endedSession, actor } = request
   const session = liveSession(request)
-  if (session !== undefined) return setSession(trail, session)
+  if (session !== undefined) return setSession(request, session)
   trail.user ??= endedSession === undefined ? actor : undefined
   trail.session ??= endedSession
 }

@@ -54,10 +54,9 @@ export function createTrust(blocks: readonly string[]): (address: string) => boo
   return text => {
     let isTrusted = cache.get(text)
     if (isTrusted === undefined) {
-      // Without the zone that link-local addresses may have.
-      const [address = ''] = text.split('%', 1)
-      const version = isIP(address)
-      isTrusted = version !== 0 && trusted.check(address, version === 6 ? 'ipv6' : 'ipv4')
+      const version = isIP(text)
+      // A block list ignores the zone that link-local addresses may have.
+      isTrusted = version !== 0 && trusted.check(text, version === 6 ? 'ipv6' : 'ipv4')
       if (text.length > maxLength) return isTrusted
       if (cache.size >= maxCached) cache.clear()
       cache.set(ownText(text), isTrusted)

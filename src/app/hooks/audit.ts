@@ -4,6 +4,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
+import type { ErrorCode } from '../../errors.ts'
 import type { AuditEntry, Ledger } from '../../observability/audit/entry.ts'
 import type { Session } from '../../session/record.ts'
 import { type BodyFields, fieldsOf } from './audit-fields.ts'
@@ -58,8 +59,16 @@ function entryOf(
   }
 }
 
-/** Records a sign-out, by whatever method it came. */
-export function recordSignOut(ledger: Ledger, request: FastifyRequest, session: Session): void {
+/**
+ * Records a sign-out, by whatever method it came.
+ * @param code of the error, where the store did not confirm the end of the session
+ */
+export function recordSignOut(
+  ledger: Ledger,
+  request: FastifyRequest,
+  session: Session,
+  code?: ErrorCode
+): void {
   ledger.append({
     kind: 'sign-out',
     user: session.identity.username,
@@ -70,6 +79,7 @@ export function recordSignOut(ledger: Ledger, request: FastifyRequest, session: 
     route: ownRoutes.logout.name,
     method: request.method,
     path: request.trail.path,
+    code,
     requestId: request.id
   })
 }

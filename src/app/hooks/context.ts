@@ -8,7 +8,7 @@ import type { Trail } from '../../observability/trail.ts'
 import type { Exchange } from '../../proxy/response.ts'
 import type { EndReason } from '../../session/record.ts'
 import type { Live } from '../../session/evaluate.ts'
-import type { NewSession } from '../../session/session.ts'
+import type { NewSession, Sessions } from '../../session/session.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
 
 export type Access = RouteConfig['access']
@@ -36,6 +36,10 @@ declare module 'fastify' {
     /** The HTTP status of a route's errors: `ok` is 200. */
     errorStatus?: 'own' | 'ok'
   }
+  interface FastifyInstance {
+    /** A time of the sessions' clock by the wall clock. */
+    toWall: Sessions['toWall']
+  }
   interface FastifyRequest {
     /** The record of the request; set by its first hook. */
     trail: Trail
@@ -58,6 +62,8 @@ declare module 'fastify' {
     endedSession: string | undefined
     /** Set for errors of the gateway; an upstream's own error that passes has none. */
     errorCode: ErrorCode | undefined
+    /** Of the error that was sent, whatever `errorStatus` makes of it. */
+    ownErrorStatus: number | undefined
     /** The user name of a sign-in or sign-out, where no session tells it. */
     actor: string | undefined
   }

@@ -108,6 +108,7 @@ export function replyWith(
 ): void {
   const { request } = reply
   request.errorCode = error.code
+  request.ownErrorStatus = error.status
   for (const name of bodyHeaders) reply.removeHeader(name)
   reply.code(status).header('cache-control', 'no-store').header('content-type', type)
   if (error.detail.retryAfter !== undefined) {

@@ -90,14 +90,15 @@ function createDecision({
     config.headers === 'always' || (isRefused && config.headers === 'refused')
 
   function logExceeded(request: FastifyRequest, { name, enforced }: Rule, retryMs: number): void {
-    const session = liveSession(request)
+    const { route = unknownRoute } = request.routeConfig
+    const isOfAddress = liveSession(request) === undefined || route === signInRoute
     request.log.info(
       {
         event: 'limit.over',
         limit: name,
-        route: request.routeConfig.route ?? unknownRoute,
+        route,
         mode: enforced ? 'enforce' : 'shadow',
-        ...(session === undefined ? { address: countedAddress(request) } : whoOf(request)),
+        ...(isOfAddress ? { address: countedAddress(request) } : whoOf(request)),
         seconds: Math.ceil(retryMs / 1000)
       },
       enforced ? 'over a limit' : 'over a limit that is in shadow'
@@ -134,6 +135,7 @@ function createDecision({
 
 /** Counts requests in flight: of each caller, and of routes that have a bound of their own. */
 function createSlots({ config, inFlight, inFlightShare, onRefused }: Options) {
+  const maxOf = new Map(Object.entries(config.inFlightPerRoute))
   const change = (key: string, by: number) => {
     const count = (inFlight.get(key) ?? 0) + by
     if (count > 0) inFlight.set(key, count)
@@ -150,7 +152,7 @@ function createSlots({ config, inFlight, inFlightShare, onRefused }: Options) {
     // leak.
     if (reply.raw.closed) return undefined
     const bound = inFlightBound(route)
-    const maxOfRoute = config.inFlightPerRoute[route]
+    const maxOfRoute = maxOf.get(route)
     const routeKey = inFlightRouteKey(route)
     const max = Math.min(config[bound], inFlightShare())
     if ((inFlight.get(subject) ?? 0) >= max) {

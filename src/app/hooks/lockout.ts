@@ -14,6 +14,8 @@ export interface SignIn {
   readonly address: string
   /** The browser's id, if it signed in to the account before. */
   readonly knownBrowser: string | undefined
+  /** Aborted when its client leaves. */
+  readonly leaving: AbortSignal
 }
 
 /** An attempt that was counted before its password is evaluated. */
@@ -22,8 +24,8 @@ export interface CountedAttempt {
   readonly refused: () => Promise<void>
   /** The password was right, or could not be evaluated: the attempt is no failure. */
   readonly refund: () => Promise<void>
-  /** The captcha was wrong: a failure of the address, and none of the account. */
-  readonly challenged: () => Promise<void>
+  /** Not all sources evaluated it: a failure of the address, and none of the account. */
+  readonly undecided: () => Promise<void>
 }
 
 export interface Lockout {
@@ -35,7 +37,7 @@ export interface Lockout {
    * in an office many may sign in at the same time: no more passwords of an address are evaluated
    * at once than it has failures left, and others wait.
    * @throws GatewayError `login.locked`; `limit.exceeded` where the address is locked, or was
-   *   waited for too long
+   *   waited for too long; the reason of `leaving` where the client left meanwhile
    */
   readonly attempt: (request: FastifyRequest, signIn: SignIn) => Promise<CountedAttempt>
 }
@@ -70,31 +72,27 @@ export function createLockout({ config, lockouts, ...reports }: Options): Lockou
   const locks = createLockReports(reports)
   const acquireEvaluation = createAddressGuard(lockouts, locks, reports)
 
-  async function attempt(
-    request: FastifyRequest,
-    { account, address, knownBrowser }: SignIn
-  ): Promise<CountedAttempt> {
+  async function attempt(request: FastifyRequest, signIn: SignIn): Promise<CountedAttempt> {
+    const { account, knownBrowser } = signIn
     const isKnown = knownBrowser !== undefined
     const guard = isKnown ? guards.browser : guards.account
     const key = isKnown ? `browser:${account}:${knownBrowser}` : `account:${account}`
     const evaluation =
       isKnown || guards.address === undefined
         ? unguarded
-        : await acquireEvaluation(request, guards.address, address)
+        : await acquireEvaluation(request, guards.address, signIn)
     if (guard === undefined) {
       return {
         refused: () => evaluation.settle(true),
         refund: () => evaluation.settle(false),
-        challenged: () => evaluation.settle(true)
+        undecided: () => evaluation.settle(true)
       }
     }
     try {
       const counted = await lockouts.attempt(key, guard.rule)
       locks.throwIfLocked(guard, counted.waitMs)
-      const refund = async () => {
-        // In shadow mode a locked attempt goes on, though it was not counted.
-        if (counted.waitMs === 0) await lockouts.refund(key, guard.rule, counted)
-      }
+      // In shadow mode a locked attempt goes on, though it was not counted: then this does nothing.
+      const refund = () => lockouts.refund(key, guard.rule, counted)
       return {
         refused: async () => {
           const subject = { user: account, knownBrowser: guard.kind === 'browser' }
@@ -105,7 +103,7 @@ export function createLockout({ config, lockouts, ...reports }: Options): Lockou
           await evaluation.settle(false)
           await refund()
         },
-        challenged: async () => {
+        undecided: async () => {
           await evaluation.settle(true)
           await refund()
         }
@@ -126,7 +124,11 @@ function createAddressGuard(
   { onRefused }: Pick<Reports, 'onRefused'>
 ) {
   const queue = createAdmissionQueue(lockouts)
-  return async (request: FastifyRequest, guard: Guard, address: string): Promise<Evaluation> => {
+  return async (
+    request: FastifyRequest,
+    guard: Guard,
+    { address, leaving }: SignIn
+  ): Promise<Evaluation> => {
     const key = `address:${address}`
     const { rule } = guard
     const log = (lockMs: number) => logLock(request, guard, lockMs, { address })
@@ -135,7 +137,7 @@ function createAddressGuard(
       const count = async () => log((await lockouts.attempt(key, rule)).lockMs)
       return { settle: async failed => (failed ? await count() : undefined) }
     }
-    const { place, waitMs } = await queue.admit(key, rule)
+    const { place, waitMs } = await queue.admit(key, rule, leaving)
     throwIfLocked(guard, waitMs)
     if (place === undefined) {
       const limit = 'lockout.address'

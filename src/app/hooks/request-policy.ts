@@ -11,6 +11,8 @@ interface Options {
   /** The names that are answered, in lower case; empty answers any. */
   readonly hosts: readonly string[]
   readonly sizes: LimitsConfig['sizes']
+  /** Whether escapes in a path hide a nearer known path. */
+  readonly hidesNearer: (path: string) => boolean
 }
 
 // A registered name, an IPv4 address or a bracketed IPv6 address, and a port (RFC 3986 §3.2.2).
@@ -31,7 +33,8 @@ export function requestPolicy(options: Options) {
   return gate('request', checkRequest)
 }
 
-function faultOf(request: FastifyRequest, { hosts, sizes }: Options): GatewayError | undefined {
+function faultOf(request: FastifyRequest, options: Options): GatewayError | undefined {
+  const { hosts, sizes, hidesNearer } = options
   const { raw } = request
   const target = raw.url ?? ''
   if (!isHttp1(raw)) return new GatewayError('request.malformed')
@@ -57,7 +60,7 @@ function faultOf(request: FastifyRequest, { hosts, sizes }: Options): GatewayErr
     return new GatewayError('request.too-large')
   }
   try {
-    checkTarget(target)
+    checkTarget(target, hidesNearer)
     return undefined
   } catch (cause) {
     return cause instanceof GatewayError ? cause : new GatewayError('request.path', { cause })

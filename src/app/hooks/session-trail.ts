@@ -4,11 +4,11 @@ import type { Trail } from '../../observability/trail.ts'
 import type { EndReason, Session } from '../../session/record.ts'
 
 /** Writes whose session it is, or was. */
-export function setSession(trail: Trail, session: Session): void {
+export function setSession({ trail, server }: FastifyRequest, session: Session): void {
   trail.user = session.identity.username
   trail.userId = session.identity.id
   trail.session = session.id
-  trail.sessionOpenedAt = session.createdAt
+  trail.sessionOpenedAt = server.toWall(session.createdAt)
   trail.source = session.source
 }
 

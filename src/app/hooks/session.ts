@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandle
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { GatewayError } from '../../errors.ts'
 import { publicId, type Session } from '../../session/record.ts'
-import type { Live } from '../../session/evaluate.ts'
+import type { Evaluation, Live } from '../../session/evaluate.ts'
 import type { NewSession, Sessions } from '../../session/session.ts'
 import { clientAddress } from './address.ts'
 import { gate } from './gate.ts'
@@ -193,16 +193,29 @@ export async function openSession(
     request.session.opening = opening
     await request.session.save()
   } catch (error) {
-    // Else the plugin would save again, or clear a cookie whose session may be live.
-    request.session = null as never
+    detachSession(request)
     throw error
   }
   // As if the browser had sent it: else the plugin clears the cookie before it sets it.
   request.cookies[cookie.name] = request.session.encryptedSessionId
   const session = liveSession(request)
   if (session === undefined) throw new GatewayError('gateway.fault')
-  if (opening.remembered) request.session.cookie.expires = new Date(session.absoluteEnd)
+  if (opening.remembered) {
+    request.session.cookie.expires = new Date(sessions.toWall(session.absoluteEnd))
+  }
   return session
+}
+
+/** Else the plugin would save again, or clear a cookie whose session may be live. */
+function detachSession(request: FastifyRequest): void {
+  request.session = null as never
+}
+
+/** Closes the session that a request has just opened. @throws StoreUnavailable */
+export async function abandonSession(request: FastifyRequest, sessions: Sessions): Promise<void> {
+  const { sessionId } = request.session
+  detachSession(request)
+  await sessions.close(sessionId, 'revoked')
 }
 
 /** For the audit ledger: the sign-in ends the session that the browser had. */
@@ -221,16 +234,15 @@ export async function closeSession(
   request: FastifyRequest,
   reply: FastifyReply,
   cookie: SessionCookie
-): Promise<Session | undefined> {
+): Promise<void> {
   const session = liveSession(request)
-  if (session !== undefined) setSession(request.trail, session)
+  if (session !== undefined) setSession(request, session)
   // A sign-out that was 503 may have ended the session at the primary alone: the replicas must
   // confirm it still.
   const wasClosed = (request as Request).session?.ended === 'revoked'
   if (session !== undefined || wasClosed || isUnreadable(request)) await request.session.destroy()
   else request.session = null as never
   clearSessionCookie(reply, cookie)
-  return session
 }
 
 /** The plugin itself does not clear the browser's cookie. */
@@ -253,6 +265,13 @@ function unreadableError(): GatewayError {
 export function sessionError(request: FastifyRequest): GatewayError {
   const ended = request.ended ?? (request as Request).session?.ended
   return new GatewayError(ended === undefined ? 'session.none' : `session.${ended}`)
+}
+
+/** The session that a store has just read. @throws GatewayError where it is none any more */
+export function liveIn(evaluation: Evaluation): Live {
+  if ('live' in evaluation) return evaluation.live
+  if ('unreadable' in evaluation) throw unreadableError()
+  throw new GatewayError(`session.${evaluation.ended}`)
 }
 
 /**

@@ -11,15 +11,15 @@ import { createAttemptLimits } from './rate-limit-adapter.ts'
 
 /**
  * An attempt that was counted before its password is evaluated; ends with `refused`, `refund` or
- * `challenged`.
+ * `undecided`.
  */
-export interface AttemptHandle extends Omit<CountedAttempt, 'challenged'> {
+export interface AttemptHandle extends Omit<CountedAttempt, 'undecided'> {
   /**
-   * The captcha was wrong, so that the password was not evaluated: a failure of the address, and
-   * up to `max` times an hour none of the account.
+   * Not all sources evaluated the password, since the captcha was wrong or a source failed: a
+   * failure of the address, and up to `max` times an hour none of the account.
    * @returns whether it counted as refused
    */
-  readonly challenged: (max: number) => Promise<boolean>
+  readonly undecided: (max: number) => Promise<boolean>
   /** The password was right: the browser is known to the account from now on. */
   readonly remember: (reply: FastifyReply) => void
 }
@@ -30,9 +30,15 @@ export interface SignInGuard {
    * slip past: by the lockout first, then by the limits of sign-in attempts. A browser that signed
    * in before is counted by itself alone.
    * @param username as it was typed
-   * @throws GatewayError `limit.exceeded` for an address, `login.locked` for an account
+   * @param leaving aborted when the client leaves: then no password is evaluated for it
+   * @throws GatewayError `limit.exceeded` for an address, `login.locked` for an account; the
+   *   reason of `leaving`
    */
-  readonly attempt: (request: FastifyRequest, username: string) => Promise<AttemptHandle>
+  readonly attempt: (
+    request: FastifyRequest,
+    username: string,
+    leaving: AbortSignal
+  ) => Promise<AttemptHandle>
 }
 
 interface Options {
@@ -51,6 +57,12 @@ interface Options {
 
 const challengeMs = 3_600_000
 
+/**
+ * The key of a counter at the operators' page. With a blank, as that of wrong captchas: a limit may
+ * be named `ops-…`.
+ */
+export const operatorsKey = (key: string): string => `ops ${key}`
+
 export async function createSignInGuard(
   app: FastifyInstance,
   { config, lockouts, counters, knownBrowsers, onRefused, onLocked }: Options
@@ -60,30 +72,35 @@ export async function createSignInGuard(
   const limits = await createAttemptLimits(app, { config, counters, onRefused })
 
   return {
-    attempt: async (request, username) => {
+    attempt: async (request, username, leaving) => {
       const signIn = {
         account: accountKey(username),
         address: countedAddress(request),
-        knownBrowser: lockout.countsBrowsers ? knownBrowsers.idOf(request, username) : undefined
+        knownBrowser: lockout.countsBrowsers ? knownBrowsers.idOf(request, username) : undefined,
+        leaving
       }
       const counted = await lockout.attempt(request, signIn)
       const refundLimits = await limits.count(request, signIn).catch(async (error: unknown) => {
         await counted.refund()
         throw error
       })
+      const refund = async () => {
+        await Promise.all([counted.refund(), refundLimits('all')])
+      }
+      if (leaving.aborted) await refund()
+      leaving.throwIfAborted()
       return {
         refused: counted.refused,
-        refund: async () => {
-          await Promise.all([counted.refund(), refundLimits('all')])
-        },
-        challenged: async max => {
-          // A blank, which no limit's name has: limits count under keys of their names.
+        refund,
+        undecided: async max => {
+          // A blank, which no limit's name has: limits count under keys of their names, and the
+          // record of use passes over other keys.
           const { current } = await counters.hit(`challenge ${signIn.account}`, challengeMs)
           if (current > max) {
             await counted.refused()
             return true
           }
-          await Promise.all([counted.challenged(), refundLimits('account')])
+          await Promise.all([counted.undecided(), refundLimits('account')])
           return false
         },
         remember: reply => {

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 /** An upgrade until its response: a client has to wait for that (RFC 6455 §4.1). */
 export interface Upgrade {
   readonly socket: Socket
-  /** The client sent something before the response, or its end. */
+  /** The client sent something before the response, or its end, or is gone. */
   isBroken: boolean
   /** Called when that happens. */
   onBroken: (() => void) | undefined

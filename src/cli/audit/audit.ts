@@ -5,17 +5,23 @@ import { searchCommand } from './search.ts'
 import { tailCommand } from './tail.ts'
 import { verifyCommand } from './verify.ts'
 
-const ways: Readonly<
-  Record<string, (place: LedgerPlace, invocation: Invocation) => Promise<number>>
-> = { verify: verifyCommand, search: searchCommand, tail: tailCommand }
+type Subcommand = (place: LedgerPlace, invocation: Invocation) => Promise<number>
+
+const subcommands: Readonly<Record<string, Subcommand>> = {
+  verify: verifyCommand,
+  search: searchCommand,
+  tail: tailCommand
+}
+
+const place = ['folder', 'key-file']
+const filters = ['user', 'kind', 'route', 'request-id', 'since', 'until']
 
 export const audit: Command = {
   summary: 'verify the audit ledger, search it, or follow it',
-  usage: [
-    'verify [--folder DIR --key-file FILE] [--json]',
-    'search [--user NAME] [--kind KIND] [--route NAME] [--request-id ID] [--since TIME] ' +
-      '[--until TIME] [--last N] [--json]',
-    'tail [-f] [--last N] [--json]'
+  ways: [
+    { words: 'verify', takes: [...place, 'json'] },
+    { words: 'search', takes: [...filters, 'last', ...place, 'json'] },
+    { words: 'tail', takes: ['follow', ...filters, 'last', ...place, 'json'] }
   ],
   details: `
 Reads the files of this machine; no gateway has to run. The folder and the key are
@@ -48,18 +54,16 @@ be shown (entries were lost, the head is missing); of search 3 if nothing matche
     'since': { type: 'string', value: 'TIME', description: 'lines from this time on' },
     'until': { type: 'string', value: 'TIME', description: 'lines up to this time' },
     'last': { type: 'string', value: 'N', description: 'the last N lines (default: 100, tail 10)' },
-    'follow': { type: 'boolean', short: 'f', description: 'tail: print lines as they are written' }
+    'follow': { type: 'boolean', short: 'f', description: 'print lines as they are written' }
   },
-  checksWords: true,
   run: async invocation => {
-    const [what = '', ...more] = invocation.rest
-    const way = Object.hasOwn(ways, what) ? ways[what] : undefined
-    if (way === undefined || more.length > 0) throw new UsageError()
-    const place = placeOf(invocation)
+    const subcommand = subcommands[invocation.rest[0] ?? '']
+    if (subcommand === undefined) throw new UsageError('Name a subcommand.')
+    const ledger = placeOf(invocation)
     try {
-      return await way(place, invocation)
+      return await subcommand(ledger, invocation)
     } finally {
-      place.close()
+      ledger.close()
     }
   }
 }

@@ -1,5 +1,6 @@
 /** `audit search`: prints the lines of the ledger that match. */
 import { escapeInJson } from '../../observability/unprintable.ts'
+import { endOf, timeText } from '../../config/schema/maintenance.ts'
 import { toMilliseconds } from '../../config/schema/primitives.ts'
 import { parseKeepingDigits } from '../../json/digits.ts'
 import { type AuditFilter, type FoundLine, searchLedger } from '../../observability/audit/search.ts'
@@ -60,7 +61,8 @@ function timeOf(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const agoMs = toMilliseconds(text)
   if (Number.isFinite(agoMs)) return Date.now() - agoMs
-  const time = Date.parse(text)
+  // Date.parse takes much else: 12 for December, 30 February, and times of the machine's zone.
+  const time = timeText.test(text) ? endOf(text) : Number.NaN
   if (Number.isFinite(time)) return time
   throw new UsageError(`--${name} is a time such as 2026-12-01T06:00Z, or a duration such as 24h.`)
 }

@@ -7,7 +7,8 @@ import { authenticityOf, readLine } from '../../observability/audit/line.ts'
 import {
   type AuditFilter,
   type FoundLine,
-  matchesFilter
+  matchesFilter,
+  parsedLine
 } from '../../observability/audit/search.ts'
 import type { Invocation } from '../command.ts'
 import type { LedgerPlace } from './place.ts'
@@ -41,25 +42,26 @@ async function printAdded(follower: Follower, filter: AuditFilter, json: boolean
 /** Reads what is added to the files of a folder. */
 class Follower {
   readonly #place: LedgerPlace
-  /** Bytes of each file that were read. */
+  /** Bytes that were read of each file: of its chain and number, since it is renamed at its end. */
   readonly #offsets = new Map<string, number>()
 
   constructor(place: LedgerPlace) {
     this.#place = place
-    for (const { path } of [...chainsIn(place.folder).values()].flat()) {
-      this.#offsets.set(path, sizeOf(path))
+    for (const [chain, files] of chainsIn(place.folder)) {
+      for (const { path, number } of files) this.#offsets.set(`${chain} ${number}`, sizeOf(path))
     }
   }
 
   *read(): Generator<FoundLine> {
     for (const [chain, files] of chainsIn(this.#place.folder)) {
-      for (const { path } of files) {
-        const offset = this.#offsets.get(path) ?? 0
+      for (const { path, number } of files) {
+        const file = `${chain} ${number}`
+        const offset = this.#offsets.get(file) ?? 0
         const bytes = readFrom(path, offset)
         const end = bytes.lastIndexOf(lineBreak) + 1
         // Bytes without a line break that are longer than any line of the ledger are skipped.
         const isLine = end > 0 || bytes.length < maxReadBytes
-        this.#offsets.set(path, offset + (isLine ? end : bytes.length))
+        this.#offsets.set(file, offset + (isLine ? end : bytes.length))
         yield* this.#linesOf(chain, bytes.subarray(0, end))
       }
     }
@@ -72,15 +74,9 @@ class Follower {
       const text = bytes.subarray(from, to)
       from = to + 1
       const head = readLine(text)
-      const signed =
-        head !== undefined && authenticityOf(text, head, this.#place.keys) === 'genuine'
-      if (signed) {
-        yield {
-          chain,
-          signed,
-          line: parseKeepingDigits(text.toString('utf8')) as FoundLine['line']
-        }
-      }
+      const line = head && parsedLine(text, parseKeepingDigits)
+      if (head === undefined || line === undefined) continue
+      yield { chain, signed: authenticityOf(text, head, this.#place.keys) === 'genuine', line }
     }
   }
 }

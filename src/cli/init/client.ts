@@ -30,6 +30,10 @@ export interface BackendClient {
   readonly get: (path: string, credential?: Credential) => Promise<BackendResponse>
   /** Only for sign-in and sign-out. @throws CommandError if the back-end does not answer */
   readonly post: (path: string, body: PostBody, credential?: Credential) => Promise<BackendResponse>
+  /** Whether paths and names that are only likely may be tried. */
+  readonly mayGuess: () => boolean
+  /** How many requests may still be sent. */
+  readonly remaining: () => number
 }
 
 interface PostBody {
@@ -40,7 +44,9 @@ interface PostBody {
 const timeoutMs = 15_000
 const maxBytes = 4 * 1024 * 1024
 /** Bounded: `init` looks at a back-end, it does not crawl it. */
-const maxRequests = 400
+export const maxRequests = 400
+/** The others are for the routes that were named, and for the sign-out. */
+export const maxGuessing = 250
 
 interface ClientOptions {
   readonly redaction: Redaction
@@ -76,7 +82,9 @@ export function createClient(base: string, { redaction, fixed }: ClientOptions):
     })
     const contentType = response.headers.get('content-type') ?? ''
     const cookies = response.headers.getSetCookie().map(cookie => cookie.split(';', 1)[0] ?? '')
-    for (const cookie of cookies) redaction.add(cookie.slice(cookie.indexOf('=') + 1))
+    for (const cookie of cookies) {
+      redaction.add(cookie.slice(cookie.indexOf('=') + 1), 'a cookie of the back-end')
+    }
     const common = { status: response.status, contentType, cookies, text: bytes.toString('utf8') }
     try {
       // fetch has decoded the content coding.
@@ -90,6 +98,8 @@ export function createClient(base: string, { redaction, fixed }: ClientOptions):
 
   return {
     url,
+    mayGuess: () => requests < maxGuessing,
+    remaining: () => maxRequests - requests,
     get: async (path, credential) => await send(path, {}, credential),
     post: async (path, { format, members }, credential) => {
       const isForm = format === 'form'

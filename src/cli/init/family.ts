@@ -34,13 +34,31 @@ export function familyOfPaths(paths: readonly string[]): string | undefined {
 /** The family of a folder of built files, by the paths in its scripts. */
 export function familyOfFiles(root: string): string | undefined {
   let rest = maxBytes
-  const scripts = readdirSync(root, { recursive: true, encoding: 'utf8' })
+  const scripts = namesIn(root)
     .filter(name => /\.m?js$/.test(name) && !/(^|\/)node_modules\//.test(name))
     .slice(0, maxFiles)
     .flatMap(name => {
-      const file = join(root, name)
-      rest -= statSync(file).size
-      return rest < 0 ? [] : [readFileSync(file, 'utf8')]
+      const text = textOf(join(root, name), rest)
+      rest -= text?.length ?? 0
+      return text ?? []
     })
   return familyBy(path => scripts.some(script => script.includes(path)))
+}
+
+function namesIn(root: string): string[] {
+  try {
+    return readdirSync(root, { recursive: true, encoding: 'utf8' })
+  } catch {
+    return []
+  }
+}
+
+/** Undefined for a folder, a broken link or a file that is too large or somebody else's. */
+function textOf(file: string, maxSize: number): string | undefined {
+  try {
+    const stats = statSync(file)
+    return stats.isFile() && stats.size <= maxSize ? readFileSync(file, 'utf8') : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -27,6 +27,10 @@ export interface Recording {
 }
 
 const maxEntries = 20_000
+/** For messages. */
+const kind = 'a credential of the recording'
+/** Shorter values of headers and cookies are settings of a console, such as its language. */
+const minCredential = 8
 const secretName = /token|password|passwd|pwd|secret|^(key|sid|session|jwt)$/i
 const secretHeader = /cookie|token|auth|key|session|secret/i
 const pageName = /^(page|page_?num(ber)?|page_?no|page_?index|current|current_?page)$/i
@@ -45,7 +49,9 @@ export function readHar(har: Json, redaction: Redaction): Recording {
   const list = Array.isArray(entries) ? (entries as Json[]).slice(0, maxEntries) : []
   for (const entry of list) collectSecrets(entry, redaction)
   const exchanges = list.flatMap(entry => exchangeOf(entry, redaction))
-  const safe = exchanges.filter(({ path }) => isSafePath(path, redaction))
+  const paths = [...new Set(exchanges.map(({ path }) => path))]
+  const safePaths = new Set(paths.filter(path => isSafePath(path, redaction)))
+  const safe = exchanges.filter(({ path }) => safePaths.has(path))
   const login = safe.find(exchange => fieldsOf(exchange) !== undefined)
   const fields = login === undefined ? undefined : fieldsOf(login)
   const logout = safe.find(({ path }) => logoutPath.test(path))
@@ -56,7 +62,7 @@ export function readHar(har: Json, redaction: Redaction): Recording {
   const routes = routesOf(others, safe)
   const paging = pagingOf(others)
   return {
-    paths: [...new Set(safe.map(({ path }) => path))],
+    paths: [...safePaths],
     hints: {
       ...(login !== undefined && fields !== undefined && { login: callOf(login, fields) }),
       ...(logout !== undefined && { logout: logout.path }),
@@ -77,12 +83,27 @@ export function readHar(har: Json, redaction: Redaction): Recording {
 /** Credentials in headers, cookies and bodies: they must never be printed or written. */
 function collectSecrets(entry: Json, redaction: Redaction): void {
   for (const side of ['request', 'response']) {
-    for (const { name, value } of pairsOf(valueAt(entry, [side, 'headers']))) {
-      if (!secretHeader.test(name)) continue
-      for (const part of value.split(/[\s;,=]+/)) if (part.length > 7) redaction.add(part)
+    const headers = pairsOf(valueAt(entry, [side, 'headers'])).flatMap(secretsIn)
+    const cookies = pairsOf(valueAt(entry, [side, 'cookies'])).map(({ value }) => value)
+    for (const secret of [...headers, ...cookies]) {
+      if (secret.length >= minCredential) redaction.add(secret, kind)
     }
-    for (const { value } of pairsOf(valueAt(entry, [side, 'cookies']))) redaction.add(value)
   }
+}
+
+function secretsIn({ name, value }: Pair): string[] {
+  const header = name.toLowerCase()
+  if (header === 'cookie') return value.split(';').map(cookieValue)
+  if (header === 'set-cookie') {
+    return value.split('\n').map(cookie => cookieValue(cookie.split(';', 1)[0] ?? ''))
+  }
+  // `:authority` is the host.
+  return secretHeader.test(name) && !name.startsWith(':') ? value.split(/[\s;,=]+/) : []
+}
+
+/** The names of cookies are no secrets: the config of a sign-in lists them. */
+function cookieValue(cookie: string): string {
+  return cookie.slice(cookie.indexOf('=') + 1).trim()
 }
 
 interface Pair {
@@ -108,7 +129,7 @@ function exchangeOf(entry: Json, redaction: Redaction): Exchange[] {
   for (const body of [request, response]) {
     redaction.addValues(body)
     for (const { name, value } of membersOf(body)) {
-      if (isText(value) && secretName.test(name)) redaction.add(value)
+      if (isText(value) && secretName.test(name)) redaction.add(value, kind)
     }
   }
   const { pathname, searchParams } = new URL(url)
@@ -170,10 +191,10 @@ function isUser(response: Json, typed: string): boolean {
 
 /** The lists and records that the console reads, each path once. */
 function routesOf(reads: readonly Exchange[], all: readonly Exchange[]): ApiRoute[] {
-  const byPath = Map.groupBy(reads, ({ path }) => path)
-  return [...byPath].map(([path, exchanges]) => {
-    const methods = all
-      .filter(exchange => exchange.path === path)
+  const readsByPath = Map.groupBy(reads, ({ path }) => path)
+  const allByPath = Map.groupBy(all, ({ path }) => path)
+  return [...readsByPath].map(([path, exchanges]) => {
+    const methods = (allByPath.get(path) ?? [])
       .map(({ method }) => method)
       .filter(method => ['POST', 'PUT', 'PATCH', 'DELETE'].includes(method))
     const query = [...new Set(exchanges.flatMap(exchange => exchange.query))]

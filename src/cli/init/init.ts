@@ -1,31 +1,35 @@
 /** `init`: looks at a back-end, and writes a config folder that works with it. */
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
 import { presetsOfKind } from '../../config/schema/presets.ts'
 import { hashPassword } from '../../login/argon2.ts'
 import { type Command, CommandError, type Invocation, UsageError } from '../command.ts'
+import { headersOf } from '../header-option.ts'
 import { readNewPassword } from '../prompt.ts'
 import { Answers } from './answers.ts'
 import { type BackendClient, createClient } from './client.ts'
+import { type Files, namesInTheWay, replaceFiles, secretFile, writeFiles } from './folder.ts'
 import { type Hints, readHints } from './hints.ts'
 import { look, type Look } from './look.ts'
 import type { FileUser, Findings } from './model.ts'
 import { options } from './options.ts'
 import { type PresetSource, presetSource } from './preset-source.ts'
-import { type Files, propose, type Proposal, secretFile, write } from './proposal.ts'
+import { propose, type Proposal } from './proposal.ts'
 import { Redaction } from './redaction.ts'
-import { replaceFile } from '../replace-file.ts'
 import { compare, type Existing, faultsOfChange, readExisting } from './rerun.ts'
-import { askAccount, askRoutes, headersOf, withFamily } from './questions.ts'
+import { askAccount, askRoutes, withFamily } from './questions.ts'
 import { withoutPrefix } from './routes.ts'
 import { sideBySide } from './side-by-side.ts'
 
+/** Its options, each an answer to a question. */
+const questions = Object.keys(options).filter(name => name !== 'from')
+
 export const init: Command = {
   summary: 'look at a back-end, and write a config folder for a console in front of it',
-  usage: [
-    '[DIR] [--console DIR-OR-PRESET] [--backend-url URL] [--route PATH]… [--yes]',
-    '--from DIR [--route PATH]… [--yes]'
+  ways: [
+    { words: '[DIR]', takes: questions },
+    { needs: ['from'], takes: questions }
   ],
   details: `
 Asks what it needs to know; each question has an option, for scripts. It signs in at
@@ -45,22 +49,25 @@ Examples:
     --user dora --password-env DORA_PASSWORD --route /orders --route /notices --yes
 Exit codes: 1 if the back-end does not answer, refuses the account, or nothing was written.`,
   options,
-  run: async ({ config, rest: [word, ...more], values }) => {
-    if (more.length > 0) throw new UsageError()
-    if (typeof values['from'] === 'string') {
-      if (word !== undefined) throw new UsageError('--from names the folder: leave DIR out.')
-      return await rerun(resolve(values['from']), values)
-    }
+  run: async ({ config, rest: [word], values }) => {
+    if (typeof values['from'] === 'string') return await rerun(resolve(values['from']), values)
     const folder = resolve(word ?? config)
-    if (existsSync(join(folder, 'gateway.yaml'))) {
-      throw new CommandError(
-        `${shown(folder)} is a config already: name another folder, or --from it.`
-      )
-    }
+    refuseExisting(folder)
     const session = new InitSession(values)
     const proposal = await session.propose(folder)
     return await session.finish(folder, proposal)
   }
+}
+
+/** @throws CommandError for a folder with a file where `init` writes */
+function refuseExisting(folder: string): void {
+  const names = namesInTheWay(folder)
+  if (names.length === 0) return
+  const advice = names.includes('gateway.yaml') ? ', or --from it' : ''
+  throw new CommandError(
+    `${shown(folder)} has ${names.join(', ')} already: init replaces no file. ` +
+      `Name another folder${advice}.`
+  )
 }
 
 function shown(folder: string): string {
@@ -188,7 +195,7 @@ class InitSession {
     }
     const username = await answers.ask('user', 'The first user: user name', 'admin')
     const password = await readNewPassword(answers.text('password-env'))
-    this.#redaction.add(password)
+    this.#redaction.add(password, 'the password')
     return { username, hash: await hashPassword(password), role: 'admin' }
   }
 
@@ -213,7 +220,7 @@ class InitSession {
     if (!(await this.#answers.confirm('yes', `Write them to ${shown(folder)}?`))) {
       throw new CommandError('Nothing was written. Without a terminal, --yes writes.')
     }
-    write(folder, files)
+    writeFiles(folder, files, 'wx')
     const place = shown(folder)
     const then = this.#servesConsole
       ? 'Then open http://127.0.0.1:8080 and sign in.'
@@ -245,16 +252,15 @@ class InitSession {
     if (!(await this.#answers.confirm('yes', question))) {
       throw new CommandError('Nothing was written. Without a terminal, --yes writes.')
     }
-    for (const [name, text] of files) {
-      const target = join(folder, name)
-      mkdirSync(dirname(target), { recursive: true })
-      replaceFile(target, text)
-    }
+    replaceFiles(folder, files)
     this.#say(`Wrote ${[...files.keys()].join(', ')}.`)
     return 0
   }
 
   #assertClean(files: Files): void {
-    for (const [name, content] of files) this.#redaction.assertClean(content, name)
+    for (const [name, content] of files) {
+      // The JSON Schemas are the same for everybody.
+      if (!name.startsWith('schema/')) this.#redaction.assertClean(content, name)
+    }
   }
 }

@@ -1,11 +1,11 @@
 /** Looks at a back-end: its sign-in, credential, user, lists and sign-out, in this order. */
-import type { BackendClient, Credential } from './client.ts'
+import { type BackendClient, type Credential, maxGuessing } from './client.ts'
 import { type BackendEnvelope, isSuccess, joinEnvelopes } from './envelope.ts'
 import type { BackendSignIn } from './model.ts'
 import type { Redaction } from './redaction.ts'
 import { lookAtRoutes, type SeenRoutes, type WantedRoute } from './routes.ts'
 import { type Account, type SignIn, signIn, type SignInCall } from './sign-in.ts'
-import { findTransport, findUserCall, likelyUserPaths } from './transport.ts'
+import { findTransport, findUserCall, likelyCredential, likelyUserPaths } from './transport.ts'
 
 export interface LookOptions {
   readonly client: BackendClient
@@ -38,14 +38,30 @@ const anonymous: Credential = { style: 'none' }
 
 export async function look(options: LookOptions): Promise<Look> {
   const { account, client, wanted } = options
-  const notes: string[] = []
   if (account === undefined) {
     const seen = await lookAtRoutes({ client, credential: anonymous }, wanted)
-    return withEnvelope(seen, [...notes, ...routeNotes(seen, wanted)])
+    return withEnvelope(seen, [...routeNotes(seen, wanted), ...guessNotes(client)])
   }
   const session = await signIn(options, account.call, account.credentials)
   options.report(`Signed in at ${account.call.path} (status ${session.response.status}).`)
-  const atSession = await lookAtSession(options, session, account.credentials, notes)
+  try {
+    return await lookWithin(options, session, account.credentials)
+  } catch (error) {
+    // The first failure says more than one of the sign-out.
+    await signOut(options, session, likelyCredential(session.credential)).catch(() => undefined)
+    throw error
+  }
+}
+
+/** Looks with the back-end's session, and ends it. */
+async function lookWithin(
+  options: LookOptions,
+  session: SignIn,
+  credentials: Account
+): Promise<Look> {
+  const { client, wanted } = options
+  const notes: string[] = []
+  const atSession = await lookAtSession(options, session, credentials, notes)
   const { credential, ...backendSignIn } = atSession
   const context = {
     client,
@@ -62,7 +78,7 @@ export async function look(options: LookOptions): Promise<Look> {
   }
   const whole = { ...backendSignIn, ...(logout !== undefined && { logout }) }
   const ofSignIn = options.isPreset ? [] : [...notes, ...sessionNotes(session)]
-  const all = [...ofSignIn, ...routeNotes(seen, wanted)]
+  const all = [...ofSignIn, ...routeNotes(seen, wanted), ...guessNotes(client)]
   return { signIn: whole, ...withEnvelope(seen, all, session.envelope) }
 }
 
@@ -168,6 +184,11 @@ function sessionNotes({ tests, tokens, credential }: SignIn): string[] {
             'tried: see `expires` and `refresh` of login.sources.'
         ])
   ]
+}
+
+function guessNotes(client: BackendClient): string[] {
+  if (client.mayGuess()) return []
+  return [`${maxGuessing} requests were sent: further guesses were left out.`]
 }
 
 function routeNotes(seen: SeenRoutes, wanted: readonly WantedRoute[]): string[] {

@@ -68,6 +68,8 @@ interface Operation {
 class DocumentReader {
   readonly #document: Json
   readonly #prefix: string
+  /** Schemas without a list, and how deep each was searched: many responses share them. */
+  readonly #searched = new Map<Json, number>()
 
   constructor(document: Json, base: string) {
     this.#document = document
@@ -124,8 +126,11 @@ class DocumentReader {
   #hasList(schema: Json, depth: number): boolean {
     const resolved = this.#resolve(schema)
     if (valueAt(resolved, ['type']) === 'array') return true
-    if (depth === 0) return false
-    return Object.values(this.#propertiesOf(resolved)).some(each => this.#hasList(each, depth - 1))
+    if (depth <= (this.#searched.get(resolved) ?? 0)) return false
+    const members = Object.values(this.#propertiesOf(resolved))
+    if (members.some(each => this.#hasList(each, depth - 1))) return true
+    this.#searched.set(resolved, depth)
+    return false
   }
 
   #parameters(operation: Json): Array<Record<string, Json>> {

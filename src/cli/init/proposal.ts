@@ -1,8 +1,8 @@
 /** The files that `init` proposes: tried as a whole before anything is written. */
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { loadConfig } from '../../config/load/load.ts'
 import type { LoadedConfig } from '../../config/schema/config.ts'
 import { ConfigError, type Fault } from '../../config/schema/faults.ts'
@@ -11,14 +11,12 @@ import { tryConfig } from '../../dry-run/try-config.ts'
 import { isRecord, type Json } from '../../json/values.ts'
 import { schemaTexts } from '../reference.ts'
 import { shapedResponses } from '../upstream-responses.ts'
+import { type Files, ignoreFile, secretFile, writeFiles } from './folder.ts'
 import { gatewayFile } from './gateway-file.ts'
 import { limitsFile } from './limits-file.ts'
 import type { Findings } from './model.ts'
 import { isMapping } from './redaction.ts'
 import { routesFile } from './routes-file.ts'
-
-/** Content by name, relative to the folder. */
-export type Files = ReadonlyMap<string, string>
 
 export interface Proposal {
   readonly files: Files
@@ -29,9 +27,6 @@ export interface Proposal {
   /** Why the files cannot be used; empty if they can. */
   readonly faults: readonly string[]
 }
-
-/** Only its owner may read it. */
-export const secretFile = '.env'
 
 /** @param folder where the files will stand */
 export async function propose(findings: Findings, folder: string): Promise<Proposal> {
@@ -48,7 +43,7 @@ async function proposeIn(draft: string, findings: Findings, folder: string): Pro
   // Found from the draft, so that a relative path of the console means the same in both places.
   files.set('gateway.yaml', gatewayFile(findings, draft))
   for (const { name } of findings.routes) files.set(contractName(name), '{}\n')
-  write(draft, files)
+  writeFiles(draft, files, 'w')
   const environment = { ...process.env, SESSION_SECRET: newSecret() }
   let config: LoadedConfig
   try {
@@ -62,7 +57,7 @@ async function proposeIn(draft: string, findings: Findings, folder: string): Pro
   const failed = (await tryConfig(config)).map(({ path }) => path.split('.'))
   const failing = failed.filter(([key]) => key === 'expect').map(([, name]) => name ?? '')
   files.set('routes.yaml', routesFile(findings, new Set(failing)))
-  write(draft, files)
+  writeFiles(draft, files, 'w')
   const faults = await faultsOf(draft, environment)
   files.set('gateway.yaml', gatewayFile(findings, folder))
   return { files, shaped, warnings: texts(config.warnings), faults }
@@ -95,7 +90,7 @@ function filesOf(findings: Findings, folder: string): Array<readonly [string, st
     ['limits.yaml', limitsFile(findings)],
     ...(fileUser === undefined ? [] : [['users.yaml', usersFile(fileUser)] as const]),
     [secretFile, `SESSION_SECRET=${newSecret()}\n`],
-    ['.gitignore', '# Secrets stay on this machine.\n.env\n'],
+    [ignoreFile, `# Secrets stay on this machine.\n${secretFile}\n`],
     ...schemas
   ]
 }
@@ -148,13 +143,4 @@ async function shapeAll(config: LoadedConfig, { routes }: Findings): Promise<Map
     shaped.set(name, value)
   }
   return shaped
-}
-
-/** Writes the files of a new folder. Secrets are for their owner only. */
-export function write(folder: string, files: Files): void {
-  for (const [name, content] of files) {
-    const target = resolve(folder, name)
-    mkdirSync(dirname(target), { recursive: true })
-    writeFileSync(target, content, { mode: name === secretFile ? 0o600 : 0o644 })
-  }
 }

@@ -143,16 +143,6 @@ function underApi(path: string): string {
   return /^\/api(\/|$)/.test(path) ? path : `/api${path}`
 }
 
-export function headersOf(written: readonly string[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    written.map(text => {
-      const [, name, value] = /^([a-z0-9-]+): ?([\x20-\x7e]+)$/i.exec(text) ?? []
-      if (name !== undefined && value !== undefined) return [name.toLowerCase(), value]
-      throw new UsageError('--header takes a name and a value, such as "tenant-id: 1".')
-    })
-  )
-}
-
 function extraOf(written: string | undefined): Readonly<Record<string, unknown>> {
   if (written === undefined) return {}
   try {

@@ -1,18 +1,25 @@
 /** Keeps values of back-ends and people out of everything that `init` prints and writes. */
+import { CommandError } from '../command.ts'
 import { isRawNumber, isRecord, type Json } from '../../json/values.ts'
 
-/** Shorter texts are words such as `ok`, which also stand in config. */
+/** Shorter texts stand in config, too, such as `ok` and `200`. */
 const minSecret = 5
+/**
+ * Words such as `admin`, `HttpOnly` or `x-access-token` stand in config whether they are somebody's
+ * password or not. To replace them would even tell that they are.
+ */
+const word = /^[\p{L}_-]{1,15}$/u
 
 /** Collects secrets, and refuses texts that contain one. */
 export class Redaction {
-  /** Passwords and tokens: never in any text. */
-  readonly #secrets = new Set<string>()
+  /** Passwords and tokens, never in any text, with what each is. */
+  readonly #secrets = new Map<string, string>()
   /** Values of responses: never a member's name or a part of a path. */
   readonly #values = new Set<string>()
 
-  add(secret: string): void {
-    if (secret.length >= minSecret) this.#secrets.add(secret)
+  /** @param kind for messages, such as `the password` */
+  add(secret: string, kind: string): void {
+    if (secret.length >= minSecret && !word.test(secret)) this.#secrets.set(secret, kind)
   }
 
   /** Remembers the texts and numbers of a response. */
@@ -31,13 +38,16 @@ export class Redaction {
   /** The text, with each secret replaced by `…`. */
   clean(text: string): string {
     let cleaned = text
-    for (const secret of this.#secrets) cleaned = cleaned.replaceAll(secret, '…')
+    for (const secret of this.#secrets.keys()) cleaned = cleaned.replaceAll(secret, '…')
     return cleaned
   }
 
-  /** @throws Error for a text with a secret: a file with a replaced one would not be valid */
+  /** @throws CommandError for a text with a secret: with a replaced one a file is not valid */
   assertClean(text: string, where: string): void {
-    if (this.clean(text) !== text) throw new Error(`${where} would contain a secret; not written`)
+    for (const [secret, kind] of this.#secrets) {
+      if (!text.includes(secret)) continue
+      throw new CommandError(`${this.clean(where)} would contain ${kind}. Nothing was written.`)
+    }
   }
 }
 

@@ -12,7 +12,7 @@ import { CommandError } from '../command.ts'
 import { loadWith } from '../config-change.ts'
 import { addMember, parseYamlText, valueOf } from '../yaml-text.ts'
 import { type PresetSource, sourceParts } from './preset-source.ts'
-import type { Files } from './proposal.ts'
+import type { Files } from './folder.ts'
 import { flow } from './yaml.ts'
 
 type Mapping = Readonly<Record<string, unknown>>
@@ -47,7 +47,7 @@ export function readExisting(folder: string): Existing {
 export interface Comparison {
   /** Lines for people: `+` is new, `~` differs and stays. */
   readonly lines: readonly string[]
-  /** The files that change or are new; empty if there is nothing to add. */
+  /** The files that change or are new, in the order of writing; empty for nothing to add. */
   readonly files: Files
 }
 
@@ -74,7 +74,6 @@ export function compare(folder: string, proposed: Files): Comparison {
     lines.push(`+ routes.yaml ${section}.${name}: ${brief(value)}`)
     changed = addMember(changed, [section], name, value)
   }
-  if (changed !== text) files.set('routes.yaml', changed)
   for (const { section, name } of additions) {
     const contract = `contracts/${name}.schema.json`
     const schema = section === 'routes' ? proposed.get(contract) : undefined
@@ -82,6 +81,8 @@ export function compare(folder: string, proposed: Files): Comparison {
     lines.push(`+ ${contract}`)
     files.set(contract, schema)
   }
+  // After the contracts that it names: a running gateway may read the folder at any time.
+  if (changed !== text) files.set('routes.yaml', changed)
   return { lines, files }
 }
 

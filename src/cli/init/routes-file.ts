@@ -164,10 +164,14 @@ function neutralSteps({ list, response, envelope }: SeenRoute): Step[] {
     return data === undefined ? [] : [{ unwrap: data }]
   }
   if (list.rows === '') return [{ jsonata: '{ "rows": [$], "total": $count($) }' }]
-  const moves = [
+  const total = list.total ?? 'total'
+  const both = [
     [list.rows, 'rows'],
-    [list.total ?? 'total', 'total']
-  ].filter(([from, to]) => from !== to)
+    [total, 'total']
+  ]
+  // The first move would replace the member `rows` that holds the total.
+  const inOrder = total.startsWith('rows.') ? both.toReversed() : both
+  const moves = inOrder.filter(([from, to]) => from !== to)
   const move = moves.length === 0 ? [] : [{ move: Object.fromEntries(moves) as Step }]
   return [...move, { pick: ['rows', 'total'] }]
 }

@@ -1,5 +1,5 @@
 /** Looks at GET calls of a back-end: lists and single records, and the names of paging. */
-import type { BackendClient, BackendResponse, Credential } from './client.ts'
+import { type BackendClient, type BackendResponse, type Credential, maxRequests } from './client.ts'
 import { type BackendEnvelope, envelopeOf, isSuccess } from './envelope.ts'
 import { findPaging, type ListPaths, listPathsOf, type Paging, rowTexts } from './lists.ts'
 
@@ -40,6 +40,9 @@ interface RouteContext {
   readonly envelope?: BackendEnvelope
 }
 
+/** Requests of a route, and of the sign-out that follows. */
+const reserved = 16
+
 export async function lookAtRoutes(
   context: RouteContext,
   wanted: readonly WantedRoute[]
@@ -49,6 +52,11 @@ export async function lookAtRoutes(
   const failures: Array<{ path: string; reason: string }> = []
   let paging: Paging | undefined
   for (const wantedRoute of wanted) {
+    if (client.remaining() < reserved) {
+      const reason = `not asked: init sends at most ${maxRequests} requests`
+      failures.push({ path: wantedRoute.path, reason })
+      continue
+    }
     const { route, response } = await getRoute(context, wantedRoute)
     if (!isSuccess(response, envelope)) {
       failures.push({ path: route.path, reason: failureOf(response) })
@@ -88,6 +96,7 @@ async function pagingOf(
   return await findPaging({
     hints: query,
     getRows: async parameters => {
+      if (!client.mayGuess()) return undefined
       const search = new URLSearchParams(parameters).toString()
       const response = await client.get(search === '' ? path : `${path}?${search}`, credential)
       return isSuccess(response, envelope) ? rowTexts(response, list) : undefined

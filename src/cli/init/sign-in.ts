@@ -54,7 +54,7 @@ export async function signIn(
   wanted: SignInCall,
   { username, password }: Account
 ): Promise<SignIn> {
-  redaction.add(password)
+  redaction.add(password, 'the password')
   let call = wanted
   const post = async (name: string, secret: string) =>
     await client.post(call.path, {
@@ -76,7 +76,9 @@ export async function signIn(
   const text = (path: string | undefined) =>
     path === undefined ? undefined : String(valueAt(response.body, path.split('.')))
   const [token, refreshToken] = [text(tokens?.token), text(tokens?.refreshToken)]
-  for (const secret of [token, refreshToken]) if (secret !== undefined) redaction.add(secret)
+  for (const secret of [token, refreshToken]) {
+    if (secret !== undefined) redaction.add(secret, 'a token of the back-end')
+  }
   const cookies = response.cookies.filter(cookie => !isDeletion(cookie))
   if (!isSuccess(response) || (token === undefined && looksAlike(response, refusal))) {
     throw new CommandError(refusalText(client, call, response))

@@ -11,7 +11,6 @@ const tokenStyles: readonly TokenStyle[] = [
   'header:authorization',
   'header:token'
 ]
-/** Bounded: each path that says nothing costs two calls. */
 const maxPaths = 60
 
 export interface Transport {
@@ -26,11 +25,9 @@ export async function findTransport(
   { credential, envelope }: SignIn,
   paths: readonly string[]
 ): Promise<Transport> {
-  const styles: TokenStyle[] = [
-    ...(credential.token === undefined ? [] : tokenStyles),
-    ...(credential.cookies === undefined ? [] : (['cookies'] as const))
-  ]
+  const styles = stylesOf(credential)
   for (const path of paths.slice(0, maxPaths)) {
+    if (!client.mayGuess()) break
     const control = await client.get(path)
     // A public path shows nothing, and one that is not there needs no credential.
     if (isSuccess(control, envelope) || control.status === 404) continue
@@ -43,7 +40,19 @@ export async function findTransport(
       if (response.status === 404) break
     }
   }
-  return { credential: { ...credential, style: styles[0] ?? 'none' } }
+  return { credential: likelyCredential(credential) }
+}
+
+function stylesOf({ token, cookies }: SignIn['credential']): readonly TokenStyle[] {
+  return [
+    ...(token === undefined ? [] : tokenStyles),
+    ...(cookies === undefined ? [] : (['cookies'] as const))
+  ]
+}
+
+/** The credential in its most common style. */
+export function likelyCredential(credential: SignIn['credential']): Credential {
+  return { ...credential, style: stylesOf(credential)[0] ?? 'none' }
 }
 
 export interface UserCall {
@@ -52,7 +61,7 @@ export interface UserCall {
   readonly response: BackendResponse
 }
 
-/** The first GET call that answers the user who has signed in. */
+/** The first GET call that answers the user who has signed in. A path that was named is alone. */
 export async function findUserCall(
   client: BackendClient,
   credential: Credential,
@@ -60,6 +69,7 @@ export async function findUserCall(
 ): Promise<UserCall | undefined> {
   const { paths, username, signIn } = search
   for (const path of paths.slice(0, maxPaths)) {
+    if (paths.length > 1 && !client.mayGuess()) break
     const response = await client.get(path, credential)
     if (!isSuccess(response, signIn.envelope)) continue
     const user = userPathsOf(response.body, username)

@@ -18,8 +18,9 @@ const endedCodes: ReadonlySet<unknown> = new Set(
 type Fields = Readonly<Record<string, unknown>>
 type Text = (name: string) => string | undefined
 
+/** Linear for every line: the lazy target ends at its first blank. */
 const combined =
-  /^(\S+) \S+ (.+?) \[(\d{2})\/([A-Z][a-z]{2})\/(\d{4}):(\d{2}:\d{2}:\d{2}) ([+-]\d{2})(\d{2})\] "([A-Z]+) (\S+)[^"]*" (\d{3})(?: |$)/
+  /^(\S+) \S+ (.+?) \[(\d{2})\/([A-Z][a-z]{2})\/(\d{4}):(\d{2}:\d{2}:\d{2}) ([+-]\d{2})(\d{2})\] "([A-Z]+) (\S+?)(?: [^"]*)?" (\d{3})(?: |$)/
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 /** The prefix of a container runtime before a line of the gateway. */
 const runtime = /^\S+ (?:stdout|stderr) [FP] (?=\{)/
@@ -131,12 +132,14 @@ class LineReader implements AccessLines {
   #readRequest({ status, ms, time }: Fields, text: Text): PastRequest | undefined {
     const [route, method, address] = [text('route'), text('method'), text('address')]
     const endedAt = typeof time === 'number' ? time : this.#timeOf(String(time))
+    const at = endedAt - (typeof ms === 'number' ? ms : 0)
     if (
       route === undefined ||
       method === undefined ||
       address === undefined ||
       typeof status !== 'number' ||
-      !Number.isFinite(endedAt)
+      !isTime(endedAt) ||
+      !isTime(at)
     ) {
       return void this.counts.broken++
     }
@@ -150,7 +153,7 @@ class LineReader implements AccessLines {
       user !== undefined &&
       wasSignedIn({ route, status, session, isRefused: refusal !== undefined })
     return this.#toPastRequest({
-      at: endedAt - (typeof ms === 'number' ? ms : 0),
+      at,
       endedAt,
       route,
       method,
@@ -261,6 +264,11 @@ function wasSignedIn({
   // Before a successful sign-in there was no session; before a sign-out there still was.
   if (route === 'login') return session !== undefined && (isRefused || status >= 400)
   return session !== undefined || route === 'logout'
+}
+
+/** Whether a calendar has it: a time in nanoseconds is beyond the year 275760. */
+function isTime(ms: number): boolean {
+  return Math.abs(ms) <= 8.64e15
 }
 
 /** Parses each second once, because neighbouring lines mostly share it. */

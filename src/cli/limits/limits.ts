@@ -1,16 +1,16 @@
 /** `limits`: numbers for limits, from past use and logs. */
-import { type Command, UsageError } from '../command.ts'
+import type { Command } from '../command.ts'
 import { resetCaller, showCaller } from './caller.ts'
 import { simulate, simulateOptions } from './simulate.ts'
 import { suggest } from './suggest.ts'
 
 export const limits: Command = {
   summary: 'suggest and simulate numbers of limits, show or reset the counts of one caller',
-  usage: [
-    'suggest [--since 24h] [--json]',
-    'simulate --log FILE [--limits FILE] [--svg FILE] [--json]',
-    'show CALLER [--json]',
-    'reset CALLER [--json]'
+  ways: [
+    { words: 'suggest', takes: ['since', 'json'] },
+    { words: 'simulate', needs: ['log'], takes: ['limits', 'svg', 'json'], isLocal: true },
+    { words: 'show CALLER', takes: ['json'] },
+    { words: 'reset CALLER', takes: ['json'] }
   ],
   details: `
 suggest asks a running gateway how much of each limit its callers used in any hour:
@@ -25,8 +25,8 @@ folder; routes, users and roles from the config folder. MIN TO REFUSE NONE is th
 lowest number (max, or burst) with which that limit alone would have refused nobody.
 
 show lists the counts of all limits for CALLER: an IP address, or a user by id (or by
-name, if a users file has it). reset sets them to zero, in all replicas within a
-second. Locks of sign-in after too many failures are not limits: see lockouts.
+name, if a users file has it). reset sets them to zero, in all replicas within two
+seconds. Locks of sign-in after too many failures are not limits: see lockouts.
 
 Examples:
   console-gateway limits show 203.0.113.7
@@ -39,44 +39,29 @@ Exit codes: 0 nobody is over a limit, 3 somebody is; 1 if no gateway answers.`,
     since: {
       type: 'string',
       value: 'TIME',
-      description: 'suggest: the time to look back (default: 24h)'
+      description: 'the time to look back (default: 24h)'
     },
     log: {
       type: 'string',
       value: 'FILE',
-      description: 'simulate: the access log; - is standard input'
+      description: 'the access log; - is standard input'
     },
     limits: {
       type: 'string',
       value: 'FILE',
-      description: 'simulate: limits to try (default: limits.yaml of the config folder)'
+      description: 'limits to try (default: limits.yaml of the config folder)'
     },
     svg: {
       type: 'string',
       value: 'FILE',
-      description: 'simulate: draw requests and refusals over time'
+      description: 'draw requests and refusals over time'
     }
   },
   asksGateway: true,
-  run: async ({ config, gateway, rest: [what, ...more], values, json }) => {
-    if (what === 'simulate' && more.length === 0) {
-      return await simulate(simulateOptions(config, values, json))
-    }
-    if (what === 'suggest' && more.length === 0) {
-      return await suggest(gateway, values['since'], json)
-    }
-    const [caller, ...others] = more
-    if (caller !== undefined && others.length === 0) {
-      if (what === 'show') return await showCaller(gateway, caller, json)
-      if (what === 'reset') return await resetCaller(gateway, caller, json)
-    }
-    if (what === 'show' || what === 'reset') {
-      throw new UsageError('Name one caller: an IP address, or a user.')
-    }
-    throw new UsageError(
-      what === undefined
-        ? 'Name a subcommand.'
-        : `There is no "limits ${[what, ...more].join(' ')}".`
-    )
+  run: async ({ config, gateway, rest: [what, caller = ''], values, json }) => {
+    if (what === 'simulate') return await simulate(simulateOptions(config, values, json))
+    if (what === 'suggest') return await suggest(gateway, values['since'], json)
+    if (what === 'show') return await showCaller(gateway, caller, json)
+    return await resetCaller(gateway, caller, json)
   }
 }

@@ -1,4 +1,5 @@
 /** Draws a replay as SVG: requests over time, and below them the refusals of each limit. */
+import { ownMember } from '../../config/schema/visit.ts'
 import type { Column, ReplayReport } from '../../limits/replay/report.ts'
 
 const page = { width: 960, left: 72, right: 24, top: 104 }
@@ -23,7 +24,7 @@ export function picture({
   const named = over.slice(0, colours.length)
   const rest = over.slice(colours.length)
   const of = (column: Column, names: ReadonlyArray<{ readonly limit: string }>) =>
-    names.reduce((sum, { limit }) => sum + (column.byLimit[limit] ?? 0), 0)
+    names.reduce((sum, { limit }) => sum + (ownMember(column.byLimit, limit) ?? 0), 0)
   const refusals: Series[] = named.map((each, index) => [
     `${each.limit}${each.mode === 'shadow' ? ' (shadow)' : ''}: ${figure(each.refused)}`,
     colours[index] as string,

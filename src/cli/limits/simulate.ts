@@ -1,5 +1,4 @@
 /** `limits simulate`: replays an access log against limits that are not in use yet. */
-import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { loadConfig } from '../../config/load/load.ts'
 import { createReorderBuffer } from '../../limits/replay/reorder-buffer.ts'
@@ -7,10 +6,11 @@ import { createReplay } from '../../limits/replay/replay.ts'
 import { createReplayReport, type ReplayReport } from '../../limits/replay/report.ts'
 import { createAccessLines } from './access-lines.ts'
 import type { LineCounts } from './line-counts.ts'
-import { CommandError, UsageError } from '../command.ts'
+import { CommandError } from '../command.ts'
 import { picture } from './picture.ts'
 import { lengthOf, logLines } from './log-lines.ts'
 import { table } from '../admin-client.ts'
+import { jsonText, writeOutput } from '../output.ts'
 import { createProgress } from './progress.ts'
 
 export interface Simulation extends ReplayReport {
@@ -76,17 +76,9 @@ export async function simulate({
         `${counts.unlimited} that no limit counts, ${counts.unattributed} whose caller is unknown.`
     )
   }
-  if (svg !== undefined) writePicture(svg, picture(report))
-  process.stdout.write(json ? `${JSON.stringify(result, null, 2)}\n` : inWords(result))
+  if (svg !== undefined) writeOutput(svg, picture(report))
+  process.stdout.write(json ? jsonText(result) : inWords(result))
   return report.refused > 0 ? 3 : 0
-}
-
-function writePicture(file: string, content: string): void {
-  try {
-    writeFileSync(file, content)
-  } catch (error) {
-    throw new CommandError(`The picture cannot be written: ${(error as Error).message}`)
-  }
 }
 
 type Limits = Parameters<typeof createReplay>[0]['limits']
@@ -190,16 +182,12 @@ function inWords({ from, to, requests, refused, limits, callers, log, notes }: S
   }${notes.length === 0 ? '' : `\n${notes.map(note => `- ${note}\n`).join('')}`}`
 }
 
-/** @throws UsageError */
 export function simulateOptions(
   config: string,
   values: Readonly<Record<string, unknown>>,
   json: boolean
 ): SimulateOptions {
   const { log, limits, svg } = values
-  if (typeof log !== 'string') {
-    throw new UsageError('Name the log: --log FILE, or --log - for standard input.')
-  }
   const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
-  return { config, log, limits: text(limits), svg: text(svg), json }
+  return { config, log: String(log), limits: text(limits), svg: text(svg), json }
 }

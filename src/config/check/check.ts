@@ -2,6 +2,7 @@
 import { checkOps } from './admin.ts'
 import { checkAnswers } from './answers.ts'
 import { checkAudit } from './audit.ts'
+import { checkAuthorities } from './authorities.ts'
 import { checkClashes } from './clashes.ts'
 import { checkContracts } from './contracts.ts'
 import { checkCopies } from './copies.ts'
@@ -40,6 +41,7 @@ const rules = [
   checkSources,
   checkSignIn,
   checkUpstreams,
+  checkAuthorities,
   checkFields,
   checkTokenNames,
   checkRefreshCodes,

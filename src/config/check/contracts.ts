@@ -1,6 +1,7 @@
 /** Rules for contracts: one source each, a valid JSON Schema, and a response that is read. */
 import type { Report } from './report.ts'
 import type { JsonSchema } from '../../json-schema/closed-schema.ts'
+import { withoutAnchors } from '../../json-schema/anchors.ts'
 import { schemaProblems } from '../../json-schema/compile.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
 import { isObject, type Path } from '../schema/visit.ts'
@@ -58,9 +59,10 @@ export function loadContracts(
             report: (inner: Path, message: string) => report([...path, 'schema', ...inner], message)
           }
     if (source === undefined || !isObject(source.value)) continue
-    const problems = schemaProblems(source.value)
+    const rules = withoutAnchors(source.value)
+    const problems = schemaProblems(rules)
     for (const problem of problems) source.report(problem.path, problem.message)
-    if (problems.length === 0) schemas[name] = source.value
+    if (problems.length === 0) schemas[name] = rules
   }
   return schemas
 }

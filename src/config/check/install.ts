@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { errorKinds } from '../../errors.ts'
 import { nearest } from '../schema/faults.ts'
 import { type GatewayConfig, usesRedis } from '../schema/gateway.ts'
-import { splitHostPort } from '../schema/host-port.ts'
+import { isPort, splitHostPort } from '../schema/host-port.ts'
 import { hostPattern } from './admin.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
@@ -48,11 +48,18 @@ function checkServer({ gateway }: Install, report: Report): void {
   })
 }
 
-function checkPorts({ gateway: { server, ops } }: Install, report: Report): void {
-  for (const [section, { listen }] of Object.entries({ server, ops })) {
-    const { port } = splitHostPort(listen)
-    if (port <= 65_535) continue
-    report('gateway', [section, 'listen'], `expected a port of at most 65535, found ${port}`)
+function checkPorts({ gateway: { server, ops, redis } }: Install, report: Report): void {
+  const nodesOf = (key: 'sentinels' | 'cluster') =>
+    redis?.[key].map((node, index) => [['redis', key, index], node] as const) ?? []
+  for (const [path, written] of [
+    [['server', 'listen'], server.listen] as const,
+    [['ops', 'listen'], ops.listen] as const,
+    ...nodesOf('sentinels'),
+    ...nodesOf('cluster')
+  ]) {
+    const { port } = splitHostPort(written)
+    if (isPort(port)) continue
+    report('gateway', path, `expected a port of at most 65535, found ${port}`)
   }
   if (server.listen === ops.listen && splitHostPort(ops.listen).port !== 0) {
     report(

@@ -1,7 +1,8 @@
 /** Rules for limits: reports those that can never act or that count no caller. */
 import { nearest } from '../schema/faults.ts'
-import type { LimitConfig } from '../schema/limits.ts'
+import type { LimitConfig, LockoutConfig } from '../schema/limits.ts'
 import { endpointNames } from '../schema/own-endpoints.ts'
+import { ownMember } from '../schema/visit.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type LimitsAndRoutes = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
@@ -43,11 +44,12 @@ function checkRouteNames(config: LimitsAndRoutes, report: Report): void {
   }
 }
 
+const isOfUsers = (by: LimitConfig['by']) => by.includes('user') || by.includes('session')
+
 /** `by` and the keys that narrow it: sign-ins have no user yet, and only they name an account. */
 function checkWhom(config: LimitsAndRoutes, report: Report): void {
   for (const [name, { by, routes, roles, refusedOnly }] of limitsOf(config)) {
     const fault = reportOf(report, name)
-    const isOfUsers = by.includes('user') || by.includes('session')
     const onlyLogin = routes.length === 1 && routes[0] === 'login'
     if (by.includes('account') && !onlyLogin) {
       fault('routes', 'only sign-ins name an account: set routes: [login]')
@@ -55,32 +57,28 @@ function checkWhom(config: LimitsAndRoutes, report: Report): void {
     if (refusedOnly && !onlyLogin) {
       fault('refusedOnly', 'counts refused sign-ins: set routes: [login]')
     }
-    if (isOfUsers && onlyLogin) {
+    if (isOfUsers(by) && onlyLogin) {
       fault('by', 'counts nobody, since sign-in has no user yet; set by: address or by: account')
     }
-    if (roles.length > 0 && !isOfUsers) {
+    if (roles.length > 0 && !isOfUsers(by)) {
       fault('roles', 'only signed-in callers have roles: set by: user or by: session')
     }
   }
 }
 
 function checkNumbers(config: LimitsAndRoutes, report: Report): void {
-  for (const [name, { by, kind, burst, max, window, refusedOnly }] of limitsOf(config)) {
+  for (const [name, { by, kind, burst, max, refusedOnly }] of limitsOf(config)) {
     const fault = reportOf(report, name)
     const isOfSignIn = by.includes('account') || refusedOnly
     if (isOfSignIn && (kind !== 'fixed' || burst !== undefined)) {
       fault(burst === undefined ? 'kind' : 'burst', 'sign-in attempts are counted in fixed windows')
     }
-    if (window === 0) fault('window', 'must be longer than 0')
     if (burst !== undefined && kind === 'sliding') {
       fault('burst', 'cannot stand beside kind: leave one of them out')
     }
     if (burst !== undefined && burst > max) {
       fault('burst', 'is more than max: the bucket would hold more than one window refills')
     }
-  }
-  if (config.limits.endedSessions.window === 0) {
-    report('limits', ['endedSessions', 'window'], 'must be longer than 0')
   }
 }
 
@@ -109,7 +107,7 @@ function checkAccess(config: LimitsAndRoutes, report: Report): void {
     routes.forEach((route, index) => {
       const warn = (message: string) =>
         report('limits', ['limits', name, 'routes', index], message, 'warning')
-      const access = config.routes.routes[route]?.access
+      const access = ownMember(config.routes.routes, route)?.access
       if (access === undefined) return
       if (access !== 'public' && by.join() === 'address') {
         warn(`counts refused requests only: all callers of ${route} are signed in; set by: user`)
@@ -125,7 +123,8 @@ function checkAccess(config: LimitsAndRoutes, report: Report): void {
 function checkGuessing({ limits }: LimitsAndRoutes, report: Report): void {
   for (const whom of ['address', 'account'] as const) {
     const isCounted = Object.values(limits.limits).some(
-      ({ mode, by, routes }) => mode === 'enforce' && by.includes(whom) && routes.includes('login')
+      ({ mode, by, routes }) =>
+        mode === 'enforce' && by.includes(whom) && !isOfUsers(by) && routes.includes('login')
     )
     if (isCounted || limits.lockout[whom].mode === 'enforce') continue
     const message = `nothing counts sign-ins by ${whom}: passwords can be guessed without limit`
@@ -135,30 +134,15 @@ function checkGuessing({ limits }: LimitsAndRoutes, report: Report): void {
 
 function checkLockout({ gateway, limits: { lockout } }: LimitsAndRoutes, report: Report): void {
   for (const whom of ['account', 'address'] as const) {
-    const { mode, within, delay, longest: maxLockMs } = lockout[whom]
-    if (mode === 'off') continue
-    if (within === 0) report('limits', ['lockout', whom, 'within'], 'must be longer than 0')
-    if (delay === 0) {
-      report(
-        'limits',
-        ['lockout', whom, 'delay'],
-        'must be longer than 0; to lock nobody set mode: off'
-      )
-    }
+    const { mode, delay, longest: maxLockMs } = lockout[whom]
+    if (mode === 'off' && !(whom === 'account' && locksBrowsers(lockout))) continue
     if (maxLockMs < delay) {
       const how = { also: ['lockout', whom, 'delay'] }
       report('limits', ['lockout', whom, 'longest'], 'is shorter than delay, the first lock', how)
     }
   }
-  const { mode, cookie, lifetime } = lockout.knownBrowser
+  const { mode, cookie } = lockout.knownBrowser
   if (mode === 'off') return
-  if (lifetime === 0) {
-    report(
-      'limits',
-      ['lockout', 'knownBrowser', 'lifetime'],
-      'must be longer than 0; to remember no browser set mode: off'
-    )
-  }
   if (cookie === gateway.session.cookie.name || gateway.envelope.tokenCookies.includes(cookie)) {
     report(
       'limits',
@@ -166,6 +150,11 @@ function checkLockout({ gateway, limits: { lockout } }: LimitsAndRoutes, report:
       `"${cookie}" is the name of another cookie: choose another name`
     )
   }
+}
+
+/** Whether known browsers are locked though `account` is off: by its numbers all the same. */
+function locksBrowsers({ knownBrowser, address }: LockoutConfig): boolean {
+  return knownBrowser.mode !== 'off' && address.mode !== 'off'
 }
 
 /** Whether two limits hold for the same callers and requests. */

@@ -1,7 +1,7 @@
 /** Rules for maintenance: its routes exist, and its end is in the future. */
 import type { Report } from './report.ts'
 import { nearest } from '../schema/faults.ts'
-import type { MaintenanceConfig } from '../schema/maintenance.ts'
+import { endOf, type MaintenanceConfig } from '../schema/maintenance.ts'
 
 export function checkMaintenance(
   {
@@ -21,7 +21,7 @@ export function checkMaintenance(
     }
   })
   if (maintenance.until === undefined) return
-  const end = Date.parse(maintenance.until)
+  const end = endOf(maintenance.until)
   if (Number.isNaN(end)) {
     report(
       'routes',

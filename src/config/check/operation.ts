@@ -5,7 +5,7 @@ import { nearest } from '../schema/faults.ts'
 import { splitHostPort } from '../schema/host-port.ts'
 import { partsOf } from '../schema/parts.ts'
 import { inUnits } from '../schema/primitives.ts'
-import type { Path } from '../schema/visit.ts'
+import { ownMember, type Path } from '../schema/visit.ts'
 
 type Operated = Omit<CheckedConfig, 'folder'>
 
@@ -84,8 +84,9 @@ function checkTotals({ routes: { routes, upstreams } }: Operated, report: Report
     // Where the route sets neither, the upstream's warning says it.
     if (totalTimeout === undefined && timeout === undefined) continue
     const key = totalTimeout === undefined ? 'timeout' : 'totalTimeout'
-    const firstMs = timeout ?? upstreams[upstream]?.responseTimeout ?? 0
-    const totalMs = totalTimeout ?? upstreams[upstream]?.totalTimeout
+    const ofUpstream = ownMember(upstreams, upstream)
+    const firstMs = timeout ?? ofUpstream?.responseTimeout ?? 0
+    const totalMs = totalTimeout ?? ofUpstream?.totalTimeout
     warnIfShort(['routes', name, key], firstMs, totalMs)
   }
 }

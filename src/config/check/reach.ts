@@ -13,6 +13,7 @@ import {
   withHead
 } from '../schema/public-path.ts'
 import { credentialOf } from '../schema/routes.ts'
+import { ownMember } from '../schema/visit.ts'
 
 type Reachable = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
 
@@ -91,9 +92,12 @@ function maxIn({ kind, burst, max, window }: LimitConfig, durationMs: number): n
 
 function checkMethods({ routes, limits: { limits } }: Reachable, report: Report): void {
   const endpointsOf = Map.groupBy(ownEndpoints(routes.endpoints), ({ name }) => name)
-  const methodsOf = (route: string) =>
-    endpointsOf.get(route)?.flatMap(({ methods }) => methods) ??
-    (routes.routes[route] && withHead(routes.routes[route].methods))
+  const methodsOf = (name: string) => {
+    const route = ownMember(routes.routes, name)
+    return (
+      endpointsOf.get(name)?.flatMap(({ methods }) => methods) ?? (route && withHead(route.methods))
+    )
+  }
   for (const [name, limit] of Object.entries(limits)) {
     const taken = limit.routes.map(methodsOf)
     if (limit.methods.length === 0 || taken.length === 0 || taken.includes(undefined)) continue
@@ -110,8 +114,8 @@ function checkInFlight(
   report: Report
 ): void {
   for (const [route, max] of Object.entries(inFlightPerRoute)) {
-    const name = routes[route]?.upstream
-    const upstream = name === undefined ? undefined : upstreams[name]
+    const name = ownMember(routes, route)?.upstream
+    const upstream = name === undefined ? undefined : ownMember(upstreams, name)
     if (upstream !== undefined && max > upstream.connections + upstream.queue) {
       report(
         'limits',

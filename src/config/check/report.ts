@@ -25,6 +25,8 @@ export interface CheckedConfig {
   readonly users: Readonly<Record<string, UsersConfig>>
   /** The texts of the PEM files that upstreams name. */
   readonly authorities: Readonly<Record<string, string>>
+  /** The text of the file of `redis.ca`. */
+  readonly redisCa?: string
   readonly serverTls?: ServerTls
   readonly opsTls?: ServerTls
 }

@@ -3,7 +3,7 @@ import { builtByGateway, connectionBound, toldByGateway } from '../schema/header
 import type { PagingConfig } from '../schema/request-mapping.ts'
 import { credentialOf } from '../schema/routes.ts'
 import type { ShapeStep } from '../schema/shapes.ts'
-import type { Path } from '../schema/visit.ts'
+import { ownMember, type Path } from '../schema/visit.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type MappingConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
@@ -19,7 +19,7 @@ export function checkRequestMapping(config: MappingConfig, report: Report): void
     if (methods.every(method => method === 'GET')) {
       report('routes', place, 'has no effect: requests with GET have no body')
     }
-    const step = responseStepOf(shapes[body.shape ?? ''] ?? [], shapes, new Set())
+    const step = responseStepOf(ownMember(shapes, body.shape ?? '') ?? [], shapes, new Set())
     if (step !== undefined) {
       report('routes', [...place, 'shape'], `must not use \`${step}\`, which is about responses`)
     }
@@ -71,7 +71,7 @@ function responseStepOf(
     if (name !== undefined) return name
     if (step.use === undefined || seen.has(step.use)) continue
     seen.add(step.use)
-    const inner = responseStepOf(shapes[step.use] ?? [], shapes, seen)
+    const inner = responseStepOf(ownMember(shapes, step.use) ?? [], shapes, seen)
     if (inner !== undefined) return inner
   }
   return undefined

@@ -2,8 +2,8 @@
  * Warns of bounds on responses that keep all other requests waiting: those that are shaped without
  * a thread are parsed without a pause.
  */
-import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
-import { hasExpression } from '../schema/shape-steps.ts'
+import type { RouteConfig } from '../schema/routes.ts'
+import { routeHasExpression } from '../schema/shape-steps.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 const largeResponseBytes = 4 * 1024 ** 2
@@ -16,7 +16,7 @@ export function checkResponseSizes(
 ): void {
   const { shapes, routes } = config
   const hasThreads = gateway.server.shapingThreads !== 0
-  const waits = (route: RouteConfig) => !hasThreads || needsLoop(route, shapes)
+  const waits = (route: RouteConfig) => !hasThreads || routeHasExpression(route, shapes)
   for (const [name, route] of Object.entries(routes)) {
     const message = messageOf(route.maxShaped)
     if (message === undefined || !waits(route)) continue
@@ -36,9 +36,4 @@ function messageOf(bytes: number | undefined): string | undefined {
   if (typeof bytes !== 'number' || bytes <= largeResponseBytes) return undefined
   const seconds = ((bytes / 1024 ** 2) * secondsPerMiB).toFixed(1)
   return `responses of this size delay all other requests by up to ${seconds} s: use smaller pages`
-}
-
-/** Whether no thread can shape the route's responses: they need other responses or expressions. */
-function needsLoop({ shape = '', parts }: RouteConfig, shapes: RoutesConfig['shapes']): boolean {
-  return Object.keys(parts).length > 0 || hasExpression(shapes[shape] ?? [], shapes)
 }

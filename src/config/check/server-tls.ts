@@ -2,7 +2,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
-import { splitHostPort } from '../schema/host-port.ts'
+import { isPort, splitHostPort } from '../schema/host-port.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type TlsConfig = Pick<CheckedConfig, 'gateway' | 'serverTls' | 'opsTls'>
@@ -111,7 +111,7 @@ function checkRedirect({ gateway: { server, ops } }: TlsConfig, report: Report):
   if (redirect === undefined) return
   const place = ['server', 'tls', 'redirect']
   const { port } = splitHostPort(redirect)
-  if (port > 65_535) {
+  if (!isPort(port)) {
     report('gateway', place, `expected a port of at most 65535, found ${port}`)
   }
   if (port !== 0 && [server.listen, ops.listen].includes(redirect)) {

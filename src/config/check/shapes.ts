@@ -7,7 +7,7 @@ import { partsOf } from '../schema/parts.ts'
 import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
 import { flatten } from '../schema/shape-steps.ts'
 import type { ShapeStep } from '../schema/shapes.ts'
-import type { Path } from '../schema/visit.ts'
+import { ownMember, type Path } from '../schema/visit.ts'
 
 type Shapes = RoutesConfig['shapes']
 
@@ -187,7 +187,7 @@ function checkOrder(steps: readonly ShapeStep[], path: Path, shapes: Shapes, rep
 function cycleOf(start: string, shapes: Shapes): string | undefined {
   const follow = (name: string, way: readonly string[]): string | undefined => {
     if (way.includes(name)) return name === start ? [...way, name].join(' → ') : undefined
-    for (const next of usesOf(shapes[name] ?? [])) {
+    for (const next of usesOf(ownMember(shapes, name) ?? [])) {
       const cycle = follow(next, [...way, name])
       if (cycle !== undefined) return cycle
     }

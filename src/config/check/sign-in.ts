@@ -1,4 +1,8 @@
-/** Rules for what a sign-in passes on, and for passwords that only a back-end can read. */
+/**
+ * Rules for the headers of a sign-in’s calls, for what it passes on, and for passwords that only a
+ * back-end can read.
+ */
+import { validateHeaderName } from 'node:http'
 import {
   builtByGateway,
   connectionBound,
@@ -9,6 +13,7 @@ import type { SourceConfig } from '../schema/gateway.ts'
 import { captchaCookiePrefix } from '../schema/upstream-login.ts'
 import { credentialOf, type RouteConfig } from '../schema/routes.ts'
 import { opsCookie } from '../schema/ops.ts'
+import { ownMember } from '../schema/visit.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type SignInConfig = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
@@ -18,6 +23,7 @@ export function checkSignIn(config: SignInConfig, report: Report): void {
   const { sources } = config.gateway.login
   sources.forEach((source, index) => {
     if (source.kind !== 'upstream-login') return
+    checkHeaders(source, index, report)
     const kinds = {
       passHeaders: faultOfHeader(config, source),
       passQuery: faultOfQuery(config, source),
@@ -42,7 +48,7 @@ const tokenFault = (key: string) =>
 
 function faultOfHeader({ gateway, routes }: SignInConfig, source: UpstreamLogin): FaultOf {
   const { identity, envelope } = gateway
-  const upstream = routes.upstreams[source.upstream]
+  const upstream = ownMember(routes.upstreams, source.upstream)
   const credential = credentialOf(upstream?.credential ?? 'none').as.replace(/^header:/, '')
   const identityNames = new Set(Object.values(identity))
   const fixedHeaders = { ...source.headers, ...upstream?.headers, ...upstream?.secretHeaders }
@@ -91,6 +97,33 @@ function faultOfCookie({ gateway, limits }: SignInConfig, source: UpstreamLogin)
     return source.captchaCookies.includes(name)
       ? 'is in `captchaCookies` already: remove one of them'
       : undefined
+  }
+}
+
+/** Headers that a call's request has by itself; another value would break its framing. */
+const framing = new Set([...connectionBound, 'host', 'content-length'])
+
+function checkHeaders(source: UpstreamLogin, index: number, report: Report): void {
+  const place = ['login', 'sources', index]
+  for (const [path, headers = {}] of [
+    [[...place, 'headers'], source.headers],
+    [[...place, 'refresh', 'headers'], source.refresh?.headers],
+    [[...place, 'logout', 'headers'], source.logout?.headers]
+  ] as const) {
+    for (const name of Object.keys(headers)) {
+      if (!isHeaderName(name)) report('gateway', [...path, name], 'is no name of a header')
+      if (!framing.has(name.toLowerCase())) continue
+      report('gateway', [...path, name], `"${name}" is set by HTTP itself: remove it`)
+    }
+  }
+}
+
+function isHeaderName(name: string): boolean {
+  try {
+    validateHeaderName(name)
+    return true
+  } catch {
+    return false
   }
 }
 

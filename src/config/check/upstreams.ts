@@ -1,10 +1,12 @@
 /** Rules for upstreams: each reference names an existing one, and each upstream is referenced. */
+import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { nearest } from '../schema/faults.ts'
+import { isPort, splitHostPort } from '../schema/host-port.ts'
 import { partsOf } from '../schema/parts.ts'
 import type { UpstreamConfig } from '../schema/routes.ts'
-import { type Target, targetsOf } from '../schema/upstream-addresses.ts'
-import type { Path } from '../schema/visit.ts'
+import { nameServer, type Target, targetsOf } from '../schema/upstream-addresses.ts'
+import { ownMember, type Path } from '../schema/visit.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type UpstreamsConfig = Pick<CheckedConfig, 'gateway' | 'routes' | 'authorities'>
@@ -22,6 +24,7 @@ export function checkUpstreams(config: UpstreamsConfig, report: Report): void {
     const reportKeys = (keys: Path, message: string) =>
       report('routes', ['upstreams', name, ...keys], message)
     checkAddresses(upstream, reportKeys)
+    checkNameServers(upstream, reportKeys)
     checkTls(upstream, config.authorities, reportKeys)
   }
   checkProfile(config, report)
@@ -51,6 +54,19 @@ function checkAddresses(
   if (targets.every(target => URL.canParse(target.url))) checkAlike(targets, keysOf, report)
 }
 
+function checkNameServers(
+  { dns }: UpstreamConfig,
+  report: (keys: Path, message: string) => void
+): void {
+  for (const [index, server] of dns.servers.entries()) {
+    // The colons of an IPv6 address stand in brackets.
+    const hasPort = server.lastIndexOf(':') > server.indexOf(']')
+    const { host, port } = splitHostPort(hasPort ? server : `${server}:53`)
+    if (isIP(host) !== 0 && isPort(port)) continue
+    report(['dns', 'servers', index], `expected ${nameServer}, found ${JSON.stringify(server)}`)
+  }
+}
+
 function checkTls(
   { ca, tls, ...upstream }: UpstreamConfig,
   pemFiles: CheckedConfig['authorities'],
@@ -68,7 +84,7 @@ function checkTls(
     return report(['tls'], `the key "${missing}" is missing: a certificate needs its private key`)
   }
   const { certificate, key } = tls
-  const cert = certificate === undefined ? undefined : pemFiles[certificate]
+  const cert = certificate === undefined ? undefined : ownMember(pemFiles, certificate)
   if (cert === undefined || key === undefined) return
   try {
     createSecureContext({ cert, key })

@@ -2,9 +2,6 @@
 import type { RoutesConfig } from '../schema/routes.ts'
 import type { Report } from './report.ts'
 
-/** A client that is asked more often has no time for anything else. */
-const minMs = 100
-
 export function checkWebSockets(
   { routes: { routes } }: { readonly routes: RoutesConfig },
   report: Report
@@ -19,9 +16,6 @@ export function checkWebSockets(
       report('routes', place, 'has no effect without an upstream of the route’s own')
     } else if (Object.keys(parts).length > 0) {
       report('routes', place, 'cannot be combined with parts')
-    }
-    for (const key of ['ping', 'idle'] as const) {
-      if (websocket[key] < minMs) report('routes', [...place, key], `must be at least ${minMs}ms`)
     }
     if (websocket.ping >= websocket.idle) {
       const message = 'is not shorter than idle: quiet connections end without having been pinged'

@@ -11,7 +11,7 @@ import { type MaintenanceConfig, maintenanceInWords } from '../schema/maintenanc
 import { inUnits, isOneOrMany } from '../schema/primitives.ts'
 import { routesSchema } from '../schema/routes.ts'
 import { usersSchema } from '../schema/users.ts'
-import { asNode, isObject, type Node, type Path, schemaAt } from '../schema/visit.ts'
+import { asNode, isObject, type Node, ownMember, type Path, schemaAt } from '../schema/visit.ts'
 
 export interface Difference {
   readonly file: 'gateway' | 'routes' | 'limits' | 'users'
@@ -23,6 +23,14 @@ export interface Difference {
   /** For operators; never contains a secret's value. */
   readonly text: string
 }
+
+/** Of `gateway.yaml`; a reload takes them over. */
+const pairKeys: ReadonlySet<string> = new Set([
+  'server.tls.certificate',
+  'server.tls.key',
+  'ops.tls.certificate',
+  'ops.tls.key'
+])
 
 const files = [
   ['gateway', gatewaySchema],
@@ -39,47 +47,71 @@ const users: ComparedFile = { file: 'users', schema: asNode(usersSchema) }
 
 type Compared = Pick<
   Config,
-  'gateway' | 'routes' | 'limits' | 'users' | 'authorities' | 'contracts' | 'serverTls' | 'opsTls'
+  | 'gateway'
+  | 'routes'
+  | 'limits'
+  | 'users'
+  | 'authorities'
+  | 'contracts'
+  | 'serverTls'
+  | 'opsTls'
+  | 'redisCa'
 >
+
+const isOfPair = ({ file, path }: Difference): boolean =>
+  file === 'gateway' && pairKeys.has(path.join('.'))
+
+/** Whether a reload does not take it over. */
+export const needsRestart = (difference: Difference): boolean =>
+  difference.file === 'gateway' && !isOfPair(difference)
 
 /** In the order of the files; an added or removed member is one difference, whatever it contains. */
 export function configDifferences(before: Compared, after: Compared): Difference[] {
   const usersFiles = new Set([...Object.keys(before.users), ...Object.keys(after.users)])
   return [
-    ...files.flatMap(([file, schema]) =>
-      compare({ file, schema: asNode(schema) }, [], before[file], after[file])
-    ),
+    ...files
+      .flatMap(([file, schema]) =>
+        compare({ file, schema: asNode(schema) }, [], before[file], after[file])
+      )
+      // The pairs are compared by their content: a running `gateway` names those of the start.
+      .filter(difference => !isOfPair(difference)),
     ...[...usersFiles].flatMap(name =>
       compare(users, [name], before.users[name], after.users[name])
     ),
     ...otherContent(before.authorities, after.authorities).map(file =>
-      ofContent(file, `${file} (a certificate) has other content`)
+      ofContent('routes', [file], `${file} (a certificate) has other content`)
     ),
-    ...tlsDifferences('server', before.serverTls, after.serverTls),
-    ...tlsDifferences('ops', before.opsTls, after.opsTls),
+    ...(before.gateway.server.tls === undefined
+      ? []
+      : pairDifferences('server', before.serverTls, after.serverTls)),
+    ...(before.gateway.ops.tls === undefined
+      ? []
+      : pairDifferences('ops', before.opsTls, after.opsTls)),
+    ...redisDifferences(before, after),
     // An added or removed contract is reported as the key that names it.
     ...otherContent(before.contracts, after.contracts).map(route =>
-      ofContent(route, `the contract of ${route} has other content`)
+      ofContent('routes', [route], `the contract of ${route} has other content`)
     )
   ]
 }
 
-function tlsDifferences(
+/** Of a listener that has `tls`: another one begins with it only after a restart. */
+function pairDifferences(
   listener: 'server' | 'ops',
   before: Compared['serverTls'],
   after: Compared['serverTls']
 ): Difference[] {
   if (after === undefined || isDeepStrictEqual(before, after)) return []
-  const path = [listener, 'tls']
-  return [
-    {
-      file: 'gateway',
-      path,
-      before: '',
-      after: '',
-      text: `${listener}.tls has another certificate or key`
-    }
-  ]
+  const text = `${listener}.tls has another certificate or key`
+  return [ofContent('gateway', [listener, 'tls', 'certificate'], text)]
+}
+
+/** Another file is reported as the key that names it. */
+function redisDifferences(before: Compared, after: Compared): Difference[] {
+  const isSameFile = before.gateway.redis?.ca === after.gateway.redis?.ca
+  const hasBoth = before.redisCa !== undefined && after.redisCa !== undefined
+  if (!isSameFile || !hasBoth || before.redisCa === after.redisCa) return []
+  return [ofContent('gateway', ['redis', 'ca'], 'redis.ca has other content')]
 }
 
 /** Of the files that config names, those that existed before and have other content now. */
@@ -93,29 +125,21 @@ function otherContent(
   )
 }
 
-function ofContent(name: string, text: string): Difference {
+function ofContent(file: 'gateway' | 'routes', path: Path, text: string): Difference {
   return {
-    file: 'routes',
-    path: [name],
+    file,
+    path,
     before: '',
     after: '',
     text
   }
 }
 
-/** Taken over by a reload. */
-const reloadedKeys: ReadonlySet<string> = new Set([
-  'server.tls.certificate',
-  'server.tls.key',
-  'ops.tls.certificate',
-  'ops.tls.key'
-])
-
 /** The differing keys of `gateway.yaml` that need a restart, as dotted paths. */
 export const installDifferences = (before: GatewayConfig, after: GatewayConfig): string[] =>
   compare({ file: 'gateway', schema: asNode(gatewaySchema) }, [], before, after)
     .map(({ path }) => path.join('.'))
-    .filter(path => !reloadedKeys.has(path))
+    .filter(path => !pairKeys.has(path))
 
 function compare(of: ComparedFile, path: Path, before: unknown, after: unknown): Difference[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return []
@@ -127,10 +151,6 @@ function compare(of: ComparedFile, path: Path, before: unknown, after: unknown):
   const { file, schema } = of
   const at = schemaAt(schema, file === 'users' ? path.slice(1) : path, after ?? before)
   return [{ file, path, before, after, text: describe(at, path.join('.'), before, after) }]
-}
-
-function ownMember(mapping: Record<string, unknown>, name: string) {
-  return Object.hasOwn(mapping, name) ? mapping[name] : undefined
 }
 
 function describe(at: Node | undefined, where: string, before: unknown, after: unknown): string {

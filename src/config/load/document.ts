@@ -1,11 +1,27 @@
 /** A YAML file of config before any schema check: its value, and where each key stands. */
 import { relative } from 'node:path'
-import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml'
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  visit
+} from 'yaml'
 import { rawNumber } from '../../json/values.ts'
 import type { Fault } from '../schema/faults.ts'
 import { isObject, type Path } from '../schema/visit.ts'
-import type { Inputs } from './inputs.ts'
-import { aliasFault, syntaxFaults } from './yaml-faults.ts'
+import { type Inputs, NotUtf8Error } from './inputs.ts'
+import {
+  aliasFault,
+  isSameKey,
+  maxAliasCount,
+  nameOfKey,
+  syntaxFaults,
+  tagFaults
+} from './yaml-faults.ts'
 
 /** Which keys stand in a file, and where. */
 export interface Places {
@@ -28,6 +44,8 @@ interface ReadContext {
   readonly faults: Fault[]
   /** Reports an unreadable file at the line of another file that names it: there it is mended. */
   readonly namedBy?: (message: string) => void
+  /** The whole file is a JSON Schema. */
+  readonly isJsonSchema?: boolean
 }
 
 /** @param name for the message of {@link ReadContext.namedBy} */
@@ -37,7 +55,7 @@ export function readDocument(
   context: ReadContext
 ): ConfigDocument | undefined {
   const source = readSource(file, name, context)
-  return source === undefined ? undefined : parse(file, source, context.faults)
+  return source === undefined ? undefined : parse(file, source, context)
 }
 
 /** Relative to the current folder when below it; absolute otherwise. */
@@ -46,7 +64,8 @@ function displayName(file: string): string {
   return fromHere.startsWith('..') ? file : fromHere
 }
 
-function faultOfFile(file: string, message: string, line = 0): Fault {
+/** A fault of a file as a whole, or of a line without a key. */
+export function faultOfFile(file: string, message: string, line = 0): Fault {
   return { file: displayName(file), line, path: '', message, severity: 'fault' }
 }
 
@@ -59,8 +78,10 @@ function readSource(
     return inputs.read(file)
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? 'unknown reason'
-    if (error instanceof RangeError) faults.push(faultOfFile(file, error.message))
-    else if (namedBy === undefined) {
+    if (error instanceof RangeError) {
+      const line = error instanceof NotUtf8Error ? error.line : 0
+      faults.push(faultOfFile(file, error.message, line))
+    } else if (namedBy === undefined) {
       faults.push(faultOfFile(file, `the file cannot be read (${reason})`))
     } else namedBy(`the file "${name}" cannot be read (${reason})`)
     return undefined
@@ -68,21 +89,31 @@ function readSource(
 }
 
 /** The value of a YAML text, before any schema check. */
-function parse(file: string, source: string, faults: Fault[]): ConfigDocument | undefined {
+function parse(
+  file: string,
+  source: string,
+  { faults, isJsonSchema = false }: ReadContext
+): ConfigDocument | undefined {
   const lines = new LineCounter()
   const document = parseDocument(source, {
     lineCounter: lines,
     prettyErrors: false,
     merge: true,
+    uniqueKeys: isSameKey,
     intAsBigInt: true
   })
-  for (const { line, message } of syntaxFaults(source, document, lines)) {
-    faults.push(faultOfFile(file, message, line))
-  }
-  if (document.errors.length > 0) return undefined
+  const mistakes =
+    document.errors.length > 0 ? syntaxFaults(source, document, lines) : tagFaults(document, lines)
+  for (const { line, message } of mistakes) faults.push(faultOfFile(file, message, line))
+  if (mistakes.length > 0) return undefined
+  nameNullKeys(document)
+  const nodesAlong = (path: Path) => keysAndItemsAlong(document, path)
+  const linesAlong = (path: Path) => nodesAlong(path).map(({ at }) => lines.linePos(at).line)
+  const inexact: Path[] = []
   let value: unknown
   try {
-    value = unshared(document.toJS({ maxAliasCount: 50 }), [])
+    const standing = { path: [], above: [], inexact, isJsonSchema, copied: { values: 0 } }
+    value = unshared(document.toJS({ maxAliasCount }), standing)
   } catch (error) {
     faults.push(faultOfFile(file, aliasFault(error)))
     return undefined
@@ -92,11 +123,14 @@ function parse(file: string, source: string, faults: Fault[]): ConfigDocument | 
     faults.push(faultOfFile(file, message))
     return undefined
   }
-  const nodesAlong = (path: Path) => keysAndItemsAlong(document, path)
+  for (const path of inexact) {
+    const message = 'this number is too long to be exact: write it as text, in quotes'
+    faults.push(faultOfFile(file, message, linesAlong(path).at(-1)))
+  }
   return {
     value,
     file: displayName(file),
-    linesAlong: path => nodesAlong(path).map(({ at }) => lines.linePos(at).line),
+    linesAlong,
     isWrittenNull: path => {
       const nodes = nodesAlong(path)
       const last = nodes.length === path.length ? nodes.at(-1)?.value : undefined
@@ -105,20 +139,56 @@ function parse(file: string, source: string, faults: Fault[]): ConfigDocument | 
   }
 }
 
+/** A key with nothing in it stays the empty text. */
+function nameNullKeys(document: Document): void {
+  visit(document, {
+    Pair: (_index, { key }) => {
+      if (isScalar(key) && key.value === null) key.value = nameOfKey(key)
+    }
+  })
+}
+
+interface Standing {
+  readonly path: Path
+  /** The mappings and lists that hold the value. */
+  readonly above: readonly unknown[]
+  /** Gets the paths of integers outside examples and contracts that a number would round. */
+  readonly inexact: Path[]
+  /** Whether the whole document is a contract. */
+  readonly isJsonSchema: boolean
+  /** How many values of the document have been copied. */
+  readonly copied: { values: number }
+}
+
+/** More than a file of 1 MiB holds without aliases. */
+const maxValues = 1_000_000
+
+/** Within `contract.schema` of a route or of the profile. */
+function isInContract([, , key, inner]: Path): boolean {
+  return key === 'contract' && inner === 'schema'
+}
+
 /**
  * Copies the value of each alias, because YAML gives the same object at each place: a default put
- * into one would appear in all. Examples are responses, whose ids keep their digits.
+ * into one would appear in all. Examples are responses, whose ids keep their digits. A contract
+ * checks what a console reads, so its bounds are rounded as the console's numbers are.
  */
-function unshared(value: unknown, above: readonly unknown[], isExample = false): unknown {
-  if (typeof value === 'bigint') return isExample ? exactNumber(value) : Number(value)
+function unshared(value: unknown, standing: Standing): unknown {
+  const { path, above, inexact, isJsonSchema, copied } = standing
+  copied.values += 1
+  if (copied.values > maxValues) throw new Error('the aliases expand to too many values')
+  if (typeof value === 'bigint') {
+    if (path[0] === 'examples') return exactNumber(value)
+    const mayRound = isJsonSchema || isInContract(path)
+    if (!mayRound && !Number.isSafeInteger(Number(value))) inexact.push(path)
+    return Number(value)
+  }
   if (typeof value !== 'object' || value === null) return value
   if (above.includes(value)) throw new Error('an alias holds itself')
-  const here = [...above, value]
-  if (Array.isArray(value)) return value.map(item => unshared(item, here, isExample))
-  const isInExample = (key: string) => isExample || (above.length === 0 && key === 'examples')
-  return Object.fromEntries(
-    Object.entries(value).map(([key, member]) => [key, unshared(member, here, isInExample(key))])
-  )
+  const member = (name: string | number, each: unknown) =>
+    unshared(each, { ...standing, path: [...path, name], above: [...above, value] })
+  if (Array.isArray(value)) return value.map((item, index) => member(index, item))
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, member(key, each)]))
 }
 
 function exactNumber(value: bigint): unknown {
@@ -137,15 +207,33 @@ function keysAndItemsAlong(document: Document, path: Path): Member[] {
   const along: Member[] = []
   let node: unknown = document.contents
   for (const step of path) {
-    // A key may be a number in YAML.
-    const pair = isMap(node)
-      ? node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step))
-      : undefined
-    const item = isSeq(node) ? node.items[Number(step)] : undefined
-    const { range } = (pair?.key ?? item ?? {}) as { range?: [number, number, number] }
-    if (range === undefined) break
-    node = pair?.value ?? item
-    along.push({ at: range[0], value: node })
+    const member = memberOf(document, node, step)
+    if (member === undefined) break
+    node = member.value
+    along.push(member)
   }
   return along
+}
+
+/** Also one that a merge key brings: it stands where its mapping is written. */
+function memberOf(document: Document, node: unknown, step: string | number): Member | undefined {
+  const resolved = (each: unknown) => (isAlias(each) ? each.resolve(document) : each)
+  const memberAt = (key: unknown, value: unknown): Member | undefined => {
+    const { range } = (key ?? {}) as { range?: [number, number, number] }
+    return range && { at: range[0], value: resolved(value) }
+  }
+  if (isSeq(node)) return memberAt(node.items[Number(step)], node.items[Number(step)])
+  if (!isMap(node)) return undefined
+  // A key may be a number in YAML.
+  const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step))
+  if (pair !== undefined) return memberAt(pair.key, pair.value)
+  const merged = node.items
+    .filter(({ key }) => isScalar(key) && typeof key.value === 'symbol')
+    .map(({ value }) => resolved(value))
+    .flatMap(value => (isSeq(value) ? value.items.map(resolved) : [value]))
+  for (const mapping of merged) {
+    const member = memberOf(document, mapping, step)
+    if (member !== undefined) return member
+  }
+  return undefined
 }

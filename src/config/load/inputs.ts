@@ -1,26 +1,59 @@
 /** The only reader of config's files, so that a watcher knows all of them and their content. */
+import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 
 const maxFileBytes = 1024 * 1024
 
 export interface Inputs {
-  /** @throws the system's error; RangeError for a file over 1 MiB */
+  /** Without a byte order mark. @throws as {@link readBytes}; NotUtf8Error */
   readonly read: (file: string) => string
+  /** @throws the system's error; RangeError for a file over 1 MiB */
+  readonly readBytes: (file: string) => Buffer
   /** By absolute path: the digest of the content, or an empty string for an unreadable file. */
   readonly digests: () => Readonly<Record<string, string>>
 }
 
+export class NotUtf8Error extends RangeError {
+  /** The first line that is not UTF-8, 1-based. */
+  readonly line: number
+
+  constructor(line: number) {
+    super('the file is not UTF-8 text: save it as UTF-8')
+    this.line = line
+  }
+}
+
+/**
+ * Other characters would all become the same one: two names could become one.
+ * @throws NotUtf8Error
+ */
+export function decodeText(content: Buffer): string {
+  if (!isUtf8(content)) throw new NotUtf8Error(firstLineNotUtf8(content))
+  return content.toString('utf8')
+}
+
+function firstLineNotUtf8(content: Buffer): number {
+  let start = 0
+  for (let line = 1; ; line += 1) {
+    const end = content.indexOf('\n', start)
+    if (end === -1 || !isUtf8(content.subarray(start, end))) return line
+    start = end + 1
+  }
+}
+
 export function createInputs(): Inputs {
   const digests: Record<string, string> = {}
+  const readBytes = (file: string): Buffer => {
+    digests[file] = ''
+    if (statSync(file).size > maxFileBytes) throw new RangeError('the file is larger than 1 MiB')
+    const content = readFileSync(file)
+    digests[file] = createHash('sha256').update(content).digest('base64')
+    return content
+  }
   return {
-    read: file => {
-      digests[file] = ''
-      if (statSync(file).size > maxFileBytes) throw new RangeError('the file is larger than 1 MiB')
-      const content = readFileSync(file)
-      digests[file] = createHash('sha256').update(content).digest('base64')
-      return content.toString('utf8')
-    },
+    read: file => decodeText(readBytes(file)).replace(/^\ufeff/, ''),
+    readBytes,
     digests: () => ({ ...digests })
   }
 }

@@ -81,7 +81,8 @@ function load(
       routes: files.routes.written,
       limits: files.limits.written
     },
-    ...loader.readListenersTls(files.gateway)
+    ...loader.readListenersTls(files.gateway),
+    ...loader.readRedisCa(files.gateway)
   }
   const restartNeeded =
     presets === undefined || running === undefined
@@ -131,6 +132,7 @@ class Loader {
     const document = readDocument(resolve(this.#folder, name), name, {
       inputs: this.#inputs,
       faults: this.#faults,
+      isJsonSchema: (schema as TSchema) === schemaFile,
       ...(namedBy && { namedBy })
     })
     return document && this.#complete(schema, { file: ownLayer(document), presets: [] })
@@ -138,8 +140,8 @@ class Loader {
 
   /** Reports faults at paths of one file. */
   #reportIn(file: LoadedFile<unknown>) {
-    return (path: Path, message: string): void => {
-      this.#faults.push(file.fault(path, message))
+    return (path: Path, message: string, severity?: Fault['severity']): void => {
+      this.#faults.push(file.fault(path, message, severity))
     }
   }
 
@@ -165,10 +167,9 @@ class Loader {
   readUsers(gateway: Files['gateway'], running?: GatewayConfig): Record<string, UsersConfig> {
     const report = this.#reportIn(gateway)
     const users: Record<string, UsersConfig> = {}
-    for (const { file, index } of usersFiles(gateway.value, running)) {
+    for (const { file, place, note } of usersFiles(gateway.value, running)) {
       if (Object.hasOwn(users, file)) continue
-      const place = ['login', 'sources', index, 'file']
-      const loaded = this.#read(file, usersSchema, message => report(place, message))
+      const loaded = this.#read(file, usersSchema, message => report(place, message + note))
       if (loaded === undefined) continue
       users[file] = loaded.value
       checkUsers(loaded.value, this.#reportIn(loaded))
@@ -219,10 +220,20 @@ class Loader {
     return text === undefined ? undefined : { certificate: text, key }
   }
 
+  readRedisCa(gateway: Files['gateway']): Pick<Config, 'redisCa'> {
+    const ca: unknown = gateway.value.redis?.ca
+    // The schema's faults have been reported already.
+    if (typeof ca !== 'string') return {}
+    const report = (reason: string) => this.#reportIn(gateway)(['redis', 'ca'], reason)
+    const redisCa = this.#readPem(ca, report)
+    return redisCa === undefined ? {} : { redisCa }
+  }
+
   /** @returns the text of the file, or undefined if it cannot be read */
   #readPem(file: string, report: (message: string) => void): string | undefined {
     try {
-      return this.#inputs.read(resolve(this.#folder, file))
+      // Text around certificates is no part of them, in whatever encoding.
+      return this.#inputs.readBytes(resolve(this.#folder, file)).toString('utf8')
     } catch (error) {
       const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
       report(`the file cannot be read (${reason})`)

@@ -1,19 +1,70 @@
 /** The files that config names: users files of sources, certificates of upstreams. */
-import type { GatewayConfig } from '../schema/gateway.ts'
+import { resolve } from 'node:path'
+import { ConfigError, type Fault } from '../schema/faults.ts'
+import { gatewaySchema, type GatewayConfig } from '../schema/gateway.ts'
 import type { UpstreamConfig } from '../schema/routes.ts'
+import type { Path } from '../schema/visit.ts'
+import { withEnvFile } from './env-file.ts'
+import { createInputs } from './inputs.ts'
+import { readGatewayLayers } from './presets.ts'
+import { completeFile } from './read-file.ts'
+import type { Environment } from './references.ts'
 
-/** The users files of the file's sources and of the running process's, with the source's index. */
-export function usersFiles(
-  gateway: GatewayConfig,
-  running?: GatewayConfig
-): Array<{ file: string; index: number }> {
+interface UsersFile {
+  readonly file: string
+  /** The key of the file's config that its faults belong to. */
+  readonly place: Path
+  /** After the message of a fault. */
+  readonly note: string
+}
+
+/** The users files of the file's sources, and others that the running process needs. */
+export function usersFiles(gateway: GatewayConfig, running?: GatewayConfig): UsersFile[] {
+  const named = usersFilesOf(gateway)
+  const others = running === undefined ? [] : usersFilesOf(running)
+  const note = ': the running process needs it until it is restarted'
+  return [
+    ...named.map(({ file, index }) => ({
+      file,
+      place: ['login', 'sources', index, 'file'],
+      note: ''
+    })),
+    ...others
+      .filter(({ file }) => !named.some(other => other.file === file))
+      .map(({ file }) => ({ file, place: ['login', 'sources'], note }))
+  ]
+}
+
+/** Faults that hide which users files there are. */
+const hidesUsersFiles = /^(|extends|backend|login|login\.sources(\.\d+(\.(file|kind))?)?)$/
+
+/**
+ * The users files of a folder, as a start reads them. The rest of config may be faulty: commands
+ * must work while an operator mends it.
+ * @throws ConfigError when `gateway.yaml` does not say them
+ */
+export function readUsersFiles(folder: string, environment: Environment): string[] {
+  const faults: Fault[] = []
+  const inputs = createInputs()
+  const context = {
+    environment: withEnvFile(folder, environment, inputs),
+    inputs,
+    faults,
+    folder: resolve(folder)
+  }
+  const layers = readGatewayLayers(context.folder, context)
+  const gateway = layers && completeFile(gatewaySchema, layers, context).value
+  const sourceFaults = faults.filter(({ path }) => hidesUsersFiles.test(path))
+  if (gateway === undefined || sourceFaults.length > 0) throw new ConfigError(sourceFaults)
+  return usersFilesOf(gateway).map(({ file }) => file)
+}
+
+function usersFilesOf({ login }: GatewayConfig): Array<{ file: string; index: number }> {
   // The schema's faults have been reported already.
-  return [gateway, ...(running === undefined ? [] : [running])].flatMap(({ login }) => {
-    const sources = Array.isArray(login?.sources) ? login.sources : []
-    return sources.flatMap((source, index) => {
-      const isFile = source?.kind === 'users-file' && typeof source.file === 'string'
-      return isFile ? [{ file: source.file, index }] : []
-    })
+  const sources = Array.isArray(login?.sources) ? login.sources : []
+  return sources.flatMap((source, index) => {
+    const isFile = source?.kind === 'users-file' && typeof source.file === 'string'
+    return isFile ? [{ file: source.file, index }] : []
   })
 }
 

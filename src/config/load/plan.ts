@@ -1,5 +1,5 @@
 /** The changes between two configs and their risks, as text for operators. */
-import { configDifferences } from './differences.ts'
+import { configDifferences, needsRestart } from './differences.ts'
 import type { Config } from '../schema/config.ts'
 import { risksOf } from './risks.ts'
 
@@ -19,11 +19,11 @@ export interface Plan {
 
 /** @param balancerMs the response time-out of the load balancer in front of the gateway */
 export function comparePlan(before: Config, after: Config, balancerMs: number): Plan {
-  const changes = configDifferences(before, after).map(({ file, path, text }) => ({
-    file,
-    path: path.join('.'),
-    text,
-    restart: file === 'gateway'
+  const changes = configDifferences(before, after).map(difference => ({
+    file: difference.file,
+    path: difference.path.join('.'),
+    text: difference.text,
+    restart: needsRestart(difference)
   }))
   return { changes, risks: risksOf(before, after, balancerMs) }
 }

@@ -55,6 +55,28 @@ export function readPresets(
   })
 }
 
+/**
+ * `gateway.yaml` and its presets, without the other files.
+ * @returns undefined when it cannot be read
+ */
+export function readGatewayLayers(
+  folder: string,
+  { environment, inputs, faults }: Omit<LayersOptions, 'limitsFile' | 'running'>
+): Layers | undefined {
+  const document = readDocument(resolve(folder, 'gateway.yaml'), 'gateway.yaml', { inputs, faults })
+  if (document === undefined) return undefined
+  const file = ownLayer(document)
+  const { fault } = mergeLayers({}, { file, presets: [] })
+  const report = (key: string, message: string) => {
+    faults.push(fault([key], message))
+  }
+  const choice = choiceOf(document, { environment, folder, read: inputs.read })
+  return {
+    file,
+    presets: layersOf(readPresets(choice, { inputs, faults, report }), 'gateway')
+  }
+}
+
 interface LayersOptions {
   readonly environment: Environment
   readonly inputs: Inputs

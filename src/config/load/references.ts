@@ -1,6 +1,6 @@
 /** Resolves `${NAME}`, `${NAME:-default}` and `file:PATH`, the values from outside config files. */
 import { resolve } from 'node:path'
-import { type Node, type Path, visit } from '../schema/visit.ts'
+import { type Node, ownMember, type Path, visit } from '../schema/visit.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -42,7 +42,7 @@ export function resolveReferences(schema: Node, value: unknown, context: Context
     if (isSecret && filled.startsWith('file:')) {
       return put(readSecret(resolve(context.folder, filled.slice(5)), context.read, report))
     }
-    if (filled !== written) put(takesNumberOrFlag(declared) ? numberOrFlag(filled) : filled)
+    if (filled !== written) put(valueOf(filled, declared))
   })
 }
 
@@ -54,7 +54,7 @@ function fill(
 ): string | undefined {
   let isMissing = false
   const filled = written.replace(reference, (_, name: string, fallback: string | undefined) => {
-    const variable = environment[name]
+    const variable = ownMember(environment, name)
     if (variable !== undefined && (variable !== '' || fallback === undefined)) return variable
     if (fallback !== undefined) return fallback
     isMissing = true
@@ -62,6 +62,13 @@ function fill(
     return ''
   })
   return isMissing ? undefined : filled
+}
+
+function valueOf(filled: string, declared: Node): unknown {
+  const trimmed = filled.trim()
+  // Not in a union with texts: there "1.10" may be a version.
+  if (declared.type === 'number' && /^-?\d+(\.\d+)?$/.test(trimmed)) return Number(trimmed)
+  return takesNumberOrFlag(declared) ? numberOrFlag(filled) : filled
 }
 
 function takesNumberOrFlag({ type, anyOf = [] }: Node): boolean {
@@ -86,7 +93,7 @@ function readSecret(
     report(`the secret's file is empty: ${file}`)
     return placeholder
   } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code ?? 'unknown reason'
+    const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
     report(`the secret's file cannot be read (${reason}): ${file}`)
     return placeholder
   }

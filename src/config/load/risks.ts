@@ -4,6 +4,7 @@ import type { Config } from '../schema/config.ts'
 import { inUnits } from '../schema/primitives.ts'
 import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
 import { targetsOf } from '../schema/upstream-addresses.ts'
+import { limitRisks } from './limit-risks.ts'
 import { upstreamRisks } from './upstream-risks.ts'
 
 type RiskRule = (before: Config, after: Config, balancerMs: number) => string[]
@@ -98,39 +99,7 @@ function isHttps({ protocol }: URL): boolean {
   return protocol === 'https:'
 }
 
-const limits: RiskRule = ({ limits: before }, { limits: after }) => [
-  ...Object.keys(before.limits)
-    .filter(name => !Object.hasOwn(after.limits, name))
-    .map(name => `limits.${name} is removed`),
-  ...both(before.limits, after.limits).flatMap(({ name, old, now }) => {
-    const factor = now.max / now.window / (old.max / old.window)
-    const routes =
-      now.routes.length > 0 &&
-      (old.routes.length === 0 || old.routes.some(route => !now.routes.includes(route)))
-    return [
-      ...(factor >= 10 ? [`limits.${name} is ${Math.round(factor)} times looser`] : []),
-      ...(factor <= 0.1
-        ? [`limits.${name} is ${Math.round(1 / factor)} times tighter: callers may reach it now`]
-        : []),
-      ...(routes ? [`limits.${name} no longer applies to all routes that it applied to`] : [])
-    ]
-  }),
-  ...(['account', 'address'] as const).flatMap(whom => {
-    const [old, now] = [before.lockout[whom], after.lockout[whom]]
-    if (old.mode !== 'enforce') return []
-    if (now.mode !== 'enforce') return [`lockout.${whom} no longer locks: passwords may be guessed`]
-    return now.after / now.within / (old.after / old.within) >= 10 ||
-      old.longest / now.longest >= 10
-      ? [`lockout.${whom} is at least ten times looser`]
-      : []
-  }),
-  ...both(
-    before.sizes as unknown as Record<string, number>,
-    after.sizes as unknown as Record<string, number>
-  ).flatMap(({ name, old, now }) =>
-    now / old >= 10 ? [`sizes.${name} is ${Math.round(now / old)} times larger`] : []
-  )
-]
+const limits: RiskRule = ({ limits: before }, { limits: after }) => limitRisks(before, after)
 
 const slow: RiskRule = ({ routes: before }, { routes: after }, balancerMs) => {
   const late = (ms: number | undefined, old: number | undefined) =>

@@ -1,6 +1,7 @@
 /** The risks of changes in how back-ends are called: what ends, hides or delays responses. */
 import { inUnits } from '../schema/primitives.ts'
 import type { RouteConfig, RoutesConfig, UpstreamConfig } from '../schema/routes.ts'
+import { ownMember } from '../schema/visit.ts'
 
 const timeOuts = [
   'connectTimeout',
@@ -19,12 +20,11 @@ const ofRoutes = [
 
 export function upstreamRisks(before: RoutesConfig, after: RoutesConfig): string[] {
   const upstreams = Object.entries(after.upstreams).flatMap(([name, now]) => {
-    if (!Object.hasOwn(before.upstreams, name)) return []
-    const old = before.upstreams[name]
+    const old = ownMember(before.upstreams, name)
     return old === undefined ? [] : ofUpstream(`upstreams.${name}`, old, now)
   })
   const routes = Object.entries(after.routes).flatMap(([name, now]) => {
-    const old = Object.hasOwn(before.routes, name) ? before.routes[name] : undefined
+    const old = ownMember(before.routes, name)
     const place = `routes.${name}`
     return [
       ...stoodInFor(place, old, now),

@@ -5,6 +5,7 @@
 import { stringify } from 'yaml'
 import { isRawNumber, isRecord } from '../../json/values.ts'
 import type { Config, ConfigFile } from '../schema/config.ts'
+import { ownMember } from '../schema/visit.ts'
 
 export type Written = Config['written']
 
@@ -37,8 +38,8 @@ export function writtenDiff(before: Written, after: Written): FileDiff[] {
 function mappingLines(before: Mapping, after: Mapping, indent: string): string[] {
   const keys = new Set([...Object.keys(before), ...Object.keys(after)])
   return [...keys].flatMap(key => {
-    const old = Object.hasOwn(before, key) ? before[key] : undefined
-    const now = Object.hasOwn(after, key) ? after[key] : undefined
+    const old = ownMember(before, key)
+    const now = ownMember(after, key)
     if (JSON.stringify(old) === JSON.stringify(now)) return []
     if (isRecord(old) && isRecord(now)) {
       const inner = mappingLines(old, now, `${indent}  `)
@@ -61,7 +62,7 @@ function yamlLines(value: unknown, front: string): string[] {
 }
 
 /** Numbers that a double cannot hold are written with all their digits. */
-function yamlValue(value: unknown): unknown {
+export function yamlValue(value: unknown): unknown {
   if (isRawNumber(value)) return BigInt(value.rawJSON)
   if (Array.isArray(value)) return value.map(yamlValue)
   if (!isRecord(value)) return value

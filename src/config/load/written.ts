@@ -3,6 +3,7 @@ import { isRecord } from '../../json/values.ts'
 import { asNode, type Node, visit } from '../schema/visit.ts'
 import { isReference } from './references.ts'
 import type { ConfigFile } from '../schema/config.ts'
+import { holdsSecret } from '../schema/faults.ts'
 import { gatewaySchema } from '../schema/gateway.ts'
 import { limitsSchema } from '../schema/limits.ts'
 import { routesSchema } from '../schema/routes.ts'
@@ -13,12 +14,14 @@ export const schemaOf: Readonly<Record<ConfigFile, Node>> = {
   limits: asNode(limitsSchema)
 }
 
-/** Replaces whatever stands in the place of a secret and is no reference. */
+/** Replaces what is no reference in the place of a secret, or of a mapping or list with secrets. */
 export function hideSecrets(schema: Node, value: unknown): unknown {
-  return visit(schema, value, ({ schema: { format }, declared, value: written, put }) => {
-    const isSecret = format === 'x-secret' || declared.format === 'x-secret'
-    if (!isSecret || written === undefined || written === null) return
-    if (typeof written !== 'string' || !isReference(written)) put('(a secret)')
+  return visit(schema, value, ({ schema: at, value: written, put }) => {
+    if (written === undefined || written === null) return
+    const isMapping = at.type === 'object' && isRecord(written)
+    const isList = at.type === 'array' && Array.isArray(written)
+    const isSafe = typeof written === 'string' && isReference(written)
+    if (!isMapping && !isList && !isSafe && holdsSecret(at)) put('(a secret)')
   })
 }
 

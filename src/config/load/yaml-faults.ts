@@ -1,5 +1,14 @@
 /** The faults of a YAML text, in words for operators: one fault for each mistake. */
-import { isScalar, visit, type Document, type LineCounter, type YAMLError } from 'yaml'
+import {
+  isNode,
+  isScalar,
+  visit,
+  type Document,
+  type LineCounter,
+  type Node,
+  type Scalar,
+  type YAMLError
+} from 'yaml'
 
 export interface SyntaxFault {
   /** 1-based. */
@@ -7,7 +16,19 @@ export interface SyntaxFault {
   readonly message: string
 }
 
+/**
+ * Of a file, as the library counts them: nested ones multiply. A file of 1 MiB with a use for each
+ * of its routes or users stays below.
+ */
+export const maxAliasCount = 10_000
 const maxDuplicates = 10
+const maxTags = 10
+
+/** Those of values that JSON has too; a single `!` says "text". */
+const plainTags = new Set([
+  '!',
+  ...['str', 'int', 'float', 'bool', 'null', 'map', 'seq'].map(name => `tag:yaml.org,2002:${name}`)
+])
 
 const unquotedReference = 'inside [ ] or { } a reference needs quotes: "${NAME}"'
 
@@ -67,15 +88,47 @@ function duplicateMessage(
       const keys = map.items.flatMap(({ key }) => (isScalar(key) ? [key] : []))
       const second = keys.find(({ range }) => range?.[0] === at)
       if (second === undefined) return undefined
-      const first = keys.find(({ value }) => value === second.value)
+      const first = keys.find(key => isSameKey(key, second))
       const line = lines.linePos(first?.range?.[0] ?? at).line
       message =
-        `the key "${String(second.value)}" stands twice in its mapping, first in line ${line}. ` +
+        `the key "${nameOfKey(second)}" stands twice in its mapping, first in line ${line}. ` +
         'Keep one of the two.'
       return visit.BREAK
     }
   })
   return message
+}
+
+/**
+ * Tags of other values: an ordered mapping, a set or a time would be read as an empty mapping, and
+ * `!vault x` or `!include x` as the text x.
+ */
+export function tagFaults(document: Document, lines: LineCounter): SyntaxFault[] {
+  const nodes: Node[] = []
+  visit(document, {
+    Node: (_key, node) => {
+      if (isNode(node) && node.tag !== undefined && !plainTags.has(node.tag)) nodes.push(node)
+      return nodes.length === maxTags ? visit.BREAK : undefined
+    }
+  })
+  return nodes.map(({ tag = '', range }) => {
+    const name = tag.replace('tag:yaml.org,2002:', '!!')
+    const message = `the tag ${name} is not supported: write the value without it`
+    return { line: lines.linePos(range?.[0] ?? 0).line, message }
+  })
+}
+
+/** Keys become texts, so that `1` and `"1"` are the same. Merge keys (`<<`) may be several. */
+export function isSameKey(former: unknown, key: unknown): boolean {
+  if (!isScalar(former) || !isScalar(key)) return false
+  if (typeof key.value === 'symbol') return false
+  return nameOfKey(former) === nameOfKey(key)
+}
+
+/** YAML itself makes the empty text also of `null`, which means the value null in `map`. */
+export function nameOfKey({ value, source }: Scalar): string {
+  if (typeof value === 'string') return value
+  return value === null && source === '' ? '' : String(value)
 }
 
 /** The fault of the aliases (`*name`) or merge keys (`<<`) of a document that parses. */

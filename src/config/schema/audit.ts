@@ -62,6 +62,7 @@ export const audit = optional(
     }),
     keep: lifetime({
       default: '0s',
+      minimum: 0,
       maximum: 3700 * day,
       description:
         'Closed files whose last line is older are deleted. A line of the ledger then says up to ' +

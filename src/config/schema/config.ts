@@ -27,10 +27,12 @@ export interface Config {
   readonly inputs: Readonly<Record<string, string>>
   /** The certificate authorities of upstreams: content of the PEM files, by the name in config. */
   readonly authorities: Readonly<Record<string, string>>
-  /** The pair of `server.tls` as its files are now, whatever the process began with. */
+  /** The pair of `server.tls` as its files are now; in use, only where the listener has TLS. */
   readonly serverTls?: ServerTls
   /** The same of `ops.tls`. */
   readonly opsTls?: ServerTls
+  /** The text of `redis.ca` as its file is now; in use, as it was at the start. */
+  readonly redisCa?: string
   /** Keys of `gateway.yaml` whose value in the file differs from that of the running process. */
   readonly restartNeeded: readonly string[]
   readonly warnings: readonly Fault[]

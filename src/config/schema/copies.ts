@@ -68,7 +68,10 @@ export const copies = {
   }),
   cacheMaxAge: duration({
     default: '5m',
-    description: 'With `cache: private`: how long a response is used at most without asking.'
+    minimum: 0,
+    description:
+      'With `cache: private`: how long a response is used at most without asking. `0s`: the ' +
+      'upstream is always asked.'
   }),
   fallback: Type.Optional(fallback)
 }

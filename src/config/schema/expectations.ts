@@ -79,7 +79,7 @@ export const expectSchema = named(
       additionalProperties: false,
       description:
         'One case. It runs the real app without sockets: upstreams respond at once, stores are ' +
-        'empty, and every sign-in is refused.'
+        'empty, every sign-in is refused, and maintenance closes nothing.'
     }
   ),
   {

@@ -1,6 +1,6 @@
 /** Faults of config: one for each mistake, with file, line, expected value and a suggestion. */
-import { isOverMaximum, maximumInWords } from './primitives.ts'
-import { isObject, type Node, type Path, visit, type Visited } from './visit.ts'
+import { brokenBound, isSecret } from './primitives.ts'
+import { isObject, memberSchema, type Node, type Path, visit, type Visited } from './visit.ts'
 import { Check } from 'typebox/schema'
 
 export interface Fault {
@@ -79,7 +79,7 @@ type ReportFault = (path: Path, message: string) => void
 /** Reports every place where `value` does not match its schema. */
 export function schemaFaults(schema: Node, value: unknown, report: ReportFault): void {
   visit(schema, value, at => {
-    // A reference to an unset variable: already reported, or allowed to be empty.
+    // A reference to an unset variable was reported; its mapping reports an empty secret.
     if (at.value !== undefined) valueFaults(at, report)
   })
 }
@@ -94,6 +94,8 @@ function valueFaults({ schema, declared, value, path }: Visited, report: ReportF
     report(path, `expected ${what}, found ${show(value)}${suggestion(declared, value)}`)
   }
   if (schema.anyOf !== undefined) return expected(unionText(schema))
+  const bound = brokenBound(schema, value)
+  if (bound !== undefined) return expected(bound)
   if (schema.type === 'object') {
     if (!isObject(value)) return expected('a mapping')
     keyFaults(schema, value, path, report)
@@ -103,13 +105,14 @@ function valueFaults({ schema, declared, value, path }: Visited, report: ReportF
     if (schema.minItems !== undefined && value.length < schema.minItems) {
       report(path, 'expected at least one item, found none')
     }
+    if (schema.maxItems !== undefined && value.length > schema.maxItems) {
+      report(path, `expected at most ${schema.maxItems} items, found ${value.length}`)
+    }
     if (schema.uniqueItems === true && new Set(value).size < value.length) {
       report(path, 'must not list an item twice')
     }
   } else if (!Check(schema, value)) {
     expected(expectation(schema))
-  } else if (isOverMaximum(schema, value)) {
-    expected(maximumInWords(schema) ?? '')
   }
 }
 
@@ -125,8 +128,8 @@ function suggestion(at: Node, value: unknown): string {
   return `. Write ${at.instead.replace('VALUE', value)} for that.`
 }
 
-function holdsSecret(at: Node, above: readonly Node[] = []): boolean {
-  if (at.format === 'x-secret' || at.format === 'x-hash') return true
+export function holdsSecret(at: Node, above: readonly Node[] = []): boolean {
+  if (isSecret(at) || at.format === 'x-hash') return true
   // Schemas can be recursive.
   if (above.includes(at)) return false
   return [
@@ -143,6 +146,10 @@ function keyFaults(schema: Node, mapping: Mapping, path: Path, report: ReportFau
   for (const key of Object.keys(mapping)) {
     const message = faultOfKey(schema, key)
     if (message !== undefined) report([...path, key], message)
+    else if (mapping[key] === undefined && isNeededSecret(schema, key)) {
+      const advice = 'set the environment variable that the reference names'
+      report([...path, key], `the secret is empty: ${advice}`)
+    }
   }
   for (const key of schema.required ?? []) {
     if (Object.hasOwn(mapping, key)) continue
@@ -150,6 +157,13 @@ function keyFaults(schema: Node, mapping: Mapping, path: Path, report: ReportFau
     const meaning = member?.description ?? expectation(member ?? schema)
     report(path, `the key "${key}" is missing (${meaning})`)
   }
+}
+
+/** A secret that is required, or whose key is a name of the operator's choice, such as a header. */
+function isNeededSecret(schema: Node, key: string): boolean {
+  const member = memberSchema(schema, key)
+  const isOptional = schema.properties !== undefined && schema.required?.includes(key) !== true
+  return member !== undefined && isSecret(member) && !isOptional
 }
 
 function faultOfKey(schema: Node, key: string): string | undefined {
@@ -167,9 +181,14 @@ function faultOfKey(schema: Node, key: string): string | undefined {
 }
 
 function countFaults(schema: Node, mapping: Mapping, path: Path, report: ReportFault): void {
-  const { minProperties = 0, maxProperties = Infinity, properties = {} } = schema
-  const names = Object.keys(properties).join(', ')
+  const { minProperties = 0, maxProperties = Infinity, properties } = schema
   const keys = Object.keys(mapping)
+  if (properties === undefined) {
+    if (keys.length < minProperties) report(path, 'expected at least one member, found none')
+    if (keys.length <= maxProperties) return
+    return report(path, `expected at most ${maxProperties} members, found ${keys.length}`)
+  }
+  const names = Object.keys(properties).join(', ')
   if (keys.length > maxProperties) {
     report(path, `expected exactly one of ${names}; found ${keys.join(', ')}`)
   }

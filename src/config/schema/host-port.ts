@@ -6,6 +6,8 @@ export interface HostPort {
   readonly port: number
 }
 
+export const isPort = (port: number): boolean => port <= 65_535
+
 export function splitHostPort(written: string): HostPort {
   const colon = written.lastIndexOf(':')
   return {

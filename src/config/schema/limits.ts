@@ -26,9 +26,10 @@ const limit = Type.Object(
       ofMany: 'Several: each combination is counted separately.',
       expected: `one of ${whom.join(', ')}, or a list of them`,
       description:
-        'What is counted. `address`: the address of callers who are not signed in. `user`: ' +
-        'signed-in callers. `session`: one sign-in of a user. `account`: the user name of a ' +
-        'sign-in attempt. A list such as `[user, address]` counts each combination separately.'
+        'What is counted. `address`: the address of callers who are not signed in, and of every ' +
+        'sign-in. `user`: signed-in callers. `session`: one sign-in of a user. `account`: the ' +
+        'user name of a sign-in attempt. A list such as `[user, address]` counts each ' +
+        'combination separately.'
     }),
     max: whole({
       minimum: 1,

@@ -35,9 +35,10 @@ const lock = (failing: string, after: number, more: string) =>
       }),
       forget: lifetime({
         default: '1d',
+        minimum: 0,
         description:
           'How long after a lock the next lock is still a longer one. Later, locks begin with ' +
-          '`delay` again.'
+          '`delay` again. `0s`: each lock does.'
       })
     },
     { additionalProperties: false, default: {}, description: more }
@@ -83,7 +84,7 @@ export const lockout = Type.Object(
           default: 5,
           description:
             'How many refused sign-ins from a known browser lock it, in case its cookie was ' +
-            'stolen. The other numbers are those of `account`.'
+            'stolen. The other numbers are those of `account`, also where its `mode` is `off`.'
         })
       },
       {

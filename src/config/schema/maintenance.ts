@@ -2,8 +2,8 @@
 import { Type, type Static } from 'typebox'
 import { duration, list, name, oneOf, text } from './primitives.ts'
 
-export const timePattern =
-  '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d:\\d\\d)$'
+export const timeText = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
+export const timePattern = timeText.source
 
 export const maintenanceSchema = Type.Optional(
   Type.Object(
@@ -63,6 +63,12 @@ export const maintenanceSchema = Type.Optional(
 )
 
 export type MaintenanceConfig = NonNullable<Static<typeof maintenanceSchema>>
+
+/** The time in milliseconds; NaN for a day that the calendar does not have, such as 30 February. */
+export function endOf(until: string): number {
+  const [date, day] = [until.slice(0, 10), until.slice(8, 10)]
+  return new Date(date).getUTCDate() === Number(day) ? Date.parse(until) : NaN
+}
 
 /** A summary such as `closes orders (POST) until 2026-12-01T06:00:00Z`. */
 export function maintenanceInWords({

@@ -123,6 +123,7 @@ export const ops = section(
     ),
     useRecord: lifetime({
       default: '48h',
+      minimum: 0,
       description:
         'How long the gateway keeps a record, by hour, of how much callers used of each limit. ' +
         '`console-gateway limits suggest` needs it. With Redis it covers all replicas. `0s`: no ' +

@@ -15,7 +15,12 @@ const part = Type.Object(
         'of the route’s `path` matched; `:name` works likewise.',
       examples: ['/notices/unread']
     }),
-    query: flag({ default: false, description: 'Send the request’s query to this part, too.' }),
+    query: flag({
+      default: false,
+      description:
+        'Send the request’s query to this part, too, after `query.drop` and `query.set` of the ' +
+        'route.'
+    }),
     timeout: Type.Optional(
       duration({
         description:

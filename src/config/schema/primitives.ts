@@ -25,8 +25,10 @@ const maxBytes = 1024 ** 3
 /** Bounded: a shaped response is parsed in one go, which blocks all requests of the process. */
 export const maxShaped = 64 * 1024 ** 2
 
+/** Bounds are milliseconds or bytes. */
 interface Bounded extends Meta {
-  /** In milliseconds or bytes. */
+  /** 0 where the description says what 0 means; 1 by default, since 0 often means "no bound". */
+  minimum?: number
   maximum?: number
 }
 
@@ -36,12 +38,18 @@ export const duration = (meta: Bounded) => measure('x-duration', { maximum: maxT
 export const lifetime = (meta: Bounded) => duration({ maximum: maxLifetimeMs, ...meta })
 export const size = (meta: Bounded) => measure('x-size', { maximum: maxBytes, ...meta })
 
-function measure(format: 'x-duration' | 'x-size', meta: Bounded & { maximum: number }) {
+function measure(
+  format: 'x-duration' | 'x-size',
+  { minimum = 1, ...meta }: Bounded & { maximum: number }
+) {
   const isTime = format === 'x-duration'
+  const pattern = isTime ? durationPattern : sizePattern
   return Type.Unsafe<number>(
     Type.String({
-      pattern: isTime ? durationPattern : sizePattern,
+      // Also for editors, which know no bounds of a text.
+      pattern: minimum === 0 ? pattern : pattern.replace('0|', ''),
       format,
+      minimum,
       expected: isTime
         ? 'a duration such as 500ms, 30s, 5m or 8h'
         : 'a size such as 4KiB, 1MiB or 1GiB',
@@ -57,6 +65,14 @@ export const secret = (meta: Meta) =>
     expected: 'a reference, ${NAME} or file:PATH (a secret never stands in the file itself)',
     ...meta
   })
+interface Secretive {
+  readonly format?: string
+  readonly anyOf?: readonly Secretive[]
+}
+
+/** Also of a union: one of its branches. */
+export const isSecret = ({ format, anyOf = [] }: Secretive): boolean =>
+  format === 'x-secret' || anyOf.some(isSecret)
 export const text = (meta: Meta) => Type.String({ minLength: 1, ...meta })
 export const flag = (meta: Meta) => Type.Boolean(meta)
 export const whole = (meta: Meta) => Type.Integer({ minimum: 0, ...meta })
@@ -113,6 +129,9 @@ export const header = (meta: Meta) =>
     expected: 'a header name in lower case, such as x-user-id',
     ...meta
   })
+/** The value of a header; undici and Node refuse others, or send them as Latin-1. */
+export const headerValue = (meta: Meta) =>
+  Type.String({ pattern: '^[\\x20-\\x7e]*$', expected: 'printable ASCII', ...meta })
 export const name = (meta: Meta) =>
   Type.String({ pattern: namePattern, expected: 'a name in lower case with dashes', ...meta })
 export const list = <T extends TSchema>(items: T, meta: Meta) => Type.Array(items, meta)
@@ -188,18 +207,27 @@ export function inUnits(format: 'x-duration' | 'x-size', value: number): string 
 
 interface Measure {
   readonly format?: string
+  readonly minimum?: number
   readonly maximum?: number
 }
 
-/** A text such as `at most 24d`; undefined if the schema is no duration or size. */
-export function maximumInWords({ format, maximum }: Measure): string | undefined {
-  if (maximum === undefined || (format !== 'x-duration' && format !== 'x-size')) return undefined
-  return `at most ${inUnits(format, maximum)}`
+const isMeasure = (format?: string): format is 'x-duration' | 'x-size' =>
+  format === 'x-duration' || format === 'x-size'
+
+/** Texts such as `at least 1ms` and `at most 24d`; none if the schema is no duration or size. */
+export function boundsInWords({ format, minimum = 0, maximum = Infinity }: Measure): string[] {
+  if (!isMeasure(format)) return []
+  return [
+    ...(minimum > 0 ? [`at least ${inUnits(format, minimum)}`] : []),
+    ...(maximum < Infinity ? [`at most ${inUnits(format, maximum)}`] : [])
+  ]
 }
 
-/** Whether a written duration or size is more than its schema allows. */
-export function isOverMaximum({ format, maximum }: Measure, written: unknown): boolean {
-  if (maximum === undefined || typeof written !== 'string') return false
-  if (format === 'x-duration') return toMilliseconds(written) > maximum
-  return format === 'x-size' && toBytes(written) > maximum
+/** The bound that a written duration or size is beyond, in words. */
+export function brokenBound(at: Measure, written: unknown): string | undefined {
+  const { format, minimum = 0, maximum = Infinity } = at
+  if (typeof written !== 'string' || !isMeasure(format)) return undefined
+  const value = format === 'x-duration' ? toMilliseconds(written) : toBytes(written)
+  if (value < minimum) return boundsInWords({ format, minimum })[0]
+  return value > maximum ? boundsInWords({ format, maximum })[0] : undefined
 }

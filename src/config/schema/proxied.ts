@@ -42,6 +42,7 @@ export const proxied = {
   ),
   minRate: Type.Optional(
     size({
+      minimum: 0,
       description:
         'The bytes of a response’s body for each second at least. `0B`: no bound, such as for ' +
         'a log that is followed. Default: the upstream’s.',

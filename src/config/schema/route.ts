@@ -114,9 +114,10 @@ export const route = closed(
     ),
     maxBody: Type.Optional(
       size({
+        minimum: 0,
         description:
           'The maximum size of a request body. Default: `sizes.body` of `limits.yaml`. Increase ' +
-          'it for uploads.',
+          'it for uploads. `0B`: none is taken.',
         examples: ['50MiB']
       })
     ),

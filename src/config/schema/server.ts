@@ -8,7 +8,6 @@ import {
   listen,
   optional,
   origin,
-  path,
   section,
   text,
   whole
@@ -124,7 +123,9 @@ export const server = section(
       examples: [['10.0.0.0/8']]
     }),
     mount: Type.Optional(
-      path({
+      Type.String({
+        pattern: "^(/(?!\\.\\.?(/|$))[A-Za-z0-9._~!$&'()+,=@-]+)+$",
+        expected: 'a path such as /admin, with no / or * at its end and no empty or dot segments',
         description:
           'A prefix of every public path. With `/admin`, `/api/notices` becomes ' +
           '`/admin/api/notices`.',

@@ -81,10 +81,11 @@ export const session = section(
     }),
     staleness: duration({
       default: '2s',
+      minimum: 0,
       description:
         'The maximum time for which another gateway process may still accept a closed session, ' +
         'if its invalidation channel to Redis died without a sign. While the channel works, ' +
-        'processes know within milliseconds.'
+        'processes know within milliseconds. `0s`: each request reads its session from Redis.'
     }),
     headers: flag({
       default: true,

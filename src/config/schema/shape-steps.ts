@@ -1,5 +1,6 @@
 /** The steps of shapes, with those that `use` inserts. */
 import type { ShapeStep } from './shapes.ts'
+import { ownMember } from './visit.ts'
 
 type Shapes = Readonly<Record<string, readonly ShapeStep[]>>
 
@@ -16,7 +17,9 @@ export function flatten(
   return steps.flatMap(step => {
     const { use, each, at, paging } = step
     if (use !== undefined) {
-      return within.includes(use) ? [] : flatten(shapes[use] ?? [], shapes, [...within, use])
+      return within.includes(use)
+        ? []
+        : flatten(ownMember(shapes, use) ?? [], shapes, [...within, use])
     }
     if (each !== undefined) return [{ each: flatten(each, shapes, within) }]
     if (at !== undefined) {
@@ -30,6 +33,17 @@ export function flatten(
 }
 
 /** Whether an expression is among the steps: applying them gives a promise then. */
-export function hasExpression(steps: readonly ShapeStep[], shapes: Shapes): boolean {
+function hasExpression(steps: readonly ShapeStep[], shapes: Shapes): boolean {
   return flatten(steps, shapes).some(({ jsonata }) => jsonata !== undefined)
+}
+
+interface ShapedRoute {
+  readonly shape?: string | undefined
+  readonly parts: Readonly<Record<string, { readonly shape?: string | undefined }>>
+}
+
+/** The same for the shapes of a route and of its parts: no thread can shape its responses then. */
+export function routeHasExpression({ shape, parts }: ShapedRoute, shapes: Shapes): boolean {
+  const all = [shape, ...Object.values(parts).map(part => part.shape)]
+  return all.some(name => hasExpression(ownMember(shapes, name ?? '') ?? [], shapes))
 }

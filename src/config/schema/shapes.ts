@@ -104,8 +104,8 @@ const operations = {
   move: Type.Optional(
     pairs(dotted({ description: 'The new path.' }), {
       description:
-        'Move values: old path to new path, also through nested objects. Missing objects on the ' +
-        'new path are created.',
+        'Move values: old path to new path, also through nested objects, all at once. Missing ' +
+        'objects on the new path are created.',
       examples: [{ 'user.name': 'author' }]
     })
   ),
@@ -303,7 +303,9 @@ export const expressionsSchema = closed(
     maxSize: size({
       default: '256KiB',
       maximum: 16 * 1024 ** 2,
-      description: 'The maximum size of an expression’s JSON input and output.'
+      description:
+        'The maximum size of an expression’s JSON input and output. Its thread may take 32 times ' +
+        'as much memory, and 64 MiB at least.'
     })
   },
   { default: {}, description: 'Limits of the JSONata expressions in shapes.' }

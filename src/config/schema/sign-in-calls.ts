@@ -1,7 +1,7 @@
 /** The further calls of an `upstream-login` source: the user, the renewal, the sign-out. */
 import { type TProperties, Type } from 'typebox'
 import { answerTest } from './sign-in-outcomes.ts'
-import { closed, dotted, duration, flag, oneOf, pairs, path } from './primitives.ts'
+import { closed, dotted, duration, flag, headerValue, oneOf, pairs, path } from './primitives.ts'
 
 const placeholders =
   '`{token}` and `{refreshToken}` are replaced by those of the session; everything else is sent ' +
@@ -19,7 +19,7 @@ const form = {
     })
   ),
   headers: Type.Optional(
-    pairs(Type.String(), {
+    pairs(headerValue({ description: 'The value of the header.' }), {
       description: `Headers of the request. ${placeholders}`,
       examples: [{ 'x-refresh-token': '{refreshToken}' }]
     })
@@ -44,7 +44,8 @@ export const expiry = Type.Object(
       default: 'seconds',
       description:
         'The unit. `seconds` and `milliseconds` count from now, `epoch-…` from 1970. `date` is ' +
-        'a date as text.'
+        'a date as text. A negative number, an empty text and 0 since 1970 mean that the token ' +
+        'does not expire: it is not renewed.'
     })
   },
   { additionalProperties: false, description: 'When the token expires.' }
@@ -96,7 +97,11 @@ export const refreshCall = optionalCall(
     ...form,
     before: duration({
       default: '60s',
-      description: 'How long before it expires a token is renewed.'
+      minimum: 0,
+      description:
+        'How long before it expires a token is renewed. `0s`: when it has expired. While a token ' +
+        'has not expired, a quarter of this time at least lies between two renewals of a session ' +
+        'in one process, also if one fails or if tokens do not live longer than this.'
     }),
     refused: Type.Optional(
       answerTest({
@@ -134,5 +139,7 @@ export const logoutCall = optionalCall(
     ...form
   },
   'The back-end’s own sign-out, called with the session’s credential at sign-out. If it fails, ' +
-    'the gateway’s session ends all the same.'
+    'the gateway’s session ends all the same. It is not called while another live session of the ' +
+    'user has the same token (or, without a token, the same cookies): some back-ends give an ' +
+    'account one token for all its sign-ins.'
 )

@@ -54,13 +54,16 @@ const breaker = section(
     maxOpenFor: duration({ default: '30s', description: 'For how long at most.' }),
     slowStart: duration({
       default: '10s',
+      minimum: 0,
       description:
         'How long an address that works again, or is new beside others, takes to get its full ' +
-        'share.'
+        'share. `0s`: it has it at once.'
     })
   },
   'When an address of the upstream is left out, and for how long.'
 )
+
+export const nameServer = 'an IP address, or IP:PORT such as 127.0.0.1:8600 or [::1]:53'
 
 const dns = section(
   {
@@ -73,13 +76,13 @@ const dns = section(
     }),
     interval: duration({
       default: '10s',
-      description:
-        'How often `lookup` asks; for the others, how soon after a failure. At least 1 second.'
+      minimum: 1000,
+      description: 'How often `lookup` asks; for the others, how soon after a failure.'
     }),
     servers: list(
       Type.String({
         pattern: '^(\\[[0-9a-fA-F:]+\\]|[0-9.]+)(:[0-9]{1,5})?$',
-        expected: 'an IP address, or IP:PORT such as 127.0.0.1:8600 or [::1]:53',
+        expected: nameServer,
         description: 'A name server.'
       }),
       {
@@ -149,10 +152,11 @@ export const addresses = {
   health,
   keepAlive: duration({
     default: '4s',
+    minimum: 0,
     description:
       'How long a connection is kept without requests; shorter than the back-end keeps it, since ' +
       'a request that meets its closing fails. A `Keep-Alive: timeout` of the back-end counts ' +
-      'instead, less two seconds.'
+      'instead, less two seconds. `0s`: only requests that wait already get it.'
   })
 }
 

@@ -8,6 +8,7 @@ import {
   duration,
   flag,
   header,
+  headerValue,
   list,
   name,
   oneOf,
@@ -47,7 +48,7 @@ export const upstreamLogin = Type.Object(
       default: true,
       description: 'Add the other members of the console’s sign-in body to the request body.'
     }),
-    headers: pairs(Type.String(), {
+    headers: pairs(headerValue({ description: 'The value of the header.' }), {
       default: {},
       description: 'Headers of the request.',
       examples: [{ 'x-client': 'console' }]

@@ -6,6 +6,7 @@ import {
   flag,
   header,
   headerPattern,
+  headerValue,
   list,
   optional,
   secret,
@@ -26,12 +27,6 @@ const headerPairs = <T extends TSchema>(
   value: T,
   meta: { description: string; examples?: unknown[] }
 ) => Type.Record(Type.String({ pattern: headerPattern }), value, meta)
-
-const fixedHeader = Type.String({
-  pattern: '^[\\x20-\\x7e]*$',
-  expected: 'printable ASCII',
-  description: 'The value of the header.'
-})
 
 const styles = 'bearer, cookies or header:NAME'
 
@@ -122,6 +117,7 @@ export const upstream = closed(
     ),
     minRate: size({
       default: '1KiB',
+      minimum: 0,
       description:
         'The bytes of a response’s body for each second, as an average over `minRatePeriod`. A ' +
         'slower body is ended. Time in which the client does not read is not counted; event ' +
@@ -155,14 +151,17 @@ export const upstream = closed(
     }),
     queueBytes: size({
       default: '16MiB',
+      minimum: 0,
       description:
-        'The maximum total size of the bodies of waiting requests. More are answered 503.'
+        'The maximum total size of the bodies of waiting requests. More are answered 503. `0B`: ' +
+        'only requests without a body wait.'
     }),
     queueTimeout: duration({
       default: '10s',
+      minimum: 0,
       description:
         'How long a request may wait for a connection. After that it is answered 503. ' +
-        '`responseTimeout` begins after this wait.'
+        '`responseTimeout` begins after this wait. `0s`: none waits.'
     }),
     credential,
     identity: flag({
@@ -171,11 +170,12 @@ export const upstream = closed(
     }),
     errors: upstreamErrors,
     headers: Type.Optional(
-      headerPairs(fixedHeader, {
+      headerPairs(headerValue({ description: 'The value of the header.' }), {
         description:
-          'Headers that this upstream always gets, also at sign-in. They replace those of the ' +
-          'client. A `content-type` is for the bodies of clients alone: those that the gateway ' +
-          'writes, such as the sign-in’s, keep theirs. For secrets, use `secretHeaders`.',
+          'Headers that this upstream always gets, also at sign-in and with health checks. They ' +
+          'replace those of the client. A `content-type` is for the bodies of clients alone: ' +
+          'those that the gateway writes, such as the sign-in’s, keep theirs. For secrets, use ' +
+          '`secretHeaders`.',
         examples: [{ accept: 'application/json' }]
       })
     ),

@@ -7,6 +7,7 @@ export interface Node {
   readonly title?: string
   readonly examples?: readonly unknown[]
   readonly format?: string
+  readonly pattern?: string
   readonly expected?: string
   /** The text to write instead of an invalid one; `VALUE` stands for the invalid one. */
   readonly instead?: string
@@ -21,6 +22,7 @@ export interface Node {
   readonly minProperties?: number
   readonly maxProperties?: number
   readonly minItems?: number
+  readonly maxItems?: number
   readonly uniqueItems?: boolean
   readonly minimum?: number
   readonly maximum?: number
@@ -49,6 +51,11 @@ export interface Visited {
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The member of a mapping by a name from config, which may be `constructor`. */
+export function ownMember<T>(mapping: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(mapping, name) ? mapping[name] : undefined
+}
 
 /** The matching branch of a union: the one with the same `kind`, else with the same type. */
 function branchOf(schema: Node, value: unknown): Node {

@@ -2,6 +2,9 @@
 import { Type, type Static } from 'typebox'
 import { closed, duration, size, whole } from './primitives.ts'
 
+/** A client that is asked more often has no time for anything else. */
+const minQuietMs = 100
+
 export const websocketSchema = Type.Optional(
   closed(
     {
@@ -30,12 +33,14 @@ export const websocketSchema = Type.Optional(
       }),
       ping: duration({
         default: '30s',
+        minimum: minQuietMs,
         description:
           'How long a connection may be quiet before the gateway pings the client. The pong ' +
           'goes on to the upstream.'
       }),
       idle: duration({
         default: '5m',
+        minimum: minQuietMs,
         description:
           'How long nothing at all may come from either side, pongs included, before the ' +
           'connection ends.'

@@ -1,6 +1,7 @@
 /** The types of an explanation's decisions: steps, results and places in config. */
 import { endpointNames } from '../../config/schema/own-endpoints.ts'
 import type { ConfigFile, LoadedConfig } from '../../config/schema/config.ts'
+import type { MaintenanceConfig } from '../../config/schema/maintenance.ts'
 import type { Path } from '../../config/schema/visit.ts'
 import type { Credential, Identity } from '../../session/record.ts'
 import type { Traced } from '../traced-app.ts'
@@ -65,12 +66,17 @@ export interface Explained {
   }
 }
 
+/** As a running gateway shows it. */
+export type ShownMaintenance = MaintenanceConfig & { readonly author: string }
+
 /** A traced request and what its decisions are made from. */
 export interface Context {
   readonly config: LoadedConfig
   readonly request: Explained
   readonly traced: Traced
   readonly refusedBy: Decision['step'] | undefined
+  /** What operators of the running gateway closed. */
+  readonly maintenance: ShownMaintenance | undefined
   readonly locate: Locate
 }
 

@@ -4,9 +4,17 @@ import type { LoadedConfig } from '../../config/schema/config.ts'
 import { firstUrlOf } from '../../config/schema/upstream-addresses.ts'
 import type { Counts, CountsOf } from '../../admin/limits.ts'
 import { unknownRoute } from '../../app/hooks/context.ts'
+import { withoutMaintenance } from '../offline-app.ts'
 import { createTracedApp, type Traced } from '../traced-app.ts'
 import type { Identity } from '../../session/record.ts'
-import { type Context, type Decision, endpoints, type Explained, type Locate } from './decision.ts'
+import {
+  type Context,
+  type Decision,
+  endpoints,
+  type Explained,
+  type Locate,
+  type ShownMaintenance
+} from './decision.ts'
 import type { Rule } from '../../limits/counting/rules.ts'
 import { gateDecisions, refusingStep, requestDecision, routeDecisions } from './gates.ts'
 import { limitDecision } from './limits.ts'
@@ -35,6 +43,14 @@ export interface Explanation {
   readonly decisions: readonly Decision[]
   /** Whether the present counts come from a running gateway, or the reason why not. */
   readonly counts: 'running' | { readonly unknown: string }
+  /** The same of what operators closed. */
+  readonly maintenance: 'running' | { readonly unknown: string }
+}
+
+/** Asks a running gateway; each rejects with the reason if none answers. */
+export interface RunningGateway {
+  readonly countsOf: (subject: CountsOf) => Promise<Counts>
+  readonly maintenance: () => Promise<ShownMaintenance | undefined>
 }
 
 const order: ReadonlyArray<Decision['step']> = [
@@ -57,11 +73,10 @@ const someone: Identity = {
   profile: {}
 }
 
-/** @param countsOf asks a running gateway; rejects with the reason if none answers */
 export async function explain(
   config: LoadedConfig,
   request: Explained,
-  countsOf: (subject: CountsOf) => Promise<Counts>
+  running: RunningGateway
 ): Promise<Explanation> {
   const locate: Locate = (file, path) => {
     const { message: _, severity: __, ...at } = config.fault(file, path, '')
@@ -73,17 +88,19 @@ export async function explain(
   try {
     const sent = await requestOf(config, request, app)
     const uncounted = await app.run(sent)
-    const counts = await countsOf(subjectOf(request, uncounted)).catch((error: Error) => error)
-    const counted = counts instanceof Error ? undefined : counts
+    const [counts, closed] = await Promise.allSettled([
+      running.countsOf(subjectOf(request, uncounted)),
+      running.maintenance()
+    ])
+    const counted = counts.status === 'fulfilled' ? counts.value : undefined
+    const maintenance = closed.status === 'fulfilled' ? closed.value : undefined
     // JSON leaves out members that are undefined, so the rules are compared as JSON.
     const verdictOf = (rule: Rule) =>
       counted?.counts.find(each => JSON.stringify(each.rule) === JSON.stringify(rule))
-    const traced =
-      counted === undefined
-        ? uncounted
-        : await app.run(sent, { verdictOf, inFlight: counted.inFlight })
+    const inFlight = counted?.inFlight ?? {}
+    const traced = await app.run(sent, { verdictOf, inFlight, maintenance })
     const refusedBy = refusingStep(traced)
-    const context: Context = { config, request, traced, refusedBy, locate }
+    const context: Context = { config, request, traced, refusedBy, locate, maintenance }
     const decisions = [
       requestDecision(context),
       ...routeDecisions(context, app.paths),
@@ -99,17 +116,24 @@ export async function explain(
       },
       verdict: verdictOn(context),
       decisions: [...decisions, ...(await decisionsBehind(context, sent.headers))],
-      counts: counts instanceof Error ? { unknown: counts.message } : 'running'
+      counts: knownBy(counts),
+      maintenance: knownBy(closed)
     }
   } finally {
     await app.close()
   }
 }
 
+function knownBy(asked: PromiseSettledResult<unknown>): Explanation['counts'] {
+  return asked.status === 'fulfilled'
+    ? 'running'
+    : { unknown: asked.reason instanceof Error ? asked.reason.message : String(asked.reason) }
+}
+
 /** The caller whose counts are requested from a running gateway. */
-function subjectOf({ method, from, who }: Explained, { at }: Traced): CountsOf {
+function subjectOf({ method, from, who }: Explained, { at, address = from }: Traced): CountsOf {
   const route = at?.route ?? unknownRoute
-  const subject = { route, method, address: from }
+  const subject = { route, method, address }
   // Only the gateway's own public endpoints look up a session.
   const isAnonymous = route === unknownRoute || (at?.access === 'public' && !endpoints.has(route))
   if (who === undefined || isAnonymous) return subject
@@ -184,9 +208,8 @@ async function traceAsPermitted(
 ): Promise<Traced | undefined> {
   if (at?.route === undefined || at.access === undefined) return undefined
   const { fault: _, ...plain } = config
-  const { maintenance: __, ...routes } = config.routes
   const user = request.who?.identity ?? someone
-  const app = await createTracedApp({ ...plain, routes }, vouching(user))
+  const app = await createTracedApp(withoutMaintenance(plain), vouching(user))
   try {
     const roles = typeof at.access === 'object' ? at.access.roles : []
     const identity = { ...user, roles: [...user.roles, ...roles] }

@@ -10,6 +10,7 @@ import { type TimeOutOverrides, timeOutsOf } from '../../proxy/time-outs.ts'
 import type { RecordedRequest } from '../offline-app.ts'
 import type { Traced } from '../traced-app.ts'
 import { bodyTimeOutLines } from './body-time-outs.ts'
+import { errorStatusText } from './error-status.ts'
 import { type Decision, type Locate, type Location, pathOfRoute } from './decision.ts'
 import { ownAnswer } from './own-answer.ts'
 import { webSocketDecision } from './websocket.ts'
@@ -253,10 +254,10 @@ function shapeDecision({ config, name, route, main, parts, path, locate }: Forwa
       step: 'shape',
       text: `${shape}, of responses up to ${bytes(maxShaped)}; a larger one ${larger}`,
       at: locate('routes', [...path, 'shape']),
-      lines: flatten(shapes[shape] ?? [], shapes).map((step, index) => ({
-        text: brief(step),
-        at: locate('routes', ['shapes', shape, index])
-      }))
+      lines: (shapes[shape] ?? []).flatMap((step, index) => {
+        const location = locate('routes', ['shapes', shape, index])
+        return flatten([step], shapes, [shape]).map(each => ({ text: brief(each), at: location }))
+      })
     }
   ]
 }
@@ -271,11 +272,11 @@ function contractDecision({ route: { contract }, path, locate }: Forwarded): Inf
 
 function errorsDecision(forwarded: Forwarded): Info {
   const { config, name, route } = forwarded
-  const { dialect, errorStatus } = routeSettings(config, name, route)
-  const status = errorStatus === 'ok' ? 'always the status 200' : 'the status of the error'
+  const settings = routeSettings(config, name, route)
+  const status = errorStatusText(settings, config.gateway.envelope.custom)
   return {
     step: 'errors',
-    text: `in the dialect ${dialect}, with ${status}`,
+    text: `in the dialect ${settings.dialect}, with ${status}`,
     at: locationOf(forwarded, 'errorStatus', ['gateway', ['envelope', 'errorStatus']])
   }
 }

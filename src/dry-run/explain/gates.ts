@@ -6,9 +6,10 @@ import {
   nearerFirst,
   takes
 } from '../../config/schema/public-path.ts'
+import { maintenanceInWords } from '../../config/schema/maintenance.ts'
 import { mountOf } from '../../config/schema/resolved.ts'
 import type { PublicPath, Traced } from '../traced-app.ts'
-import { type Context, type Decision, endpoints, type Location, pathOfRoute } from './decision.ts'
+import { type Context, type Decision, endpoints, pathOfRoute } from './decision.ts'
 
 /** @returns the step that refuses the request; undefined if none does */
 export function refusingStep({
@@ -21,11 +22,7 @@ export function refusingStep({
   const refusal = trace.find(each => each.error !== undefined)
   if (refusal !== undefined) return refusal.step
   if (at === undefined) return answer.status >= 400 ? 'request' : undefined
-  if (asked.length > 0) return undefined
-  // Without an error of the gateway, only the handler of preflights refuses.
-  if (error === undefined) {
-    return answer.status >= 400 && at.access === undefined ? 'origin' : undefined
-  }
+  if (asked.length > 0 || error === undefined) return undefined
   if (error.code === 'route.unknown' || error.code === 'route.method') return 'route'
   // A path without a route is counted outside of the hooks.
   return error.code === 'limit.exceeded' || error.code === 'overloaded' ? 'limits' : 'answer'
@@ -78,12 +75,17 @@ export function routeDecisions(context: Context, paths: readonly PublicPath[]): 
 
 function unroutedDecision(context: Context, paths: readonly PublicPath[]): Decision {
   const {
-    traced: { error, answer },
+    traced: { error },
     request: { method, target },
     locate
   } = context
   if (error === undefined && method === 'OPTIONS') {
-    return preflightDecision(answer.status < 400, locate('gateway', ['server', 'origins']))
+    return {
+      step: 'origin',
+      result: 'info',
+      text: 'a preflight (CORS), answered before any route: it allows only pages of server.origins',
+      at: locate('gateway', ['server', 'origins'])
+    }
   }
   const [path = ''] = target.split('?', 1)
   if (error?.code === 'route.method') {
@@ -99,17 +101,6 @@ function unroutedDecision(context: Context, paths: readonly PublicPath[]): Decis
     }
   }
   return { step: 'route', result: 'refuses', text: unknownPathText(context, path, paths) }
-}
-
-function preflightDecision(isAnswered: boolean, at: Location): Decision {
-  return {
-    step: 'origin',
-    result: isAnswered ? 'info' : 'refuses',
-    text: isAnswered
-      ? 'a preflight (CORS), answered before any route: only pages of server.origins are allowed'
-      : 'a preflight (CORS) must have Origin and Access-Control-Request-Method',
-    at
-  }
 }
 
 /** The path has a route, but not with this method. */
@@ -163,7 +154,7 @@ function routedDecisions({ config, locate }: Context, route: string, url: string
 }
 
 export function gateDecisions(context: Context): Decision[] {
-  const { config, traced, refusedBy } = context
+  const { traced, refusedBy } = context
   const { at } = traced
   if (at?.route === undefined || at.access === undefined || refusedBy === 'request') return []
   const route = { name: at.route, access: at.access }
@@ -171,7 +162,7 @@ export function gateDecisions(context: Context): Decision[] {
     sessionDecision(context, route),
     originDecision(context),
     accessDecision(context, route),
-    ...(config.routes.maintenance === undefined ? [] : [maintenanceDecision(context)])
+    ...maintenanceDecisions(context)
   ]
 }
 
@@ -237,15 +228,22 @@ function accessText(access: Route['access']): string {
   return `roles ${access.roles.join(', ')}`
 }
 
-function maintenanceDecision(context: Context): Decision {
-  const { traced, refusedBy, locate } = context
-  return {
+/** None where neither config nor an operator closes anything. */
+function maintenanceDecisions(context: Context): Decision[] {
+  const { config, traced, refusedBy, locate, maintenance } = context
+  const isOfConfig = config.routes.maintenance !== undefined
+  if (!isOfConfig && maintenance === undefined) return []
+  const decision: Decision = {
     step: 'maintenance',
     result: resultOf(context, 'maintenance'),
     text:
       refusedBy === 'maintenance'
         ? `closed: ${traced.error?.message ?? ''}`
         : 'not closed for this request',
-    at: locate('routes', ['maintenance'])
+    ...(isOfConfig && { at: locate('routes', ['maintenance']) }),
+    ...(maintenance && {
+      lines: [{ text: `operator ${maintenance.author} ${maintenanceInWords(maintenance)}` }]
+    })
   }
+  return [decision]
 }

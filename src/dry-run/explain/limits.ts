@@ -2,7 +2,7 @@
 import type { Counts } from '../../admin/limits.ts'
 import type { ConfigFile } from '../../config/schema/config.ts'
 import { inUnits } from '../../config/schema/primitives.ts'
-import type { Path } from '../../config/schema/visit.ts'
+import { ownMember, type Path } from '../../config/schema/visit.ts'
 import type { Rule, Verdict } from '../../limits/counting/rules.ts'
 import type { Context, Decision } from './decision.ts'
 
@@ -131,7 +131,7 @@ function inFlightLines(context: Context, counts: Counts | undefined): Line[] {
     counted.find(([name]) => name.startsWith('route:') === isRoute)?.[1]
   const key = at?.route === 'login' ? 'inFlightSignIns' : 'inFlightPerUser'
   const lines = [inFlightLine(context, [key], limits[key], countOf(false))]
-  const ofRoute = at?.route === undefined ? undefined : limits.inFlightPerRoute[at.route]
+  const ofRoute = ownMember(limits.inFlightPerRoute, at?.route ?? '')
   if (ofRoute !== undefined) {
     lines.push(inFlightLine(context, ['inFlightPerRoute', at?.route ?? ''], ofRoute, countOf(true)))
   }

@@ -5,33 +5,45 @@ import { forgetSubject } from './forget-subject.ts'
 
 const maxKeys = 100_000
 
+interface Exceeded {
+  /** After a reload replaced the rule, the entry no longer counts. */
+  readonly rule: Rule
+  readonly until: number
+  /** Another refusal before this time is no news. */
+  readonly knownUntil: number
+}
+
 /**
  * Keys that exceed a limit, until one more request is allowed. Bounded: keys are
  * attacker-controlled.
  */
 export class ExceededKeys {
-  /** Kept with its rule: after a reload replaced the rule, the entry no longer counts. */
-  readonly #exceededUntil = new BoundedMap<{ readonly rule: Rule; readonly until: number }>(maxKeys)
+  readonly #exceeded = new BoundedMap<Exceeded>(maxKeys)
 
   /** Milliseconds until one more request is allowed; 0 where the key is not known to exceed. */
   waitMs(key: string, rule: Rule, time: number): number {
-    if (this.#exceededUntil.size === 0) return 0
-    const exceeded = this.#exceededUntil.peek(key)
+    if (this.#exceeded.size === 0) return 0
+    const exceeded = this.#exceeded.peek(key)
     if (exceeded === undefined) return 0
     if (exceeded.rule === rule && time < exceeded.until) return exceeded.until - time
-    this.#exceededUntil.delete(key)
+    if (exceeded.rule !== rule || time >= exceeded.knownUntil) this.#exceeded.delete(key)
     return 0
   }
 
   /** @returns whether the key was not known to exceed */
-  add({ rule, key }: TallyEntry, until: number, time: number): boolean {
-    const isNews = this.waitMs(key, rule, time) === 0
-    this.#exceededUntil.set(key, { rule, until })
+  add({ rule, key }: TallyEntry, { retryMs, resetMs }: Verdict, time: number): boolean {
+    const former = this.#exceeded.peek(key)
+    const isNews = former === undefined || former.rule !== rule || time >= former.knownUntil
+    const until = time + retryMs
+    // Without Redis it is asked again each second, in the same window.
+    const endsAt = rule.kind === 'fixed' ? Math.max(until, time + resetMs) : until
+    const knownUntil = isNews ? endsAt : Math.max(former.knownUntil, endsAt)
+    this.#exceeded.set(key, { rule, until, knownUntil })
     return isNews
   }
 
   forget(subject: string): void {
-    forgetSubject(this.#exceededUntil, subject)
+    forgetSubject(this.#exceeded, subject)
   }
 }
 

@@ -1,8 +1,13 @@
 /**
  * A tally that goes on in this process while Redis is away, so that no limit falls away with it.
  */
-import { createFallback, type FallbackOptions } from './with-fallback.ts'
-import { replicasOf, type Rule, type Tally, type TallyEntry } from './rules.ts'
+import {
+  createFallback,
+  type FallbackOptions,
+  ForeignKeyError,
+  pauseAfterFailureMs
+} from './with-fallback.ts'
+import { replicasOf, type Rule, type Tally, type TallyEntry, type Verdict } from './rules.ts'
 
 interface Options extends FallbackOptions {
   readonly shared: Tally
@@ -25,18 +30,44 @@ export function tallyWithFallback({
   const partOf = createPartOf(replicas)
   const parts = (entries: readonly TallyEntry[]) =>
     entries.map(({ rule, key, unreported }) => ({ rule: partOf(rule), key, unreported }))
+
+  /** Only what Redis cannot count, since its key has something else, is counted here. */
+  async function ask(
+    kind: keyof Tally,
+    entries: readonly TallyEntry[]
+  ): Promise<readonly Verdict[]> {
+    const verdicts = await shared[kind](entries)
+    const foreignKeys = verdicts.flatMap(({ foreignKey = [] }) => foreignKey)
+    if (foreignKeys.length === 0) return verdicts
+    options.onForeignKey?.(new ForeignKeyError(foreignKeys))
+    const isForeign = (index: number) => verdicts[index]?.foreignKey !== undefined
+    const counted = await local[kind](parts(entries.filter((_, index) => isForeign(index))))
+    const localVerdicts = counted.values()
+    return verdicts.map((verdict, index) => {
+      return isForeign(index) ? (localVerdicts.next().value ?? verdict) : verdict
+    })
+  }
+
   return {
     consume: entries =>
       fallback.run(
-        () => shared.consume(entries),
-        () => local.consume(parts(entries))
+        () => ask('consume', entries),
+        async () => untilAskedAgain(await local.consume(parts(entries)))
       ),
     report: entries =>
       fallback.run(
-        () => shared.report(entries),
-        () => local.report(parts(entries))
+        () => ask('report', entries),
+        async () => untilAskedAgain(await local.report(parts(entries)))
       )
   }
+}
+
+/** Redis may have room, so a refusal without it lasts no longer than Redis is left alone. */
+function untilAskedAgain(verdicts: readonly Verdict[]): Verdict[] {
+  return verdicts.map(verdict => ({
+    ...verdict,
+    retryMs: Math.min(verdict.retryMs, pauseAfterFailureMs)
+  }))
 }
 
 /** Gives each process its part of a rule; cached by rule and number of processes. */

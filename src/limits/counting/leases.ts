@@ -3,31 +3,9 @@
  * requests cost no round trip.
  */
 import { exceededFor, ExceededKeys } from './exceeded-keys.ts'
+import { isPast, type Lease, lentOf, roundingMs } from './lease.ts'
 import { replicasOf, type Rule, type Tally, type TallyEntry, type Verdict } from './rules.ts'
 import { forgetSubject } from './forget-subject.ts'
-
-/** A share of a key's remaining requests, which this process may use by itself. */
-export interface Lease {
-  /** Requests that it allowed when it was taken. */
-  readonly size: number
-  /** Requests that may still pass without asking. */
-  left: number
-  /** Requests that passed and are not counted by the tally yet. */
-  unreported: number
-  /** Whether the tally was asked since: what comes back of parts is then void. */
-  isAsked: boolean
-  /** Whether another process lent it, and is told what was used of it. */
-  readonly isBorrowed: boolean
-  /** Parts that other processes have of it, and whose use they have not reported. */
-  lent: Lent | undefined
-  readonly expiresAt: number
-  remaining: number
-  readonly resetAt: number
-  readonly rule: Rule
-}
-
-/** Requests that each borrowing process may let pass, by its number. */
-export type Lent = Map<number, number>
 
 export interface Leases {
   /** The verdicts, if this process can decide by itself; undefined: call `acquire`. */
@@ -84,11 +62,10 @@ export function createLeases(options: LeaseOptions): LocalLeases {
   return new LocalLeases(options)
 }
 
-/** Requests that others may still let pass by parts of a lease. */
-export function lentOf(lease: Lease | undefined): number {
-  let sum = 0
-  if (lease?.lent !== undefined) for (const requests of lease.lent.values()) sum += requests
-  return sum
+/** Around a question to the tally. */
+interface Times {
+  readonly asked: number
+  readonly answered: number
 }
 
 export class LocalLeases implements Leases {
@@ -145,13 +122,14 @@ export class LocalLeases implements Leases {
   }
 
   async acquire(rules: readonly Rule[], keys: readonly string[]): Promise<readonly Verdict[]> {
+    const asked = this.now()
     const entries = rules.map((rule, index) => this.#entryOf(rule, keys[index] as string))
     for (const key of keys) this.acquiring.set(key, (this.acquiring.get(key) ?? 0) + 1)
     try {
       const verdicts = await this.#consume(entries)
-      const time = this.now()
+      const times = { asked, answered: this.now() }
       return verdicts.map((verdict, index) =>
-        this.#note(entries[index] as TallyEntry, verdict, time)
+        this.#note(entries[index] as TallyEntry, verdict, times)
       )
     } finally {
       for (const key of keys) {
@@ -165,12 +143,23 @@ export class LocalLeases implements Leases {
   #entryOf(rule: Rule, key: string): TallyEntry {
     const lease = this.leases.get(key)
     if (lease === undefined) return { rule, key, unreported: 0 }
+    this.#dropPast(lease)
     const { left: unused } = lease
     const unreported = Math.max(0, lease.unreported)
     lease.unreported -= unreported
     lease.left = 0
     lease.isAsked = true
     return { rule, key, unreported, unused }
+  }
+
+  /**
+   * Requests of a fixed window that has ended would count in the next one. A lender only needs to
+   * know that they are not under way any more.
+   */
+  #dropPast(lease: Lease): void {
+    if (!isPast(lease, this.now())) return
+    if (lease.isBorrowed) lease.left += Math.max(0, lease.unreported)
+    lease.unreported = 0
   }
 
   async #consume(entries: readonly TallyEntry[]): Promise<readonly Verdict[]> {
@@ -186,14 +175,15 @@ export class LocalLeases implements Leases {
     }
   }
 
-  #note(entry: TallyEntry, verdict: Verdict, time: number): Verdict {
+  #note(entry: TallyEntry, verdict: Verdict, times: Times): Verdict {
+    const { answered: time } = times
     const left = this.#leftOf(entry, verdict)
     this.onVerdict(entry.key, verdict.remaining, left)
     if (verdict.exceeded) {
-      return { ...verdict, isNews: this.#exceeded.add(entry, time + verdict.retryMs, time) }
+      return { ...verdict, isNews: this.#exceeded.add(entry, verdict, time) }
     }
     if (verdict.grant !== undefined || this.acquiring.get(entry.key) === 1) {
-      this.#lease(entry, verdict, left, time)
+      this.#lease(entry, verdict, left, times)
     }
     return verdict
   }
@@ -209,19 +199,25 @@ export class LocalLeases implements Leases {
   /** Called with what the tally decided of a key, before its lease. */
   protected onVerdict(_key: string, _remaining: number, _left: number): void {}
 
-  #lease({ rule, key }: TallyEntry, verdict: Verdict, left: number, time: number): void {
+  #lease({ rule, key }: TallyEntry, verdict: Verdict, left: number, times: Times): void {
     const { remaining, resetMs, grant } = verdict
+    const { asked, answered } = times
     const former = this.leases.get(key)
     if (left <= 0) {
       if (former?.unreported === 0 && lentOf(former) === 0) this.leases.delete(key)
       return
     }
     if (former === undefined && this.leases.size >= maxKeys) return
+    // A request behind the end of a fixed window belongs to the next one, so the time that the
+    // answer took does not prolong a lease.
+    const endsAt = rule.kind === 'fixed' ? asked + resetMs - roundingMs : answered + resetMs
     // An empty grant would otherwise end at once what earlier grants left.
     const expiresAt =
       grant === undefined
-        ? time + Math.min(leaseMs, resetMs)
-        : Math.max(former?.expiresAt ?? 0, time + grant.ms)
+        ? Math.min(answered + leaseMs, endsAt)
+        : Math.max(former?.expiresAt ?? 0, asked + grant.ms)
+    // An answer that was overtaken by one of the next window does not bring the former one back.
+    const resetAt = Math.max(former?.rule === rule ? former.resetAt : 0, answered + resetMs)
     this.leases.set(key, {
       size: left,
       left,
@@ -231,7 +227,7 @@ export class LocalLeases implements Leases {
       lent: former?.lent,
       expiresAt,
       remaining,
-      resetAt: time + resetMs,
+      resetAt,
       rule
     })
   }
@@ -256,6 +252,7 @@ export class LocalLeases implements Leases {
   }
 
   #end(key: string, lease: Lease, time: number, entries: TallyEntry[]): void {
+    this.#dropPast(lease)
     const { rule, unreported, left: unused, isBorrowed, expiresAt } = lease
     if (lentOf(lease) === 0 || time >= expiresAt + maxLentMs) this.leases.delete(key)
     else lease.unreported = lease.left = 0
@@ -275,7 +272,8 @@ export class LocalLeases implements Leases {
       rules.map((rule, index) => ({ rule, key: keys[index] as string, unreported: 0 }))
     )
     return verdicts.map((verdict, index) => {
-      const unreported = this.leases.get(keys[index] as string)?.unreported ?? 0
+      const lease = this.leases.get(keys[index] as string)
+      const unreported = lease === undefined || isPast(lease, this.now()) ? 0 : lease.unreported
       return { ...verdict, remaining: Math.max(0, verdict.remaining - unreported) }
     })
   }

@@ -75,12 +75,15 @@ export function compilePlan({ limits, replicas }: Pick<LimitsConfig, 'limits' | 
   const ofRoutes = new Map<string, Map<string, OfRoute>>()
 
   function ofRoute(route: string, method: string): OfRoute {
-    const possible = route === signInRoute ? ofSignIn : compiled
+    const isSignIn = route === signInRoute
+    const possible = isSignIn ? ofSignIn : compiled
     const holds = ({ config }: Compiled) => isForRoute(config, route) && isForMethod(config, method)
     const here = possible.filter(holds)
+    const anonymous = hold(here.filter(isOfAddress))
     return {
-      anonymous: hold(here.filter(isOfAddress)),
-      signedIn: byRoles(here.filter(each => !isOfAddress(each)))
+      anonymous,
+      // A session of one account must not free guesses at others from limits by address.
+      signedIn: isSignIn ? () => anonymous : byRoles(here.filter(each => !isOfAddress(each)))
     }
   }
 

@@ -11,7 +11,8 @@ declare module 'ioredis' {
 /**
  * `decide` of rules.ts in Lua, by Redis' clock, so that replicas need no common time. For each key:
  * kind, max, window, burst, unreported, enforced. ARGV[1]: whether to count one more request; the
- * last: another clock's time, or nothing.
+ * last: another clock's time, or nothing. A key of another type is answered by -1, and all others
+ * are counted: otherwise it would keep from Redis what other callers' leases have used.
  */
 const script = `
 local now = tonumber(ARGV[#ARGV])
@@ -25,9 +26,16 @@ for i, key in ipairs(KEYS) do
   local at = (i - 1) * 6 + 1
   local kind, max, window, burst, unreported = ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5])
   local state = {}
-  for word in string.gmatch(redis.call('GET', key) or '', '%S+') do state[#state + 1] = tonumber(word) or 0 end
+  local kept = redis.pcall('GET', key)
+  local foreign = type(kept) == 'table'
+  if foreign and not string.find(kept.err, 'WRONGTYPE', 1, true) then return kept end
+  for word in string.gmatch(type(kept) == 'string' and kept or '', '%S+') do
+    state[#state + 1] = tonumber(word) or 0
+  end
   local it = { key = key, unreported = unreported, window = window }
-  if kind == 'fixed' then
+  if foreign then
+    it.foreign, it.unreported, it.remaining, it.reset, it.retry = true, 0, 0, 0, 0
+  elseif kind == 'fixed' then
     local count, ends = 0, now + window
     if state[2] and now < state[2] then count, ends = state[1], math.min(state[2], now + window) end
     count = count + unreported
@@ -65,25 +73,36 @@ for i, key in ipairs(KEYS) do
       return { slice, newest, unpack(counts) }
     end
   else
-    local each = window / max
-    local full = math.max(state[1] or 0, now) + unreported * each
-    local room = burst * each - (full - now) + 0.01
-    it.exceeded, it.remaining, it.reset = room < each, math.max(0, math.floor(room / each)), math.ceil(full - now)
-    it.retry = it.exceeded and math.max(1, math.ceil(each - room)) or 0
-    it.plus = function (more) return { full + more * each } end
+    local debt = 0
+    if state[5] then
+      debt = math.max(0, state[3] - math.max(0, now - state[2]) * state[4])
+      if state[4] ~= max or state[5] ~= window then
+        debt = math.min(burst * window, math.floor(debt * window / state[5] + 0.5))
+      end
+    elseif state[1] then
+      debt = math.floor(math.max(0, state[1] - now) * max + 0.5)
+    end
+    debt = debt + unreported * window
+    local room = burst * window - debt
+    it.exceeded, it.remaining, it.reset = room < window, math.max(0, math.floor(room / window)), math.ceil(debt / max)
+    it.retry = it.exceeded and math.ceil((window - room) / max) or 0
+    it.plus = function (more)
+      local after = debt + more * window
+      return { now + after / max, now, after, max, window }
+    end
   end
   if it.exceeded and ARGV[at + 6] == '1' then refused = true end
   looks[i] = it
 end
 local answer = {}
 for i, it in ipairs(looks) do
-  local counts = consumes and not refused and not it.exceeded
+  local counts = consumes and not refused and not it.exceeded and not it.foreign
   if counts or it.unreported > 0 then
     local state = it.plus(counts and 1 or 0)
     for place = 1, #state do state[place] = string.format('%.3f', state[place]):gsub('%.000$', '') end
     redis.call('SET', it.key, table.concat(state, ' '), 'PX', 2 * it.window + 1)
   end
-  answer[#answer + 1] = it.exceeded and 1 or 0
+  answer[#answer + 1] = it.foreign and -1 or it.exceeded and 1 or 0
   answer[#answer + 1] = counts and it.remaining - 1 or it.remaining
   answer[#answer + 1] = it.reset
   answer[#answer + 1] = it.retry
@@ -146,12 +165,13 @@ export function createRedisTally(
       throw new Error('Redis gave an answer that makes no sense')
     }
     const numbers = answer as number[]
-    return entries.map((_, index) => {
+    return keys.map((key, index) => {
       const [exceeded = 0, remaining = 0, resetMs = 0, retryMs = 0] = numbers.slice(
         index * perKey,
         (index + 1) * perKey
       )
-      return { exceeded: exceeded === 1, remaining, resetMs, retryMs }
+      const verdict = { exceeded: exceeded === 1, remaining, resetMs, retryMs }
+      return exceeded === -1 ? { ...verdict, foreignKey: key } : verdict
     })
   }
   const takeBySlot: typeof take = async (entries, consumes) => {

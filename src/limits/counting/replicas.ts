@@ -9,7 +9,10 @@ declare module 'ioredis' {
 }
 
 export interface Replicas {
-  /** At least 1; the last known number while Redis is away. */
+  /**
+   * At least 1; the last known number while Redis is away. It rises at once, and falls after five
+   * turns, since a Redis that comes back empty knows of none at first.
+   */
   readonly count: () => number
   /** Whether no other process was seen for ten seconds. A new one is noticed within one. */
   readonly isAlone: () => boolean
@@ -26,6 +29,7 @@ return redis.call('ZCARD', KEYS[1])`
 
 /** Processes that start together must not each take themselves for alone. */
 const trustedAfter = 10
+const fallsAfter = 5
 
 export function createReplicas(redis: Redis | Cluster, prefix: string, everyMs = 1000): Replicas {
   // A process that is delayed for a while still counts.
@@ -34,22 +38,26 @@ export function createReplicas(redis: Redis | Cluster, prefix: string, everyMs =
   const key = `${prefix}replicas`
   const id = randomUUID()
   let lastCount = 1
+  /** Of turns in a row that have seen fewer. */
+  let fewer: number[] = []
   let turnsAlone = 0
+  const loseSight = () => {
+    turnsAlone = 0
+    fewer = []
+  }
+  const note = (count: number) => {
+    turnsAlone = count === 1 ? turnsAlone + 1 : 0
+    if (count < lastCount) fewer.push(count)
+    else fewer = []
+    if (count < lastCount && fewer.length < fallsAfter) return
+    lastCount = Math.max(count, ...fewer)
+    fewer = []
+  }
   const say = () => {
-    if (redis.status !== 'ready') {
-      turnsAlone = 0
-      return
-    }
-    redis.countReplicas(key, id, forgetMs).then(
-      count => {
-        if (typeof count !== 'number') return
-        lastCount = Math.max(1, count)
-        turnsAlone = lastCount === 1 ? turnsAlone + 1 : 0
-      },
-      () => {
-        turnsAlone = 0
-      }
-    )
+    if (redis.status !== 'ready') return loseSight()
+    redis.countReplicas(key, id, forgetMs).then(count => {
+      if (typeof count === 'number') note(Math.max(1, count))
+    }, loseSight)
   }
   redis.on('ready', say)
   const timer = setInterval(say, everyMs).unref()

@@ -21,7 +21,8 @@ export interface Rule {
 
 /**
  * Fixed: count, end. Sliding: slice length, number of the newest slice, counts from the newest on.
- * Bucket: the time it will be full again. Times in milliseconds.
+ * Bucket: the time when it will be full again, which the version before reads; the time of the
+ * other numbers, the debt, and `max` and `windowMs`, which give its unit. Times in milliseconds.
  */
 export type State = readonly number[]
 
@@ -36,6 +37,8 @@ export interface Verdict {
   readonly isNews?: boolean
   /** Where the tally decides how much the caller may use by itself. */
   readonly grant?: Grant
+  /** The key in Redis, where it has something else: it decided and counted nothing. */
+  readonly foreignKey?: string
 }
 
 /** Further requests that may pass without asking, for a time. */
@@ -117,21 +120,36 @@ function countsOf(state: State | undefined, slice: number, newest: number, now: 
   return [...Array<number>(passed).fill(0), ...counts].slice(0, slices + 1)
 }
 
-/** In milliseconds: rounding of times since 1970 must not cost a bucket one request. */
-export const rounding = 0.01
-
-function lookBucket({ max, windowMs, burst }: Rule, state: State | undefined, now: number): Look {
-  const each = windowMs / max
-  const full = Math.max(state?.[0] ?? 0, now)
-  const room = burst * each - (full - now) + rounding
-  const exceeded = room < each
+/**
+ * In whole numbers, so that no rounding costs a bucket a request: a request costs `windowMs`, a
+ * millisecond gives back `max`. Exact below 2^53, which is 100 million at once in a day.
+ */
+function lookBucket(rule: Rule, state: State | undefined, now: number): Look {
+  const { max, windowMs, burst } = rule
+  const debt = debtOf(rule, state, now)
+  const room = burst * windowMs - debt
+  const exceeded = room < windowMs
   return {
     exceeded,
-    remaining: Math.max(0, Math.floor(room / each)),
-    resetMs: Math.ceil(full - now),
-    retryMs: exceeded ? Math.max(1, Math.ceil(each - room)) : 0,
-    plus: more => [full + more * each]
+    remaining: Math.max(0, Math.floor(room / windowMs)),
+    resetMs: Math.ceil(debt / max),
+    retryMs: exceeded ? Math.ceil((windowMs - room) / max) : 0,
+    plus: more => {
+      const after = debt + more * windowMs
+      return [now + after / max, now, after, max, windowMs]
+    }
   }
+}
+
+function debtOf({ max, windowMs, burst }: Rule, state: State | undefined, now: number): number {
+  if (state === undefined) return 0
+  const [full = 0, then, debtThen = 0, maxThen = 0, windowThen = 0] = state
+  // Processes of the version before keep nothing but the time when it will be full.
+  if (then === undefined) return Math.round(Math.max(0, full - now) * max)
+  const debt = Math.max(0, debtThen - Math.max(0, now - then) * maxThen)
+  if (maxThen === max && windowThen === windowMs) return debt
+  // After a reload changed what a request costs, those that were counted stay counted.
+  return Math.min(burst * windowMs, Math.round((debt * windowMs) / windowThen))
 }
 
 /** One limit of a request: its key, and earlier requests that are not counted yet. */

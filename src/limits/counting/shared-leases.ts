@@ -2,7 +2,8 @@
  * The leases of a machine: its processes share one for each key and borrow parts of it, so that the
  * shared counters are asked as often as by one process.
  */
-import { type Lease, type LeaseOptions, lentOf, LocalLeases } from './leases.ts'
+import { type Lease, lentOf } from './lease.ts'
+import { type LeaseOptions, LocalLeases } from './leases.ts'
 import { type Grant, isRefused, type Rule, type TallyEntry, type Verdict } from './rules.ts'
 
 interface Options extends LeaseOptions {

@@ -1,16 +1,45 @@
 /** Switches to local counting while Redis is away, until it answers again. */
 
 /** A hanging Redis must not cost each request its timeout: it is not asked for so long. */
-const pauseAfterFailureMs = 1000
+export const pauseAfterFailureMs = 1000
 
-/** Runs `shared`, or `local` where that fails, and for a second after a failure. */
+/** What Redis says of a key that holds something of another program. */
+const ofForeignKeys = ['WRONGTYPE', 'value is not an integer']
+
+function isOfForeignKey(error: unknown): error is Error {
+  if (!(error instanceof Error) || error.name !== 'ReplyError') return false
+  return ofForeignKeys.some(words => error.message.includes(words))
+}
+
+/** Of keys that hold something of another program, while the others of a call were counted. */
+export class ForeignKeyError extends Error {
+  readonly keys: readonly string[]
+
+  constructor(keys: readonly string[]) {
+    super('WRONGTYPE: the key holds another kind of value')
+    this.keys = keys
+  }
+}
+
+/**
+ * Runs `shared`, or `local` where that fails, and for a second after a failure; where only a key is
+ * at fault, for this call.
+ */
 export type Switch = <T>(shared: () => Promise<T>, local: () => Promise<T>) => Promise<T>
 
-/** @param onAway called when it turns local, and when it is shared again */
-export function createSwitch(
-  onAway: (away: boolean) => void,
-  now: () => number = () => performance.now()
-): Switch {
+interface SwitchOptions {
+  /** Called when it turns local, and when it is shared again. */
+  readonly onAway: (away: boolean) => void
+  /** Called for each call that is local since something else stands under its key in Redis. */
+  readonly onForeignKey?: ((error: Error) => void) | undefined
+  readonly now?: (() => number) | undefined
+}
+
+export function createSwitch({
+  onAway,
+  onForeignKey = () => {},
+  now = () => performance.now()
+}: SwitchOptions): Switch {
   let pausedUntil = -Infinity
   let isAway = false
   const setAway = (away: boolean) => {
@@ -23,9 +52,14 @@ export function createSwitch(
       const result = await shared()
       setAway(false)
       return result
-    } catch {
-      pausedUntil = now() + pauseAfterFailureMs
-      setAway(true)
+    } catch (error) {
+      if (isOfForeignKey(error)) {
+        setAway(false)
+        onForeignKey(error)
+      } else {
+        pausedUntil = now() + pauseAfterFailureMs
+        setAway(true)
+      }
       return await local()
     }
   }
@@ -43,7 +77,36 @@ export interface Settlements {
 const maxSettlements = 10_000
 const settleEveryMs = 1000
 
-export function createSettlements(choose: Switch): Settlements {
+/** Redis, or a part of a Cluster, cannot do it now; in scripts the code follows other words. */
+const passingCodes = [
+  'ASK',
+  'BUSY',
+  'CLUSTERDOWN',
+  'LOADING',
+  'MASTERDOWN',
+  'MISCONF',
+  'MOVED',
+  'NOAUTH',
+  'NOPERM',
+  'NOREPLICAS',
+  'NOSCRIPT',
+  'OOM',
+  'READONLY',
+  'TRYAGAIN',
+  'WRONGPASS'
+]
+
+/** Whether Redis answered that it will never do it, such as for a key of another type. */
+function isRefusedForGood(error: unknown): error is Error {
+  if (!(error instanceof Error) || error.name !== 'ReplyError') return false
+  return !passingCodes.some(code => error.message.includes(code))
+}
+
+/** @param onDropped called for each missed call that Redis refuses for good */
+export function createSettlements(
+  choose: Switch,
+  onDropped: (error: Error) => void = () => {}
+): Settlements {
   let due: Array<() => Promise<unknown>> = []
   let settling: Promise<void> | undefined
   /** Runs only while calls are due. */
@@ -54,18 +117,25 @@ export function createSettlements(choose: Switch): Settlements {
     const settlements = due
     due = []
     const results = await Promise.allSettled(settlements.map(async settle => await settle()))
-    const failed = settlements.filter((_, index) => results[index]?.status === 'rejected')
+    const failed: typeof due = []
+    results.forEach((result, index) => {
+      if (result.status === 'fulfilled') return
+      // Kept, it would keep all others from Redis for good.
+      if (isRefusedForGood(result.reason)) onDropped(result.reason)
+      else failed.push(settlements[index] as (typeof due)[number])
+    })
     due.unshift(...failed)
     if (failed.length > 0) throw new Error('Redis is unavailable again')
   }
 
   async function first<T>(ask: () => Promise<T>): Promise<T> {
-    if (due.length > 0) {
+    // More may be missed while Redis is told.
+    while (due.length > 0 || settling !== undefined) {
       settling ??= settleAll().finally(() => {
         settling = undefined
       })
+      await settling
     }
-    if (settling !== undefined) await settling
     return await ask()
   }
 
@@ -107,15 +177,14 @@ export interface Fallback {
   readonly close: () => void
 }
 
-export interface FallbackOptions {
-  /** Called when counting turns local, and when it is shared again. */
-  readonly onAway: (away: boolean) => void
-  readonly now?: (() => number) | undefined
+export interface FallbackOptions extends SwitchOptions {
+  /** Called for each call kept for Redis that it refuses for good. */
+  readonly onDropped?: ((error: Error) => void) | undefined
 }
 
-export function createFallback({ onAway, now }: FallbackOptions): Fallback {
-  const choose = createSwitch(onAway, now)
-  const settlements = createSettlements(choose)
+export function createFallback({ onDropped, ...options }: FallbackOptions): Fallback {
+  const choose = createSwitch(options)
+  const settlements = createSettlements(choose, onDropped)
   return {
     run: (shared, local) => choose(() => settlements.first(shared), local),
     settleLater: settlements.add,

@@ -1,12 +1,15 @@
 /** Queues sign-ins of a key in the order of arrival: each waits for its password check. */
+import { addAbortListener } from 'node:events'
 import type { Admission, LockoutRule, Lockouts } from './lockout.ts'
 
 export interface AdmissionQueue {
   /**
    * Waits for a place, at most `maxWaitMs` in which no earlier waiter gets one.
+   * @param leaving ends the wait; whoever left holds up no other waiter
    * @returns as `Lockouts.admit`; neither place nor lock where the time was over
+   * @throws the reason of `leaving`
    */
-  readonly admit: (key: string, rule: LockoutRule) => Promise<Admission>
+  readonly admit: (key: string, rule: LockoutRule, leaving: AbortSignal) => Promise<Admission>
   /** @returns the length of the lock that it causes, in milliseconds; 0 without one */
   readonly settle: Lockouts['settle']
 }
@@ -16,6 +19,8 @@ interface Waiter {
   readonly resolve: (admission: Admission) => void
   readonly reject: (error: unknown) => void
   readonly joinedAt: number
+  /** The listener for a client that leaves. */
+  leaving?: Disposable
   timer?: NodeJS.Timeout
 }
 
@@ -32,14 +37,15 @@ export function createAdmissionQueue(lockouts: Places): AdmissionQueue {
   /** Queues by key: at most as many as open sign-ins. */
   const lines = new Map<string, Line>()
   return {
-    admit: (key, rule) => {
+    admit: async (key, rule, leaving) => {
+      leaving.throwIfAborted()
       const line = lines.get(key)
-      if (line !== undefined) return line.join(rule)
+      if (line !== undefined) return await line.join(rule, leaving)
       const opened = new Line(key, lockouts)
       lines.set(key, opened)
-      const admission = opened.join(rule)
+      const admission = opened.join(rule, leaving)
       void opened.serve(() => lines.delete(key))
-      return admission
+      return await admission
     },
     settle: async (key, rule, place, failed) => {
       try {
@@ -68,9 +74,12 @@ class Line {
     this.#lockouts = lockouts
   }
 
-  join(rule: LockoutRule): Promise<Admission> {
+  join(rule: LockoutRule, leaving: AbortSignal): Promise<Admission> {
     const { promise, resolve, reject } = Promise.withResolvers<Admission>()
     const waiter: Waiter = { rule, resolve, reject, joinedAt: performance.now() }
+    waiter.leaving = addAbortListener(leaving, () => {
+      if (this.#leave(waiter)) reject(leaving.reason)
+    })
     this.#setTimeLimit(waiter, maxWaitMs)
     this.#waiters.add(waiter)
     return promise
@@ -114,6 +123,7 @@ class Line {
   /** @returns whether it was still waiting */
   #leave(waiter: Waiter): boolean {
     clearTimeout(waiter.timer)
+    waiter.leaving?.[Symbol.dispose]()
     return this.#waiters.delete(waiter)
   }
 

@@ -57,6 +57,7 @@ export interface Admission {
 
 export interface ActiveLock {
   readonly key: string
+  /** Milliseconds since the epoch, by the wall clock. */
   readonly until: number
 }
 
@@ -129,9 +130,11 @@ export function refundAttempt(
 ): LockoutState {
   if (locks === attempt.locks) return [Math.max(0, failures - 1), forgottenAt, locks, lockedUntil]
   // It, or a parallel attempt, caused a lock; without it there is one failure less than a lock
-  // takes.
-  if (locks === attempt.locks + 1 && now < lockedUntil) {
-    return [after - 1, now + withinMs, attempt.locks, 0]
+  // takes. The lock ends now; at 0 the locks before it would be forgotten too. One that has ended
+  // only no longer counts: failures after it are there already.
+  if (locks === attempt.locks + 1) {
+    if (now < lockedUntil) return [after - 1, now + withinMs, attempt.locks, now]
+    return [failures, forgottenAt, attempt.locks, lockedUntil]
   }
   return [failures, forgottenAt, locks, lockedUntil]
 }
@@ -141,10 +144,13 @@ export function locksBefore([, , locks, lockedUntil]: LockoutState, now: number)
   return now < lockedUntil ? locks - 1 : locks
 }
 
-/** Passwords that may be checked at the same time: as many as failures are left. */
+/**
+ * Passwords that may be checked at the same time: as many as failures are left. At least one: where
+ * a reload lowered `after`, there may be more failures than lock, and only a further one locks.
+ */
 export function placesLeft({ after }: LockoutRule, state: LockoutState, now: number): number {
   const [failures, forgottenAt] = state
-  return after - (now >= forgottenAt ? 0 : failures)
+  return Math.max(1, after - (now >= forgottenAt ? 0 : failures))
 }
 
 /** A place is free again after this, in case its process ended before it settled. */

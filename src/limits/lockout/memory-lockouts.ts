@@ -1,5 +1,6 @@
 /** Lockouts of this process. */
 import { type Movable, movableTables, movableValue } from '../../movable-state.ts'
+import { aheadOf, steadyNow } from '../../steady-clock.ts'
 import {
   type ActiveLock,
   type CountedAttempt,
@@ -30,7 +31,7 @@ interface MovedState extends Omit<KeptState, 'attempts'> {
 
 const nothing: LockoutState = [0, 0, 0, 0]
 
-export function createMemoryLockouts(now: () => number = Date.now): Lockouts & Movable {
+export function createMemoryLockouts(now: () => number = steadyNow): Lockouts & Movable {
   const states = new StateTable(now)
   const places = new PlaceTable()
   let lastId = 0
@@ -88,7 +89,10 @@ export function createMemoryLockouts(now: () => number = Date.now): Lockouts & M
       places.release(key, place, now())
       return failed ? count(key, rule, place).lockMs : 0
     },
-    list: async () => states.locked(now()),
+    async list() {
+      const ahead = aheadOf(now)
+      return states.locked(now()).map(({ key, until }) => ({ key, until: until + ahead }))
+    },
     async lift(keys) {
       for (const key of keys) states.delete(key)
     },

@@ -1,6 +1,7 @@
 /** Lockouts that all replicas share, in Redis. */
 import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis, Result } from 'ioredis'
+import { besides, withoutBraces } from '../redis-keys.ts'
 import {
   type ActiveLock,
   type CountedAttempt,
@@ -66,14 +67,23 @@ ${countFailure}`
 const admitScript = `${common}
 if now < until_ then return { 0, until_ - now } end
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
-local left = after - (now >= forgotten and 0 or failed)
+local left = math.max(1, after - (now >= forgotten and 0 or failed))
 if redis.call('ZCARD', KEYS[2]) >= left then return { 0, 0 } end
 ${rememberId}
 return { 1, 0 }`
 
+/**
+ * It is sent again where its answer was late, so KEYS[3] remembers the places whose failures are
+ * counted. The running lock is answered again, since its answer may be what was lost.
+ */
 const settleScript = `${common}
 redis.call('ZREM', KEYS[2], ARGV[9])
 if ARGV[11] ~= '1' then return { 0, locks, 0, now } end
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
+if redis.call('ZADD', KEYS[3], 'NX', now + ARGV[12], ARGV[9]) == 0 then
+  return { 0, locks, math.max(0, until_ - now), now }
+end
+redis.call('PEXPIRE', KEYS[3], ARGV[12])
 ${countFailure}`
 
 const lookScript = `${common}
@@ -85,13 +95,17 @@ local before = tonumber(ARGV[7]) or (now < until_ and locks - 1 or locks)
 if locks == before then
   if failed > 0 then put(failed - 1, forgotten, locks, until_) end
 elseif locks == before + 1 and now < until_ then
-  put(after - 1, now + within, before, 0)
+  put(after - 1, now + within, before, now)
   return 1
+elseif locks == before + 1 then
+  put(failed, forgotten, before, until_)
 end
 return 0`
 
 /** Attempts can be refunded for so long, such as after an outage. */
 const attemptMs = 3_600_000
+/** A failure that is sent again within this time is not counted again. */
+const settledMs = attemptMs
 
 /**
  * Rejects when Redis cannot answer. Each key is counted apart, so that a Cluster may store it
@@ -105,10 +119,8 @@ export function createRedisLockouts(
 ): Lockouts {
   defineScripts(redis)
   const locks = createLockList(redis, `${prefix}bans`, now)
-  // Without braces, so that `besides` can put a second key into the same slot.
-  const keyOf = (key: string) => {
-    return `${prefix}lockout:${key.replaceAll('{', '%7B').replaceAll('}', '%7D')}`
-  }
+  const keyOf = (key: string) => `${prefix}lockout:${withoutBraces(key)}`
+  const beside = (key: string, what: string) => besides(prefix, keyOf(key), what)
   const argumentsOf = (rule: LockoutRule, locksBefore: number | '' = 0) => [
     rule.after,
     rule.withinMs,
@@ -128,7 +140,7 @@ export function createRedisLockouts(
 
   return {
     async attempt(key, rule, id = randomUUID()) {
-      const keys = [keyOf(key), besides(keyOf(key), 'attempts')] as const
+      const keys = [keyOf(key), beside(key, 'attempts')] as const
       const reply: unknown = await redis.lockoutAttempt(
         ...keys,
         ...argumentsOf(rule),
@@ -142,20 +154,20 @@ export function createRedisLockouts(
       return waitMs
     },
     async refund(key, rule, { id, locks: before }) {
-      const keys = [keyOf(key), besides(keyOf(key), 'attempts')] as const
+      const keys = [keyOf(key), beside(key, 'attempts')] as const
       const more = [...argumentsOf(rule, before ?? ''), id, attemptMs]
       const unlocked = await redis.lockoutRefund(...keys, ...more)
       if (unlocked === 1) await locks.remove([key])
     },
     async admit(key, rule, place = randomUUID()) {
-      const keys = [keyOf(key), besides(keyOf(key), 'places')] as const
+      const keys = [keyOf(key), beside(key, 'places')] as const
       const reply: unknown = await redis.lockoutAdmit(...keys, ...argumentsOf(rule), place, placeMs)
       const [isAdmitted, waitMs = 0] = numbersOf(reply, 2)
       return { place: isAdmitted === 1 ? place : undefined, waitMs }
     },
     async settle(key, rule, place, failed) {
-      const keys = [keyOf(key), besides(keyOf(key), 'places')] as const
-      const more = [...argumentsOf(rule), place, placeMs, failed ? 1 : 0]
+      const keys = [keyOf(key), beside(key, 'places'), beside(key, 'settled')] as const
+      const more = [...argumentsOf(rule), place, placeMs, failed ? 1 : 0, settledMs]
       const { lockMs } = await counted(key, await redis.lockoutSettle(...keys, ...more))
       return lockMs
     },
@@ -173,7 +185,7 @@ function defineScripts(redis: Redis | Cluster): void {
   redis.defineCommand('lockoutLook', { numberOfKeys: 1, lua: lookScript })
   redis.defineCommand('lockoutRefund', { numberOfKeys: 2, lua: refundScript })
   redis.defineCommand('lockoutAdmit', { numberOfKeys: 2, lua: admitScript })
-  redis.defineCommand('lockoutSettle', { numberOfKeys: 2, lua: settleScript })
+  redis.defineCommand('lockoutSettle', { numberOfKeys: 3, lua: settleScript })
 }
 
 /**
@@ -201,11 +213,6 @@ function createLockList(redis: Redis | Cluster, list: string, now?: () => number
       }))
     }
   }
-}
-
-/** A second key that a Cluster keeps beside the first. */
-function besides(key: string, what: string): string {
-  return `{${key}}.${what}`
 }
 
 function numbersOf(reply: unknown, count: number): number[] {

@@ -5,10 +5,9 @@
 import type { LimitConfig, LimitsConfig } from '../../config/schema/limits.ts'
 import { accountKey } from '../lockout/account.ts'
 import { type Counters, createMemoryCounters } from '../counting/counters.ts'
-import { createRequiredLimit, type RequiredLimit } from '../usage/required-limit.ts'
 import { createMemoryTally } from '../counting/memory-tally.ts'
 import { type LimitSubject, compileEnded, compilePlan, isOfSignIn } from '../counting/plan.ts'
-import type { Rule } from '../counting/rules.ts'
+import { LowestNumbers } from './lowest-numbers.ts'
 
 export interface PastRequest {
   /** Its start and end, in milliseconds since the epoch. */
@@ -41,9 +40,6 @@ export interface Replay {
   readonly lowest: () => ReadonlyMap<string, number>
   readonly close: () => void
 }
-
-/** Of one limit. */
-const maxKeys = 100_000
 
 /** The part of the limits' config that a replay needs. */
 export type ReplayedLimits = Pick<LimitsConfig, 'limits' | 'replicas' | 'endedSessions'>
@@ -93,30 +89,6 @@ export function createReplay(config: ReplayedLimits): Replay {
     },
     lowest: () => lowest.numbers,
     close: () => attempts.close()
-  }
-}
-
-/** Of each limit the lowest number with which it would have refused nobody, were it alone. */
-class LowestNumbers {
-  readonly numbers = new Map<string, number>()
-  readonly #required = new Map<Rule, Map<string, RequiredLimit>>()
-
-  raise(limit: string, needed: number): void {
-    if (needed > (this.numbers.get(limit) ?? 0)) this.numbers.set(limit, needed)
-  }
-
-  /** Counts one more request of a key. */
-  count(rule: Rule, key: string, time: number): void {
-    let ofRule = this.#required.get(rule)
-    if (ofRule === undefined) this.#required.set(rule, (ofRule = new Map()))
-    let required = ofRule.get(key)
-    if (required === undefined) {
-      if (ofRule.size >= maxKeys) {
-        for (const [other, each] of ofRule) if (each.isOver(time)) ofRule.delete(other)
-      }
-      ofRule.set(key, (required = createRequiredLimit(rule)))
-    }
-    this.raise(rule.name, required.hit(time))
   }
 }
 

@@ -1,5 +1,6 @@
 /** The result of a replay: refused callers, times and limits. */
 import type { LimitsConfig } from '../../config/schema/limits.ts'
+import { ownMember } from '../../config/schema/visit.ts'
 import { accountKey } from '../lockout/account.ts'
 import type { ReplayOutcome, PastRequest } from './replay.ts'
 
@@ -106,7 +107,7 @@ class Reporter implements ReplayReporter {
     }
     for (const limit of held) this.#countsOf(limit).requests++
     for (const { limit } of over) {
-      column.byLimit[limit] = (column.byLimit[limit] ?? 0) + 1
+      column.byLimit[limit] = (ownMember(column.byLimit, limit) ?? 0) + 1
       noteOver(this.#countsOf(limit), request, at)
     }
   }
@@ -231,7 +232,7 @@ function noteHit(hit: Hit, at: number): void {
 function joined(a: Counted, b: Counted): Counted {
   const byLimit = { ...a.byLimit }
   for (const [limit, count] of Object.entries(b.byLimit)) {
-    byLimit[limit] = (byLimit[limit] ?? 0) + count
+    byLimit[limit] = (ownMember(byLimit, limit) ?? 0) + count
   }
   return { requests: a.requests + b.requests, refused: a.refused + b.refused, byLimit }
 }

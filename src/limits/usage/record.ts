@@ -21,7 +21,10 @@ export interface UsageRecord {
     keys: readonly string[],
     verdicts: readonly Verdict[]
   ) => void
-  /** Counts a sign-in attempt by its key `LIMIT:CALLER` and the shared counters' number. */
+  /**
+   * Counts a sign-in attempt by its key `LIMIT:CALLER` and the shared counters' number. Keys of no
+   * limit, as of wrong captchas, are passed over.
+   */
   readonly attempt: (key: string, windowMs: number, current: number) => void
   /** This process' hours, the oldest first, including empty ones. */
   readonly hours: () => readonly HourUsage[]
@@ -57,6 +60,8 @@ type About = Pick<LimitUsage, 'limit' | 'kind' | 'windowMs' | 'per'>
 /** Of one limit. */
 const maxCallers = 50_000
 const sweepMs = 60_000
+/** Names of limits have no blank. Other keys have one before any colon that a client typed. */
+const limitKey = /^[^ :]+(?=:)/
 
 export function createUsageRecord(options: Options): UsageRecord {
   return new HourlyRecord(options)
@@ -105,8 +110,9 @@ class HourlyRecord implements UsageRecord {
   }
 
   attempt(key: string, windowMs: number, current: number): void {
+    const [name] = limitKey.exec(key) ?? []
+    if (name === undefined) return
     this.#tick()
-    const name = key.slice(0, key.indexOf(':'))
     const limit = this.#limitOf({ limit: name, kind: 'attempts', windowMs, per: 0 })
     const caller = limit.find(key) ?? limit.follow(key, countedUntil(this.#clock.time + windowMs))
     limit.note(key, caller, current, current)

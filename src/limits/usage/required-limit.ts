@@ -1,5 +1,5 @@
 /** A caller's need of a limit: the lowest number that lets all its requests pass. */
-import { rounding, slices, type Rule } from '../counting/rules.ts'
+import { slices, type Rule } from '../counting/rules.ts'
 
 /**
  * Of one caller and one limit. The number is the limit's `max`, or its `burst` where it has one.
@@ -86,38 +86,34 @@ class RequiredSliding implements RequiredLimit {
   }
 }
 
+/** Calculates as the rule does, in units in which a request costs `windowMs`. */
 class RequiredBucket implements RequiredLimit {
-  readonly #each: number
+  readonly #max: number
+  readonly #windowMs: number
   readonly #processes: number
-  #full = 0
-  /** As `#full`, with this process' part of the refill. */
-  #fullOfPart = 0
+  #debt = 0
+  /** As `#debt`, with this process' part of the refill. */
+  #debtOfPart = 0
   #now = 0
   constructor({ windowMs, max }: Rule, processes: number) {
-    this.#each = windowMs / max
+    this.#max = max
+    this.#windowMs = windowMs
     this.#processes = processes
   }
 
   hit(now: number): number {
-    const each = this.#each
-    const full = Math.max(this.#full, now)
-    const passes = (burst: number) => burst * each - (full - now) + rounding >= each
-    let needed = Math.max(1, Math.ceil((full - now) / each) + 1)
-    // Exactly as the rule calculates, with its rounding.
-    while (needed > 1 && passes(needed - 1)) needed--
-    while (!passes(needed)) needed++
-    this.#full = full + each
-    if (this.#processes > 1) {
-      this.#fullOfPart = Math.max(this.#fullOfPart, now) + each * this.#processes
-    } else this.#fullOfPart = this.#full
+    const refill = Math.max(0, now - this.#now) * this.#max
+    const debt = Math.max(0, this.#debt - refill)
+    this.#debt = debt + this.#windowMs
+    this.#debtOfPart = Math.max(0, this.#debtOfPart - refill) + this.#windowMs * this.#processes
     this.#now = now
-    return needed
+    return Math.ceil(debt / this.#windowMs) + 1
   }
 
   upperBound(): number {
-    return Math.ceil((this.#fullOfPart - this.#now - rounding) / (this.#each * this.#processes))
+    return Math.ceil(this.#debtOfPart / (this.#windowMs * this.#processes))
   }
   isOver(now: number): boolean {
-    return this.#fullOfPart <= now
+    return this.#debtOfPart <= (now - this.#now) * this.#max
   }
 }

@@ -3,10 +3,11 @@
  * once their last line is older than `keep`. A line of the process's chain says so before.
  */
 import { unlink } from 'node:fs/promises'
-import { type Chain, type ChainOptions, lastLineOf } from './chain.ts'
-import { chainsIn, lockChain } from './chain-files.ts'
+import type { Chain, ChainOptions } from './chain.ts'
+import { chainsIn, lockChain, setAside } from './chain-files.ts'
 import { type HeadStore, readHead } from './head.ts'
 import type { ReadLine } from './line.ts'
+import { lastLineOf } from './tail.ts'
 
 interface AbandonedOptions extends ChainOptions {
   readonly heads: HeadStore
@@ -67,9 +68,11 @@ async function remove(
   if (await isCut(id, last, options)) return
   const { folder, heads } = options
   const { seq: through, mac: throughMac } = last
+  const paths: string[] = []
+  for (const file of chainsIn(folder).get(id)?.toReversed() ?? []) paths.push(await setAside(file))
   chain.addControl('pruned', { abandoned: { chain: id, through, throughMac } })
   await chain.write()
   await chain.sync()
   await heads.remove(id)
-  for (const { path } of chainsIn(folder).get(id)?.toReversed() ?? []) await unlink(path)
+  for (const path of paths) await unlink(path)
 }

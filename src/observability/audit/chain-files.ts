@@ -1,9 +1,11 @@
 /**
  * The files of the ledger in a folder: `audit-CHAIN-NUMBER.jsonl`, the oldest with the lowest
  * number. Each process that writes has a chain of its own.
+ * `.pruned` behind the name: the file is about to be deleted. It belongs to its chain until then.
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
+import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
@@ -12,7 +14,8 @@ export interface ChainFile {
   readonly path: string
 }
 
-const filePattern = /^audit-[0-9a-f]{12}-[0-9]{6,9}\.jsonl$/
+const asideSuffix = '.pruned'
+const filePattern = /^audit-[0-9a-f]{12}-[0-9]{6,9}\.jsonl(?:\.pruned)?$/
 const chainAt = 'audit-'.length
 const numberAt = 'audit-0123456789ab-'.length
 
@@ -49,6 +52,17 @@ export function chainsIn(folder: string): Map<string, ChainFile[]> {
   }
   for (const files of chains.values()) files.sort((a, b) => a.number - b.number)
   return chains
+}
+
+/**
+ * Renames a file that will be deleted. Where it cannot be deleted this fails, before a line says
+ * that it is gone.
+ * @returns its path
+ */
+export async function setAside({ path }: ChainFile): Promise<string> {
+  if (path.endsWith(asideSuffix)) return path
+  await rename(path, path + asideSuffix)
+  return path + asideSuffix
 }
 
 function chainOf(name: string): string | undefined {

@@ -1,10 +1,11 @@
 /** One chain of the ledger in the only process that writes it: lines, files, rotation, pruning. */
-import { type FileHandle, open, stat, unlink } from 'node:fs/promises'
+import { type FileHandle, open, rename, stat, unlink } from 'node:fs/promises'
 import { chainFilePath, chainsIn, lockChain, newChainId } from './chain-files.ts'
 import { type AuditEntry, membersOf } from './entry.ts'
 import { makeFolder } from './folder.ts'
-import { type AuditKey, type ChainPosition, formatLine, type ReadLine } from './line.ts'
-import { findMac, readTail, type Tail } from './tail.ts'
+import { type AuditKey, type ChainPosition, formatLine } from './line.ts'
+import { setOldAside } from './old-files.ts'
+import { findMac, lastLineOf, readTail, type Tail } from './tail.ts'
 
 export interface ChainOptions {
   readonly folder: string
@@ -75,7 +76,7 @@ export class Chain {
       const opened = await openLastFile(options, chain, release)
       const former = opened.tail.last === undefined ? await endOfFormer(options, opened) : start
       const self = new Chain(options, opened, former)
-      if (opened.tail.last?.kind === 'closed') await self.#openNext(now())
+      if (isClosed(opened.tail)) await self.#openNext(now())
       else self.#addFirst(opened)
       return self
     } catch (error) {
@@ -212,28 +213,24 @@ export class Chain {
     return await open(chainFilePath(this.#options.folder, this.id, this.#number), 'ax', mode)
   }
 
-  /** Deletes files that are older than `keepMs`, once a line says up to which line. */
-  async prune(): Promise<void> {
-    const { folder, keepMs, now, keys } = this.#options
-    if (keepMs === 0) return
-    const closed = (chainsIn(folder).get(this.id) ?? []).filter(({ number }) => {
-      return number < this.#number
-    })
-    const outdated: string[] = []
-    let last: ReadLine | undefined
-    let file = 0
-    for (const { path, number } of closed) {
-      const end = await lastLineOf(path, keys)
-      if (end === undefined || now() - Date.parse(end.at) < keepMs) break
-      outdated.push(path)
-      last = end
-      file = number
-    }
-    if (last === undefined) return
+  /**
+   * Deletes files that are older than `keepMs`, once a line says up to which line.
+   * @returns why the oldest of them cannot be deleted
+   * @throws when the line cannot be written
+   */
+  async prune(): Promise<unknown> {
+    if (this.#options.keepMs === 0) return undefined
+    const { paths, last, file, problem } = await setOldAside(this.#options, this.id, this.#number)
+    if (last === undefined) return problem
     this.addControl('pruned', { chain: this.id, file, through: last.seq, throughMac: last.mac })
     await this.#writePending()
     await this.sync()
-    for (const path of outdated) await unlink(path)
+    try {
+      for (const path of paths) await unlink(path)
+      return problem
+    } catch (error) {
+      return error
+    }
   }
 }
 
@@ -250,8 +247,12 @@ async function openLastFile(
   chain: string,
   release: () => void
 ): Promise<Opened> {
-  const number = chainsIn(folder).get(chain)?.at(-1)?.number ?? 1
-  const file = await open(chainFilePath(folder, chain, number), 'a+', mode)
+  const last = chainsIn(folder).get(chain)?.at(-1)
+  const number = last?.number ?? 1
+  const path = chainFilePath(folder, chain, number)
+  // A process that was about to delete the whole chain ended before.
+  if (last !== undefined && last.path !== path) await rename(last.path, path)
+  const file = await open(path, 'a+', mode)
   try {
     const { size, birthtimeMs } = await file.stat()
     const tail = await readTail(file, size, keys)
@@ -263,29 +264,20 @@ async function openLastFile(
   }
 }
 
+/** What a crash left in or behind the last line is put right in its own file. */
+function isClosed({ last, torn, isOpenEnded }: Tail): boolean {
+  return last?.kind === 'closed' && torn === undefined && !isOpenEnded
+}
+
 /** A file without a whole line begins at the end of the file before it. */
 async function endOfFormer(
   { folder, keys }: ChainOptions,
   { chain, number }: Opened
 ): Promise<ChainPosition> {
-  if (number === 1) return start
-  const last = await lastLineOf(chainFilePath(folder, chain, number - 1), keys)
+  const former = chainsIn(folder)
+    .get(chain)
+    ?.find(each => each.number === number - 1)
+  if (former === undefined) return start
+  const last = await lastLineOf(former.path, keys)
   return last === undefined ? start : { seq: last.seq, mac: last.mac }
-}
-
-/** @returns undefined for a file that is not there, or holds no genuine line at its end */
-export async function lastLineOf(
-  path: string,
-  keys: readonly AuditKey[]
-): Promise<ReadLine | undefined> {
-  let file: FileHandle | undefined
-  try {
-    file = await open(path, 'r')
-    return (await readTail(file, (await file.stat()).size, keys)).last
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  } finally {
-    await file?.close()
-  }
 }

@@ -25,8 +25,8 @@ export interface LedgerStatus {
   readonly written: number
   readonly lost: number
   readonly waiting: number
-  /** Why the head cannot be stored. */
   readonly headFailing: string | undefined
+  readonly cut: number
 }
 
 /** Takes the lines of a batch once they are in the file. */
@@ -64,7 +64,9 @@ class BatchingLedger implements OpenLedger {
   #failing: LedgerStatus['failing']
   #headFailing: string | undefined
   #written = 0
+  #cut = 0
   #isClosed = false
+  #isUnpruned = false
   /** Whether the stored head was held against the chain as this process found it. */
   #isHeadChecked = false
   #headSeq = 0
@@ -101,7 +103,8 @@ class BatchingLedger implements OpenLedger {
     written: this.#written,
     lost: this.#queue.lostInAll,
     waiting: this.#queue.size,
-    headFailing: this.#headFailing
+    headFailing: this.#headFailing,
+    cut: this.#cut
   })
 
   readonly onLines: OpenLedger['onLines'] = listener => {
@@ -152,7 +155,10 @@ class BatchingLedger implements OpenLedger {
       await this.#write(chain)
       this.#report(chain)
       while (this.#queue.size > 0 || this.#queue.hasLost) {
-        this.#queue.takeLost((count, detail) => chain.addControl('lost', { count, ...detail }))
+        // Those that wait came before those that found no place: lines are in the order of times.
+        if (this.#queue.size === 0) {
+          this.#queue.takeLost((count, detail) => chain.addControl('lost', { count, ...detail }))
+        }
         taken = this.#queue.take(maxAtOnce)
         await this.#writeBatch(chain, taken)
         taken = []
@@ -179,9 +185,20 @@ class BatchingLedger implements OpenLedger {
   }
 
   async #prune(chain: Chain): Promise<void> {
-    await chain.prune()
+    this.#reportUnpruned(await chain.prune())
     // Files of other processes, or a store that is away, do not keep this chain from being written.
     await pruneAbandonedChains(chain, this.#options).catch(() => {})
+  }
+
+  /** Once, until old files can be deleted again: they keep nothing from being written. */
+  #reportUnpruned(error: unknown): void {
+    if (error !== undefined && !this.#isUnpruned) {
+      this.#options.log.warn(
+        { event: 'audit.unpruned', err: error },
+        'old files of the audit ledger cannot be deleted: they stay, and the ledger goes on'
+      )
+    }
+    this.#isUnpruned = error !== undefined
   }
 
   #report(chain: Chain): void {
@@ -210,6 +227,7 @@ class BatchingLedger implements OpenLedger {
     this.#headAt = performance.now()
     if (await chain.leaveDeletedFile()) {
       const message = 'the file of the audit ledger was deleted while it was written'
+      this.#cut++
       this.#options.log.error({ event: 'audit.cut', chain: chain.id }, message)
       await chain.write()
     }
@@ -229,7 +247,8 @@ class BatchingLedger implements OpenLedger {
       await heads.write(chain.id, formatHead(chain.id, position, keys[0]))
       this.#headSeq = position.seq
       this.#headFailing = undefined
-      if (chain.hasPending) this.#wake(0)
+      // Lines that were written meanwhile have begun no store of their own.
+      if (this.#headSeq < chain.position.seq) this.#wake(0)
     } catch (error) {
       this.#headFailing = reasonOf(error)
       this.#wake(retryMs)
@@ -254,6 +273,7 @@ class BatchingLedger implements OpenLedger {
     if (head.seq <= opened.seq && (mac === undefined || mac === head.mac)) return
     const detail = { state: 'cut', head: head.seq, foundAt: opened.seq }
     chain.addControl('head', detail)
+    this.#cut++
     log.error(
       { event: 'audit.cut', chain: chain.id, ...detail },
       'lines at the end of the audit ledger were cut or changed while it was closed'

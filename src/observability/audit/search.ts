@@ -41,6 +41,11 @@ interface SearchOptions {
 const blockBytes = 256 * 1024
 /** Lines of several processes are not quite in the order of their times. */
 const disorderMs = 60_000
+/**
+ * So many older lines in a row end a search. Fewer stand between newer ones after a step of the
+ * clock, or where entries waited for a disk: 20,000 at most wait.
+ */
+const maxOlderLines = 20_000
 const lineBreak = 0x0a
 
 /** @throws when a file cannot be read */
@@ -66,6 +71,7 @@ async function searchChain(
 ): Promise<SearchResult> {
   const lines: FoundLine[] = []
   let left = maxBytes
+  let older = 0
   for (const { path } of files.toReversed()) {
     let file: FileHandle | undefined
     try {
@@ -76,8 +82,10 @@ async function searchChain(
           return { lines: lines.toReversed(), isWhole: left >= 0 }
         }
         const result = match(bytes, { filter, keys, parse })
-        if (result === 'older') return { lines: lines.toReversed(), isWhole: true }
-        if (result !== undefined) lines.push({ chain, ...result })
+        if (result === 'forged') continue
+        older = result === 'older' ? older + 1 : 0
+        if (older > maxOlderLines) return { lines: lines.toReversed(), isWhole: true }
+        if (typeof result === 'object') lines.push({ chain, ...result })
       }
     } catch (error) {
       // Pruned meanwhile.
@@ -92,13 +100,16 @@ async function searchChain(
 function match(
   bytes: Buffer,
   { filter, keys, parse }: Pick<SearchOptions, 'filter' | 'keys' | 'parse'>
-): Omit<FoundLine, 'chain'> | 'older' | undefined {
+): Omit<FoundLine, 'chain'> | 'older' | 'forged' | undefined {
   const head = readLine(bytes)
-  if (head === undefined) return undefined
+  if (head === undefined) return 'forged'
   const at = Date.parse(head.at)
-  if (filter.since !== undefined && at < filter.since - disorderMs) return 'older'
+  if (filter.since !== undefined && at < filter.since - disorderMs) {
+    // Nobody else may end a search by a line with an old time.
+    return authenticityOf(bytes, head, keys) === 'genuine' ? 'older' : 'forged'
+  }
   if (filter.kind !== undefined && head.kind !== filter.kind) return undefined
-  const line = parsed(bytes, parse)
+  const line = parsedLine(bytes, parse)
   if (line === undefined || !matchesFilter(line, filter)) return undefined
   return { line, signed: authenticityOf(bytes, head, keys) === 'genuine' }
 }
@@ -125,8 +136,8 @@ function timeOf({ at }: Readonly<Record<string, unknown>>): number {
   return Date.parse(String(at))
 }
 
-/** A line that somebody wrote in our place may not be JSON. */
-function parsed(bytes: Buffer, parse: ParseLine): FoundLine['line'] | undefined {
+/** @returns undefined for a line that somebody wrote in our place, and that is no JSON */
+export function parsedLine(bytes: Buffer, parse: ParseLine): FoundLine['line'] | undefined {
   try {
     return parse(bytes.toString('utf8')) as FoundLine['line']
   } catch {

@@ -1,6 +1,6 @@
 /** Reads the end of a chain: its last genuine line, and what a crash left behind it. */
 import { createHash } from 'node:crypto'
-import type { FileHandle } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import { type AuditKey, authenticityOf, type ReadLine, readLine } from './line.ts'
 
 /** Bytes behind the last genuine line that are no lines: a write that a crash cut. */
@@ -45,6 +45,23 @@ export async function readTail(
 function tornOf(bytes: Buffer): TornBytes | undefined {
   if (bytes.length === 0) return undefined
   return { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
+}
+
+/** @returns undefined for a file that is not there, or holds no genuine line at its end */
+export async function lastLineOf(
+  path: string,
+  keys: readonly AuditKey[]
+): Promise<ReadLine | undefined> {
+  let file: FileHandle | undefined
+  try {
+    file = await open(path, 'r')
+    return (await readTail(file, (await file.stat()).size, keys)).last
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  } finally {
+    await file?.close()
+  }
 }
 
 /** @returns undefined where the end of the file does not hold the line of this number */

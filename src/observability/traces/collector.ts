@@ -38,6 +38,8 @@ export function createCollector(settings: ExportSettings, version: string): Coll
     send: (body, signal) =>
       new Promise(resolve => {
         const fail = (reason: string) => resolve({ status: 0, rejected: 0, reason })
+        // An abort that has been is no event any more: nothing would end the request.
+        if (signal.aborted) return fail('the gateway stops')
         const options = {
           method: 'POST',
           agent,

@@ -33,7 +33,7 @@ export interface ExporterOptions {
   readonly log: Log
 }
 
-type DropReason = 'queue' | 'refused' | 'unreachable' | 'stop'
+type DropReason = 'queue' | 'refused' | 'unreachable' | 'stop' | 'fault'
 
 /** OTLP: the only statuses after which a batch is sent again. */
 const retryStatuses = new Set([429, 502, 503, 504])
@@ -116,7 +116,7 @@ class BatchExporter implements Exporter {
   async #sendAll(): Promise<void> {
     do {
       const batch = this.#takeBatch()
-      if (batch.length > 0) await this.#send(batch).catch(this.#onFault)
+      if (batch.length > 0) await this.#send(batch).catch(error => this.#onFault(error, batch))
       if (this.#end.signal.aborted) return
     } while (this.#queued >= (this.#isClosing ? 1 : this.#settings.maxBatch))
     if (this.#queued > 0) {
@@ -124,9 +124,12 @@ class BatchExporter implements Exporter {
     }
   }
 
-  /** A fault of ours costs a batch, not the process. */
-  readonly #onFault = (err: unknown): void => {
-    this.#log.warn({ event: 'traces.fault', err }, 'a batch of spans could not be written')
+  /** A fault of ours costs a batch, not the process. The first of several in a row is told. */
+  #onFault(err: unknown, batch: readonly EndedRequest[]): void {
+    this.#drop('fault', spanCount(batch))
+    if (this.#isFailing) return
+    this.#isFailing = true
+    this.#log.warn({ event: 'traces.fault', err }, 'spans cannot be sent, and are dropped')
   }
 
   #takeBatch(): EndedRequest[] {
@@ -138,7 +141,7 @@ class BatchExporter implements Exporter {
       count++
     }
     const batch = this.#queue.splice(0, count)
-    this.#queued = this.#queue.reduce((sum, request) => sum + countSpans(request), 0)
+    this.#queued = spanCount(this.#queue)
     return batch
   }
 
@@ -204,6 +207,10 @@ class BatchExporter implements Exporter {
   }
 }
 
+function spanCount(requests: readonly EndedRequest[]): number {
+  return requests.reduce((sum, request) => sum + countSpans(request), 0)
+}
+
 function countersOf(metrics: Metrics, queued: () => number) {
   const exported = metrics.counter(
     'console_gateway_trace_spans_exported_total',
@@ -212,7 +219,7 @@ function countersOf(metrics: Metrics, queued: () => number) {
   const dropped = metrics.counter(
     'console_gateway_trace_spans_dropped_total',
     'Spans that were lost, by reason: a full queue, a collector that refused them or was not ' +
-      'reached in time, or the stop of the gateway.',
+      'reached in time, a fault of the gateway, or its stop.',
     ['reason']
   )
   metrics.read(

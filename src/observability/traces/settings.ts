@@ -2,9 +2,11 @@
  * OpenTelemetry's standard environment variables for traces. A wrong value is reported and left
  * out, as its specification asks: no setting of traces may keep the gateway from serving.
  */
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
+import { createSecureContext } from 'node:tls'
 import { createSampler, defaultSampler, isSamplerName, type Sampler } from './sampler.ts'
 import type { Attribute } from './spans.ts'
 
@@ -189,11 +191,29 @@ function tlsOf(context: Context): ExportSettings['tls'] {
     const file = exporterValue(context, name)
     return file === undefined ? undefined : readFile(context, file)
   })
-  return {
+  const tls = {
     ...(ca !== undefined && { ca }),
     ...(cert !== undefined && { cert }),
     ...(key !== undefined && { key })
   }
+  try {
+    // Each connection would fail with the same error.
+    createSecureContext(tls)
+    // TLS takes any text for authorities, and then trusts nobody.
+    if (ca !== undefined) readCertificate(ca)
+  } catch (error) {
+    const { code = 'unknown reason' } = error as NodeJS.ErrnoException
+    throw new Unusable(
+      'OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and CLIENT_KEY are no certificate and its key, ' +
+        `or OTEL_EXPORTER_OTLP_CERTIFICATE is none (${code})`
+    )
+  }
+  return tls
+}
+
+/** @throws where the text begins with none */
+function readCertificate(text: string): X509Certificate {
+  return new X509Certificate(text)
 }
 
 function readFile({ folder }: Context, file: string): string {

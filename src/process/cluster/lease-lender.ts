@@ -2,6 +2,7 @@
 import type { Worker } from 'node:cluster'
 import type { SharedLeases } from '../../limits/counting/shared-leases.ts'
 import type { Rule, TallyEntry, Verdict } from '../../limits/counting/rules.ts'
+import { machineTicks } from '../../steady-clock.ts'
 import { type MachineLeases, openMachineLeases } from '../../services/machine-limits.ts'
 import {
   type Answer,
@@ -119,7 +120,7 @@ class Borrower {
     for (const [number, rule] of rules) this.#rules.set(number, ruleOf(rule))
     for (const subject of forgotten) leases.forget(subject)
     // The worker has counted without the primary meanwhile, or is about to.
-    const isTooLate = Date.now() - sentAt >= askMs
+    const isTooLate = machineTicks() - sentAt >= askMs
     for (const [id, kind, written] of asks) {
       const entries = written.map(([rule, key, unreported, unused]) => ({
         rule: this.#rules.get(rule) as Rule,

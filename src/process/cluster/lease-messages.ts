@@ -21,7 +21,7 @@ type WrittenVerdict = readonly [
 
 /** From a worker. */
 export interface LimitAsks {
-  /** As of `Date.now()`, which is the same for all processes of a machine. */
+  /** As of `machineTicks()`. */
   readonly sentAt: number
   /** Rules that entries name from now on, by number. */
   readonly rules: ReadonlyArray<readonly [number: number, rule: Rule]>

@@ -9,6 +9,7 @@ import {
   type Verdict
 } from '../../limits/counting/rules.ts'
 import { noGrant } from '../../limits/counting/shared-leases.ts'
+import { machineTicks } from '../../steady-clock.ts'
 import {
   type Answer,
   askMs,
@@ -26,7 +27,7 @@ interface Asked {
   readonly entries: readonly TallyEntry[]
   /** Undefined where the primary did not decide. */
   readonly decide: (verdicts: readonly Verdict[] | undefined) => void
-  /** The primary is asking the counters, so that its answer is certain. */
+  /** The primary is asking the counters, so that its answer will come unless it hangs. */
   isUnderWay: boolean
   /** The request was counted without the primary, which did not answer in time. */
   isLate: boolean
@@ -71,15 +72,22 @@ export class LeaseRelay implements MachineLimits {
   #lastId = 0
   #pausedUntil = 0
   #processes: number
+  readonly #underWayMs: number
   #release: (keys: readonly string[]) => void = () => {}
 
   /**
    * @param send returns false where the primary is gone
    * @param processes that share the counters, until the primary tells their number
+   * @param commandMs the time in which a command of the primary to the counters ends
    */
-  constructor(send: (message: { readonly limits: LimitAsks }) => boolean, processes: number) {
+  constructor(
+    send: (message: { readonly limits: LimitAsks }) => boolean,
+    processes: number,
+    commandMs: number
+  ) {
     this.#send = send
     this.#processes = processes
+    this.#underWayMs = 2 * commandMs + askMs
   }
 
   readonly processes = (): number => this.#processes
@@ -119,7 +127,10 @@ export class LeaseRelay implements MachineLimits {
   onAnswers({ answers, recalled, processes }: LimitAnswers): void {
     this.#processes = processes
     for (const answer of answers) this.#onAnswer(answer)
-    if (recalled.length > 0) this.#release(recalled)
+    const underWay = answers.flatMap(([id, verdicts]) => (verdicts === 'under way' ? id : []))
+    if (underWay.length > 0) this.#boundUnderWay(underWay)
+    // Grants of the same message are noted in microtasks, and belong to what is given back.
+    if (recalled.length > 0) setImmediate(() => this.#release(recalled))
   }
 
   #onAnswer([id, verdicts]: Answer): void {
@@ -190,7 +201,7 @@ export class LeaseRelay implements MachineLimits {
     this.#forgotten = []
     const rules = this.#rules.takeUnsent()
     const ids = asks.flatMap(([id]) => (id === 0 ? [] : [id]))
-    if (!this.#send({ limits: { sentAt: Date.now(), rules, asks, forgotten } })) {
+    if (!this.#send({ limits: { sentAt: machineTicks(), rules, asks, forgotten } })) {
       return this.#giveUp(ids)
     }
     if (ids.length === 0) return
@@ -198,11 +209,23 @@ export class LeaseRelay implements MachineLimits {
     setTimeout(() => setImmediate(() => this.#giveUp(ids)), askMs).unref()
   }
 
+  /** The primary may hang after it has said so, and its question to the counters with it. */
+  #boundUnderWay(ids: readonly number[]): void {
+    const giveUp = () => {
+      for (const id of ids) {
+        const asked = this.#asked.get(id)
+        if (asked !== undefined) asked.isUnderWay = false
+      }
+      this.#giveUp(ids)
+    }
+    setTimeout(() => setImmediate(giveUp), this.#underWayMs).unref()
+  }
+
   /** Has asks counted without the primary, unless it is asking the counters. */
   #giveUp(ids: readonly number[]): void {
     for (const id of ids) {
       const asked = this.#asked.get(id)
-      if (asked === undefined || asked.isUnderWay) continue
+      if (asked === undefined || asked.isUnderWay || asked.isLate) continue
       asked.isLate = true
       this.#pausedUntil = performance.now() + pauseMs
       asked.decide(undefined)

@@ -9,7 +9,6 @@ import { signInPath } from '../../admin/sign-in.ts'
 import { stateOf } from '../../admin/dependencies.ts'
 import type { Readiness } from '../../admin/server.ts'
 import { forwardedOf } from '../../admin/forwarded.ts'
-import { toCloneable } from '../../config/load/cloneable.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { sourcesOf } from '../../login/changed-users.ts'
 import { measureEventLoop } from '../../observability/event-loop.ts'
@@ -22,7 +21,7 @@ import { measureStrayErrors } from '../server/uncaught.ts'
 import { LeaseLender } from './lease-lender.ts'
 import type { WorkersLedger } from './ledger-relay.ts'
 import { mergeTexts } from './merge-metrics.ts'
-import { WorkerPool } from './worker-pool.ts'
+import { callMs, firstGeneration, WorkerPool } from './worker-pool.ts'
 
 interface Options {
   readonly count: number
@@ -30,6 +29,9 @@ interface Options {
   readonly log: Log
   readonly ledger?: WorkersLedger | undefined
 }
+
+/** A worker reads all sessions. Longer, so that no second review begins beside it. */
+const reviewMs = 600_000
 
 /** @throws when a worker cannot start */
 export async function createPrimary({
@@ -49,8 +51,8 @@ export async function createPrimary({
     .with()
   const lender = openLender(config, metrics, count)
   const pool = new WorkerPool({ config, log, onRestart: () => restarts.inc(), ledger, lender })
-  metrics.read('console_gateway_workers', 'Workers that serve.', [], () => [
-    [[], pool.serving().length]
+  metrics.read('console_gateway_workers', 'Workers that serve and answer.', [], () => [
+    [[], pool.serving().filter(({ isSilent }) => !isSilent).length]
   ])
   try {
     await pool.start(count)
@@ -63,7 +65,7 @@ export async function createPrimary({
   return {
     create: (number, next) => buildInAll(pool, number, next),
     activate: async ({ number, config: next }) => {
-      if (number !== pool.generation) await pool.activate(number, next)
+      if (number !== firstGeneration) await pool.activate(number, next)
     },
     countEndings: (before, after) =>
       pool.callAny(call =>
@@ -71,13 +73,13 @@ export async function createPrimary({
       ),
     reviewChanged: changed => pool.callAny(call => call('reviewChanged', { changed })),
     reviewSignedIn: sources =>
-      pool.callAny(call => call('reviewSignedIn', { sources: sourcesOf(sources) })),
+      pool.callAny(call => call('reviewSignedIn', { sources: sourcesOf(sources) }), reviewMs),
     maintain: maintenance => pool.maintain(maintenance),
     listen: fds => pool.listen(fds),
     descriptors: () => pool.descriptors(),
     countAlive: () => pool.callAny(call => call('countAlive', {})),
     readiness: async () => {
-      const states = await pool.states()
+      const states = (await pool.answering()).flatMap(({ state }) => state ?? [])
       const best = states.find(({ readiness }) => readiness.ready) ?? states[0]
       return {
         ready: best?.readiness.ready === true,
@@ -89,15 +91,15 @@ export async function createPrimary({
     workers: () =>
       pool
         .serving()
-        .flatMap(({ index, state }) =>
+        .flatMap(({ index, state, isSilent }) =>
           state === undefined
             ? []
-            : [{ worker: index, pid: state.pid, ready: state.readiness.ready }]
+            : [{ worker: index, pid: state.pid, ready: state.readiness.ready && !isSilent }]
         ),
     findOperator: secretId => pool.callAny(call => call('findOperator', { secretId })),
     metrics,
     observe: async (kind, query) =>
-      (await pool.callAll(call => call('observe', { kind, query }))).flat(),
+      (await pool.askAll(call => call('observe', { kind, query }))).flat(),
     metricsText: format => metricsTextOf(pool, metrics, format),
     addAdminRoutes: app => forwardToWorker(app, pool),
     stop: (graceMs, lingerMs = 0) => pool.stop(graceMs, lingerMs),
@@ -140,11 +142,10 @@ function mergeUpstreams(ofWorkers: readonly Upstreams[]): Upstreams {
 }
 
 async function buildInAll(pool: WorkerPool, number: number, config: Config): Promise<Generation> {
-  // The generation in force was built as the workers started.
-  if (number === pool.generation) return generationOf(pool, number, config)
+  // Workers build the first one, and put it in force, as they start.
+  if (number === firstGeneration) return generationOf(pool, number, config)
   try {
-    const cloneable = toCloneable(config)
-    await pool.callAll(call => call('build', { number, config: cloneable }))
+    await pool.build(number, config)
   } catch (error) {
     await pool.callAll(call => call('drop', { number }))
     throw error
@@ -160,14 +161,19 @@ function generationOf(pool: WorkerPool, number: number, config: Config): Generat
     handle: () => {
       throw new Error('workers handle requests')
     },
-    responseOn: () => undefined,
+    responsesOf: () => [],
     requests: () =>
       sum(
         pool
           .serving()
           .map(({ state }) => state?.requests.find(([each]) => each === number)?.[1] ?? 0)
       ),
-    retire: async graceMs => sum(await pool.callAll(call => call('retire', { number, graceMs })))
+    retire: async graceMs =>
+      sum(
+        await pool.callAll(call => call('retire', { number, graceMs }), {
+          withinMs: graceMs + callMs
+        })
+      )
   }
 }
 
@@ -180,8 +186,9 @@ async function metricsTextOf(
   metrics: Metrics,
   format: MetricsFormat = 'prometheus'
 ): Promise<MetricsText> {
+  // Before the count of those that answer.
+  const texts = await pool.askAll(call => call('metrics', { format }))
   const { type, body } = await metrics.text(format)
-  const texts = await pool.callAll(call => call('metrics', { format }))
   const ofWorkers = texts.map(({ index, body: text }) => ({ labels: `worker="${index}"`, text }))
   return { type, body: mergeTexts([{ labels: '', text: body }, ...ofWorkers], format) }
 }
@@ -190,16 +197,19 @@ async function metricsTextOf(
 function forwardToWorker(app: FastifyInstance, pool: WorkerPool): void {
   const forward: RouteHandlerMethod = async (request, reply) => {
     const { method, url, headers, body } = request
-    const [any] = pool.serving()
-    if (any === undefined) return await reply.code(503).send({ error: 'No worker is running.' })
+    if (pool.serving().length === 0) {
+      return await reply.code(503).send({ error: 'No worker is running.' })
+    }
     const { authorization: _, cookie: _cookie, ...forwardedHeaders } = headers
-    const response = await any.call('admin', {
-      method,
-      url,
-      headers: forwardedHeaders,
-      ...(body !== undefined && { body }),
-      forwarded: forwardedOf(request)
-    })
+    const response = await pool.callAny(call =>
+      call('admin', {
+        method,
+        url,
+        headers: forwardedHeaders,
+        ...(body !== undefined && { body }),
+        forwarded: forwardedOf(request)
+      })
+    )
     const { status, type, text, headers: others } = response
     return await reply.code(status).type(type).headers(others).send(text)
   }

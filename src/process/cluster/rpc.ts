@@ -16,6 +16,8 @@ import type { MetricsFormat } from '../../observability/metrics-text.ts'
 export interface WorkerState {
   readonly index: number
   readonly pid: number
+  /** Whether it closes its services: it answers what it knows, but cannot ask Redis. */
+  readonly isClosing: boolean
   readonly readiness: Readiness
   /** By the number of the generation. */
   readonly requests: ReadonlyArray<readonly [generation: number, requests: number]>
@@ -103,9 +105,12 @@ export interface WorkerCalls {
   }) => Promise<boolean>
 }
 
+/** @throws WorkerGone, WorkerSilent when it does not reply in time, and what the worker throws */
 export type CallWorker = <K extends keyof WorkerCalls>(
   method: K,
-  parameters: Parameters<WorkerCalls[K]>[0]
+  parameters: Parameters<WorkerCalls[K]>[0],
+  /** By default without a bound. */
+  withinMs?: number
 ) => ReturnType<WorkerCalls[K]>
 
 interface Call {
@@ -125,6 +130,25 @@ const failing = 'failing'
 /** The worker ended before it had replied. */
 export class WorkerGone extends Error {}
 
+/** The worker did not reply in time. It may still do so. */
+export class WorkerSilent extends Error {}
+
+/** The longest time of a timer of Node, which ends a longer one at once. */
+const maxTimerMs = 2 ** 31 - 1
+
+/** @throws WorkerSilent after the time, and what the reply throws */
+export async function within<T>(ms: number, reply: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const message = `the worker did not answer within ${ms} ms`
+  const onLate = () => late.reject(new WorkerSilent(message))
+  const timer = setTimeout(onLate, Math.min(ms, maxTimerMs))
+  try {
+    return await Promise.race([reply, late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /** @returns calls the worker, which serves it by `servePrimary`; throws what the worker throws */
 export function connectWorker(worker: Worker, onFailing: () => void): CallWorker {
   const pending = new Map<number, PromiseWithResolvers<unknown>>()
@@ -142,7 +166,7 @@ export function connectWorker(worker: Worker, onFailing: () => void): CallWorker
     for (const call of pending.values()) call.reject(new WorkerGone('the worker ended'))
     pending.clear()
   })
-  return (async (method: keyof WorkerCalls, parameters: object) => {
+  return (async (method: keyof WorkerCalls, parameters: object, withinMs?: number) => {
     if (isGone) throw new WorkerGone('the worker ended')
     const id = ++lastId
     const call = Promise.withResolvers<unknown>()
@@ -151,7 +175,7 @@ export function connectWorker(worker: Worker, onFailing: () => void): CallWorker
       if (error !== null && pending.delete(id)) call.reject(new WorkerGone(error.message))
     })
     pending.set(id, call)
-    return await call.promise
+    return await (withinMs === undefined ? call.promise : within(withinMs, call.promise))
   }) as CallWorker
 }
 

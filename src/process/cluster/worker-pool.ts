@@ -1,5 +1,5 @@
 /** Worker processes: starts them, replaces those that end by themselves, and calls them. */
-import cluster, { type Worker } from 'node:cluster'
+import cluster from 'node:cluster'
 import { getCompileCacheDir } from 'node:module'
 import { extname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -14,19 +14,17 @@ import { allAccepted, keepHandedConnections } from './handed-connections.ts'
 import { HeldListeners } from './held-listeners.ts'
 import type { LeaseLender } from './lease-lender.ts'
 import { serveLedger, type WorkersLedger } from './ledger-relay.ts'
-import { type CallWorker, connectWorker, WorkerGone, type WorkerState } from './rpc.ts'
+import { type CallWorker, within, WorkerGone, WorkerSilent } from './rpc.ts'
+import { WorkerHandle } from './worker-handle.ts'
 
-export interface WorkerHandle {
-  readonly index: number
-  readonly worker: Worker
-  readonly call: CallWorker
-  readonly startedAt: number
-  /** Starts in a row that failed before this one. */
-  readonly failures: number
-  /** Whether it serves the config that is in force. */
-  isServing: boolean
-  state?: WorkerState
+interface Numbered {
+  /** Of the generation. */
+  readonly number: number
+  readonly config: Config
 }
+
+/** That with which workers start; no later one has its number. */
+export const firstGeneration = 1
 
 interface Options {
   readonly config: Config
@@ -36,16 +34,31 @@ interface Options {
   readonly ledger?: WorkersLedger | undefined
   /** Counts limits for all workers; undefined where each counts for itself. */
   readonly lender?: Pick<LeaseLender, 'serve'> | undefined
+  /** The time of a worker to build a config; by default `callMs`. */
+  readonly buildMs?: number
+  /** The time that a worker needs to stop when all requests have ended. */
+  readonly stopMs?: number
+}
+
+interface CallOptions {
+  readonly handles?: readonly WorkerHandle[]
+  readonly withinMs?: number
 }
 
 const minBackoffMs = 100
 const maxBackoffMs = 10_000
 /** A worker that ran for this time did not fail at its start. */
 const stableAfterMs = 30_000
-/** The time that a worker with nothing left to do has to end. */
-const exitWithinMs = 3000
 /** The time for workers to accept the connections that the primary has taken. */
 const acceptWithinMs = 1000
+/**
+ * The time for most calls, also to build a config: the check before it builds the config, too, and
+ * has a minute for everything that it does.
+ */
+export const callMs = 60_000
+/** The time for an answer that the worker has at once. */
+const answerMs = 5000
+const defaultStopMs = 10_000
 
 export class WorkerPool {
   readonly #options: Options
@@ -55,7 +68,7 @@ export class WorkerPool {
    * Workers with an uncaught error: they finish their requests and end; others have replaced them.
    */
   readonly #draining = new Set<WorkerHandle>()
-  #inForce: { readonly number: number; readonly config: Config }
+  #inForce: Numbered
   /** That of operators. */
   #maintenance: MaintenanceConfig | undefined
   #count = 0
@@ -65,18 +78,13 @@ export class WorkerPool {
   constructor(options: Options) {
     this.#options = options
     this.#listeners = new HeldListeners(options.config)
-    this.#inForce = { number: 1, config: toCloneable(options.config) }
+    this.#inForce = { number: firstGeneration, config: toCloneable(options.config) }
     // `advanced`, since the config holds values that JSON cannot.
     cluster.setupPrimary({
       exec: fileURLToPath(new URL(`worker${extname(import.meta.url)}`, import.meta.url)),
       args: [],
       serialization: 'advanced'
     })
-  }
-
-  /** The number of the generation that is in force. */
-  get generation(): number {
-    return this.#inForce.number
   }
 
   serving(): WorkerHandle[] {
@@ -90,15 +98,15 @@ export class WorkerPool {
     await Promise.all(handles.map(handle => this.#start(handle)))
   }
 
-  /** Calls all that serve. One that ends meanwhile gives no result. */
+  /** Calls all that serve. One that ends meanwhile, or does not reply in time, gives no result. */
   async callAll<T>(
-    method: (call: CallWorker) => Promise<T>,
-    handles = this.serving()
+    method: (call: CallWorker, handle: WorkerHandle) => Promise<T>,
+    { handles = this.serving(), withinMs = callMs }: CallOptions = {}
   ): Promise<T[]> {
     const results = await Promise.all(
-      handles.map(({ call }) =>
-        method(call).catch((error: unknown) => {
-          if (error instanceof WorkerGone) return undefined
+      handles.map(handle =>
+        within(withinMs, method(handle.call, handle)).catch((error: unknown) => {
+          if (error instanceof WorkerGone || error instanceof WorkerSilent) return undefined
           throw error
         })
       )
@@ -106,22 +114,76 @@ export class WorkerPool {
     return results.filter((result): result is Awaited<T> & {} => result !== undefined)
   }
 
-  async callAny<T>(method: (call: CallWorker) => Promise<T>): Promise<T> {
-    const [any] = this.serving()
+  /** Calls one that answers. @throws WorkerGone, WorkerSilent, and what the worker throws */
+  async callAny<T>(method: (call: CallWorker) => Promise<T>, withinMs = callMs): Promise<T> {
+    const answering = await this.answering()
+    // Where none answers in time, all may only be slow.
+    const [first = this.serving()[0]] = answering
+    const any = answering.find(({ state }) => state?.isClosing === false) ?? first
     if (any === undefined) throw new WorkerGone('no worker serves')
-    return await method(any.call)
+    return await within(withinMs, method(any.call))
   }
 
+  /** Asks those that serve and answer. */
+  async askAll<T>(method: (call: CallWorker) => Promise<T>): Promise<T[]> {
+    return await this.callAll(method, { handles: await this.answering(), withinMs: answerMs })
+  }
+
+  /** Those that serve and answer. They were just asked for their state. */
+  async answering(handles = this.serving()): Promise<WorkerHandle[]> {
+    const ask = async (_call: CallWorker, handle: WorkerHandle) => {
+      await handle.ask()
+      return handle
+    }
+    return await this.callAll(ask, { handles })
+  }
+
+  /** Builds it in all that serve. @throws what building throws, and when it takes too long */
+  async build(number: number, config: Config): Promise<void> {
+    const generation = { number, config: toCloneable(config) }
+    await Promise.all(this.serving().map(handle => this.#build(handle, generation)))
+  }
+
+  /** Does not fail: another worker, which starts with it, replaces one that cannot take it. */
   async activate(number: number, config: Config): Promise<void> {
+    const generation = { number, config: toCloneable(config) }
     // Before the calls, so that a worker that is starting takes it too.
-    this.#inForce = { number, config: toCloneable(config) }
-    await this.callAll(call => call('activate', { number }))
+    this.#inForce = generation
+    await Promise.all(this.serving().map(handle => this.#activate(handle, generation)))
+  }
+
+  async #build(handle: WorkerHandle, generation: Numbered): Promise<void> {
+    const { buildMs = callMs } = this.#options
+    try {
+      await handle.call('build', generation, buildMs)
+      handle.built = generation.number
+    } catch (err) {
+      if (err instanceof WorkerGone) return
+      if (!(err instanceof WorkerSilent)) throw err
+      const [isSlow] = await this.answering([handle])
+      const slow = `a worker has not built it within ${buildMs} ms`
+      if (isSlow) throw new Error(slow, { cause: err })
+      this.#end(handle, err, 'a worker hangs')
+    }
+  }
+
+  async #activate(handle: WorkerHandle, generation: Numbered): Promise<void> {
+    const { number } = generation
+    const { buildMs = callMs } = this.#options
+    try {
+      // It may have begun to serve after the build.
+      if (handle.built !== number) await this.#build(handle, generation)
+      await handle.call('activate', { number }, buildMs)
+    } catch (err) {
+      if (err instanceof WorkerGone) return
+      this.#end(handle, err, 'a worker could not take the config')
+    }
   }
 
   async maintain(maintenance: MaintenanceConfig | undefined): Promise<void> {
     // Before the calls, so that a worker that is starting takes it too.
     this.#maintenance = maintenance
-    await this.callAll(call => call('maintain', { maintenance }))
+    await this.callAll(call => call('maintain', { maintenance }), { withinMs: answerMs })
   }
 
   /** @returns the address of the listener, which all share */
@@ -136,29 +198,31 @@ export class WorkerPool {
     return this.#listeners.descriptors()
   }
 
-  /** Asks all that serve for their state, and keeps it in their handles. */
-  async states(): Promise<WorkerState[]> {
-    const states = await this.callAll(call => call('state', {}))
-    for (const state of states) {
-      const handle = this.#workers.get(state.index)
-      if (handle !== undefined) handle.state = state
-    }
-    return states
-  }
-
   /** @returns whether all requests finished within the time */
   async stop(graceMs: number, lingerMs: number): Promise<boolean> {
     this.#isStopping = true
     this.#listeners.close()
     await allAccepted(acceptWithinMs)
-    const results = await this.callAll(call => call('stop', { graceMs, lingerMs }), this.#all())
+    const { stopMs = defaultStopMs, log } = this.#options
+    const stop = async (handle: WorkerHandle) => {
+      try {
+        return await handle.call('stop', { graceMs, lingerMs }, graceMs + lingerMs + stopMs)
+      } catch (err) {
+        if (err instanceof WorkerGone) return true
+        if (!(err instanceof WorkerSilent)) throw err
+        log.error({ worker: handle.index, err }, 'a worker hangs; killed')
+        handle.kill()
+        return false
+      }
+    }
+    const results = await Promise.all(this.#all().map(stop))
     return results.every(Boolean)
   }
 
   async close(): Promise<void> {
     this.#isStopping = true
     this.#listeners.close()
-    await Promise.all(this.#all().map(async ({ worker }) => endWorker(worker)))
+    await Promise.all(this.#all().map(handle => handle.end()))
   }
 
   #all(): WorkerHandle[] {
@@ -171,33 +235,36 @@ export class WorkerPool {
    */
   async #start(handle: WorkerHandle): Promise<void> {
     let taken = this.#inForce
-    await handle.call('start', { index: handle.index, count: this.#count, ...taken })
+    const { index } = handle
+    await handle.call('start', { index, count: this.#count, ...taken }, callMs)
     let maintenance: MaintenanceConfig | undefined
     while (taken !== this.#inForce || maintenance !== this.#maintenance) {
       maintenance = this.#maintenance
-      await handle.call('maintain', { maintenance })
+      await handle.call('maintain', { maintenance }, callMs)
       if (taken === this.#inForce) continue
+      const former = taken
       taken = this.#inForce
-      await handle.call('build', taken)
-      await handle.call('activate', { number: taken.number })
+      await handle.call('build', taken, callMs)
+      await handle.call('activate', { number: taken.number }, callMs)
+      // The retirement of all could not reach it, and it has had no requests yet.
+      await handle.call('retire', { number: former.number, graceMs: 0 }, callMs)
     }
     handle.isServing = true
-    if (this.#isListening) await handle.call('listen', { fds: this.#listeners.fds() })
+    if (this.#isListening) await handle.call('listen', { fds: this.#listeners.fds() }, callMs)
   }
 
   #fork(index: number, failures: number): WorkerHandle {
     const worker = adopt(cluster.fork({ NODE_COMPILE_CACHE: getCompileCacheDir() ?? '' }))
     keepHandedConnections(worker)
-    const handle: WorkerHandle = {
+    const { ledger, lender, log } = this.#options
+    const handle: WorkerHandle = new WorkerHandle({
       index,
       worker,
-      call: connectWorker(worker, () => this.#drain(handle)),
-      startedAt: performance.now(),
       failures,
-      isServing: false
-    }
+      onFailing: () => this.#drain(handle),
+      log
+    })
     this.#workers.set(index, handle)
-    const { ledger, lender } = this.#options
     if (ledger !== undefined) serveLedger(worker, index, ledger, handle.call)
     lender?.serve(worker)
     worker.once('exit', (code, signal) => {
@@ -237,27 +304,15 @@ export class WorkerPool {
       // One that ended while it began to listen was replaced as one that served.
       if (handle !== undefined && this.#workers.get(index) !== handle) return
       this.#options.log.error({ worker: index, err }, 'a worker could not start; trying again')
-      this.#kill(handle)
+      this.#workers.delete(index)
+      handle?.kill()
       void this.#restart(index, failures + 1)
     }
   }
 
-  #kill(handle: WorkerHandle | undefined): void {
-    if (handle === undefined) return
-    handle.isServing = false
-    this.#workers.delete(handle.index)
-    handle.worker.process.kill('SIGKILL')
+  /** Starts another in its place. */
+  #end(handle: WorkerHandle, err: unknown, message: string): void {
+    this.#replace(handle, { err }, message)
+    handle.kill()
   }
-}
-
-/** Disconnected, a worker ends itself once it has written its log. */
-async function endWorker(worker: Worker): Promise<void> {
-  if (worker.isDead()) return
-  const exited = new Promise<void>(resolve => {
-    worker.once('exit', () => resolve())
-  })
-  if (worker.isConnected()) worker.process.disconnect()
-  const timer = setTimeout(() => worker.process.kill('SIGKILL'), exitWithinMs)
-  await exited
-  clearTimeout(timer)
 }

@@ -1,4 +1,7 @@
-/** A worker process: serves the calls of the primary, and ends when the primary is gone. */
+/**
+ * A worker process: serves the calls of the primary. Without it, `node:cluster` ends the process at
+ * once.
+ */
 import packageJson from '../../../package.json' with { type: 'json' }
 import { forwarded } from '../../admin/forwarded.ts'
 import { createActLedger } from '../../admin/act-ledger.ts'
@@ -27,6 +30,7 @@ let limits: LeaseRelay | undefined
 let graceMs = 0
 /** Generations that take requests, drain, or are built and wait. */
 const generations = new Map<number, Generation>()
+let building: Promise<unknown> = Promise.resolve()
 
 const started = () => {
   if (publicServer === undefined || admin === undefined) {
@@ -42,19 +46,19 @@ const flushMs = 1000
 /** The time in which a request on an idle connection is still answered. */
 const lingerMs = 500
 let stopping: Promise<boolean> | undefined
+let isClosing = false
 
-async function stop(withinMs: number, idleMs = 0): Promise<boolean> {
+async function stop(withinMs: number, idleMs: number): Promise<boolean> {
   stopping ??= drain(withinMs, idleMs)
   return await stopping
 }
 
 async function drain(withinMs: number, idleMs: number): Promise<boolean> {
   if (publicServer === undefined) return true
-  const ending = publicServer
-  const inTime = await ending.stop(withinMs, idleMs)
-  publicServer = undefined
+  const inTime = await publicServer.stop(withinMs, idleMs)
   await Promise.all([...generations.values()].map(generation => generation.retire(0)))
-  await ending.close()
+  isClosing = true
+  await publicServer.close()
   return inTime
 }
 
@@ -63,9 +67,21 @@ catchUncaught({
   onFatal: () => {
     setTimeout(() => process.exit(1), graceMs + endMs)
     reportFailing()
-    void stop(graceMs, Math.min(lingerMs, graceMs)).finally(() => process.exit(1))
+    void endFailed()
   }
 })
+
+async function endFailed(): Promise<void> {
+  await stop(graceMs, Math.min(lingerMs, graceMs)).catch(() => {})
+  await handOver()
+  process.exit(1)
+}
+
+/** What the primary does not have yet of limits and of the audit ledger. */
+async function handOver(): Promise<void> {
+  limits?.flush()
+  await relay?.flush(flushMs)
+}
 
 function sendLimits(message: { readonly limits: LimitAsks }): boolean {
   if (!process.connected) return false
@@ -85,7 +101,7 @@ servePrimary({
     graceMs = config.gateway.drain.grace
     log = createLogger(config.gateway.log, undefined, { worker: index })
     if (config.gateway.audit !== undefined) relay = new LedgerRelay()
-    limits = new LeaseRelay(sendLimits, worker.count)
+    limits = new LeaseRelay(sendLimits, worker.count, config.gateway.redis?.commandTimeout ?? 0)
     const server = createPublicServer(config, log, {
       environment: process.env,
       ledger: relay,
@@ -95,7 +111,7 @@ servePrimary({
     admin = createAdminServer({
       readiness: server.readiness,
       metrics: server.metrics,
-      openApi: () => ({}),
+      openApi: () => Buffer.of(),
       access: 'checked elsewhere',
       version: packageJson.version,
       log,
@@ -109,8 +125,13 @@ servePrimary({
   },
   listen: async ({ fds }) => await started().publicServer.listen(fds),
   build: async ({ number, config }) => {
-    const built = await started().publicServer.create(number, fromCloneable(config))
-    generations.set(number, built)
+    const build = async () => {
+      const built = await started().publicServer.create(number, fromCloneable(config))
+      generations.set(number, built)
+    }
+    const done = build()
+    building = done.catch(() => {})
+    await done
     return true
   },
   activate: async ({ number }) => {
@@ -120,6 +141,8 @@ servePrimary({
     return true
   },
   drop: async ({ number }) => {
+    // Another worker could not build it while this one still does.
+    await building
     await generations.get(number)?.retire(0)
     generations.delete(number)
     return true
@@ -136,6 +159,7 @@ servePrimary({
   state: async () => ({
     index,
     pid: process.pid,
+    isClosing,
     readiness: await started().publicServer.readiness(),
     requests: Array.from(
       generations,
@@ -183,14 +207,9 @@ servePrimary({
   },
   stop: async ({ graceMs: within, lingerMs: idleMs }) => {
     const inTime = await stop(within, idleMs)
-    await relay?.flush(flushMs)
-    limits?.flush()
+    await handOver()
     // After the reply.
     setImmediate(() => process.disconnect())
     return inTime
   }
-})
-
-process.once('disconnect', () => {
-  void stop(graceMs).finally(() => process.exit())
 })

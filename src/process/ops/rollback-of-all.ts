@@ -55,6 +55,8 @@ interface Message {
 }
 
 const replyMs = 5000
+/** At the replica that is asked, too: the others let go of what they hold if it takes longer. */
+const prepareMs = 4000
 /** More than one question and two commits take. */
 const holdMs = 20_000
 
@@ -121,12 +123,26 @@ export class RollbackOfAll {
     }
   }
 
-  async #prepare({ id, hash, yes, operator }: Message): Promise<object> {
+  async #prepare(message: Message): Promise<object> {
     if (this.#hold !== undefined && this.#hold.outcome === undefined) {
       throw new GatewayError('ops.held')
     }
-    const hold: Hold = { id, isAborted: false }
+    const hold: Hold = { id: message.id, isAborted: false }
     this.#hold = hold
+    const late = Promise.withResolvers<never>()
+    const timer = setTimeout(() => {
+      hold.isAborted = true
+      const reason = `not prepared within ${prepareMs} ms: another reload may be under way here`
+      late.reject(new Error(reason))
+    }, prepareMs)
+    try {
+      return await Promise.race([this.#take(hold, message), late.promise])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async #take(hold: Hold, { hash, yes, operator }: Message): Promise<object> {
     try {
       hold.rollback = await this.#options.reloader.holdRollback(hash, { yes, operator })
     } catch (error) {

@@ -1,9 +1,17 @@
 /** Attempts to replace the running config: one after the other, and none while one is held. */
 import { GatewayError } from '../../errors.ts'
 
+/** An attempt that has its turn, but does not begin before it is committed. */
+export interface Held {
+  /** Makes the attempt, and releases it. @throws when it was released before */
+  readonly commit: <T>(attempt: () => Promise<T>) => Promise<T>
+  readonly release: () => void
+}
+
 export class Attempts {
   #last: Promise<unknown> = Promise.resolve()
   #release: (() => void) | undefined
+  #isCommitting = false
 
   run<T>(attempt: () => Promise<T>): Promise<T> {
     const attempted = this.#last.then(attempt)
@@ -12,11 +20,10 @@ export class Attempts {
   }
 
   /**
-   * Waits for its turn. Later attempts wait until it is released.
-   * @returns what releases it
+   * Waits for its turn. Later attempts wait until it is committed or released.
    * @throws GatewayError `ops.held`
    */
-  async hold(): Promise<() => void> {
+  async hold(): Promise<Held> {
     this.refuseWhileHeld()
     const released = Promise.withResolvers<void>()
     const turn = this.#last
@@ -27,7 +34,17 @@ export class Attempts {
     this.#release = release
     this.#last = released.promise
     await turn
-    return release
+    const commit: Held['commit'] = async attempt => {
+      if (this.#release !== release) throw new Error('it is no longer held')
+      this.#isCommitting = true
+      try {
+        return await attempt()
+      } finally {
+        this.#isCommitting = false
+        release()
+      }
+    }
+    return { commit, release }
   }
 
   /** @throws GatewayError `ops.held` */
@@ -35,9 +52,9 @@ export class Attempts {
     if (this.#release !== undefined) throw new GatewayError('ops.held')
   }
 
-  /** Releases what is held, and waits for all attempts. */
+  /** Releases what is held and not committed, and waits for all attempts. */
   async end(): Promise<void> {
-    this.#release?.()
+    if (!this.#isCommitting) this.#release?.()
     await this.#last
   }
 }

@@ -16,10 +16,13 @@ export class Generations {
   readonly #options: Options
   readonly #draining = new Map<Generation, Promise<void>>()
   #current: Generation
+  /** Never used again: workers may still have a generation of a swap that failed. */
+  #lastNumber: number
 
   constructor(options: Options) {
     this.#options = options
     this.#current = options.first
+    this.#lastNumber = options.first.number
   }
 
   get current(): Generation {
@@ -29,7 +32,7 @@ export class Generations {
   /** @throws what building throws; then nothing has changed */
   async swap(config: Config): Promise<void> {
     const previous = this.#current
-    const next = await this.#options.create(previous.number + 1, config)
+    const next = await this.#options.create(++this.#lastNumber, config)
     await this.#options.activate(next)
     this.#current = next
     this.#draining.set(

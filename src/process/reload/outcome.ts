@@ -54,6 +54,13 @@ export type AskingOperator =
   | { readonly name: string; readonly via: 'secret' | 'session' }
   | undefined
 
+/** Something that may change the running config, for the audit ledger. */
+export interface Attempt {
+  readonly kind: 'config.reload' | 'config.rollback'
+  readonly by: Trigger
+  readonly operator: AskingOperator
+}
+
 /** A rollback that was checked and waits for a decision; nothing has changed yet. */
 export interface HeldRollback {
   /** Makes it, then ends the hold. */

@@ -12,7 +12,7 @@ import type { Validated } from './validator.ts'
 import type { Generation } from '../server/generation.ts'
 import { Generations } from './generations.ts'
 import {
-  type AskingOperator,
+  type Attempt,
   type Confirmed,
   type FilesState,
   type HeldRollback,
@@ -24,6 +24,7 @@ import { inWords, logNewWarnings, logRollback, messageOf } from './log-lines.ts'
 import { isAsRead } from './watcher.ts'
 import {
   createRevisions,
+  keepInstall,
   noRevision,
   type Revision,
   type Revisions,
@@ -46,7 +47,7 @@ export interface Reloader {
    * (`ops.held`), and those of files wait. @throws the reason why it cannot be made
    */
   readonly holdRollback: (to: Wanted, confirmed?: Confirmed) => Promise<HeldRollback>
-  /** The revision that a rollback would run. @throws GatewayError `request.malformed` */
+  /** The revision as a rollback would run it. @throws GatewayError `request.malformed` */
   readonly revisionOf: (to?: Wanted) => Revision
   readonly files: () => FilesState
   /** The faults of refused files, with their places; empty where they were refused otherwise. */
@@ -75,11 +76,9 @@ interface Options {
   readonly reviewUsers: (before: Config, after: Config) => Promise<readonly string[]>
   /** Called with the config's files after each reading. */
   readonly onFiles: (files: readonly string[]) => void
-  readonly onOutcome: (outcome: Outcome, by: Trigger, operator: AskingOperator) => void
+  readonly onOutcome: (outcome: Outcome, attempt: Attempt) => void
   readonly log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
 }
-
-type Attempt = () => Promise<Outcome>
 
 export const createReloader = (options: Options): Reloader => new ConfigReloader(options)
 
@@ -120,19 +119,18 @@ class ConfigReloader implements Reloader {
     if (by === 'operator') this.#attempts.refuseWhileHeld()
     this.#isConfirmed ||= yes
     this.#waiting ??= this.#attempts.run(() =>
-      this.#attempt(by, operator, () => this.#takeFiles(by))
+      this.#record({ kind: 'config.reload', by, operator }, this.#takeFiles(by))
     )
     return await this.#waiting
   }
 
   readonly rollback: Reloader['rollback'] = async (to, confirmed = {}) => {
     this.#attempts.refuseWhileHeld()
-    const attempt = () => this.#takeRevision(to, confirmed)
-    return await this.#attempts.run(() => this.#attempt('operator', confirmed.operator, attempt))
+    return await this.#attempts.run(() => this.#rollBack(to, confirmed))
   }
 
   readonly holdRollback: Reloader['holdRollback'] = async (to, { yes = false, operator } = {}) => {
-    const release = await this.#attempts.hold()
+    const held = await this.#attempts.hold()
     try {
       const { config } = this.revisionOf(to)
       const before = this.current().config
@@ -140,17 +138,16 @@ class ConfigReloader implements Reloader {
       const reason = yes ? undefined : await ask()
       if (reason !== undefined) throw new Error(reason)
     } catch (error) {
-      release()
+      held.release()
       throw error
     }
-    const attempt = () => this.#takeRevision(to, { yes: true })
-    const commit = () => this.#attempt('operator', operator, attempt).finally(release)
-    return { commit, release }
+    const commit = () => held.commit(() => this.#rollBack(to, { yes: true, operator }))
+    return { commit, release: held.release }
   }
 
   readonly revisionOf: Reloader['revisionOf'] = to => {
     const target = this.#revisions.find(to)
-    if (target !== undefined) return target
+    if (target !== undefined) return withCertificateOf(this.current().config, target)
     throw new GatewayError('request.malformed', { message: noRevision(to, this.revisions()) })
   }
 
@@ -159,9 +156,14 @@ class ConfigReloader implements Reloader {
     await this.#generations.close()
   }
 
-  async #attempt(by: Trigger, operator: AskingOperator, attempt: Attempt): Promise<Outcome> {
-    const outcome = await attempt()
-    this.#options.onOutcome(outcome, by, operator)
+  #rollBack(to: Wanted | undefined, { yes, operator }: Confirmed): Promise<Outcome> {
+    const attempt = { kind: 'config.rollback', by: 'operator', operator } as const
+    return this.#record(attempt, this.#takeRevision(to, yes))
+  }
+
+  async #record(attempt: Attempt, taken: Promise<Outcome>): Promise<Outcome> {
+    const outcome = await taken
+    this.#options.onOutcome(outcome, attempt)
     return outcome
   }
 
@@ -218,15 +220,14 @@ class ConfigReloader implements Reloader {
     }
     onFiles(validated.files)
     const { result } = validated
-    if ('config' in result) return result
+    if ('config' in result) return { config: keepInstall(this.current().config, result.config) }
     this.#faults = result.faults.filter(({ severity }) => severity === 'fault')
     return { faults: this.#faults.map(describeFault) }
   }
 
-  async #takeRevision(to: Wanted | undefined, { yes = false }: Confirmed): Promise<Outcome> {
-    const revision = this.revisionOf(to)
+  async #takeRevision(to: Wanted | undefined, yes = false): Promise<Outcome> {
+    const target = this.revisionOf(to)
     const before = this.current().config
-    const target = { ...revision, config: withCertificateOf(before, revision.config) }
     const changes = configDifferences(before, target.config).map(({ text }) => text)
     if (changes.length === 0) return this.#unchanged()
     const { massClosing, reviewUsers, log } = this.#options

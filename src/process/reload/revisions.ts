@@ -71,6 +71,28 @@ export function noRevision(wanted: Wanted | undefined, all: readonly Revision[])
 }
 
 /** A rollback is about settings: a certificate that was renewed since then stays in force. */
-export function withCertificateOf({ serverTls, opsTls }: Config, config: Config): Config {
-  return { ...config, ...(serverTls && { serverTls }), ...(opsTls && { opsTls }) }
+export function withCertificateOf({ serverTls, opsTls }: Config, revision: Revision): Revision {
+  const certificates = { ...(serverTls && { serverTls }), ...(opsTls && { opsTls }) }
+  return { ...revision, config: { ...revision.config, ...certificates } }
+}
+
+/**
+ * What a reload cannot change stays, whatever the files say. A listener has TLS if it began with
+ * it: its pair stays where they have none any more, for workers that start, and is left out where
+ * they have a new one. Connections to Redis keep the authority of the start.
+ */
+export function keepInstall(running: Config, next: Config): Config {
+  const { serverTls, opsTls, redisCa, ...others } = next
+  const { server, ops } = running.gateway
+  const serverPair = server.tls && (serverTls ?? running.serverTls)
+  const opsPair = ops.tls && (opsTls ?? running.opsTls)
+  const hasBoth = redisCa !== undefined && running.redisCa !== undefined
+  const renewed = hasBoth && redisCa !== running.redisCa ? ['redis.ca'] : []
+  return {
+    ...others,
+    ...(serverPair && { serverTls: serverPair }),
+    ...(opsPair && { opsTls: opsPair }),
+    ...(running.redisCa !== undefined && { redisCa: running.redisCa }),
+    restartNeeded: [...new Set([...others.restartNeeded, ...renewed])]
+  }
 }

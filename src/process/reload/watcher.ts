@@ -89,7 +89,7 @@ export const isAsRead = (inputs: Readonly<Record<string, string>>): boolean =>
   Object.entries(inputs).every(([file, digest]) => {
     const now = createInputs()
     try {
-      now.read(file)
+      now.readBytes(file)
     } catch {}
     return now.digests()[file] === digest
   })

@@ -5,6 +5,7 @@ import type { Readiness } from '../../admin/server.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { parseKeepingDigits } from '../../json/digits.ts'
 import { Handover, type Secrets } from '../../services/handover.ts'
+import { steadyClock } from '../../steady-clock.ts'
 import { type ListenerFd, type ListenerFds, listenersOf } from '../server/listeners.ts'
 import {
   type FromPredecessor,
@@ -30,6 +31,7 @@ export class Predecessor {
   readonly #secrets = Promise.withResolvers<Secrets>()
   readonly #ended = Promise.withResolvers<void>()
   #handover: Handover | undefined
+  #keepsSecretFile = false
 
   constructor(listeners: readonly ListenerFd[]) {
     this.#listeners = listeners
@@ -58,7 +60,11 @@ export class Predecessor {
   }
 
   readonly #onMessage = (message: FromPredecessor): void => {
-    if (message.kind === 'secrets') this.#secrets.resolve(message.secrets)
+    if (message.kind === 'secrets') {
+      // Before there is any state.
+      if (message.clock !== undefined) steadyClock.follow(message.clock)
+      this.#secrets.resolve(message.secrets)
+    }
     if (message.kind === 'state') {
       for (const [store, entry] of message.entries) this.#handover?.load(store, entry)
     }
@@ -82,9 +88,12 @@ export class Predecessor {
     const wanted = new Map([...listenersOf(config), ['ops', ops.listen] as const])
     const isWanted = ({ name, listen }: ListenerFd) => wanted.get(name) === listen
     for (const listener of this.#listeners) if (!isWanted(listener)) closeSync(listener.fd)
-    return Object.fromEntries(
+    const fds: InheritedFds = Object.fromEntries(
       this.#listeners.filter(isWanted).map(({ name, fd }) => [name, fd] as const)
     )
+    // The file is named by the address.
+    this.#keepsSecretFile = fds.ops !== undefined && ops.secret === undefined
+    return fds
   }
 
   /**
@@ -108,7 +117,7 @@ export class Predecessor {
 
   /** From now on this process takes requests, and the other ends. */
   async ready(): Promise<void> {
-    await tell({ kind: 'ready' })
+    await tell({ kind: 'ready', keepsSecretFile: this.#keepsSecretFile })
   }
 
   async fail(reason: string): Promise<void> {

@@ -14,8 +14,11 @@ interface Options {
   readonly listeners: () => readonly ListenerFd[]
   readonly handover: Handover
   readonly isStopping: () => boolean
-  /** Called once a new process takes the requests: this one drains. */
-  readonly onReplaced: () => void
+  /**
+   * Called once a new process takes the requests: this one drains.
+   * @param keepsSecretFile whether the new one needs the file with the generated `ops.secret`
+   */
+  readonly onReplaced: (keepsSecretFile: boolean) => void
   /** Called where no other process takes its place, after one has tried. */
   readonly onKept: () => void
   readonly log: Log
@@ -70,7 +73,7 @@ export class Restart {
     log.info({ event: 'restart.done', successor: pid }, 'a new process takes the requests')
     // Told to stop while the state went over: that was meant for the gateway.
     if (isStopping()) successor.stop()
-    onReplaced()
+    onReplaced(successor.keepsSecretFile)
     return { outcome: 'restarted', pid }
   }
 

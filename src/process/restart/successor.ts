@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process'
 import type { Entry } from '../../movable-state.ts'
 import { adopt } from '../../observability/emitters.ts'
+import { steadyClock } from '../../steady-clock.ts'
 import type { CallStore, Handover, Secrets } from '../../services/handover.ts'
 import type { ListenerFd } from '../server/listeners.ts'
 import {
@@ -43,6 +44,7 @@ export class Successor {
   readonly #calls = new Map<number, PromiseWithResolvers<unknown>>()
   #lastCall = 0
   #isGone = false
+  #keepsSecretFile = true
 
   constructor({ executable, words, folder }: Program, { listeners, secrets }: Inheritance) {
     const inherited = listeners.map((listener, index) => ({ ...listener, fd: firstFd + index }))
@@ -63,11 +65,16 @@ export class Successor {
     this.#child.once('exit', (code, signal) => {
       this.#fail(`the new process ended (${signal ?? `exit code ${code}`}) before it was ready`)
     })
-    void this.#tell({ kind: 'secrets', secrets })
+    void this.#tell({ kind: 'secrets', secrets, clock: steadyClock.state })
   }
 
   get pid(): number {
     return this.#child.pid ?? 0
+  }
+
+  /** Whether it needs the file with the generated `ops.secret`; known once it is ready. */
+  get keepsSecretFile(): boolean {
+    return this.#keepsSecretFile
   }
 
   /** @throws when it does not get so far in time */
@@ -109,9 +116,14 @@ export class Successor {
 
   #onMessage(message: FromSuccessor): void {
     if (message.kind === 'prepared') this.#prepared.resolve()
-    if (message.kind === 'ready') this.#ready.resolve()
+    if (message.kind === 'ready') this.#onReady(message)
     if (message.kind === 'failed') this.#fail(message.reason)
     if (message.kind === 'result') this.#onResult(message)
+  }
+
+  #onReady({ keepsSecretFile = true }: Extract<FromSuccessor, { readonly kind: 'ready' }>): void {
+    this.#keepsSecretFile = keepsSecretFile
+    this.#ready.resolve()
   }
 
   #onResult({ id, value, error }: CallResult): void {

@@ -68,9 +68,9 @@ export async function findOperator(
 ): Promise<FoundOperator> {
   try {
     const session = await sessions?.find(secretId)
-    if (session === undefined) return 'none'
-    const { identity, source, absoluteEnd: until } = session
-    return { name: identity.username, via: 'session', source, until }
+    if (sessions === undefined || session === undefined) return 'none'
+    const { identity, source } = session
+    return { name: identity.username, via: 'session', source, until: sessions.endOf(session) }
   } catch (error) {
     if (error instanceof StoreUnavailable) return 'unavailable'
     throw error

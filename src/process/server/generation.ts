@@ -2,7 +2,7 @@
  * One built app with its requests: it takes requests until another replaces it, then drains and
  * closes.
  */
-import { type IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { buildApp } from '../../app/app.ts'
@@ -14,12 +14,13 @@ import type { RecentRequests } from '../../observability/recent-requests.ts'
 import type { Config } from '../../config/schema/config.ts'
 import type { Ledger } from '../../observability/audit/entry.ts'
 import { createAdmission, type Overload } from '../../app/overload/admission.ts'
+import { responsesOf } from '../../app/unparsed.ts'
 import { createActiveRequests } from './active-requests.ts'
 import { type Services, tlsFilesOf } from '../../services/services.ts'
 import type { GenerationServices } from '../../app/generation-services.ts'
 
 export interface Generation {
-  /** 1 at start, one more with each reload. */
+  /** 1 at start, a higher one with each reload. One that could not be built leaves a gap. */
   readonly number: number
   readonly config: Config
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
@@ -27,7 +28,7 @@ export interface Generation {
   /** Undefined without `ops.role`. */
   readonly operatorSignIn?: OperatorSignIn | undefined
   /** The response that a connection waits for, where its request began here. */
-  readonly responseOn: (socket: Socket) => ServerResponse | undefined
+  readonly responsesOf: (socket: Socket) => readonly ServerResponse[]
   /**
    * Lets its requests finish, ends the rest after the time (0: at once), and releases what only
    * this generation used.
@@ -90,8 +91,8 @@ export async function createGeneration(
     shed: overload.shed,
     bindStream: streams.add
   }
-  const operatorSignIn = await createOperatorSignIn(config, generationServices)
-  const app = await buildApp(config, generationServices).catch(async (error: unknown) => {
+  const building = buildApps(config, generationServices)
+  const { app, operatorSignIn } = await building.catch(async (error: unknown) => {
     await lease.release()
     throw error
   })
@@ -126,7 +127,7 @@ export async function createGeneration(
     handle: admission.before((request, response) => app.routing(request, response)),
     requests: running.size,
     operatorSignIn,
-    responseOn: socket => responseOn(socket, running.list()),
+    responsesOf: socket => responsesOf(socket, running.list()),
     retire: async graceMs => {
       gone ??= drain()
       if (graceMs === 0) endAll()
@@ -136,10 +137,13 @@ export async function createGeneration(
   }
 }
 
-/** A response has its socket from its turn on the connection until its last byte is written. */
-function responseOn(socket: Socket, members: readonly Member[]): ServerResponse | undefined {
-  for (const member of members) {
-    if (member instanceof ServerResponse && member.socket === socket) return member
+/** The app, and the sign-in of operators. @throws what building throws; then none is open */
+async function buildApps(config: Config, services: GenerationServices) {
+  const operatorSignIn = await createOperatorSignIn(config, services)
+  try {
+    return { app: await buildApp(config, services), operatorSignIn }
+  } catch (error) {
+    await operatorSignIn?.close()
+    throw error
   }
-  return undefined
 }

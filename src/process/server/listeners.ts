@@ -6,7 +6,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { createHttpsRedirect } from '../../app/https-redirect.ts'
 import { createPeerBound } from '../../app/overload/peers.ts'
 import type { ShedLog } from '../../app/overload/shed-log.ts'
-import { isTlsServer, setCertificate } from '../../app/listener.ts'
+import { setCertificate } from '../../app/listener.ts'
+import { isTlsServer, openSockets } from '../../app/open-sockets.ts'
 import type { Upgrades } from '../../app/upgrades.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { splitHostPort } from '../../config/schema/host-port.ts'
@@ -77,8 +78,8 @@ export function createListeners({ config, server, upgrades, log, recent, shed }:
     /** Takes the certificate of a new config, if it is another one. */
     activate: (next: Config) => {
       if (next.serverTls === undefined || isDeepStrictEqual(next.serverTls, serverTls)) return
+      setCertificate(server, next.serverTls)
       serverTls = next.serverTls
-      setCertificate(server, serverTls)
     },
     stop: async (graceMs: number, lingerMs: number): Promise<boolean> => {
       if (redirectServer !== undefined) void closeServer(redirectServer, lingerMs)
@@ -87,16 +88,6 @@ export function createListeners({ config, server, upgrades, log, recent, shed }:
       return inTime
     }
   }
-}
-
-/** Includes those that have not agreed on keys yet: `closeAllConnections` does not know them. */
-function openSockets(server: Server): ReadonlySet<Socket> {
-  const sockets = new Set<Socket>()
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
-  })
-  return sockets
 }
 
 /** Node has no public name for the descriptor of a server. */

@@ -31,7 +31,8 @@ import { rememberRequests } from '../../app/remember-requests.ts'
 import { BoundStreams } from '../../app/bound-streams.ts'
 import { type Copies, createCopies } from '../../app/route-copies.ts'
 import { createOverload } from '../../app/overload/admission.ts'
-import { createListener, endUnread } from '../../app/listener.ts'
+import { createListener } from '../../app/listener.ts'
+import { endUnread } from '../../app/unparsed.ts'
 import { Upgrades } from '../../app/upgrades.ts'
 import { createListeners, type ListenerFd, type ListenerFds } from './listeners.ts'
 import { type Observe, Observers } from './observers.ts'
@@ -119,21 +120,19 @@ class ServingGenerations {
   }
 
   /** @throws GatewayError */
-  readonly vouchForOperator: OperatorSignIn['vouch'] = async (request, credentials) => {
+  readonly vouchForOperator: OperatorSignIn['vouch'] = async (...signIn) => {
     const operators = this.#current?.operatorSignIn
     if (operators === undefined) throw new GatewayError('gateway.stopping')
-    return await operators.vouch(request, credentials)
+    return await operators.vouch(...signIn)
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {
     this.#current?.handle(request, response)
   }
 
-  responseOn(socket: Socket): ServerResponse | undefined {
-    const ofCurrent = this.#current?.responseOn(socket)
-    if (ofCurrent !== undefined) return ofCurrent
-    const former = this.#former.find(({ responseOn }) => responseOn(socket) !== undefined)
-    return former?.responseOn(socket)
+  responsesOf(socket: Socket): readonly ServerResponse[] {
+    const generations = [...this.#former, ...(this.#current === undefined ? [] : [this.#current])]
+    return generations.flatMap(({ responsesOf }) => responsesOf(socket))
   }
 }
 
@@ -158,7 +157,7 @@ export function createPublicServer(
   const services = createServices(config, log, surroundings)
   measureStrayErrors(services.metrics)
   const endEventLoop = measureEventLoop(services.metrics)
-  const maintenance: OperatorsMaintenance = { current: undefined, now: services.sessions.now }
+  const maintenance: OperatorsMaintenance = { current: undefined, now: services.sessions.wallNow }
   const streams = new BoundStreams({
     sessions: services.sessions,
     metrics: services.metrics,

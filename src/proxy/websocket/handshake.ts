@@ -12,7 +12,7 @@ import { adopt } from '../../observability/emitters.ts'
 import { traceCall } from '../../observability/traces/outgoing.ts'
 import type { Trail } from '../../observability/trail.ts'
 import type { DirectConnection } from '../direct-connection.ts'
-import { upstreamError } from '../failures.ts'
+import { unreadable, upstreamError } from '../failures.ts'
 import type { Upstream } from '../upstream.ts'
 
 /** A client's handshake, parsed. */
@@ -112,7 +112,10 @@ export function askUpstream(
     asked = send(target, handshake, key, connection)
     asked.on('error', failAsked)
     asked.on('response', response => {
-      recorded?.end(response.statusCode)
+      const { statusCode = 0, headers } = adopt(response)
+      const fault = unreadable(statusCode, headers)
+      if (fault !== undefined) return failAsked(fault)
+      recorded?.end(statusCode)
       settle(undefined, { refused: response })
     })
     asked.on('upgrade', (response, upgraded: Socket, first) => {

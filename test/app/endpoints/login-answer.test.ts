@@ -1,5 +1,6 @@
 import t from 'tap'
 import { cookieOf, password, testGateway } from '../../support/gateway.ts'
+import { signInAt } from '../../support/sign-in.ts'
 import { json as answerJson, testUpstream } from '../../support/upstream.ts'
 import { until } from '../../support/until.ts'
 
@@ -127,6 +128,80 @@ for (const [what, secret] of [
     }
   )
 }
+
+t.test('where no session may be opened, the back-end’s ends as well', async t => {
+  let signIns = 0
+  const backend = await testUpstream(t.after, (request, response, seen) => {
+    if (seen.url === '/login') signIns++
+    return answerJson(200, { token: `${token}${signIns}`, id: 7 })(request, response, seen)
+  })
+  const gateway = await testGateway(t.after, {
+    gateway: {
+      session: { perUser: { max: 1, over: 'refuse' } },
+      login: {
+        sources: [
+          {
+            kind: 'upstream-login',
+            upstream: 'b',
+            path: '/login',
+            user: { id: 'id' },
+            token: 'token',
+            logout: { path: '/bye' }
+          }
+        ]
+      }
+    },
+    routes: { upstreams: { b: { url: backend.url, credential: 'bearer' } } }
+  })
+  t.equal((await gateway.call(path, { json: right })).status, 200)
+  t.match(await gateway.call(path, { json: right }), {
+    status: 409,
+    json: { errorCode: 'login.too-many' }
+  })
+  const ended = () => backend.seen.filter(({ url }) => url === '/bye')
+  await until('the back-end’s session was ended', () => ended().length > 0)
+  t.same(
+    ended().map(({ headers }) => headers.authorization),
+    [`Bearer ${token}2`]
+  )
+})
+
+t.test(
+  'a session that was closed for one that may not be opened ends at its back-end too',
+  async t => {
+    let signIns = 0
+    const backend = await testUpstream(t.after, (request, response, seen) => {
+      const { username } = seen.url === '/login' ? JSON.parse(String(seen.body)) : { username: '' }
+      if (seen.url === '/login') signIns++
+      return answerJson(200, { token: `${token}-${username}${signIns}`, id: username })(
+        request,
+        response,
+        seen
+      )
+    })
+    const { gateway: login, routes } = signInAt(backend.url, {
+      token: 'token',
+      logout: { path: '/bye' }
+    })
+    const gateway = await testGateway(t.after, {
+      gateway: { ...login, session: { perUser: { max: 1, over: 'refuse' } } },
+      routes
+    })
+    await gateway.signIn('dave')
+    const cookie = await gateway.signIn('carol')
+    const refused = await gateway.call(path, { json: { username: 'dave', password }, cookie })
+    t.match(refused, { status: 409, json: { errorCode: 'login.too-many' } })
+    t.equal((await gateway.call('/api/session', { cookie })).json.errorCode, 'session.replaced')
+    const ended = () => backend.seen.filter(({ url }) => url === '/bye')
+    await until('both were ended', () => ended().length === 2)
+    t.same(
+      ended()
+        .map(({ headers }) => headers.authorization)
+        .sort(),
+      [`Bearer ${token}-carol2`, `Bearer ${token}-dave3`]
+    )
+  }
+)
 
 t.test('the former session of the browser survives a sign-in that failed so', async t => {
   let profile: object = { nick: 'al' }

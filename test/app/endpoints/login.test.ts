@@ -1,6 +1,6 @@
 import t from 'tap'
 import { hashPassword } from '../../../src/login/argon2.ts'
-import { stopClock } from '../../support/clock.ts'
+import { stopClock, wallClock } from '../../support/clock.ts'
 import { cookieOf, password, testGateway } from '../../support/gateway.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
 
@@ -68,6 +68,18 @@ t.test('a sign-in that asks to be remembered gets a cookie that outlives the bro
   const cookie = answer.headers.getSetCookie().find(each => each.startsWith('console_sid=')) ?? ''
   const expires = Date.parse(/Expires=([^;]+)/.exec(cookie)?.[1] ?? '')
   t.equal(expires, Math.floor((Date.now() + 7 * 86_400_000) / 1000) * 1000, cookie)
+})
+
+t.test('a remembered cookie ends by the wall clock, also after that was set', async t => {
+  const setClock = wallClock(t.after)
+  const gateway = await testGateway(t.after, {
+    gateway: { session: { remembered: { absolute: '7d', idle: '1d' } } }
+  })
+  setClock(30 * 86_400_000)
+  const answer = await gateway.call(path, { json: { ...right, autoLogin: true } })
+  const cookie = answer.headers.getSetCookie().find(each => each.startsWith('console_sid=')) ?? ''
+  const left = Date.parse(/Expires=([^;]+)/.exec(cookie)?.[1] ?? '') - Date.now()
+  t.ok(Math.abs(left - 7 * 86_400_000) < 60_000, cookie)
 })
 
 t.test('sign-in expires the readable token cookies that consoles keep', async t => {

@@ -154,9 +154,11 @@ t.test(
 )
 
 t.test('a session that a new sign-in replaces is ended at the back-end too', async t => {
-  const backend = await testUpstream(t.after, (request, response) =>
-    json(200, { id: '7', token: `T${request.url}` })(request, response, {} as never)
-  )
+  let signIns = 0
+  const backend = await testUpstream(t.after, (request, response, seen) => {
+    if (seen.url === '/login') signIns++
+    json(200, { id: '7', token: `T${signIns}` })(request, response, seen)
+  })
   const gateway = await testGateway(
     t.after,
     signInAt(backend.url, { token: 'token', logout: { path: '/bye' } })
@@ -173,6 +175,7 @@ t.test('a session that a new sign-in replaces is ended at the back-end too', asy
     backend.seen.map(({ url }) => url),
     ['/login', '/login', '/bye']
   )
+  t.equal(backend.seen[2]?.headers.authorization, 'Bearer T1')
 })
 
 t.test(

@@ -120,6 +120,9 @@ t.test('redirect: within the upstream to the public path, elsewhere only where i
     status: 302,
     headers: { location: '/public/y?q=1' }
   })
+  t.match(await run([stage('refuse')], to('/internal/ui?q=1#/orders/7')), {
+    headers: { location: '/public/ui?q=1#/orders/7' }
+  })
   t.match(await run([stage('refuse')], to('http://up2.test/internal/z')), {
     status: 302,
     headers: { location: '/public/z' }

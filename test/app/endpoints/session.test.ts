@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { stopClock } from '../../support/clock.ts'
 import { cookieOf, password, testGateway } from '../../support/gateway.ts'
@@ -57,6 +60,29 @@ t.test('POST /api/session/extend sets the idle clock anew', async t => {
     403
   )
   t.equal((await gateway.call('/api/session/extend', { cookie })).status, 405)
+})
+
+t.test('an extension of a session that is closed on the way is 401', async t => {
+  const gateway = await testGateway(t.after)
+  const cookie = await gateway.signIn()
+  const body = '{}'
+  const extension = request(`${gateway.url}/api/session/extend`, {
+    method: 'POST',
+    headers: {
+      cookie,
+      'content-type': 'application/json',
+      'content-length': body.length,
+      'expect': '100-continue'
+    }
+  })
+  const answered = once(extension, 'response') as Promise<[IncomingMessage]>
+  // The session is looked up before the body is read.
+  await once(extension, 'continue')
+  t.equal((await gateway.call('/api/account/logout', { method: 'POST', cookie })).status, 200)
+  extension.end(body)
+  const [response] = await answered
+  t.equal(response.statusCode, 401)
+  t.match(await text(response), '"errorCode":"session.revoked"')
 })
 
 t.test(

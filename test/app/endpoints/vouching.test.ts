@@ -93,9 +93,9 @@ t.test('a console that reads the status in the body gets it for each outcome', a
   t.match(metrics, `console_gateway_sign_ins_total{source="${source}",outcome="challenge"} 1`)
 })
 
-const withUsersFile = (sources: readonly object[]) => ({
+const withUsersFile = (sources: readonly object[], file: object = {}) => ({
   identity: { prefix: true },
-  login: { sources: [...sources, { kind: 'users-file' }] }
+  login: { sources: [...sources, { kind: 'users-file', ...file }] }
 })
 
 const locking = (of: 'account' | 'address', after: number) => ({
@@ -157,6 +157,38 @@ t.test('a source with a wrong captcha does not end the search, and hides no gues
   t.ok(await gateway.signIn('bob'))
   const guess = () => gateway.call(path, { json: { username: 'alice', password: 'guess' } })
   for (const status of [400, 400, 429]) t.equal((await guess()).status, status)
+})
+
+t.test('a users file that does not know the name makes no guess of a wrong captcha', async t => {
+  const backend = await testUpstream(t.after, json(200, { code: 500, msg: 'captcha wrong' }))
+  const { gateway: at, routes } = signInAt(backend.url, outcomes)
+  const statusesWith = async (decides: boolean) => {
+    const gateway = await testGateway(t.after, {
+      gateway: withUsersFile(at.login.sources, { decides }),
+      routes,
+      limits: { limits: {}, ...locking('account', 2) }
+    })
+    const signIn = () => gateway.call(path, { json: { username: 'zoe', password } })
+    return [await signIn(), await signIn(), await signIn()].map(({ status }) => status)
+  }
+  t.same(await statusesWith(true), [400, 400, 400])
+  t.same(await statusesWith(false), [400, 400, 429], 'unless that would tell which names it has')
+})
+
+t.test('a request that makes a source fail hides no guess at another one', async t => {
+  const backend = await testUpstream(t.after, byName)
+  const { gateway: at, routes } = signInAt(backend.url, { ...outcomes, passHeaders: ['tenant-id'] })
+  const gateway = await testGateway(t.after, {
+    gateway: withUsersFile(at.login.sources),
+    routes,
+    limits: { limits: {}, ...locking('account', 2) }
+  })
+  const guess = (tenant: string) =>
+    gateway.call(path, {
+      json: { username: 'bob', password: 'guess' },
+      headers: { 'tenant-id': tenant }
+    })
+  for (const status of [400, 400, 429]) t.equal((await guess('x'.repeat(1025))).status, status)
 })
 
 t.test('a blocked account is not asked for at the next source', async t => {

@@ -27,6 +27,7 @@ t.test(
       '',
       'unknown',
       '10.0.0.1:80',
+      '10.0.0.1%lo',
       '10.0.0',
       '_hidden',
       'localhost',
@@ -72,6 +73,10 @@ t.test('an address is found once for each request, without the port that some ap
     const request = from(given)
     t.equal(clientAddress(request), found)
     t.equal(clientAddress(request), found)
+    t.equal(
+      createCountedAddress(64)(request),
+      found === '2001:db8::1' ? '2001:db8::' : found || 'gone'
+    )
     t.equal(asked, 1)
   }
 })
@@ -112,4 +117,21 @@ t.test('of X-Forwarded-For only the address is kept, not what stands before it',
   t.ok(retained < count * 2000, `${retained} bytes for ${count} addresses`)
   t.equal(counted[0], '198.151.100.100')
   t.equal(counted[1], '2001:db8:1:1::')
+})
+
+t.test('however many addresses come, a bounded number is kept', async t => {
+  const trusts = createTrust(['10.0.0.0/8'])
+  const countedAddress = createCountedAddress(64)
+  const of30Thousand = async (use: (ip: string) => unknown) =>
+    await retainedBytes(() => {
+      for (let n = 0; n < 30_000; n++) {
+        use(`2001:db8:${(n >> 8).toString(16)}:${(n & 255).toString(16)}::1`)
+      }
+    })
+  const trusted = await of30Thousand(trusts)
+  const counted = await of30Thousand(ip => countedAddress({ ip, ips: [] }))
+  t.ok(trusted < 2_500_000, `${trusted} bytes for trust`)
+  t.ok(counted < 2_500_000, `${counted} bytes for counting`)
+  t.equal(trusts('10.0.0.1'), true)
+  t.equal(countedAddress({ ip: '2001:db8::2', ips: [] }), '2001:db8::')
 })

@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { password, testGateway } from '../../support/gateway.ts'
 import { raw, request } from '../../support/raw.ts'
@@ -365,6 +366,27 @@ t.test('where config says so, limits are told only to who is refused, or to nobo
   t.same(await told('never'), [false, false])
 })
 
+t.test('a route without a bound is not counted, whatever its name is', async t => {
+  const waiting: Array<() => void> = []
+  const backend = await testUpstream(t.after, (request, response) => {
+    waiting.push(() => json(200, {})(request, response, {} as never))
+  })
+  const gateway = await testGateway(t.after, {
+    routes: {
+      upstreams: { b: { url: backend.url } },
+      routes: { constructor: { path: '/api/slow', upstream: 'b', access: 'public' } }
+    }
+  })
+  const running = gateway.call('/api/slow')
+  await until('a request waits at the back-end', () => waiting.length >= 1)
+  const of = { route: 'constructor', method: 'GET', address: '127.0.0.1' }
+  t.match(await (await gateway.ops('/limits/counts', { json: of })).json(), {
+    inFlight: { 'address:127.0.0.1': 1, 'route:constructor': 0 }
+  })
+  waiting.splice(0).forEach(answer => answer())
+  t.equal((await running).status, 200)
+})
+
 t.test('requests of a route at the same time are bounded', async t => {
   const { gateway, waiting } = await withSlowBackend(t, {
     inFlightPerRoute: { slow: 1 },
@@ -423,6 +445,70 @@ t.test(
   }
 )
 
+t.test(
+  'a key in Redis that holds something else makes local what it counts, and is told',
+  async t => {
+    const server = await testRedis(t.after)
+    const redis = new Redis(server.url)
+    t.after(() => redis.disconnect())
+    const tries = { by: 'account', max: 2, window: '1h', routes: ['login'] }
+    const gateway = await testGateway(
+      t.after,
+      {
+        gateway: {
+          redis: { url: server.url, connectTimeout: '30s', commandTimeout: '30s' },
+          session: { secrets: ['${SECRET}'] }
+        },
+        limits: { limits: { tries } }
+      },
+      { SECRET: 'a secret of at least thirty-two characters' }
+    )
+    await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
+    await redis.lpush('cg:limit:tries:alice', 'x')
+    const guess = async (username: string) => {
+      const json = { username, password: 'wrong' }
+      return (await gateway.call(login, { json })).status
+    }
+    t.same([await guess('alice'), await guess('alice'), await guess('alice')], [401, 401, 429])
+    t.equal(await guess('bob'), 401)
+    t.equal(await redis.get('cg:limit:tries:bob'), '1')
+    const told = gateway.log.filter(({ event }) => event === 'limits.foreign-key')
+    t.match(told, [{ level: 'error', keys: ['cg:limit:tries:alice'], reason: /WRONGTYPE/ }])
+    t.equal(told.length, 1, 'not for each attempt')
+  }
+)
+
+t.test(
+  'of the limits of a request only the one with a foreign key is local, and is told',
+  async t => {
+    const server = await testRedis(t.after)
+    const redis = new Redis(server.url)
+    t.after(() => redis.disconnect())
+    const ofAddress = { by: 'address', max: 2, window: '1h', routes: ['login'] }
+    const gateway = await testGateway(
+      t.after,
+      {
+        gateway: {
+          redis: { url: server.url, connectTimeout: '30s', commandTimeout: '30s' },
+          session: { secrets: ['${SECRET}'] }
+        },
+        limits: { limits: { few: ofAddress, many: { ...ofAddress, max: 100 } } }
+      },
+      { SECRET: 'a secret of at least thirty-two characters' }
+    )
+    await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
+    const foreign = 'cg:limit:{a:127.0.0.1}few.fixed'
+    await redis.lpush(foreign, 'x')
+    const guess = async () => {
+      return (await gateway.call(login, { json: { username: 'alice', password: 'wrong' } })).status
+    }
+    t.same([await guess(), await guess(), await guess()], [401, 401, 429])
+    t.match(await redis.get('cg:limit:{a:127.0.0.1}many.fixed'), /^3 /)
+    const told = gateway.log.filter(({ event }) => event === 'limits.foreign-key')
+    t.match(told, [{ level: 'error', keys: [foreign], reason: /WRONGTYPE/ }])
+  }
+)
+
 t.test('sign-in has budgets of its own: whoever used up all others can still sign in', async t => {
   const waiting: Array<() => void> = []
   const backend = await testUpstream(t.after, (_request, response) => {
@@ -463,6 +549,30 @@ t.test('sign-in has budgets of its own: whoever used up all others can still sig
   const { status, headers } = await gateway.call(login, { json: { username: 'alice', password } })
   t.equal(status, 429, 'and the limit holds for sign-in as well')
   t.match(headers.get('ratelimit-policy'), /^"some"/)
+})
+
+t.test('guesses with the cookie of a live session count by address as those without', async t => {
+  const gateway = await testGateway(t.after, {
+    limits: {
+      lockout: { account: { mode: 'off' }, address: { mode: 'off' } },
+      limits: {
+        tries: { by: 'address', max: 2, window: '1h', routes: ['login'] },
+        pair: { by: ['user', 'address'], max: 1, window: '1h', routes: ['login', 'profile'] }
+      }
+    }
+  })
+  // Of the two that are allowed, this sign-in is one.
+  const cookie = await gateway.signIn('alice')
+  const statuses: number[] = []
+  for (let guess = 0; guess < 4; guess++) {
+    const json = { username: 'bob', password: 'wrong' }
+    const { status, headers } = await gateway.call(login, { cookie, json })
+    statuses.push(status)
+    t.equal(headers.get('ratelimit-policy'), '"tries";q=2;w=3600')
+  }
+  t.same(statuses, [401, 429, 429, 429])
+  const line = await gateway.logged(({ event }) => event === 'limit.over')
+  t.match(line, { limit: 'tries', address: '127.0.0.1' })
 })
 
 t.test(

@@ -1,9 +1,11 @@
+import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { hashPassword } from '../../../src/login/argon2.ts'
 import { stopClock } from '../../support/clock.ts'
 import {
   type Called,
   configFolder,
+  noLockout,
   cookieOf,
   password,
   type TestGateway,
@@ -11,7 +13,7 @@ import {
 } from '../../support/gateway.ts'
 import { until } from '../../support/until.ts'
 import { signInAt } from '../../support/sign-in.ts'
-import { testUpstream } from '../../support/upstream.ts'
+import { json, testUpstream } from '../../support/upstream.ts'
 
 const login = '/api/auth/admin/login'
 const minute = 60_000
@@ -278,6 +280,52 @@ t.test('what could not be decided is no failure', async t => {
   for (let round = 0; round < 5; round++) seen.add((await attempt(gateway, 'alice')).status)
   t.notOk(seen.has(429), [...seen].join())
   t.notOk(seen.has(401), [...seen].join())
+})
+
+/** A gateway whose first source refuses all passwords, while the second one fails. */
+async function withFailingSource(t: Test, bounds: object, first?: object) {
+  const backends = {
+    a: await testUpstream(t.after, json(401, {})),
+    b: await testUpstream(t.after, json(500, {}))
+  }
+  const sourceAt = (upstream: string) => ({
+    kind: 'upstream-login',
+    upstream,
+    path: '/login',
+    user: { id: 'id' }
+  })
+  return await testGateway(t.after, {
+    gateway: {
+      identity: { prefix: true },
+      login: { sources: [first ?? sourceAt('a'), sourceAt('b')] }
+    },
+    routes: { upstreams: { a: { url: backends.a.url }, b: { url: backends.b.url } } },
+    limits: { lockout: { ...noLockout, ...bounds }, limits: {} }
+  })
+}
+
+t.test('a guess that one source refused counts for its address while another fails', async t => {
+  stopClock(t.after)
+  const gateway = await withFailingSource(t, { address: { after: 2 } })
+  t.same(await statuses(gateway, 3, 'alice'), [502, 502, 429])
+})
+
+t.test('for the account it counts from the 51st on within an hour', async t => {
+  stopClock(t.after)
+  const gateway = await withFailingSource(t, { account: { after: 2 } })
+  t.same(new Set(await statuses(gateway, 52, 'alice')), new Set([502]))
+  t.same(await statuses(gateway, 1, 'alice'), [429])
+})
+
+t.test('a users file that does not know the name refused no guess', async t => {
+  stopClock(t.after)
+  const bounds = { address: { after: 2 } }
+  const statusesWith = async (decides: boolean) => {
+    const gateway = await withFailingSource(t, bounds, { kind: 'users-file', decides })
+    return await statuses(gateway, 3, 'zoe')
+  }
+  t.same(await statusesWith(true), [502, 502, 502])
+  t.same(await statusesWith(false), [502, 502, 429], 'unless that would tell which names it has')
 })
 
 t.test('in shadow nobody is held up, and it is told who would have been', async t => {
@@ -575,3 +623,42 @@ t.test(
     t.equal(count(await answers, 200), 4)
   }
 )
+
+/** Sends a whole sign-in and does not wait for its response. */
+function sendSignIn({ url }: TestGateway, username: string): Socket {
+  const { hostname, port } = new URL(url)
+  const body = JSON.stringify({ username, password })
+  const headers = [
+    `host: ${hostname}:${port}`,
+    'x-forwarded-for: 198.51.100.1',
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(body)}`
+  ]
+  const socket = connect(Number(port), hostname)
+  socket.write([`POST ${login} HTTP/1.1`, ...headers, '', body].join('\r\n'))
+  return socket
+}
+
+t.test('a sign-in whose client has left is not evaluated, and holds up nobody', async t => {
+  const backend = await slowBackEnd(t)
+  const gateway = await testGateway(t.after, {
+    ...backend.files,
+    limits: { lockout: { address: { after: 2 } } }
+  })
+  const first = signIns(gateway, 2, password)
+  await until('both are evaluated', () => backend.running() === 2)
+  const leaving = Array.from({ length: 5 }, (_, index) => sendSignIn(gateway, `left-${index}`))
+  await until('the others wait', async () =>
+    (await (await gateway.ops('/metrics')).text()).includes(
+      'console_gateway_requests_in_flight 7\n'
+    )
+  )
+  for (const socket of leaving) socket.destroy()
+  const left = () => gateway.log.filter(line => line['msg'] === 'request' && line['status'] === 499)
+  await until('they have left', () => left().length === 5)
+  const last = attempt(gateway, 'last', { typed: password })
+  backend.release()
+  t.equal(count(await first, 200), 2)
+  t.equal((await last).status, 200)
+  t.equal(backend.asked(), 3)
+})

@@ -125,6 +125,7 @@ t.test('methods that change nothing pass from anywhere, but where always is said
 t.test('a prefetch of our own page signs nobody out', async t => {
   const prefetches = [
     { 'sec-purpose': 'prefetch;prerender' },
+    { 'sec-purpose': 'prerender' },
     { purpose: 'Prefetch' },
     { 'x-purpose': 'preview' },
     { 'x-moz': 'prefetch' }

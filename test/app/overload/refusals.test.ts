@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { mock } from 'node:test'
 import t from 'tap'
 import { Refusals } from '../../../src/app/overload/refusals.ts'
 
@@ -41,6 +42,36 @@ t.test('a connection is cut where ten thousand wait already', t => {
     refusals.add(requestOf({ destroyed: false, destroy: () => cut++ }), () => {})
   }
   t.same([refusals.waiting, cut], [10_000, 4])
+  t.end()
+})
+
+t.test('after a quiet time sixteen are answered at once again, and the others in time', t => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.after(() => mock.timers.reset())
+  const refusals = new Refusals()
+  t.after(() => refusals.close())
+  let answers = 0
+  for (const expected of [16, 36]) {
+    for (let n = 0; n < 20; n++) refusals.add(requestOf({ destroyed: false }), () => answers++)
+    t.equal(answers, expected)
+    mock.timers.tick(10)
+    t.equal(answers, expected + 4)
+    mock.timers.tick(100)
+  }
+  t.end()
+})
+
+t.test('where nobody waits and nobody is refused, no timer runs', t => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.after(() => mock.timers.reset())
+  const refusals = new Refusals()
+  t.after(() => refusals.close())
+  refusals.add(requestOf({ destroyed: false }), () => {})
+  mock.timers.tick(20)
+  let ticks = 0
+  refusals.tick = () => ticks++
+  mock.timers.tick(100)
+  t.equal(ticks, 0)
   t.end()
 })
 

@@ -1,3 +1,4 @@
+import { mock } from 'node:test'
 import t from 'tap'
 import { ShedLog } from '../../../src/app/overload/shed-log.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
@@ -23,6 +24,28 @@ t.test('a line has the totals of what was refused since the last one', async t =
   const { body } = await metrics.text()
   t.match(body, 'console_gateway_shed_total{reason="address"} 5')
   t.match(body, 'console_gateway_shed_total{reason="load"} 2')
+})
+
+t.test('each second with refusals has a line', t => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.after(() => mock.timers.reset())
+  const lines: object[] = []
+  const shed = new ShedLog(createMetrics(), {
+    warn: (fields: object) => void lines.push(fields)
+  } as never)
+  for (let second = 1; second <= 3; second++) {
+    shed.count('load', {})
+    shed.count('load', {})
+    t.equal(lines.length, second - 1)
+    mock.timers.tick(1000)
+    t.match(
+      lines,
+      Array.from({ length: second }, () => ({ shed: { load: 2 } }))
+    )
+  }
+  mock.timers.tick(5000)
+  t.equal(lines.length, 3, 'none without refusals')
+  t.end()
 })
 
 t.end()

@@ -1,5 +1,5 @@
 /** `audit tail`: the lines that are added while it runs, over the ends of files. */
-import { appendFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { chainsIn } from '../../../src/observability/audit/chain-files.ts'
@@ -38,9 +38,16 @@ t.test('tail -f prints each line once, also those of files that begin meanwhile'
 
   const last = files.at(-1)?.path ?? ''
   appendFileSync(last, `{"seq":999,"user":"u998"}\n${'x'.repeat(3 * 1024 * 1024)}\n`)
+  const lines = files.flatMap(({ path }) => readFileSync(path, 'utf8').split('\n'))
+  const text = lines.find(line => line.includes('"user":"u59"')) ?? ''
+  appendFileSync(last, `${text.replace('"u59"', '"u997"')}\n`)
+  t.match(await tail.says('"u997"'), /^\{[^\n]*"signed":false[^\n]*"user":"u997"/m)
+  const first = files[0]?.path ?? ''
+  renameSync(first, `${first}.pruned`)
   await ledger.commit({ kind: 'request', user: 'u61' })
   const after = usersOf(await tail.says('"user":"u61"'))
   t.notOk(after.includes('u998'), 'a line without a signature is not printed')
+  t.equal(after.filter(user => user === 'u0').length, 1, 'nor a file that is about to be deleted')
   await ledger.close()
   await second.close()
 })

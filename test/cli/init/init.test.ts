@@ -160,7 +160,10 @@ t.test(
     const folder = newFolder(t.after)
     mkdirSync(folder)
     writeFileSync(join(folder, 'gateway.yaml'), '{}')
-    t.match(await run(['init', folder]), { code: 1, err: /is a config already/ })
+    t.match(await run(['init', folder]), {
+      code: 1,
+      err: /has gateway\.yaml already: .* or --from it\./
+    })
     const backend = await testUpstream(t.after, json(200, []))
     const other = newFolder(t.after)
     const words = ['--backend-url', backend.url, '--sign-in', 'file', '--route', '/x']
@@ -171,6 +174,48 @@ t.test(
     t.notOk(existsSync(other))
   }
 )
+
+t.test('no file of a folder is replaced, and nothing is asked before that is said', async t => {
+  const backend = await testUpstream(t.after, json(200, []))
+  const words = ['--backend-url', backend.url, '--sign-in', 'file', '--route', '/x', '--yes']
+  const init = async (texts: Readonly<Record<string, string>>) => {
+    const folder = newFolder(t.after)
+    mkdirSync(folder)
+    for (const [name, text] of Object.entries(texts)) writeFileSync(join(folder, name), text)
+    return { folder, ...(await run(['init', folder, ...words], { input: password })) }
+  }
+  const mine = { '.env': 'A=1\n', '.gitignore': 'dist', 'users.yaml': 'users: {}\n', 'README': '' }
+  for (const [texts, names] of [
+    [mine, 'users.yaml, .env'],
+    [{ schema: 'a file' }, 'schema']
+  ] as const) {
+    const { folder, code, err } = await init(texts)
+    t.equal(code, 1)
+    t.match(err, `has ${names} already: init replaces no file.`)
+    t.notMatch(err, / at .*:\d+/, 'no stack')
+    const kept = readdirSync(folder).map(name => [name, readFileSync(join(folder, name), 'utf8')])
+    t.same(Object.fromEntries(kept), texts)
+  }
+  t.equal(backend.begun(), 0)
+
+  const { folder, code } = await init({ '.gitignore': 'dist', 'README': 'mine' })
+  t.equal(code, 0)
+  t.equal(
+    readFileSync(join(folder, '.gitignore'), 'utf8'),
+    'dist\n# Secrets stay on this machine.\n.env\n'
+  )
+  t.equal(readFileSync(join(folder, 'README'), 'utf8'), 'mine')
+  t.equal(statSync(join(folder, '.env')).mode & 0o777, 0o600)
+})
+
+t.test('a folder that cannot be made is said in one line', async t => {
+  const backend = await testUpstream(t.after, json(200, []))
+  const folder = newFolder(t.after)
+  writeFileSync(folder, 'a file')
+  const words = ['--backend-url', backend.url, '--sign-in', 'file', '--route', '/x', '--yes']
+  const { code, err } = await run(['init', join(folder, 'config'), ...words], { input: password })
+  t.same([code, err], [1, `${folder}/config/gateway.yaml cannot be written (ENOTDIR).\n`])
+})
 
 t.test('at a terminal everything is asked for, and the password is not shown', async t => {
   const url = await exampleBackend(t.after)
@@ -197,4 +242,20 @@ t.test('at a terminal everything is asked for, and the password is not shown', a
   t.same(await terminal.ended, { code: 0, signal: null })
   t.notOk(written.includes(password))
   t.match(await run(['check', '--config', folder]), { code: 0 })
+})
+
+t.test('rows and their total below a member `rows` are both kept', async t => {
+  const list = [{ id: 7, title: 'a' }]
+  const backend = await testUpstream(t.after, json(200, { code: 0, rows: { list, total: 57 } }))
+  const folder = newFolder(t.after)
+  const words = ['--sign-in', 'file', '--user', 'root', '--route', '/news', '--yes']
+  const { code, err } = await run(['init', folder, '--backend-url', backend.url, ...words], {
+    input: 'a long pass phrase'
+  })
+  t.same({ code, err }, { code: 0, err: '' })
+  const gateway = start(t.after, folder, env)
+  const credentials = { username: 'root', password: 'a long pass phrase' }
+  const url = await listeningUrl(gateway)
+  const response = await signInAndGet(url, credentials, '/api/news')
+  t.match(response.list, { data: list, total: 57 })
 })

@@ -8,6 +8,7 @@ import {
   testGateway,
   type TestGateway
 } from '../../support/gateway.ts'
+import { signInToOps } from '../../support/operator.ts'
 import { freePort } from '../../support/ports.ts'
 import { testRedis } from '../../support/redis.ts'
 import { testUpstream } from '../../support/upstream.ts'
@@ -25,7 +26,7 @@ interface Served {
 
 /** The ops listener has a port that the config folder names, so that commands find it. */
 async function served(t: Test, files: Files): Promise<Served> {
-  const ops = { listen: `127.0.0.1:${await freePort()}` }
+  const ops = { role: 'admin', listen: `127.0.0.1:${await freePort()}` }
   const folder = await configFolder({ ...files, gateway: { ...files.gateway, ops } })
   const gateway = await testGateway(t.after, folder, environment)
   const command: Served['command'] = async (what, caller) => {
@@ -99,6 +100,43 @@ t.test(
     t.equal((await gateway.call(profile, { cookie: bob })).status, 429)
   }
 )
+
+t.test('guesses at the operators’ page are shown, and reset, apart from the console’s', async t => {
+  const tries = { max: 2, window: '1h', routes: ['login'], refusedOnly: true }
+  const limits = { account: { by: 'account', ...tries }, address: { by: 'address', ...tries } }
+  const { gateway, command } = await served(t, { limits: { limits } })
+  const guess = () => signInToOps(gateway.opsUrl, 'alice', { password: 'wrong' })
+  t.same(await times(3, guess), [401, 401, 429])
+  for (const [caller, limit] of [
+    ['alice', 'account'],
+    ['127.0.0.1', 'address']
+  ] as const) {
+    const { code, answer } = await command('show', caller)
+    t.equal(code, 3, caller)
+    t.match(answer.limits, [{ limit, of: 'sign-in attempts at the operators’ page', max: 2 }])
+    t.same((await command('reset', caller)).answer, { reset: 1 })
+  }
+  t.same(await times(1, guess), [401])
+})
+
+t.test('a limit whose name begins with ops- counts no guesses at the operators’ page', async t => {
+  const tries = { by: 'account', max: 2, window: '1h', routes: ['login'], refusedOnly: true }
+  const limits = { 'tries': tries, 'ops-tries': tries }
+  const { gateway, command } = await served(t, { limits: { limits } })
+  const atPage = () => signInToOps(gateway.opsUrl, 'alice', { password: 'wrong' })
+  const atConsole = () => gateway.call(login, { json: { username: 'alice', password: 'wrong' } })
+  t.same(await times(2, atPage), [401, 401])
+  t.same(await times(3, atConsole), [401, 401, 429])
+  t.same(await times(1, atPage), [429])
+  const { answer } = await command('show', 'alice')
+  t.match(answer.limits, [
+    { limit: 'tries', of: 'sign-in attempts', used: 3 },
+    { limit: 'tries', of: 'sign-in attempts at the operators’ page', used: 3 },
+    { limit: 'ops-tries', of: 'sign-in attempts', used: 2 },
+    { limit: 'ops-tries', of: 'sign-in attempts at the operators’ page', used: 2 }
+  ])
+  t.same((await command('reset', 'alice')).answer, { reset: 4 })
+})
 
 t.test('without one caller there is nothing to show', async t => {
   for (const words of [['show'], ['reset'], ['show', 'a', 'b']]) {

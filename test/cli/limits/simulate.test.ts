@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
 import { stringify } from 'yaml'
-import { limits } from '../../../src/cli/limits/limits.ts'
 import { simulate } from '../../../src/cli/limits/simulate.ts'
 import { logLines } from '../../../src/cli/limits/log-lines.ts'
 import { run } from '../../support/command.ts'
@@ -240,6 +239,16 @@ t.test(
   }
 )
 
+t.test('the picture is replaced as a whole or not at all', async t => {
+  const write = scratch(t.after)
+  const folder = consoleFolder(t.after, 'limits: { users: { by: user, max: 1, window: 10s } }')
+  const picture = write('picture.svg', 'before')
+  const words = ['limits', 'simulate', '--log', write('a.log', `${line(1, { user: 'ann' })}\n`)]
+  const { code, err } = await run([...words, '-c', folder, '--svg', picture], { maxFileBlocks: 1 })
+  t.same([code, err], [1, `${picture} cannot be written (EFBIG).\n`])
+  t.equal(readFileSync(picture, 'utf8'), 'before')
+})
+
 t.test('roles come from sign-ins in the log; a request is placed where it began', async t => {
   const folder = consoleFolder(
     t.after,
@@ -365,6 +374,14 @@ t.test('lines come whole, however the log is packed and cut', async t => {
   }
 })
 
+t.test('in JSON, too, what a terminal would obey in a caller is escaped', async t => {
+  const config = consoleFolder(t.after, 'limits: { users: { by: user, max: 1, window: 1m } }')
+  const input = [line(0, { user: '\u009b2J' }), line(1, { user: '\u009b2J' })].join('\n')
+  const { out } = await run(['limits', 'simulate', '-c', config, '--log', '-', '--json'], { input })
+  t.match(JSON.parse(out), { callers: [{ whom: /\u009b2J/ }] })
+  t.notMatch(out, /[\u0080-\u009f]/)
+})
+
 t.test(
   'nobody refused is 0; no log, no such file, nothing in it and a bad limits file are told',
   async t => {
@@ -374,7 +391,6 @@ t.test(
       code: 0,
       out: /nobody would have been refused/
     })
-    t.match(await run(['limits', 'simulate', '-c', config]), { code: 2, err: /Name the log/ })
     const simulated = (log: string, limits?: string) =>
       simulate({ config, log, limits, svg: undefined, json: false })
     await t.rejects(simulated('/nowhere'), { message: /\/nowhere cannot be read/ })
@@ -390,12 +406,6 @@ t.test(
         write('bad.yaml', 'limits: { x: { by: user, max: 0, window: 1m, routes: [nowhere] } }')
       ),
       { message: /max/ }
-    )
-    await t.rejects(
-      limits.run({ config, gateway: { folder: config }, json: false, values: {}, rest: ['what'] }),
-      {
-        message: /There is no "limits what"/
-      }
     )
   }
 )

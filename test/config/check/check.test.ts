@@ -206,6 +206,79 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     'gateway.yaml ops.listen: expected a port of at most 65535, found 99999'
   ],
   [
+    'a port of a Redis node exists',
+    {
+      gateway: {
+        redis: { sentinels: ['s:26379', 's:99999'] },
+        session: { secrets: ['${LONG}'] }
+      }
+    },
+    'gateway.yaml redis.sentinels.1: expected a port of at most 65535, found 99999'
+  ],
+  [
+    'so does that of a node of a cluster',
+    { gateway: { redis: { cluster: ['n:65536'] }, session: { secrets: ['${LONG}'] } } },
+    'gateway.yaml redis.cluster.0: expected a port of at most 65535, found 65536'
+  ],
+  [
+    'a name server is an IP address, with a port that exists',
+    {
+      routes: {
+        upstreams: {
+          b: {
+            ...upstreams.b,
+            dns: {
+              servers: [
+                '127.0.0.1',
+                '127.0.0.1:8600',
+                '[::1]',
+                '[::1]:53',
+                '999.1.1.1',
+                '1.2',
+                '1.1.1.1:99999',
+                '[::1]:65536',
+                '[1::2::3]'
+              ]
+            }
+          }
+        },
+        routes: { r: route() }
+      }
+    },
+    ...['999.1.1.1', '1.2', '1.1.1.1:99999', '[::1]:65536', '[1::2::3]'].map(
+      (server, index) =>
+        `routes.yaml upstreams.b.dns.servers.${index + 4}: expected an IP address, or IP:PORT such as 127.0.0.1:8600 or [::1]:53, found "${server}"`
+    )
+  ],
+  [
+    'an upstream has a hundred addresses at most',
+    {
+      routes: {
+        upstreams: { b: { urls: Array.from({ length: 101 }, (_, index) => `http://b${index}`) } },
+        routes: { r: route() }
+      }
+    },
+    'routes.yaml upstreams.b.urls: expected at most 100 items, found 101'
+  ],
+  ...['2031-02-30T00:00:00Z', '2031-02-29T00:00Z', '2031-04-31T14:00+08:00'].map(
+    until =>
+      [
+        `maintenance does not end at ${until}, which is in no calendar`,
+        { routes: { upstreams, routes: { r: route() }, maintenance: { until } } },
+        `routes.yaml maintenance.until: is not a valid time: expected one such as 2026-12-01T06:00:00Z, found "${until}"`
+      ] as const
+  ),
+  [
+    'a leap day is in the calendar',
+    {
+      routes: {
+        upstreams,
+        routes: { r: route() },
+        maintenance: { until: '2032-02-29T23:59+08:00' }
+      }
+    }
+  ],
+  [
     'operators have a port of their own',
     {
       gateway: {
@@ -590,6 +663,18 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     'routes.yaml endpoints.login.path: must not contain empty or dot segments',
     'routes.yaml endpoints.logout.path: must not contain empty or dot segments'
   ],
+  ...['/', '/admin/', '/admin/*', '/*', '/admin//x', '/admin/../x', '/./admin', '/admin/..'].map(
+    mount =>
+      [
+        `the mount ${mount} is no prefix of a path`,
+        { gateway: { server: { hosts: ['console.example.com'], mount } } },
+        `gateway.yaml server.mount: expected a path such as /admin, with no / or * at its end and no empty or dot segments, found "${mount}"`
+      ] as const
+  ),
+  [
+    'a mount may have several segments',
+    { gateway: { server: { hosts: ['console.example.com'], mount: '/admin/.v1..2' } } }
+  ],
   [
     'a route is not called like an endpoint',
     { routes: { upstreams, routes: { profile: route() } } },
@@ -738,7 +823,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
         routes: {
           r: route({ shape: 's', maxShaped: '10MiB' }),
           e: route({ path: '/api/e', shape: 'e' }),
-          p: route({ path: '/api/p', maxShaped: '5MiB', parts: { n: part } })
+          p: route({ path: '/api/p', maxShaped: '5MiB', parts: { n: { ...part, shape: 'e' } } })
         }
       },
       limits: { sizes: { shape: '5MiB' } }
@@ -752,7 +837,10 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
       routes: {
         upstreams,
         shapes: { s: [{ unwrap: 'a' }] },
-        routes: { r: route({ shape: 's', maxShaped: '10MiB' }) }
+        routes: {
+          r: route({ shape: 's', maxShaped: '10MiB' }),
+          p: route({ path: '/api/p', maxShaped: '5MiB', parts: { n: part } })
+        }
       },
       limits: { sizes: { shape: '10MiB' } }
     }
@@ -928,11 +1016,6 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     'limits.yaml limits.l.by: counts nobody, since sign-in has no user yet; set by: address or by: account'
   ],
   [
-    'must be longer than 0',
-    { limits: { limits: { l: { by: 'user', max: 1, window: '0s' }, ...guards() } } },
-    'limits.yaml limits.l.window: must be longer than 0'
-  ],
-  [
     'a time-out that outlasts the load balancer’s is pointed out',
     {
       routes: {
@@ -980,7 +1063,10 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     {
       limits: {
         lockout: { account: { mode: 'off' }, address: { mode: 'shadow' } },
-        limits: { l: { by: 'address', max: 1, window: '1s', routes: ['profile'] } }
+        limits: {
+          l: { by: 'address', max: 1, window: '1s', routes: ['profile'] },
+          pair: { by: ['user', 'address'], max: 1, window: '1s', routes: ['login', 'profile'] }
+        }
       }
     },
     ...['address', 'account'].map(
@@ -995,14 +1081,46 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
         lockout: { account: { within: '0s', delay: '0s' }, address: { delay: '2m', longest: '1m' } }
       }
     },
-    'limits.yaml lockout.account.within: must be longer than 0',
-    'limits.yaml lockout.account.delay: must be longer than 0; to lock nobody set mode: off',
+    'limits.yaml lockout.account.within: expected at least 1ms, found "0s"',
+    'limits.yaml lockout.account.delay: expected at least 1ms, found "0s"',
     'limits.yaml lockout.address.longest: is shorter than delay, the first lock (line 6)'
   ],
   [
+    'known browsers have the numbers of the account, though only the address is guarded',
+    { limits: { lockout: { account: { mode: 'off', delay: '2m', longest: '1m' } } } },
+    'limits.yaml lockout.account.longest: is shorter than delay, the first lock (line 4)',
+    'limits.yaml lockout.account.mode: warning: nothing counts sign-ins by account: passwords can be guessed without limit'
+  ],
+  [
+    'numbers that no lock has are no fault: known browsers are off',
+    {
+      limits: {
+        lockout: {
+          account: { mode: 'off', delay: '2m', longest: '1m' },
+          knownBrowser: { mode: 'off' }
+        }
+      }
+    },
+    'limits.yaml lockout.account.mode: warning: nothing counts sign-ins by account: passwords can be guessed without limit'
+  ],
+  [
+    'numbers that no lock has are no fault: all guards are off',
+    {
+      limits: {
+        lockout: {
+          account: { mode: 'off', delay: '2m', longest: '1m' },
+          address: { mode: 'off' }
+        }
+      }
+    },
+    ...['address', 'account'].map(
+      by =>
+        `limits.yaml lockout.${by}.mode: warning: nothing counts sign-ins by ${by}: passwords can be guessed without limit`
+    )
+  ],
+  [
     'the cookie of known browsers has a name of its own',
-    { limits: { lockout: { knownBrowser: { cookie: 'console_sid', lifetime: '0s' } } } },
-    'limits.yaml lockout.knownBrowser.lifetime: must be longer than 0; to remember no browser set mode: off',
+    { limits: { lockout: { knownBrowser: { cookie: 'console_sid' } } } },
     'limits.yaml lockout.knownBrowser.cookie: "console_sid" is the name of another cookie: choose another name'
   ],
   [
@@ -1180,3 +1298,68 @@ t.test('what hangs on a value that does not fit is not said twice', async t => {
     ]
   )
 })
+
+const namedBy: Readonly<Record<string, (name: string) => Files>> = {
+  'the upstream of a route': name => withRoute({ upstream: name }),
+  'the upstream of a part': name =>
+    withRoute({ upstream: undefined, parts: { p: { ...part, upstream: name } } }),
+  'the upstream of the profile': name => ({
+    routes: { upstreams, endpoints: { profile: { from: 'upstream', upstream: name } } }
+  }),
+  'the upstream of a source': name => ({
+    gateway: { login: { sources: [{ ...source, upstream: name, captcha: { path: '/c' } }] } },
+    routes: { upstreams }
+  }),
+  'the upstream of an expectation': name => ({
+    routes: { upstreams, expect: { e: { request: 'GET /a', upstream: name } } }
+  }),
+  'the shape of a route': name => withRoute({ shape: name, maxShaped: '16MiB' }),
+  'the shape of a part': name => withRoute({ parts: { p: { ...part, shape: name } } }),
+  'the shape of a body': name => withRoute({ methods: ['POST'], body: { shape: name } }),
+  'the shape of a body within another': name => ({
+    routes: {
+      upstreams,
+      routes: { r: route({ methods: ['POST'], body: { shape: 's' } }) },
+      shapes: { s: [{ use: name }] }
+    }
+  }),
+  'the shape of the profile': name => ({
+    routes: {
+      upstreams,
+      endpoints: { profile: { from: 'upstream', upstream: 'b', shape: name } }
+    }
+  }),
+  'the shape of an example': name => ({ routes: { examples: { e: { shape: name, input: {} } } } }),
+  'use in a shape': name => withShapes({ s: [{ use: name }], t: [{ each: [{ use: name }] }] }),
+  'the routes of a limit': name => ({
+    limits: {
+      limits: { l: { by: 'user', max: 1, window: '1m', routes: [name], methods: ['GET'] } }
+    }
+  }),
+  'the routes of a limit by role': name => ({
+    limits: { limits: { l: { by: 'user', max: 1, window: '1m', routes: [name], roles: ['a'] } } }
+  }),
+  'a route in flight': name => ({ limits: { inFlightPerRoute: { [name]: 1 } } }),
+  'a route in maintenance': name => ({ routes: { maintenance: { routes: [name] } } }),
+  'a route in the ledger': name => ({
+    gateway: { audit: { key: '${LONG}', fields: { [name]: { a: 'plain' } } } }
+  }),
+  'the source of a credential': name => ({
+    routes: { upstreams: { b: { ...upstreams.b, credential: { from: name, as: 'bearer' } } } }
+  }),
+  'the source of operators': name => ({ gateway: { ops: { role: 'admin', sources: [name] } } })
+}
+
+for (const [key, files] of Object.entries(namedBy)) {
+  t.test(`${key}: constructor is unknown like any other name`, async t => {
+    const faults = said(t.after, files('nowhere'))
+    t.ok(
+      faults.some(fault => fault.includes('nowhere')),
+      faults.join('\n')
+    )
+    t.same(
+      said(t.after, files('constructor')),
+      faults.map(fault => fault.replaceAll('nowhere', 'constructor'))
+    )
+  })
+}

@@ -96,6 +96,20 @@ t.test('an operators’ listener beyond this machine wants a secret of its own',
   t.end()
 })
 
+t.test('hashes of different costs are a warning', t => {
+  const costly = knownHash.replace('t=2', 't=3')
+  const users = (...hashes: readonly string[]) => ({
+    'users.yaml': stringify({
+      users: Object.fromEntries(hashes.map((password, at) => [`user-${at}`, { password }]))
+    })
+  })
+  t.match(said(t, {}, users(knownHash, costly, knownHash)), [
+    /^users: warning: the hashes differ in cost \(m=19456,t=2,p=1; m=19456,t=3,p=1\)/
+  ])
+  t.same(said(t, {}, users(costly, costly)), [])
+  t.end()
+})
+
 t.test('a password hash that no machine can compute is a fault', t => {
   const users = (cost: string) => ({
     'users.yaml': stringify({

@@ -55,6 +55,48 @@ t.test('a header that the gateway builds, strips or trusts is a fault', t => {
   t.end()
 })
 
+t.test('headers of its calls are such as HTTP can carry', t => {
+  const [value, headers] = ['é\n', { 'x-é': '1', 'Host': 'b', 'Content-Length': '1', 'te': 'gzip' }]
+  const call = { path: '/in', token: 'token' }
+  const calls = (more: object) => ({
+    refresh: { ...call, ...more },
+    logout: { path: '/out', ...more },
+    expires: { path: 'expires' },
+    token: 'token'
+  })
+  const places = ['headers', 'refresh.headers', 'logout.headers']
+  const upstream = { credential: 'bearer' }
+  t.same(
+    faultsAtSources(t, {
+      source: { headers: { 'x-a': value }, ...calls({ headers: { b: value } }) },
+      upstream
+    }),
+    [
+      'login.sources.0.headers.x-a: expected printable ASCII, found "é\\n"',
+      'login.sources.0.refresh.headers.b: expected printable ASCII, found "é\\n"',
+      'login.sources.0.logout.headers.b: expected printable ASCII, found "é\\n"'
+    ]
+  )
+  t.same(
+    faultsAtSources(t, { source: { headers, ...calls({ headers }) }, upstream }),
+    places.flatMap(place => [
+      `login.sources.0.${place}.x-é: is no name of a header`,
+      `login.sources.0.${place}.Host: "Host" is set by HTTP itself: remove it`,
+      `login.sources.0.${place}.Content-Length: "Content-Length" is set by HTTP itself: remove it`,
+      `login.sources.0.${place}.te: "te" is set by HTTP itself: remove it`
+    ])
+  )
+  const sound = {
+    'X-App_1': '',
+    'content-type': 'application/vnd.api+json',
+    'Authorization': 'Basic eA==',
+    'cookie': 'rt={refreshToken}'
+  }
+  const source = { headers: sound, ...calls({ headers: sound }) }
+  t.same(faultsAtSources(t, { source, upstream }), [])
+  t.end()
+})
+
 t.test('a member of the query that the body has, too, is a fault', t => {
   for (const name of ['username', 'Password']) {
     const faults = faultsAtSources(t, { source: { passQuery: [name] } })

@@ -31,7 +31,7 @@ t.test('what a WebSocket needs of its route is told', async t => {
   t.match(about(await faultsOf({ upstream: 'b', parts })), [/cannot be combined with parts/])
   t.match(about(await faultsOf({ parts })), [/without an upstream/])
   t.match(about(await faultsOf({ upstream: 'b', websocket: { ping: '0ms' } })), [
-    /routes.chat.websocket.ping: must be at least 100ms/
+    /routes.chat.websocket.ping: expected at least 100ms, found "0ms"/
   ])
   t.match(about(await faultsOf({ upstream: 'b', websocket: { ping: '1m', idle: '1m' } })), [
     /websocket.ping: is not shorter than idle/

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { stringify } from 'yaml'
 import { risksOf } from '../../../src/config/load/risks.ts'
-import { configDifferences } from '../../../src/config/load/differences.ts'
+import { configDifferences, needsRestart } from '../../../src/config/load/differences.ts'
 import { loadConfig } from '../../../src/config/load/load.ts'
 import { textFolder } from '../../support/config-files.ts'
 
@@ -90,6 +90,17 @@ t.test('what differs is said in words, with units, and never a secret', async t 
     'routes routes.r.shape s (was not set)',
     'routes shapes.s added'
   ])
+})
+
+t.test('another authority of Redis is a change that needs a restart', t => {
+  const config = load(t.after, { gateway: {} })
+  const withCa = (redisCa: string) => ({ ...config, redisCa })
+  const [difference, ...others] = configDifferences(withCa('old'), withCa('new'))
+  t.equal(difference?.text, 'redis.ca has other content')
+  t.ok(difference !== undefined && needsRestart(difference))
+  t.same(others, [])
+  t.same(configDifferences(withCa('old'), withCa('old')), [])
+  t.end()
 })
 
 t.test('whom a limit counts is said as it is written: one, or a list', async t => {

@@ -124,6 +124,39 @@ login:
   t.end()
 })
 
+t.test('what aliases and merge keys bring stands in the folder’s file, with its nulls', t => {
+  const preset = `gateway:
+  envelope: { dialect: custom, custom: { members: {} }, language: en }
+  routes: { b: { path: /b, timeout: 1s, shape: s } }`
+  const own = `envelope:
+  <<: { dialect: nonsense, custom: null }
+  language: de
+routes:
+  a: &usual
+    timeout: wrong
+    shape: &none null
+  b: *usual
+  c: { <<: [{ more: 1 }, *usual], path: /c }
+  d: { <<: *usual, timeout: 2s, shape: *none }`
+  const { value, fault, lineOf, placeOf } = merged(t, 'gateway', preset, own)
+  t.same(value, {
+    envelope: { dialect: 'nonsense', language: 'de' },
+    routes: {
+      a: { timeout: 'wrong', shape: null },
+      b: { path: '/b', timeout: 'wrong' },
+      c: { more: 1, timeout: 'wrong', shape: null, path: '/c' },
+      d: { timeout: '2s', shape: null }
+    }
+  })
+  t.match(fault(['envelope', 'dialect'], 'wrong'), { line: 2, message: /^wrong$/ })
+  t.equal(lineOf(['routes', 'b', 'timeout']), 6)
+  t.equal(lineOf(['routes', 'c', 'timeout']), 6)
+  t.equal(lineOf(['routes', 'c', 'more']), 9)
+  t.equal(lineOf(['routes', 'd', 'timeout']), 10, 'its own key')
+  t.match(placeOf(['routes', 'b', 'path']), { preset: 'vben', line: 3 })
+  t.end()
+})
+
 t.test('a key named __proto__ stays a key', t => {
   const { value } = merged(t, 'routes', 'routes: { routes: {} }', '{ "__proto__": { a: 1 } }')
   t.ok(Object.hasOwn(value, '__proto__'))

@@ -1,13 +1,21 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
-import { ConfigError } from '../../../src/config/schema/faults.ts'
+import { ConfigError, schemaFaults } from '../../../src/config/schema/faults.ts'
 import { gatewaySchema } from '../../../src/config/schema/gateway.ts'
 import { limitsSchema } from '../../../src/config/schema/limits.ts'
 import { loadConfig } from '../../../src/config/load/load.ts'
+import { compileShape } from '../../../src/shaping/shape.ts'
 import { routesSchema } from '../../../src/config/schema/routes.ts'
 import { asNode, type Node } from '../../../src/config/schema/visit.ts'
-import { faultsOf, knownHash, type Texts, textFolder } from '../../support/config-files.ts'
+import { testAuthority } from '../../support/authority.ts'
+import {
+  faultsOf,
+  knownHash,
+  type Texts,
+  textFolder,
+  writeTexts
+} from '../../support/config-files.ts'
 
 const load = (t: Test, texts: Texts = {}, environment: Record<string, string> = {}) =>
   loadConfig(textFolder(t.after, texts), environment)
@@ -141,43 +149,42 @@ t.test('a duration or a size beyond its bound is a fault that says the bound', a
   )
 })
 
+/** The durations and sizes of all files, by path. */
+function measures(): Array<readonly [path: string, node: Node]> {
+  const found: Array<readonly [path: string, node: Node]> = []
+  const look = (node: Node, path: string, above: readonly Node[] = []): void => {
+    if (above.includes(node)) return
+    const here = [...above, node]
+    if (node.format === 'x-size' || node.format === 'x-duration') found.push([path, node])
+    for (const [key, member] of Object.entries({ ...node.properties, ...node.patternProperties })) {
+      look(member, `${path}.${key}`, here)
+    }
+    for (const inner of [
+      ...(node.anyOf ?? []),
+      ...(node.items === undefined ? [] : [node.items])
+    ]) {
+      look(inner, path, here)
+    }
+  }
+  look(asNode(gatewaySchema), 'gateway')
+  look(asNode(routesSchema), 'routes')
+  look(asNode(limitsSchema), 'limits')
+  return found
+}
+
 t.test(
   'every duration and size of every file has a bound: 24 days where a timer waits for it, 400 where a store keeps something',
   async t => {
     const long: string[] = []
-    let measures = 0
-    const look = (node: Node, path: string, above: readonly Node[] = []): void => {
-      if (above.includes(node)) return
-      const here = [...above, node]
-      if (node.format === 'x-size') t.ok((node.maximum ?? Infinity) <= 1024 ** 3, path)
-      if (node.format === 'x-duration') {
-        // Laws ask for ledgers of up to ten years.
-        const maxDays = path === 'gateway.audit.keep' ? 3700 : 400
-        t.ok((node.maximum ?? Infinity) <= maxDays * 86_400_000, path)
-        if ((node.maximum ?? 0) > 24 * 86_400_000) long.push(path)
-      }
-      if (node.format === 'x-size' || node.format === 'x-duration') measures++
-      for (const [key, member] of Object.entries({
-        ...node.properties,
-        ...node.patternProperties
-      })) {
-        look(member, `${path}.${key}`, here)
-      }
-      for (const inner of [
-        ...(node.anyOf ?? []),
-        ...(node.items === undefined ? [] : [node.items])
-      ]) {
-        look(inner, path, here)
-      }
+    for (const [path, { format, maximum = Infinity }] of measures()) {
+      if (format === 'x-size') t.ok(maximum <= 1024 ** 3, path)
+      if (format !== 'x-duration') continue
+      // Laws ask for ledgers of up to ten years.
+      const maxDays = path === 'gateway.audit.keep' ? 3700 : 400
+      t.ok(maximum <= maxDays * 86_400_000, path)
+      if (maximum > 24 * 86_400_000) long.push(path)
     }
-    for (const [name, schema] of Object.entries({
-      gateway: gatewaySchema,
-      routes: routesSchema,
-      limits: limitsSchema
-    })) {
-      look(asNode(schema), name)
-    }
-    t.ok(measures > 40, `${measures}`)
+    t.ok(measures().length > 40, `${measures().length}`)
     t.same([...new Set(long.map(path => path.split('.').at(-1)))].toSorted(), [
       'absolute',
       'delay',
@@ -192,6 +199,60 @@ t.test(
     ])
   }
 )
+
+t.test('each duration and size refuses 0, or its description says what 0 means', async t => {
+  const documented: string[] = []
+  for (const [path, node] of measures()) {
+    const zero = node.format === 'x-duration' ? '0s' : '0B'
+    const messages: string[] = []
+    schemaFaults(node, zero, (_, message) => messages.push(message))
+    const isDocumented = node.description?.includes(`\`${zero}\``) === true
+    if (isDocumented) documented.push(path)
+    t.equal(messages.length, isDocumented ? 0 : 1, path)
+    for (const message of messages) t.match(message, /^expected at least \d+\w+, found "0/, path)
+    // Editors know patterns only.
+    t.equal(new RegExp(node.pattern ?? '').test(zero), isDocumented, path)
+    t.ok(new RegExp(node.pattern ?? '').test(zero.replace('0', '10')), path)
+  }
+  t.same(documented.map(path => path.split('.').at(-1)).toSorted(), [
+    'before',
+    'cacheMaxAge',
+    'forget',
+    'forget',
+    'grace',
+    'grace',
+    'keep',
+    'keepAlive',
+    'maxBody',
+    'minRate',
+    'minRate',
+    'notice',
+    'queueBytes',
+    'queueTimeout',
+    'settle',
+    'slowStart',
+    'staleness',
+    'useRecord'
+  ])
+})
+
+t.test('a duration or a size below its least is a fault that says the least', async t => {
+  t.same(
+    faults(t, {
+      'gateway.yaml':
+        'server: { headersTimeout: 0s }\nreload: { poll: 0m }\nsession: { idle: 0d, remembered: { absolute: 0h } }',
+      'limits.yaml': 'sizes:\n  body: 0B\n  login: 0KiB\n'
+    }),
+    [
+      'gateway.yaml:1 server.headersTimeout: expected at least 1ms, found "0s"',
+      'gateway.yaml:2 reload.poll: expected at least 1ms, found "0m"',
+      'gateway.yaml:3 session.idle: expected at least 1ms, found "0d"',
+      'gateway.yaml:3 session.remembered.absolute: expected at least 1ms, found "0h"',
+      'limits.yaml:2 sizes.body: expected at least 1B, found "0B"',
+      'limits.yaml:3 sizes.login: expected at least 1B, found "0KiB"'
+    ]
+  )
+})
 
 t.test('a duration or a size in other words is a fault that shows how one is written', async t => {
   for (const written of [
@@ -509,6 +570,23 @@ for (const [title, text, ...expected] of yamlMistakes) {
   })
 }
 
+t.test('YAML: tags of values that JSON does not have are faults', async t => {
+  const limit = '{ by: address, max: 1, window: 1m }'
+  for (const [tag, value] of [
+    ['!!omap', `[ { a: ${limit} } ]`],
+    ['!!set', '{ a }'],
+    ['!!timestamp', '2001-01-01'],
+    ['!vault', 'x'],
+    ['!!python/tuple', '[]']
+  ]) {
+    t.same(faults(t, { 'limits.yaml': `sizes: {}\nlimits: ${tag} ${value}\n` }), [
+      `limits.yaml:2 : the tag ${tag} is not supported: write the value without it`
+    ])
+  }
+  const text = `limits: !!map { a: !!map { by: ! address, max: !!int "5", window: !!str 1m } }\n`
+  t.match(load(t, { 'limits.yaml': text }).limits.limits, { a: { max: 5, window: 60_000 } })
+})
+
 t.test('a merge key brings the members of another mapping', async t => {
   const { limits } = load(t, {
     'limits.yaml':
@@ -608,6 +686,23 @@ t.test(
   }
 )
 
+t.test('an anchor may be used by thousands of routes; what expands to too much is refused', t => {
+  const routes = (count: number) =>
+    Array.from({ length: count }, (_, index) => `  r${index}: { <<: *r, path: /r${index} }\n`)
+  const text = (count: number) =>
+    'upstreams: { b: { url: "http://b" } }\nroutes:\n' +
+    `  first: &r { path: /r, upstream: b, access: &a { roles: [x] } }\n${routes(count).join('')}` +
+    '  last: { path: /last, upstream: b, access: *a }\n'
+  t.equal(Object.keys(load(t, { 'routes.yaml': text(1000) }).routes.routes).length, 1002)
+  const long = `a: &a [${'1,'.repeat(2000)}]\nb: [${'*a,'.repeat(1000)}]\n`
+  for (const each of [text(10_001), long]) {
+    t.same(faults(t, { 'routes.yaml': each }), [
+      'routes.yaml:0 : the YAML aliases of this file expand to too much, or one contains itself'
+    ])
+  }
+  t.end()
+})
+
 t.test('an alias means the same as writing it again', async t => {
   const { limits } = load(t, {
     'limits.yaml':
@@ -625,6 +720,33 @@ t.test('an alias means the same as writing it again', async t => {
     refusedOnly: false
   }
   t.same(limits.limits, { a: usual, b: usual, c: usual })
+})
+
+t.test('a file that is not UTF-8 is a fault at its first such line', async t => {
+  const latin = (text: string) => Buffer.from(text, 'latin1')
+  t.same(faults(t, { 'users.yaml': latin(`users:\n  Zo\xeb: { password: "${knownHash}" }\n`) }), [
+    'users.yaml:2 : the file is not UTF-8 text: save it as UTF-8'
+  ])
+  t.same(faults(t, { 'limits.yaml': latin('# f\xfcr alle') }), [
+    'limits.yaml:1 : the file is not UTF-8 text: save it as UTF-8'
+  ])
+  const folder = textFolder(t.after, {
+    'gateway.yaml': 'session: { secrets: ["file:secret"], cookie: { secure: false } }\n',
+    'secret': latin('\xfc'.repeat(40))
+  })
+  t.match(faultsOf(folder), [
+    "gateway.yaml:1 session.secrets.0: the secret's file cannot be read " +
+      `(the file is not UTF-8 text: save it as UTF-8): ${join(folder, 'secret')}`
+  ])
+})
+
+t.test('text around a certificate may have any encoding', async t => {
+  const pem = Buffer.concat([
+    Buffer.from('# Z\xfcrich\n', 'latin1'),
+    readFileSync(testAuthority(t.after).certificate)
+  ])
+  const routes = 'upstreams: { b: { url: "https://b", ca: ca.pem } }\nroutes: {}\n'
+  t.same(faults(t, { 'routes.yaml': routes, 'ca.pem': pem }), [])
 })
 
 t.test('deep nesting is a fault, not a crash', async t => {
@@ -691,4 +813,107 @@ t.test('the error of a broken config holds every fault, one a line', async t => 
       /gateway\.yaml:1 a: unknown key "a"\.\n.*gateway\.yaml:2 b: unknown key "b"\./
     )
   }
+})
+
+t.test('null as a key is the text null, as numbers and flags are', t => {
+  const { routes } = load(t, {
+    'routes.yaml': [
+      'shapes:',
+      '  a: [{ map: { state: { null: none, 0: zero, true: yes } } }]',
+      '  b: [{ map: { state: { ~: none } } }]',
+      "  c: [{ map: { state: { '': none } } }]"
+    ].join('\n')
+  })
+  t.same(routes.shapes, {
+    a: [{ map: { state: { null: 'none', 0: 'zero', true: 'yes' } } }],
+    b: [{ map: { state: { null: 'none' } } }],
+    c: [{ map: { state: { '': 'none' } } }]
+  })
+  const { shapes } = routes
+  const { apply } = compileShape(shapes['a'] ?? [], {
+    shapes,
+    wrap: data => data,
+    evaluate: async () => null
+  })
+  t.same(apply({ state: null }), { state: 'none' })
+  t.end()
+})
+
+t.test('keys that are written otherwise, but have the same name, stand twice', t => {
+  const map = (keys: string) => ({
+    'routes.yaml': `shapes:\n  a: [{ map: { state: { ${keys} } } }]`
+  })
+  for (const [keys, name] of [
+    ['null: a, "null": b', 'null'],
+    ['"null": a, ~: b', 'null'],
+    ['1: a, "1": b', '1'],
+    ['0x10: a, 16.0: b', '16'],
+    ['true: a, "true": b', 'true'],
+    ['"": a, : b', '']
+  ] as const) {
+    t.match(faults(t, map(keys)), [`the key "${name}" stands twice in its mapping`], keys)
+  }
+  t.same(faults(t, map('null: a, "": b, 1: c, "01": d')), [])
+  const merged = 'examples:\n  a: &a { x: 1 }\n  b: &b { y: 2 }\n  c: { <<: *a, <<: *b, z: 3 }'
+  t.same(
+    faults(t, { 'routes.yaml': merged }).filter(line => line.includes('twice')),
+    []
+  )
+  t.end()
+})
+
+t.test('an integer that a number cannot hold is a fault, but in examples', t => {
+  const shapes = (constant: string) =>
+    ['shapes:', '  a:', `    - constant: { b: 1, tenant: ${constant} }`].join('\n')
+  t.match(faults(t, { 'routes.yaml': shapes('1234567890123456789') }), [
+    /^routes\.yaml:3 .*this number is too long to be exact: write it as text, in quotes$/
+  ])
+  t.same(faults(t, { 'routes.yaml': shapes('-9007199254740993') }).length, 1)
+  t.same(faults(t, { 'routes.yaml': shapes('9007199254740991') }), [])
+  t.same(faults(t, { 'routes.yaml': shapes('"1234567890123456789"') }), [])
+  const anchored = 'examples: { e: { body: &id 1234567890123456789 } }\n'
+  t.same(faults(t, { 'routes.yaml': anchored + shapes('*id') }).length, 1)
+  t.end()
+})
+
+t.test('the authority of Redis is one of the files that are read', t => {
+  const gateway = 'session: { secrets: ["${S}"] }\nredis:\n  url: rediss://h:1\n  ca: ca.pem\n'
+  const certificate = readFileSync(testAuthority(t.after).certificate, 'utf8')
+  const folder = textFolder(t.after, { 'gateway.yaml': gateway, 'ca.pem': certificate })
+  const environment = { S: 's'.repeat(32) }
+  const config = loadConfig(folder, environment)
+  t.equal(config.redisCa, certificate)
+  t.ok(Object.hasOwn(config.inputs, join(folder, 'ca.pem')), 'a change of it is seen')
+  rmSync(join(folder, 'ca.pem'))
+  t.match(faultsOf(folder, environment), [
+    'gateway.yaml:4 redis.ca: the file cannot be read (ENOENT)'
+  ])
+  t.end()
+})
+
+t.test('a users file that only the running process needs is told to be that', t => {
+  const folder = textFolder(t.after)
+  const { gateway: running } = loadConfig(folder, {})
+  writeTexts(folder, {
+    'gateway.yaml':
+      'login:\n  sources:\n    - { kind: upstream-login, upstream: b, path: /in, user: { id: id } }\n',
+    'routes.yaml': 'upstreams: { b: { url: http://b } }',
+    'users.yaml': null
+  })
+  const faultsNow = () => {
+    try {
+      return loadConfig(folder, {}, { running }).restartNeeded
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      const faults = error.faults.filter(({ severity }) => severity === 'fault')
+      return faults.map(({ line, path, message }) => `${line} ${path}: ${message}`)
+    }
+  }
+  const unreadable = 'the file "users.yaml" cannot be read (ENOENT)'
+  t.same(faultsNow(), [
+    `2 login.sources: ${unreadable}: the running process needs it until it is restarted`
+  ])
+  writeFileSync(join(folder, 'gateway.yaml'), '{}')
+  t.same(faultsNow(), [`1 login.sources.0.file: ${unreadable}`], 'one fault where both need it')
+  t.end()
 })

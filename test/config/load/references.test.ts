@@ -59,6 +59,9 @@ t.test(
     t.same(faults(t, { 'routes.yaml': 'upstreams:\n  b: { url: "${BACKEND_URL}" }\n' }), [
       'routes.yaml:2 upstreams.b.url: the environment variable BACKEND_URL is not set'
     ])
+    t.same(faults(t, { 'gateway.yaml': 'server: { listen: "${constructor}" }' }), [
+      'gateway.yaml:1 server.listen: the environment variable constructor is not set'
+    ])
     t.same(faults(t, { 'gateway.yaml': 'session: { cookie: { name: "${A}-${B}" } }' }), [
       'gateway.yaml:1 session.cookie.name: the environment variable A is not set',
       'gateway.yaml:1 session.cookie.name: the environment variable B is not set'
@@ -90,6 +93,27 @@ t.test('numbers, flags, durations and sizes may be references too', async t => {
     limits: { l: { max: 30, window: 60_000 } }
   })
   t.equal(routes.upstreams['b']?.connections, 12)
+})
+
+t.test('a fraction may be a reference where only a number may stand', async t => {
+  const texts = {
+    'gateway.yaml':
+      'login: { sources: [{ kind: upstream-login, upstream: b, path: /in, user: { id: id }, success: { path: v, in: ["${VERSION:-1.10}"] } }] }',
+    'routes.yaml':
+      'upstreams: { b: { url: http://b, streams: "${S:-0.7}" } }\nroutes: { r: { path: /r, upstream: b, contract: { schema: { type: object }, sample: "${SAMPLE:-1}" } } }'
+  }
+  const { gateway, routes } = load(t, texts, {})
+  t.equal(routes.upstreams['b']?.streams, 0.7)
+  t.equal(routes.routes['r']?.contract?.sample, 1)
+  t.match(gateway.login.sources[0], { success: { in: ['1.10'] } })
+  const others = load(t, texts, { S: '1', SAMPLE: ' 0.25 ' }).routes
+  t.equal(others.upstreams['b']?.streams, 1)
+  t.equal(others.routes['r']?.contract?.sample, 0.25)
+  for (const S of ['.5', '5e-1', '0x1', '0.5.1', '-0.5', '1.01', 'half']) {
+    t.match(faults(t, texts, { S }), [
+      /^routes\.yaml:1 upstreams\.b\.streams: expected a share above 0, at most 1, such as 0\.5, found /
+    ])
+  }
 })
 
 t.test(
@@ -235,6 +259,9 @@ t.test('no secret is ever shown, wherever somebody put it', async t => {
     { 'gateway.yaml': `session: { secrets: [[${hidden}]] }` },
     { 'gateway.yaml': `session: ${hidden}` },
     { 'gateway.yaml': 'session: { secrets: ["${S}", 5, "${S}"], idle: x }' },
+    { 'gateway.yaml': `audit: { key: { value: ${hidden} } }` },
+    { 'gateway.yaml': 'audit: { key: 778899000001 }' },
+    { 'gateway.yaml': 'audit: { key: [778899000001] }' },
     { 'gateway.yaml': `redis: { url: redis://r, password: ${hidden} }` },
     { 'gateway.yaml': `redis: { url: redis://r, password: [${hidden}] }` },
     { 'gateway.yaml': `redis: "redis://:${hidden}@redis:6379"` },
@@ -249,12 +276,38 @@ t.test('no secret is ever shown, wherever somebody put it', async t => {
   for (const texts of places) {
     const found = faults(t, texts, { S: hidden })
     t.ok(found.length > 0, JSON.stringify(texts))
-    t.notMatch(found.join('\n'), 'hunter2', JSON.stringify(texts))
+    t.notMatch(found.join('\n'), /hunter2|778899/, JSON.stringify(texts))
   }
 })
 
 t.test('an address with a user and a password says where they belong', async t => {
   t.match(faults(t, { 'gateway.yaml': 'redis:\n  url: redis://:pw@redis:6379\n' }), [
     'gateway.yaml:2 redis.url: expected redis://HOST:PORT or rediss://HOST:PORT, optionally with /DB; user and password stand in their own keys, found "redis://…@redis:6379"'
+  ])
+})
+
+t.test('a required secret whose variable is empty is one fault at its key', async t => {
+  const tls = (name: 'server' | 'ops', written: string) => ({
+    'gateway.yaml': `${name}:\n  hosts: [a.example]\n  tls:\n    certificate: c.pem\n    key: "${written}"\n`,
+    'c.pem': ''
+  })
+  const emptySecret = 'the secret is empty: set the environment variable that the reference names'
+  for (const written of ['${X}', '${X:-}']) {
+    for (const [place, texts] of [
+      ['gateway.yaml:5 server.tls.key', tls('server', written)],
+      ['gateway.yaml:5 ops.tls.key', tls('ops', written)],
+      ['gateway.yaml:2 audit.key', { 'gateway.yaml': `audit:\n  key: "${written}"\n` }],
+      [
+        'routes.yaml:4 upstreams.b.secretHeaders.x-key',
+        {
+          'routes.yaml': `upstreams:\n  b:\n    url: http://b\n    secretHeaders: { x-key: "${written}" }\n`
+        }
+      ]
+    ] as const) {
+      t.same(faults(t, texts, { X: '' }), [`${place}: ${emptySecret}`], written)
+    }
+  }
+  t.same(faults(t, { 'gateway.yaml': 'audit: { key: "${X}" }' }), [
+    'gateway.yaml:1 audit.key: the environment variable X is not set'
   ])
 })

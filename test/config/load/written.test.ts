@@ -66,6 +66,19 @@ t.test('what stands in the place of a reference by mistake is not kept either', 
     const hidden = hideSecrets(schemaOf.gateway, { ops: { secret } })
     t.same(hidden, { ops: { secret: '(a secret)' } })
   }
+  for (const key of ['plain', 12345678, true, { value: 'plain' }]) {
+    const hidden = hideSecrets(schemaOf.gateway, { audit: { key } })
+    t.same(hidden, { audit: { key: '(a secret)' } })
+  }
+  for (const secrets of ['plain', 12345678, { mine: 'plain' }]) {
+    const hidden = hideSecrets(schemaOf.gateway, { session: { secrets } })
+    t.same(hidden, { session: { secrets: '(a secret)' } })
+  }
+  const lists = { audit: { key: ['${AUDIT}', 'plain'] }, redis: 'redis://:plain@redis' }
+  t.same(hideSecrets(schemaOf.gateway, lists), {
+    audit: { key: ['${AUDIT}', '(a secret)'] },
+    redis: '(a secret)'
+  })
   t.end()
 })
 

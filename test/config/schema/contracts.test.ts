@@ -1,4 +1,5 @@
 import t from 'tap'
+import { compileSchema } from '../../../src/json-schema/compile.ts'
 import { loadConfig } from '../../../src/config/load/load.ts'
 import { faultsOf, textFolder } from '../../support/config-files.ts'
 
@@ -27,6 +28,38 @@ t.test('a contract stands in the config or in a file of its own, as JSON or YAML
   t.same(loadConfig(folderWith('file: c.yaml', { 'c.yaml': 'type: array' }), {}).contracts, {
     r: { type: 'array' }
   })
+})
+
+t.test('bounds of 64 bits are rounded as the numbers of a console are', async t => {
+  const bounds = 'minimum: -9223372036854775808, maximum: 9223372036854775807'
+  const contract = { r: { minimum: -(2 ** 63), maximum: 2 ** 63 } }
+  t.same(loadConfig(folderWith(`schema: { ${bounds} }`), {}).contracts, contract)
+  const inFile = folderWith('file: c.yaml', { 'c.yaml': `{ ${bounds} }` })
+  t.same(loadConfig(inFile, {}).contracts, contract)
+  t.match(faultsOf(folderWith('sample: 9223372036854775807\n      schema: {}')), [
+    /^routes\.yaml:9 .*too long to be exact/
+  ])
+})
+
+t.test('references to an anchor are read as references to its place', async t => {
+  const json = (reference: string) => ({
+    $anchor: 'all',
+    properties: { 'of/one': { $ref: reference }, 'all': { $ref: '#/$defs/The%20one' } },
+    $defs: { 'The one': { $anchor: 'one', type: 'string' } }
+  })
+  const read = (reference: string) =>
+    folderWith('file: c.json', { 'c.json': JSON.stringify(json(reference), null, 1) })
+  const contract = loadConfig(read('#one'), {}).contracts['r'] ?? {}
+  t.match(contract, { properties: { 'of/one': { $ref: '#/$defs/The%20one' } } })
+  t.notMatch(JSON.stringify(contract), '$anchor')
+  t.same(compileSchema(contract).deviations({ 'of/one': 1, 'all': 'x', 'more': 1 }), [
+    { kind: 'retyped', path: 'of/one' },
+    { kind: 'new', path: 'more' }
+  ])
+  t.match(loadConfig(read('#all'), {}).contracts, {
+    r: { properties: { 'of/one': { $ref: '#' } } }
+  })
+  t.match(faultsOf(read('#other')), [/of\/one\.\$ref: there is nothing at "#other"/])
 })
 
 t.test('what is wrong with it is a fault where it stands', async t => {

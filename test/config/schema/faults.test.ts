@@ -114,6 +114,16 @@ t.test('a step says which operations there are when it is none or two of them', 
   t.same(faultsOf(step, { wrap: 'b' }), [])
 })
 
+t.test('a mapping of free names says how many members it may have', async t => {
+  const fields = Type.Record(Type.String({ pattern: '^.+$' }), Type.String(), {
+    minProperties: 1,
+    maxProperties: 2
+  })
+  t.same(faultsOf(fields, {}), [': expected at least one member, found none'])
+  t.same(faultsOf(fields, { a: '', b: '', c: '' }), [': expected at most 2 members, found 3'])
+  t.same(faultsOf(fields, { a: '', b: '' }), [])
+})
+
 t.test('a list says when it is empty or holds an item twice', async t => {
   const list = Type.Array(Type.String(), { minItems: 1, uniqueItems: true })
   t.same(faultsOf(list, []), [': expected at least one item, found none'])

@@ -87,7 +87,7 @@ t.test('a counter in Redis always has an end, also one that lost it', async t =>
   const counters = createRedisCounters(redis, 'cg:')
   await counters.hit('k', 60_000)
   await redis.persist('cg:limit:k')
-  t.same(await counters.hit('k', 60_000), { current: 2, ttl: 60_000 })
+  t.match(await counters.hit('k', 60_000), { current: 2, ttl: 60_000 })
   t.ok((await redis.pttl('cg:limit:k')) > 0)
   await counters.refund('k')
   t.ok((await redis.pttl('cg:limit:k')) > 0)
@@ -113,14 +113,14 @@ t.test(
     let time = 0
     let outages = 0
     const shared = asked(createRedisCounters(redis, 'cg:'))
-    const counters = countersWithFallback(
+    const counters = countersWithFallback({
       shared,
-      createMemoryCounters(),
-      away => {
+      local: createMemoryCounters(),
+      onAway: away => {
         if (away) outages++
       },
-      () => time
-    )
+      now: () => time
+    })
     t.after(() => counters.close())
 
     t.same([await current(counters), await current(counters)], [1, 2])
@@ -163,12 +163,12 @@ t.test(
     const server = await testRedis(t.after)
     const { redis } = await connected(t, server, 300)
     let time = 0
-    const counters = countersWithFallback(
-      createRedisCounters(redis, 'cg:'),
-      createMemoryCounters(),
-      () => {},
-      () => time
-    )
+    const counters = countersWithFallback({
+      shared: createRedisCounters(redis, 'cg:'),
+      local: createMemoryCounters(),
+      onAway: () => {},
+      now: () => time
+    })
     t.after(() => counters.close())
     const answersAgain = async () => {
       server.signal('SIGCONT')
@@ -196,16 +196,55 @@ t.test(
   }
 )
 
+t.test('a refund whose answer came late takes back one hit, however often', async t => {
+  const server = await testRedis(t.after)
+  const { redis } = await connected(t, server)
+  const inRedis = createRedisCounters(redis, 'cg:')
+  let time = 0
+  let isLate = false
+  const counters = countersWithFallback({
+    shared: {
+      ...inRedis,
+      refund: async (...refund) => {
+        await inRedis.refund(...refund)
+        if (isLate) throw new Error('Command timed out')
+      }
+    },
+    local: createMemoryCounters(),
+    onAway: () => {},
+    now: () => time
+  })
+  t.after(() => counters.close())
+  // Names come from outside, and braces decide where a Cluster keeps a key.
+  for (const key of ['k', 'tries:{', 'tries:{x}', 'tries:}{}']) {
+    let right = await counters.hit(key, 60_000)
+    for (let wrong = 0; wrong < 8; wrong++) right = await counters.hit(key, 60_000)
+    isLate = true
+    await counters.refund(key, right)
+    for (let again = 0; again < 3; again++) {
+      time += 1000
+      await counters.hit('other', 60_000)
+    }
+    isLate = false
+    time += 1000
+    t.equal((await counters.hit(key, 60_000)).current, 9)
+    await counters.refund(key, right)
+    t.equal((await counters.look(key)).current, 8, 'another refund is one of its own')
+  }
+  const ends = await Promise.all((await redis.keys('*')).map(key => redis.pttl(key)))
+  t.ok(ends.every(ttl => ttl > 0 && ttl <= 60_000))
+})
+
 t.test('a Redis that hangs costs one request its time-out, not each', async t => {
   const server = await testRedis(t.after)
   const { redis } = await connected(t, server, 300)
   const shared = asked(createRedisCounters(redis, 'cg:'))
-  const counters = countersWithFallback(
+  const counters = countersWithFallback({
     shared,
-    createMemoryCounters(),
-    () => {},
-    () => 0
-  )
+    local: createMemoryCounters(),
+    onAway: () => {},
+    now: () => 0
+  })
   t.after(() => counters.close())
   server.signal('SIGSTOP')
   t.equal(await current(counters), 1)
@@ -214,17 +253,29 @@ t.test('a Redis that hangs costs one request its time-out, not each', async t =>
   t.equal(shared.times(), 1)
 })
 
-t.test('a key in Redis that holds something else does not stop anybody', async t => {
+t.test('a key in Redis that holds something else is counted here, and no other one', async t => {
   const server = await testRedis(t.after)
   const { redis } = await connected(t, server)
-  const counters = countersWithFallback(
-    createRedisCounters(redis, 'cg:'),
-    createMemoryCounters(),
-    () => {}
-  )
+  const refused: string[] = []
+  const away: boolean[] = []
+  const counters = countersWithFallback({
+    shared: createRedisCounters(redis, 'cg:'),
+    local: createMemoryCounters(),
+    onAway: isAway => away.push(isAway),
+    onForeignKey: ({ message }) => refused.push(message),
+    now: () => 0
+  })
   t.after(() => counters.close())
   await redis.lpush('cg:limit:k', 'x')
-  t.equal(await current(counters), 1)
+  await redis.set('cg:limit:text', 'x')
+  for (const key of ['k', 'text']) {
+    t.match(await counters.hit(key, 60_000), { current: 1, isLocal: true })
+    t.match(await counters.hit(key, 60_000), { current: 2, isLocal: true })
+  }
+  t.match(refused, [/WRONGTYPE/, /WRONGTYPE/, /not an integer/, /not an integer/])
+  t.match(await counters.hit('other', 60_000), { current: 1, ttl: 60_000, isLocal: undefined })
+  t.equal(await redis.get('cg:limit:other'), '1')
+  t.same(away, [])
 })
 
 /** Counters that also tell how often they were asked. */

@@ -112,6 +112,54 @@ for (const count of [1, 2, 4, 8]) {
   })
 }
 
+t.test('what a machine let pass in a fixed window is not counted in the next one', async t => {
+  let time = 1_000_000
+  const tally = createMemoryTally(() => time)
+  const { passes, shared } = machine({ count: 2, tally, now: () => time })
+  const limit = rule({ max: 600, windowMs: minute })
+  await passes(0, limit)
+  time += minute - 900
+  for (let index = 0; index < 300; index++) t.ok(await passes(index % 2, limit))
+  const used = async () => 600 - ((await shared.inspect([limit], ['k']))[0]?.remaining ?? 0)
+  t.ok((await used()) > 200, 'of the window that runs')
+  time = 1_000_000 + minute + 3
+  t.equal(await used(), 0)
+  for (let index = 0; index < 10; index++) t.ok(await passes(index % 2, limit))
+  await Promise.all([0, 1].map(borrower => passes(borrower, limit)))
+  time += 1000
+  t.ok(await passes(0, limit))
+  t.ok(await passes(1, limit))
+  t.equal(await used(), 14)
+})
+
+t.test('a part of a fixed window that has ended is given back whole', async t => {
+  let time = 1_000_000
+  const asked: Array<TallyEntry | undefined> = []
+  const leases = createLeases({
+    now: () => time,
+    tally: {
+      consume: async ([entry]) => {
+        asked.push(entry)
+        const grant = { requests: 20, ms: 400 }
+        return [{ exceeded: false, remaining: 500, resetMs: 500, retryMs: 0, grant }]
+      },
+      report: async () => []
+    }
+  })
+  t.teardown(() => leases.close())
+  const limit = rule({ max: 600, windowMs: minute })
+  const uses = async () => {
+    await leases.acquire([limit], ['k'])
+    for (let index = 0; index < 5; index++) t.ok(leases.tryLocally([limit], ['k']))
+  }
+  await uses()
+  time += 400
+  await uses()
+  time += 503
+  await uses()
+  t.match(asked, [{ unreported: 0 }, { unreported: 5, unused: 15 }, { unreported: 0, unused: 20 }])
+})
+
 t.test('however messages are delayed, a machine lets pass exactly what is allowed', async () => {
   await fc.assert(
     fc.asyncProperty(
@@ -292,6 +340,60 @@ t.test(
     }
   }
 )
+
+t.test('where one limit refuses, nothing of the others is lent', async t => {
+  const { shared } = machine({ count: 2 })
+  const entries = [
+    { rule: rule({ name: 'wide', max: 1000 }), key: 'w', unreported: 0 },
+    { rule: rule({ name: 'tight', max: 1 }), key: 't', unreported: 0 }
+  ]
+  await shared.take(0, entries)
+  for (const time of ['asked', 'known']) {
+    const [wide, tight] = await shared.take(0, entries)
+    t.match([wide, tight], [{ exceeded: false }, { exceeded: true }], time)
+    t.same([wide?.grant, tight?.grant], [undefined, undefined], time)
+  }
+})
+
+t.test('parts that a process gets one after the other are known together', async t => {
+  const { shared } = machine({ count: 2 })
+  const limit = rule({ max: 1000, windowMs: minute })
+  const entry = { rule: limit, key: 'k', unreported: 0 }
+  const take = async (borrower: number) => (await shared.take(borrower, [entry]))[0]?.grant
+  t.equal(await take(0), undefined)
+  t.match(await take(0), { requests: 50 })
+  t.match(await take(1), { requests: 47 }, 'all that is left')
+  shared.settle(1, [{ ...entry, unused: 20 }])
+  t.match(await take(1), { requests: 19 })
+  shared.settle(1, [{ ...entry, unused: 46 }])
+  t.match(await take(1), { requests: 45 }, 'both parts came back')
+})
+
+t.test('what comes back while the counters are asked is not lent before they answer', async t => {
+  const counters = createMemoryTally()
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+  let isHeld = false
+  const { shared, questions } = machine({
+    count: 2,
+    tally: {
+      consume: async entries => {
+        if (isHeld) await answered
+        return await counters.consume(entries)
+      },
+      report: entries => counters.report(entries)
+    }
+  })
+  const entry = { rule: rule({ max: 1000, windowMs: minute }), key: 'k', unreported: 0 }
+  for (const borrower of [0, 0, 1]) await shared.take(borrower, [entry])
+  const asked = questions()
+  isHeld = true
+  const first = shared.take(1, [entry])
+  shared.settle(0, [{ ...entry, unused: 50 }])
+  const second = shared.take(0, [entry])
+  t.equal(questions(), asked + 2)
+  answer()
+  t.match(await Promise.all([first, second]), [[{ exceeded: false }], [{ exceeded: false }]])
+})
 
 t.test('a process gives back no more than it has', async t => {
   const { shared, passes } = machine({ count: 2 })

@@ -4,12 +4,14 @@ import { tallyWithFallback } from '../../../src/limits/counting/fallback-tally.t
 import { createLeases } from '../../../src/limits/counting/leases.ts'
 import { createMemoryTally } from '../../../src/limits/counting/memory-tally.ts'
 import { createRedisTally } from '../../../src/limits/counting/redis-tally.ts'
+import type { ForeignKeyError } from '../../../src/limits/counting/with-fallback.ts'
 import {
   decide,
   look,
   type Rule,
   type State,
-  type Tally
+  type Tally,
+  type Verdict
 } from '../../../src/limits/counting/rules.ts'
 import { createRedisDialler } from '../../../src/services/redis.ts'
 import { anyTakes, rule, tallyContract } from '../../suites/tally.ts'
@@ -154,7 +156,7 @@ t.test(
 )
 
 t.test('a window that a reload makes longer or shorter keeps what was counted', async t => {
-  for (const kind of ['fixed', 'sliding'] as const) {
+  for (const kind of ['fixed', 'sliding', 'bucket'] as const) {
     const [before, longer, shorter] = [minute, 10 * minute, 10_000].map(windowMs =>
       rule({ kind, max: 5, windowMs })
     ) as [ReturnType<typeof rule>, ReturnType<typeof rule>, ReturnType<typeof rule>]
@@ -344,8 +346,11 @@ t.test('a step of the wall clock prolongs no refusal and no lease', async t => {
   const leases = createLeases({ tally })
   t.teardown(() => leases.close())
   const [few, many] = [rule({ max: 1, windowMs: 50 }), rule({ max: 10_000, windowMs: 50 })]
-  await leases.acquire([few], ['few'])
-  t.match(await leases.acquire([few], ['few']), [{ exceeded: true }])
+  // A pause may be longer than the window.
+  await until('a second one is refused', async () => {
+    await leases.acquire([few], ['few'])
+    return (await leases.acquire([few], ['few']))[0]?.exceeded === true
+  })
   await leases.acquire([many], ['many'])
   shift = -3_600_000
   const asks = (each: Rule, key: string) => leases.tryLocally([each], [key]) === undefined
@@ -438,6 +443,63 @@ t.test('what was let pass without asking is told when the lease is over', async 
   await leases.close()
   const [verdict] = await tally.consume([{ rule: limit, key: 'k', unreported: 0 }])
   t.equal(verdict?.remaining, 993)
+})
+
+t.test('what was let pass in a fixed window is not counted in the next one', async t => {
+  let time = 1_000_000
+  const leases = createLeases({
+    tally: createMemoryTally(() => time),
+    isAlone: () => true,
+    now: () => time
+  })
+  t.teardown(() => leases.close())
+  const limit = rule({ max: 600, windowMs: minute })
+  const take = async () =>
+    (leases.tryLocally([limit], ['k']) ?? (await leases.acquire([limit], ['k'])))[0]?.remaining
+  await take()
+  time += minute - 900
+  for (let index = 0; index < 300; index++) {
+    await take()
+    if (index % 3 === 0) time += 8
+  }
+  t.equal(await take(), 298)
+  time = 1_000_000 + minute + 3
+  t.equal(await take(), 599)
+})
+
+t.test('a request behind the end of a fixed window passes by no lease of it', async t => {
+  let time = 1_000_000
+  const memory = createMemoryTally(() => time)
+  const tally: Tally = {
+    ...memory,
+    // The answer takes its time.
+    consume: async entries => {
+      const verdicts = await memory.consume(entries)
+      time += 50
+      return verdicts
+    }
+  }
+  const leases = createLeases({ tally, isAlone: () => true, now: () => time })
+  t.teardown(() => leases.close())
+  const limit = rule({ max: 600, windowMs: 1000 })
+  await leases.acquire([limit], ['k'])
+  time = 1_000_990
+  t.match(leases.tryLocally([limit], ['k']), [{ exceeded: false }])
+  time = 1_001_000
+  t.equal(leases.tryLocally([limit], ['k']), undefined)
+  t.match(await leases.acquire([limit], ['k']), [{ remaining: 598 }], 'it may have been counted')
+})
+
+t.test('what was let pass in a fixed window that runs is reported at the end', async t => {
+  let time = 1_000_000
+  const tally = createMemoryTally(() => time)
+  const leases = createLeases({ tally, isAlone: () => true, now: () => time })
+  const limit = rule({ max: 600, windowMs: minute })
+  await leases.acquire([limit], ['k'])
+  for (let index = 0; index < 5; index++) leases.tryLocally([limit], ['k'])
+  time += 2000
+  await leases.close()
+  t.match(await tally.report([{ rule: limit, key: 'k', unreported: 0 }]), [{ remaining: 594 }])
 })
 
 t.test('of many keys, what was let pass is told of each', async t => {
@@ -583,20 +645,164 @@ t.test(
   }
 )
 
+t.test('a refusal without Redis ends with the outage, and is news once', async t => {
+  let time = 1_000_000
+  const now = () => time
+  const shared = watched(createMemoryTally(now))
+  const local = createMemoryTally(now)
+  const replicas = () => 4
+  const tally = tallyWithFallback({ shared, local, replicas, onAway: () => {}, now })
+  const leases = createLeases({ tally, replicas, now })
+  t.after(() => leases.close())
+  const limit = rule({ max: 8, replicas: undefined })
+  const take = async () => {
+    const [verdict] = leases.tryLocally([limit], ['k']) ?? (await leases.acquire([limit], ['k']))
+    return verdict
+  }
+  t.match(await take(), { exceeded: false, remaining: 7 })
+  shared.seen.away = true
+  t.match(await take(), { exceeded: false })
+  t.match(await take(), { exceeded: false })
+  t.match(await take(), { exceeded: true, isNews: true, retryMs: 1000 })
+  t.match(await take(), { exceeded: true, isNews: undefined }, 'without asking')
+  time += 1000
+  t.match(await take(), { exceeded: true, isNews: false, retryMs: 1000 }, 'still away')
+  shared.seen.away = false
+  time += 1000
+  t.match(await take(), { exceeded: false, remaining: 6 })
+})
+
+t.test('a key in Redis that holds something else is counted here, and no other one', async t => {
+  const { redis, tally: shared } = await redisTally(t.after)
+  const refused: string[] = []
+  const away: boolean[] = []
+  const tally = tallyWithFallback({
+    shared,
+    local: createMemoryTally(),
+    onAway: isAway => away.push(isAway),
+    onForeignKey: ({ message }) => refused.push(message),
+    now: () => 0
+  })
+  const take = async (key: string) => {
+    const [verdict] = await tally.consume([{ rule: rule({ max: 9 }), key, unreported: 0 }])
+    return verdict?.remaining
+  }
+  await redis.lpush('cg:limit:k', 'x')
+  t.same([await take('k'), await take('k')], [8, 7])
+  t.match(refused, [/WRONGTYPE/, /WRONGTYPE/])
+  t.equal(await take('other'), 8)
+  t.match(await redis.get('cg:limit:other'), '1 ')
+  t.same(away, [])
+})
+
+t.test('beside a key that holds something else, all others are counted in Redis', async t => {
+  const { redis, tally: shared } = await redisTally(t.after)
+  const reported: Array<readonly string[]> = []
+  const tally = tallyWithFallback({
+    shared,
+    local: createMemoryTally(),
+    onAway: () => t.fail('Redis is not away'),
+    onForeignKey: error => reported.push((error as ForeignKeyError).keys),
+    now: () => 0
+  })
+  await redis.lpush('cg:limit:{u}foreign', 'x')
+  const limit = rule({ max: 9 })
+  const entries = ['{u}before', '{u}foreign', '{u}after'].map(key => {
+    return { rule: limit, key, unreported: 2 }
+  })
+  const left = (verdicts: readonly Verdict[]) => verdicts.map(({ remaining }) => remaining)
+  t.same(left(await tally.report(entries)), [7, 7, 7])
+  t.same(left(await tally.consume(entries)), [4, 4, 4])
+  for (const key of ['{u}before', '{u}after']) {
+    t.match(await redis.get(`cg:limit:${key}`), /^5 /, key)
+  }
+  t.same(reported, [['cg:limit:{u}foreign'], ['cg:limit:{u}foreign']])
+  t.match(await tally.consume(entries.map(entry => ({ ...entry, unreported: 9 }))), [
+    { exceeded: true },
+    { exceeded: true, retryMs: Number },
+    { exceeded: true }
+  ])
+})
+
+t.test('what was let pass is counted in Redis, also beside a key of another program', async t => {
+  let time = 0
+  const { redis, tally: shared } = await redisTally(t.after)
+  const options = { local: createMemoryTally(), onAway: () => {} }
+  const tally = tallyWithFallback({ shared, ...options })
+  const leases = createLeases({ tally, isAlone: () => true, now: () => time })
+  await redis.lpush('cg:limit:{a}', 'x')
+  const limit = rule({ max: 300 })
+  for (const key of ['{a}', '{b}']) {
+    await leases.acquire([limit], [key])
+    for (let index = 0; index < 5; index++) t.ok(leases.tryLocally([limit], [key]))
+  }
+  time += 2000
+  await leases.close()
+  t.match(await redis.get('cg:limit:{b}'), /^6 /)
+})
+
+/** In a minute, and at once. */
+const bursts = [
+  [900, 60],
+  [900, 300],
+  [7000, 1000],
+  [7_000_000, 10_000]
+] as const
+
 t.test('of a burst all may come at once, however the times are rounded', async t => {
-  for (const [max, windowMs] of [
-    [90, minute],
-    [11, 7001],
-    [7, minute],
-    [1000, minute]
+  for (const [max, windowMs, burst] of [
+    [90, minute, 5],
+    [11, 7001, 5],
+    [7, minute, 5],
+    [1000, minute, 5],
+    ...bursts.map(([max, burst]) => [max, minute, burst] as const)
   ] as const) {
     let state: State | undefined
-    const limit = rule({ kind: 'bucket', max, windowMs, burst: 5 })
-    const passed = Array.from({ length: 8 }, () => {
+    const limit = rule({ kind: 'bucket', max, windowMs, burst })
+    const passed = Array.from({ length: burst + 3 }, () => {
       const { exceeded, plus } = look(limit, state, 1_795_000_000_001)
       if (!exceeded) state = plus(1)
       return !exceeded
     }).filter(Boolean).length
-    t.equal(passed, 5, `${max} in ${windowMs} ms`)
+    t.equal(passed, burst, `${max} in ${windowMs} ms, ${burst} at once`)
   }
+})
+
+t.test('of a burst all may come at once in Redis, too', async t => {
+  const { at } = await redisTally(t.after)
+  const tally = at(() => 1_795_000_000_001)
+  for (const [max, burst] of bursts) {
+    const entry = { rule: rule({ kind: 'bucket', max, burst, windowMs: minute }), unreported: 0 }
+    const verdicts = await Promise.all(
+      Array.from({ length: burst + 3 }, () =>
+        tally.consume([{ ...entry, key: `{${max}}${burst}` }])
+      )
+    )
+    const passed = verdicts.filter(([verdict]) => verdict?.exceeded === false).length
+    t.equal(passed, burst, `${max} in a minute, ${burst} at once`)
+  }
+})
+
+t.test('a bucket neither fills nor empties when the clock of Redis is set back', async t => {
+  const { at } = await redisTally(t.after)
+  let now = 1_795_000_000_000
+  const tally = at(() => now)
+  const limit = rule({ kind: 'bucket', max: 60, burst: 5, windowMs: minute })
+  const entry = { rule: limit, key: '{k}', unreported: 0 }
+  t.match(await tally.consume([entry]), [{ remaining: 4 }])
+  t.match(look(limit, look(limit, undefined, now).plus(1), now - minute), { remaining: 4 })
+  now -= minute
+  t.match(await tally.consume([entry]), [{ remaining: 3 }])
+})
+
+t.test('replicas of the version before share a bucket with those of this one', async t => {
+  const { redis, at } = await redisTally(t.after)
+  const now = 1_795_000_000_000
+  const tally = at(() => now)
+  const limit = rule({ kind: 'bucket', max: 60, burst: 5, windowMs: minute })
+  // They read and write the first word only: the time when it will be full again.
+  await redis.set('cg:limit:{k}', `${now + 2500}.000`)
+  t.match(await tally.consume([{ rule: limit, key: '{k}', unreported: 0 }]), [{ remaining: 1 }])
+  t.match(look(limit, [now + 2500], now), { remaining: 2, resetMs: 2500 })
+  t.match(await redis.get('cg:limit:{k}'), new RegExp(`^${now + 3500} `))
 })

@@ -4,6 +4,7 @@ import { lockoutsWithFallback } from '../../../src/limits/lockout/fallback-locko
 import {
   countAttempt,
   type LockoutState,
+  locksBefore,
   refundAttempt
 } from '../../../src/limits/lockout/lockout.ts'
 import { createMemoryLockouts } from '../../../src/limits/lockout/memory-lockouts.ts'
@@ -183,16 +184,18 @@ t.test(
       now: () => time
     })
     const rule = lockRule({ after: 6 })
-    const waits = async (times: number) => {
+    const waits = async (times: number, key = 'account:x', asked = rule) => {
       const found: number[] = []
       for (let index = 0; index < times; index++) {
-        found.push((await lockouts.attempt('account:x', rule)).waitMs)
+        found.push((await lockouts.attempt(key, asked)).waitMs)
       }
       return found
     }
     t.same(await waits(5), [0, 0, 0, 0, 0])
     away = true
     t.same(await waits(3), [0, 0, minute], 'a third of six')
+    const uneven = lockRule({ after: 4 })
+    t.same(await waits(3, 'account:y', uneven), [0, 0, minute], 'a third of four, rounded up')
     away = false
     time += 2 * minute
     t.same(await waits(2), [0, minute], 'the five of before')
@@ -255,11 +258,13 @@ async function withOutages(t: Test, commandTimeoutMs?: number) {
   const { server, redis } = await connected(t.after, commandTimeoutMs)
   let time = 0
   const away: boolean[] = []
+  const dropped: string[] = []
   const lockouts = lockoutsWithFallback({
     shared: createRedisLockouts(redis, 'cg:'),
     local: createMemoryLockouts(() => start),
     replicas: () => 1,
     onAway: now => away.push(now),
+    onDropped: ({ message }) => dropped.push(message),
     now: () => time
   })
   t.after(() => lockouts.close())
@@ -270,6 +275,7 @@ async function withOutages(t: Test, commandTimeoutMs?: number) {
     redis,
     lockouts,
     away,
+    dropped,
     failures,
     passPause: () => {
       time += 1000
@@ -355,4 +361,77 @@ t.test('right passwords all through an outage lock nobody', async t => {
   passPause()
   await lockouts.look('account:x', lockRule())
   t.equal(await failures(), 0)
+})
+
+t.test('a key in Redis that holds something else leaves other accounts to Redis', async t => {
+  const { redis, lockouts, away, dropped, failures } = await withOutages(t)
+  await redis.lpush('cg:lockout:account:odd', 'x')
+  t.match(await lockouts.attempt('account:odd', lockRule()), { waitMs: 0, isLocal: true })
+  t.match(await lockouts.attempt('account:x', lockRule()), { isLocal: undefined })
+  t.equal(await failures(), 1)
+  t.match(dropped, [/WRONGTYPE/])
+  t.same(away, [])
+})
+
+t.test('a right password is no failure when Redis was read-only at that moment', async t => {
+  const { redis, lockouts, dropped, failures, passPause } = await withOutages(t)
+  const attempt = await lockouts.attempt('account:x', lockRule())
+  t.equal(await failures(), 1)
+  await redis.replicaof('127.0.0.1', 1)
+  await lockouts.refund('account:x', lockRule(), attempt)
+  await answersAgain(redis)
+  await redis.replicaof('NO', 'ONE')
+  passPause()
+  await until('the attempt is given back', async () => (await failures()) === 0)
+  t.same(dropped, [])
+})
+
+t.test('a wrong password whose answer came late is one failure, however often', async t => {
+  const { redis } = await connected(t.after)
+  let time = 0
+  let isLate = false
+  const shared = createRedisLockouts(redis, 'cg:')
+  const lockouts = lockoutsWithFallback({
+    shared: {
+      ...shared,
+      settle: async (...settled) => {
+        const lockMs = await shared.settle(...settled)
+        if (isLate) throw new Error('Command timed out')
+        return lockMs
+      }
+    },
+    local: createMemoryLockouts(() => start),
+    replicas: () => 1,
+    onAway: () => {},
+    now: () => time
+  })
+  t.after(() => lockouts.close())
+  const key = 'address:192.0.2.1'
+  const rule = lockRule({ after: 4, strict: false })
+  const failures = async () => (await redis.get(`cg:lockout:${key}`))?.split(' ', 1)[0]
+  const fail = async () => {
+    const { place = '' } = await lockouts.admit(key, rule)
+    isLate = true
+    await lockouts.settle(key, rule, place, true)
+    for (let again = 0; again < 3; again++) {
+      time += 1000
+      await lockouts.look('address:192.0.2.2', rule)
+    }
+    isLate = false
+    time += 1000
+    await lockouts.look('address:192.0.2.2', rule)
+  }
+  for (const expected of ['1', '2', '3']) {
+    await fail()
+    t.equal(await failures(), expected)
+  }
+  await fail()
+  t.match(await lockouts.list(), [{ key }], 'the lock of the last one is listed')
+  t.ok((await redis.pttl(`cg:{cg:lockout:${key}}.settled`)) > 0)
+})
+
+t.test('the lock that is running does not count among those before it', t => {
+  t.equal(locksBefore([0, 0, 2, 100], 99), 1)
+  t.equal(locksBefore([0, 0, 2, 100], 100), 2, 'at its end it is one of them')
+  t.end()
 })

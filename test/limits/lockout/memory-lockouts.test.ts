@@ -69,6 +69,33 @@ t.test('of failed attempts no more are kept than may be refunded', async t => {
   t.match(kept, { attempts: { length: 4 } })
 })
 
+t.test('an attempt is refunded once, and one that was not counted never', async t => {
+  const { lockouts } = setUp()
+  const rule = lockRule({ after: 3 })
+  await lockouts.attempt('key', rule)
+  const counted = await lockouts.attempt('key', rule)
+  await lockouts.refund('key', rule, counted)
+  await lockouts.refund('key', rule, counted)
+  await lockouts.refund('key', rule, { id: 'unknown', locks: 0 })
+  await lockouts.attempt('key', rule)
+  const last = await lockouts.attempt('key', rule)
+  t.ok(last.lockMs > 0, 'two failures before it')
+  const late = await lockouts.attempt('key', rule)
+  t.ok(late.waitMs > 0)
+  await lockouts.refund('key', rule, late)
+  t.ok((await lockouts.look('key', rule)) > 0, 'an attempt at a lock does not open it')
+})
+
+t.test('of an address without sign-ins no place is kept', async t => {
+  const { lockouts } = setUp()
+  const rule = lockRule({ after: 2 })
+  const places = () => [...lockouts.entries()].filter(([table]) => table === 'places').length
+  const { place = '' } = await lockouts.admit('key', rule)
+  t.equal(places(), 1)
+  await lockouts.settle('key', rule, place, false)
+  t.equal(places(), 0)
+})
+
 t.test('an attempt whose count was lost is refunded with the lock that it caused', async t => {
   const { lockouts } = setUp()
   const rule = lockRule({ after: 2 })

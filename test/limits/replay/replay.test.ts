@@ -149,6 +149,21 @@ t.test(
   }
 )
 
+t.test('a limit may be called constructor', async t => {
+  const limits = { constructor: limit({ max: 1 }) }
+  const { columns } = await replayed(
+    limits,
+    [0, 1, 400, 401].map(at => request(at, user('u')))
+  )
+  t.same(
+    columns.flatMap(({ byLimit }) => Object.entries(byLimit)),
+    [
+      ['constructor', 1],
+      ['constructor', 1]
+    ]
+  )
+})
+
 t.test('a long time has few columns, and each request is in one', async t => {
   const report = await replayed(
     { l: limit({ max: 1, by: ['address'] }) },

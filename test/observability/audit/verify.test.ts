@@ -5,17 +5,18 @@ import {
   copyFileSync,
   mkdirSync,
   readFileSync,
+  renameSync,
   symlinkSync,
   unlinkSync,
   writeFileSync
 } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { chainsIn } from '../../../src/observability/audit/chain-files.ts'
+import { chainFilePath, chainsIn } from '../../../src/observability/audit/chain-files.ts'
 import type { Finding, StoredHead } from '../../../src/observability/audit/chain-report.ts'
 import { formatHead, headFiles, readHead } from '../../../src/observability/audit/head.ts'
 import type { LedgerOptions } from '../../../src/observability/audit/ledger.ts'
-import { type AuditKey, auditKeys } from '../../../src/observability/audit/line.ts'
+import { type AuditKey, auditKeys, formatLine } from '../../../src/observability/audit/line.ts'
 import { parseKeepingDigits } from '../../../src/json/digits.ts'
 import { verifyFolder } from '../../../src/observability/audit/verify.ts'
 import { ledgerFolder, ledgerIn, ledgerKey } from '../../support/ledger.ts'
@@ -102,6 +103,35 @@ t.test('a changed, a cut and two swapped lines are named by their place', async 
   writeFileSync(path, original)
   edit(folder, lines => lines.toSpliced(3, 0, lines[10] ?? ''))
   t.ok(faultsOf(await findings(folder)).length > 0, 'a line that stands twice')
+
+  writeFileSync(path, original)
+  edit(folder, lines => lines.toSpliced(5, 0, lines[4] ?? ''))
+  t.match(faultsOf(await findings(folder)), [
+    { line: 6, message: 'line 5 stands after line 5: moved, or there twice' }
+  ])
+
+  writeFileSync(path, original)
+  edit(folder, lines => lines.toSpliced(8, 0, 'no line', lines[7] ?? ''))
+  t.match(faultsOf(await findings(folder)), [
+    { line: 9, message: 'is not a line of the ledger' },
+    { line: 10, message: 'line 8 stands after line 8: moved, or there twice' }
+  ])
+})
+
+t.test('without its first line, or with an unfinished last one, a ledger has a fault', async t => {
+  const folder = ledgerFolder(t)
+  await write(folder, 3)
+  const [path = ''] = pathsIn(folder)
+  const original = readFileSync(path, 'utf8')
+  edit(folder, lines => lines.slice(1))
+  t.match(faultsOf(await findings(folder)), [
+    { line: 1, message: 'lines 1 to 1 are missing, and no line says that they were pruned' }
+  ])
+  writeFileSync(path, `${original}{"seq":`)
+  const lines = original.split('\n').length
+  t.match(faultsOf(await findings(folder)), [
+    { line: lines, message: /^the last line is unfinished/ }
+  ])
 })
 
 t.test('a pipe, a device or a folder in the place of a file ends no verification', async t => {
@@ -203,6 +233,51 @@ t.test('a crash between two files leaves a chain that goes on', async t => {
   }
 })
 
+t.test('a crash in or behind the line that closes a file leaves a chain that goes on', async t => {
+  const crashes = {
+    'the line break is missing': (text: string) => text.slice(0, -1),
+    'torn bytes are behind it': (text: string) => `${text}{"seq":9,"torn`,
+    'a torn line is behind it': (text: string) => `${text}{"seq":9,"torn\n`
+  }
+  for (const [crash, change] of Object.entries(crashes)) {
+    const folder = ledgerFolder(t)
+    await write(folder, 60, { maxFileBytes: 4096 })
+    const paths = pathsIn(folder)
+    unlinkSync(paths.at(-1) ?? '')
+    const last = paths.at(-2) ?? ''
+    const text = readFileSync(last, 'utf8')
+    t.match(text, /"kind":"closed"[^\n]*\n$/)
+    writeFileSync(last, change(text))
+    // It would name the lines of the file that is taken away here.
+    for (const chain of chainsIn(folder).keys()) await headFiles(folder).remove(chain)
+    await write(folder, 3, { maxFileBytes: 4096 })
+    t.same(faultsOf(await findings(folder)), [], crash)
+    t.equal(pathsIn(folder).length, paths.length, 'the full file is followed by the next')
+  }
+})
+
+t.test('a crash before files are deleted leaves them in their chain', async t => {
+  const folder = ledgerFolder(t)
+  await write(folder, 60, { maxFileBytes: 4096 })
+  const [first = '', ...others] = pathsIn(folder)
+  renameSync(first, `${first}.pruned`)
+  t.same(await findings(folder), [], 'one was set aside')
+  for (const path of others) renameSync(path, `${path}.pruned`)
+  t.same(await findings(folder), [], 'the whole chain was set aside')
+  await write(folder, 1)
+  t.same(await findings(folder), [], 'another process goes on with it')
+  t.equal(pathsIn(folder).at(-1), others.at(-1))
+
+  const next = chainFilePath(folder, chainsIn(folder).keys().next().value ?? '', others.length + 2)
+  renameSync(others.at(-1) ?? '', `${others.at(-1)}.pruned`)
+  writeFileSync(next, '')
+  await write(folder, 1)
+  t.same(await findings(folder), [], 'the next file had no line yet')
+  await write(folder, 1, { keepMs: 1, now: () => Date.now() + 60_000 })
+  t.same(pathsIn(folder), [next])
+  t.same(faultsOf(await findings(folder)), [])
+})
+
 t.test('a process that did not stop in order is noted', async t => {
   const folder = ledgerFolder(t)
   await write(folder, 1)
@@ -231,6 +306,27 @@ t.test('pruned files are told from missing ones', async t => {
   t.match(faultsOf(await findings(folder)), [
     { message: /are missing, and no line says that they were pruned/ }
   ])
+})
+
+t.test('a pruned line counts for the very lines that it names', async t => {
+  const former = { seq: 10, mac: 'f'.repeat(43) }
+  const at = Date.now()
+  const faultsWith = async (through: number, throughMac: string) => {
+    const folder = ledgerFolder(t)
+    mkdirSync(folder, { recursive: true })
+    const opened = formatLine(former, key, { at, kind: 'opened', members: {} })
+    const position = { seq: former.seq + 1, mac: opened.mac }
+    const members = { file: 1, through, throughMac }
+    const pruned = formatLine(position, key, { at, kind: 'pruned', members })
+    const path = chainFilePath(folder, '0123456789ab', 2)
+    writeFileSync(path, `${opened.text}\n${pruned.text}\n`)
+    return faultsOf(await findings(folder)).map(({ message }) => message)
+  }
+  const missing = ['lines 1 to 10 are missing, and no line says that they were pruned']
+  t.same(await faultsWith(10, former.mac), [])
+  t.same(await faultsWith(10, 'g'.repeat(43)), missing, 'other lines were pruned')
+  t.same(await faultsWith(9, former.mac), missing, 'one more is missing')
+  t.same(await faultsWith(11, 'g'.repeat(43)), [], 'fewer are: its process ended meanwhile')
 })
 
 t.test('a rotated key verifies with both keys; without the former one it is named', async t => {

@@ -7,6 +7,7 @@ import { readTraceSettings } from '../../../src/observability/traces/settings.ts
 import { contextOf } from '../../../src/observability/traces/trace-context.ts'
 import { Trail } from '../../../src/observability/trail.ts'
 import { partialSuccess, type TestCollector, testCollector } from '../../support/collector.ts'
+import { standstill } from '../../support/machine.ts'
 import { freePort } from '../../support/ports.ts'
 import { until } from '../../support/until.ts'
 
@@ -192,6 +193,31 @@ t.test('spans that the collector rejected of a batch are counted, with its reaso
   }
 })
 
+t.test('spans of a fault of ours are counted, and told once', async t => {
+  const collector = await testCollector(t.after)
+  const { exporter, lines, exported, dropped } = exporterTo(collector.url, {
+    OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '1'
+  })
+  for (const id of [1, 2]) {
+    const broken = request(id)
+    Object.defineProperty(broken, 'scheme', {
+      get: () => {
+        throw new Error('broken')
+      }
+    })
+    exporter.add(broken)
+  }
+  exporter.add(request(3))
+  await exporter.close(5000)
+  t.equal(await dropped('fault'), 2)
+  t.equal(await exported(), 1)
+  t.match(
+    lines.map(({ event }) => event),
+    ['traces.fault', 'traces.ok']
+  )
+  t.equal(lines.length, 2)
+})
+
 t.test('a hanging collector costs a bounded queue, and one line', async t => {
   const collector = await testCollector(t.after)
   collector.answer = () => {}
@@ -205,9 +231,26 @@ t.test('a hanging collector costs a bounded queue, and one line', async t => {
   await until('it was noticed', () => lines.length === 1)
   t.match(lines, [{ event: 'traces.failing', reason: 'no response within 50 ms' }])
   const startedAt = performance.now()
+  const stoodStillMs = standstill()
   await exporter.close(200)
-  t.ok(performance.now() - startedAt < 2000, 'the stop does not wait for it')
+  const ms = performance.now() - startedAt
+  t.ok(ms < 2000 + stoodStillMs(), 'the stop does not wait for it')
   t.equal(lines.length, 1)
+})
+
+t.test('the stop does not wait for a request that hangs since before it', async t => {
+  const collector = await testCollector(t.after)
+  collector.answer = () => {}
+  const { exporter, dropped } = exporterTo(collector.url, {
+    OTEL_EXPORTER_OTLP_TIMEOUT: '60000'
+  })
+  exporter.add(request('a'))
+  await until('it hangs', () => collector.begun() === 1)
+  const startedAt = performance.now()
+  await exporter.close(200)
+  t.ok(performance.now() - startedAt < 10_000)
+  t.equal(collector.begun(), 1, 'nor is it sent again')
+  t.equal(await dropped('stop'), 1)
 })
 
 t.test('a collector that is not there, or hangs up, costs one line and no stop', async t => {

@@ -1,9 +1,10 @@
 /** OpenTelemetry's environment variables. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { readTraceSettings } from '../../../src/observability/traces/settings.ts'
+import { testAuthority } from '../../support/authority.ts'
 
 const endpoint = 'http://collector.example:4318'
 const read = (environment: Record<string, string>, folder = '/') =>
@@ -101,20 +102,45 @@ t.test('secrets of headers, and certificates, are read from files', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'otel-'))
   t.after(() => rmSync(folder, { recursive: true }))
   writeFileSync(join(folder, 'token'), 'Bearer a=b,c\n')
-  writeFileSync(join(folder, 'ca.pem'), 'CA')
-  writeFileSync(join(folder, 'key.pem'), 'KEY')
+  const pair = testAuthority(t.after)
+  const [certificate, key] = [pair.certificate, pair.key].map(file =>
+    readFileSync(file, 'utf8').trimEnd()
+  )
+  writeFileSync(join(folder, 'ca.pem'), `${certificate}\n`)
   const { exporting, problems } = withEndpoint(
     {
       OTEL_EXPORTER_OTLP_HEADERS: `Authorization=file:token,x-a=file:${join(folder, 'token')}`,
       OTEL_EXPORTER_OTLP_CERTIFICATE: 'ca.pem',
       OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: 'ca.pem',
-      OTEL_EXPORTER_OTLP_CLIENT_KEY: 'key.pem'
+      OTEL_EXPORTER_OTLP_CLIENT_KEY: pair.key
     },
     folder
   )
   t.same(problems, [])
   t.same(exporting?.headers, { 'authorization': 'Bearer a=b,c', 'x-a': 'Bearer a=b,c' })
-  t.same(exporting?.tls, { ca: 'CA', cert: 'CA', key: 'KEY' })
+  t.same(exporting?.tls, { ca: certificate, cert: certificate, key })
+})
+
+t.test('a key that fits no certificate is said at once, not with each batch', t => {
+  const [one, other] = [testAuthority(t.after), testAuthority(t.after)]
+  for (const key of [other.key, one.certificate]) {
+    const { exporting, problems } = withEndpoint({
+      OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: one.certificate,
+      OTEL_EXPORTER_OTLP_CLIENT_KEY: key
+    })
+    t.equal(exporting, undefined)
+    t.match(problems, [/CLIENT_KEY are no certificate and its key.*\(ERR_/])
+    t.equal(problems.length, 1)
+  }
+  t.end()
+})
+
+t.test('an authority that is no certificate is said at once, too', t => {
+  const { key } = testAuthority(t.after)
+  const { exporting, problems } = withEndpoint({ OTEL_EXPORTER_OTLP_CERTIFICATE: key })
+  t.equal(exporting, undefined)
+  t.match(problems, [/OTEL_EXPORTER_OTLP_CERTIFICATE is none \(ERR_/])
+  t.end()
 })
 
 t.test('the queue holds a batch at least', async t => {

@@ -3,6 +3,7 @@ import type { Worker } from 'node:cluster'
 import { EventEmitter } from 'node:events'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
+import { machineTicks } from '../../../src/steady-clock.ts'
 import { createMemoryTally } from '../../../src/limits/counting/memory-tally.ts'
 import { noGrant } from '../../../src/limits/counting/shared-leases.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
@@ -14,6 +15,7 @@ import {
 } from '../../../src/process/cluster/lease-messages.ts'
 import { LeaseRelay } from '../../../src/process/cluster/lease-relay.ts'
 import { redisConfig } from '../../support/config.ts'
+import { wallClock } from '../../support/clock.ts'
 import { testRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 import { rule } from '../../suites/tally.ts'
@@ -34,7 +36,7 @@ async function primary(t: Test, redis = testRedis(t.after)) {
       isConnected: () => true,
       send: ({ limits }: { readonly limits: LimitAnswers }) => relay.onAnswers(limits)
     })
-    const relay = new LeaseRelay(message => ends.emit('message', message), 2)
+    const relay = new LeaseRelay(message => ends.emit('message', message), 2, 400)
     lender.serve(ends as unknown as Worker)
     return { relay, tally: relay.tally(createMemoryTally()), ends }
   }
@@ -49,7 +51,7 @@ async function primary(t: Test, redis = testRedis(t.after)) {
     lender.serve(ends as unknown as Worker)
     const ask = (asks: LimitAsks['asks'], limits: Partial<LimitAsks> = {}) => {
       const rules = [[0, limit]] as const
-      const message = { sentAt: Date.now(), rules, asks, forgotten: [], ...limits }
+      const message = { sentAt: machineTicks(), rules, asks, forgotten: [], ...limits }
       ends.emit('message', { limits: message })
     }
     const answersOf = (id: number) =>
@@ -98,13 +100,26 @@ t.test('a question that was read too late counts what was used before it alone',
   const { worker } = await primary(t)
   const { ends } = worker(1)
   const limits: LimitAsks = {
-    sentAt: Date.now() - askMs,
+    sentAt: machineTicks() - askMs,
     rules: [[0, limit]],
     asks: [[1, 'consume', [[0, key, 5, 0]]]],
     forgotten: []
   }
   ends.emit('message', { limits })
   t.match(await worker(2).tally.report([entry]), [{ remaining: 995 }])
+})
+
+t.test('a wall clock that is set makes no question late', async t => {
+  const { listener } = await primary(t)
+  const { ends, answersOf } = listener(1)
+  const sent: Array<{ readonly limits: LimitAsks }> = []
+  const relay = new LeaseRelay(message => sent.push(message) > 0, 2, 400)
+  void relay.tally(createMemoryTally()).report([entry])
+  relay.flush()
+  wallClock(t.after)(3_600_000)
+  for (const message of sent) ends.emit('message', message)
+  await until('it is answered', () => answersOf(1).some(answer => answer !== 'under way'))
+  t.match(answersOf(1).at(-1), [[false, 1000]])
 })
 
 t.test('a number of processes in config counts the workers of this machine as one', async t => {
@@ -129,7 +144,7 @@ t.test('what was asked too late is answered at once: the worker has counted it',
     [2, 'inspect', entries],
     [0, 'settle', [[0, key, 1, 0]]]
   ]
-  ask(late, { sentAt: Date.now() - askMs })
+  ask(late, { sentAt: machineTicks() - askMs })
   await until('both are answered', () => answersOf(2).length === 1)
   t.same([answersOf(1), answersOf(2), answersOf(0)], [['undecided'], ['undecided'], []])
   ask([[3, 'inspect', entries]])

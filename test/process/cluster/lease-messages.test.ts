@@ -8,16 +8,22 @@ import { askMs, type LimitAsks, writeVerdict } from '../../../src/process/cluste
 import { LeaseRelay } from '../../../src/process/cluster/lease-relay.ts'
 import { rule } from '../../suites/tally.ts'
 
+const commandMs = 10 * askMs
+
 /** A worker whose primary answers nothing by itself. */
 function worker(t: Test) {
   // Timers of the relay keep no process running.
   const alive = setInterval(() => {}, askMs)
   t.teardown(() => clearInterval(alive))
   const messages: LimitAsks[] = []
-  const relay = new LeaseRelay(({ limits }) => {
-    messages.push(limits)
-    return true
-  }, 1)
+  const relay = new LeaseRelay(
+    ({ limits }) => {
+      messages.push(limits)
+      return true
+    },
+    1,
+    commandMs
+  )
   const tally = relay.tally(createMemoryTally(() => 1000))
   /** Counts at a time at which the worker does not ask a primary that was silent. */
   const consumePaused = (entries: readonly TallyEntry[]) => {
@@ -97,19 +103,33 @@ t.test('an answer that is under way is waited for, and counts once', async t => 
   t.equal(messages.length, 1, 'nothing is given back')
 })
 
+t.test('an answer that is under way is not waited for if the primary hangs then', async t => {
+  const { relay, tally, messages, answer } = worker(t)
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const verdicts = tally.consume([entry])
+  relay.flush()
+  relay.onAnswers({ answers: [[1, 'under way']], recalled: [], processes: 1 })
+  mock.timers.tick(2 * commandMs + askMs)
+  t.match(await verdicts, [{ exceeded: false, grant: { requests: 0 } }], 'counted directly')
+  answer(1)
+  t.match(messages[1], { asks: [[0, 'settle', [[0, 'k', -1, 5]]]] }, 'the late one is given back')
+})
+
 t.test('a worker without a primary counts by itself', async t => {
-  const relay = new LeaseRelay(() => false, 1)
+  const relay = new LeaseRelay(() => false, 1, 400)
   const tally = relay.tally(createMemoryTally(() => 1000))
   t.match(await tally.consume([entry]), [{ exceeded: false, remaining: 9 }])
 })
 
-t.test('a worker gives back what is called back, and knows how many share the counters', t => {
+t.test('a worker gives back what is called back, and knows how many count', async t => {
   const { relay } = worker(t)
   const released: string[] = []
   relay.onRecall(keys => released.push(...keys))
   t.equal(relay.processes(), 1)
   relay.onAnswers({ answers: [], recalled: ['k', 'other'], processes: 6 })
-  t.same(released, ['k', 'other'])
   t.equal(relay.processes(), 6)
-  t.end()
+  t.same(released, [], 'grants of the same message are noted first')
+  await setImmediate()
+  t.same(released, ['k', 'other'])
 })

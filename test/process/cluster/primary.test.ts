@@ -23,6 +23,19 @@ interface Line {
   readonly status?: number
 }
 
+interface CallOptions {
+  readonly cookie?: string
+  readonly json?: object
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Of a process that may have ended. */
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {}
+}
+
 async function several(
   t: Test,
   {
@@ -47,10 +60,7 @@ async function several(
   const ops = `http://127.0.0.1:${opsPort}`
   await until('ready', async () => (await fetch(`${ops}/readyz`)).status === 200)
   /** On a connection of its own, so that the workers take turns. */
-  const call = async (
-    path: string,
-    { cookie, json }: { readonly cookie?: string; readonly json?: object } = {}
-  ) =>
+  const call = async (path: string, { cookie, json, signal }: CallOptions = {}) =>
     await fetch(`http://127.0.0.1:${port}${path}`, {
       method: json === undefined ? 'GET' : 'POST',
       headers: {
@@ -58,7 +68,8 @@ async function several(
         ...(cookie !== undefined && { cookie }),
         ...(json !== undefined && { 'content-type': 'application/json' })
       },
-      ...(json !== undefined && { body: JSON.stringify(json) })
+      ...(json !== undefined && { body: JSON.stringify(json) }),
+      ...(signal !== undefined && { signal })
     })
   const signIn = async (username = 'alice') =>
     (await call('/api/auth/admin/login', { json: { username, password } })).headers
@@ -256,6 +267,67 @@ t.test(
     )
   }
 )
+
+t.test('a worker that starts while a config is built takes it, and the ones after it', async t => {
+  const upstream = await testUpstream(t.after, (request, response) =>
+    answered(200, { url: request.url })(request, response, undefined as never)
+  )
+  const version = (n: number) => ({
+    upstreams: { b: { url: upstream.url } },
+    routes: { told: { path: '/api/told', access: 'public', upstream: 'b', rewrite: `/v${n}` } }
+  })
+  const { folder, gateway, call, desk, lines } = await several(t, { routes: version(1) })
+  const told = async (signal?: AbortSignal) =>
+    ((await (await call('/api/told', { signal })).json()) as { url: string }).url
+  const { workers } = (await desk('/status')) as { workers: Array<{ pid: number }> }
+  const [held = 0, killed = 0] = workers.map(({ pid }) => pid)
+  process.kill(held, 'SIGSTOP')
+  t.teardown(() => kill(held))
+  // Its warning is logged just before the build.
+  const past = { maintenance: { until: '2020-01-01T00:00:00Z' } }
+  writeFileSync(join(folder, 'routes.yaml'), stringify({ ...version(2), ...past }))
+  const reloaded = desk('/reload', {})
+  await gateway.says('is in the past')
+  process.kill(killed, 'SIGKILL')
+  await gateway.says('starting another in its place')
+  await until('the new worker serves', async () => (await told(AbortSignal.timeout(500))) === '/v1')
+  process.kill(held, 'SIGCONT')
+  t.match(await reloaded, { outcome: 'reloaded', generation: 2 })
+  const all = async () => new Set(await Promise.all(Array.from({ length: 8 }, () => told())))
+  t.same(await all(), new Set(['/v2']))
+  t.match(await desk('/status'), { generation: 2, parts: { workers: '2 of 2' }, draining: [] })
+
+  writeFileSync(join(folder, 'routes.yaml'), stringify(version(3)))
+  t.match(await desk('/reload', {}), { outcome: 'reloaded', generation: 3 })
+  t.same(await all(), new Set(['/v3']))
+  const restarts = (await lines()).filter(({ msg }) => msg?.includes('in its place') === true)
+  t.equal(restarts.length, 1, 'and no other worker was replaced for it')
+})
+
+t.test('operators see the machine while a worker hangs', async t => {
+  const { gateway, signIn, desk, ops } = await several(t)
+  await signIn()
+  const { workers } = (await desk('/status')) as { workers: Array<{ pid: number }> }
+  // Calls for one of them are for the first.
+  const [{ pid: hanging } = { pid: 0 }] = workers
+  process.kill(hanging, 'SIGSTOP')
+  t.teardown(() => kill(hanging))
+  const text = async (path: string) => {
+    const answer = await askOps(ops, path, { signal: AbortSignal.timeout(20_000) })
+    return `${answer.status} ${await answer.text()}`
+  }
+  t.match(await text('/readyz'), /^200 .*"workers":"1 of 2"/)
+  await gateway.says('it counts as not ready')
+  const metrics = await text('/metrics')
+  t.match(metrics, /^console_gateway_workers 1$/m)
+  t.match(metrics, /^console_gateway_session_store_up\{worker="2",/m)
+  t.notMatch(metrics, 'worker="1"')
+  t.match(await text('/status'), /"workers":\[\{"worker":1,[^}]*"ready":false\},[^}]*"ready":true/)
+  t.match(await text('/sessions?user=1'), /^200 .*"user":"alice"/)
+  process.kill(hanging, 'SIGCONT')
+  await gateway.says('the worker answers again')
+  t.match(await text('/readyz'), /"workers":"2 of 2"/)
+})
 
 t.test('at the end requests in flight finish in every worker', async t => {
   const gate = Promise.withResolvers<void>()

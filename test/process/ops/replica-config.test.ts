@@ -183,6 +183,43 @@ t.test('if one replica is silent, none changes, and it is named', async t => {
   t.match(await ask(b, 'rollback', { hash: first, all: true }), { outcome: 'rolled back' })
 })
 
+t.test('if the replica that is asked is in a reload, none changes', async t => {
+  const { url } = await testRedis(t.after)
+  const a = await apart(t, url, 2)
+  const b = await single(t, url)
+  const all = [a, b]
+  const first = await hashOf(a)
+  await inTouch(all)
+  for (const replica of all) write(replica, 10)
+  await ask(a, 'reload', { all: true })
+  const second = await hashOf(b)
+  const { workers } = await ask(a, 'status')
+  const hanging: number = workers[0].pid
+  process.kill(hanging, 'SIGSTOP')
+  t.teardown(() => {
+    try {
+      process.kill(hanging, 'SIGKILL')
+    } catch {}
+  })
+  // Its warning is logged just before the build.
+  const maintenance = { until: '2020-01-01T00:00:00Z' }
+  writeFileSync(join(a.folder, 'routes.yaml'), stringify({ maintenance }))
+  const reloaded = ask(a, 'reload', {})
+  await a.says('is in the past')
+
+  const refused = await ask(a, 'rollback', { hash: first, all: true })
+  t.equal(refused.outcome, 'refused')
+  t.match(refused.reasons, [/: not prepared within 4000 ms: another reload may be under way here$/])
+  t.match(refused.replicas, [{ outcome: 'kept' }, { outcome: 'refused' }])
+  t.equal(await hashOf(b), second)
+  t.match(await ask(b, 'reload', {}), { outcome: 'unchanged' }, 'nothing is held any more')
+
+  process.kill(hanging, 'SIGCONT')
+  t.match(await reloaded, { outcome: 'reloaded', generation: 3 })
+  t.match(await ask(a, 'reload', {}), { outcome: 'unchanged' }, 'nor where it was prepared late')
+  t.equal((await ask(a, 'config')).generation, 3)
+})
+
 t.test('one that dies before it has confirmed is named; it starts with its files', async t => {
   const { url } = await testRedis(t.after)
   const a = await single(t, url)

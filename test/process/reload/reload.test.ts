@@ -1,4 +1,12 @@
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { stringify } from 'yaml'
@@ -11,6 +19,8 @@ import {
   type TestGateway,
   testGateway
 } from '../../support/gateway.ts'
+import { testAuthority } from '../../support/authority.ts'
+import { testRedis } from '../../support/redis.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
 import { until } from '../../support/until.ts'
 
@@ -284,6 +294,29 @@ t.test('an install key that changed is named and not taken; what else changed is
   t.match((await status(gateway)).restartNeeded, ['session.cookie.name'])
   write(gateway, 'gateway.yaml', install('one'))
   t.match(await gateway.reload('operator'), { outcome: 'unchanged', restartNeeded: [] })
+})
+
+t.test('a renewed authority of Redis needs a restart, whatever else is reloaded', async t => {
+  const redis = await testRedis(t.after)
+  const folder = await configFolder({
+    gateway: { redis: { url: redis.url, ca: 'ca.pem' }, session: { secrets: ['${S}'] } },
+    limits: limits(5)
+  })
+  const ca = join(folder, 'ca.pem')
+  const old = readFileSync(testAuthority(t.after).certificate)
+  writeFileSync(ca, old)
+  const gateway = await testGateway(t.after, folder, { S: 's'.repeat(32) })
+  const reload = async () => await gateway.reload('operator')
+  copyFileSync(testAuthority(t.after).certificate, ca)
+  t.match(await reload(), { outcome: 'unchanged', restartNeeded: ['redis.ca'] })
+  write(gateway, 'limits.yaml', limits(6))
+  const changes = ['limits.signed-in.max 5 → 6']
+  t.match(await reload(), { outcome: 'reloaded', changes, restartNeeded: ['redis.ca'] })
+  t.match(await reload(), { outcome: 'unchanged', restartNeeded: ['redis.ca'] })
+  writeFileSync(ca, old)
+  t.match(await reload(), { outcome: 'unchanged', restartNeeded: [] })
+  rmSync(ca)
+  t.match(await reload(), { outcome: 'refused', faults: [/redis\.ca: the file cannot be read/] })
 })
 
 t.test(

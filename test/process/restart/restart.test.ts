@@ -15,17 +15,28 @@ interface Setup {
 
 function open({ words, isStopping = () => false, listeners = [] }: Setup) {
   let replaced = 0
+  let kept = 0
+  let keepsSecretFile: boolean | undefined
   const handover = new Handover()
   const { restart } = new Restart({
     program: { executable: process.execPath, words, folder: process.cwd(), refusal: undefined },
     listeners: () => listeners,
     handover,
     isStopping,
-    onReplaced: () => replaced++,
-    onKept: () => {},
+    onReplaced: keeps => {
+      replaced++
+      keepsSecretFile = keeps
+    },
+    onKept: () => kept++,
     log: createLogger({ level: 'silent', format: 'json' })
   })
-  return { restart, handover, replaced: () => replaced }
+  return {
+    restart,
+    handover,
+    replaced: () => replaced,
+    kept: () => kept,
+    keepsSecretFile: () => keepsSecretFile
+  }
 }
 
 /** A program that does as a new gateway does. */
@@ -36,11 +47,12 @@ const successor = `
 
 t.test('a process that the system does not start leaves this one as it was', async t => {
   const tooLong = 'x'.repeat(1_000_000)
-  const { restart, handover, replaced } = open({ words: [tooLong] })
+  const { restart, handover, replaced, kept } = open({ words: [tooLong] })
   t.match(await restart(), { outcome: 'failed', reason: /E2BIG/ })
   t.match(await restart(), { outcome: 'failed', reason: /E2BIG/ }, 'and may be tried again')
   t.equal(handover.isAlone, true)
   t.equal(replaced(), 0)
+  t.equal(kept(), 2)
 })
 
 t.test('after a failed restart the process before this one still shares the limits', async t => {
@@ -54,12 +66,13 @@ t.test('after a failed restart the process before this one still shares the limi
 
 t.test('told to stop before the new process takes over, the old one keeps its place', async t => {
   let asked = 0
-  const { restart, replaced } = open({
+  const { restart, replaced, kept } = open({
     words: ['-e', successor],
     isStopping: () => ++asked > 1
   })
   t.match(await restart(), { outcome: 'failed', reason: 'the gateway is stopping' })
   t.equal(replaced(), 0)
+  t.equal(kept(), 0, 'it ends')
 })
 
 t.test('told to stop while the new process takes over, both end', async t => {
@@ -128,6 +141,19 @@ t.test('the new process gets all state, and answers what this one asks while it 
   await t.rejects(store.end('key-1', 'revoked', 1), away)
   await t.rejects(store.touch('key-1', 1, 0), away, 'it ended meanwhile')
   await t.rejects(store.read('key-1'), away, 'and is gone')
+})
+
+t.test('a new process of a former version may need the file with the secret', async t => {
+  for (const [ready, keeps] of [
+    ["{ kind: 'ready' }", true],
+    ["{ kind: 'ready', keepsSecretFile: false }", false]
+  ] as const) {
+    const words = ['-e', successor.replace("{ kind: 'ready' }", ready)]
+    const { restart, keepsSecretFile } = open({ words })
+    const outcome = await restart()
+    if ('pid' in outcome) process.kill(outcome.pid)
+    t.equal(keepsSecretFile(), keeps)
+  }
 })
 
 t.test('no new process is started while a listener is closed', async t => {

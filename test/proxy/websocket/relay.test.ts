@@ -149,12 +149,12 @@ t.test('a flood at the end is read and thrown away, for 5 s at most', async t =>
   client.socket.on('drain', pour)
   pour()
   await until('the flood flows', () => upstream.received().length > 1_000_000)
+  const startedAt = performance.now()
   relay.end(revoked)
   await until('the client has its close frame in spite of it', () => has(client, revokedFrame))
-  const startedAt = performance.now()
   await until('a client that never stops is cut', () => ends.length === 1)
   const ms = performance.now() - startedAt
-  t.ok(ms > 3000 && ms < 15_000, `after ${Math.round(ms)} ms`)
+  t.ok(ms > 3000 && ms < 20_000, `after ${Math.round(ms)} ms`)
   client.socket.destroy()
 })
 

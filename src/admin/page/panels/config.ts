@@ -1,7 +1,7 @@
 /** The panel Config: what runs, what the files hold, and the revisions to roll back to. */
 import { type ComponentChildren, h } from 'preact'
 import { useState } from 'preact/hooks'
-import { useJson } from '../api.ts'
+import { type Asked, useJson } from '../api.ts'
 import type { ConfigAnswer, FilesAnswer, Revision } from '../api-types.ts'
 import { formatAgo, formatNumber, formatTime } from '../format.ts'
 import { t, word } from '../i18n.ts'
@@ -28,7 +28,8 @@ export function ConfigPanel(): ComponentChildren {
       title: t('config.reload'),
       text: t('config.reloadText'),
       path: 'reload',
-      body: { yes: true },
+      body: {},
+      ifSessionsEnd: { yes: true },
       onDone: reload
     })
   }
@@ -49,7 +50,7 @@ export function ConfigPanel(): ComponentChildren {
           'div',
           { class: 'columns' },
           h(RunningCard, { config: data }),
-          h(FilesCard, { config: data, files: files.data })
+          h(FilesCard, { config: data, asked: files })
         ),
         h(RevisionsCard, { revisions: data.revisions, reload })
       ]
@@ -82,7 +83,7 @@ function RunningCard({ config }: { readonly config: ConfigAnswer }): ComponentCh
 
 interface FilesProps {
   readonly config: ConfigAnswer
-  readonly files: FilesAnswer | undefined
+  readonly asked: Asked<FilesAnswer>
 }
 
 const unread: Pick<FilesAnswer, 'reload' | 'restart' | 'risks' | 'faults'> = {
@@ -93,18 +94,22 @@ const unread: Pick<FilesAnswer, 'reload' | 'restart' | 'risks' | 'faults'> = {
 }
 
 /** The files beside what runs: their faults, what differs, and what waits for a restart. */
-function FilesCard({ config, files: read }: FilesProps): ComponentChildren {
+function FilesCard({ config, asked }: FilesProps): ComponentChildren {
   const { files, restartNeeded } = config
+  const { data: read, error } = asked
   const { reload, restart, risks, faults: faultsNow } = read ?? unread
   const faults = faultsNow.length > 0 ? faultsNow : (files.faults ?? [])
   const afterRestart = restart.length > 0 ? restart : restartNeeded
-  const isSame = [faults, reload, afterRestart].every(lines => lines.length === 0)
+  const isSame =
+    read !== undefined && [faults, reload, afterRestart].every(lines => lines.length === 0)
   return h(
     Card,
     { title: t('config.files'), tools: h(StatePill, { state: files.state }) },
     h(
       'div',
       { class: 'card-body stack' },
+      (read === undefined || error !== undefined) &&
+        h(Shown<FilesAnswer>, { asked, show: () => null }),
       files.state === 'rolled back' && h('p', null, t('config.rolledBack')),
       faults.length > 0 && h(Faults, { faults }),
       isSame && h('p', { class: 'muted' }, t('config.same')),
@@ -197,7 +202,8 @@ function RevisionRow(props: RevisionProps): ComponentChildren {
       text: t('config.rollBackText', { number: String(number), time: formatTime(at) }),
       path: 'rollback',
       // A number means another config at another replica; a hash is the same at all of them.
-      body: hash === undefined ? { to: number, yes: true } : { hash, all: true, yes: true },
+      body: hash === undefined ? { to: number } : { hash, all: true },
+      ifSessionsEnd: { yes: true },
       onDone: reload
     })
   }

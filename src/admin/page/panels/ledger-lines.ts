@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { type Asked, useJson } from '../api.ts'
 import type { AuditAnswer, AuditRow } from '../api-types.ts'
+import { pauseWhileHidden } from '../hidden-tab.ts'
 import { plainText } from '../plain-text.ts'
 
 export interface LedgerFilter {
@@ -19,19 +20,34 @@ export const keyOfLine = ({ chain, line }: AuditRow): string => `${chain} ${plai
 
 const timeOf = ({ line }: AuditRow): number => Date.parse(plainText(line['at']))
 
+/** Lines of the stream. */
+interface Streamed {
+  /** Those that came before the last search was answered: the next one has read them. */
+  readonly before: readonly AuditRow[]
+  readonly since: readonly AuditRow[]
+}
+
+const nothing: Streamed = { before: [], since: [] }
+
+/** The stream says what was written, a search what the files hold now: the search is believed. */
 export function useLedgerLines(filter: LedgerFilter): Asked<AuditAnswer> {
   const query = queryOf(filter)
   const asked = useJson<AuditAnswer>(`audit?last=${maxLines}&${query}`, statusMs)
-  const [added, setAdded] = useState<readonly AuditRow[]>([])
-  const { reload } = asked
+  const [{ before, since }, setStreamed] = useState(nothing)
+  const { data, reload } = asked
   useEffect(() => {
-    setAdded([])
-    const add = (row: AuditRow) => setAdded(rows => [...rows, row].slice(-maxLines))
+    setStreamed(nothing)
+    const add = (row: AuditRow) =>
+      setStreamed(rows => ({ ...rows, since: [...rows.since, row].slice(-maxLines) }))
     return follow(query, add, reload)
   }, [query, reload])
-  const { data } = asked
+  useEffect(() => setStreamed(rows => ({ before: rows.since, since: [] })), [data])
   if (data === undefined) return asked
-  const lines = new Map([...data.lines, ...added].map(row => [keyOfLine(row), row]))
+  const lines = new Map(data.lines.map(row => [keyOfLine(row), row]))
+  for (const row of [...before, ...since]) {
+    const key = keyOfLine(row)
+    if (!lines.has(key)) lines.set(key, row)
+  }
   // The search reads the chains of all processes that share the folder, the stream one chain.
   const sorted = [...lines.values()].toSorted((a, b) => timeOf(a) - timeOf(b))
   return { ...asked, data: { ...data, lines: sorted.slice(-maxLines) } }
@@ -62,9 +78,14 @@ function follow(query: string, add: (row: AuditRow) => void, search: () => void)
       if (source?.readyState === EventSource.CLOSED) timer = setTimeout(connect, retryMs)
     })
   }
-  connect()
-  return () => {
+  const disconnect = () => {
     source?.close()
     clearTimeout(timer)
+  }
+  connect()
+  const stopPauses = pauseWhileHidden(disconnect, connect)
+  return () => {
+    stopPauses()
+    disconnect()
   }
 }

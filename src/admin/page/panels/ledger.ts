@@ -20,8 +20,13 @@ const kinds = [
   'sign-out',
   'sessions.revoked',
   'config.reload',
-  'config.rollback'
+  'config.rollback',
+  'lost',
+  'head'
 ] as const
+
+/** The facts of lines that the ledger writes about itself. */
+const ownFacts = ['state', 'head', 'foundAt', 'count', 'torn'] as const
 
 export function LedgerPanel(): ComponentChildren {
   const [filter, setFilter] = useState<LedgerFilter>({ kind: '', user: '', requestId: '' })
@@ -91,6 +96,9 @@ function Filters({ filter, setFilter }: FiltersProps): ComponentChildren {
 }
 
 function toneOf({ line }: AuditRow): Tone {
+  const kind = plainText(line['kind'])
+  if (kind === 'lost' || line['state'] === 'cut') return 'bad'
+  if (kind === 'head' || kind === 'recovered') return 'warn'
   const outcome = plainText(line['outcome'])
   const status = Number(line['status'] ?? 0)
   if (outcome === 'failed' || status >= 500) return 'bad'
@@ -152,9 +160,12 @@ function columns(): ReadonlyArray<Column<AuditRow>> {
   ]
 }
 
-/** The facts of a line in their usual order; detail and fields as `name: value`. */
+/** The facts of a line in their usual order; its own, detail and fields as `name: value`. */
 function whatOf({ line }: AuditRow): string {
-  const pairs = [line['detail'], line['fields']].flatMap(value =>
+  const facts = Object.fromEntries(
+    ownFacts.flatMap(name => (line[name] === undefined ? [] : [[name, line[name]]]))
+  )
+  const pairs = [facts, line['detail'], line['fields']].flatMap(value =>
     typeof value === 'object' && value !== null
       ? Object.entries(value).map(
           ([name, each]) => `${isolated(name)}: ${isolated(plainText(each))}`

@@ -3,7 +3,7 @@ import { type ComponentChildren, h } from 'preact'
 import { useState } from 'preact/hooks'
 import { useJson } from '../api.ts'
 import type { LimitRow, LimitsAnswer } from '../api-types.ts'
-import { formatNumber, formatSeconds } from '../format.ts'
+import { formatDuration, formatNumber } from '../format.ts'
 import { t, word } from '../i18n.ts'
 import { Card, Panel } from '../ui/layout.ts'
 import { Pill } from '../ui/pill.ts'
@@ -91,7 +91,7 @@ function columnsOf(
       cell: ({ max, windowMs }) =>
         windowMs === undefined
           ? formatNumber(max)
-          : `${formatNumber(max)} / ${formatSeconds(windowMs / 1000)}`
+          : `${formatNumber(max)} / ${formatDuration(windowMs)}`
     },
     ...columnsOfUse()
   ]

@@ -65,7 +65,7 @@ function LiftButton({ row: { kind, of }, reload }: LiftProps): ComponentChildren
       title: t('lockouts.lift'),
       text: t('lockouts.liftText', { of }),
       path: 'lockouts/lift',
-      body: kind === 'address' ? { address: of.replace(/\/\d+$/, '') } : { account: of },
+      body: kind.startsWith('address') ? { address: of.replace(/\/\d+$/, '') } : { account: of },
       onDone: reload
     })
   }

@@ -1,10 +1,9 @@
 /** Reads the pages of the signed-in sessions: the first, and as many more as somebody asked for. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { ApiError, type Asked, getJson, operator } from '../api.ts'
+import { ApiError, type Asked, getJson, operator, timeoutMs } from '../api.ts'
 import type { SessionRow, SessionsAnswer } from '../api-types.ts'
 
 const everyMs = 5000
-const timeoutMs = 20_000
 const firstSize = 200
 const moreSize = 1000
 

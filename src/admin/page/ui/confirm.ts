@@ -14,6 +14,8 @@ export interface Act {
   /** Below `/ops/api/`. */
   readonly path: string
   readonly body: Readonly<Record<string, unknown>>
+  /** Sent too if the preview says that sessions end: a change since then ends none unasked. */
+  readonly ifSessionsEnd?: Readonly<Record<string, unknown>>
   /** Called with the result. */
   readonly onDone: (result: Readonly<Record<string, unknown>>) => void
 }
@@ -68,7 +70,8 @@ function ConfirmDialog({ act }: { readonly act: Act }): ComponentChildren {
   const run = () => {
     setBusy(true)
     setError(undefined)
-    postJson<Record<string, unknown>>(act.path, act.body).then(
+    const agreed = Number(preview?.effect['sessions'] ?? 0) > 0 ? act.ifSessionsEnd : {}
+    postJson<Record<string, unknown>>(act.path, { ...act.body, ...agreed }).then(
       result => {
         const { outcome } = result
         if (outcome === 'refused' || outcome === 'incomplete') {

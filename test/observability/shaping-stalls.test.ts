@@ -1,5 +1,5 @@
 import t from 'tap'
-import { stallsOf } from '../../src/app/shaping-stalls.ts'
+import { stallsOf } from '../../src/observability/shaping-stalls.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { testGateway } from '../support/gateway.ts'
 import { json, testUpstream } from '../support/upstream.ts'

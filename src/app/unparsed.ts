@@ -1,0 +1,114 @@
+/** Answers what reaches no app: bytes that Node's parser refuses, upgrades, expectations. */
+import { type IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { ErrorCode } from '../errors.ts'
+
+/** Nothing can be answered: the two sides have no common keys. */
+const tlsFailure = /^(?:ERR_SSL_|ERR_TLS_|EPROTO$)/
+
+const codeOfParserError: ReadonlyMap<string | undefined, ErrorCode> = new Map([
+  ['HPE_HEADER_OVERFLOW', 'request.headers'],
+  ['ERR_HTTP_REQUEST_TIMEOUT', 'request.timeout'],
+  ['HPE_CHUNK_EXTENSIONS_OVERFLOW', 'request.too-large']
+])
+
+interface Reactions {
+  readonly refuse: (socket: Socket, code: ErrorCode) => void
+  /** The connection is closed. */
+  readonly onTlsFailure?: (code: string | undefined, address: string | undefined) => void
+}
+
+/** Refuses bytes that are no request, and requests that come too slowly. */
+export function refuseUnparsed(server: Server, { refuse, onTlsFailure }: Reactions): void {
+  server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
+    const { code } = error
+    if (tlsFailure.test(code ?? '')) {
+      onTlsFailure?.(code, socket.remoteAddress)
+      return void socket.destroy()
+    }
+    if (code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+    refuse(socket, codeOfParserError.get(code) ?? 'request.malformed')
+  })
+}
+
+/**
+ * Refuses all that a client may expect but `100-continue`, which Node finds also among others
+ * (RFC 9110 §10.1.1).
+ */
+export function refuseExpectations(server: Server, refuse: RequestListener): void {
+  server.on('checkExpectation', refuse)
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    if (request.headers.expect?.toLowerCase() !== '100-continue') return refuse(request, response)
+    response.writeContinue()
+    server.emit('request', request, response)
+  })
+}
+
+/** Those of a connection: the one whose turn it is, which has the socket, and those that wait. */
+export function responsesOf(socket: Socket, open: Iterable<unknown>): ServerResponse[] {
+  const responses: ServerResponse[] = []
+  for (const each of open) {
+    if (each instanceof ServerResponse && each.req.socket === socket) responses.push(each)
+  }
+  return responses
+}
+
+export interface Refusal {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly text: string
+}
+
+/**
+ * Answers what is no request, and closes the connection: its framing is in doubt.
+ * @param open the responses to requests before it that have not ended, or have just
+ */
+export function sendRefusal(
+  socket: Socket,
+  { status, headers, text }: Refusal,
+  open: readonly ServerResponse[]
+): void {
+  closeWithConnection(socket, open)
+  for (const earlier of open) {
+    // A response has its socket from its turn on the connection until its last byte is written.
+    if (earlier.socket !== socket || !(earlier.headersSent || earlier.req.complete)) continue
+    // The refusal must not be taken for the earlier response.
+    return void (earlier.writableEnded ? endUnread(socket) : socket.destroy())
+  }
+  const fields = Object.entries(fieldsOf({ headers, text }))
+  const lines = fields.map(([name, value]) => `${name}: ${value}`)
+  endUnread(socket, [`HTTP/1.1 ${status} Refused`, ...lines, '', text].join('\r\n'))
+}
+
+/**
+ * Node closes responses that wait for their turn when their connection is closed, but not once an
+ * upgrade or CONNECT has come behind them: they would count as running for ever.
+ */
+function closeWithConnection(socket: Socket, open: readonly ServerResponse[]): void {
+  if (open.length === 0) return
+  socket.once('close', () => {
+    for (const response of open) response.destroy()
+  })
+}
+
+/** The same for a request that has no app. */
+export function answerRefusal(response: ServerResponse, refusal: Refusal): void {
+  response.writeHead(refusal.status, fieldsOf(refusal)).end(refusal.text)
+}
+
+function fieldsOf({ headers, text }: Pick<Refusal, 'headers' | 'text'>) {
+  return { ...headers, 'connection': 'close', 'content-length': String(Buffer.byteLength(text)) }
+}
+
+/** The client's time to read the rest of the response, then to close the connection. */
+const unreadMs = { flush: 10_000, close: 1000 }
+
+/**
+ * Closes a connection by timers. Nothing is read from it any more, so the client's end or reset
+ * would not be seen, and its descriptor would never be freed.
+ */
+export function endUnread(socket: Socket, last = ''): void {
+  const destroySoon = (ms: number) => setTimeout(() => socket.destroy(), ms).unref()
+  destroySoon(unreadMs.flush)
+  socket.end(last, () => destroySoon(unreadMs.close))
+}

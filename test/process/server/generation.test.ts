@@ -1,0 +1,79 @@
+/** What a generation that cannot be built leaves behind: nothing. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { FastifyInstance } from 'fastify'
+import t, { type Test } from 'tap'
+import { loadConfig } from '../../../src/config/load/load.ts'
+import type { Config } from '../../../src/config/schema/config.ts'
+import { createPublicServer } from '../../../src/process/server/public-server.ts'
+import { createLogger } from '../../../src/services/services.ts'
+import { configFolder } from '../../support/gateway.ts'
+
+const source = { kind: 'upstream', upstream: 'b', login: { path: '/login' } }
+
+async function opened(t: Test) {
+  const folder = await configFolder({
+    gateway: { ops: { role: 'admin' } },
+    routes: {
+      upstreams: { b: { url: 'http://127.0.0.1:9' } },
+      routes: { any: { path: '/api/any', access: 'public', upstream: 'b' } }
+    }
+  })
+  const config = loadConfig(folder, {})
+  const log = createLogger({ level: 'fatal', format: 'json' })
+  const server = createPublicServer(config, log, { environment: {}, ledger: undefined })
+  t.teardown(() => server.close())
+  let apps = 0
+  const count = (message: unknown) => {
+    const { fastify } = message as { readonly fastify: FastifyInstance }
+    apps++
+    fastify.addHook('onClose', () => void apps--)
+  }
+  subscribe('fastify.initialization', count)
+  t.teardown(() => unsubscribe('fastify.initialization', count))
+  const left = async () => ({
+    apps,
+    upstreams: (await server.readiness()).upstreams?.map(({ upstream }) => upstream)
+  })
+  return { config, server, left }
+}
+
+/** Fails as soon as its app starts. */
+function twoOnOnePath(config: Config): Config {
+  const { any } = config.routes.routes
+  return { ...config, routes: { ...config.routes, routes: { any, other: any } } } as Config
+}
+
+const nothing = { apps: 0, upstreams: [] }
+
+t.test('one that is built has its apps and upstreams until it is retired', async t => {
+  const { config, server, left } = await opened(t)
+  const built = await server.create(1, config)
+  t.same(await left(), { apps: 2, upstreams: ['b'] }, 'one app is for the sign-in of operators')
+  await built.retire(0)
+  t.same(await left(), nothing)
+})
+
+t.test('one whose sign-in of operators cannot be built leaves nothing open', async t => {
+  const { config, server, left } = await opened(t)
+  const { gateway } = config
+  const sources = [source, { ...source, upstream: 'missing' }]
+  const login = { ...gateway.login, sources: sources as never }
+  const faulty: Config = { ...config, gateway: { ...gateway, login } }
+  await t.rejects(server.create(1, faulty), { message: 'there is no upstream "missing"' })
+  t.same(await left(), nothing)
+})
+
+t.test('one whose routes cannot be built leaves nothing open', async t => {
+  const { config, server, left } = await opened(t)
+  const { any } = config.routes.routes
+  const routes = { any, other: { ...any, upstream: 'missing' } as never }
+  const faulty = { ...config, routes: { ...config.routes, routes } } as Config
+  await t.rejects(server.create(1, faulty), { message: 'there is no upstream "missing"' })
+  t.same(await left(), nothing)
+})
+
+t.test('one whose app does not start leaves nothing open', async t => {
+  const { config, server, left } = await opened(t)
+  await t.rejects(server.create(1, twoOnOnePath(config)), { code: 'FST_ERR_DUPLICATED_ROUTE' })
+  t.same(await left(), nothing)
+})
