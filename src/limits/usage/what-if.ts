@@ -1,6 +1,8 @@
 /** The record of use read against the limits in force, and against another number for one. */
 import type { LimitConfig, LimitsConfig } from '../../config/schema/limits.ts'
-import { greatestOf, placeOf } from './hours.ts'
+import { disjointSum, type Span } from './disjoint-sum.ts'
+import { greatestOf, hourMs, placeOf } from './hours.ts'
+import { slices } from '../counting/rules.ts'
 import type { RecordedUsage } from './redis-usage.ts'
 import {
   type RecordedLimit,
@@ -110,7 +112,7 @@ export function whatIf(
   const only = { limits: { [name]: limit } }
   const { limits } = suggest(only, recorded, 0, Date.now())
   const { lowest, notes = [] } = limits[0] ?? {}
-  const unnamed = seen.map(each => unnamedOver(each, number))
+  const unnamed = seen.map(each => ({ each, ...unnamedOver(each, number) }))
   const byCaller = refusedByCaller(seen, number)
   const sure = needs.callers.filter(({ needed }) => needed.from > number).length
   const possible = needs.callers.filter(({ needed }) => needed.to > number).length
@@ -119,7 +121,16 @@ export function whatIf(
     key,
     inForce,
     number,
-    refused: sum([...byCaller.values()]) + sum(unnamed.map(({ requests }) => requests)),
+    refused:
+      sum([...byCaller.values()]) +
+      sumOfProcesses(
+        unnamed.map(({ each, requests }) => ({
+          of: each.process,
+          from: each.hour * hourMs - reachOf(each, leastOf(placeOf(number))),
+          until: (each.hour + 1) * hourMs,
+          value: requests
+        }))
+      ),
     refusedCallers: { from: sure, to: possible + sum(unnamed.map(({ callers }) => callers)) },
     callers: [...byCaller]
       .toSorted(([, a], [, b]) => b - a)
@@ -136,13 +147,37 @@ export function whatIf(
   }
 }
 
-/** The least that each caller would have been refused: what is over in its busiest window. */
+/**
+ * The least that each caller would have been refused: what is over in its busiest window of each
+ * hour, of windows that share no request.
+ */
 function refusedByCaller(seen: readonly Seen[], number: number): Map<string, number> {
-  const refused = new Map<string, number>()
-  for (const [key, peak] of seen.flatMap(({ top }) => top)) {
-    if (peak > number) refused.set(key, (refused.get(key) ?? 0) + peak - number)
-  }
-  return refused
+  const spans = seen.flatMap(each =>
+    each.top
+      .filter(([, peak]) => peak > number)
+      .map(([key, peak, , at]) => ({
+        key,
+        of: `${each.process} ${key}`,
+        from: at - reachOf(each, peak),
+        until: at,
+        value: peak - number
+      }))
+  )
+  return new Map(
+    [...Map.groupBy(spans, ({ key }) => key)].map(([key, own]) => [key, sumOfProcesses(own)])
+  )
+}
+
+/** @param spans `of`: those of another caller or process have other requests */
+function sumOfProcesses(spans: ReadonlyArray<Span & { readonly of: string }>): number {
+  return sum([...Map.groupBy(spans, ({ of }) => of).values()].map(disjointSum))
+}
+
+/** The milliseconds before a peak whose requests it may count. */
+function reachOf({ kind, windowMs, per }: Seen, peak: number): number {
+  if (kind === 'sliding') return windowMs + windowMs / slices
+  // A bucket's backlog refills over several windows.
+  return kind === 'bucket' ? windowMs * Math.max(1, peak / per) : windowMs
 }
 
 /** Callers of one hour that are known by the class of their need only. */

@@ -54,6 +54,42 @@ t.test('a caller that several processes saw may be over by their sum', t => {
   t.end()
 })
 
+t.test('a window that two hours have a part of counts once', t => {
+  const at = 2 * 3_600_000
+  const peakIn = (hour: number, peak: number, time: number): HourUsage => {
+    const bin = createBin()
+    addTop(bin, ['{u:s/u1}calls.sliding', peak, peak, time, 0])
+    const usage = { limit: 'calls', kind: 'sliding', windowMs: 60_000, per: 0, ...binToJson(bin) }
+    const from = hour * 3_600_000
+    return { hour, from, until: from + 3_600_000, processes: 1, limits: [usage as never] }
+  }
+  const refusedOf = (...hours: HourUsage[]) =>
+    whatIf('calls', config, {
+      recorded: { hours: hours.map(use => ({ process: 'p', use })), alone: false },
+      factor: 0.1
+    }).refused
+  // The peak of the second hour counts the requests at the end of the first one again.
+  t.equal(refusedOf(peakIn(1, 21, at - 10), peakIn(2, 36, at + 10)), 26)
+  t.equal(refusedOf(peakIn(1, 36, at - 10), peakIn(2, 21, at + 10)), 26)
+  t.equal(refusedOf(peakIn(1, 21, at - 10), peakIn(2, 36, at + 70_000)), 37)
+  t.equal(refusedOf(peakIn(1, 21, at - 90_000), peakIn(2, 36, at + 10)), 37)
+  t.end()
+})
+
+t.test('callers without a name count once where a window may touch two hours', t => {
+  const needs = [...Array<number>(50).fill(90), ...Array<number>(30).fill(30)]
+  const hours = [1, 2, 3].map(hour => ({ ...hourOf(needs), hour }))
+  const refusedOf = (...of: HourUsage[]) =>
+    whatIf('calls', config, {
+      recorded: { hours: of.map(use => ({ process: 'p', use })), alone: false },
+      factor: 0.2
+    }).refused
+  // The 50 with a name have the same peak at the same time in all of them.
+  t.equal(refusedOf(...hours.slice(0, 2)), 50 * 70 + 30 * 10)
+  t.equal(refusedOf(...hours), 50 * 70 + 2 * 30 * 10)
+  t.end()
+})
+
 t.test('without a record there is no number', t => {
   const answer = whatIf('calls', config, { recorded: recordOf(), factor: 0.8 })
   t.match(answer, { refused: 0, lowest: null, notes: ['there is no record of it yet'] })
