@@ -183,6 +183,9 @@ function credentialOf(parts: {
 
 type ExpiryKind = NonNullable<UpstreamLoginConfig['expires']>['as']
 
+/** A date of zero without a time zone is that of the back-end: up to 14 hours after midnight. */
+const endOf1970 = Date.UTC(1971, 0)
+
 /**
  * The end of a token in milliseconds since the epoch; undefined for a value that is no time. An
  * empty text, a negative number and the year 1970 are how back-ends say that a token does not
@@ -194,7 +197,7 @@ function expiryOf(value: unknown, kind: ExpiryKind): number | undefined {
   const factor = kind.endsWith('seconds') && !kind.endsWith('milliseconds') ? 1000 : 1
   const isAbsolute = kind === 'date' || kind.startsWith('epoch')
   const end = amount * factor + (isAbsolute ? 0 : Date.now())
-  const hasEnd = isAbsolute ? amount > 0 : amount >= 0
+  const hasEnd = isAbsolute ? end >= endOf1970 : amount >= 0
   return hasEnd && Number.isFinite(end) ? end : undefined
 }
 

@@ -44,12 +44,15 @@ t.test('an expiry that is empty, negative or of 1970 is none: the token does not
     t.ok((expiryOf(value, 'seconds') ?? Infinity) <= Date.now(), 'due at once')
     t.ok((expiryOf(value, 'milliseconds') ?? Infinity) <= Date.now(), 'due at once')
   }
-  for (const date of ['', '0001-01-01T00:00:00Z', '1970-01-01T00:00:00Z']) {
+  const ofOtherZones = ['1970-01-01T08:00:00Z', '1970-01-01T00:00:00-05:00', '1970-01-02']
+  for (const date of ['', '0001-01-01T00:00:00Z', '1970-01-01T00:00:00Z', ...ofOtherZones]) {
     t.equal(expiryOf(date, 'date'), undefined, date)
   }
-  t.equal(expiryOf(1, 'epoch-seconds'), 1000)
-  t.equal(expiryOf('2', 'epoch-milliseconds'), 2)
-  t.equal(expiryOf('1970-01-01T00:00:01Z', 'date'), 1000)
+  const first = Date.UTC(1971, 0)
+  t.equal(expiryOf(first / 1000, 'epoch-seconds'), first)
+  t.equal(expiryOf(`${first}`, 'epoch-milliseconds'), first)
+  t.equal(expiryOf('1971-01-01T00:00:00Z', 'date'), first)
+  t.equal(expiryOf(first - 1, 'epoch-milliseconds'), undefined)
   const before = Date.now()
   t.ok((expiryOf(60, 'seconds') ?? 0) >= before + 60_000)
   t.ok((expiryOf('60', 'milliseconds') ?? Infinity) <= Date.now() + 60)
