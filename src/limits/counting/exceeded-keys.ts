@@ -31,14 +31,14 @@ export class ExceededKeys {
   }
 
   /** @returns whether the key was not known to exceed */
-  add({ rule, key }: TallyEntry, { retryMs, resetMs }: Verdict, time: number): boolean {
+  add({ rule, key }: TallyEntry, verdict: Verdict, time: number): boolean {
+    const { retryMs, refusesMs = retryMs, resetMs } = verdict
     const former = this.#exceeded.peek(key)
     const isNews = former === undefined || former.rule !== rule || time >= former.knownUntil
-    const until = time + retryMs
-    // Without Redis it is asked again each second, in the same window.
-    const endsAt = rule.kind === 'fixed' ? Math.max(until, time + resetMs) : until
+    // Without Redis it is asked again each second. Between processes only the reset is told.
+    const endsAt = time + Math.max(refusesMs, rule.kind === 'fixed' ? resetMs : 0)
     const knownUntil = isNews ? endsAt : Math.max(former.knownUntil, endsAt)
-    this.#exceeded.set(key, { rule, until, knownUntil })
+    this.#exceeded.set(key, { rule, until: time + retryMs, knownUntil })
     return isNews
   }
 

@@ -66,7 +66,8 @@ export function tallyWithFallback({
 function untilAskedAgain(verdicts: readonly Verdict[]): Verdict[] {
   return verdicts.map(verdict => ({
     ...verdict,
-    retryMs: Math.min(verdict.retryMs, pauseAfterFailureMs)
+    retryMs: Math.min(verdict.retryMs, pauseAfterFailureMs),
+    refusesMs: verdict.retryMs
   }))
 }
 

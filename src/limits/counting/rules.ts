@@ -33,6 +33,8 @@ export interface Verdict {
   readonly resetMs: number
   /** Milliseconds until one more would be allowed. */
   readonly retryMs: number
+  /** Where it is asked again before that: milliseconds until one more would be allowed. */
+  readonly refusesMs?: number
   /** Of an exceeded limit: whether this is the first refusal. */
   readonly isNews?: boolean
   /** Where the tally decides how much the caller may use by itself. */

@@ -672,6 +672,32 @@ t.test('a refusal without Redis ends with the outage, and is news once', async t
   t.match(await take(), { exceeded: false, remaining: 6 })
 })
 
+t.test('a refusal without Redis is news once for as long as it would last', async t => {
+  for (const kind of ['sliding', 'bucket'] as const) {
+    let time = 1_000_000
+    const now = () => time
+    const shared: Tally = { consume: () => Promise.reject(new Error()), report: async () => [] }
+    const tally = tallyWithFallback({
+      shared,
+      local: createMemoryTally(now),
+      onAway: () => {},
+      now
+    })
+    const leases = createLeases({ tally, now })
+    t.after(() => leases.close())
+    const limit = rule({ kind, max: 2, burst: 1, windowMs: minute })
+    const take = async () =>
+      (leases.tryLocally([limit], ['k']) ?? (await leases.acquire([limit], ['k'])))[0]
+    while ((await take())?.exceeded === false);
+    leases.forget('k')
+    t.match(await take(), { exceeded: true, isNews: true, retryMs: 1000 }, kind)
+    for (let second = 0; second < 20; second++) {
+      time += 1000
+      t.match(await take(), { exceeded: true, isNews: false }, `${kind}, ${second}`)
+    }
+  }
+})
+
 t.test('a key in Redis that holds something else is counted here, and no other one', async t => {
   const { redis, tally: shared } = await redisTally(t.after)
   const refused: string[] = []
