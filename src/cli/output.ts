@@ -1,5 +1,5 @@
 /** The output of commands: to files, and to pipes that may close. */
-import { statSync, writeFileSync } from 'node:fs'
+import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { adopt } from '../observability/emitters.ts'
 import { escapeInJson, printableLines } from '../observability/unprintable.ts'
 import { cannotWrite, replaceFile } from './replace-file.ts'
@@ -31,16 +31,33 @@ export function guardOutput(): void {
 export function writeOutput(file: unknown, text: string): void {
   if (typeof file !== 'string') return void process.stdout.write(text)
   try {
-    const isOther = statSync(file, { throwIfNoEntry: false })?.isFile() === false
     // A pipe or a device takes text, but it must not be replaced.
-    if (isOther) {
-      writeFileSync(file, text)
-      return
+    if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
+      return writeFileSync(file, text)
     }
   } catch (error) {
     throw cannotWrite(file, error)
   }
-  replaceFile(file, text)
+  try {
+    replaceFile(file, text)
+  } catch (error) {
+    if (!isBoundToPlace(error) || !existsSync(file)) throw error
+    writeInPlace(file, text)
+  }
+}
+
+/** A mount of its own, or a file in a folder of somebody else: it takes text all the same. */
+function isBoundToPlace(error: unknown): boolean {
+  const { cause } = error as { readonly cause?: NodeJS.ErrnoException }
+  return ['EACCES', 'EBUSY', 'ENAMETOOLONG', 'EPERM', 'EROFS'].includes(cause?.code ?? '')
+}
+
+function writeInPlace(file: string, text: string): void {
+  try {
+    writeFileSync(file, text)
+  } catch (error) {
+    throw cannotWrite(file, error)
+  }
 }
 
 /** Text for people; nothing in it that clients or back-ends chose reaches the terminal raw. */

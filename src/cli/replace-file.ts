@@ -44,16 +44,23 @@ export function replaceFile(file: string, content: string, mode = 0o644): void {
     if (former !== undefined) keepOwner(draft, former)
     renameSync(draft, target)
   } catch (error) {
-    rmSync(draft, { force: true })
+    removeDraft(draft)
     throw cannotWrite(file, error)
   }
+}
+
+/** The first failure says more. */
+function removeDraft(file: string): void {
+  try {
+    rmSync(file, { force: true })
+  } catch {}
 }
 
 /** A failure of the file system, in one line. */
 export function cannotWrite(file: string, error: unknown): CommandError {
   const { code = 'unknown reason' } = error as NodeJS.ErrnoException
   const advice = code === 'ENOENT' ? ' Does its folder exist?' : ''
-  return new CommandError(`${file} cannot be written (${code}).${advice}`)
+  return new CommandError(`${file} cannot be written (${code}).${advice}`, { cause: error })
 }
 
 function writeDurably(file: string, content: string, mode: number): void {

@@ -63,3 +63,16 @@ t.test(
     await running(t.after, 'sh', ['-c', piped]).says('"openapi": "3.1.0"')
   }
 )
+
+t.test('a file that cannot be replaced, since its place is not ours, is written to', async t => {
+  const folder = textFolder(t.after, {
+    'gateway.yaml': 'server: { hosts: [console.example.com], trustedProxies: [10.0.0.0/8] }'
+  })
+  // Beside a name of this length there can be no draft, as in a folder that nobody may write.
+  const output = join(folder, 'x'.repeat(250))
+  writeFileSync(output, 'before')
+  t.match(await run(['types', '-c', folder, '-o', output]), { code: 0 })
+  t.match(readFileSync(output, 'utf8'), 'export ')
+  const missing = join(folder, 'y'.repeat(250))
+  t.match(await run(['types', '-c', folder, '-o', missing]), { code: 1, err: '(ENAMETOOLONG)' })
+})
