@@ -124,7 +124,7 @@ export function createSettlements(
       if (isRefusedForGood(result.reason)) onDropped(result.reason)
       else failed.push(settlements[index] as (typeof due)[number])
     })
-    due.unshift(...failed)
+    due = [...failed, ...due].slice(-maxSettlements)
     if (failed.length > 0) throw new Error('Redis is unavailable again')
   }
 

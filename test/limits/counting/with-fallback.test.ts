@@ -155,6 +155,35 @@ t.test('of a long outage the last ten thousand calls are kept', async t => {
 })
 
 t.test(
+  'of calls that are missed while others fail the last ten thousand are kept, too',
+  async t => {
+    const settlements = createSettlements(createSwitch({ onAway: () => {} }))
+    t.teardown(() => settlements.close())
+    let isAway = true
+    const told: number[] = []
+    let last = 0
+    const miss = (times: number) => {
+      for (let time = 0; time < times; time++) {
+        const call = last++
+        settlements.add(async () => {
+          if (isAway) throw new Error('away')
+          told.push(call)
+        })
+      }
+    }
+    miss(10_000)
+    for (let tries = 0; tries < 3; tries++) {
+      const asked = settlements.first(async () => {})
+      miss(500)
+      await t.rejects(asked)
+    }
+    isAway = false
+    await settlements.first(async () => {})
+    t.same([told.length, told[0], told.at(-1)], [10_000, 1500, 11_499])
+  }
+)
+
+t.test(
   'a call that Redis missed is sent without any further request, and later ones too',
   async t => {
     mock.timers.enable({ apis: ['setInterval'] })
