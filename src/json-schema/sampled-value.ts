@@ -11,6 +11,8 @@ const maxInner = 10
 const counting = new Set(['minItems', 'maxItems', 'minProperties', 'maxProperties'])
 /** Keywords that relate items or members to each other. */
 const relating = new Set(['contains', 'dependentRequired', 'dependentSchemas'])
+/** Keywords that may hold of a whole list only because of one item, which may be cut. */
+const reversing = new Set(['not', 'if', 'oneOf'])
 
 const isObject = (value: unknown) => typeof value === 'object' && value !== null
 
@@ -31,6 +33,15 @@ export function forbidsCuts(schema: unknown): boolean {
       (counting.has(keyword) && typeof content === 'number' && content > maxInner) ||
       (keyword === 'prefixItems' && Array.isArray(content) && content.length > maxInner / 2) ||
       forbidsCuts(content)
+  )
+}
+
+/** Whether deviations of a cut value are a hint only: the whole one may have none. */
+export function cutsMayMislead(schema: unknown): boolean {
+  if (Array.isArray(schema)) return schema.some(cutsMayMislead)
+  if (!isRecord(schema)) return false
+  return Object.entries(schema).some(
+    ([keyword, content]) => reversing.has(keyword) || cutsMayMislead(content)
   )
 }
 

@@ -78,3 +78,21 @@ t.test('the rest of a long list is looked at only where the sample keeps the con
   t.same(counted.sampledDeviations(rowsWith({ id: 'a' }, { id: 'a' })), [])
   t.end()
 })
+
+t.test('a value that keeps its schema only by what a sample leaves out does not deviate', t => {
+  const zeros = (other: unknown) => numbers(1000).map(index => (index === 777 ? other : 0))
+  const listOf = (type: unknown) => ({ type: 'array', items: { type } })
+  for (const [schema, kept, broken] of [
+    [{ oneOf: [listOf('integer'), listOf(['integer', 'string'])] }, zeros('a'), zeros(1)],
+    [{ not: { items: { const: 0 } } }, zeros(1), zeros(0)],
+    [{ if: { items: { const: 0 } }, then: false }, zeros(1), zeros(0)]
+  ] as const) {
+    const { sampledDeviations } = compileSchema(schema)
+    t.same(sampledDeviations(kept), [], JSON.stringify(schema))
+    t.same(sampledDeviations(broken).length, 1, JSON.stringify(schema))
+  }
+  const { sampledDeviations } = compileSchema({ not: { items: { const: 0 } } })
+  const long = parseKeepingDigits(`[${'0,'.repeat(777)}12345678901234567890${',0'.repeat(222)}]`)
+  t.same(sampledDeviations(long), [], 'with a number in its own digits')
+  t.end()
+})
