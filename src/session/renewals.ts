@@ -59,7 +59,8 @@ export function createRenewals({ store, format, read, onWritten, now }: Options)
     for (let tries = 0; tries < maxTries; tries++) {
       const { record, evaluation } = await read(key)
       if (!('live' in evaluation) || record === undefined || !('live' in record)) {
-        lose(renewal)
+        // A session that a newer version wrote may be alive, at the back-end as well.
+        if ('ended' in evaluation) lose(renewal)
         return evaluation
       }
       // As it is stored: what a review of the users file says of it is not part of the record.

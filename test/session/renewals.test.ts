@@ -267,6 +267,17 @@ t.test('a held token whose session ends before it is written is signed out', asy
   t.same(backEnd.signedOut, ['token-1'])
 })
 
+t.test('a token whose session a newer version wrote meanwhile is not signed out', async t => {
+  const { replica, backEnd, live, inner } = await setUp(t)
+  const renewal = replica({ isSlow: true }).tokenRefresh.ensureFresh(live)
+  await until('the back-end was asked', () => backEnd.waiting.length === 1)
+  const { record = '' } = (await inner.read(live.key)) ?? {}
+  await inner.replace(live.key, record, '4.of.later')
+  backEnd.waiting[0]?.()
+  await t.rejects(renewal, { code: 'session.unavailable' })
+  t.same(backEnd.signedOut, [], 'the session may be alive')
+})
+
 t.test('a held token is signed out at the end of its session’s time', async t => {
   const { clock, replica, backEnd, live, inner } = await setUp(t)
   const { state, store } = breakable(inner, ['read', 'replace'])
