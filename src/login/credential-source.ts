@@ -93,28 +93,37 @@ interface SignOutOptions {
 
 /**
  * Ends the session at its source, unless another live session of the user has the same credential.
- * Not awaited: the gateway's session has ended, even if this fails.
+ * @throws where the source does not end it
  */
+export async function endAtSource(
+  source: Pick<CredentialSource, 'signOut'>,
+  sessions: SignOutOptions['sessions'],
+  session: Session,
+  trail?: Trail
+): Promise<void> {
+  if (source.signOut === undefined) return
+  // Where the store cannot tell: without the sign-out, nobody may ever end the back-end's session.
+  const isShared = await sessions.isCredentialShared(session).catch(() => false)
+  if (!isShared) await source.signOut(session, trail)
+}
+
+/** The same, not awaited: the gateway's session has ended, even if this fails. */
 export function signOutAtSource(
   { sources, sessions }: SignOutOptions,
   session: Session,
   { log, trail }: SigningOut
 ): void {
   const source = sources.find(({ name }) => name === session.source)
-  if (source?.signOut === undefined) return
-  // Where the store cannot tell: without the sign-out, nobody may ever end the back-end's session.
-  const isShared = sessions.isCredentialShared(session).catch(() => false)
-  isShared
-    .then(async shared => (shared ? undefined : await source.signOut?.(session, trail)))
-    .catch((error: unknown) =>
-      log.warn(
-        {
-          event: 'logout.source',
-          source: source.name,
-          session: session.id,
-          reason: error instanceof Error ? error.message : String(error)
-        },
-        'the back-end refused the sign-out'
-      )
+  if (source === undefined) return
+  endAtSource(source, sessions, session, trail).catch((error: unknown) =>
+    log.warn(
+      {
+        event: 'logout.source',
+        source: source.name,
+        session: session.id,
+        reason: error instanceof Error ? error.message : String(error)
+      },
+      'the back-end refused the sign-out'
     )
+  )
 }

@@ -10,7 +10,7 @@ import { isSameCredential } from '../session/renewals.ts'
 import type { Sessions } from '../session/session.ts'
 import type { Fence } from '../session/store.ts'
 import { steadyNow } from '../steady-clock.ts'
-import type { CredentialSource } from './credential-source.ts'
+import { type CredentialSource, endAtSource } from './credential-source.ts'
 
 export interface TokenRefresh {
   /**
@@ -163,7 +163,7 @@ class Renewal {
     if (credential === undefined) return await this.#onRefused(live)
     // A session that ends before it has the new token would leave that valid.
     const onLost = (session: Session) => {
-      this.#source.signOut?.(session, this.#trail).catch(onFailed)
+      endAtSource(this.#source, sessions, session, this.#trail).catch(onFailed)
     }
     const renewed = await sessions.renew(live, credential, fence.number, onLost)
     if ('live' in renewed) return { live: renewed.live, isHeld: renewed.isHeld === true }

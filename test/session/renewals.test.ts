@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { CredentialSource } from '../../src/login/credential-source.ts'
 import { createTokenRefresh } from '../../src/login/token-refresh.ts'
@@ -265,6 +266,20 @@ t.test('a held token whose session ends before it is written is signed out', asy
   await sessions.close('secret', 'revoked')
   await until('it is signed out', () => backEnd.signedOut.length > 0)
   t.same(backEnd.signedOut, ['token-1'])
+})
+
+t.test('a token that another session of the user has too is not signed out', async t => {
+  const { replica, backEnd, live, sessions } = await setUp(t)
+  const { tokenRefresh } = replica({ isSlow: true })
+  const renewal = tokenRefresh.ensureFresh(live)
+  await until('the back-end was asked', () => backEnd.waiting.length === 1)
+  await sessions.open('other', { ...opening, credential: { token: 'token-1' } })
+  await sessions.close('secret', 'revoked')
+  backEnd.waiting[0]?.()
+  await t.rejects(renewal, { code: 'session.revoked' })
+  // The store is in memory, so by then the sign-out would have begun.
+  await nextTurn()
+  t.same(backEnd.signedOut, [])
 })
 
 t.test('a token whose session a newer version wrote meanwhile is not signed out', async t => {
