@@ -18,6 +18,7 @@ import { type Command, type Invocation, UsageError } from './command.ts'
 import { printable, printableLines } from '../observability/unprintable.ts'
 import { askAdmin } from './admin-client.ts'
 import { paint } from './colours.ts'
+import { anyHeadersOf } from './header-option.ts'
 import { jsonText } from './output.ts'
 
 export const explain: Command = {
@@ -129,28 +130,10 @@ function explained(
     method,
     target,
     from: String(from),
-    headers: headersOf(listOf(values['header'])),
+    headers: anyHeadersOf(listOf(values['header'])),
     ...(typeof data === 'string' && { body: data }),
     ...(who && { who })
   }
-}
-
-/** Also headers that no command would send: what the gateway refuses is explained. */
-function headersOf(fields: readonly string[]): Record<string, string> {
-  const headers = new Map<string, string>()
-  for (const field of fields) {
-    const [, name, value] =
-      /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/.exec(field) ?? []
-    if (name === undefined || value === undefined) {
-      throw new UsageError(
-        `--header is a header such as "origin: https://other.example", not "${field}".`
-      )
-    }
-    const key = name.toLowerCase()
-    if (headers.has(key)) throw new UsageError(`--header: "${key}" has two values.`)
-    headers.set(key, value)
-  }
-  return Object.fromEntries(headers)
 }
 
 function listOf(value: unknown): string[] {

@@ -550,6 +550,10 @@ t.test('words that make no sense are told apart from requests that are refused',
   ]) {
     t.match(await run(['explain', ...words, '-c', folder]), { code: 2 }, words.join(' '))
   }
+  const secret = ['-H', 'authorization: Bearer the-secret\u2026']
+  const refused = await run(['explain', 'GET', '/a', ...secret, '-c', folder])
+  t.equal(refused.code, 2)
+  t.notMatch(refused.err, 'the-secret')
   t.match(await run(['explain', 'GET', '/api/session', '--as', 'carol', '-c', folder]), {
     code: 0,
     out: /carol \(no roles\); in no users file: name the back-end’s roles with --role/

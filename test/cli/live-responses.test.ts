@@ -47,7 +47,7 @@ t.test('the upstream gets its headers, its path and the query of the route', asy
     { route: { query: { set: { site: 'a' } } } }
   )
   const env = { API_KEY: 'the-key' }
-  const header = ['--header', 'authorization: Bearer x']
+  const header = ['--header', 'authorization: Bearer x', '--header', 'X_Site.Id: 3']
   for (const words of [
     ['shape', 'r'],
     ['contract', 'check', 'r']
@@ -62,6 +62,7 @@ t.test('the upstream gets its headers, its path and the query of the route', asy
       'x-api-key': 'the-key',
       'accept': 'application/json',
       'authorization': 'Bearer x',
+      'x_site.id': '3',
       'accept-encoding': 'identity',
       'x-forwarded-proto': 'https',
       'x-forwarded-host': 'console.example.com',

@@ -5,7 +5,6 @@ import { join, relative, resolve } from 'node:path'
 import { presetsOfKind } from '../../config/schema/presets.ts'
 import { hashPassword } from '../../login/argon2.ts'
 import { type Command, CommandError, type Invocation, UsageError } from '../command.ts'
-import { headersOf } from '../header-option.ts'
 import { readNewPassword } from '../prompt.ts'
 import { Answers } from './answers.ts'
 import { type BackendClient, createClient } from './client.ts'
@@ -18,7 +17,7 @@ import { type PresetSource, presetSource } from './preset-source.ts'
 import { propose, type Proposal } from './proposal.ts'
 import { Redaction } from './redaction.ts'
 import { compare, type Existing, faultsOfChange, readExisting } from './rerun.ts'
-import { askAccount, askRoutes, withFamily } from './questions.ts'
+import { askAccount, askRoutes, upstreamHeaders, withFamily } from './questions.ts'
 import { withoutPrefix } from './routes.ts'
 import { sideBySide } from './side-by-side.ts'
 
@@ -115,7 +114,7 @@ class InitSession {
     const backendPreset = answers.backendPreset(presetsOfKind('backend'))
     const ofPreset = backendPreset === undefined ? undefined : presetSource(backendPreset, url)
     const preset = this.#existing?.source ?? ofPreset
-    const headers = headersOf(answers.list('header'))
+    const headers = upstreamHeaders(answers)
     const fixed = { ...preset?.headers, ...headers }
     const client = createClient(url, { redaction: this.#redaction, fixed })
     const hints = await this.#hints(client)

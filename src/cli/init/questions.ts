@@ -1,8 +1,10 @@
 /** Puts the answers, documents and presets together: what `init` is to look at. */
 import { presetsOfKind } from '../../config/schema/presets.ts'
+import { headerPattern } from '../../config/schema/primitives.ts'
 import { parseKeepingDigits } from '../../json/digits.ts'
 import { isRecord } from '../../json/values.ts'
 import { UsageError } from '../command.ts'
+import { headersOf } from '../header-option.ts'
 import { readPassword } from '../prompt.ts'
 import type { Answers } from './answers.ts'
 import { familyOfFiles, familyOfPaths } from './family.ts'
@@ -141,6 +143,16 @@ function withoutEndSlash(path: string): string {
 
 function underApi(path: string): string {
   return /^\/api(\/|$)/.test(path) ? path : `/api${path}`
+}
+
+/** Those that the config sends to the back-end with each request. @throws UsageError */
+export function upstreamHeaders(answers: Answers): Readonly<Record<string, string>> {
+  const headers = headersOf(answers.list('header'))
+  const other = Object.keys(headers).find(name => !new RegExp(headerPattern).test(name))
+  if (other === undefined) return headers
+  throw new UsageError(
+    `--header: names of headers in the config have letters, digits and dashes, not "${other}".`
+  )
 }
 
 function extraOf(written: string | undefined): Readonly<Record<string, unknown>> {

@@ -259,3 +259,10 @@ t.test('rows and their total below a member `rows` are both kept', async t => {
   const response = await signInAndGet(url, credentials, '/api/news')
   t.match(response.list, { data: list, total: 57 })
 })
+
+t.test('a header that the config cannot hold is refused before anything is asked', async t => {
+  const backend = await testUpstream(t.after, json(200, []))
+  const words = ['init', newFolder(t.after), '--backend-url', backend.url, '--yes']
+  t.match(await run([...words, '--header', 'X_Site: 1']), { code: 2, err: /digits and dashes/ })
+  t.equal(backend.seen.length, 0)
+})
