@@ -68,6 +68,13 @@ export class WorkerHandle {
     }
   }
 
+  /** Whatever it answers. @throws WorkerSilent, WorkerGone */
+  async assertAnswers(): Promise<void> {
+    await this.call('state', {}, stateMs).catch((error: unknown) => {
+      if (error instanceof WorkerSilent || error instanceof WorkerGone) throw error
+    })
+  }
+
   kill(): void {
     this.isServing = false
     this.worker.process.kill('SIGKILL')

@@ -36,7 +36,7 @@ interface Options {
   readonly lender?: Pick<LeaseLender, 'serve'> | undefined
   /** The time of a worker to build a config; by default `callMs`. */
   readonly buildMs?: number
-  /** The time that a worker needs to stop when all requests have ended. */
+  /** The time that a worker that answers may need to stop when all requests have ended. */
   readonly stopMs?: number
 }
 
@@ -59,6 +59,8 @@ export const callMs = 60_000
 /** The time for an answer that the worker has at once. */
 const answerMs = 5000
 const defaultStopMs = 10_000
+/** The time that a worker mostly needs for that. */
+const closeMs = 500
 
 export class WorkerPool {
   readonly #options: Options
@@ -203,20 +205,29 @@ export class WorkerPool {
     this.#isStopping = true
     this.#listeners.close()
     await allAccepted(acceptWithinMs)
-    const { stopMs = defaultStopMs, log } = this.#options
-    const stop = async (handle: WorkerHandle) => {
-      try {
-        return await handle.call('stop', { graceMs, lingerMs }, graceMs + lingerMs + stopMs)
-      } catch (err) {
-        if (err instanceof WorkerGone) return true
-        if (!(err instanceof WorkerSilent)) throw err
-        log.error({ worker: handle.index, err }, 'a worker hangs; killed')
-        handle.kill()
-        return false
-      }
-    }
-    const results = await Promise.all(this.#all().map(stop))
+    const all = this.#all()
+    const results = await Promise.all(all.map(handle => this.#stop(handle, graceMs, lingerMs)))
     return results.every(Boolean)
+  }
+
+  async #stop(handle: WorkerHandle, graceMs: number, lingerMs: number): Promise<boolean> {
+    const { stopMs = defaultStopMs, log } = this.#options
+    const drainMs = graceMs + lingerMs
+    const reply = handle.call('stop', { graceMs, lingerMs }, drainMs + stopMs)
+    try {
+      return await within(drainMs + closeMs, reply).catch(async (err: unknown) => {
+        if (!(err instanceof WorkerSilent)) throw err
+        // The process may end itself before `stopMs`. One that hangs would be left behind.
+        await handle.assertAnswers()
+        return await reply
+      })
+    } catch (err) {
+      if (err instanceof WorkerGone) return true
+      if (!(err instanceof WorkerSilent)) throw err
+      log.error({ worker: handle.index, err }, 'a worker hangs; killed')
+      handle.kill()
+      return false
+    }
   }
 
   async close(): Promise<void> {
