@@ -109,6 +109,22 @@ export function lockoutsContract(t: Test, lockouts: Lockouts, pass: (ms: number)
     t.same(await fail(key, 4), [0, 0, 0, 4 * minute], 'nor is it forgotten with the failures')
   })
 
+  t.test('right passwords prolong the memory neither of failures nor of locks', async t => {
+    const [one, other] = [freshKey(), freshKey()]
+    const signIn = async (key: string, everyMs: number, times: number) => {
+      for (let time = 0; time < times; time++) {
+        pass(everyMs)
+        await lockouts.refund(key, lockRule(), await lockouts.attempt(key, lockRule()))
+      }
+    }
+    await fail(one, 3)
+    await signIn(one, 5 * minute, 3)
+    t.same(await fail(one, 4), [0, 0, 0, 2 * minute], 'the failures are forgotten')
+    await fail(other, 3)
+    await signIn(other, 9 * minute, (25 * 60) / 9)
+    t.same(await fail(other, 4), [0, 0, 0, minute], 'and the lock a day later')
+  })
+
   t.test(
     'of attempts at the same time no more go on than may, and one that was right undoes only itself',
     async t => {

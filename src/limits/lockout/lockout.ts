@@ -40,12 +40,17 @@ export interface CountedAttempt {
   readonly locks: number
   /** The length of the lock that it causes unless refunded; 0 without one. */
   readonly lockMs: number
+  /** When the failures up to it are forgotten, unless one locks. */
+  readonly forgottenAt?: number | undefined
+  /** The end of the last lock before it. */
+  readonly unlockedAt?: number | undefined
 }
 
-/** `locks` is unknown where Redis counted the attempt, but its answer was lost. */
-export type RefundedAttempt = Pick<CountedAttempt, 'id' | 'isLocal'> & {
-  readonly locks: number | undefined
-}
+type Before = Pick<CountedAttempt, 'forgottenAt' | 'unlockedAt'>
+
+/** All but the id is unknown where Redis counted the attempt, but its answer was lost. */
+export type RefundedAttempt = Pick<CountedAttempt, 'id' | 'isLocal'> &
+  Before & { readonly locks: number | undefined }
 
 /** Whether a password may be checked now. */
 export interface Admission {
@@ -104,19 +109,17 @@ export function countAttempt(
   const isFresh = now >= forgottenAt
   const failures = (isFresh ? 0 : failed) + 1
   const locks = now >= lockedUntil + forgetMs ? 0 : locked
+  const until = isFresh ? now + withinMs : forgottenAt
+  const before = { forgottenAt: until, unlockedAt: lockedUntil }
   if (failures < after) {
-    return {
-      waitMs: 0,
-      locks,
-      lockMs: 0,
-      next: [failures, isFresh ? now + withinMs : forgottenAt, locks, lockedUntil]
-    }
+    return { waitMs: 0, locks, lockMs: 0, ...before, next: [failures, until, locks, lockedUntil] }
   }
   const lockMs = Math.min(maxDelayMs, delayMs * 2 ** Math.min(locks, 40))
   return {
     waitMs: 0,
     locks,
     lockMs,
+    ...before,
     next: [strict ? after - 1 : 0, strict ? now + lockMs + withinMs : 0, locks + 1, now + lockMs]
   }
 }
@@ -125,15 +128,18 @@ export function countAttempt(
 export function refundAttempt(
   { after, withinMs }: LockoutRule,
   [failures, forgottenAt, locks, lockedUntil]: LockoutState,
-  attempt: Pick<CountedAttempt, 'locks'>,
+  attempt: Pick<CountedAttempt, 'locks'> & Before,
   now: number
 ): LockoutState {
+  const { forgottenAt: ends = 0, unlockedAt = now } = attempt
   if (locks === attempt.locks) return [Math.max(0, failures - 1), forgottenAt, locks, lockedUntil]
   // It, or a parallel attempt, caused a lock; without it there is one failure less than a lock
-  // takes. The lock ends now; at 0 the locks before it would be forgotten too. One that has ended
-  // only no longer counts: failures after it are there already.
+  // takes. These are forgotten as if it had not been, and the locks before it too: otherwise each
+  // right password would prolong both. A lock that has ended only no longer counts: failures after
+  // it are there already.
   if (locks === attempt.locks + 1) {
-    if (now < lockedUntil) return [after - 1, now + withinMs, attempt.locks, now]
+    const until = now < ends ? ends : now + withinMs
+    if (now < lockedUntil) return [after - 1, until, attempt.locks, unlockedAt]
     return [failures, forgottenAt, attempt.locks, lockedUntil]
   }
   return [failures, forgottenAt, locks, lockedUntil]

@@ -70,11 +70,11 @@ export function createMemoryLockouts(now: () => number = steadyNow): Lockouts & 
       const time = now()
       return countAttempt(rule, states.find(key, time)?.state, time).waitMs
     },
-    async refund(key, rule, { id, locks }) {
+    async refund(key, rule, { id, locks, ...before }) {
       const time = now()
       const kept = states.find(key, time)
       if (kept?.attempts.delete(id) !== true) return
-      const attempt = { locks: locks ?? locksBefore(kept.state, time) }
+      const attempt = { ...before, locks: locks ?? locksBefore(kept.state, time) }
       states.set(key, refundAttempt(rule, kept.state, attempt, time), rule, kept.attempts)
     },
     async admit(key, rule, place = String(++lastId)) {

@@ -41,17 +41,18 @@ local function put (a, b, c, d)
 end`
 
 const countFailure = `
-if now < until_ then return { until_ - now, locks, 0, now } end
+if now < until_ then return { until_ - now, locks, 0, now, forgotten, until_ } end
 local fresh = now >= forgotten
 local failures = (fresh and 0 or failed) + 1
 if now >= until_ + forget then locks = 0 end
+if fresh then forgotten = now + within end
 if failures < after then
-  put(failures, fresh and now + within or forgotten, locks, until_)
-  return { 0, locks, 0, now }
+  put(failures, forgotten, locks, until_)
+  return { 0, locks, 0, now, forgotten, until_ }
 end
 local lock = math.min(longest, delay * 2 ^ math.min(locks, 40))
 put(strict and after - 1 or 0, strict and now + lock + within or 0, locks + 1, now + lock)
-return { 0, locks, lock, now }`
+return { 0, locks, lock, now, forgotten, until_ }`
 
 const rememberId = `
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
@@ -78,10 +79,10 @@ return { 1, 0 }`
  */
 const settleScript = `${common}
 redis.call('ZREM', KEYS[2], ARGV[9])
-if ARGV[11] ~= '1' then return { 0, locks, 0, now } end
+if ARGV[11] ~= '1' then return { 0, locks, 0, now, forgotten, until_ } end
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
 if redis.call('ZADD', KEYS[3], 'NX', now + ARGV[12], ARGV[9]) == 0 then
-  return { 0, locks, math.max(0, until_ - now), now }
+  return { 0, locks, math.max(0, until_ - now), now, forgotten, until_ }
 end
 redis.call('PEXPIRE', KEYS[3], ARGV[12])
 ${countFailure}`
@@ -95,7 +96,8 @@ local before = tonumber(ARGV[7]) or (now < until_ and locks - 1 or locks)
 if locks == before then
   if failed > 0 then put(failed - 1, forgotten, locks, until_) end
 elseif locks == before + 1 and now < until_ then
-  put(after - 1, now + within, before, now)
+  local ends = tonumber(ARGV[11]) or 0
+  put(after - 1, now < ends and ends or now + within, before, tonumber(ARGV[12]) or now)
   return 1
 elseif locks == before + 1 then
   put(failed, forgotten, before, until_)
@@ -133,9 +135,10 @@ export function createRedisLockouts(
   ]
 
   async function counted(key: string, reply: unknown): Promise<Omit<CountedAttempt, 'id'>> {
-    const [waitMs = 0, before = 0, lockMs = 0, at = 0] = numbersOf(reply, 4)
+    const [waitMs = 0, before = 0, lockMs = 0, at = 0, ...ends] = numbersOf(reply, 6)
     if (lockMs > 0) await locks.add(key, at, lockMs)
-    return { waitMs, locks: before, lockMs }
+    const [forgottenAt, unlockedAt] = ends
+    return { waitMs, locks: before, lockMs, forgottenAt, unlockedAt }
   }
 
   return {
@@ -153,9 +156,9 @@ export function createRedisLockouts(
       const [waitMs = 0] = numbersOf([await redis.lockoutLook(keyOf(key), ...argumentsOf(rule))], 1)
       return waitMs
     },
-    async refund(key, rule, { id, locks: before }) {
+    async refund(key, rule, { id, locks: before, forgottenAt = '', unlockedAt = '' }) {
       const keys = [keyOf(key), beside(key, 'attempts')] as const
-      const more = [...argumentsOf(rule, before ?? ''), id, attemptMs]
+      const more = [...argumentsOf(rule, before ?? ''), id, attemptMs, forgottenAt, unlockedAt]
       const unlocked = await redis.lockoutRefund(...keys, ...more)
       if (unlocked === 1) await locks.remove([key])
     },

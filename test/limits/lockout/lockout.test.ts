@@ -149,10 +149,10 @@ t.test(
         let state: LockoutState | undefined
         let failures = 0
         for (const right of rights) {
-          const { waitMs, next, locks } = countAttempt(rule, state, start)
-          if (waitMs > 0 !== failures >= 4) return false
+          const { next, ...attempt } = countAttempt(rule, state, start)
+          if (attempt.waitMs > 0 !== failures >= 4) return false
           if (next === undefined) continue
-          state = right ? refundAttempt(rule, next, { locks }, start) : next
+          state = right ? refundAttempt(rule, next, attempt, start) : next
           if (!right) failures++
         }
         return true
@@ -434,4 +434,19 @@ t.test('the lock that is running does not count among those before it', t => {
   t.equal(locksBefore([0, 0, 2, 100], 99), 1)
   t.equal(locksBefore([0, 0, 2, 100], 100), 2, 'at its end it is one of them')
   t.end()
+})
+
+t.test('a give-back that comes when its failures are forgotten leaves those after it', async t => {
+  const rule = lockRule()
+  const late = { locks: 0, forgottenAt: start, unlockedAt: 0 }
+  const locked = [2, start + 11 * minute, 1, start + minute] as const
+  t.same(refundAttempt(rule, locked, late, start), [2, start + 10 * minute, 0, 0])
+  const { redis } = await connected(t.after)
+  let time = start
+  const lockouts = createRedisLockouts(redis, 'cg:', () => time)
+  const attempt = await lockouts.attempt('account:x', rule)
+  time += 10 * minute
+  for (let failure = 0; failure < 3; failure++) await lockouts.attempt('account:x', rule)
+  await lockouts.refund('account:x', rule, attempt)
+  t.equal(await redis.get('cg:lockout:account:x'), `2 ${time + 10 * minute} 0 0`)
 })
