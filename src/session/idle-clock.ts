@@ -26,6 +26,7 @@ interface Options {
 }
 
 const touchAtMostEveryMs: Duration = 60_000
+const retryMs: Duration = 1000
 const maxTouches = 50_000
 
 /** Use within this time of a write is not written again. */
@@ -64,8 +65,8 @@ export function createIdleClock(options: Options) {
         if (isTouched && live.isQuiet) onSet(key, full)
       },
       (error: unknown) => {
-        // Otherwise the next uses would not be written either.
-        touchedAt.delete(key)
+        // The next uses have to be written, but a Redis that takes no writes is not asked with each.
+        touchedAt.set(key, ticks() - every + Math.min(every, retryMs))
         onFailed(error)
       }
     )
