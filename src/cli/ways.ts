@@ -117,7 +117,16 @@ export function refuseOtherWays(name: string, command: Command, typed: Typed): v
   const alternatives = able.map(({ missing }) =>
     missing.map(each => withValue(each, options[each])).join(' and ')
   )
-  throw new UsageError(`Give ${[...new Set(alternatives)].join(', or ')}.`)
+  const all = new Set([...nextWords(command, typed), ...alternatives])
+  throw new UsageError(`Give ${[...all].join(', or ')}.`)
+}
+
+/** Those with which a longer way goes on that takes the options, too. */
+function nextWords(command: Command, typed: Typed): string[] {
+  return waysOf(command)
+    .filter(way => mayBegin(way, typed.words) && !isComplete(way, typed.words))
+    .filter(way => typed.options.every(each => Object.hasOwn(optionsOfWay(way, command), each)))
+    .flatMap(way => wordAt(way, typed.words.length)?.text ?? [])
 }
 
 function distance({ foreign, missing }: Candidate): number {

@@ -77,7 +77,10 @@ t.test('words that are too few, too many or unknown are refused', t => {
     [['limits', 'simulate'], 'Give --log FILE.'],
     [['shape', 'x'], 'Give --input FILE, or --live.'],
     [['shape', 'x', '--path', '/y'], 'Give --live.'],
-    [['sessions', 'close', '--source', 'x'], 'Give --id ID, or --name NAME.'],
+    [['sessions', 'close'], 'Give USER, or --id ID, or --name NAME, or --everyone.'],
+    [['sessions', 'close', '--source', 'x'], 'Give USER, or --id ID, or --name NAME.'],
+    [['presets', 'show'], 'Give PRESET, or --merged.'],
+    [['why'], 'Give REQUEST-ID, or --user NAME, or --last N.'],
     [['why', '--status', 'failed'], 'Give --user NAME, or --last N.'],
     [['lockouts', 'lift', 'alice'], 'Not understood: "alice".'],
     [['lockouts', 'lift'], 'Give --account NAME, or --address IP.']
