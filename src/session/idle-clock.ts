@@ -65,7 +65,7 @@ export function createIdleClock(options: Options) {
         if (isTouched && live.isQuiet) onSet(key, full)
       },
       (error: unknown) => {
-        // The next uses have to be written, but a Redis that takes no writes is not asked with each.
+        // Later uses have to be written, but a Redis that takes no writes is not asked with each.
         touchedAt.set(key, ticks() - every + Math.min(every, retryMs))
         onFailed(error)
       }

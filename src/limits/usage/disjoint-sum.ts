@@ -7,7 +7,7 @@ export interface Span {
   readonly value: number
 }
 
-/** Weighted interval scheduling: the best sum up to each end is kept, and looked up by bisection. */
+/** Weighted interval scheduling: the best sum up to each end is kept, and found by bisection. */
 export function disjointSum(spans: readonly Span[]): number {
   const ordered = spans.toSorted((a, b) => a.until - b.until)
   /** The greatest sum of the first `n` spans, at index `n`. */

@@ -164,7 +164,10 @@ function refusedByCaller(seen: readonly Seen[], number: number): Map<string, num
       }))
   )
   return new Map(
-    [...Map.groupBy(spans, ({ key }) => key)].map(([key, own]) => [key, sumOfProcesses(own)])
+    [...Map.groupBy(spans, ({ key }) => key)].map(([key, spansOfKey]) => [
+      key,
+      sumOfProcesses(spansOfKey)
+    ])
   )
 }
 
