@@ -5,6 +5,7 @@ import t from 'tap'
 import { freshSeed } from '../support/random.ts'
 import { plan } from './conversation.ts'
 import { fuzz, readRange } from './fuzz.ts'
+import { areAtRest } from './verdict.ts'
 
 /** Ends a gateway at its 40th request: by then it is under attack, however slow the machine is. */
 function writeFragile(folder: string): string {
@@ -68,4 +69,18 @@ t.test('a range is two numbers in order, or one', async t => {
   for (const text of ['140-100', 'a-b', '5-', '-5', '1-2-3', '']) {
     t.equal(readRange(text), undefined, text)
   }
+})
+
+t.test('a thread that ended is no leak, and hides none', t => {
+  const eventpoll = 'anon_inode:[eventpoll]'
+  const eventfd = 'anon_inode:[eventfd]'
+  const before = { [eventpoll]: 6, 'pipe': 15, [eventfd]: 6, 'socket 1 → 2 (01)': 1 }
+  const ended = { [eventpoll]: 5, 'pipe': 13, [eventfd]: 5, 'socket 3 → 2 (01)': 1 }
+  t.ok(areAtRest(before, before))
+  t.ok(areAtRest(ended, before))
+  t.notOk(areAtRest(before, ended), 'one more thread')
+  t.notOk(areAtRest({ ...ended, pipe: 14 }, before), 'a pipe is left')
+  t.notOk(areAtRest({ ...ended, 'socket 4 → 2 (01)': 1 }, before), 'a socket is left')
+  t.notOk(areAtRest({ ...ended, 'anon_inode:inotify': 1 }, before), 'a watch is left')
+  t.end()
 })
