@@ -14,14 +14,7 @@ import { rawNumber } from '../../json/values.ts'
 import type { Fault } from '../schema/faults.ts'
 import { isObject, type Path } from '../schema/visit.ts'
 import { type Inputs, NotUtf8Error } from './inputs.ts'
-import {
-  aliasFault,
-  isSameKey,
-  maxAliasCount,
-  nameOfKey,
-  syntaxFaults,
-  tagFaults
-} from './yaml-faults.ts'
+import { aliasFault, maxAliasCount, nameOfKey, syntaxFaults, tagFaults } from './yaml-faults.ts'
 
 /** Which keys stand in a file, and where. */
 export interface Places {
@@ -99,11 +92,12 @@ function parse(
     lineCounter: lines,
     prettyErrors: false,
     merge: true,
-    uniqueKeys: isSameKey,
+    // `syntaxFaults` finds those that stand twice.
+    uniqueKeys: false,
     intAsBigInt: true
   })
-  const mistakes =
-    document.errors.length > 0 ? syntaxFaults(source, document, lines) : tagFaults(document, lines)
+  const syntax = syntaxFaults(source, document, lines)
+  const mistakes = syntax.length > 0 ? syntax : tagFaults(document, lines)
   for (const { line, message } of mistakes) faults.push(faultOfFile(file, message, line))
   if (mistakes.length > 0) return undefined
   nameNullKeys(document)

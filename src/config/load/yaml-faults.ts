@@ -56,19 +56,11 @@ export function syntaxFaults(
   document: Document,
   lines: LineCounter
 ): SyntaxFault[] {
-  const isDuplicate = ({ code }: YAMLError) => code === 'DUPLICATE_KEY'
-  const duplicates = document.errors.filter(isDuplicate).slice(0, maxDuplicates)
-  const first = document.errors.find(error => !isDuplicate(error))
-  const reported = first === undefined ? duplicates : [...duplicates, first]
-  return reported.map(error => {
-    const { line } = lines.linePos(error.pos[0])
-    return {
-      line,
-      message: isDuplicate(error)
-        ? duplicateMessage(error, document, lines)
-        : messageOf(error, source)
-    }
-  })
+  const [first] = document.errors
+  const duplicates = duplicateKeys(document, lines).slice(0, maxDuplicates)
+  if (first === undefined) return duplicates
+  const { line } = lines.linePos(first.pos[0])
+  return [...duplicates, { line, message: messageOf(first, source) }]
 }
 
 function messageOf({ code, message, pos: [at] }: YAMLError, source: string): string {
@@ -77,26 +69,29 @@ function messageOf({ code, message, pos: [at] }: YAMLError, source: string): str
   return messages[code] ?? `${message}.`
 }
 
-function duplicateMessage(
-  { pos: [at] }: YAMLError,
-  document: Document,
-  lines: LineCounter
-): string {
-  let message = 'this key stands twice in its mapping. Keep one of the two.'
+/** Linear in the keys of a mapping, where the library compares each with all before it. */
+function duplicateKeys(document: Document, lines: LineCounter): SyntaxFault[] {
+  const lineOf = (key: Scalar) => lines.linePos(key.range?.[0] ?? 0).line
+  const duplicates: Array<{ readonly at: number; readonly fault: SyntaxFault }> = []
   visit(document, {
-    Map: (_key, map) => {
-      const keys = map.items.flatMap(({ key }) => (isScalar(key) ? [key] : []))
-      const second = keys.find(({ range }) => range?.[0] === at)
-      if (second === undefined) return undefined
-      const first = keys.find(key => isSameKey(key, second))
-      const line = lines.linePos(first?.range?.[0] ?? at).line
-      message =
-        `the key "${nameOfKey(second)}" stands twice in its mapping, first in line ${line}. ` +
-        'Keep one of the two.'
-      return visit.BREAK
+    Map: (_key, { items }) => {
+      const firsts = new Map<string, Scalar>()
+      for (const { key } of items) {
+        // Merge keys (`<<`) may be several.
+        if (!isScalar(key) || typeof key.value === 'symbol') continue
+        const name = nameOfKey(key)
+        const first = firsts.get(name)
+        if (first === undefined) firsts.set(name, key)
+        else {
+          const message =
+            `the key "${name}" stands twice in its mapping, first in line ${lineOf(first)}. ` +
+            'Keep one of the two.'
+          duplicates.push({ at: key.range?.[0] ?? 0, fault: { line: lineOf(key), message } })
+        }
+      }
     }
   })
-  return message
+  return duplicates.toSorted((a, b) => a.at - b.at).map(({ fault }) => fault)
 }
 
 /**
@@ -118,14 +113,10 @@ export function tagFaults(document: Document, lines: LineCounter): SyntaxFault[]
   })
 }
 
-/** Keys become texts, so that `1` and `"1"` are the same. Merge keys (`<<`) may be several. */
-export function isSameKey(former: unknown, key: unknown): boolean {
-  if (!isScalar(former) || !isScalar(key)) return false
-  if (typeof key.value === 'symbol') return false
-  return nameOfKey(former) === nameOfKey(key)
-}
-
-/** YAML itself makes the empty text also of `null`, which means the value null in `map`. */
+/**
+ * Keys become texts, so that `1` and `"1"` are the same. YAML itself makes the empty text also of
+ * `null`, which means the value null in `map`.
+ */
 export function nameOfKey({ value, source }: Scalar): string {
   if (typeof value === 'string') return value
   return value === null && source === '' ? '' : String(value)

@@ -4,6 +4,8 @@ import t, { type Test } from 'tap'
 import { ConfigError, schemaFaults } from '../../../src/config/schema/faults.ts'
 import { gatewaySchema } from '../../../src/config/schema/gateway.ts'
 import { limitsSchema } from '../../../src/config/schema/limits.ts'
+import { readDocument } from '../../../src/config/load/document.ts'
+import { createInputs } from '../../../src/config/load/inputs.ts'
 import { loadConfig } from '../../../src/config/load/load.ts'
 import { compileShape } from '../../../src/shaping/shape.ts'
 import { routesSchema } from '../../../src/config/schema/routes.ts'
@@ -859,6 +861,21 @@ t.test('keys that are written otherwise, but have the same name, stand twice', t
     faults(t, { 'routes.yaml': merged }).filter(line => line.includes('twice')),
     []
   )
+  t.end()
+})
+
+t.test('ten times as many keys of a mapping take about ten times as long', t => {
+  const cpuOf = (count: number) => {
+    const keys = Array.from({ length: count }, (_, index) => `  k${index}: 1\n`)
+    const folder = textFolder(t.after, { 'many.yaml': `a:\n${keys.join('')}` })
+    const before = process.cpuUsage()
+    const context = { inputs: createInputs(), faults: [] }
+    t.ok(readDocument(join(folder, 'many.yaml'), 'many.yaml', context))
+    return process.cpuUsage(before).user
+  }
+  cpuOf(3000)
+  // Each key against all before it would take a hundred times as long.
+  t.ok(cpuOf(30_000) < 30 * cpuOf(3000))
   t.end()
 })
 
