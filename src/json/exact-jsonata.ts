@@ -43,7 +43,7 @@ export function makeExact(expression: Expression): Expression {
   rewrite(expression.ast(), new Set())
   for (const [name, run] of Object.entries(functions)) expression.registerFunction(name, run)
   expression.registerFunction('keys', keysOf, '<x-:a<s>>')
-  expression.registerFunction('number', value => numberOf(value, rawNumber), '<(nsb)-:n>')
+  expression.registerFunction('number', exactNumberOf, '<(nsbo)-:n>')
   return expression
 }
 
@@ -197,6 +197,13 @@ function keysOf(value: Json): Json {
   }
   add(value)
   return sequence(Object.keys(names))
+}
+
+/** `$number`, which keeps all digits. To the signature such a number is an object. */
+function exactNumberOf(value: Json): Json {
+  if (isRawNumber(value)) return value
+  if (typeof value === 'object') throw Object.assign(refusal('T0410'), { index: 1 })
+  return numberOf(value, rawNumber)
 }
 
 const decimal = /^-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$/
