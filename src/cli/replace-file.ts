@@ -56,11 +56,17 @@ function removeDraft(file: string): void {
   } catch {}
 }
 
+const advice: Readonly<Record<string, string>> = {
+  EBUSY: ' It is mounted alone, so nothing can take its place: mount its folder.',
+  ENOENT: ' Does its folder exist?'
+}
+
 /** A failure of the file system, in one line. */
 export function cannotWrite(file: string, error: unknown): CommandError {
   const { code = 'unknown reason' } = error as NodeJS.ErrnoException
-  const advice = code === 'ENOENT' ? ' Does its folder exist?' : ''
-  return new CommandError(`${file} cannot be written (${code}).${advice}`, { cause: error })
+  return new CommandError(`${file} cannot be written (${code}).${advice[code] ?? ''}`, {
+    cause: error
+  })
 }
 
 function writeDurably(file: string, content: string, mode: number): void {

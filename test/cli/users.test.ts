@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { loadConfig } from '../../src/config/load/load.ts'
 import { parseHash, verifyPassword } from '../../src/login/argon2.ts'
+import { cannotWrite } from '../../src/cli/replace-file.ts'
 import { run, running } from '../support/command.ts'
 import { knownHash, textFolder } from '../support/config-files.ts'
 
@@ -279,4 +280,10 @@ t.test('at a terminal the password is asked for twice and never shown', async t 
   terminal.type(`${password}\r`)
   t.notMatch(await terminal.says('added carol'), password)
   t.same(await terminal.ended, { code: 0, signal: null })
+})
+
+t.test('a file that is mounted alone is said to be, with what to do', t => {
+  const busy = Object.assign(new Error('rename'), { code: 'EBUSY' })
+  t.match(cannotWrite('users.yaml', busy).message, /\(EBUSY\)\. It is mounted alone.*its folder\.$/)
+  t.end()
 })
