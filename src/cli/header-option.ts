@@ -2,7 +2,7 @@
 import { connectionBound } from '../config/schema/header-names.ts'
 import { UsageError } from './command.ts'
 
-const written = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/
+const written = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/
 
 /**
  * Headers that somebody may send, whatever the gateway or a back-end does with them.

@@ -482,7 +482,6 @@ export const readers: readonly Reader[] = [
 export const patterns: Readonly<Record<string, string>> = {
   'src/cli/limits/access-lines.ts#module':
     'a line of a log that an operator has, in a command of his own',
-  'src/cli/explain.ts#headersOf': 'an option of a command',
   'src/cli/limits/picture.ts#figure': 'a number of a report',
   'src/cli/limits/simulate.ts#figure': 'a number of a report',
   'src/config/check/paths.ts#module': 'names of config',

@@ -1,6 +1,6 @@
 /** Puts the answers, documents and presets together: what `init` is to look at. */
 import { presetsOfKind } from '../../config/schema/presets.ts'
-import { headerPattern } from '../../config/schema/primitives.ts'
+import { headerName } from '../../config/schema/primitives.ts'
 import { parseKeepingDigits } from '../../json/digits.ts'
 import { isRecord } from '../../json/values.ts'
 import { UsageError } from '../command.ts'
@@ -148,7 +148,7 @@ function underApi(path: string): string {
 /** Those that the config sends to the back-end with each request. @throws UsageError */
 export function upstreamHeaders(answers: Answers): Readonly<Record<string, string>> {
   const headers = headersOf(answers.list('header'))
-  const other = Object.keys(headers).find(name => !new RegExp(headerPattern).test(name))
+  const other = Object.keys(headers).find(name => !headerName.test(name))
   if (other === undefined) return headers
   throw new UsageError(
     `--header: names of headers in the config have letters, digits and dashes, not "${other}".`

@@ -9,7 +9,8 @@ export type Size = number
 const durationPattern = '^(0|[1-9][0-9]*)(ms|s|m|h|d)$'
 const sizePattern = '^(0|[1-9][0-9]*)(B|KiB|MiB|GiB)$'
 const namePattern = '^[a-z][a-z0-9-]{0,62}$'
-export const headerPattern = '^[a-z0-9][a-z0-9-]{0,62}$'
+export const headerName = /^[a-z0-9][a-z0-9-]{0,62}$/
+export const headerPattern = headerName.source
 
 interface Meta {
   description: string

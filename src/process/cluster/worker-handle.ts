@@ -25,6 +25,16 @@ const stateMs = 1000
 /** The time that a worker with nothing left to do has to end. */
 const exitWithinMs = 3000
 
+/** The time that a worker mostly needs to stop when all requests have ended. */
+const closeMs = 500
+
+interface StopTimes {
+  readonly graceMs: number
+  readonly lingerMs: number
+  /** What one that answers may need when all requests have ended. */
+  readonly stopMs: number
+}
+
 export class WorkerHandle {
   readonly index: number
   readonly worker: Worker
@@ -68,11 +78,24 @@ export class WorkerHandle {
     }
   }
 
-  /** Whatever it answers. @throws WorkerSilent, WorkerGone */
-  async assertAnswers(): Promise<void> {
-    await this.call('state', {}, stateMs).catch((error: unknown) => {
-      if (error instanceof WorkerSilent || error instanceof WorkerGone) throw error
-    })
+  /** Kills it where it hangs. @returns whether its requests finished within the time */
+  async stop({ graceMs, lingerMs, stopMs }: StopTimes): Promise<boolean> {
+    const drainMs = graceMs + lingerMs
+    const reply = this.call('stop', { graceMs, lingerMs }, drainMs + stopMs)
+    try {
+      return await within(drainMs + closeMs, reply).catch(async (err: unknown) => {
+        if (!(err instanceof WorkerSilent)) throw err
+        // The process may end itself before `stopMs`. One that hangs would be left behind.
+        await this.#assertAnswers()
+        return await reply
+      })
+    } catch (err) {
+      if (err instanceof WorkerGone) return true
+      if (!(err instanceof WorkerSilent)) throw err
+      this.#log.error({ worker: this.index, err }, 'a worker hangs; killed')
+      this.kill()
+      return false
+    }
   }
 
   kill(): void {
@@ -91,6 +114,13 @@ export class WorkerHandle {
     const timer = setTimeout(() => worker.process.kill('SIGKILL'), exitWithinMs)
     await exited
     clearTimeout(timer)
+  }
+
+  /** Whatever it answers. @throws WorkerSilent, WorkerGone */
+  async #assertAnswers(): Promise<void> {
+    await this.call('state', {}, stateMs).catch((error: unknown) => {
+      if (error instanceof WorkerSilent || error instanceof WorkerGone) throw error
+    })
   }
 
   #noteSilence(reply: Promise<WorkerState>): void {

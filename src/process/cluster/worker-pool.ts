@@ -59,8 +59,6 @@ export const callMs = 60_000
 /** The time for an answer that the worker has at once. */
 const answerMs = 5000
 const defaultStopMs = 10_000
-/** The time that a worker mostly needs for that. */
-const closeMs = 500
 
 export class WorkerPool {
   readonly #options: Options
@@ -205,29 +203,10 @@ export class WorkerPool {
     this.#isStopping = true
     this.#listeners.close()
     await allAccepted(acceptWithinMs)
-    const all = this.#all()
-    const results = await Promise.all(all.map(handle => this.#stop(handle, graceMs, lingerMs)))
+    const { stopMs = defaultStopMs } = this.#options
+    const times = { graceMs, lingerMs, stopMs }
+    const results = await Promise.all(this.#all().map(handle => handle.stop(times)))
     return results.every(Boolean)
-  }
-
-  async #stop(handle: WorkerHandle, graceMs: number, lingerMs: number): Promise<boolean> {
-    const { stopMs = defaultStopMs, log } = this.#options
-    const drainMs = graceMs + lingerMs
-    const reply = handle.call('stop', { graceMs, lingerMs }, drainMs + stopMs)
-    try {
-      return await within(drainMs + closeMs, reply).catch(async (err: unknown) => {
-        if (!(err instanceof WorkerSilent)) throw err
-        // The process may end itself before `stopMs`. One that hangs would be left behind.
-        await handle.assertAnswers()
-        return await reply
-      })
-    } catch (err) {
-      if (err instanceof WorkerGone) return true
-      if (!(err instanceof WorkerSilent)) throw err
-      log.error({ worker: handle.index, err }, 'a worker hangs; killed')
-      handle.kill()
-      return false
-    }
   }
 
   async close(): Promise<void> {
