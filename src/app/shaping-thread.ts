@@ -1,8 +1,11 @@
 /** The thread that shapes long bodies, one after the other. */
 import { parentPort, workerData } from 'node:worker_threads'
+import { yieldToEventLoop } from '../shaping/thread-priority.ts'
 import { begun } from '../shaping/thread-runner.ts'
 import { compileWork, type ShapingTask } from './shaping-task.ts'
 import type { ShapingPlans } from './shaping-threads.ts'
+
+yieldToEventLoop()
 
 const { routes, shapes } = workerData as ShapingPlans
 const compiled = new Map<string, ReturnType<typeof compileWork>>()
