@@ -68,10 +68,11 @@ export async function createPrimary({
       if (number !== firstGeneration) await pool.activate(number, next)
     },
     countEndings: (before, after) =>
-      pool.callAny(call =>
-        call('countEndings', { before: sourcesOf(before), after: sourcesOf(after) })
+      pool.callAny(
+        call => call('countEndings', { before: sourcesOf(before), after: sourcesOf(after) }),
+        reviewMs
       ),
-    reviewChanged: changed => pool.callAny(call => call('reviewChanged', { changed })),
+    reviewChanged: changed => pool.callAny(call => call('reviewChanged', { changed }), reviewMs),
     reviewSignedIn: sources =>
       pool.callAny(call => call('reviewSignedIn', { sources: sourcesOf(sources) }), reviewMs),
     maintain: maintenance => pool.maintain(maintenance),
