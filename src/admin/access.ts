@@ -21,7 +21,7 @@ interface Options {
   readonly log: { readonly warn: (fields: object, message: string) => void }
 }
 
-/** Who guesses the secret must not fill the log. */
+/** Guesses of the secret are told once in this time, so that they do not fill the log. */
 const quietMs = 60_000
 
 type Check = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>

@@ -1,4 +1,6 @@
-/** What a contract describes of a response: the value, or the whole body that the console gets. */
+/**
+ * The subject of a contract in a response: the value, or the whole body that the console gets.
+ */
 import type { Config } from '../config/schema/config.ts'
 import { profilePlacement } from '../config/schema/resolved.ts'
 import { CommandError } from './command.ts'

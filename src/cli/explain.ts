@@ -257,10 +257,9 @@ function verdictIn({
   url
 }: Explanation['verdict']): string {
   if (!passes) {
-    return paint(
-      'red',
-      `→ refused by ${refusedBy ?? 'the gateway'}: ${status ?? ''}${code === undefined ? '' : ` ${code}`}${message === undefined ? '' : ` (${printable(message)})`}`
-    )
+    const what = `${status ?? ''}${code === undefined ? '' : ` ${code}`}`
+    const why = message === undefined ? '' : ` (${printable(message)})`
+    return paint('red', `→ refused by ${refusedBy ?? 'the gateway'}: ${what}${why}`)
   }
   return paint(
     'green',

@@ -54,9 +54,10 @@ Exit codes: 0 no risks, 3 risks; 1 faults, or no gateway answers.`,
     ] as const
     for (const [title, lines] of parts) {
       if (lines.length > 0) {
-        process.stdout.write(
-          `${title}:\n${lines.map(({ file, text }) => `  ${file === 'users' ? '' : `${file}.yaml `}${printable(text)}`).join('\n')}\n`
+        const listed = lines.map(
+          ({ file, text }) => `  ${file === 'users' ? '' : `${file}.yaml `}${printable(text)}\n`
         )
+        process.stdout.write(`${title}:\n${listed.join('')}`)
       }
     }
     if (risks.length > 0) {

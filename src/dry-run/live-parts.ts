@@ -40,7 +40,7 @@ export interface LiveOptions {
 }
 
 export interface MergedResponse {
-  /** What the route's shape gets. */
+  /** The input of the route's shape. */
   readonly whole: Json
   readonly parts: readonly string[]
   /** Parts that are not required and have failed. */

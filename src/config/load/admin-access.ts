@@ -2,13 +2,11 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createSecureContext } from 'node:tls'
-import { ConfigError, type Fault } from '../schema/faults.ts'
+import { ConfigError } from '../schema/faults.ts'
 import { gatewaySchema, type GatewayConfig } from '../schema/gateway.ts'
-import { withEnvFile } from './env-file.ts'
-import { createInputs } from './inputs.ts'
 import { readDocument } from './document.ts'
 import { ownLayer } from './layers.ts'
-import { completeFile } from './read-file.ts'
+import { completeFile, contextOfFolder } from './read-file.ts'
 import type { Environment } from './references.ts'
 
 interface OpsAccess extends Pick<GatewayConfig['ops'], 'listen' | 'secret'> {
@@ -22,14 +20,8 @@ interface OpsAccess extends Pick<GatewayConfig['ops'], 'listen' | 'secret'> {
  * @throws ConfigError when `gateway.yaml` lacks the address, or the secret cannot be read
  */
 export function opsAccess(folder: string, environment: Environment): OpsAccess {
-  const faults: Fault[] = []
-  const inputs = createInputs()
-  const context = {
-    environment: withEnvFile(folder, environment, inputs),
-    inputs,
-    faults,
-    folder: resolve(folder)
-  }
+  const context = contextOfFolder(folder, environment)
+  const { faults } = context
   const document = readDocument(resolve(folder, 'gateway.yaml'), 'gateway.yaml', context)
   // Presets do not set `ops`.
   const ops =

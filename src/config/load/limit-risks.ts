@@ -30,7 +30,7 @@ function ofNumbers(old: LimitConfig, now: LimitConfig): string[] {
   return [`lets ${Math.round(1 / atOnce)} times fewer requests pass at once: ${reached}`]
 }
 
-/** Whom the limit no longer counts, or counts otherwise. */
+/** Callers that the limit no longer counts, or counts otherwise. */
 function ofCallers(old: LimitConfig, now: LimitConfig): string[] {
   const [byBefore, byNow] = [old.by, now.by].map(by => by.toSorted().join(' and '))
   return [

@@ -1,13 +1,10 @@
 /** The files that config names: users files of sources, certificates of upstreams. */
-import { resolve } from 'node:path'
-import { ConfigError, type Fault } from '../schema/faults.ts'
+import { ConfigError } from '../schema/faults.ts'
 import { gatewaySchema, type GatewayConfig } from '../schema/gateway.ts'
 import type { UpstreamConfig } from '../schema/routes.ts'
 import type { Path } from '../schema/visit.ts'
-import { withEnvFile } from './env-file.ts'
-import { createInputs } from './inputs.ts'
 import { readGatewayLayers } from './presets.ts'
-import { completeFile } from './read-file.ts'
+import { completeFile, contextOfFolder } from './read-file.ts'
 import type { Environment } from './references.ts'
 
 interface UsersFile {
@@ -44,17 +41,10 @@ const hidesUsersFiles = /^(|extends|backend|login|login\.sources(\.\d+(\.(file|k
  * @throws ConfigError when `gateway.yaml` does not say them
  */
 export function readUsersFiles(folder: string, environment: Environment): string[] {
-  const faults: Fault[] = []
-  const inputs = createInputs()
-  const context = {
-    environment: withEnvFile(folder, environment, inputs),
-    inputs,
-    faults,
-    folder: resolve(folder)
-  }
+  const context = contextOfFolder(folder, environment)
   const layers = readGatewayLayers(context.folder, context)
   const gateway = layers && completeFile(gatewaySchema, layers, context).value
-  const sourceFaults = faults.filter(({ path }) => hidesUsersFiles.test(path))
+  const sourceFaults = context.faults.filter(({ path }) => hidesUsersFiles.test(path))
   if (gateway === undefined || sourceFaults.length > 0) throw new ConfigError(sourceFaults)
   return usersFilesOf(gateway).map(({ file }) => file)
 }

@@ -1,9 +1,11 @@
 /** One config file: merged → references → defaults → schema checked → normalised. */
+import { resolve } from 'node:path'
 import type { Static, TSchema } from 'typebox'
 import { type Fault, schemaFaults } from '../schema/faults.ts'
 import { isOneOrMany, toBytes, toMilliseconds } from '../schema/primitives.ts'
 import { asNode, isObject, type Node, type Path, visit } from '../schema/visit.ts'
-import type { Inputs } from './inputs.ts'
+import { withEnvFile } from './env-file.ts'
+import { createInputs, type Inputs } from './inputs.ts'
 import { type Layers, type MergedFile, mergeLayers } from './layers.ts'
 import { type Environment, resolveReferences } from './references.ts'
 import { copyTree, hideSecrets } from './written.ts'
@@ -20,6 +22,17 @@ interface CompleteContext {
   readonly faults: Fault[]
   /** A relative `file:PATH` starts here. */
   readonly folder: string
+}
+
+/** For a command that reads one file of a folder, whose faults it collects. */
+export function contextOfFolder(folder: string, environment: Environment): CompleteContext {
+  const inputs = createInputs()
+  return {
+    environment: withEnvFile(folder, environment, inputs),
+    inputs,
+    faults: [],
+    folder: resolve(folder)
+  }
 }
 
 /** Completes and checks one config file by itself. */

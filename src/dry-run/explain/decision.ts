@@ -75,7 +75,7 @@ export interface Context {
   readonly request: Explained
   readonly traced: Traced
   readonly refusedBy: Decision['step'] | undefined
-  /** What operators of the running gateway closed. */
+  /** The maintenance that operators of the running gateway began. */
   readonly maintenance: ShownMaintenance | undefined
   readonly locate: Locate
 }
