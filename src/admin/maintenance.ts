@@ -6,7 +6,7 @@ import { malformed } from '../app/hooks/validation.ts'
 import { addAct } from './acts.ts'
 import { addOpsScope } from './api.ts'
 import { secretOperator } from './operator.ts'
-import { type MaintenanceBody, maintenanceBody } from './request-schemas.ts'
+import { type MaintenanceBody, maintenanceBody, maintenanceEndBody } from './request-schemas.ts'
 
 type Bounded = MaintenanceConfig & { readonly until: string }
 
@@ -24,11 +24,11 @@ interface InForce {
 interface Options {
   readonly record: {
     readonly isShared: boolean
-    readonly current: () => Entry | undefined
+    readonly current: () => readonly Entry[]
     /** @throws GatewayError for an end that is past or too far away */
     readonly checkEnd: (until: string) => void
     readonly begin: (maintenance: Bounded, author: string) => Promise<InForce>
-    readonly end: (author: string) => Promise<InForce>
+    readonly end: (routes: readonly string[]) => Promise<InForce>
   }
   /** Of the config in force. */
   readonly config: () => {
@@ -59,10 +59,7 @@ const responds = Type.Object({
   shared: Type.Boolean({ description: 'Whether it is in force at all replicas.' }),
   info: Type.Optional(text),
   file: Type.Union([Type.Object(maintenanceJson), Type.Null()]),
-  operators: Type.Union([
-    Type.Object({ ...maintenanceJson, author: text, since: text }),
-    Type.Null()
-  ])
+  operators: Type.Array(Type.Object({ ...maintenanceJson, author: text, since: text }))
 })
 
 export function addMaintenanceRoutes(ops: FastifyInstance, options: Options): void {
@@ -72,7 +69,9 @@ export function addMaintenanceRoutes(ops: FastifyInstance, options: Options): vo
     shared: record.isShared,
     ...info,
     file: config().maintenance ?? null,
-    operators: operatorsJson(record.current())
+    operators: record
+      .current()
+      .map(({ maintenance, author, since }) => ({ ...maintenance, author, since }))
   })
 
   /** @throws GatewayError for an end that is not ahead, or a route that config does not have */
@@ -94,13 +93,16 @@ export function addMaintenanceRoutes(ops: FastifyInstance, options: Options): vo
     }
   }
 
-  const effectOf = async (maintenance: Bounded | undefined) => ({
-    routes: countRoutes(maintenance, config().routes),
+  const effectOf = async (routes: readonly string[], until?: string) => ({
+    routes: routes.length,
     replicas: record.isShared ? await countReplicas() : 1,
-    ...(maintenance !== undefined && {
-      minutes: Math.ceil((Date.parse(maintenance.until) - Date.now()) / 60_000)
-    })
+    ...(until !== undefined && { minutes: Math.ceil((Date.parse(until) - Date.now()) / 60_000) })
   })
+  const namesOf = (routes: readonly string[]) =>
+    routes.length > 0 ? routes : Object.keys(config().routes)
+  const closedNames = () => [
+    ...new Set(record.current().flatMap(({ maintenance }) => namesOf(maintenance.routes)))
+  ]
 
   addOpsScope(ops, scope => {
     const summary = 'What is closed for maintenance, by routes.yaml and by operators.'
@@ -108,10 +110,13 @@ export function addMaintenanceRoutes(ops: FastifyInstance, options: Options): vo
     addAct(scope, {
       path: '/maintenance',
       kind: 'maintenance.begin',
-      summary: 'Closes routes until a time, at all replicas; replaces what an operator began.',
+      summary: 'Closes routes until a time, at all replicas, beside what operators closed before.',
       body: maintenanceBody,
       hint,
-      preview: body => effectOf(maintenanceOf(body)),
+      preview: body => {
+        const { routes, until } = maintenanceOf(body)
+        return effectOf(namesOf(routes), until)
+      },
       run: async (body, { operator = secretOperator }) => {
         const maintenance = maintenanceOf(body)
         const inForce = await record.begin(maintenance, operator.name)
@@ -127,29 +132,18 @@ export function addMaintenanceRoutes(ops: FastifyInstance, options: Options): vo
     addAct(scope, {
       path: '/maintenance/end',
       kind: 'maintenance.end',
-      summary: 'Ends the maintenance that an operator began; that of routes.yaml stays.',
-      body: Type.Object({}),
-      preview: () => effectOf(record.current()?.maintenance),
-      run: async (_body, { operator = secretOperator }) => {
-        const inForce = await record.end(operator.name)
+      summary: 'Opens what operators closed, or some routes of it; routes.yaml stays in force.',
+      body: maintenanceEndBody,
+      preview: ({ routes = [] }) => effectOf(routes.length > 0 ? routes : closedNames()),
+      run: async ({ routes = [] }, { operator = secretOperator }) => {
+        const inForce = await record.end(routes)
         log.warn(
-          { event: 'maintenance.ended', by: operator.name },
-          'an operator ended the maintenance'
+          { event: 'maintenance.ended', by: operator.name, routes },
+          'an operator ended maintenance'
         )
         return { ...show(), ...inForce }
       },
       undo: 'Begin it again.'
     })
   })
-}
-
-function countRoutes(maintenance: Bounded | undefined, routes: object): number {
-  if (maintenance === undefined) return 0
-  return maintenance.routes.length > 0 ? maintenance.routes.length : Object.keys(routes).length
-}
-
-function operatorsJson(entry: Entry | undefined) {
-  if (entry === undefined) return null
-  const { maintenance, author, since } = entry
-  return { ...maintenance, author, since }
 }

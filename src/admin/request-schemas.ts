@@ -87,6 +87,15 @@ export const maintenanceBody = Type.Object({
   )
 })
 
+export const maintenanceEndBody = Type.Object({
+  routes: Type.Optional(
+    Type.Array(Type.String({ maxLength: maxNameLength }), {
+      maxItems: maxListed,
+      description: 'The routes to open; all that operators closed without it.'
+    })
+  )
+})
+
 /** The members by which an operator names a user. */
 const user = {
   user: Type.String({ minLength: 1 }),

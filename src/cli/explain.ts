@@ -74,7 +74,7 @@ Exit codes: 0 the request passes, 3 the gateway refuses it.`,
         countsOf: async of => (await askAdmin(gateway, '/limits/counts', of)) as unknown as Counts,
         maintenance: async () => {
           const { operators } = await askAdmin(gateway, '/ops/api/maintenance')
-          return (operators ?? undefined) as ShownMaintenance | undefined
+          return operators as readonly ShownMaintenance[]
         }
       }),
       async () => (await askAdmin(gateway, '/status')) as unknown as Status

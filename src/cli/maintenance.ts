@@ -8,9 +8,9 @@ import type { Command, Invocation } from './command.ts'
 interface Shown {
   readonly info?: string
   readonly file: MaintenanceConfig | null
-  readonly operators:
-    | (MaintenanceConfig & { readonly author: string; readonly since: string })
-    | null
+  readonly operators: ReadonlyArray<
+    MaintenanceConfig & { readonly author: string; readonly since: string }
+  >
   readonly replicas?: readonly string[]
   readonly silent?: readonly string[]
 }
@@ -26,7 +26,7 @@ export const maintenance: Command = {
       needs: ['until'],
       takes: ['message', 'route', 'method', 'allow-role', 'json']
     },
-    { words: 'end', takes: ['json'] }
+    { words: 'end', takes: ['route', 'json'] }
   ],
   details: `
 Without Redis it is in force in the process that is asked; with Redis at all
@@ -35,11 +35,14 @@ routes.yaml stays in force beside it.
 
 TIME is a time such as 2026-12-01T06:00:00Z, or a duration such as 30m; at most 7
 days ahead. Without --route all routes of routes.yaml are closed, without --method
-all methods.
+all methods. What is closed already stays closed; a route that is named again takes
+the new end and message. end opens everything, end --route only these routes.
 
 Examples:
   console-gateway maintenance begin --until 30m --message 'Back at 06:00.'
   console-gateway maintenance begin --until 2h --method POST --method PUT
+  console-gateway maintenance begin --until 1h --route orders
+  console-gateway maintenance end --route orders
   console-gateway maintenance end
 Exit codes: 1 if it was refused or no gateway answers, 3 if a replica did not confirm.`,
   options: {
@@ -49,7 +52,7 @@ Exit codes: 1 if it was refused or no gateway answers, 3 if a replica did not co
       type: 'string',
       value: 'NAME',
       multiple: true,
-      description: 'a route to close; may be repeated'
+      description: 'a route to close, or to open; may be repeated'
     },
     'method': {
       type: 'string',
@@ -75,8 +78,8 @@ Exit codes: 1 if it was refused or no gateway answers, 3 if a replica did not co
 
 function requestOf(what: string, values: Invocation['values']): [path: string, body?: object] {
   if (what === 'show') return [path]
-  if (what === 'end') return [`${path}/end`, {}]
   const { until, message, route, method } = values
+  if (what === 'end') return [`${path}/end`, route === undefined ? {} : { routes: route }]
   const roles = values['allow-role']
   const ms = toMilliseconds(String(until))
   return [
@@ -94,9 +97,10 @@ function requestOf(what: string, values: Invocation['values']): [path: string, b
 function inWords({ info, file, operators, replicas, silent = [] }: Shown): string {
   const lines = [
     `routes.yaml: ${file === null ? 'closes nothing' : maintenanceInWords(file)}`,
-    operators === null
-      ? 'operators: close nothing'
-      : `operators: ${operators.author} ${maintenanceInWords(operators)}, since ${operators.since}`,
+    ...(operators.length === 0 ? ['operators: close nothing'] : []),
+    ...operators.map(
+      each => `operators: ${each.author} ${maintenanceInWords(each)}, since ${each.since}`
+    ),
     ...(replicas === undefined ? [] : [`in force at ${replicas.join(', ')}`]),
     ...silent.map(id => `${id} did not confirm: it follows within a second, if it runs`),
     ...(info === undefined ? [] : [info])

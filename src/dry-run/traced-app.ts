@@ -26,7 +26,7 @@ export interface CurrentState {
   readonly verdictOf: (rule: Rule) => Verdict | undefined
   readonly inFlight: Readonly<Record<string, number>>
   /** That operators began. */
-  readonly maintenance: MaintenanceConfig | undefined
+  readonly maintenance: readonly MaintenanceConfig[]
 }
 
 export interface Traced {
@@ -77,7 +77,7 @@ export interface TracedApp {
 const nothing: CurrentState = {
   verdictOf: () => undefined,
   inFlight: {},
-  maintenance: undefined
+  maintenance: []
 }
 
 /** The observations of one request. */
@@ -108,7 +108,7 @@ export async function createTracedApp(
   const paths: PublicPath[] = []
   const inFlight = new Map<string, number>()
   const lockouts = createMemoryLockouts()
-  const maintenance: OperatorsMaintenance = { current: undefined, now: Date.now }
+  const maintenance: OperatorsMaintenance = { current: [], now: Date.now }
   const app = await createOfflineApp(config, {
     counters: tracedCounters(run),
     leases: tracedLeases(run),

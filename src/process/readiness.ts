@@ -2,7 +2,7 @@
 import type { Dependencies, Dependency } from '../admin/dependencies.ts'
 import type { Readiness } from '../admin/server.ts'
 import type { LedgerStatus, OpenLedger } from '../observability/audit/ledger.ts'
-import type { MaintenanceEntry } from '../services/maintenance-record.ts'
+import type { MaintenanceEntry } from '../services/maintenance-entries.ts'
 import type { FilesState } from './reload/outcome.ts'
 import type { Reloader } from './reload/reload.ts'
 
@@ -10,13 +10,13 @@ export interface GatewayState {
   isListening: boolean
   isStopping: boolean
   /** That of operators, while it is in force. */
-  maintenance: () => MaintenanceEntry | undefined
+  maintenance: () => readonly MaintenanceEntry[]
   /** Undefined where config has no audit ledger. */
   readonly ledger: Pick<OpenLedger, 'status'> | undefined
 }
 
 export function stateAtStart(ledger: GatewayState['ledger']): GatewayState {
-  return { isListening: false, isStopping: false, maintenance: () => undefined, ledger }
+  return { isListening: false, isStopping: false, maintenance: () => [], ledger }
 }
 
 const iso = (ms: number) => new Date(ms).toISOString()
@@ -28,11 +28,10 @@ export function readinessOf(
   reloader: Reloader,
   { isListening, isStopping, ledger, maintenance }: GatewayState
 ): Readiness {
-  const entry = maintenance()
   const { maintenance: byFile } = reloader.current().config.routes
   const closed = [
     ...(byFile !== undefined && isAhead(byFile.until) ? [maintenanceOfFile(byFile)] : []),
-    ...(entry === undefined ? [] : [maintenanceOfOperator(entry)])
+    ...maintenance().map(maintenanceOfOperator)
   ]
   const status = ledger?.status()
   return {

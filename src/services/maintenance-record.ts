@@ -7,28 +7,33 @@ import { endOf, type MaintenanceConfig } from '../config/schema/maintenance.ts'
 import { GatewayError } from '../errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { type Movable, movableTables, movableValue } from '../movable-state.ts'
+import {
+  type BoundedMaintenance,
+  endMs,
+  type MaintenanceEntry,
+  withBegun,
+  withoutRoutes
+} from './maintenance-entries.ts'
 import type { ReplicaBus } from './replica-bus.ts'
 import type { ReplicaSeal } from './replica-seal.ts'
-
-export type BoundedMaintenance = MaintenanceConfig & { readonly until: string }
-
-export interface MaintenanceEntry {
-  readonly maintenance: BoundedMaintenance
-  readonly author: string
-  readonly since: string
-}
 
 export interface MaintenanceRecord {
   /** Whether it is in force at all replicas, and not in this process alone. */
   readonly isShared: boolean
-  /** Undefined when none was begun, and after its end. */
-  readonly current: () => MaintenanceEntry | undefined
+  /** What operators began and what has not ended yet, oldest first. */
+  readonly current: () => readonly MaintenanceEntry[]
   /** @throws GatewayError `request.malformed` for an end that is past or too far away */
   readonly checkEnd: (until: string) => void
-  /** @throws GatewayError as `checkEnd`, and `ops.redis` */
+  /**
+   * Adds to what is closed.
+   * @throws GatewayError as `checkEnd`, and `ops.redis`
+   */
   readonly begin: (maintenance: BoundedMaintenance, author: string) => Promise<InForce>
-  /** @throws GatewayError `ops.redis` */
-  readonly end: (author: string) => Promise<InForce>
+  /**
+   * @param routes those to open; without any, all
+   * @throws GatewayError `request.malformed` for a route that no operator closed, and `ops.redis`
+   */
+  readonly end: (routes: readonly string[]) => Promise<InForce>
 }
 
 /** The replicas at which the act is in force; the others take it within a second. */
@@ -37,17 +42,16 @@ export interface InForce {
   readonly silent: readonly string[]
 }
 
-type OnChange = (maintenance: MaintenanceConfig | undefined) => Promise<void>
+type OnChange = (maintenances: readonly MaintenanceConfig[]) => Promise<void>
+type Change = (entries: readonly MaintenanceEntry[]) => readonly MaintenanceEntry[]
 
 /** As it is written; the end of a maintenance too, so that an older record does not revive it. */
 interface Stored {
   /** Rises with each act. */
   readonly version: number
-  readonly author: string
-  readonly at: string
   /** Until then an older record may still be known somewhere. */
   readonly keepUntil: number
-  readonly maintenance?: BoundedMaintenance
+  readonly entries: readonly MaintenanceEntry[]
 }
 
 const maxMaintenanceMs = 7 * 86_400_000
@@ -69,11 +73,9 @@ class LocalMaintenance {
     return this.#latest
   }
 
-  current(): MaintenanceEntry | undefined {
-    const { maintenance, author, at } = this.#latest ?? {}
-    if (maintenance === undefined || author === undefined || at === undefined) return undefined
-    if (Date.parse(maintenance.until) <= this.#now()) return undefined
-    return { maintenance, author, since: at }
+  current(): readonly MaintenanceEntry[] {
+    const now = this.#now()
+    return (this.#latest?.entries ?? []).filter(entry => endMs(entry) > now)
   }
 
   /** @returns when it is in force in all processes of this replica */
@@ -84,23 +86,27 @@ class LocalMaintenance {
   }
 
   /** @throws GatewayError for an end that is past or too far away */
-  endOf(until: string): number {
-    const end = endOf(until)
-    const leftMs = end - this.#now()
-    if (leftMs > 0 && leftMs <= maxMaintenanceMs) return end
+  checkEnd(until: string): void {
+    const leftMs = endOf(until) - this.#now()
+    if (leftMs > 0 && leftMs <= maxMaintenanceMs) return
     throw new GatewayError('request.malformed', { message: endHint })
   }
 
-  /** @throws GatewayError as `endOf` */
-  next(author: string, maintenance?: BoundedMaintenance): Stored {
+  /** @throws GatewayError as `checkEnd` */
+  begin(maintenance: BoundedMaintenance, author: string): Change {
+    this.checkEnd(maintenance.until)
+    const since = new Date(this.#now()).toISOString()
+    return entries => withBegun(entries, { maintenance, author, since })
+  }
+
+  /** @throws GatewayError as `change` */
+  next(change: Change): Stored {
     const now = this.#now()
-    const until = maintenance === undefined ? now : this.endOf(maintenance.until)
+    const entries = change(this.current())
     return {
       version: Math.max(now, (this.#latest?.version ?? 0) + 1),
-      author,
-      at: new Date(now).toISOString(),
-      keepUntil: Math.max(until, this.#latest?.keepUntil ?? 0),
-      ...(maintenance !== undefined && { maintenance })
+      keepUntil: Math.max(now, this.#latest?.keepUntil ?? 0, ...entries.map(endMs)),
+      entries
     }
   }
 
@@ -115,12 +121,12 @@ class LocalMaintenance {
 
   async #apply(): Promise<void> {
     clearTimeout(this.#timer)
-    const maintenance = this.current()?.maintenance
-    if (maintenance !== undefined) {
-      const leftMs = Date.parse(maintenance.until) - this.#now()
+    const entries = this.current()
+    if (entries.length > 0) {
+      const leftMs = Math.min(...entries.map(endMs)) - this.#now()
       this.#timer = setTimeout(() => void this.#apply().catch(() => {}), leftMs + 1).unref()
     }
-    await this.#onChange(maintenance)
+    await this.#onChange(entries.map(({ maintenance }) => maintenance))
   }
 }
 
@@ -130,8 +136,8 @@ export function createLocalMaintenance(
   onChange: OnChange
 ): MaintenanceRecord & Movable & { readonly close: () => void } {
   const local = new LocalMaintenance(Date.now, onChange)
-  const act = async (author: string, maintenance?: BoundedMaintenance): Promise<InForce> => {
-    await local.take(local.next(author, maintenance))
+  const act = async (change: Change): Promise<InForce> => {
+    await local.take(local.next(change))
     return { replicas: [id], silent: [] }
   }
   const latest = movableValue(
@@ -144,9 +150,9 @@ export function createLocalMaintenance(
     ...movableTables({ latest }),
     isShared: false,
     current: () => local.current(),
-    checkEnd: until => void local.endOf(until),
-    begin: (maintenance, author) => act(author, maintenance),
-    end: author => act(author),
+    checkEnd: until => local.checkEnd(until),
+    begin: async (maintenance, author) => await act(local.begin(maintenance, author)),
+    end: routes => act(entries => withoutRoutes(entries, routes)),
     close: () => local.close()
   }
 }
@@ -168,14 +174,21 @@ const askMs = 1000
 /** A replica that hears no messages still takes a change within this. */
 const lookEveryMs = 800
 const maxRecordLength = 64 * 1024
+const tooLong = 'More than 64 KiB of maintenance. End what is over first.'
+/** Each time that an act at another replica came first. */
+const maxTries = 20
 const context = 'maintenance'
+const writeScript = `
+if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+return 1`
 
 export class SharedMaintenance implements MaintenanceRecord {
   readonly isShared = true
   readonly #options: SharedOptions
   readonly #local: LocalMaintenance
   readonly #timer: NodeJS.Timeout
-  #refreshed: Promise<void> = Promise.resolve()
+  #refreshed: Promise<unknown> = Promise.resolve()
   #isLooking = false
   /** The text that was refused last: it is counted once. */
   #refused: string | undefined
@@ -191,26 +204,30 @@ export class SharedMaintenance implements MaintenanceRecord {
     })
   }
 
-  current(): MaintenanceEntry | undefined {
+  current(): readonly MaintenanceEntry[] {
     return this.#local.current()
   }
 
   checkEnd(until: string): void {
-    this.#local.endOf(until)
+    this.#local.checkEnd(until)
   }
 
-  begin(maintenance: BoundedMaintenance, author: string): Promise<InForce> {
-    return this.#act(author, maintenance)
+  async begin(maintenance: BoundedMaintenance, author: string): Promise<InForce> {
+    return await this.#act(this.#local.begin(maintenance, author))
   }
 
-  end(author: string): Promise<InForce> {
-    return this.#act(author)
+  end(routes: readonly string[]): Promise<InForce> {
+    return this.#act(entries => withoutRoutes(entries, routes))
   }
 
-  /** Takes what Redis has, or gives it back what it has lost; one after the other. */
-  refresh(): Promise<void> {
-    this.#refreshed = this.#refreshed.catch(() => {}).then(() => this.#refresh())
-    return this.#refreshed
+  /**
+   * Takes what Redis has, or gives it back what it has lost; one after the other.
+   * @returns the text in Redis; undefined for one that an act overwrites whatever it is
+   */
+  refresh(): Promise<string | undefined> {
+    const refreshed = this.#refreshed.catch(() => {}).then(() => this.#refresh())
+    this.#refreshed = refreshed
+    return refreshed
   }
 
   close(): void {
@@ -218,17 +235,9 @@ export class SharedMaintenance implements MaintenanceRecord {
     this.#local.close()
   }
 
-  async #act(author: string, maintenance?: BoundedMaintenance): Promise<InForce> {
+  async #act(change: Change): Promise<InForce> {
     const { bus } = this.#options
-    let stored: Stored
-    try {
-      await this.refresh()
-      stored = this.#local.next(author, maintenance)
-      await this.#write(stored)
-    } catch (cause) {
-      if (cause instanceof GatewayError) throw cause
-      throw new GatewayError('ops.redis', { cause })
-    }
+    const stored = await this.#change(change)
     await this.#local.take(stored)
     const { replies, silent } = await bus.ask('maintenance', {}, askMs)
     const isInForce = (value: unknown) => typeof value === 'number' && value >= stored.version
@@ -237,6 +246,21 @@ export class SharedMaintenance implements MaintenanceRecord {
     return {
       replicas: inForce.map(({ replica }) => replica),
       silent: [...silent, ...others.map(({ replica }) => replica)]
+    }
+  }
+
+  /** An act at another replica in between is not overwritten: the change is made again on top of it. */
+  async #change(change: Change): Promise<Stored> {
+    try {
+      for (let tries = 0; tries < maxTries; tries++) {
+        const former = await this.refresh()
+        const stored = this.#local.next(change)
+        if ((await this.#write(stored, former)) !== undefined) return stored
+      }
+      throw new Error(`${maxTries} times an act at another replica came first`)
+    } catch (cause) {
+      if (cause instanceof GatewayError) throw cause
+      throw new GatewayError('ops.redis', { cause })
     }
   }
 
@@ -250,15 +274,17 @@ export class SharedMaintenance implements MaintenanceRecord {
       })
   }
 
-  async #refresh(): Promise<void> {
+  async #refresh(): Promise<string | undefined> {
     const { redis } = this.#options
-    const text = await redis.get(this.#key)
-    const stored = text === null ? undefined : this.#read(text)
+    const text = (await redis.get(this.#key)) ?? ''
+    const stored = text === '' ? undefined : this.#read(text)
     if (stored !== undefined) await this.#local.take(stored)
+    const former = text === '' || stored !== undefined ? text : undefined
     const { latest } = this.#local
     // A failover, or whoever deleted it, does not end a maintenance: only an end does.
-    if (latest === undefined || latest.version <= (stored?.version ?? 0)) return
-    if (this.#local.isAlive(latest)) await this.#write(latest)
+    if (latest === undefined || latest.version <= (stored?.version ?? 0)) return former
+    if (!this.#local.isAlive(latest)) return former
+    return (await this.#write(latest, former)) ?? former
   }
 
   #read(text: string): Stored | undefined {
@@ -270,10 +296,17 @@ export class SharedMaintenance implements MaintenanceRecord {
     return undefined
   }
 
-  async #write(stored: Stored): Promise<void> {
+  /** @returns the text that was written; undefined where Redis has another one than `former` by now */
+  async #write(stored: Stored, former: string | undefined): Promise<string | undefined> {
     const { redis, seal, now } = this.#options
     const text = seal.close(context, JSON.stringify(stored))
-    await redis.set(this.#key, text, 'PX', Math.max(1000, stored.keepUntil - now()))
+    if (text.length > maxRecordLength) {
+      throw new GatewayError('request.malformed', { message: tooLong })
+    }
+    const keepMs = Math.ceil(Math.max(1000, stored.keepUntil - now()))
+    if (former === undefined) await redis.set(this.#key, text, 'PX', keepMs)
+    else if (!(await redis.eval(writeScript, 1, this.#key, former, text, keepMs))) return undefined
+    return text
   }
 
   get #key(): string {

@@ -46,7 +46,7 @@ interface Options {
   readonly state: () => Promise<ReplicaState>
   readonly handover: Handover
   /** Called when the maintenance of operators begins, changes or ends. */
-  readonly onMaintenance: (maintenance: MaintenanceConfig | undefined) => Promise<void>
+  readonly onMaintenance: (maintenances: readonly MaintenanceConfig[]) => Promise<void>
 }
 
 const announceEveryMs = 2000

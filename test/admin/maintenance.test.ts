@@ -54,7 +54,7 @@ t.test('without Redis it closes the routes of this process, and says so', async 
       'No Redis is configured: this maintenance is in force in this process alone, and ends ' +
       'with it; `console-gateway restart` hands it to the new process.',
     file: null,
-    operators: null
+    operators: []
   })
   const body = { until: inMs(60_000), routes: ['orders'], methods: ['POST'], message: 'Wait.' }
   const preview = await gateway.ops(path, { json: { ...body, preview: true } })
@@ -65,7 +65,7 @@ t.test('without Redis it closes the routes of this process, and says so', async 
   t.equal((await gateway.call('/api/orders', { json: {} })).status, 200, 'a preview closes nothing')
 
   const begun = await gateway.ops(path, { json: body })
-  t.match(await begun.json(), { operators: { author: 'operator', message: 'Wait.' } })
+  t.match(await begun.json(), { operators: [{ author: 'operator', message: 'Wait.' }] })
   const refused = await gateway.call('/api/orders', { json: {} })
   t.match(refused, { status: 503, json: { errorCode: 'maintenance', message: 'Wait.' } })
   t.ok(Number(refused.headers.get('retry-after')) > 50)
@@ -104,7 +104,7 @@ t.test('that of routes.yaml stays in force beside it, also across a reload', asy
   await gateway.ops(path, { json: { until: inMs(60_000), allowRoles: ['admin'] } })
   t.match(await (await gateway.ops(path)).json(), {
     file: { message: 'By file.' },
-    operators: { allowRoles: ['admin'] }
+    operators: [{ allowRoles: ['admin'] }]
   })
   const admin = await gateway.signIn('alice')
   t.equal((await gateway.call('/api/stock', { cookie: admin })).status, 200)

@@ -139,15 +139,17 @@ export function answersOf(options: FakeOptions): Readonly<Record<string, Answer>
     'maintenance': () => ({
       shared: true,
       file: null,
-      operators: {
-        routes: [],
-        methods: [],
-        allowRoles: [],
-        until: ago(-1500),
-        message: text ?? 'Stock-taking until 14:00.',
-        author: text ?? 'olivia',
-        since: ago(300)
-      }
+      operators: [
+        {
+          routes: [],
+          methods: [],
+          allowRoles: [],
+          until: ago(-1500),
+          message: text ?? 'Stock-taking until 14:00.',
+          author: text ?? 'olivia',
+          since: ago(300)
+        }
+      ]
     }),
     'limits': () => ({ isRecorded: true, limits: limitsOf(options) }),
     'limits/what-if': ({ limit = '', factor = '1' }) => ({

@@ -22,7 +22,7 @@ const identities = {
 const runningOf = (gateway: Awaited<ReturnType<typeof testGateway>>): RunningGateway => ({
   countsOf: async of =>
     (await (await gateway.ops('/limits/counts', { json: of })).json()) as Counts,
-  maintenance: async () => undefined
+  maintenance: async () => []
 })
 
 const noAnswer = async () => await Promise.reject(new Error('none'))

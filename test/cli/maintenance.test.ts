@@ -23,8 +23,8 @@ t.test('it closes routes, shows them, and opens them again', async t => {
     out: /operators: operator closes news until .*\nin force at .*\nNo Redis is configured/
   })
   t.match(await gateway.call('/api/news'), { status: 503, json: { message: 'Wait.' } })
-  const ofBegin = await told('end', '--route', 'news')
-  t.match(ofBegin, { code: 2, out: '', err: /--route is no option of "maintenance end"/ })
+  const ofBegin = await told('end', '--method', 'POST')
+  t.match(ofBegin, { code: 2, out: '', err: /--method is no option of "maintenance end"/ })
   t.equal((await gateway.call('/api/news')).status, 503, 'it ended nothing')
   t.match(await told('end'), { code: 0, out: /operators: close nothing/ })
   t.equal((await gateway.call('/api/news')).status, 200)

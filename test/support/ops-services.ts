@@ -11,8 +11,8 @@ import { until } from './until.ts'
 export const secret = 'a secret of at least thirty-two characters'
 
 export interface TestMember extends OpsServices {
-  /** Each maintenance that came into force; undefined for an end. */
-  readonly inForce: Array<MaintenanceConfig | undefined>
+  /** What was in force after each change; nothing after an end. */
+  readonly inForce: Array<readonly MaintenanceConfig[]>
   readonly log: Array<Record<string, unknown>>
   /** How many messages it has refused, by reason. */
   readonly refused: () => Promise<Record<string, number>>

@@ -268,7 +268,7 @@ export interface MaintenanceRecord {
 /** `GET /ops/api/maintenance`. */
 export interface MaintenanceAnswer {
   readonly file: MaintenanceRecord | null
-  readonly operators: MaintenanceRecord | null
+  readonly operators: readonly MaintenanceRecord[]
   /** Whether it reaches all replicas. */
   readonly shared: boolean
   readonly info?: string

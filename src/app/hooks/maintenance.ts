@@ -7,11 +7,11 @@ import type { Session } from '../../session/record.ts'
 import { liveSession } from './session.ts'
 import { gate } from './gate.ts'
 
-/** The maintenance that an operator began; generations come and go, this stays. */
+/** The maintenances that operators began; generations come and go, this stays. */
 export interface OperatorsMaintenance {
-  /** Undefined while there is none. */
-  current: MaintenanceConfig | undefined
-  /** Its end is judged by this clock, which replicas share. */
+  /** They add up; another array when one begins or ends. */
+  current: readonly MaintenanceConfig[]
+  /** An end is judged by this clock, which replicas share. */
   readonly now: () => number
 }
 
@@ -75,8 +75,8 @@ export class Closures {
   readonly #routes: readonly string[]
   readonly #operators: OperatorsMaintenance | undefined
   /** The operators' maintenance that `#byOperators` was made of. */
-  #compiled: MaintenanceConfig | undefined
-  #byOperators: Closure | undefined
+  #compiled: readonly MaintenanceConfig[] = []
+  #byOperators: readonly Closure[] = []
 
   constructor({ config, routes, operators, now }: Options) {
     this.#byConfig = config && new Closure({ config, routes, now })
@@ -85,17 +85,17 @@ export class Closures {
   }
 
   get areNone(): boolean {
-    return this.#byConfig === undefined && this.#operators?.current === undefined
+    return this.#byConfig === undefined && (this.#operators?.current.length ?? 0) === 0
   }
 
-  /** Of two that refuse, the one that stays longer. */
+  /** Of several that refuse, the one that stays longest. */
   refusalOf(
     route: string | undefined,
     method: string,
     session: Session | undefined
   ): Refusal | undefined {
     let refusal: Refusal | undefined
-    for (const closure of [this.#byConfig, this.#operatorsClosure()]) {
+    for (const closure of [this.#byConfig, ...this.#operatorsClosures()]) {
       const msLeft = closure?.msLeft(route, method) ?? 0
       if (closure === undefined || msLeft <= (refusal?.msLeft ?? 0)) continue
       if (!closure.isOpenTo(session)) refusal = { config: closure.config, msLeft }
@@ -103,12 +103,11 @@ export class Closures {
     return refusal
   }
 
-  #operatorsClosure(): Closure | undefined {
-    const config = this.#operators?.current
-    if (config !== this.#compiled) {
-      this.#compiled = config
-      const now = this.#operators?.now
-      this.#byOperators = config && new Closure({ config, routes: this.#routes, now })
+  #operatorsClosures(): readonly Closure[] {
+    const { current = this.#compiled, now } = this.#operators ?? {}
+    if (current !== this.#compiled) {
+      this.#compiled = current
+      this.#byOperators = current.map(config => new Closure({ config, routes: this.#routes, now }))
     }
     return this.#byOperators
   }

@@ -76,7 +76,7 @@ export interface Context {
   readonly traced: Traced
   readonly refusedBy: Decision['step'] | undefined
   /** The maintenance that operators of the running gateway began. */
-  readonly maintenance: ShownMaintenance | undefined
+  readonly maintenance: readonly ShownMaintenance[]
   readonly locate: Locate
 }
 

@@ -50,7 +50,7 @@ export interface Explanation {
 /** Asks a running gateway; each rejects with the reason if none answers. */
 export interface RunningGateway {
   readonly countsOf: (subject: CountsOf) => Promise<Counts>
-  readonly maintenance: () => Promise<ShownMaintenance | undefined>
+  readonly maintenance: () => Promise<readonly ShownMaintenance[]>
 }
 
 const order: ReadonlyArray<Decision['step']> = [
@@ -93,7 +93,7 @@ export async function explain(
       running.maintenance()
     ])
     const counted = counts.status === 'fulfilled' ? counts.value : undefined
-    const maintenance = closed.status === 'fulfilled' ? closed.value : undefined
+    const maintenance = closed.status === 'fulfilled' ? closed.value : []
     // JSON leaves out members that are undefined, so the rules are compared as JSON.
     const verdictOf = (rule: Rule) =>
       counted?.counts.find(each => JSON.stringify(each.rule) === JSON.stringify(rule))

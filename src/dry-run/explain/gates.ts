@@ -232,7 +232,7 @@ function accessText(access: Route['access']): string {
 function maintenanceDecisions(context: Context): Decision[] {
   const { config, traced, refusedBy, locate, maintenance } = context
   const isOfConfig = config.routes.maintenance !== undefined
-  if (!isOfConfig && maintenance === undefined) return []
+  if (!isOfConfig && maintenance.length === 0) return []
   const decision: Decision = {
     step: 'maintenance',
     result: resultOf(context, 'maintenance'),
@@ -241,9 +241,9 @@ function maintenanceDecisions(context: Context): Decision[] {
         ? `closed: ${traced.error?.message ?? ''}`
         : 'not closed for this request',
     ...(isOfConfig && { at: locate('routes', ['maintenance']) }),
-    ...(maintenance && {
-      lines: [{ text: `operator ${maintenance.author} ${maintenanceInWords(maintenance)}` }]
-    })
+    lines: maintenance.map(each => ({
+      text: `operator ${each.author} ${maintenanceInWords(each)}`
+    }))
   }
   return [decision]
 }

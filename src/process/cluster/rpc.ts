@@ -59,7 +59,7 @@ export interface WorkerCalls {
     readonly graceMs: number
   }) => Promise<number>
   readonly maintain: (parameters: {
-    readonly maintenance: MaintenanceConfig | undefined
+    readonly maintenance: readonly MaintenanceConfig[]
   }) => Promise<true>
   readonly state: (parameters: object) => Promise<WorkerState>
   readonly observe: (parameters: {

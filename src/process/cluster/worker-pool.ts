@@ -70,7 +70,7 @@ export class WorkerPool {
   readonly #draining = new Set<WorkerHandle>()
   #inForce: Numbered
   /** That of operators. */
-  #maintenance: MaintenanceConfig | undefined
+  #maintenance: readonly MaintenanceConfig[] = []
   #count = 0
   #isListening = false
   #isStopping = false
@@ -180,7 +180,7 @@ export class WorkerPool {
     }
   }
 
-  async maintain(maintenance: MaintenanceConfig | undefined): Promise<void> {
+  async maintain(maintenance: readonly MaintenanceConfig[]): Promise<void> {
     // Before the calls, so that a worker that is starting takes it too.
     this.#maintenance = maintenance
     await this.callAll(call => call('maintain', { maintenance }), { withinMs: answerMs })
@@ -227,7 +227,7 @@ export class WorkerPool {
     let taken = this.#inForce
     const { index } = handle
     await handle.call('start', { index, count: this.#count, ...taken }, callMs)
-    let maintenance: MaintenanceConfig | undefined
+    let maintenance: readonly MaintenanceConfig[] | undefined
     while (taken !== this.#inForce || maintenance !== this.#maintenance) {
       maintenance = this.#maintenance
       await handle.call('maintain', { maintenance }, callMs)

@@ -79,8 +79,8 @@ export interface PublicServer {
   readonly metricsText: Metrics['text']
   /** Asks each process of this server about itself; the kinds are those of `Observers`. */
   readonly observe: Observe
-  /** From now on this maintenance of operators is in force; undefined ends it. */
-  readonly maintain: (maintenance: MaintenanceConfig | undefined) => Promise<void>
+  /** From now on these maintenances of operators are in force, and no others. */
+  readonly maintain: (maintenances: readonly MaintenanceConfig[]) => Promise<void>
   /** The operator of a session of the operators' page. */
   readonly findOperator: (secretId: string) => Promise<FoundOperator>
   /** Adds the routes to the operators' listener that only a serving process can answer. */
@@ -157,7 +157,7 @@ export function createPublicServer(
   const services = createServices(config, log, surroundings)
   measureStrayErrors(services.metrics)
   const endEventLoop = measureEventLoop(services.metrics)
-  const maintenance: OperatorsMaintenance = { current: undefined, now: services.sessions.wallNow }
+  const maintenance: OperatorsMaintenance = { current: [], now: services.sessions.wallNow }
   const streams = new BoundStreams({
     sessions: services.sessions,
     metrics: services.metrics,

@@ -27,11 +27,16 @@ export function MaintenancePanel(): ComponentChildren {
           { class: 'columns' },
           h(RecordCard, {
             title: t('maintenance.byPage'),
-            record: operators,
+            records: operators,
             reload,
             isOwn: true
           }),
-          h(RecordCard, { title: t('maintenance.byFile'), record: file, reload, isOwn: false })
+          h(RecordCard, {
+            title: t('maintenance.byFile'),
+            records: file === null ? [] : [file],
+            reload,
+            isOwn: false
+          })
         ),
         h(BeginCard, { reload })
       ]
@@ -41,12 +46,12 @@ export function MaintenancePanel(): ComponentChildren {
 
 interface RecordProps {
   readonly title: string
-  readonly record: MaintenanceRecord | null | undefined
+  readonly records: readonly MaintenanceRecord[]
   readonly reload: () => void
   readonly isOwn: boolean
 }
 
-function RecordCard({ title, record, reload, isOwn }: RecordProps): ComponentChildren {
+function RecordCard({ title, records, reload, isOwn }: RecordProps): ComponentChildren {
   const end = () => {
     confirmAct({
       title: t('maintenance.end'),
@@ -56,7 +61,7 @@ function RecordCard({ title, record, reload, isOwn }: RecordProps): ComponentChi
       onDone: reload
     })
   }
-  const isOn = record !== null && record !== undefined
+  const isOn = records.length > 0
   return h(
     Card,
     {
@@ -67,7 +72,7 @@ function RecordCard({ title, record, reload, isOwn }: RecordProps): ComponentChi
       })
     },
     isOn
-      ? h(RecordFacts, { record })
+      ? records.map((record, index) => h(RecordFacts, { record, key: index }))
       : h('p', { class: 'empty' }, t(isOwn ? 'maintenance.noneByPage' : 'maintenance.noneByFile')),
     isOn &&
       isOwn &&
