@@ -6,6 +6,8 @@ const { serve } = await import('../src/cli/start.ts')
 
 const port = Number(process.env['BACKEND_PORT'] ?? 9001)
 const backend = createBackend({ port })
+// Users with this role may open the operators' page.
+process.env['OPS_ROLE'] ??= 'admin'
 try {
   const url = await backend.listen()
   // The config asks the back-end there.
@@ -28,6 +30,7 @@ if (gateway === undefined) {
   process.stdout.write(`
   The console:  ${gateway.url}
   Sign in as    admin  or  user   with the password  ant.design
+  Operators:    ${gateway.opsUrl}/ops/  as  admin  with the same password
   (carol and dora, same password, are known to the back-end only: it vouches for them itself.)
   Stop with Ctrl+C.
 

@@ -6,6 +6,8 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 
+const emptyDefault = /^\$\{[A-Za-z_][A-Za-z0-9_]*:-\}$/
+
 /** Replaces a secret that could not be read, so that its absence causes one fault, not three. */
 const placeholder = '-'.repeat(32)
 
@@ -37,8 +39,9 @@ export function resolveReferences(schema: Node, value: unknown, context: Context
     }
     const filled = fill(written, context.environment, report)
     if (filled === undefined) return put(isSecret ? placeholder : undefined)
-    // An empty secret counts as not set.
-    if (isSecret && filled === '') return put(undefined)
+    // An empty secret counts as not set, and so does `${NAME:-}` where a text may not be empty.
+    const mayBeUnset = isSecret || (declared.minLength === 1 && emptyDefault.test(written))
+    if (mayBeUnset && filled === '') return put(undefined)
     if (isSecret && filled.startsWith('file:')) {
       return put(readSecret(resolve(context.folder, filled.slice(5)), context.read, report))
     }

@@ -8,6 +8,7 @@ export interface Node {
   readonly examples?: readonly unknown[]
   readonly format?: string
   readonly pattern?: string
+  readonly minLength?: number
   readonly expected?: string
   /** The text to write instead of an invalid one; `VALUE` stands for the invalid one. */
   readonly instead?: string
