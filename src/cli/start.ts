@@ -13,6 +13,7 @@ import { createLogger, type Log } from '../services/services.ts'
 import { assertUsable } from '../dry-run/try-config.ts'
 import { printableLines } from '../observability/unprintable.ts'
 import { type Command, CommandError } from './command.ts'
+import { endWithParent, isNpmScript } from './npm-parent.ts'
 import { programOf } from './program.ts'
 
 export const start: Command = {
@@ -20,7 +21,8 @@ export const start: Command = {
   ways: [{ takes: ['config', 'pid-file'] }],
   details: `
 SIGTERM stops it after the requests in flight (drain), SIGINT at once; SIGHUP reads
-the config again; SIGUSR2 restarts it without a gap. If it cannot start, or the config
+the config again; SIGUSR2 restarts it without a gap. Started by npm or npx, it stops
+within a second of a SIGTERM to npm, in the same way. If it cannot start, or the config
 has faults, it prints the reason and ends with exit code 1.
 
 Examples:
@@ -63,6 +65,8 @@ export async function serve(
   const started = Promise.withResolvers<Gateway>()
   obeySignals(started.promise)
   const predecessor = findPredecessor()
+  // The parent of a successor is its predecessor, which ends.
+  const leaveParent = predecessor === undefined && isNpmScript() ? endWithParent() : () => {}
   const program = programOf({ pidFile, refusal, isSuccessor: predecessor !== undefined })
   const writtenPid = pidFile === undefined ? undefined : createPidFile(pidFile)
   const endAlso = async () => {
@@ -114,6 +118,8 @@ export async function serve(
       }
     },
     async ({ signal }) => {
+      // After Ctrl+C the shell ends too: that is no second signal.
+      leaveParent()
       // SIGINT comes from a terminal, where no load balancer needs notice.
       await gateway.stop(signal === 'SIGINT' ? { noticeMs: 0 } : {})
       await endAlso()

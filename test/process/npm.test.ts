@@ -1,0 +1,156 @@
+/** A signal to npm, which passes it on to its shell only, ends the gateway. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join, resolve } from 'node:path'
+
+import { setTimeout as wait } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { isNpmScript } from '../../src/cli/npm-parent.ts'
+import { configFolder } from '../support/gateway.ts'
+import { freePorts } from '../support/ports.ts'
+import { until } from '../support/until.ts'
+import { testUpstream } from '../support/upstream.ts'
+
+const environment = {
+  ...process.env,
+  PATH: `${resolve('node_modules/node/bin')}:${process.env['PATH'] ?? ''}`,
+  // No process of this test is npm's script.
+  npm_lifecycle_script: undefined
+}
+
+async function isTaken(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  const taken = await Promise.race([
+    once(socket, 'connect').then(() => true),
+    once(socket, 'error').then(
+      () => false,
+      () => false
+    )
+  ]).catch(() => false)
+  socket.destroy()
+  return taken
+}
+
+/** A gateway on free ports, and what it prints. */
+async function started(t: Test, command: (folder: string) => string[], cwd: string) {
+  const release = Promise.withResolvers<void>()
+  const backend = await testUpstream(t.after, async (_request, response) => {
+    await release.promise
+    response.end('{"done":true}')
+  })
+  const [port = 0, opsPort = 0] = await freePorts(2)
+  const folder = await configFolder({
+    gateway: {
+      server: { listen: `127.0.0.1:${port}` },
+      ops: { listen: `127.0.0.1:${opsPort}` },
+      drain: { notice: '0ms', grace: '20s' }
+    },
+    routes: {
+      upstreams: { b: { url: backend.url } },
+      routes: { slow: { path: '/api/slow', upstream: 'b', access: 'public' } }
+    }
+  })
+  const [file = '', ...words] = command(folder)
+  const child = spawn(file, words, { cwd, env: environment, detached: true })
+  t.teardown(() => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+    } catch {
+      // All of the group have ended.
+    }
+  })
+  let printed = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      printed += chunk
+    })
+  }
+  await until(`"${file}" listens`, () => printed.includes('listening on'))
+  const inFlight = fetch(`http://127.0.0.1:${port}/api/slow`)
+  await until('the back-end is asked', () => backend.begun() === 1)
+  return { child, port, opsPort, inFlight, release: release.resolve, printed: () => printed }
+}
+
+/** A folder whose command `console-gateway` is that of this checkout. */
+function installed(t: Test): string {
+  const place = t.testdir({})
+  const bin = join(place, 'node_modules/.bin')
+  mkdirSync(bin, { recursive: true })
+  symlinkSync(resolve('bin/console-gateway.js'), join(bin, 'console-gateway'))
+  writeFileSync(join(place, 'package.json'), '{"private": true}')
+  return place
+}
+
+const ways: ReadonlyArray<[name: string, command: (folder: string) => string[], here: boolean]> = [
+  ['npx', folder => ['npx', 'console-gateway', 'start', '--config', folder], false],
+  ['npm start', folder => ['npm', 'start', '--', '--config', folder], true]
+]
+for (const [name, command, here] of ways) {
+  t.test(`case U10: SIGTERM to ${name} drains the gateway and frees its ports`, async t => {
+    const cwd = here ? process.cwd() : installed(t)
+    const { child, port, opsPort, inFlight, release, printed } = await started(t, command, cwd)
+    child.kill('SIGTERM')
+    await until('the gateway drains', () => printed().includes('stopping: not ready'))
+    release()
+    t.equal((await inFlight).status, 200, 'the request in flight is answered')
+    await until('both ports are free', async () => {
+      const taken = await Promise.all([isTaken(port), isTaken(opsPort)])
+      return !taken.includes(true)
+    })
+    t.match(printed(), /"msg":"stopped"/)
+    t.notMatch(printed(), /a second SIGTERM/)
+  })
+}
+
+t.test('case U10: SIGINT to all of them, as a terminal sends it, is one signal', async t => {
+  const { child, inFlight, release, printed } = await started(
+    t,
+    folder => ['npx', 'console-gateway', 'start', '--config', folder],
+    installed(t)
+  )
+  if (child.pid !== undefined) process.kill(-child.pid, 'SIGINT')
+  await until('the gateway drains', () => printed().includes('stopping: not ready'))
+  await once(child, 'exit')
+  release()
+  t.equal((await inFlight).status, 200)
+  await until('it has stopped', () => printed().includes('"msg":"stopped"'))
+  t.notMatch(printed(), /a second SIG/)
+})
+
+t.test('case U10: a gateway that a shell leaves behind goes on', async t => {
+  // An npm script that ends by itself, and a shell in a terminal that npm has opened.
+  for (const script of ['nohup console-gateway start &', 'bash']) {
+    const { child, port, inFlight, release, printed } = await started(
+      t,
+      folder => [
+        'sh',
+        '-c',
+        `npm_lifecycle_script='${script}' nohup node ${resolve('bin/console-gateway.js')} start ` +
+          `--config ${folder} & ${script === 'bash' ? 'read -r _' : ''}`
+      ],
+      process.cwd()
+    )
+    child.stdin.end()
+    if (child.exitCode === null) await once(child, 'exit')
+    release()
+    t.equal((await inFlight).status, 200)
+    // Longer than it would take to notice that its parent has ended.
+    for (const end = Date.now() + 2500; Date.now() < end;) {
+      const answer = await fetch(`http://127.0.0.1:${port}/api/slow`)
+      if (answer.status !== 200) t.fail(`${answer.status}`)
+    }
+    t.notMatch(printed(), /stopping/)
+  }
+})
+
+t.test('the script of npm is known by the name of the program', async t => {
+  const program = '/app/node_modules/.bin/console-gateway'
+  const is = (script: string | undefined, path = program) =>
+    isNpmScript({ env: { npm_lifecycle_script: script }, program: path })
+  t.ok(is("'console-gateway' start --config shop"))
+  t.ok(is('node --max-semi-space-size=8 src/launch.js start', '/app/src/launch.js'))
+  t.notOk(is('bash'))
+  t.notOk(is(undefined))
+})
