@@ -114,7 +114,7 @@ t.test('case U3: all routes and one by its name stand beside each other', async 
     [['orders'], []]
   )
   t.same(await closed(), names)
-  t.match(await end({ routes: ['notices'] }), { status: 400, message: /by its name/ })
+  t.match(await end({ routes: ['notices'] }), { status: 400 })
   t.same(await closed(), names, 'it opened nothing')
   await until('all have opened', async () => (await closed()).length === 1)
   t.same(await closed(), ['orders'], 'the one that was named stays closed')
