@@ -1,0 +1,66 @@
+/** Which test files are run: those of acceptance.txt, and every other one that git knows. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+
+const lines = (text: string) => text.split('\n').filter(line => line !== '')
+const read = (file: string) => readFileSync(file, 'utf8')
+const output = (command: string, args: readonly string[]) =>
+  lines(execFileSync(command, args, { encoding: 'utf8' }))
+
+const run = new Set([
+  ...output(process.execPath, ['node_modules/tap/dist/esm/run.mjs', 'list']),
+  ...output(process.execPath, ['test/long/run.ts', '--list'])
+])
+
+/** Files that git knows, and new ones that it does not ignore. */
+const known = output('git', [
+  'ls-files',
+  '--cached',
+  '--others',
+  '--exclude-standard',
+  'test'
+]).filter(file => existsSync(file))
+
+/** A suite runs where a test that runs imports it. */
+const imported = new Set(
+  [...run]
+    .filter(existsSync)
+    .flatMap(file =>
+      [...read(file).matchAll(/ from '(\.[^']+)'/gu)].map(([, path = '']) =>
+        join(dirname(file), path)
+      )
+    )
+)
+
+t.test('each file of acceptance.txt is there, and runs', t => {
+  const listed = lines(read('test/acceptance.txt')).filter(line => !line.startsWith('#'))
+  t.ok(listed.length > 0)
+  t.same(
+    listed.filter(file => !existsSync(file)),
+    [],
+    'missing'
+  )
+  t.same(
+    listed.filter(file => !run.has(file) && !imported.has(file)),
+    [],
+    'not run'
+  )
+  t.same(
+    listed.filter((file, index) => listed.indexOf(file) !== index),
+    [],
+    'twice'
+  )
+  t.end()
+})
+
+t.test('each test file is run by `npm test` or `npm run test:long`', t => {
+  const tests = known.filter(file => /\.(?:test|chaos)\.ts$/u.test(file))
+  t.ok(tests.length > 0)
+  t.same(
+    tests.filter(file => !run.has(file)),
+    []
+  )
+  t.end()
+})
