@@ -1,6 +1,6 @@
 /** The ops page: its first paint, and frames while it is live, scrolled and searched. */
 import type { Page } from 'playwright-core'
-import { fakeOps } from '../test/browser/ops-fake.ts'
+import { fakeOps } from '../test/long/browser/ops-fake.ts'
 import { testBrowser } from '../test/support/chromium.ts'
 
 const many = { routes: 1000, upstreams: 50, sessions: 10_000 }

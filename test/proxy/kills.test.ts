@@ -1,4 +1,4 @@
-/** A short run of what `test/chaos/upstreams.chaos.ts` does for a minute. */
+/** A short run of what `test/long/upstreams.chaos.ts` does for a minute. */
 import t from 'tap'
 import { killUnderLoad } from '../support/upstream-kills.ts'
 

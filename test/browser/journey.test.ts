@@ -1,0 +1,70 @@
+/** One way through a real browser: a console with a WebSocket, and the operators' page. More: test/long/browser. */
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import { testBrowser } from '../support/chromium.ts'
+import { password, testGateway } from '../support/gateway.ts'
+import { webSocketUpstream } from '../support/websocket.ts'
+import { visitOps } from './ops-page.ts'
+
+const browser = await testBrowser(undo => t.teardown(undo))
+
+/** A console of one page: it signs in and out, and says what becomes of its socket. */
+const pageFiles = {
+  'index.html':
+    '<!doctype html><title>chat</title><button id="in">in</button><button id="out">out</button>' +
+    '<p id="state">new</p><script src="/chat.js"></script>',
+  'chat.js': `
+    const say = text => { document.getElementById('state').textContent = text }
+    const post = (path, body) => fetch(path, {
+      method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body)
+    })
+    function chat() {
+      const socket = new WebSocket(location.origin.replace('http', 'ws') + '/api/chat')
+      socket.onopen = () => socket.send('hello')
+      socket.onmessage = ({ data }) => say('got ' + data)
+      socket.onclose = ({ code, reason, wasClean }) => say(['closed', code, reason, wasClean].join(' '))
+    }
+    const user = { username: 'alice', password: ${JSON.stringify(password)} }
+    document.getElementById('in').onclick = () => post('/api/auth/admin/login', user).then(chat)
+    document.getElementById('out').onclick = () => post('/api/account/logout', {})
+    chat()
+  `
+}
+
+const shows = async (page: Page, text: string) =>
+  await page.locator('#state').filter({ hasText: text }).waitFor()
+
+t.test(
+  'sign-in, a WebSocket that closes with 4401 at the sign-out, and the operators’ page',
+  async t => {
+    const backend = await webSocketUpstream(t.teardown)
+    const root = join(t.testdir({ console: pageFiles }), 'console')
+    const gateway = await testGateway(t.teardown, {
+      gateway: { console: { root }, ops: { role: 'admin' } },
+      routes: {
+        upstreams: { b: { url: backend.url } },
+        routes: { chat: { path: '/api/chat', upstream: 'b', websocket: {} } }
+      }
+    })
+    const console = await visitOps(t, browser, gateway.url)
+    await shows(console, 'closed 1006')
+    t.same(backend.requests, [], 'nobody is signed in: the upgrade is refused')
+    await console.locator('#in').click()
+    await shows(console, 'got hello')
+    t.match(backend.requests.at(-1)?.headers, { 'x-user-name': 'alice', 'origin': gateway.url })
+    t.equal(await console.evaluate('document.cookie'), '', 'scripts see no cookie')
+
+    const operators = await visitOps(t, browser, `${gateway.opsUrl}/ops/`)
+    await operators.getByLabel('User name').fill('alice')
+    await operators.getByLabel('Password').fill(password)
+    await operators.keyboard.press('Enter')
+    await operators.getByRole('heading', { level: 1, name: 'Now' }).waitFor()
+
+    await console.locator('#out').click()
+    await shows(console, 'closed 4401 session.revoked true')
+
+    await operators.getByRole('button', { name: 'Sign out' }).click()
+    await operators.getByRole('heading', { name: 'Sign in to operate the gateway' }).waitFor()
+  }
+)

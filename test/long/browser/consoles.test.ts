@@ -1,0 +1,71 @@
+/** The driver of each console once in a real browser: its cookies, its storage, its requests. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { build, type PluginBuild } from 'esbuild-wasm'
+import type { Page as Tab } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { presetsOfKind } from '../../../src/config/schema/presets.ts'
+import { consoles } from '../../matrix/consoles.ts'
+import type { Driver, OpenConsole } from '../../matrix/driver.ts'
+import { alice, items, startPlain } from '../../matrix/plain-gateway.ts'
+import { testBrowser } from '../../support/chromium.ts'
+import { visit } from '../../browser/visit.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'console-'))
+t.teardown(() => rmSync(root, { recursive: true, force: true }))
+writeFileSync(join(root, 'index.html'), '<!doctype html><script src="/drivers.js"></script>')
+await build({
+  entryPoints: ['test/matrix/browser-entry.ts'],
+  outfile: join(root, 'drivers.js'),
+  bundle: true,
+  plugins: [{ name: 'no-crypto', setup: leaveOutCrypto }],
+  logLevel: 'warning'
+})
+/** Browsers have no MD5 and no such cipher without a library: see `excluded`. */
+function leaveOutCrypto({ onResolve, onLoad }: PluginBuild): void {
+  const namespace = 'left-out'
+  onResolve({ filter: /^node:crypto$/ }, ({ path }) => ({ path, namespace }))
+  const contents = 'export const createHash = undefined, createCipheriv = undefined'
+  onLoad({ filter: /./, namespace }, () => ({ contents }))
+}
+
+/** It encrypts its passwords, so that no users file can check them. */
+const excluded = ['jeecg']
+
+const browser = await testBrowser(undo => t.teardown(undo))
+
+interface Window {
+  readonly openConsole: (name: string) => OpenConsole
+}
+
+/** The console of the page that is loaded now. */
+const openIn = (tab: Tab, { name }: Driver) =>
+  tab.evaluateHandle(console => (globalThis as unknown as Window).openConsole(console), name)
+
+async function useConsole(t: Test, driver: Driver): Promise<void> {
+  const { gateway, backend } = await startPlain(t, driver, { console: { root } })
+  const tab = await visit(t, browser, gateway.url)
+  const first = await openIn(tab, driver)
+  t.match(await first.evaluate(console => console.start()), { at: 'sign-in' })
+  const user = { at: 'inside', content: { name: 'Alice Admin' } }
+  t.match(await first.evaluate((console, credentials) => console.signIn(credentials), alice), user)
+  const list = { content: { rows: items.slice(10, 20), total: 25 } }
+  t.match(await first.evaluate(console => console.list(2, 10)), list)
+  t.match(await first.evaluate(console => console.save({ title: 'New' })), {
+    content: { saved: true }
+  })
+  await tab.reload()
+  const second = await openIn(tab, driver)
+  t.match(await second.evaluate(console => console.start()), user, 'still inside after a reload')
+  t.match(await second.evaluate(console => console.signOut()), { at: 'sign-in' })
+  await tab.reload()
+  const third = await openIn(tab, driver)
+  t.match(await third.evaluate(console => console.start()), { at: 'sign-in' })
+  for (const { headers } of backend.seen) t.notMatch(JSON.stringify(headers), 'console-gateway')
+}
+
+const withPreset = presetsOfKind('console').filter(name => !excluded.includes(name))
+for (const driver of consoles.filter(({ name }) => withPreset.includes(name))) {
+  void t.test(`${driver.name}: in and out of a real browser`, t => useConsole(t, driver))
+}

@@ -1,0 +1,431 @@
+/**
+ * The ops page on two replicas with one Redis, of which `A` has two workers, and real traffic.
+ * A session of an operator is the page's on both: they share the host, and cookies know no ports.
+ */
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Locator, Page } from 'playwright-core'
+import t from 'tap'
+import { parse, stringify } from 'yaml'
+import { testBrowser } from '../../support/chromium.ts'
+import { run, start } from '../../support/command.ts'
+import { configFolder, testGateway } from '../../support/gateway.ts'
+import { standstill } from '../../support/machine.ts'
+import { askOps } from '../../support/ops.ts'
+import { freePort } from '../../support/ports.ts'
+import { testRedis } from '../../support/redis.ts'
+import { cookieIn, password } from '../../support/sign-in.ts'
+import { json, testUpstream } from '../../support/upstream.ts'
+import { until } from '../../support/until.ts'
+import { axeFindings, openPanel, visitOps } from '../../browser/ops-page.ts'
+
+const environment = { SESSION_SECRET: 's'.repeat(32), AUDIT_KEY: 'a'.repeat(40) }
+const cleanUp = (undo: () => unknown) => t.teardown(undo)
+/** Each process stores its record of use once a minute. */
+const recordMs = 150_000
+
+const [port, opsPort, pooledPort] = [await freePort(), await freePort(), await freePort()]
+const urlA = `http://127.0.0.1:${port}`
+const opsA = `http://127.0.0.1:${opsPort}`
+const { folder, b } = await startReplicas()
+let a = start(cleanUp, folder, environment)
+const isUp = async () => (await fetch(`${opsA}/readyz`)).status === 200
+await until('A is ready', isUp)
+const pageA = await visitOps(t, await testBrowser(cleanUp), `${opsA}/ops/`)
+const pageB = await openBoth()
+
+async function startReplicas() {
+  const redis = await testRedis(cleanUp)
+  const upstream = await testUpstream(cleanUp, json(200, { ok: 1 }))
+  const common = {
+    redis: { url: redis.url, commandTimeout: '20s', connectTimeout: '20s' },
+    session: { secrets: ['${SESSION_SECRET}'] },
+    audit: { key: '${AUDIT_KEY}' },
+    ops: { role: 'admin' }
+  }
+  const files = {
+    routes: {
+      upstreams: {
+        backend: { url: upstream.url },
+        pool: { urls: [upstream.url, `http://127.0.0.1:${pooledPort}`] }
+      },
+      routes: {
+        orders: { path: '/api/orders', upstream: 'backend' },
+        admins: { path: '/api/admins', upstream: 'backend', access: { roles: ['admin'] } },
+        pooled: { path: '/api/pooled', upstream: 'pool' }
+      }
+    },
+    limits: { limits: { 'signed-in': { by: 'user', max: 5000, window: '1m' } } }
+  }
+  const gateway = {
+    ...common,
+    server: { listen: `127.0.0.1:${port}`, workers: 2 },
+    reload: { watch: true, settle: '50ms', poll: '1h' },
+    ops: { ...common.ops, listen: `127.0.0.1:${opsPort}` }
+  }
+  const ofA = await configFolder({ ...files, gateway })
+  const ofB = await configFolder({ ...files, gateway: common })
+  return { folder: ofA, b: await testGateway(cleanUp, ofB, environment) }
+}
+
+/** Signs in at A; the page of B then asks for no password. */
+async function openBoth(): Promise<Page> {
+  await pageA.getByLabel('User name').fill('alice')
+  await pageA.getByLabel('Password').fill(password)
+  await pageA.keyboard.press('Enter')
+  await pageA.getByRole('heading', { level: 1, name: 'Now' }).waitFor()
+  const page = await pageA.context().newPage()
+  page.on('pageerror', error => t.fail(`the page threw: ${error.message}`))
+  await page.goto(`${b.opsUrl}/ops/`)
+  await page.getByRole('heading', { level: 1, name: 'Now' }).waitFor()
+  return page
+}
+
+/** A call of A; a connection of its own reaches either worker. */
+async function callA(path: string, cookie: string) {
+  const response = await fetch(urlA + path, { headers: { cookie, connection: 'close' } })
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}
+
+async function signInA(): Promise<string> {
+  const response = await fetch(`${urlA}/api/auth/admin/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ username: 'bob', password })
+  })
+  await response.text()
+  return cookieIn(response.headers.getSetCookie())
+}
+
+const isOpenAtA = async (cookie: string) => (await callA('/api/orders', cookie)).status === 200
+const isOpenAtB = async (cookie: string) => (await b.call('/api/orders', { cookie })).status === 200
+
+/** Confirms an act once the dialog has said its effect. */
+async function confirm(page: Page, effect: string, name: string): Promise<void> {
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText(effect).waitFor()
+  await dialog.getByRole('button', { name }).click()
+}
+
+/**
+ * Whether an act is in force less than a second after the page said that it is done. What is asked
+ * before that may be late; what the machine itself was late by is not the gateway's.
+ */
+async function withinASecond(act: string, condition: () => Promise<boolean>, page = pageA) {
+  await page.getByText(`${act}: Done.`).waitFor()
+  const doneAt = performance.now()
+  const stoodStillMs = standstill()
+  let notYetMs = 0
+  await until(`${act} is in force`, async () => {
+    const askedMs = performance.now() - doneAt
+    if (await condition()) return true
+    notYetMs = askedMs
+    return false
+  })
+  t.comment(`${act}: not in force after ${Math.round(notYetMs)} ms, but then`)
+  return notYetMs < 1000 + stoodStillMs()
+}
+
+const rowsOf = (page: Page, table: string): Locator =>
+  page.getByRole('table', { name: table }).locator('tbody tr:not(.spacer)')
+
+t.test('Now: charts move with the traffic; replicas and workers are shown', async t => {
+  const cookie = await signInA()
+  const traffic = new AbortController()
+  t.teardown(() => traffic.abort())
+  const send = async (call: () => Promise<unknown>) => {
+    while (!traffic.signal.aborted) await call()
+  }
+  const sending = [callA, callA].map(call => send(() => call('/api/orders', cookie)))
+  sending.push(send(() => b.call('/api/orders', { cookie })))
+  for (const page of [pageA, pageB]) {
+    const rate = async () => {
+      const text = await page.locator('.plot').first().getAttribute('aria-label')
+      const [, now = '0', highest = '0'] =
+        /^all: now ([\d.,]+), highest ([\d.,]+)/.exec(text ?? '') ?? []
+      return { now: Number(now.replaceAll(',', '')), highest: Number(highest.replaceAll(',', '')) }
+    }
+    await until('the chart rises', async () => (await rate()).now > 1)
+    const before = await rate()
+    await until('the chart moves on', async () => (await rate()).now !== before.now)
+    await page.getByRole('button', { name: 'orders' }).waitFor()
+  }
+  t.equal(await rowsOf(pageA, 'Processes of this replica').count(), 2)
+  for (const name of ['Worker 1', 'Worker 2']) await pageA.getByText(name).waitFor()
+  t.equal(await rowsOf(pageB, 'Processes of this replica').count(), 1)
+  for (const page of [pageA, pageB]) {
+    const replicas = rowsOf(page, 'Replicas')
+    await until('both replicas are ready', async () => {
+      const texts = await replicas.allTextContents()
+      return texts.length === 2 && texts.every(text => /ready/.test(text))
+    })
+    t.equal(await replicas.filter({ hasText: 'this one' }).count(), 1)
+    t.same(await axeFindings(page), [])
+  }
+  traffic.abort()
+  await Promise.all(sending)
+  const rate = pageA.locator('.plot').first()
+  await until('the chart falls, and knows the highest', async () =>
+    /^all: now 0, highest [1-9]/.test((await rate.getAttribute('aria-label')) ?? '')
+  )
+})
+
+t.test('Requests: a failed one is found by its id, from either replica and worker', async t => {
+  const cookie = await signInA()
+  const found = new Map<string, string>()
+  const find = async (id: string) => {
+    const response = await askOps(b.opsUrl, `/ops/api/requests/${id}`)
+    const { requests } = (await response.json()) as {
+      readonly requests: ReadonlyArray<{ readonly worker?: number }>
+    }
+    return requests[0]
+  }
+  await until('each worker refused one', async () => {
+    const { status, headers } = await callA('/api/admins', cookie)
+    t.equal(status, 403)
+    const id = headers.get('x-request-id') ?? ''
+    found.set(`Worker${(await find(id))?.worker}`, id)
+    return found.has('Worker1') && found.has('Worker2')
+  })
+  const { headers } = await b.call('/api/admins', { cookie })
+  found.set('', headers.get('x-request-id') ?? '')
+  for (const page of [pageA, pageB]) {
+    await openPanel(page, 'requests')
+    for (const [place, id] of found) {
+      await page.getByLabel('Request id').fill('no-such-request')
+      await page.getByText('No request fits.').waitFor()
+      await page.getByLabel('Request id').fill(id)
+      await page.locator('tbody .link').click()
+      const timeline = page.getByRole('complementary', { name: 'Timeline' })
+      await timeline.getByText(id).waitFor()
+      await timeline.getByText('route.forbidden').waitFor()
+      await timeline.getByText('What to do:').waitFor()
+      await timeline.getByText('bob').waitFor()
+      const facts = (await timeline.locator('dl').textContent()) ?? ''
+      t.ok(facts.includes(place), `${place} in ${facts}`)
+      await page.getByRole('button', { name: 'Close' }).click()
+    }
+  }
+})
+
+t.test('Sessions: one that is closed on the page of A is refused at B', async t => {
+  const cookie = await signInA()
+  t.ok(await isOpenAtB(cookie), 'B has it in its cache')
+  await openPanel(pageA, 'sessions')
+  await pageA.getByRole('button', { name: 'Close all sessions of bob' }).first().click()
+  await confirm(pageA, '1 user is affected', 'Close all of the user')
+  t.ok(await withinASecond('Close all of the user', async () => !(await isOpenAtB(cookie))))
+  t.equal((await callA('/api/orders', cookie)).status, 401)
+  await pageA.getByText('Nobody is signed in.').waitFor()
+})
+
+t.test('Config: a broken file shows its fault, and mended it is gone', async t => {
+  await openPanel(pageA, 'config')
+  await pageA.getByText('The files hold what runs.').waitFor()
+  const file = join(folder, 'limits.yaml')
+  const sound = readFileSync(file, 'utf8')
+  writeFileSync(file, `${sound}lemons: {}\n`)
+  const line = sound.split('\n').length
+  const fault = pageA.getByRole('alert').getByText(new RegExp(`limits\\.yaml:${line}.*lemons`))
+  await fault.first().waitFor()
+  t.same(await axeFindings(pageA), [])
+  writeFileSync(file, sound)
+  await pageA.getByText('The files hold what runs.').waitFor()
+  t.equal(await fault.count(), 0)
+})
+
+t.test('a tripped breaker is said in words and turns red, until the address works', async t => {
+  const cookie = await signInA()
+  await openPanel(pageA, 'now')
+  const address = rowsOf(pageA, 'Upstreams').filter({ hasText: `127.0.0.1:${pooledPort}` })
+  const open = address.locator('.pill.bad').getByText('open', { exact: true })
+  await until('it is open', async () => {
+    t.equal((await callA('/api/pooled', cookie)).status, 200, 'the other address answers')
+    return (await open.count()) === 1
+  })
+  await address.getByText('Ejected').waitFor()
+  t.same(await axeFindings(pageA), [])
+  await listenAgain(pooledPort)
+  await until('it is closed again', async () => {
+    await callA('/api/pooled', cookie)
+    return (await address.locator('.pill.ok').getByText('closed').count()) === 1
+  })
+  t.equal(await open.count(), 0)
+})
+
+async function listenAgain(pooled: number): Promise<Server> {
+  const server = createServer((_request, response) => response.end('{}'))
+  await new Promise<void>(resolve => server.listen(pooled, '127.0.0.1', resolve))
+  cleanUp(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return server
+}
+
+async function configOf(opsUrl: string) {
+  return (await (await askOps(opsUrl, '/ops/api/config')).json()) as {
+    readonly hash: string
+    readonly revisions: ReadonlyArray<{ readonly number: number; readonly hash: string }>
+  }
+}
+
+function writeLimit(to: string, max: number): void {
+  const file = join(to, 'limits.yaml')
+  writeFileSync(file, readFileSync(file, 'utf8').replace(/max: \d+/, `max: ${max}`))
+}
+
+t.test('Config: a rollback is made at all replicas, or at none', async t => {
+  const hashes = async () => [(await configOf(opsA)).hash, (await configOf(b.opsUrl)).hash]
+  const [first = ''] = await hashes()
+  t.same(await hashes(), [first, first], 'the same config has the same hash')
+  writeLimit(folder, 4500)
+  writeLimit(b.folder, 4500)
+  await b.reload('operator')
+  await until('both run the new config', async () =>
+    (await hashes()).every((hash, _, [ofA]) => hash !== first && hash === ofA)
+  )
+  await openPanel(pageA, 'config')
+  const { revisions } = await configOf(opsA)
+  const { number } = revisions.find(({ hash }) => hash === first) ?? { number: 0 }
+  await pageA.getByRole('button', { name: `Roll back to #${number}` }).click()
+  await confirm(pageA, '2 replicas', `Roll back to #${number}`)
+  await pageA.getByText(`Roll back to #${number}: Done.`).waitFor()
+  t.same(await hashes(), [first, first])
+
+  for (const max of [4400, 4300]) {
+    const [before] = await hashes()
+    writeLimit(folder, max)
+    await until('A runs it', async () => (await hashes())[0] !== before)
+  }
+  const before = await hashes()
+  const [, unknownAtB = { number: 0, hash: '' }] = (await configOf(opsA)).revisions
+  const name = `Roll back to #${unknownAtB.number}`
+  await pageA.getByRole('button', { name }).click()
+  await confirm(pageA, 'Replicas without this config, so that none will roll back', name)
+  const dialog = pageA.getByRole('dialog')
+  await dialog.getByRole('alert').waitFor()
+  t.same(await hashes(), before, 'no replica has changed')
+  t.same(await axeFindings(pageA), [])
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+})
+
+t.test('Maintenance: begun on A it is in force at B, after a restart too; ended on B', async t => {
+  const cookie = await signInA()
+  await openPanel(pageA, 'maintenance')
+  await openPanel(pageB, 'maintenance')
+  await pageA.getByLabel('Message for users').fill('Back at noon.')
+  await pageA.getByRole('button', { name: 'Begin maintenance' }).click()
+  await confirm(pageA, '2 replicas', 'Begin maintenance')
+  t.ok(await withinASecond('Begin maintenance', async () => !(await isOpenAtB(cookie))))
+  t.equal(await isOpenAtA(cookie), false)
+  for (const page of [pageA, pageB]) {
+    const card = page.getByRole('region', { name: 'Begun by operators' })
+    await card.getByText('Back at noon.').waitFor()
+    await card.getByText('alice').waitFor()
+  }
+  const { hash } = await configOf(opsA)
+  writeLimit(folder, 4000)
+  await until('A runs the new config', async () => (await configOf(opsA)).hash !== hash)
+  t.equal(await isOpenAtA(cookie), false, 'after a reload')
+
+  a.signal('SIGTERM')
+  await a.ended
+  a = start(cleanUp, folder, environment)
+  await until('A is ready', isUp)
+  const closed = await callA('/api/orders', cookie)
+  t.equal(closed.status, 503, 'after a restart')
+  t.match(closed.text, 'Back at noon.')
+  await pageA.reload()
+  await pageA.getByText('Back at noon.').waitFor()
+
+  await pageB.getByRole('button', { name: 'End maintenance' }).click()
+  await confirm(pageB, '2 replicas', 'End maintenance')
+  t.ok(await withinASecond('End maintenance', async () => await isOpenAtA(cookie), pageB))
+  t.ok(await isOpenAtB(cookie))
+  for (const page of [pageA, pageB]) await page.getByText('Operators closed nothing.').waitFor()
+})
+
+interface Suggested {
+  readonly limits: ReadonlyArray<{
+    readonly inForce: number
+    readonly lowest?: { readonly to: number }
+  }>
+}
+
+t.test('Limits: the slider says what `limits suggest` says; `check` takes its YAML', async t => {
+  const cookie = await signInA()
+  for (let count = 0; count < 40; count++) await callA('/api/orders', cookie)
+  const suggested = async () => {
+    const ran = await run(['limits', 'suggest', '--json', '--config', folder], { env: environment })
+    const { limits } = JSON.parse(ran.out) as Suggested
+    return { max: limits[0]?.inForce ?? 0, lowest: limits[0]?.lowest?.to ?? 0 }
+  }
+  await openPanel(pageA, 'limits')
+  const yaml = pageA.locator('pre')
+  let max = 0
+  await until(
+    'the page says the number of the command',
+    async () => {
+      const { lowest, ...inForce } = await suggested()
+      max = inForce.max
+      if (lowest < 40) return false
+      await pageA.reload()
+      await yaml.getByText(`max: ${max * 0.8}`).waitFor()
+      const said = await pageA.locator('.card').last().textContent()
+      return said?.includes(`refuses nobody is ${lowest.toLocaleString('en')}.`) === true
+    },
+    recordMs
+  )
+  const slider = pageA.getByRole('slider')
+  t.equal(
+    await slider.getAttribute('aria-valuetext'),
+    `20 % lower: ${(max * 0.8).toLocaleString('en')}`
+  )
+
+  await slider.fill('10')
+  await yaml.getByText(`max: ${max / 10}`).waitFor()
+  const written = parse((await yaml.textContent()) ?? '') as typeof limits
+  const copy = copyOf(folder)
+  const limits = parse(readFileSync(join(copy, 'limits.yaml'), 'utf8')) as {
+    readonly limits: Record<string, object>
+  }
+  for (const [name, keys] of Object.entries(written.limits)) {
+    limits.limits[name] = { ...limits.limits[name], ...keys }
+  }
+  writeFileSync(join(copy, 'limits.yaml'), stringify(limits))
+  const checked = await run(['check', '--config', copy], { env: environment })
+  t.equal(checked.code, 0, checked.out + checked.err)
+})
+
+function copyOf(from: string): string {
+  const to = mkdtempSync(join(tmpdir(), 'gateway-'))
+  for (const name of ['gateway', 'routes', 'limits', 'users'].map(each => `${each}.yaml`)) {
+    writeFileSync(join(to, name), readFileSync(join(from, name)))
+  }
+  return to
+}
+
+t.test('Ledger: the acts of this test, each at the replica that ran it', async t => {
+  const acts = [
+    [pageA, ['sessions.close', 'config.rollback', 'maintenance.begin']],
+    [pageB, ['maintenance.end']]
+  ] as const
+  for (const [page, ofReplica] of acts) {
+    await openPanel(page, 'ledger')
+    await page.getByLabel('Kind').selectOption('act')
+    for (const act of ofReplica) {
+      for (const outcome of ['begun', 'done']) {
+        const rows = rowsOf(page, 'Newest lines').filter({ hasText: `${act} ${outcome}` })
+        const byAlice = rows.filter({ hasText: 'alice' })
+        await byAlice
+          .filter({ has: page.getByText('valid', { exact: true }) })
+          .first()
+          .waitFor()
+      }
+    }
+    t.same(await axeFindings(page), [])
+  }
+})

@@ -1,0 +1,229 @@
+import type { Page } from 'playwright-core'
+import tap from 'tap'
+import { testBrowser } from '../../support/chromium.ts'
+import { testDemo } from '../../support/demo.ts'
+import { signIn, type Tap, timeMachine, visit } from '../../browser/visit.ts'
+
+const browser = await testBrowser(undo => tap.teardown(undo))
+const seconds = 1000
+const minutes = 60 * seconds
+
+/** Someone who has signed in and sees the whole page. */
+async function visitor(t: Tap, url: string, username = 'admin'): Promise<Page> {
+  const page = await visit(t, browser, url)
+  await signIn(page, username)
+  await page.getByTestId('order').first().waitFor()
+  return page
+}
+
+/** What the gateway says of the page's session; asking does not change it. */
+async function idleIn(page: Page): Promise<number> {
+  const { data } = (await (
+    await page.request.get(`${new URL(page.url()).origin}/api/session`)
+  ).json()) as { data: { idleIn: number } }
+  return data.idleIn
+}
+
+/** The page has asked the gateway about the session, and has dealt with the answer: a later answer is there, too. */
+async function asked(page: Page): Promise<void> {
+  await page.waitForEvent('requestfinished', request => request.url().endsWith('/api/session'))
+  await page.evaluate('fetch("/favicon.svg").then(answer => answer.text())')
+}
+
+const shows = (page: Page, testId: string, hasText: string | RegExp) =>
+  page.getByTestId(testId).filter({ hasText }).waitFor()
+
+void tap.test(
+  'two minutes before the session goes idle the page warns, and staying extends it',
+  async t => {
+    const pass = timeMachine(t)
+    const { url } = await testDemo(undo => t.after(undo))
+    const page = await visitor(t, url)
+    const dialog = page.getByTestId('expiry-dialog')
+    for (const ms of [10 * minutes, 10 * minutes, 7 * minutes]) {
+      await Promise.all([asked(page), pass(ms, page)])
+      t.notOk(await dialog.isVisible(), 'it is not time yet')
+    }
+    t.ok((await idleIn(page)) <= 180, 'the page’s own questions are no use')
+    await pass(90 * seconds, page)
+    await shows(page, 'expiry-left', /^1 min \d+ s$/)
+    t.equal(await dialog.getAttribute('role'), 'alertdialog')
+    t.equal(
+      await page.evaluate('document.activeElement.id'),
+      'expiry-stay',
+      'the button has the focus'
+    )
+    await pass(40 * seconds, page)
+    await shows(page, 'expiry-left', /^\d+ s$/)
+    t.ok((await idleIn(page)) <= 50)
+    await page.getByTestId('expiry-stay').click()
+    await dialog.waitFor({ state: 'hidden' })
+    t.ok((await idleIn(page)) > 29 * 60, 'the gateway set the clock anew')
+    await Promise.all([asked(page), pass(27 * minutes, page)])
+    t.notOk(await dialog.isVisible(), 'and the page knows')
+    await pass(90 * seconds, page)
+    await dialog.waitFor()
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'hidden' })
+    t.ok((await idleIn(page)) > 29 * 60, 'Escape goes on, too')
+  }
+)
+
+void tap.test(
+  'nothing is shown when another tab used the session, and a warning goes away',
+  async t => {
+    const pass = timeMachine(t)
+    const { url } = await testDemo(undo => t.after(undo))
+    const page = await visitor(t, url)
+    const dialog = page.getByTestId('expiry-dialog')
+    await pass(20 * minutes)
+    t.equal((await page.request.get(`${url}/api/orders`)).status(), 200, 'the other tab')
+    await pass(9 * minutes)
+    await page.route(
+      '**/api/session',
+      async route => {
+        t.notOk(await dialog.isVisible(), 'nothing is shown before the gateway has answered')
+        await route.continue()
+      },
+      { times: 1 }
+    )
+    await Promise.all([asked(page), page.clock.fastForward(29 * minutes)])
+    t.notOk(await dialog.isVisible(), 'this tab’s own time is nearly over, the session’s is not')
+    await pass(20 * minutes, page)
+    await dialog.waitFor()
+    t.equal((await page.request.get(`${url}/api/orders`)).status(), 200)
+    await pass(16 * seconds, page)
+    await dialog.waitFor({ state: 'hidden' })
+    t.pass('the warning is gone')
+  }
+)
+
+void tap.test(
+  'when the time is over the page goes to the sign-in page with the gateway’s words',
+  async t => {
+    const pass = timeMachine(t)
+    const { url } = await testDemo(undo => t.after(undo))
+    const page = await visitor(t, url)
+    await pass(29 * minutes, page)
+    await page.getByTestId('expiry-dialog').waitFor()
+    await pass(61 * seconds, page)
+    await page.waitForURL('**/login*')
+    await shows(page, 'login-error', 'You were signed out because you were inactive.')
+    t.notOk(await page.getByTestId('expiry-dialog').isVisible())
+    await signIn(page, 'admin')
+    await page.getByTestId('profile-name').waitFor()
+    // As a device that slept through it all.
+    await pass(32 * minutes, page)
+    await page.waitForURL('**/login*')
+    await shows(page, 'login-error', 'You were signed out because you were inactive.')
+  }
+)
+
+void tap.test(
+  'the longest duration cannot be put off: the page says when it ends, and keeps saying so',
+  async t => {
+    const pass = timeMachine(t)
+    const { url } = await testDemo(undo => t.after(undo), { absolute: 20 * minutes })
+    const page = await visitor(t, url)
+    await pass(18.5 * minutes, page)
+    await shows(page, 'expiry-dialog', 'Please save your work')
+    t.notOk(await page.getByTestId('expiry-stay').isVisible())
+    t.equal(await page.evaluate('document.activeElement.id'), 'expiry-continue')
+    await page.getByTestId('expiry-continue').click()
+    await page.getByTestId('expiry-dialog').waitFor({ state: 'hidden' })
+    await shows(page, 'expiry-note', /^Your session ends at .+ Please save your work\.$/)
+    await Promise.all([asked(page), pass(30 * seconds, page)])
+    t.notOk(await page.getByTestId('expiry-dialog').isVisible(), 'once is enough')
+    await pass(61 * seconds, page)
+    await page.waitForURL('**/login*')
+    await shows(page, 'login-error', 'Your session has reached its longest duration.')
+    t.equal(await page.getByTestId('expiry-note').textContent(), '')
+  }
+)
+
+void tap.test('the warning offers to sign out', async t => {
+  const pass = timeMachine(t)
+  const { url } = await testDemo(undo => t.after(undo))
+  const page = await visitor(t, url)
+  await pass(29 * minutes, page)
+  await page.getByTestId('expiry-sign-out').click()
+  await page.waitForURL('**/login')
+  await page.getByTestId('expiry-dialog').waitFor({ state: 'hidden' })
+  t.notOk((await page.context().cookies()).some(({ name }) => name === 'console_sid'))
+})
+
+void tap.test(
+  'a gateway that cannot be asked signs nobody out: the warning says so and goes on asking',
+  async t => {
+    const pass = timeMachine(t)
+    const { url } = await testDemo(undo => t.after(undo))
+    const page = await visitor(t, url)
+    await page.route('**/api/session**', route => route.abort())
+    await pass(29 * minutes, page)
+    await shows(page, 'expiry-error', 'The gateway cannot be reached.')
+    await page.getByTestId('expiry-stay').click()
+    await shows(page, 'expiry-error', 'The gateway cannot be reached.')
+    await pass(2 * minutes, page)
+    await shows(page, 'expiry-left', /^0 s$/)
+    t.equal(new URL(page.url()).pathname, '/')
+    await page.unroute('**/api/session**')
+    await pass(6 * seconds, page)
+    await shows(page, 'login-error', 'You were signed out because you were inactive.')
+  }
+)
+
+void tap.test('a session closed from the list leads its page to the sign-in page', async t => {
+  const pass = timeMachine(t)
+  const { url } = await testDemo(undo => t.after(undo))
+  const [page, other] = [await visitor(t, url), await visitor(t, url)]
+  await page.getByTestId('sessions').click()
+  const items = page.getByTestId('session-item')
+  await items.nth(1).waitFor()
+  t.equal(await items.count(), 2)
+  t.match(
+    await items.first().textContent(),
+    /^Chrome on LinuxThis session.*From 127\.0\.0\.1$/,
+    'this one comes first'
+  )
+  t.equal(await items.first().getByTestId('session-close').count(), 0)
+  await items.nth(1).getByTestId('session-close').click()
+  await items.nth(1).waitFor({ state: 'detached' })
+  t.equal(await items.count(), 1)
+  t.equal(await page.getByTestId('sessions-close-others').count(), 0, 'there are no others')
+  t.ok(await other.getByTestId('profile-name').isVisible(), 'nothing told the other page yet')
+  await pass(1 * minutes, other)
+  await other.waitForURL('**/login*')
+  await shows(other, 'login-error', 'You have been signed out.')
+  t.ok((await idleIn(page)) > 0, 'this session goes on')
+})
+
+void tap.test('all other sessions can be closed at once', async t => {
+  const { url } = await testDemo(undo => t.after(undo))
+  const [page, ...others] = [await visitor(t, url), await visitor(t, url), await visitor(t, url)]
+  await page.getByTestId('sessions').click()
+  await page.getByTestId('sessions-close-others').click()
+  await page.getByTestId('session-close').first().waitFor({ state: 'detached' })
+  t.equal(await page.getByTestId('session-item').count(), 1)
+  await shows(page, 'sessions', '2 sessions were signed out.')
+  for (const other of others) {
+    await other.reload()
+    await other.waitForURL('**/login*')
+    await shows(other, 'login-error', 'You have been signed out.')
+  }
+})
+
+void tap.test('what goes wrong with the sessions is said where they are', async t => {
+  const { url } = await testDemo(undo => t.after(undo))
+  const [page] = [await visitor(t, url), await visitor(t, url)]
+  await page.route('**/api/session/*', route => route.abort())
+  await page.getByTestId('sessions').click()
+  await shows(page, 'sessions-error', 'The gateway cannot be reached.')
+  await page.unroute('**/api/session/*')
+  await page.getByTestId('sessions-retry').click()
+  await page.getByTestId('session-item').nth(1).waitFor()
+  t.equal(await page.getByTestId('sessions-error').textContent(), '')
+  await page.route('**/api/session/close', route => route.abort())
+  await page.getByTestId('session-close').click()
+  await shows(page, 'sessions-error', 'The gateway cannot be reached.')
+  t.equal(await page.getByTestId('session-item').count(), 2, 'the list stays')
+})

@@ -1,0 +1,248 @@
+/** The config that is attacked, and what reloads make of it. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { stringify } from 'yaml'
+import { configFolder, noLockout } from '../../support/gateway.ts'
+import { hasSetting } from '../../support/gateway-process.ts'
+import type { Random } from '../../support/random.ts'
+import { wireUsers } from '../../wire/support.ts'
+
+export const users = ['alice', 'bob']
+
+/** By name in routes.yaml, where each back-end listens. */
+export interface Places {
+  readonly steady: string
+  readonly faulty: string
+  readonly narrow: string
+  readonly gone: string
+  readonly fickle: string
+}
+
+const kinds = ['steady', 'faulty', 'narrow', 'gone', 'fickle'] as const
+const shapedKinds = [
+  'shaped',
+  'expression',
+  'open/expression',
+  'observed',
+  'strict',
+  'parts'
+] as const
+/** Where one response serves several requests: these only happen if requests are the same. */
+export const sharedPrefixes = ['clicked', 'coalesced', 'shared-shape', 'cached', 'lasting'].map(
+  kind => `/api/${kind}`
+)
+export const webSocketPrefixes = ['/api/socket', '/api/open/socket']
+
+/** The public paths below which something is proxied. */
+export const proxiedPrefixes = [
+  ...kinds.flatMap(kind => [`/api/${kind}`, `/api/open/${kind}`]),
+  ...shapedKinds.map(kind => `/api/${kind}`),
+  '/api/several'
+]
+
+const all = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+const timeouts = { connectTimeout: '500ms', responseTimeout: '700ms', idleTimeout: '700ms' }
+const webSocket = { maxMessage: '2KiB', perUser: 30, connections: 60, ping: '300ms', idle: '900ms' }
+const contract = {
+  type: 'object',
+  required: ['rows'],
+  properties: { rows: { type: 'array', items: { type: 'object', required: ['id'] } } }
+}
+
+function routes(places: Places): Record<string, unknown> {
+  const upstreams = {
+    steady: { url: places.steady, ...timeouts },
+    faulty: { url: places.faulty, ...timeouts, connections: 16, queue: 8, credential: 'bearer' },
+    narrow: { url: places.narrow, ...timeouts, connections: 2, queue: 4 },
+    gone: { url: places.gone, ...timeouts, connections: 4, queue: 8 },
+    fickle: { url: places.fickle, ...timeouts, connections: 4, queue: 8 },
+    several: {
+      urls: [places.fickle, places.steady, { url: places.gone, weight: 2 }],
+      ...timeouts,
+      breaker: { failures: 3, openFor: '200ms', slowStart: '300ms' }
+    }
+  }
+  const plain = kinds.flatMap(kind => [
+    [kind, { path: `/api/${kind}/*`, methods: all, upstream: kind, rewrite: '/*' }],
+    [
+      `open-${kind}`,
+      {
+        path: `/api/open/${kind}/*`,
+        methods: all,
+        access: 'public',
+        upstream: kind,
+        rewrite: '/*',
+        passCookies: ['kept'],
+        setCookies: ['given']
+      }
+    ]
+  ])
+  const formed = (name: string, more: object) => [
+    name.replace('/', '-'),
+    { path: `/api/${name}/*`, methods: all, upstream: 'faulty', rewrite: '/*', ...more }
+  ]
+  return {
+    upstreams,
+    endpoints: {},
+    routes: Object.fromEntries([
+      ...plain,
+      formed('shaped', { shape: 'rows' }),
+      formed('expression', { shape: 'expression' }),
+      formed('open/expression', { access: 'public', shape: 'expression' }),
+      formed('observed', { contract: { schema: contract, mode: 'observe', sample: 1 } }),
+      formed('strict', { shape: 'rows', contract: { schema: contract, mode: 'strict' } }),
+      formed('clicked', { doubleClicks: 'share' }),
+      formed('coalesced', { coalesce: true }),
+      formed('shared-shape', { coalesce: true, doubleClicks: 'share', shape: 'rows' }),
+      formed('cached', { cache: 'private', coalesce: true }),
+      formed('lasting', { shape: 'rows', fallback: { lastGood: true, body: { data: [] } } }),
+      formed('several', { upstream: 'several' }),
+      formed('socket', { methods: ['GET'], websocket: webSocket }),
+      formed('open/socket', { methods: ['GET'], access: 'public', websocket: webSocket }),
+      formed('parts', {
+        methods: ['GET'],
+        parts: {
+          first: { upstream: 'faulty', rewrite: '/*', into: 'first', required: false },
+          second: { upstream: 'narrow', rewrite: '/second', into: 'second', required: false },
+          third: { upstream: 'fickle', rewrite: '/third', into: 'third', timeout: '300ms' }
+        }
+      })
+    ]),
+    shapes: {
+      rows: [
+        { unwrap: 'rows' },
+        { each: [{ rename: { id: 'key' } }, { default: { read: false } }] },
+        { wrap: 'list' }
+      ],
+      expression: [{ jsonata: '{ "count": $count(rows), "sum": $sum(rows.id), "all": $ }' }]
+    }
+  }
+}
+
+const limits = {
+  sizes: { body: '1MiB' },
+  inFlightPerUser: 48,
+  lockout: noLockout,
+  limits: { 'signed-in': { by: 'user', max: 100_000, window: '2s' } }
+}
+
+const backEndLogin = {
+  kind: 'upstream-login',
+  upstream: 'faulty',
+  path: '/login',
+  body: { login: '{username}', secret: '{password}' },
+  success: { path: 'code', in: [200] },
+  refused: { path: 'code', in: [401] },
+  user: { id: 'uid', username: 'name', name: 'name', roles: 'roles' },
+  token: 'token',
+  timeout: '700ms'
+}
+
+export interface AttackedConfig {
+  readonly folder: string
+  readonly environment: Readonly<Record<string, string>>
+  /** Writes the files as a reload shall find them: changed somehow, or as they were at first. */
+  readonly change: (random: Random) => string
+  readonly restore: () => void
+}
+
+const shortTimeouts = {
+  headersTimeout: '1s',
+  requestTimeout: '2s',
+  keepAlive: '1s',
+  origins: ['http://console.test']
+}
+
+interface Options {
+  /** Whose settings are used. */
+  readonly checkout: string
+  readonly places: Places
+  /** The `redis` section of gateway.yaml. */
+  readonly redis: Record<string, unknown>
+  /** Its `server` section; short time-outs without it, so that slow clients meet them. */
+  readonly server?: Record<string, unknown>
+  /** Further keys of its `session` section. */
+  readonly session?: Record<string, unknown>
+  /** Further files. */
+  readonly userFile?: Record<string, unknown>
+}
+
+export async function attackedConfig(options: Options): Promise<AttackedConfig> {
+  const {
+    checkout,
+    places,
+    redis,
+    server = shortTimeouts,
+    session,
+    userFile = wireUsers()
+  } = options
+  const base = routes(places)
+  const folder = await configFolder({
+    gateway: {
+      server,
+      redis,
+      session: { secrets: ['${SESSION_SECRET}'], perUser: { max: 20 }, ...session },
+      reload: { watch: true, settle: '50ms', poll: '1s', grace: '1s' },
+      console: { root: 'console' },
+      login: { sources: [{ kind: 'users-file', file: 'users.yaml' }, backEndLogin] },
+      ...(hasSetting(checkout, 'ops', 'secret') && { ops: { secret: '${OPS_SECRET}' } }),
+      ...(hasSetting(checkout, 'identity', 'prefix') && { identity: { prefix: true } })
+    },
+    routes: base,
+    limits,
+    users: userFile
+  })
+  mkdirSync(join(folder, 'console'))
+  writeFileSync(join(folder, 'console/index.html'), '<!doctype html><title>console</title>')
+  writeFileSync(join(folder, 'console/large.bin'), Buffer.alloc(3_000_000, 'large'))
+  const write = (name: string, tree: unknown) => writeFileSync(join(folder, name), stringify(tree))
+  const restore = () => {
+    write('routes.yaml', base)
+    write('limits.yaml', limits)
+  }
+  return {
+    folder,
+    environment: { SESSION_SECRET: 'a secret of at least thirty-two characters' },
+    restore,
+    change: random => {
+      restore()
+      const name = random.pick(Object.keys(changes))
+      const changed = changes[name]?.(structuredClone(base) as Tree, random)
+      if (changed !== undefined) write(changed.file, changed.tree)
+      return name
+    }
+  }
+}
+
+type Tree = Record<string, any>
+type Change = (base: Tree, random: Random) => { readonly file: string; readonly tree: unknown }
+
+const changes: Readonly<Record<string, Change>> = {
+  'as at first': base => ({ file: 'routes.yaml', tree: base }),
+  'no YAML': () => ({ file: 'routes.yaml', tree: { upstreams: { a: 1 }, routes: [] } }),
+  'another pool': (base, random) => {
+    const kind = random.pick(['faulty', 'narrow', 'gone', 'fickle'])
+    base['upstreams'][kind].connections = random.integer(1, 20)
+    return { file: 'routes.yaml', tree: base }
+  },
+  'a route less': (base, random) => {
+    delete base['routes'][random.pick(Object.keys(base['routes']))]
+    return { file: 'routes.yaml', tree: base }
+  },
+  'maintenance': (base, random) => ({
+    file: 'routes.yaml',
+    tree: { ...base, maintenance: { methods: random.pick([['POST'], ['GET', 'POST']]) } }
+  }),
+  'another shape': base => {
+    base['shapes'].rows = [{ pick: ['rows', 'total'] }, { wrap: 'envelope' }]
+    return { file: 'routes.yaml', tree: base }
+  },
+  'low limits': () => ({
+    file: 'limits.yaml',
+    tree: {
+      ...limits,
+      inFlightPerUser: 4,
+      limits: { 'signed-in': { by: 'user', max: 20, window: '1s' } }
+    }
+  })
+}

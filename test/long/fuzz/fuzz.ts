@@ -1,0 +1,240 @@
+/** One run: a gateway of some checkout is attacked, and judged. */
+import { setTimeout as wait } from 'node:timers/promises'
+import {
+  callOnce,
+  type GatewayProcess,
+  opsSecret,
+  startGatewayProcess
+} from '../../support/gateway-process.ts'
+import { seedOf } from '../../support/random.ts'
+import { until } from '../../support/until.ts'
+import { cookieIn, password } from '../../support/sign-in.ts'
+import { attackedConfig, users } from './config.ts'
+import { type Conversation, describe, plan, play } from './conversation.ts'
+import { heal, openSurroundings, trouble } from './faults.ts'
+import { openUpstreams } from './upstreams.ts'
+import { type AtRest, atRest, judge } from './verdict.ts'
+
+export interface FuzzOptions {
+  readonly checkout: string
+  readonly seed: number
+  readonly seconds: number
+  /** Only these conversations, again and again. */
+  readonly replay?: readonly [first: number, last: number]
+  readonly tell?: (line: string) => void
+  /** A module that is loaded into the gateway's process. */
+  readonly preload?: string
+}
+
+export interface FuzzReport {
+  readonly problems: string[]
+  /** From the first byte to the end or the crash. */
+  readonly seconds: number
+  readonly conversations: number
+  readonly answers: Record<string, number>
+  readonly faults: number
+  readonly slowestMs: number
+  readonly before: AtRest | undefined
+  readonly after: AtRest | undefined
+  /** The last that was begun, the newest last, and what happened around the gateway. */
+  readonly lastRequests: string[]
+  /** Their numbers, which `--replay` takes. */
+  readonly lastNumbers: readonly [first: number, last: number]
+  readonly lastFaults: string[]
+  readonly lastLines: readonly string[]
+  /** What Node itself wrote: warnings, and why the process ended. */
+  readonly complaints: readonly string[]
+  /** Log lines with a stack. */
+  readonly stacks: readonly string[]
+}
+
+/** Connections at the same time. */
+const clients = 40
+const cookieSlots = 6
+/** Enough of what came last to hold the cause of a crash. */
+const keptConversations = 40
+const patienceMs = 15_000
+
+export async function fuzz(
+  cleanUp: (undo: () => unknown) => void,
+  options: FuzzOptions
+): Promise<FuzzReport> {
+  const { checkout, seed, seconds, preload, tell = () => {} } = options
+  const upstreams = await openUpstreams(cleanUp)
+  const surroundings = await openSurroundings(cleanUp)
+  const config = await attackedConfig({
+    checkout,
+    places: upstreams.places,
+    redis: { url: `redis://127.0.0.1:${surroundings.proxy.port}` }
+  })
+  const gateway = await startGatewayProcess(cleanUp, {
+    checkout,
+    folder: config.folder,
+    ...(preload !== undefined && { preload }),
+    environment: { ...config.environment, OPS_SECRET: opsSecret }
+  })
+  const parts = { ...surroundings, gateway, config, upstreams }
+  const attack = createAttack(gateway, options)
+  const rest = async () => {
+    await heal(parts)
+    return await atRest(gateway, attack.whose)
+  }
+  const rage = async (forSeconds: number) => {
+    upstreams.rage()
+    const end = performance.now() + forSeconds * 1000
+    const runs = () => performance.now() < end && attack.isSound()
+    const troubles = trouble(parts, seedOf(seed, -1), runs, attack.noteFault)
+    await attack.run(runs)
+    await troubles
+  }
+  await until('the gateway is ready', async () => (await gateway.ask('/readyz')).status === 200)
+  await attack.begin()
+  const began = performance.now()
+  let before: AtRest | undefined
+  let after: AtRest | undefined
+  try {
+    // What is loaded, compiled and remembered once is no leak.
+    await rage(Math.max(5, seconds / 3))
+    before = await rest()
+    tell(`at rest after warm-up: ${before.descriptors} descriptors, heap ${before.memory.heapUsed}`)
+    await rage((seconds * 2) / 3)
+    attack.problems.push(...before.problems)
+    await heal(parts)
+    attack.problems.push(...(await judge(gateway, before)))
+    after = await atRest(gateway, attack.whose)
+    attack.problems.push(...after.problems)
+  } catch (error) {
+    // A gateway that is gone can be neither healed nor measured.
+    if (gateway.exit() === undefined) throw error
+  }
+  return {
+    ...attack.report(),
+    seconds: (performance.now() - began) / 1000,
+    problems: [...new Set(attack.problems)],
+    before,
+    after,
+    lastLines: gateway.lines().slice(-40),
+    complaints: gateway.complaints().slice(-40),
+    stacks: gateway.faults().slice(-10)
+  }
+}
+
+function createAttack(gateway: GatewayProcess, { seed, replay }: FuzzOptions) {
+  const problems: string[] = []
+  const last: Conversation[] = []
+  /** Which conversation had a port last. */
+  const ports = new Map<number, number>()
+  const lastFaults: string[] = []
+  const answers: Record<string, number> = {}
+  const cookies: string[] = []
+  let begun = 0
+  let faults = 0
+  let slowestMs = 0
+  void gateway.ended.then(exit => problems.push(`the process ended: ${JSON.stringify(exit)}`))
+
+  const nextNumber = () => {
+    const index = begun++
+    if (replay === undefined) return index
+    const [first, end] = replay
+    return first + (index % (end - first + 1))
+  }
+
+  async function converse(runs: () => boolean): Promise<void> {
+    while (runs()) {
+      const conversation = plan(seed, nextNumber(), cookies)
+      last.push(conversation)
+      if (last.length > keptConversations) last.shift()
+      await play(gateway.url, conversation, port => ports.set(port, conversation.number))
+    }
+  }
+
+  /** Sessions that attackers have: signed in anew where one ended. */
+  async function keepSignedIn(runs: () => boolean): Promise<void> {
+    for (let slot = 0; runs(); slot = (slot + 1) % cookieSlots) {
+      const cookie = cookies[slot]
+      const username = users[slot % users.length]
+      const isOpen =
+        cookie !== undefined && (await count('/api/account/profile', { cookie })) !== 401
+      if (!isOpen) await signIn(slot, username ?? '')
+      await wait(200)
+    }
+  }
+
+  async function signIn(slot: number, username: string): Promise<void> {
+    const answer = await callOnce(`${gateway.url}/api/auth/admin/login`, {
+      json: { username, password }
+    }).catch(() => undefined)
+    const cookie = cookieIn(answer?.headers['set-cookie'])
+    if (cookie !== '') cookies[slot] = cookie
+  }
+
+  async function count(path: string, headers: Record<string, string>): Promise<number> {
+    const answer = await callOnce(gateway.url + path, { headers }).catch(() => undefined)
+    const status = answer?.status ?? 0
+    answers[status] = (answers[status] ?? 0) + 1
+    return status
+  }
+
+  /** A gateway that answers nobody any more is as bad as one that is gone. */
+  async function watch(runs: () => boolean): Promise<void> {
+    while (runs()) {
+      const asked = performance.now()
+      const answer = await gateway.ask('/healthz', { timeoutMs: patienceMs }).catch(() => undefined)
+      const tookMs = performance.now() - asked
+      slowestMs = Math.max(slowestMs, tookMs)
+      if (answer === undefined && gateway.exit() === undefined && tookMs >= patienceMs) {
+        problems.push(`/healthz had no answer within ${patienceMs} ms`)
+      }
+      await wait(250)
+    }
+  }
+
+  return {
+    problems,
+    whose: (port: number) => {
+      const number = ports.get(port)
+      return number === undefined ? `port ${port}` : describe(plan(seed, number, cookies))
+    },
+    begin: async () => {
+      for (let slot = 0; slot < cookieSlots; slot++) {
+        await signIn(slot, users[slot % users.length] ?? '')
+      }
+      if (Object.keys(cookies).length < cookieSlots) throw new Error('attackers could not sign in')
+    },
+    isSound: () => problems.length === 0,
+    noteFault: (what: string) => {
+      faults++
+      lastFaults.push(what)
+      if (lastFaults.length > 10) lastFaults.shift()
+    },
+    run: async (runs: () => boolean) => {
+      await Promise.all([
+        keepSignedIn(runs),
+        watch(runs),
+        ...Array.from({ length: clients }, async () => await converse(runs))
+      ])
+    },
+    report: () => ({
+      conversations: begun,
+      answers,
+      faults,
+      slowestMs: Math.round(slowestMs),
+      lastRequests: last.map(describe),
+      lastNumbers: rangeOf(last.map(({ number }) => number)),
+      lastFaults
+    })
+  }
+}
+
+/** The least range that holds all of some numbers. */
+function rangeOf(numbers: readonly number[]): readonly [first: number, last: number] {
+  if (numbers.length === 0) return [0, 0]
+  return [Math.min(...numbers), Math.max(...numbers)]
+}
+
+/** Reads `FIRST-LAST` or one number; undefined where it is neither. */
+export function readRange(text: string): readonly [first: number, last: number] | undefined {
+  const [, first, last = first] = /^(\d{1,15})(?:-(\d{1,15}))?$/.exec(text) ?? []
+  if (first === undefined || Number(last) < Number(first)) return undefined
+  return [Number(first), Number(last)]
+}

@@ -1,0 +1,484 @@
+/** Requests made from a grammar, as bytes: what clients send, what broken ones send, what attackers send. */
+import type { Random } from '../../support/random.ts'
+import { password } from '../../support/sign-in.ts'
+import { proxiedPrefixes, sharedPrefixes, users, webSocketPrefixes } from './config.ts'
+import { clientFrames } from './websockets.ts'
+
+/** A request in the pieces in which it may be sent: its head, then its body, by chunks where it has such. */
+export type Pieces = Buffer[]
+
+interface Draft {
+  readonly method: string
+  readonly target: string
+  readonly fields: string[]
+  readonly body: Buffer
+  /** What follows the request, such as frames of a WebSocket. */
+  readonly behind?: Buffer[]
+}
+
+type Rule = (random: Random, cookies: readonly string[]) => Draft
+
+const methods = ['GET', 'GET', 'POST', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
+const oddMethods = [
+  'TRACE',
+  'CONNECT',
+  'PROPFIND',
+  'M-SEARCH',
+  'get',
+  'G\x00T',
+  'QUERY',
+  'PURGE',
+  ''
+]
+const jsonType = 'Content-Type: application/json'
+
+/** Sizes around the bounds at which bodies are collected, streamed and refused. */
+const sizes = [0, 1, 2, 17, 300, 4095, 4097, 20_000, 65_535, 65_536, 65_537, 90_000, 200_000]
+const rareSizes = [1_048_576, 1_048_577, 1_500_000]
+
+/** Turns a draft into bytes, or into what only looks like them. */
+export function makeRequest(random: Random, cookies: readonly string[]): Pieces {
+  const rule = random.pick(rules)
+  const draft = rule(random, cookies)
+  const fields = [hostField(random), ...draft.fields, ...extraFields(random)]
+  const { lines, pieces } = frame(random, draft.body)
+  const version = random.chance(0.03)
+    ? random.pick(['HTTP/1.0', 'HTTP/2.0', 'HTTP/1.1 ', ''])
+    : 'HTTP/1.1'
+  const end = random.chance(0.01) ? '\n' : '\r\n'
+  const all = [`${draft.method} ${draft.target} ${version}`, ...fields, ...lines]
+  return [Buffer.from(all.join(end) + end + end, 'latin1'), ...pieces, ...(draft.behind ?? [])]
+}
+
+/** Changes bytes anywhere. */
+export function mutate(random: Random, pieces: Pieces): Pieces {
+  const at = random.integer(0, pieces.length - 1)
+  return pieces.map((piece, index) =>
+    index === at ? random.pick(mutations)(random, piece) : piece
+  )
+}
+
+const tokens = [
+  '\r\n',
+  '\n',
+  '\r\n\r\n',
+  '\x00',
+  ' ',
+  '\t',
+  ':',
+  ';',
+  ',',
+  '%00',
+  '%2e%2e',
+  '/../',
+  '//',
+  '\\',
+  '?',
+  '#',
+  '0\r\n\r\n',
+  'ffffffffffffffff\r\n',
+  '-1',
+  'Transfer-Encoding: chunked\r\n',
+  'Content-Length: 5\r\n',
+  'Host: other\r\n',
+  'Connection: close\r\n',
+  'é',
+  '\xff\xfe',
+  '0',
+  '9'.repeat(40)
+]
+
+const mutations: ReadonlyArray<(random: Random, bytes: Buffer) => Buffer> = [
+  function flip(random, bytes) {
+    const copy = Buffer.from(bytes)
+    for (let times = random.integer(1, 3); times > 0 && copy.length > 0; times--) {
+      const at = random.integer(0, copy.length - 1)
+      copy[at] = random.integer(0, 255)
+    }
+    return copy
+  },
+  function insert(random, bytes) {
+    const at = random.integer(0, bytes.length)
+    const token = Buffer.from(random.pick(tokens), 'latin1')
+    return Buffer.concat([bytes.subarray(0, at), token, bytes.subarray(at)])
+  },
+  function remove(random, bytes) {
+    const at = random.integer(0, bytes.length)
+    return Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + random.integer(1, 8))])
+  },
+  function repeat(random, bytes) {
+    const at = random.integer(0, bytes.length)
+    const slice = bytes.subarray(at, at + random.integer(1, 60))
+    return Buffer.concat([
+      bytes.subarray(0, at),
+      ...Array.from({ length: random.integer(2, 200) }, () => slice),
+      bytes.subarray(at)
+    ])
+  },
+  function cutShort(random, bytes) {
+    return bytes.subarray(0, random.integer(0, bytes.length))
+  }
+]
+
+const rules: readonly Rule[] = [
+  proxied,
+  proxied,
+  proxied,
+  proxied,
+  proxied,
+  proxied,
+  shared,
+  shared,
+  webSocket,
+  webSocket,
+  signIn,
+  ownEndpoint,
+  ownEndpoint,
+  consoleFile,
+  unknown
+]
+
+function proxied(random: Random, cookies: readonly string[]): Draft {
+  const prefix = random.pick(proxiedPrefixes)
+  const query = random.chance(0.2) ? `?${word(random)}=${word(random)}` : ''
+  const method = methodOf(random)
+  const hasBody = method === 'GET' || method === 'HEAD' ? random.chance(0.05) : random.chance(0.85)
+  return {
+    method,
+    target: mangledTarget(random, `${prefix}/${random.integer(0, 1_000_000)}${query}`),
+    fields: [
+      ...cookieFields(random, cookies),
+      ...(hasBody
+        ? [random.pick([jsonType, 'Content-Type: text/plain', 'Content-Type: a/b; c=d'])]
+        : [])
+    ],
+    body: hasBody ? someBody(random) : Buffer.alloc(0)
+  }
+}
+
+/** One of few requests to the same path, so that several of them run at the same time. */
+function shared(random: Random, cookies: readonly string[]): Draft {
+  const isRead = random.chance(0.7)
+  return {
+    method: isRead ? random.pick(['GET', 'GET', 'GET', 'HEAD']) : random.pick(['POST', 'PUT']),
+    target: `${random.pick(sharedPrefixes)}/${random.integer(1, 12)}`,
+    fields: [
+      ...(random.chance(0.8) ? [`Cookie: ${cookies[0]}`] : cookieFields(random, cookies)),
+      ...(random.chance(0.1) ? [`Cache-Control: ${random.pick(['no-cache', 'no-store'])}`] : []),
+      ...(isRead ? [] : [jsonType])
+    ],
+    body: Buffer.from(isRead ? '' : '{"pay":1}')
+  }
+}
+
+/** A handshake, at times without what it needs. */
+function webSocket(random: Random, cookies: readonly string[]): Draft {
+  const fields = [
+    'Connection: Upgrade',
+    'Upgrade: websocket',
+    `Sec-WebSocket-Key: ${random.bytes(16).toString('base64')}`,
+    'Sec-WebSocket-Version: 13',
+    'Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits',
+    'Sec-WebSocket-Protocol: a, b'
+  ]
+  const kept = random.integer(4, fields.length)
+  if (random.chance(0.15)) fields.splice(random.integer(0, 3), 1)
+  return {
+    method: random.chance(0.95) ? 'GET' : methodOf(random),
+    target: `${random.pick(webSocketPrefixes)}/${random.integer(0, 1_000_000)}`,
+    fields: [...cookieFields(random, cookies), ...fields.slice(0, kept)],
+    body: Buffer.alloc(0),
+    behind: clientFrames(random)
+  }
+}
+
+function signIn(random: Random, cookies: readonly string[]): Draft {
+  const username = random.pick([
+    ...users,
+    ...users,
+    'nobody',
+    `of-the-back-end-${random.integer(0, 99)}`
+  ])
+  const secret = random.chance(0.6) ? password : word(random)
+  const right = JSON.stringify({ username, password: secret })
+  const bodies = [
+    right,
+    right,
+    right,
+    `{"username":${JSON.stringify(username)},"username":1,"password":"${secret}"}`,
+    `{"__proto__":{"username":"alice"},"password":"${secret}"}`,
+    JSON.stringify({ username: [username], password: { $ne: '' } }),
+    right.slice(0, random.integer(0, right.length)),
+    '['.repeat(random.integer(1, 2000)),
+    `username=${username}&password=${secret}`,
+    '9'.repeat(random.integer(1, 4200)),
+    '\uFEFF{}',
+    'null',
+    '""',
+    ''
+  ]
+  return {
+    method: random.chance(0.95) ? 'POST' : methodOf(random),
+    target: mangledTarget(random, '/api/auth/admin/login'),
+    fields: [
+      random.chance(0.9) ? jsonType : random.pick(['Content-Type: text/plain', 'X-Nothing: 1']),
+      ...(random.chance(0.3) ? cookieFields(random, cookies) : [])
+    ],
+    body: Buffer.from(random.pick(bodies))
+  }
+}
+
+function ownEndpoint(random: Random, cookies: readonly string[]): Draft {
+  const [method, target] = random.pick([
+    ['GET', '/api/account/profile'],
+    ['GET', '/api/account/profile'],
+    ['GET', '/api/session'],
+    ['POST', '/api/session/extend'],
+    ['GET', '/api/session/list'],
+    ['POST', '/api/session/close'],
+    ['POST', '/api/account/logout']
+  ] as const)
+  const id = random.chance(0.5)
+    ? word(random)
+    : random.bytes(random.integer(1, 200)).toString('base64')
+  const hasBody = method === 'POST' && random.chance(0.7)
+  return {
+    method: random.chance(0.9) ? method : methodOf(random),
+    target: mangledTarget(random, target),
+    fields: [...cookieFields(random, cookies), ...(hasBody ? [jsonType] : [])],
+    body: hasBody
+      ? random.chance(0.5)
+        ? Buffer.from(JSON.stringify({ id }))
+        : someBody(random)
+      : Buffer.alloc(0)
+  }
+}
+
+function consoleFile(random: Random): Draft {
+  const file = random.pick([
+    '/',
+    '/index.html',
+    '/large.bin',
+    '/large.bin',
+    '/a/page',
+    '/missing.js'
+  ])
+  const ranges = ['bytes=0-10', 'bytes=-5', 'bytes=5-1', 'bytes=0-0,2-3', 'bytes=99999999999-', 'x']
+  return {
+    method: random.chance(0.8) ? 'GET' : methodOf(random),
+    target: mangledTarget(random, file),
+    fields: [
+      'Accept: text/html',
+      ...(random.chance(0.3) ? [`Range: ${random.pick(ranges)}`] : []),
+      ...(random.chance(0.2) ? [`If-None-Match: ${random.pick(['*', 'W/"1"', '"'])}`] : []),
+      ...(random.chance(0.2) ? ['Accept-Encoding: gzip, br'] : [])
+    ],
+    body: Buffer.alloc(0)
+  }
+}
+
+function unknown(random: Random, cookies: readonly string[]): Draft {
+  const targets = [
+    `/${word(random)}`,
+    '/api',
+    '/api/',
+    `/nope${'/a'.repeat(random.integer(1, 3000))}`,
+    '*',
+    '',
+    'http://other.example/api/account/profile',
+    '//other.example/',
+    '/%',
+    '/%zz',
+    '/api/%2e%2e/x',
+    '/api/account/profile;x=1',
+    '/API/account/profile',
+    `/${'x'.repeat(random.integer(1, 9000))}`
+  ]
+  return {
+    method: random.chance(0.5) ? methodOf(random) : random.pick(oddMethods),
+    target: random.pick(targets),
+    fields: cookieFields(random, cookies),
+    body: random.chance(0.3) ? someBody(random) : Buffer.alloc(0)
+  }
+}
+
+const methodOf = (random: Random) => random.pick(random.chance(0.04) ? oddMethods : methods)
+
+const word = (random: Random) => random.bytes(random.integer(1, 12)).toString('hex')
+
+function mangledTarget(random: Random, target: string): string {
+  if (random.chance(0.92)) return target
+  const at = random.integer(0, target.length)
+  return target.slice(0, at) + random.pick(tokens) + target.slice(at)
+}
+
+const hostField = (random: Random) =>
+  random.chance(0.96)
+    ? 'Host: console.test'
+    : random.pick([
+        'Host: ',
+        'Host: a b',
+        'X-Host: none',
+        'Host: a\r\nHost: b',
+        `Host: ${'h'.repeat(300)}`
+      ])
+
+function cookieFields(random: Random, cookies: readonly string[]): string[] {
+  if (random.chance(0.15) || cookies.length === 0) return []
+  const cookie = random.pick(cookies)
+  if (random.chance(0.8)) return [`Cookie: ${cookie}`]
+  const at = random.integer(0, cookie.length)
+  return random.pick([
+    [`Cookie: ${cookie.slice(0, at)}`],
+    [`Cookie: ${cookie.slice(0, at)}${random.pick(tokens)}${cookie.slice(at)}`],
+    [`Cookie: ${cookie}; ${cookie}`],
+    [`Cookie: a${' '.repeat(random.integer(1, 4000))}b=1; ${cookie}`],
+    [`Cookie: ${'a=b; '.repeat(random.integer(1, 800))}${cookie}`],
+    [`Cookie: ${cookie}`, `Cookie: ${cookie}`],
+    [`Cookie: kept=${word(random)}; ${cookie}`],
+    ['Cookie: console_sid=; console_sid="";;=;']
+  ])
+}
+
+/** What any request may carry besides. */
+function extraFields(random: Random): string[] {
+  if (random.chance(0.6)) return []
+  const all = [
+    'Connection: close',
+    'Connection: keep-alive, x-user-id',
+    'Connection: upgrade\r\nUpgrade: websocket',
+    'Expect: 100-continue',
+    'Expect: magic',
+    'Origin: http://console.test',
+    'Origin: null',
+    'Origin: https://evil.example',
+    'Referer: http://console.test/x',
+    'Sec-Fetch-Site: cross-site',
+    'X-Forwarded-For: 1.2.3.4, unknown',
+    'X-Forwarded-Proto: https',
+    'X-Request-Id: a-given-id-0001',
+    'X-User-Id: 1',
+    'Authorization: Bearer x',
+    'Accept-Encoding: gzip',
+    'Content-Encoding: gzip',
+    'Access-Control-Request-Method: POST',
+    'Keep-Alive: timeout=1',
+    'TE: trailers',
+    'Max-Forwards: 0',
+    `X-Long: ${'l'.repeat(random.integer(1, 17_000))}`,
+    ' X-Folded: 1',
+    'X-Empty:',
+    ': nameless',
+    'X Space: 1',
+    'Proxy-Connection: close',
+    'HTTP2-Settings: x',
+    'Trailer: x-end'
+  ]
+  return Array.from({ length: random.integer(1, 4) }, () => random.pick(all))
+}
+
+function someBody(random: Random): Buffer {
+  const size = random.pick(random.chance(0.03) ? rareSizes : sizes)
+  if (random.chance(0.5)) {
+    return Buffer.alloc(size, `{"a":[1,2,${random.integer(0, 1e9)}],"b":"text"}`)
+  }
+  return Buffer.alloc(size, random.pick(['[', '9', '{"a":', '"', ' ', '\x00', 'é', '0.0', ',']))
+}
+
+interface Framed {
+  readonly lines: string[]
+  readonly pieces: Buffer[]
+}
+
+/** How long a body is, told rightly or not. */
+function frame(random: Random, body: Buffer): Framed {
+  if (body.length === 0 && random.chance(0.8)) return { lines: [], pieces: [] }
+  if (random.chance(0.12)) return wronglyFramed(random, body)
+  return random.chance(0.5)
+    ? { lines: [`Content-Length: ${body.length}`], pieces: split(random, body) }
+    : { lines: ['Transfer-Encoding: chunked'], pieces: chunks(random, body) }
+}
+
+function wronglyFramed(random: Random, body: Buffer): Framed {
+  const { length } = body
+  const lengths = [
+    length + random.integer(1, 1000),
+    Math.max(0, length - random.integer(1, 1000)),
+    -1,
+    `+${length}`,
+    `0x${length.toString(16)}`,
+    `${length}, ${length}`,
+    `${length}\r\nContent-Length: ${length + 1}`,
+    '99999999999999999999',
+    '',
+    ' ',
+    `${length}a`
+  ]
+  const codings = [
+    'gzip, chunked',
+    'chunked, chunked',
+    'chunked, gzip',
+    'identity',
+    'xchunked',
+    'Chunked',
+    '"chunked"',
+    'chunked\r\nTransfer-Encoding: identity',
+    '\tchunked',
+    ''
+  ]
+  const lengthLine = `Content-Length: ${random.pick(lengths)}`
+  const codingLine = `Transfer-Encoding: ${random.pick(codings)}`
+  const both = [`Content-Length: ${length}`, 'Transfer-Encoding: chunked']
+  return random.pick([
+    { lines: [lengthLine], pieces: split(random, body) },
+    { lines: [codingLine], pieces: chunks(random, body) },
+    { lines: random.chance(0.5) ? both : both.toReversed(), pieces: chunks(random, body) },
+    { lines: ['Transfer-Encoding: chunked'], pieces: badChunks(random, body) },
+    { lines: ['Transfer-Encoding: chunked'], pieces: badChunks(random, body) }
+  ])
+}
+
+function split(random: Random, body: Buffer): Buffer[] {
+  const pieces: Buffer[] = []
+  for (let at = 0; at < body.length;) {
+    const end = pieces.length === 5 ? body.length : at + random.integer(1, body.length)
+    pieces.push(body.subarray(at, end))
+    at = end
+  }
+  return pieces
+}
+
+function chunks(random: Random, body: Buffer): Buffer[] {
+  const extension = random.chance(0.1) ? random.pick([';x=1', ';', `;${'e'.repeat(300)}`]) : ''
+  const trailers = random.chance(0.1) ? 'X-End: 1\r\n' : ''
+  return [
+    ...split(random, body).map(piece => chunk(piece, extension)),
+    Buffer.from(`0\r\n${trailers}\r\n`)
+  ]
+}
+
+const chunk = (bytes: Buffer, extension = '') =>
+  Buffer.concat([
+    Buffer.from(`${bytes.length.toString(16)}${extension}\r\n`),
+    bytes,
+    Buffer.from('\r\n')
+  ])
+
+function badChunks(random: Random, body: Buffer): Buffer[] {
+  const pieces = chunks(random, body)
+  const bad = random.pick([
+    'zz\r\n',
+    '-1\r\nx\r\n',
+    '5\r\nabc\r\n',
+    'fffffffffffffffff\r\n',
+    '3\nabc\n',
+    '\r\n',
+    '0\r\n',
+    '0x3\r\nabc\r\n',
+    ' 3\r\nabc\r\n',
+    '3 \r\nabc\r\n',
+    '3\r\nabcd\r\n'
+  ])
+  pieces.splice(random.integer(0, pieces.length - 1), random.integer(0, 1), Buffer.from(bad))
+  return pieces
+}

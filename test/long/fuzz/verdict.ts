@@ -1,0 +1,207 @@
+/** What has to hold of a gateway after any attack, and before: rest, and the measures of rest. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { callOnce, type GatewayProcess, type Samples } from '../../support/gateway-process.ts'
+import { cookieIn, password } from '../../support/sign-in.ts'
+
+export interface AtRest {
+  readonly descriptors: number
+  readonly places: Record<string, number>
+  readonly memory: NodeJS.MemoryUsage
+  /** What is open, in words. */
+  readonly handles: readonly string[]
+  /** Connections of clients that are long gone. */
+  readonly problems: readonly string[]
+}
+
+const restWithinMs = 30_000
+/** Garbage that only another look finds: what is kept for a time is let go with it. */
+const heapWithinMs = 30_000
+const heapGrowth = 1.1
+const perUser = 48
+
+/** Counts of what is under way at the moment. */
+const isUnderWay = (name: string) => /_in_flight$|_draining$|_queued$|_waiting$/.test(name)
+/** Counts of what must never happen. */
+const isFault = ({ name, labels }: Samples[number]) =>
+  labels.includes('code="gateway.fault"') ||
+  /^console_gateway_.*(?:stray|uncaught|unhandled)/.test(name)
+
+/** Waits until nothing is under way and descriptors stay the same; and measures. */
+export async function atRest(
+  gateway: GatewayProcess,
+  whose: (port: number) => string
+): Promise<AtRest> {
+  await settles(gateway, 'nothing is in flight', async () => await underWay(gateway))
+  await wakeThreads(gateway)
+  let last = gateway.descriptors()
+  for (let same = 0; same < 20;) {
+    await wait(100)
+    const now = gateway.descriptors()
+    same = now === last ? same + 1 : 0
+    last = now
+  }
+  const { memory, handles } = await gateway.collect()
+  return {
+    descriptors: last,
+    places: gateway.describeDescriptors(),
+    memory,
+    handles,
+    problems: leftOpen(handles, whose)
+  }
+}
+
+/** Every client has closed its connection, so that whatever is open of them is open for good. */
+function leftOpen(handles: readonly string[], whose: (port: number) => string): string[] {
+  return handles.flatMap(handle => {
+    const port = /^a client’s Socket \d+ → (\d+)/.exec(handle)?.[1]
+    return port === undefined ? [] : [`still open: ${handle}, of ${whose(Number(port))}`]
+  })
+}
+
+/** Threads that are started when they are needed, and end a while later: they are there now. */
+async function wakeThreads(gateway: GatewayProcess): Promise<void> {
+  await gateway.ask('/reload', { method: 'POST' })
+  await callOnce(`${gateway.url}/api/open/expression/1`)
+}
+
+/** @returns what is still wrong after all patience; nothing where all is well */
+async function settles(
+  gateway: GatewayProcess,
+  what: string,
+  wrong: () => Promise<string[]>,
+  withinMs = restWithinMs
+): Promise<string[]> {
+  const giveUp = performance.now() + withinMs
+  for (;;) {
+    const found = await wrong().catch((error: unknown) => [`${what}: ${String(error)}`])
+    if (found.length === 0 || performance.now() > giveUp || gateway.exit() !== undefined) {
+      return found
+    }
+    await wait(200)
+  }
+}
+
+async function underWay(gateway: GatewayProcess): Promise<string[]> {
+  const samples = await gateway.metrics()
+  if (samples.length === 0) return ['there are no metrics']
+  return samples
+    .filter(({ name, value }) => isUnderWay(name) && value !== 0)
+    .map(({ name, labels, value }) => `${name}${labels} is ${value}, expected 0`)
+}
+
+/** Tells which requests were never ended. */
+async function runningRequests(gateway: GatewayProcess): Promise<string[]> {
+  const { body } = await gateway.ask('/ops/api/requests?status=running')
+  const { requests } = JSON.parse(body) as { requests: readonly unknown[] }
+  return requests.map(request => `still runs: ${JSON.stringify(request)}`)
+}
+
+/** Everything that is wrong. The surroundings are healed, no client is connected. */
+export async function judge(gateway: GatewayProcess, before: AtRest): Promise<string[]> {
+  const { exit } = gateway
+  if (exit() !== undefined) return [`the process ended: ${JSON.stringify(exit())}`]
+  const problems = await settles(gateway, 'in-flight counts', async () => await underWay(gateway))
+  if (problems.length > 0) problems.push(...(await runningRequests(gateway)))
+  problems.push(...(await freshRequests(gateway)))
+  problems.push(
+    ...(await settles(gateway, 'descriptors', async () => await descriptors(gateway, before)))
+  )
+  problems.push(
+    ...(await settles(gateway, 'heap', async () => await heap(gateway, before), heapWithinMs))
+  )
+  const samples = await gateway.metrics()
+  problems.push(
+    ...samples
+      .filter(sample => isFault(sample) && sample.value !== 0)
+      .map(({ name, labels, value }) => `${name}${labels} is ${value}, expected 0`)
+  )
+  problems.push(
+    ...gateway
+      .complaints()
+      .map(line => `on standard error: ${line}`)
+      .slice(0, 5)
+  )
+  const { body } = await gateway.ask('/status')
+  const { pid } = JSON.parse(body) as { pid: number }
+  if (pid !== gateway.pid) problems.push(`process ${pid} answers, not ${gateway.pid}`)
+  return problems
+}
+
+async function descriptors(gateway: GatewayProcess, before: AtRest): Promise<string[]> {
+  await wakeThreads(gateway)
+  await wait(100)
+  const places = gateway.describeDescriptors()
+  if (areAtRest(places, before.places)) return []
+  const now = sumOf(Object.values(places))
+  const changed = [...new Set([...Object.keys(places), ...Object.keys(before.places)])]
+    .filter(place => places[place] !== before.places[place])
+    .map(place => `${place}: ${before.places[place] ?? 0} → ${places[place] ?? 0}`)
+  const { handles } = await gateway.collect()
+  return [
+    `${now} descriptors, ${before.descriptors} before the attack: ${changed.join('; ')}`,
+    `open are: ${handles.join('; ')}`
+  ]
+}
+
+/** What a thread has open. */
+const ofThread: ReadonlyMap<string, number> = new Map([
+  ['anon_inode:[eventpoll]', 1],
+  ['anon_inode:[io_uring]', 1],
+  ['anon_inode:[eventfd]', 1],
+  ['pipe', 2]
+])
+
+const sumOf = (counts: readonly number[]) => counts.reduce((sum, count) => sum + count, 0)
+
+/**
+ * Whether as much is open as before the attack. A busy machine may have started a thread before it
+ * that ends once it is idle, and takes all its own with it.
+ */
+export function areAtRest(
+  now: Readonly<Record<string, number>>,
+  before: Readonly<Record<string, number>>
+): boolean {
+  const fewer = (place: string) => (before[place] ?? 0) - (now[place] ?? 0)
+  const endedThreads = fewer('anon_inode:[eventpoll]')
+  const others = (places: Readonly<Record<string, number>>) =>
+    sumOf(Object.entries(places).map(([place, count]) => (ofThread.has(place) ? 0 : count)))
+  return (
+    endedThreads >= 0 &&
+    others(now) === others(before) &&
+    // Not every system has each of them.
+    [...ofThread].every(([place, each]) =>
+      before[place] === undefined ? now[place] === undefined : fewer(place) === endedThreads * each
+    )
+  )
+}
+
+async function heap(gateway: GatewayProcess, before: AtRest): Promise<string[]> {
+  const {
+    memory: { heapUsed }
+  } = await gateway.collect()
+  const growth = heapUsed / before.memory.heapUsed
+  return growth <= heapGrowth ? [] : [`the heap grew ${before.memory.heapUsed} → ${heapUsed} bytes`]
+}
+
+/** A new client signs in, and all that one user may have in flight is answered. */
+async function freshRequests(gateway: GatewayProcess): Promise<string[]> {
+  return await settles(gateway, 'fresh requests', async () => {
+    const json = { username: 'alice', password }
+    const signedIn = await callOnce(`${gateway.url}/api/auth/admin/login`, { json })
+    if (signedIn.status !== 200) return [`a fresh sign-in is answered ${signedIn.status}`]
+    const headers = { cookie: cookieIn(signedIn.headers['set-cookie']) }
+    const paths = ['/api/steady/1', '/api/faulty/1', '/api/fickle/1', '/api/account/profile', '/']
+    for (const path of paths) {
+      const { status } = await callOnce(gateway.url + path, { headers })
+      if (status !== 200) return [`a fresh request of ${path} is answered ${status}`]
+    }
+    const all = Array.from({ length: perUser }, async () => {
+      const { status } = await callOnce(`${gateway.url}/api/steady/1`, { headers })
+      return status
+    })
+    const odd = (await Promise.all(all)).filter(status => status !== 200)
+    return odd.length === 0
+      ? []
+      : [`of ${perUser} requests at once, these were answered otherwise: ${odd.join()}`]
+  })
+}

@@ -1,0 +1,229 @@
+import { readFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import type { RedisConfig } from '../../../src/config/schema/gateway.ts'
+import { createRedisCounters } from '../../../src/limits/counting/counters.ts'
+import { createRedisCallers } from '../../../src/limits/counting/redis-callers.ts'
+import { createRedisTally } from '../../../src/limits/counting/redis-tally.ts'
+import { createRedisLockouts } from '../../../src/limits/lockout/redis-lockouts.ts'
+import { createRedisDialler } from '../../../src/services/redis.ts'
+import { followRedis } from '../../../src/session/redis-invalidation.ts'
+import { defineCommands } from '../../../src/session/redis-scripts.ts'
+import { createRedisStore } from '../../../src/session/redis-store.ts'
+import { countersContract } from '../../suites/counters.ts'
+import { lockoutsContract } from '../../suites/lockouts.ts'
+import { rule, tallyContract } from '../../suites/tally.ts'
+import { sessionStoreContract } from '../../suites/session-store.ts'
+import { testAuthority } from '../../support/authority.ts'
+import { passTime } from '../../support/clock.ts'
+import { testCluster } from '../../support/cluster.ts'
+import { redisConfig } from '../../support/config.ts'
+import { redisCli } from '../../support/redis-cli.ts'
+import { until } from '../../support/until.ts'
+import { freePort } from '../../support/ports.ts'
+import { testRedis } from '../../support/redis.ts'
+import { testSentinel } from '../../support/sentinel.ts'
+import { profile, replicas } from '../../support/trial.ts'
+
+/** The rights that docs/operations.md gives, for a user with this password. */
+const documentedRights = (password: string): string[] => {
+  const line = /^ *user gateway (on >PASSWORD .*)$/m.exec(
+    readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8')
+  )?.[1]
+  if (line === undefined) throw new Error('docs/operations.md does not say what an ACL user needs')
+  return line.replace('PASSWORD', password).split(' ')
+}
+
+type Shape = (t: Test) => Promise<Partial<RedisConfig>>
+
+const shapes: Record<string, Shape> = {
+  'one server': async t => ({ url: (await testRedis(t.after)).url }),
+
+  'one server, another database': async t => ({ url: `${(await testRedis(t.after)).url}/3` }),
+
+  'a primary that Sentinels know': async t => {
+    const { sentinels, name } = await testSentinel(t.after)
+    return { sentinels, primary: name }
+  },
+
+  'a primary that Sentinels know, all with TLS': async t => {
+    const authority = testAuthority(t.after)
+    const { sentinels, name } = await testSentinel(t.after, [], 1, authority)
+    const ca = authority.certificate
+    return { sentinels, primary: name, tls: true, sentinelTls: true, ca }
+  },
+
+  'a Cluster': async t => ({ cluster: (await testCluster(t.after)).nodes.slice(0, 2) }),
+
+  'one server with TLS': async t => {
+    const { key, certificate } = testAuthority(t.after)
+    const port = await freePort()
+    await testRedis(t.after, [
+      '--tls-port',
+      String(port),
+      '--tls-cert-file',
+      certificate,
+      '--tls-key-file',
+      key,
+      '--tls-ca-cert-file',
+      certificate,
+      '--tls-auth-clients',
+      'no'
+    ])
+    return { url: `rediss://localhost:${port}`, ca: certificate }
+  },
+
+  'a Cluster with TLS': async t => {
+    const authority = testAuthority(t.after)
+    const { nodes } = await testCluster(t.after, authority)
+    return { cluster: nodes.slice(0, 2), tls: true, ca: authority.certificate }
+  },
+
+  'an ACL user with no more rights than the documents say': async t => {
+    const redis = await testRedis(t.after, [
+      '--user',
+      'default',
+      'off',
+      '--user',
+      'gateway',
+      ...documentedRights('gateway-password'),
+      '--user',
+      'admin',
+      'on',
+      '>admin-password',
+      '~*',
+      '&*',
+      '+@all'
+    ])
+    return { url: redis.url, username: 'gateway', password: 'gateway-password' }
+  },
+
+  'an ACL user with no more rights than the documents say, in a Cluster': async t => {
+    const cluster = await testCluster(t.after)
+    for (const { port } of cluster.servers) {
+      await redisCli(port, 'ACL', 'SETUSER', 'gateway', ...documentedRights('gateway-password'))
+      await redisCli(port, 'ACL', 'SETUSER', 'admin', 'on', '>admin-password', '~*', '&*', '+@all')
+    }
+    return { cluster: cluster.nodes, username: 'gateway', password: 'gateway-password' }
+  }
+}
+
+/** Making time pass takes rights that a gateway has no need of. */
+const clockOf = async (t: Test, given: Partial<RedisConfig>) => {
+  const admin = { username: 'admin', password: 'admin-password' }
+  return (await connected(t, given.username === undefined ? given : { ...given, ...admin })).client
+}
+
+async function connected(t: Test, given: Partial<RedisConfig>) {
+  const dialler = createRedisDialler(redisConfig({ ...given, prefix: 'cg:' }), '.')
+  const up = Promise.withResolvers<void>()
+  const client = dialler.client({ onUp: up.resolve, onDown: () => {} })
+  t.teardown(() => {
+    client.disconnect()
+    dialler.close()
+  })
+  await up.promise
+  return { dialler, client }
+}
+
+for (const [name, start] of Object.entries(shapes)) {
+  t.test(`Redis as ${name}`, async t => {
+    const given = await start(t)
+
+    await t.test('keeps the contracts of limits, of lockouts and of sign-in attempts', async t => {
+      const { client } = await connected(t, given)
+      const clock = await clockOf(t, given)
+      // The limits of a request are in several slots of a Cluster, and not taken together there.
+      if (given.cluster === undefined) tallyContract(t, createRedisTally(client, 'cg:'))
+      countersContract(t, createRedisCounters(client, 'cg:'), ms => passTime(clock, ms))
+      let time = Date.now()
+      const lockouts = createRedisLockouts(client, 'cg:', () => time)
+      lockoutsContract(t, lockouts, ms => {
+        time += ms
+      })
+    })
+
+    await t.test('resets the limits of a caller', async t => {
+      const { client } = await connected(t, given)
+      const reset: string[] = []
+      const callers = createRedisCallers(client, 'cg:', subject => reset.push(subject))
+      t.teardown(() => callers.close())
+      const entry = { rule: rule(), key: '{a:192.0.2.1}l.fixed', unreported: 0 }
+      await createRedisTally(client, 'cg:').consume([entry])
+      t.same(await callers.keysOf('{a:192.0.2.1}'), [entry.key])
+      await callers.forget('{a:192.0.2.1}')
+      t.same(await callers.keysOf('{a:192.0.2.1}'), [])
+      t.same(reset, ['{a:192.0.2.1}'])
+    })
+
+    await t.test('keeps the contract of session stores', async t => {
+      const { dialler, client } = await connected(t, given)
+      const clock = await clockOf(t, given)
+      const replicated = dialler.replicatedWrites(client, {
+        barrierKey: 'cg:barrier',
+        prepare: defineCommands,
+        onRefused: () => t.fail('WAIT is refused')
+      })
+      t.teardown(() => replicated.close())
+      const store = createRedisStore({
+        redis: client,
+        prefix: 'cg:',
+        replicated,
+        follow: (follower, names) => {
+          t.teardown(
+            followRedis({
+              dial: () => dialler.trackingConnections(client),
+              onTopology: changed => dialler.onTopology(client, changed),
+              follower,
+              names,
+              maxStalenessMs: 120_000
+            })
+          )
+        }
+      })
+      sessionStoreContract(t, store, ms => passTime(clock, ms), Date.now)
+    })
+
+    await t.test(
+      'serves whole gateways: sign in, profile, sign out, and the other replica knows',
+      async t => {
+        const { password, ...rest } = given
+        const [a, b] = await replicas(
+          t,
+          {
+            ...rest,
+            commandTimeout: '20s',
+            connectTimeout: '20s',
+            ...(password !== undefined && { password: '${REDIS_PASSWORD}' })
+          },
+          { ...(password !== undefined && { REDIS_PASSWORD: password }) }
+        )
+        // Several, so that each primary of a Cluster has some.
+        const cookies = await Promise.all(Array.from({ length: 8 }, async () => await a.signIn()))
+        for (const cookie of cookies) {
+          for (const gateway of [a, b, b]) {
+            t.equal((await gateway.call(profile, { cookie })).status, 200)
+          }
+        }
+        t.equal((await b.call('/api/account/logout', { cookie: cookies[0] ?? '' })).status, 200)
+        await until(
+          'the other replica knows',
+          async () => (await a.call(profile, { cookie: cookies[0] ?? '' })).status === 401
+        )
+        t.equal((await a.ops('/sessions/close', { json: { user: '1' } })).status, 200)
+        for (const cookie of cookies) {
+          for (const gateway of [a, b]) {
+            await until(
+              'revoked',
+              async () => (await gateway.call(profile, { cookie })).status === 401
+            )
+          }
+        }
+        t.same(
+          [...a.log, ...b.log].filter(({ level }) => level === 'error' || level === 'fatal'),
+          [],
+          'nothing was amiss'
+        )
+      }
+    )
+  })
+}

@@ -1,0 +1,63 @@
+/**
+ * Consoles with back-ends: a gateway of its own for each pair, with nothing but the two presets and
+ * the lines that an operator writes. Then consoles with the preset of another one, which must not work.
+ */
+import t from 'tap'
+import { presetsOfKind } from '../../src/config/schema/presets.ts'
+import { backends } from './backend-families.ts'
+import { consoles } from './consoles.ts'
+import { startPair } from './pair.ts'
+import { useConsole } from './use-console.ts'
+
+const maxLines = 15
+
+const [consolePresets, backendPresets] = [presetsOfKind('console'), presetsOfKind('backend')]
+const described = consoles.filter(({ name }) => consolePresets.includes(name))
+const families = backends.filter(({ name }) => backendPresets.includes(name))
+
+/** Consoles that work with the preset of another one, and why their sources say so. */
+const alsoFits: Readonly<Record<string, string>> = {}
+
+/** What is tried, by the places of console and back-end in their lists. */
+interface Chosen {
+  readonly pair: (console: number, backend: number) => boolean
+  /** Of the presets that are not the console's own. */
+  readonly wrongPresets: (others: readonly string[], console: number) => readonly string[]
+}
+
+/** @returns the rows of the matrix, which are there once the tests have run */
+export function tryPairs({ pair, wrongPresets }: Chosen): readonly string[] {
+  const rows: string[] = []
+
+  for (const [at, console] of described.entries()) {
+    for (const family of families.filter((_, index) => pair(at, index))) {
+      void t.test(`${console.name} × ${family.name}`, async t => {
+        const { page, lines, expected } = await startPair(t.after, console, family)
+        const problems = await useConsole(console, page, expected, 'end')
+        t.same(problems, [])
+        t.ok(lines <= maxLines, `${lines} lines of config`)
+        const state = problems.length === 0 ? 'works' : problems.map(({ step }) => step).join(', ')
+        const name = `${console.name.padEnd(18)} × ${family.name.padEnd(14)}`
+        rows.push(`${name} ${String(lines).padStart(2)} lines  ${state}`)
+      })
+    }
+  }
+
+  for (const [at, console] of consoles.entries()) {
+    const others = consolePresets.filter(name => name !== console.name)
+    for (const preset of wrongPresets(others, at)) {
+      const family = families.find(({ name }) => name === 'drf')
+      if (family === undefined) continue
+      void t.test(`${console.name} with the preset of ${preset}`, async t => {
+        const { page, expected } = await startPair(t.after, { ...console, name: preset }, family)
+        const [problem] = await useConsole(console, page, expected, 'first problem')
+        const reason = alsoFits[`${console.name} with ${preset}`]
+        t.equal(problem === undefined, reason !== undefined, problem?.text ?? reason ?? 'it works')
+        const how =
+          problem === undefined ? `fits: ${reason}` : `refused as it should: ${problem.step}`
+        rows.push(`${console.name.padEnd(18)} preset ${preset.padEnd(18)} ${how}`)
+      })
+    }
+  }
+  return rows
+}
