@@ -8,6 +8,7 @@ import type { createAccess } from './access.ts'
 import { type createHostCheck, refuseAmbiguous } from './hosts.ts'
 import { sendAdminError, sendRouterError } from './browser-guard.ts'
 import { createTrust } from '../app/hooks/address.ts'
+import { readForwardedProto } from '../app/hooks/forwarded-for.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import { schemaController } from '../app/hooks/validation.ts'
 import { readJsonBodies } from '../app/hooks/json-body.ts'
@@ -121,7 +122,7 @@ export function createAdminServer(options: Options): FastifyInstance {
 }
 
 function createOpsApp(servers: OpsServers, { trustedProxies = [] }: Options): FastifyInstance {
-  return Fastify({
+  const ops = Fastify({
     serverFactory: servers.create,
     // The listener answers.
     clientErrorHandler: () => {},
@@ -134,4 +135,6 @@ function createOpsApp(servers: OpsServers, { trustedProxies = [] }: Options): Fa
     frameworkErrors: sendRouterError,
     genReqId: () => forwarded.getStore()?.requestId ?? randomUUID()
   })
+  if (trustedProxies.length > 0) readForwardedProto(ops)
+  return ops
 }

@@ -11,6 +11,7 @@ import { ownRoutes } from '../config/schema/own-endpoints.ts'
 import { toGatewayError } from '../errors.ts'
 import { createTrust } from './hooks/address.ts'
 import { errorHandler } from './hooks/errors.ts'
+import { readForwardedProto } from './hooks/forwarded-for.ts'
 import { requestLog } from './hooks/request-log.ts'
 import { recordUnrouted } from './hooks/unrouted.ts'
 import { schemaController } from './hooks/validation.ts'
@@ -66,6 +67,7 @@ export function createFastify(
     pluginTimeout: 0
   })
   app.log = log
+  if (trust !== undefined) readForwardedProto(app)
   app.setErrorHandler(answerError)
   return app
 }

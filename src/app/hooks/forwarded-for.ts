@@ -1,5 +1,5 @@
 /** The data of a client that upstreams get in headers. */
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ForwardedFor } from '../../proxy/headers.ts'
 import { clientAddress } from './address.ts'
 import { liveSession } from './session.ts'
@@ -32,13 +32,30 @@ export function createForwardedHost(
   }
 }
 
+/**
+ * Proxies write `HTTPS`, or `wss` for a WebSocket. The header itself is made one of two, because
+ * `request.protocol` gives it as it is, also to plugins.
+ */
+export function readForwardedProto(app: FastifyInstance): void {
+  app.addHook('onRequest', ({ raw: { headers } }, _reply, done) => {
+    const sent = headers['x-forwarded-proto']
+    if (typeof sent === 'string') headers['x-forwarded-proto'] = protocolIn(sent)
+    done()
+  })
+}
+
+/** The last one is that of the proxy next to the gateway. */
+function protocolIn(list: string): 'https' | 'http' {
+  const protocol = list.slice(list.lastIndexOf(',') + 1).trim()
+  return /^(?:https|wss)$/i.test(protocol) ? 'https' : 'http'
+}
+
 export function forwardedForOf(
   request: FastifyRequest,
   forwardedHost: ForwardedHost
 ): ForwardedFor {
   return {
     address: clientAddress(request),
-    // Behind a trusted proxy it is the text of a header, and may be anything.
     protocol: request.protocol === 'https' ? 'https' : 'http',
     host: forwardedHost(request),
     requestId: request.id,
