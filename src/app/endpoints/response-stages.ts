@@ -85,7 +85,7 @@ export function redirectStage({
 }: RedirectOptions): ResponseStage {
   return function rewriteRedirect({ request, reply }, { status, headers }) {
     if (!isRedirect(status)) return false
-    const location = typeof headers['location'] === 'string' ? headers['location'] : ''
+    const location = escaped(typeof headers['location'] === 'string' ? headers['location'] : '')
     const base = origin + rewrite.toUpstream(request.raw.url ?? '')
     if (location === '' || !URL.canParse(location, base)) {
       throw new GatewayError('upstream.redirect')
@@ -231,6 +231,17 @@ function bytesOf(body: CollectedBody | Readable): Buffer | undefined {
 
 function isEmpty(status: number): boolean {
   return status === 204 || status === 205 || status === 304
+}
+
+/**
+ * Raw bytes as escapes of these bytes: header text has a character a byte, which `URL` would take
+ * for that character, and escape UTF-8 twice.
+ */
+function escaped(location: string): string {
+  return location.replace(
+    /[\x80-\xff]/g,
+    byte => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`
+  )
 }
 
 function isRedirect(status: number): boolean {

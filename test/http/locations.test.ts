@@ -1,0 +1,56 @@
+/** Places in response headers that the gateway rewrites. */
+import t from 'tap'
+import { testGateway } from '../support/gateway.ts'
+import { rawUpstream } from '../support/upstream.ts'
+
+let location = Buffer.alloc(0)
+const backend = await rawUpstream(t.after, socket => {
+  const head = 'HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: '
+  socket.write(Buffer.concat([Buffer.from(head), location, Buffer.from('\r\n\r\n')]))
+})
+const gateway = await testGateway(t.after, {
+  routes: {
+    upstreams: { b: { url: backend.url } },
+    shapes: { unwrapped: [{ unwrap: 'data' }] },
+    routes: {
+      raw: { path: '/raw/*', access: 'public', upstream: 'b', rewrite: '/*' },
+      shaped: {
+        path: '/shaped/*',
+        access: 'public',
+        upstream: 'b',
+        rewrite: '/*',
+        shape: 'unwrapped'
+      },
+      out: { path: '/out/*', access: 'public', upstream: 'b', rewrite: '/*', redirects: 'pass' }
+    }
+  }
+})
+
+const cases: ReadonlyArray<readonly [string, string | Buffer, string]> = [
+  ['a path in UTF-8', '/登录', '/%E7%99%BB%E5%BD%95'],
+  ['with the own address', `${backend.url}/登录`, '/%E7%99%BB%E5%BD%95'],
+  ['relative', '登录', '/%E7%99%BB%E5%BD%95'],
+  ['query and fragment', '/a?名=值#片', '/a?%E5%90%8D=%E5%80%BC#%E7%89%87'],
+  ['beyond the first plane', '/😀', '/%F0%9F%98%80'],
+  ['escaped before', '/%E7%99%BB%20a', '/%E7%99%BB%20a'],
+  ['half escaped', '/%E7%99%BB录', '/%E7%99%BB%E5%BD%95'],
+  ['bytes that are no UTF-8', Buffer.from('/café?ü#ß', 'latin1'), '/caf%E9?%FC#%DF']
+]
+
+for (const [name, sent, path] of cases) {
+  t.test(`case 6: a redirect keeps its bytes: ${name}`, async t => {
+    location = Buffer.from(sent)
+    for (const prefix of ['/raw', '/shaped', '/out']) {
+      const { status, headers } = await gateway.call(`${prefix}/x`)
+      t.same([status, headers.get('location')], [302, prefix + path])
+    }
+  })
+}
+
+t.test('case 6: also of a redirect to elsewhere, which passes', async t => {
+  location = Buffer.from('https://login.example/登录?a=é')
+  const { headers } = await gateway.call('/out/x')
+  t.equal(headers.get('location'), 'https://login.example/%E7%99%BB%E5%BD%95?a=%C3%A9')
+})
+
+t.end()
