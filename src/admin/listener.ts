@@ -1,9 +1,10 @@
-/** The server of the operators' listener: bounded headers, slow clients cut, no upgrades. */
+/** The server of the operators' listener: bounded headers, slow clients cut, upgrades ignored. */
 import { randomUUID } from 'node:crypto'
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
+import { endAfterOffer } from '../app/hooks/upgrade.ts'
 import { createPeerBound } from '../app/overload/peers.ts'
 import { secureContextOf, setCertificate } from '../app/listener.ts'
 import { openSockets } from '../app/open-sockets.ts'
@@ -85,8 +86,7 @@ function createBoundedServer(tls: ServerTls | undefined, handler: RequestListene
   // No bound beside that of their size: Node would drop further headers silently.
   server.maxHeadersCount = 0
   const refuse = createRefuse(server)
-  // Without listeners, Node would answer the request as if nothing had been asked for.
-  server.on('upgrade', (_request, socket: Socket) => refuse(socket, 'request.malformed'))
+  server.prependListener('request', endAfterOffer)
   server.on('connect', (_request, socket: Socket) => refuse(socket, 'route.method'))
   refuseExpectations(server, (_request, response) =>
     answerRefusal(response, refusalOf('request.expectation'))

@@ -10,6 +10,7 @@ import type { Config, ServerTls } from '../config/schema/config.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import { countedErrors } from './hooks/errors.ts'
+import { endAfterOffer, isUpgrade } from './hooks/upgrade.ts'
 import { recordUnrouted, type UnroutedRecords } from './hooks/unrouted.ts'
 import { adopt } from '../observability/emitters.ts'
 import type { Services } from '../services/services.ts'
@@ -44,8 +45,10 @@ export function createListener(
   const server = createHttpServer(settings, serverTls, {
     onRequest: (request, response) => {
       ignoreTypeOfNoBody(request)
+      endAfterOffer(request, response)
       handler.handle(request, adopt(response))
     },
+    isUpgrade: request => upgrades !== undefined && isUpgrade(request),
     onError: err => {
       // Errors of listen() go to its caller. This is one of accept(), such as no free descriptor.
       if (server.listening) log.error({ err }, 'a connection could not be accepted')
@@ -109,6 +112,8 @@ function createRefusals(
 
 interface Reactions {
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void
+  /** Whether a request goes to the listeners of `upgrade`. */
+  readonly isUpgrade: (request: IncomingMessage) => boolean
   readonly onError: (error: Error) => void
 }
 
@@ -116,7 +121,7 @@ interface Reactions {
 function createHttpServer(
   settings: Config['gateway']['server'],
   tls: ServerTls | undefined,
-  { onRequest, onError }: Reactions
+  { onRequest, isUpgrade, onError }: Reactions
 ): Server {
   const options = {
     headersTimeout: settings.headersTimeout,
@@ -128,7 +133,8 @@ function createHttpServer(
     // A request without a body has no stream to be read and ended.
     optimizeEmptyRequests: true,
     // A request without Host is refused by the request policy, in the envelope.
-    requireHostHeader: false
+    requireHostHeader: false,
+    shouldUpgradeCallback: isUpgrade
   }
   if (tls === undefined) return adopt(createServer(options, onRequest), onError)
   const secure = {

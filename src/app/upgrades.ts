@@ -6,8 +6,6 @@ import { markUpgrade, type Upgrade } from './hooks/upgrade.ts'
 
 interface Options {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
-  /** Whether any route takes upgrades: where none does, the listener refuses them itself. */
-  readonly areTaken: () => boolean
   /** Ends a connection whose response was an ordinary one. */
   readonly endUnread: (socket: Socket) => void
 }
@@ -22,13 +20,13 @@ export class Upgrades {
   }
 
   /**
-   * Lets the app answer an upgrade, so that all its hooks decide on it.
+   * Lets the app answer an upgrade, so that all its hooks decide on it. A route that takes none
+   * answers it as an ordinary request.
    * @param early what came behind the request
    * @returns false where it must be refused
    */
   take(request: IncomingMessage, socket: Socket, early: Buffer): boolean {
-    const isWebSocket = request.headers.upgrade?.toLowerCase() === 'websocket'
-    if (!isWebSocket || early.length > 0 || !this.#options.areTaken()) return false
+    if (early.length > 0) return false
     const response = adopt(new ServerResponse(request))
     if (!takeTurn(response, socket)) return false
     adopt(socket)

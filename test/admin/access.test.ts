@@ -363,11 +363,9 @@ t.test('the page itself needs no account, and a live stream ends with its sessio
   t.match(await stream.text(), /event: end/)
 })
 
-t.test('upgrades, long headers and long bodies are refused', async t => {
+t.test('CONNECT, long headers and long bodies are refused', async t => {
   const { opsUrl, ops } = await testGateway(t.after, withRole)
   const host = 'host: 127.0.0.1'
-  const upgrade = `GET /healthz HTTP/1.1\r\n${host}\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n`
-  t.match(await raw(opsUrl, upgrade), { status: 400 })
   t.match(await raw(opsUrl, `CONNECT a:1 HTTP/1.1\r\n${host}\r\n\r\n`), {
     status: 405
   })

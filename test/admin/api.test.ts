@@ -73,7 +73,6 @@ t.test('each answer has its id, and so has each error', async t => {
     t.match(await response.json(), { error: String, requestId }, `${response.status}`)
   }
   const { host } = new URL(gateway.opsUrl)
-  const upgrade = ['connection: upgrade', 'upgrade: websocket', `host: ${host}`]
-  const { head } = await raw(gateway.opsUrl, `GET / HTTP/1.1\r\n${upgrade.join('\r\n')}\r\n\r\n`)
-  t.match(head, /^HTTP\/1\.1 400 [^]*^x-request-id: [\da-f-]{36}/m)
+  const { head } = await raw(gateway.opsUrl, `CONNECT a:1 HTTP/1.1\r\nhost: ${host}\r\n\r\n`)
+  t.match(head, /^HTTP\/1\.1 405 [^]*^x-request-id: [\da-f-]{36}/m)
 })

@@ -11,7 +11,6 @@ import { request } from '../support/raw.ts'
 t.test('a client that reads nothing of a refusal loses its connection', async t => {
   const upgrades = new Upgrades({
     handle: (_request, response) => void response.end(Buffer.alloc(30_000_000)),
-    areTaken: () => true,
     endUnread
   })
   const server = createServer()

@@ -84,11 +84,9 @@ t.test('whatever path is asked for, the answer may not be framed or sniffed', as
 
 t.test('what is no request has a code and an id, and may not be framed', async t => {
   const { opsUrl, ops: ask } = await testGateway(t.after, { gateway: { ops } })
-  const upgrade = 'connection: upgrade\r\nupgrade: websocket'
   const cases: ReadonlyArray<readonly [bytes: string, status: number, code: string]> = [
     ['nothing of HTTP\r\n\r\n', 400, 'request.malformed'],
     [`GET / HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`, 431, 'request.headers'],
-    [`GET / HTTP/1.1\r\nhost: a\r\n${upgrade}\r\n\r\n`, 400, 'request.malformed'],
     ['CONNECT a:1 HTTP/1.1\r\nhost: a:1\r\n\r\n', 405, 'route.method'],
     ['GET / HTTP/1.1\r\nhost: a\r\nexpect: much\r\n\r\n', 417, 'request.expectation']
   ]

@@ -39,7 +39,7 @@ const requests: Readonly<Record<string, readonly [status: number, bytes: string]
   'header fields that are too large': [431, request('GET /', `X: ${'x'.repeat(20_000)}\r\n`)],
   'an expectation': [417, request('GET /api/open', 'Expect: miracles\r\n')],
   'CONNECT': [405, request('CONNECT 127.0.0.1:443')],
-  'an upgrade that no route takes': [400, request('GET /api/nothing', upgrade)],
+  'an upgrade that no route takes': [404, request('GET /api/nothing', upgrade)],
   'a WebSocket handshake that is not well-formed': [400, request('GET /api/socket', upgrade)]
 }
 

@@ -5,7 +5,7 @@ import type { LimitsConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors.ts'
 import { checkTarget } from '../../proxy/path.ts'
 import { gate } from './gate.ts'
-import { upgradeOf } from './upgrade.ts'
+import { asksWebSocket, upgradeOf } from './upgrade.ts'
 
 interface Options {
   /** The names that are answered, in lower case; empty answers any. */
@@ -47,11 +47,7 @@ function faultOf(request: FastifyRequest, options: Options): GatewayError | unde
       message: 'The Host of the request is not one that is served here.'
     })
   }
-  if (raw.headers.upgrade !== undefined && !mayUpgrade(request)) {
-    return new GatewayError('request.malformed', {
-      message: 'Protocol upgrades are not supported here.'
-    })
-  }
+  if (isBrokenHandshake(request)) return new GatewayError('request.malformed')
   const length = raw.headers['content-length']
   if (
     length !== undefined &&
@@ -76,8 +72,10 @@ export function isHttp1({ httpVersionMajor, httpVersionMinor, headers }: Incomin
   return httpVersionMinor > 0 || headers['transfer-encoding'] === undefined
 }
 
-function mayUpgrade({ raw, routeOptions }: FastifyRequest): boolean {
-  return routeOptions.config.takesUpgrades === true && upgradeOf(raw) !== undefined
+/** A handshake with a body, where a route takes handshakes. */
+function isBrokenHandshake({ raw, routeOptions }: FastifyRequest): boolean {
+  if (raw.headers.upgrade === undefined || routeOptions.config.takesUpgrades !== true) return false
+  return upgradeOf(raw) === undefined && asksWebSocket(raw)
 }
 
 /**

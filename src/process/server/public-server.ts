@@ -169,7 +169,6 @@ export function createPublicServer(
   const generations = new ServingGenerations(config)
   const upgrades = new Upgrades({
     handle: (request, response) => generations.handle(request, response),
-    areTaken: () => hasWebSockets(generations.config),
     endUnread
   })
   const recent = rememberRequests(config.gateway.ops.requests)
@@ -272,8 +271,4 @@ function redisPart({
 }): string {
   if (up) return 'up'
   return hasConnected ? 'away: what needs a session answers 503' : 'not reached yet'
-}
-
-function hasWebSockets({ routes: { routes } }: Config): boolean {
-  return Object.values(routes).some(({ websocket }) => websocket !== undefined)
 }
