@@ -50,6 +50,7 @@ export function compileProfile(config: Config, options: Options): CompiledProfil
   const bodyOf = createBody(config, options)
   const shaping = {
     shape: shapeWith(options.shape, bodyOf),
+    shapeNothing: (nothing: null, live: Live | undefined) => live && bodyOf(nothing, live),
     maxShaped,
     tooLarge: 'refuse',
     onStretch: options.onStretch

@@ -116,6 +116,7 @@ class RouteCompiler {
     const shaping = {
       shape: (body: unknown) =>
         checkContract(contract, shape === undefined ? body : applyShape(shape, body)),
+      shapeNothing: (nothing: null) => shape?.apply(nothing) ?? null,
       maxShaped,
       tooLarge: route.tooLarge,
       ...this.#shared.longBodies.add({

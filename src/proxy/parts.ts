@@ -16,6 +16,7 @@ import {
   readPart,
   resultOf
 } from './merge-parts.ts'
+import { hasNoContent } from './no-content.ts'
 import { queueUserOf } from './queue.ts'
 import type { Upstream, WholeResponse } from './upstream.ts'
 
@@ -134,7 +135,7 @@ export function sourceOf(
       ? new GatewayError('upstream.redirect')
       : responseError({ status, headers, bytes }, format)
   }
-  if (status === 204 || status === 205) return 'empty'
+  if (hasNoContent({ status, headers, bytes })) return 'empty'
   if (status === 206) {
     throw new GatewayError('upstream.invalid', {
       cause: new Error('a partial response (206), which was not requested')

@@ -151,7 +151,7 @@ function unwrap(path: readonly string[], onMissing?: (path: string) => void): Op
   const last = path.at(-1) as string
   return value => {
     const member = valueAt(value, path)
-    if (member !== null || onMissing === undefined) return member
+    if (member !== null || value === null || onMissing === undefined) return member
     // A null of the back-end is data; a path that is absent is mostly a mistake of the shape.
     const holder = path.length === 1 ? value : valueAt(value, path.slice(0, -1))
     if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, last)) {

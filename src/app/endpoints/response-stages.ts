@@ -9,13 +9,14 @@ import type { UpstreamConfig } from '../../config/schema/routes.ts'
 import { GatewayError, toGatewayError } from '../../errors.ts'
 import { responseError, isJson } from '../../proxy/failures.ts'
 import { responseHeaders, joinedVary } from '../../proxy/headers.ts'
+import { hasNoContent } from '../../proxy/no-content.ts'
 import type { Rewrite } from '../../proxy/path.ts'
 import { CollectedBody, type UpstreamResponse } from '../../proxy/response.ts'
 import type { ProxiedExchange } from './exchange.ts'
 import { sendBody } from './send-body.ts'
 import type { BindResponse } from './streamed-response.ts'
 import { sendOnceGathered, shapeWithParts } from './merged.ts'
-import { describeShaped, refuseOthers, shapeResponse, type Shaping } from './shaped.ts'
+import { describeShaped, refuseOthers, sendShaped, shapeResponse, type Shaping } from './shaped.ts'
 
 export type ResponseStage = (exchange: ProxiedExchange, response: UpstreamResponse) => boolean
 
@@ -133,9 +134,9 @@ export function observeStage(
   observe: (bytes: Buffer, headers: UpstreamResponse['headers']) => void
 ): ResponseStage {
   return function observeJson(_exchange, { status, headers, body }) {
-    if (body instanceof CollectedBody && status < 300 && status !== 206 && isJson(headers)) {
-      observe(body.bytes, headers)
-    }
+    if (!(body instanceof CollectedBody) || status >= 300 || status === 206) return false
+    const { bytes } = body
+    if (isJson(headers) && !hasNoContent({ status, headers, bytes })) observe(bytes, headers)
     return false
   }
 }
@@ -174,17 +175,23 @@ function passTrailers({ reply, trailers = {} }: ProxiedExchange): void {
   } catch {}
 }
 
-/** A response without a body on a shaped route; its parts, if any, are shaped all the same. */
+/** A response without content on a shaped route; its parts, if any, are shaped all the same. */
 export function shapeEmptyStage(shaping: Shaping): ResponseStage {
-  return function shapeEmpty({ reply, pendingParts }, { status }) {
-    if (!isEmpty(status)) return false
+  return function shapeEmpty({ reply, pendingParts, isHead }, { status, headers, body }) {
+    const bytes = bytesOf(body)
+    const hasNone =
+      !isHead && status < 300 && bytes !== undefined && hasNoContent({ status, headers, bytes })
+    if (!isEmpty(status) && !hasNone) return false
     if (status === 304) {
       throw new GatewayError('upstream.invalid', {
         cause: new Error('304, although no condition was sent')
       })
     }
-    if (pendingParts === undefined) reply.removeHeader('content-length').send()
-    else sendOnceGathered(reply.code(200), { value: null }, shaping, pendingParts)
+    if (pendingParts !== undefined) {
+      const described = isEmpty(status) ? reply.code(200) : reply
+      sendOnceGathered(described, { value: null }, shaping, pendingParts)
+    } else if (isEmpty(status)) reply.removeHeader('content-length').send()
+    else sendShaped(reply, null, { ...shaping, shape: shaping.shapeNothing })
     return true
   }
 }

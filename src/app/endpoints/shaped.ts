@@ -19,6 +19,8 @@ import { sendBody } from './send-body.ts'
 export interface Shaping {
   /** Throws a GatewayError when the back-end's body reports an error. */
   readonly shape: (body: unknown, live: Live | undefined) => unknown
+  /** The response where the back-end's has no content: neither its code nor a contract is asked. */
+  readonly shapeNothing: (nothing: null, live: Live | undefined) => unknown
   /** Bytes of the body, as it comes and unpacked. */
   readonly maxShaped: number
   /** A larger one is refused with 502, or passes unshaped, byte for byte. */

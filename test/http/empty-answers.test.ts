@@ -1,0 +1,117 @@
+/** A back-end's success without content: that is what holds no bytes, whatever its status. */
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import t from 'tap'
+import { testGateway } from '../support/gateway.ts'
+import { rawUpstream } from '../support/upstream.ts'
+
+let answer: { status: string; fields: string[]; body: Buffer; ends: boolean }
+const backend = await rawUpstream(t.after, (socket, head) => {
+  const isUser = head.startsWith('GET /main')
+  const { status, fields, body, ends } = isUser
+    ? {
+        status: '200 OK',
+        fields: ['Content-Length: 8'],
+        body: Buffer.from('{"id":1}'),
+        ends: false
+      }
+    : answer
+  const text = [`HTTP/1.1 ${status}`, ...fields, '', ''].join('\r\n')
+  socket.write(Buffer.concat([Buffer.from(text), body]))
+  if (ends) socket.end()
+})
+const gateway = await testGateway(t.after, {
+  routes: {
+    upstreams: { b: { url: backend.url } },
+    endpoints: { profile: { from: 'upstream', upstream: 'b', rewrite: '/me' } },
+    shapes: {
+      unwrapped: [{ unwrap: 'data' }],
+      open: [{ unwrap: 'data' }, { wrap: 'envelope' }]
+    },
+    routes: {
+      shaped: {
+        path: '/shaped',
+        access: 'public',
+        methods: ['GET', 'POST'],
+        upstream: 'b',
+        shape: 'open'
+      },
+      plain: { path: '/plain', access: 'public', upstream: 'b', shape: 'unwrapped' },
+      raw: { path: '/raw', access: 'public', upstream: 'b' },
+      merged: {
+        path: '/merged',
+        access: 'public',
+        upstream: 'b',
+        rewrite: '/main',
+        parts: { extra: { upstream: 'b', rewrite: '/part', into: 'extra' } }
+      },
+      around: {
+        path: '/around',
+        access: 'public',
+        upstream: 'b',
+        rewrite: '/nothing',
+        parts: { extra: { upstream: 'b', rewrite: '/main', into: 'extra' } }
+      }
+    }
+  }
+})
+const cookie = await gateway.signIn()
+
+const none = Buffer.alloc(0)
+const sized = (body: Buffer, ...fields: string[]) => ({
+  fields: [...fields, `Content-Length: ${body.length}`],
+  body,
+  ends: false
+})
+const framings: Readonly<Record<string, Omit<typeof answer, 'status'>>> = {
+  'a length of 0': sized(none),
+  'JSON, of length 0': sized(none, 'Content-Type: application/json'),
+  'no chunk': {
+    fields: ['Transfer-Encoding: chunked'],
+    body: Buffer.from('0\r\n\r\n'),
+    ends: false
+  },
+  'until the end of the connection': { fields: ['Connection: close'], body: none, ends: true },
+  'gzip of nothing at all': sized(none, 'Content-Encoding: gzip'),
+  'an empty gzip stream': sized(gzipSync(none), 'Content-Encoding: gzip'),
+  'an empty deflate stream': sized(deflateSync(none), 'Content-Encoding: deflate'),
+  'an empty brotli stream': sized(brotliCompressSync(none), 'Content-Encoding: br'),
+  'an empty zstd frame': sized(zstdCompressSync(none), 'Content-Encoding: zstd'),
+  'blanks': sized(Buffer.from(' \r\n\t')),
+  'a byte order mark': sized(Buffer.from('\uFEFF'))
+}
+
+for (const [name, framing] of Object.entries(framings)) {
+  t.test(`case 1: no content is a success with null: ${name}`, async t => {
+    for (const status of ['200 OK', '201 Created', '202 Accepted']) {
+      answer = { ...framing, status }
+      const code = Number(status.slice(0, 3))
+      for (const method of ['GET', 'POST']) {
+        const shaped = await gateway.call('/shaped', { method })
+        t.match(
+          shaped,
+          { status: code, json: { success: true, data: null } },
+          `${method} ${status}`
+        )
+        t.match(shaped.headers.get('content-type'), /^application\/json/)
+      }
+      t.match(await gateway.call('/plain'), { status: code, text: 'null' })
+      t.match(await gateway.call('/shaped', { method: 'HEAD' }), { status: code, text: '' })
+      t.equal((await gateway.call('/raw')).status, code, 'not shaped')
+      const merged = await gateway.call('/merged')
+      t.same([merged.status, merged.json], [200, { id: 1, extra: null }], 'a part')
+      const around = await gateway.call('/around')
+      t.same([around.status, around.json], [code, { extra: { id: 1 } }], 'with a part')
+      const profile = await gateway.call('/api/account/profile', { cookie })
+      t.match(profile, { status: code, text: /"username":"alice"/ }, 'the profile')
+    }
+  })
+}
+
+t.test('case 1: what is no JSON is 502 still', async t => {
+  for (const body of ['x', ' <p>', '\uFEFFx']) {
+    answer = { status: '200 OK', ...sized(Buffer.from(body)) }
+    t.match(await gateway.call('/shaped'), { status: 502, text: /shape.not-json/ })
+  }
+})
+
+t.end()
