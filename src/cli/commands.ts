@@ -12,7 +12,6 @@ import { generateSecret } from './generate-secret.ts'
 import { hashPasswordCommand } from './hash-password.ts'
 import { init } from './init/init.ts'
 import { limits } from './limits/limits.ts'
-import { reference } from './reference.ts'
 import { schemas } from './schemas.ts'
 import { sessions } from './sessions.ts'
 import { plan } from './plan.ts'
@@ -50,8 +49,7 @@ const others = {
   'hash-password': hashPasswordCommand,
   'generate-secret': generateSecret,
   presets,
-  schemas,
-  reference
+  schemas
 } as const satisfies Record<string, Command>
 
 export const commands = { ...others, completion: createCompletion(others) }

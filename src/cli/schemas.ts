@@ -5,7 +5,7 @@ import { readUsersFiles } from '../config/load/named-files.ts'
 import { ConfigError } from '../config/schema/faults.ts'
 import { CommandError, type Command } from './command.ts'
 import { readText, replaceFile } from './replace-file.ts'
-import { schemaTexts } from './reference.ts'
+import { schemaTexts } from '../config/schema/for-editors.ts'
 
 const configFiles: ReadonlyArray<readonly [file: string, schema: string]> = [
   ['gateway.yaml', 'gateway'],

@@ -55,7 +55,7 @@ t.test('--version says which gateway and which Node', async t => {
 })
 
 t.test('a word that a command does not take is said to be so; it is not passed over', async t => {
-  for (const name of ['check', 'start', 'types', 'openapi', 'status', 'reload', 'reference']) {
+  for (const name of ['check', 'start', 'types', 'openapi', 'status', 'reload']) {
     const { code, out, err } = await run([name, 'other-config'])
     t.same({ code, out }, { code: 2, out: '' }, name)
     t.match(
@@ -136,10 +136,6 @@ t.test('an option of one value that gets two different ones is refused', async t
   }
   const twice = await run(['check', '-c', 'none', '--config', 'none'])
   t.match(twice, { code: 1, err: 'gateway.yaml the file cannot be read' }, 'the same one twice')
-})
-
-t.test('the reference is what the schemas say', async t => {
-  t.same(await run(['reference', '--check']), { code: 0, out: '', err: '' })
 })
 
 t.test('every command’s help has an example and says what it is for', t => {

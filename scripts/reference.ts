@@ -1,64 +1,28 @@
-/** `reference`: generates the JSON Schemas and docs/configuration.md from src/config/schema. */
+/**
+ * Writes config/schema and docs/configuration.md from the schemas in src/config/schema; with
+ * `--check` it only says which of them are stale, and ends with 1.
+ */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { gatewaySchema } from '../config/schema/gateway.ts'
-import { limitsSchema } from '../config/schema/limits.ts'
-import { boundsInWords } from '../config/schema/primitives.ts'
-import { routesSchema } from '../config/schema/routes.ts'
-import { usersSchema } from '../config/schema/users.ts'
-import { asNode, isAnything, type Node } from '../config/schema/visit.ts'
-import { errorKinds } from '../errors.ts'
-import type { Command } from './command.ts'
+import { fileSchemas, schemaTexts } from '../src/config/schema/for-editors.ts'
+import { boundsInWords } from '../src/config/schema/primitives.ts'
+import { isAnything, type Node } from '../src/config/schema/visit.ts'
+import { errorKinds } from '../src/errors.ts'
 
-const files: ReadonlyArray<readonly [name: string, schema: Node]> = [
-  ['gateway', asNode(gatewaySchema)],
-  ['routes', asNode(routesSchema)],
-  ['limits', asNode(limitsSchema)],
-  ['users', asNode(usersSchema)]
-]
-
-export const reference: Command = {
-  summary: 'generate config/schema and docs/configuration.md (--check: report if they are stale)',
-  ways: [{ takes: ['check'] }],
-  details: `
-For contributors: the JSON Schemas and the reference page are generated from the
-schemas in src/config/schema.
-
-Examples:
-  node src/launch.js reference
-Exit codes: 1 if --check finds them stale.`,
-  options: {
-    check: { type: 'boolean', description: 'only report whether something would change' }
-  },
-  run: async ({ values: { check } }) => {
-    const outputs = new Map([
-      ...schemaTexts().map(([name, text]) => [`config/schema/${name}.schema.json`, text] as const),
-      ['docs/configuration.md', configurationPage()]
-    ])
-    const stale = [...outputs].filter(([file, content]) => current(file) !== content)
-    if (check !== true) {
-      for (const [file, content] of stale) {
-        mkdirSync(dirname(file), { recursive: true })
-        writeFileSync(file, content)
-        process.stdout.write(`wrote ${file}\n`)
-      }
-      return 0
-    }
-    for (const [file] of stale) {
-      process.stderr.write(
-        `${file} is not what the schemas say: run \`npm run console-gateway -- reference\`\n`
-      )
-    }
-    return stale.length > 0 ? 1 : 0
+const outputs = new Map([
+  ...schemaTexts().map(([name, text]) => [`config/schema/${name}.schema.json`, text] as const),
+  ['docs/configuration.md', configurationPage()]
+])
+const stale = [...outputs].filter(([file, content]) => current(file) !== content)
+for (const [file, content] of stale) {
+  if (process.argv.includes('--check')) {
+    process.stderr.write(`${file} is not what the schemas say: node scripts/reference.ts\n`)
+    process.exitCode = 1
+  } else {
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, content)
+    process.stdout.write(`wrote ${file}\n`)
   }
-}
-
-/** The JSON Schemas of the config files, by name. */
-export function schemaTexts(): Array<readonly [name: string, text: string]> {
-  return files.map(([name, schema]) => {
-    const text = JSON.stringify(jsonSchema(name, schema), null, 2)
-    return [name, `${text}\n`] as const
-  })
 }
 
 function current(file: string): string | undefined {
@@ -69,81 +33,13 @@ function current(file: string): string | undefined {
   }
 }
 
-/** JSON Schema for editors: keys with a default are optional, our own keywords are left out. */
-function jsonSchema(name: string, schema: Node): object {
-  const definitions: Definitions = {}
-  const written = forEditors(schema, definitions)
-  return {
-    $schema: 'http://json-schema.org/draft-07/schema#',
-    $id: `${name}.schema.json`,
-    ...written,
-    ...(Object.keys(definitions).length > 0 && { definitions })
-  }
-}
-
-/** Recursive schemas, by name. */
-type Definitions = Record<string, object>
-
-function forEditors(schema: Node, definitions: Definitions): object {
-  const { recursive, ...plain } = schema
-  if (recursive === undefined) return plainForEditors(plain, definitions)
-  if (definitions[recursive] === undefined) {
-    definitions[recursive] = {}
-    definitions[recursive] = plainForEditors(plain, definitions)
-  }
-  return { $ref: `#/definitions/${recursive}` }
-}
-
-const textWithReference = { type: 'string', pattern: '\\$\\{[A-Za-z_]' }
-
-function plainForEditors(schema: Node, definitions: Definitions): object {
-  const {
-    expected: _expected,
-    instead: _instead,
-    format,
-    pattern,
-    enum: values,
-    minimum,
-    maximum,
-    required,
-    properties,
-    patternProperties,
-    items,
-    anyOf,
-    ...rest
-  } = schema
-  const all = (members: Readonly<Record<string, Node>>) =>
-    Object.fromEntries(
-      Object.entries(members).map(([key, member]) => [key, forEditors(member, definitions)])
-    )
-  const needed = required?.filter(key => properties?.[key]?.default === undefined) ?? []
-  // Instead of any value, config may hold a reference such as ${NAME}.
-  const loose = ['integer', 'number', 'boolean'].includes(rest.type ?? '')
-  return {
-    ...rest,
-    // A duration or size is no number in the file: its pattern refuses 0 where its bounds do.
-    ...(format === undefined && minimum !== undefined && { minimum }),
-    ...(format === undefined && maximum !== undefined && { maximum }),
-    ...(loose && { type: [rest.type, 'string'] }),
-    ...((pattern ?? values) && { anyOf: [{ pattern, enum: values }, textWithReference] }),
-    ...(properties && { properties: all(properties) }),
-    ...(patternProperties && {
-      patternProperties: all(patternProperties),
-      additionalProperties: false
-    }),
-    ...(items && { items: forEditors(items, definitions) }),
-    ...(anyOf && { anyOf: anyOf.map(branch => forEditors(branch, definitions)) }),
-    ...(needed.length > 0 && { required: needed })
-  }
-}
-
 function configurationPage(): string {
-  const parts = files.map(([, schema]) =>
+  const parts = fileSchemas.map(([, schema]) =>
     [`## \`${schema.title}\``, '', schema.description ?? '', '', ...section(schema, '')].join('\n')
   )
   return `# Configuration
 
-<!-- Written by \`console-gateway reference\` from the schemas in src/config. Do not edit. -->
+<!-- Written by \`node scripts/reference.ts\` from the schemas in src/config. Do not edit. -->
 
 A config folder contains \`gateway.yaml\`, \`routes.yaml\`, \`limits.yaml\` and the users file that \`gateway.yaml\` names. \`console-gateway check --config DIR\` lists all faults of a folder, with file and line.
 

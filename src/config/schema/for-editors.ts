@@ -1,0 +1,90 @@
+/** The JSON Schemas of the config files as editors use them. */
+import { gatewaySchema } from './gateway.ts'
+import { limitsSchema } from './limits.ts'
+import { routesSchema } from './routes.ts'
+import { usersSchema } from './users.ts'
+import { asNode, type Node } from './visit.ts'
+
+/** The schemas of the config files, by name. */
+export const fileSchemas: ReadonlyArray<readonly [name: string, schema: Node]> = [
+  ['gateway', asNode(gatewaySchema)],
+  ['routes', asNode(routesSchema)],
+  ['limits', asNode(limitsSchema)],
+  ['users', asNode(usersSchema)]
+]
+
+/** The JSON Schemas of the config files, by name. */
+export function schemaTexts(): Array<readonly [name: string, text: string]> {
+  return fileSchemas.map(([name, schema]) => {
+    const text = JSON.stringify(jsonSchema(name, schema), null, 2)
+    return [name, `${text}\n`] as const
+  })
+}
+
+/** JSON Schema for editors: keys with a default are optional, our own keywords are left out. */
+function jsonSchema(name: string, schema: Node): object {
+  const definitions: Definitions = {}
+  const written = forEditors(schema, definitions)
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    $id: `${name}.schema.json`,
+    ...written,
+    ...(Object.keys(definitions).length > 0 && { definitions })
+  }
+}
+
+/** Recursive schemas, by name. */
+type Definitions = Record<string, object>
+
+function forEditors(schema: Node, definitions: Definitions): object {
+  const { recursive, ...plain } = schema
+  if (recursive === undefined) return plainForEditors(plain, definitions)
+  if (definitions[recursive] === undefined) {
+    definitions[recursive] = {}
+    definitions[recursive] = plainForEditors(plain, definitions)
+  }
+  return { $ref: `#/definitions/${recursive}` }
+}
+
+const textWithReference = { type: 'string', pattern: '\\$\\{[A-Za-z_]' }
+
+function plainForEditors(schema: Node, definitions: Definitions): object {
+  const {
+    expected: _expected,
+    instead: _instead,
+    format,
+    pattern,
+    enum: values,
+    minimum,
+    maximum,
+    required,
+    properties,
+    patternProperties,
+    items,
+    anyOf,
+    ...rest
+  } = schema
+  const all = (members: Readonly<Record<string, Node>>) =>
+    Object.fromEntries(
+      Object.entries(members).map(([key, member]) => [key, forEditors(member, definitions)])
+    )
+  const needed = required?.filter(key => properties?.[key]?.default === undefined) ?? []
+  // Instead of any value, config may hold a reference such as ${NAME}.
+  const loose = ['integer', 'number', 'boolean'].includes(rest.type ?? '')
+  return {
+    ...rest,
+    // A duration or size is no number in the file: its pattern refuses 0 where its bounds do.
+    ...(format === undefined && minimum !== undefined && { minimum }),
+    ...(format === undefined && maximum !== undefined && { maximum }),
+    ...(loose && { type: [rest.type, 'string'] }),
+    ...((pattern ?? values) && { anyOf: [{ pattern, enum: values }, textWithReference] }),
+    ...(properties && { properties: all(properties) }),
+    ...(patternProperties && {
+      patternProperties: all(patternProperties),
+      additionalProperties: false
+    }),
+    ...(items && { items: forEditors(items, definitions) }),
+    ...(anyOf && { anyOf: anyOf.map(branch => forEditors(branch, definitions)) }),
+    ...(needed.length > 0 && { required: needed })
+  }
+}

@@ -1,2 +1,0 @@
-/** Canary: a file in no part, which the gate must refuse. */
-export const stray = 'stray'
