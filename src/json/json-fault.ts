@@ -8,7 +8,7 @@ type Expected = 'value' | 'value or ]' | 'name' | 'name or }' | ':' | ', or end'
 
 const blanks = /[ \t\n\r]*/y
 const scalar = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y
-const stringStop = /["\\\x00-\x1f]/g // eslint-disable-line no-control-regex
+const stringStop = /["\\\x00-\x1f]/g
 const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y
 
 /** `it breaks off at position 812 (line 1, column 813)`; undefined for a text that is JSON. */

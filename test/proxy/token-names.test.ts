@@ -27,7 +27,6 @@ t.test('the console’s token leaves a query, and the rest stays as it is', asyn
 })
 
 t.test('no spelling that a lenient back-end takes for the name comes through', async t => {
-  // cspell:ignore oken btoken
   const spellings = [
     'TOKEN',
     'to%6ben',

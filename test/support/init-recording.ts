@@ -1,6 +1,6 @@
 /**
  * Records `init` at a terminal against the example back-end, and draws docs/images/init.svg of it:
- * `npm run draw:init`. The lines of the picture are what the command printed.
+ * `npx node test/support/init-recording.ts`. The lines of the picture are what the command printed.
  */
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

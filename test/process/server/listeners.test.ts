@@ -123,7 +123,6 @@ t.test('TLS 1.2 and newer, and HTTP/1.1 alone', async t => {
     alpn: 'http/1.1'
   })
   t.match(await handshake(gateway.url, { maxVersion: 'TLSv1.2' }), { protocol: 'TLSv1.2' })
-  // cspell:ignore SECLEVEL
   const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' } as const
   await t.rejects(handshake(gateway.url, old), { code: /^ERR_SSL/ })
 })
