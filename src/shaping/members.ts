@@ -90,7 +90,7 @@ function writeFill(members: MemberPlan['members']): Fill {
     return `value = ${written(source)}; if (value !== undefined) ${store}`
   })
   const variables = Array.from({ length: temporaries }, (_, index) => `, temporary${index}`)
-  // eslint-disable-next-line no-new-func, typescript/no-implied-eval
+  // oxlint-disable-next-line typescript/no-implied-eval
   const make = new Function(
     'ownMember',
     'put',
