@@ -12,7 +12,6 @@ import t from 'tap'
 import { GatewayError } from '../../src/errors.ts'
 import { readJson, writeJson } from '../../src/json/body.ts'
 import { jsonFault } from '../../src/json/json-fault.ts'
-import { growthOf } from '../support/growth.ts'
 import { seed } from '../support/seed.ts'
 
 const json = { 'content-type': 'application/json' }
@@ -257,28 +256,6 @@ t.test('any JSON is read as JSON.parse reads it, and any number comes back', asy
     }),
     { numRuns: 1000, seed }
   )
-})
-
-t.test('a text of digits, dots or zeros costs CPU in proportion to its length', async t => {
-  const bodies: Record<string, (length: number) => string> = {
-    'digits in a text': length => `"${'7'.repeat(length)}"`,
-    'dots in a text': length => `"${'.'.repeat(length)}"`,
-    'a text of words of digits': length => `"${'12345678901234567 '.repeat(length / 18)}"`,
-    'exponents in a text': length => `"${'1e999'.repeat(length / 5)}"`,
-    'a number of zeros': length => `0.${'0'.repeat(length)}`,
-    'a number of zeros before a digit': length => `[1.${'0'.repeat(length)}1]`,
-    'long numbers': length =>
-      `[${Array(Math.ceil(length / 21))
-        .fill('12345678901234567890')
-        .join(',')}]`
-  }
-  for (const [name, bodyOf] of Object.entries(bodies)) {
-    const growth = growthOf(length => {
-      const body = Buffer.from(bodyOf(length))
-      return () => read(body)
-    })
-    t.ok(growth.isLinear, `${name}: ${growth.figures}`)
-  }
 })
 
 t.test(

@@ -1,8 +1,5 @@
 /** What no route takes, and which route takes what several could. */
-import Fastify from 'fastify'
 import t from 'tap'
-import { collectMethods } from '../../../src/app/endpoints/known-paths.ts'
-import { growthOf } from '../../support/growth.ts'
 import { testGateway } from '../../support/gateway.ts'
 import { testUpstream } from '../../support/upstream.ts'
 
@@ -123,22 +120,4 @@ t.test('of paths with :name segments the nearest decides alone, and its access c
     const url = backend.seen[0]?.url
     t.equal(url ?? status, expected, `${method} ${path.slice(0, 60)}`)
   }
-})
-
-t.test('a path of many slashes costs CPU in proportion to its length', async t => {
-  const app = Fastify()
-  const known = collectMethods(app)
-  const config = { route: 'r', access: 'public' } as const
-  for (const url of ['/api/*', '/api/orders/*', '/api/orders/:id/items', '/', '/*']) {
-    app.route({ method: 'GET', url, config, handler: () => '' })
-  }
-  await app.ready()
-  for (const path of ['/a', '/', '/api/orders/x']) {
-    const growth = growthOf(length => {
-      const target = `/nope${path.repeat(length / path.length)}`
-      return () => known.methodsAt(target)
-    })
-    t.ok(growth.isLinear, `${path}: ${growth.figures}`)
-  }
-  t.same([...(known.methodsAt('/api/orders/7/8/9') ?? [])], ['GET', 'HEAD'])
 })
