@@ -59,6 +59,7 @@ const heads: Record<string, (length: number) => string> = {
   'brackets in a query': n => request(`GET /api/list?a${times('[', n)}=1`),
   'cookies': n => request('GET /api/me', [`Cookie: ${times('console_sid=1;', n)}`]),
   'blanks in a cookie': n => request('GET /api/open/x', [`Cookie: a${times(' ', n)}b=1`]),
+  'tabs in a cookie': n => request('GET /api/open/x', [`Cookie: b=1${times('\t', n)}x`]),
   'equal signs in a cookie': n => request('GET /api/me', [`Cookie: console_sid=${times('=', n)}`]),
   'forwarded addresses': n => request('GET /api/me', [`X-Forwarded-For: ${times('1,', n)}`]),
   'blanks in a forwarded address': n =>
@@ -111,10 +112,10 @@ const bodies: Record<string, (length: number) => string> = {
 t.test(
   'reading a text of a client or a back-end costs CPU in proportion to its length',
   async t => {
-    let answer: readonly [status: number, body: string] = [200, '{}']
+    let answer: readonly [status: number, body: string, fields?: object] = [200, '{}']
     const backend = await testUpstream(t.after, (_request, response) => {
-      const [status, body] = answer
-      response.writeHead(status, { 'content-type': 'application/json' }).end(body)
+      const [status, body, fields] = answer
+      response.writeHead(status, { 'content-type': 'application/json', ...fields }).end(body)
     })
     const open = { upstream: 'b', access: 'public', methods: ['GET', 'POST'] }
     const gateway = await testGateway(t.after, {
@@ -123,7 +124,7 @@ t.test(
         upstreams: { b: { url: backend.url } },
         routes: {
           me: { path: '/api/me', upstream: 'b' },
-          open: { ...open, path: '/api/open/*', rewrite: '/*' },
+          open: { ...open, path: '/api/open/*', rewrite: '/*', passCookies: ['b'] },
           list: {
             ...open,
             path: '/api/list',
@@ -142,6 +143,13 @@ t.test(
     }
     for (const [name, head] of Object.entries(heads)) {
       await isLinear(name, [800, 3200, 12_800], n => raw(gateway.url, head(n)))
+    }
+    for (const letters of ['a,', ' ', 'max-age=', ',']) {
+      await isLinear(`'${letters}' in headers of a back-end`, [800, 3200, 12_800], n => {
+        const text = `a${times(letters, n / 2)}b`
+        answer = [200, '{}', { 'vary': text, 'cache-control': text }]
+        return gateway.call('/api/open/x')
+      })
     }
     for (const [name, body] of Object.entries(bodies)) {
       const lengths = [16, 64, 256].map(kib => kib * 1024)

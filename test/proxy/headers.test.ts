@@ -9,7 +9,6 @@ import {
 } from '../../src/proxy/headers.ts'
 import { tokenNamesOf } from '../../src/proxy/token-names.ts'
 import type { Identity, Session } from '../../src/session/record.ts'
-import { growthOf } from '../support/growth.ts'
 
 const identity = { id: 'x-user-id', username: 'x-user-name', roles: 'x-user-roles', prefix: false }
 const alice: Identity = {
@@ -660,28 +659,4 @@ t.test('what an answer varies by is said by both sides, each name once', async t
   t.equal(joinedVary('Origin', 'Accept-Encoding', 'accept-encoding'), 'Origin')
   t.equal(joinedVary('Origin', 'Accept, *'), '*')
   t.equal(joinedVary(undefined, 'Accept-Encoding,', 'accept-encoding'), undefined)
-})
-
-t.test('cookies and lists of field names cost CPU in proportion to their length', async t => {
-  const grows = (
-    name: string,
-    call: (text: string) => unknown,
-    textOf: (length: number) => string
-  ) => {
-    const growth = growthOf(length => {
-      const text = textOf(length)
-      return () => call(text)
-    })
-    t.ok(growth.isLinear, `${name}: ${growth.figures}`)
-  }
-  const toFields = requestHeaders({ ...options, passCookies: ['b'] })
-  const cookie = (text: string) => toFields({ cookie: text }, caller(), false, true)
-  grows('blanks before a cookie', cookie, length => `a${' '.repeat(length)}b=1; b=2`)
-  grows('blanks in a pair', cookie, length => `b=1${'\t'.repeat(length)}x`)
-  grows('many cookies', cookie, length => 'b=1;'.repeat(length / 4))
-  grows(
-    'many names',
-    text => joinedVary(text, text),
-    length => Array.from({ length: length / 8 }, (_, index) => `x${index}`).join(',')
-  )
 })

@@ -193,7 +193,7 @@ export function sendJson(
 }
 
 /** RFC 9110 §13.1.2: a proxy on the way may have marked the tag as weak. */
-export function namesTag(condition: string | undefined, tag: string): boolean {
+function namesTag(condition: string | undefined, tag: string): boolean {
   return (
     condition?.split(',').some(each => ['*', tag].includes(each.trim().replace(/^W\//, ''))) ===
     true

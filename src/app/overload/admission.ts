@@ -100,7 +100,7 @@ function shedReason(
 }
 
 /** The client's address, found by the package that Fastify finds it with. */
-export function senderOf(request: IncomingMessage, trust?: (address: string) => boolean) {
+function senderOf(request: IncomingMessage, trust?: (address: string) => boolean) {
   const ip = request.socket.remoteAddress ?? ''
   if (trust === undefined) return { ip, ips: [ip] }
   const ips = all(request, trust)
@@ -113,7 +113,7 @@ const ranks = { other: 1, signedIn: 1.25, signOut: 2 }
  * Users who are signed in come before others, and their sign-outs before all. The signature of
  * the cookie decides: to ask the store would cost more than what is refused.
  */
-export function createRanks(config: Config, secrets: readonly string[]) {
+function createRanks(config: Config, secrets: readonly string[]) {
   const { name } = sessionCookie(config.gateway.session.cookie)
   const sessionKeyIn = createSessionCookieReader({ name, secrets })
   const { endpoints } = config.routes
