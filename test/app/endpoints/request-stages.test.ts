@@ -94,7 +94,12 @@ const options = {
   forwardedHost: () => undefined,
   countMissing: () => {}
 } as unknown as ProxiedOptions
-const shaping = { shape: (body: unknown) => body, maxShaped: 1, tooLarge: 'refuse' as const }
+const shaping = {
+  shape: (body: unknown) => body,
+  shapeNothing: () => null,
+  maxShaped: 1,
+  tooLarge: 'refuse' as const
+}
 
 const namesOf = (more: Partial<ProxiedRoute>) => {
   const { stages } = compileProxied({ ...route, ...more }, options)

@@ -186,6 +186,7 @@ t.test('relay: bytes in one write, a stream as a stream', async t => {
 t.test('shape: the body is read and shaped; what is empty or too large is not', async t => {
   const shaping = {
     shape: (body: unknown) => ({ data: body }),
+    shapeNothing: () => ({ data: null }),
     maxShaped: 10,
     tooLarge: 'refuse' as const
   }
@@ -197,7 +198,8 @@ t.test('shape: the body is read and shaped; what is empty or too large is not', 
   })
   t.match(await run([shapeEmptyStage(shaping)], whole(204)), { status: 204, body: '' })
   t.match(await run([shapeEmptyStage(shaping)], whole(304)), { body: 'upstream.invalid' })
-  t.match(await run([shapeEmptyStage(shaping)], whole(200)), { body: 'rest' })
+  t.match(await run([shapeEmptyStage(shaping)], whole(200)), { body: '{"data":null}' })
+  t.match(await run([shapeEmptyStage(shaping)], whole(200, json, '{}')), { body: 'rest' })
 })
 
 t.test(
