@@ -1,7 +1,8 @@
 /** One config file: merged → references → defaults → schema checked → normalised. */
 import { resolve } from 'node:path'
 import type { Static, TSchema } from 'typebox'
-import { type Fault, schemaFaults } from '../schema/faults.ts'
+import type { Fault } from '../schema/faults.ts'
+import { schemaFaults } from '../schema/schema-faults.ts'
 import { isOneOrMany, toBytes, toMilliseconds } from '../schema/primitives.ts'
 import { asNode, isObject, type Node, type Path, visit } from '../schema/visit.ts'
 import { withEnvFile } from './env-file.ts'

@@ -1,11 +1,7 @@
 import t from 'tap'
 import { Type } from 'typebox'
-import {
-  ConfigError,
-  describeFault,
-  nearest,
-  schemaFaults
-} from '../../../src/config/schema/faults.ts'
+import { ConfigError, describeFault, nearest } from '../../../src/config/schema/faults.ts'
+import { schemaFaults } from '../../../src/config/schema/schema-faults.ts'
 import { asNode } from '../../../src/config/schema/visit.ts'
 
 t.test('the nearest known name is suggested for a slip, and none for another word', async t => {
