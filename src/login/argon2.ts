@@ -11,8 +11,16 @@ interface Hash {
   readonly tag: Buffer
 }
 
+/** What a hash takes: memory in KiB. */
+export interface Cost {
+  readonly memory: number
+  readonly passes: number
+  readonly parallelism: number
+}
+
 /** OWASP's password storage sheet: argon2id with 19 MiB, 2 passes, 1 lane. */
-const recommended = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 }
+const recommended: Cost = { memory: 19_456, passes: 2, parallelism: 1 }
+const tagLength = 32
 const phc =
   /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
 
@@ -45,11 +53,19 @@ async function limitConcurrency<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** @returns a PHC string, such as `$argon2id$v=19$m=19456,t=2,p=1$…$…` */
-export async function hashPassword(password: string): Promise<string> {
+export async function hashPassword(password: string, cost: Cost = recommended): Promise<string> {
+  const { memory, passes, parallelism } = cost
   const salt = randomBytes(16)
-  const tag = await derive('argon2id', { message: password, nonce: salt, ...recommended })
+  const tag = await derive('argon2id', {
+    message: password,
+    nonce: salt,
+    memory,
+    passes,
+    parallelism,
+    tagLength
+  })
   const encoded = [salt, tag].map(bytes => bytes.toString('base64').replace(/={1,2}$/, ''))
-  return `$argon2id$v=19$m=${recommended.memory},t=${recommended.passes},p=${recommended.parallelism}$${encoded.join('$')}`
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${encoded.join('$')}`
 }
 
 export function parseHash(written: string): Hash {
@@ -73,7 +89,7 @@ export function decoyHash(like?: Hash): Hash {
     passes: like?.passes ?? recommended.passes,
     parallelism: like?.parallelism ?? recommended.parallelism,
     salt: randomBytes(16),
-    tag: randomBytes(like?.tag.length ?? recommended.tagLength)
+    tag: randomBytes(like?.tag.length ?? tagLength)
   }
 }
 

@@ -3,11 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
-import { loadConfig } from '../../src/config/load/load.ts'
-import { type Gateway, startGateway } from '../../src/process/gateway.ts'
-import { hashPassword } from '../../src/login/argon2.ts'
+import { createGateway, type Gateway, hashPassword } from '../../src/index.ts'
 import { countStrays, strayErrors } from '../../src/process/server/uncaught.ts'
-import { createLogger } from '../../src/services/services.ts'
 import { askOps, type OpsOptions } from './ops.ts'
 import { password } from './sign-in.ts'
 
@@ -111,15 +108,6 @@ export async function testGateway(
   const folder = typeof files === 'string' ? files : await configFolder(files)
   const log: Tree[] = []
   const waiting = new Set<() => void>()
-  const logger = createLogger(
-    { level: 'debug', format: 'json' },
-    {
-      write: line => {
-        log.push(JSON.parse(line) as Tree)
-        for (const look of waiting) look()
-      }
-    }
-  )
   const logged = (fits: (line: Tree) => boolean, from = 0) =>
     new Promise<Tree>(resolve => {
       const look = () => {
@@ -130,7 +118,14 @@ export async function testGateway(
       }
       look()
     })
-  const gateway = await startGateway(loadConfig(folder, environment), logger, environment)
+  const gateway = await createGateway({
+    config: folder,
+    env: environment,
+    log: line => {
+      log.push(line)
+      for (const look of waiting) look()
+    }
+  })
   cleanUp(async () => {
     await gateway.stop({ noticeMs: 0 })
     if (strayErrors() > 0) throw new Error(`${strayErrors()} error events found no listener`)
