@@ -20,13 +20,17 @@ export interface SecretFile {
   readonly leave: () => void
 }
 
+type Environment = Readonly<Record<string, string | undefined>>
+
 /** The file is touched this often: systemd-tmpfiles deletes files after ten days without a use. */
 const keepEveryMs = 3_600_000
 const uid = process.getuid?.() ?? 0
 /** A folder in a world-writable place has its owner's uid in its name: see `isTrusted`. */
 const sharedName = /^console-gateway-(\d+)$/
 const ownName = `console-gateway-${uid}`
-const temporaryFolders = () => [...new Set([tmpdir(), '/tmp'])]
+const temporaryFolders = (environment: Environment) => [
+  ...new Set([environment['TMPDIR'] ?? tmpdir(), '/tmp'])
+]
 
 /**
  * Writes the secret into the first folder that only this user can reach:
@@ -100,25 +104,27 @@ function keep(file: string, write: () => void): void {
  * The secrets of the gateway on this address, in files of this user, or for root of any user.
  * There are several when a gateway was killed and another user started the next one.
  */
-export function readSecretFiles(address: string): string[] {
-  const { XDG_RUNTIME_DIR: runtime = `/run/user/${uid}` } = process.env
+export function readSecretFiles(address: string, environment: Environment = process.env): string[] {
+  const { XDG_RUNTIME_DIR: runtime = `/run/user/${uid}` } = environment
   const ownFolders = [
     { folder: join(runtime, 'console-gateway'), owner: uid },
     { folder: `/run/user/${uid}/console-gateway`, owner: uid },
-    ...temporaryFolders().map(place => ({ folder: join(place, ownName), owner: uid }))
+    ...temporaryFolders(environment).map(place => ({ folder: join(place, ownName), owner: uid }))
   ]
-  const secrets = [...ownFolders, ...(uid === 0 ? foldersOfOthers() : [])]
+  const secrets = [...ownFolders, ...(uid === 0 ? foldersOfOthers(environment) : [])]
     .filter(({ folder, owner }) => isTrusted(folder, owner))
     .map(({ folder }) => readIfThere(join(folder, fileName(address))))
     .filter(secret => secret !== undefined)
   return [...new Set(secrets)]
 }
 
-function foldersOfOthers(): Array<{ readonly folder: string; readonly owner: number }> {
+function foldersOfOthers(
+  environment: Environment
+): Array<{ readonly folder: string; readonly owner: number }> {
   const inRun = namesIn('/run/user')
     .filter(name => /^\d+$/.test(name))
     .map(name => ({ folder: `/run/user/${name}/console-gateway`, owner: Number(name) }))
-  const inTemporary = temporaryFolders().flatMap(place =>
+  const inTemporary = temporaryFolders(environment).flatMap(place =>
     namesIn(place).flatMap(name => {
       const owner = sharedName.exec(name)?.[1]
       return owner === undefined ? [] : [{ folder: join(place, name), owner: Number(owner) }]

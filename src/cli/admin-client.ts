@@ -3,7 +3,7 @@ import { readSecretFiles } from '../admin/secret-file.ts'
 import { opsAccess } from '../config/load/admin-access.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { type AdminResponse, remoteConnection, send } from './admin-connection.ts'
-import { CommandError, type GatewayAddress } from './command.ts'
+import { CommandError, type GatewayAddress, type Output } from './command.ts'
 import { printable, printableLines } from '../observability/unprintable.ts'
 import { paint } from './colours.ts'
 
@@ -52,18 +52,22 @@ interface Asked {
 }
 
 async function ask(gateway: GatewayAddress, path: string, body?: object): Promise<Asked> {
-  const { folder, url } = gateway
+  const {
+    folder,
+    url,
+    io: { env }
+  } = gateway
   if (url !== undefined) {
     const response = await send(remoteConnection(gateway, url), path, body)
     return { response, refusal: refusedToken }
   }
-  const { listen, secret, certificate } = opsAccess(folder, process.env)
+  const { listen, secret, certificate } = opsAccess(folder, env)
   const local = listen.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:')
   const place =
     certificate === undefined
       ? { base: `http://${local}` }
       : { base: `https://${local}`, pinned: certificate }
-  const secrets = secret === undefined ? readSecretFiles(listen) : [secret]
+  const secrets = secret === undefined ? readSecretFiles(listen, env) : [secret]
   let response = await send({ ...place, token: secrets[0] }, path, body)
   // Several files: a killed gateway leaves its file, and root can read those of all users.
   for (const token of secrets.slice(1)) {
@@ -101,7 +105,7 @@ function membersOf(body: string): Record<string, unknown> | undefined {
 }
 
 /** Aligned columns; the first row is the head. Cells may hold text of clients, so it is escaped. */
-export function table(cells: ReadonlyArray<readonly string[]>): string {
+export function table(cells: ReadonlyArray<readonly string[]>, stream: Output): string {
   const rows = cells.map(row => row.map(printable))
   const widths =
     rows[0]?.map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0))) ?? []
@@ -111,5 +115,7 @@ export function table(cells: ReadonlyArray<readonly string[]>): string {
       .join('  ')
       .trimEnd()
   )
-  return lines.map((line, index) => `${index === 0 ? paint('bold', line) : line}\n`).join('')
+  return lines
+    .map((line, index) => `${index === 0 ? paint('bold', line, stream) : line}\n`)
+    .join('')
 }

@@ -15,7 +15,7 @@ import { request as requestHttps } from 'node:https'
 import { BlockList, isIP } from 'node:net'
 import { checkServerIdentity, type ConnectionOptions, getCACertificates } from 'node:tls'
 import { adopt } from '../observability/emitters.ts'
-import { CommandError, type GatewayAddress, UsageError } from './command.ts'
+import { CommandError, type GatewayAddress, type Io, UsageError } from './command.ts'
 
 export interface Connection {
   /** Without a slash at its end. */
@@ -50,7 +50,7 @@ loopback.addAddress('::1', 'ipv6')
  * @throws UsageError for a URL to which no token may go, or without a token
  */
 export function remoteConnection(address: GatewayAddress, url: string): Connection {
-  const { tokenFile, caFile } = address
+  const { caFile } = address
   const { protocol, hostname, username, password, search, hash, href } = parseUrl(url)
   if (protocol !== 'https:' && protocol !== 'http:') {
     throw new UsageError('--url begins with https:// or http://.')
@@ -68,7 +68,7 @@ export function remoteConnection(address: GatewayAddress, url: string): Connecti
   }
   return {
     base: href.replace(/\/$/, ''),
-    token: tokenOf(tokenFile),
+    token: tokenOf(address),
     ca: caFile === undefined ? authorities(protocol) : readOrFail('--ca', caFile)
   }
 }
@@ -93,9 +93,9 @@ function isLoopback(hostname: string): boolean {
   return version !== 0 && loopback.check(address, version === 4 ? 'ipv4' : 'ipv6')
 }
 
-function tokenOf(file: string | undefined): string {
+function tokenOf({ tokenFile: file, io }: GatewayAddress): string {
   const text =
-    file === undefined ? process.env[tokenVariable] : readOrFail('--token-file', file).toString()
+    file === undefined ? io.env[tokenVariable] : readOrFail('--token-file', file).toString()
   const token = text?.trim() ?? ''
   if (token === '') {
     throw new UsageError(
@@ -105,15 +105,15 @@ function tokenOf(file: string | undefined): string {
   }
   const place = file ?? tokenVariable
   if (!tokenText.test(token)) throw new UsageError(`${place} holds no token: one word is expected.`)
-  if (file !== undefined) warnOfReaders(file)
+  if (file !== undefined) warnOfReaders(file, io)
   return token
 }
 
 /** No refusal: secrets that are mounted into containers often have such a mode. */
-function warnOfReaders(file: string): void {
+function warnOfReaders(file: string, { stderr }: Pick<Io, 'stderr'>): void {
   const { mode } = statSync(file)
   if ((mode & constants.S_IROTH) === 0) return
-  process.stderr.write(
+  stderr.write(
     `warning: every user of this machine can read ${file}, which can operate the gateway: ` +
       `chmod 600 ${file}\n`
   )

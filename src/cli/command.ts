@@ -1,4 +1,16 @@
 /** The types of a command, and the options that commands share. */
+import type { Readable, Writable } from 'node:stream'
+
+export type Input = Readable & { readonly isTTY?: boolean }
+export type Output = Writable & { readonly isTTY?: boolean }
+
+/** All that a command but `start` has of its process, so that it can run within another program. */
+export interface Io {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly stdin: Input
+  readonly stdout: Output
+  readonly stderr: Output
+}
 
 export interface Option {
   readonly type: 'boolean' | 'string'
@@ -21,6 +33,8 @@ export interface GatewayAddress {
   readonly tokenFile?: string | undefined
   /** Certificates that its own is checked against, instead of the system's. */
   readonly caFile?: string | undefined
+  /** The token may be in its environment. */
+  readonly io: Pick<Io, 'env' | 'stderr'>
 }
 
 export interface Invocation {
@@ -34,6 +48,7 @@ export interface Invocation {
   readonly values: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
   /** The words that are not options, without the command's name. */
   readonly rest: readonly string[]
+  readonly io: Io
 }
 
 /** One way to call a command: a line of its usage, and what completion offers. */
@@ -64,7 +79,10 @@ export interface Command {
   readonly asksGateway?: boolean
   /** The command refuses words that fit none of its ways by itself. */
   readonly checksWords?: boolean
-  /** @returns the exit code */
+  /**
+   * Imports its implementation, so that other commands need not load it.
+   * @returns the exit code
+   */
   readonly run: (invocation: Invocation) => Promise<number>
 }
 

@@ -18,27 +18,27 @@ interface CompletionSource {
   /** Options of every command. */
   readonly common: Options
   /** The values of a placeholder such as ROUTE, with this config folder. */
-  readonly valuesOf: (placeholder: string, folder: string) => readonly Candidate[]
+  readonly valuesOf: (placeholder: string, folder: string) => Promise<readonly Candidate[]>
 }
 
 /** @param words after the program's name; the last one is being typed, and may be empty */
-export function complete(
+export async function complete(
   words: readonly string[],
   { commands, common, valuesOf }: CompletionSource
-): Completion {
+): Promise<Completion> {
   const current = words.at(-1) ?? ''
   const parsed = parseWords(words.slice(0, -1), { ...common, ...allOptions(commands) })
   const [name, ...rest] = parsed.positionals
   const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined
   const ways = command === undefined ? [] : waysLeft(command, rest, parsed.used)
-  const placed = (placeholder: string | undefined): Completion => {
+  const placed = async (placeholder: string | undefined): Promise<Completion> => {
     if (placeholder === undefined) return { candidates: [] }
     if (/^(?:DIR|NEW_DIR)$/.test(placeholder)) return { candidates: [], names: 'folders' }
     if (/^(?:FILE|TSCONFIG)/.test(placeholder)) return { candidates: [], names: 'files' }
-    return { candidates: valuesOf(placeholder, parsed.config) }
+    return { candidates: await valuesOf(placeholder, parsed.config) }
   }
-  const completion = (): Completion => {
-    if (parsed.awaits !== undefined) return placed(parsed.awaits.value)
+  const completion = async (): Promise<Completion> => {
+    if (parsed.awaits !== undefined) return await placed(parsed.awaits.value)
     if (current.startsWith('-')) {
       const options: Options =
         command === undefined
@@ -59,9 +59,9 @@ export function complete(
       return { candidates: all.map(([value, { summary }]) => ({ value, about: summary })) }
     }
     const nextWords = ways.flatMap(way => wordAt(way, rest.length) ?? [])
-    return join(nextWords.map(word => completionOf(word, placed)))
+    return join(await Promise.all(nextWords.map(word => completionOf(word, placed))))
   }
-  const { candidates, ...names } = completion()
+  const { candidates, ...names } = await completion()
   return {
     ...names,
     candidates: candidates.filter(
@@ -83,11 +83,11 @@ function waysLeft(
   })
 }
 
-function completionOf(
+async function completionOf(
   { text, isValue }: Word,
-  placed: (placeholder: string) => Completion
-): Completion {
-  return isValue ? placed(text) : { candidates: [{ value: text, about: '' }] }
+  placed: (placeholder: string) => Promise<Completion>
+): Promise<Completion> {
+  return isValue ? await placed(text) : { candidates: [{ value: text, about: '' }] }
 }
 
 function allOptions(commands: CompletionSource['commands']): Options {

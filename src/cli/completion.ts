@@ -1,10 +1,5 @@
 /** `completion`: makes shells complete commands, options and the names in config. */
-import { ConfigError } from '../config/schema/faults.ts'
-import { loadConfig } from '../config/load/load.ts'
-import type { Config } from '../config/schema/config.ts'
-import { mountOf } from '../config/schema/resolved.ts'
-import { type Candidate, complete } from './complete.ts'
-import { presetCandidates } from './presets.ts'
+import { complete } from './complete.ts'
 import { type Command, commonOptions, UsageError } from './command.ts'
 
 /** Each script calls this program at every tab, so it never needs an update. */
@@ -68,14 +63,16 @@ Examples:
   source <(console-gateway completion bash)             # in ~/.bashrc
   console-gateway completion zsh > "\${fpath[1]}/_console-gateway"
   console-gateway completion fish > ~/.config/fish/completions/console-gateway.fish`,
-    run: async ({ rest: [shell = '', ...words] }) => {
+    run: async ({ rest: [shell = '', ...words], io }) => {
       if (shell === 'words') {
-        const { candidates, names } = complete(words, {
+        const { candidates, names } = await complete(words, {
           commands: { ...others, completion },
           common: commonOptions,
-          valuesOf
+          // A shell asks at every tab: only names of config need the config.
+          valuesOf: async (placeholder, folder) =>
+            (await import('./completed-values.ts')).valuesOf(placeholder, folder, io)
         })
-        process.stdout.write(
+        io.stdout.write(
           candidates.map(({ value, about }) => `${value}\t${about}\n`).join('') +
             (names === undefined ? '' : `:${names}\n`)
         )
@@ -85,61 +82,9 @@ Examples:
       if (script === undefined || words.length > 0) {
         throw new UsageError(`Name a shell: ${Object.keys(scripts).join(', ')}.`)
       }
-      process.stdout.write(script)
+      io.stdout.write(script)
       return 0
     }
   }
   return completion
-}
-
-const named = (names: Iterable<string>, about = ''): Candidate[] =>
-  [...names].map(value => ({ value, about }))
-
-const readers: Readonly<Record<string, (config: Config) => Candidate[]>> = {
-  ROUTE: ({ routes: { routes, endpoints } }) => [
-    ...Object.entries(routes).map(([value, { path }]) => ({ value, about: path })),
-    { value: 'profile', about: endpoints.profile.path }
-  ],
-  PATH: config => {
-    const { routes, endpoints, aliases } = config.routes
-    const typed = (path: string) => mountOf(config) + path.replace(/\*$/, '')
-    return [
-      ...Object.entries({ ...endpoints, ...routes }).map(([about, { path }]) => ({
-        value: typed(path),
-        about
-      })),
-      ...Object.entries(aliases).map(([alias, target]) => ({ value: typed(alias), about: target }))
-    ]
-  },
-  ROLE: ({ routes: { routes }, users }) =>
-    named(
-      new Set([
-        ...Object.values(routes).flatMap(({ access }) =>
-          typeof access === 'object' ? access.roles : []
-        ),
-        ...Object.values(users).flatMap(file =>
-          Object.values(file.users).flatMap(({ roles }) => roles)
-        )
-      ])
-    ),
-  USER: ({ users }) =>
-    Object.values(users).flatMap(file =>
-      Object.entries(file.users).map(([value, { roles }]) => ({ value, about: roles.join(', ') }))
-    )
-}
-
-/** The values of a placeholder in a config; none if it has faults. */
-function valuesOf(placeholder: string, folder: string): readonly Candidate[] {
-  if (placeholder === 'METHOD') {
-    return named(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-  }
-  if (placeholder === 'PRESET') return presetCandidates()
-  const read = Object.hasOwn(readers, placeholder) ? readers[placeholder] : undefined
-  if (read === undefined) return []
-  try {
-    return read(loadConfig(folder, process.env))
-  } catch (error) {
-    if (error instanceof ConfigError) return []
-    throw error
-  }
 }

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import { createInputs } from '../config/load/inputs.ts'
 import { loadConfig } from '../config/load/load.ts'
+import type { Environment } from '../config/load/references.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import { ConfigError, type Fault } from '../config/schema/faults.ts'
 
@@ -9,15 +10,15 @@ import { ConfigError, type Fault } from '../config/schema/faults.ts'
 export type Texts = ReadonlyMap<string, string>
 
 /** @throws ConfigError as `loadConfig` */
-export function loadWith(folder: string, texts: Texts): LoadedConfig {
+export function loadWith(folder: string, texts: Texts, env: Environment): LoadedConfig {
   const inputs = createInputs()
   const read = (name: string) => texts.get(resolve(name)) ?? inputs.read(name)
-  return loadConfig(folder, process.env, { inputs: { ...inputs, read } })
+  return loadConfig(folder, env, { inputs: { ...inputs, read } })
 }
 
-export function faultsWith(folder: string, texts: Texts): Fault[] {
+export function faultsWith(folder: string, texts: Texts, env: Environment): Fault[] {
   try {
-    loadWith(folder, texts)
+    loadWith(folder, texts, env)
     return []
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error

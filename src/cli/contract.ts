@@ -7,74 +7,24 @@ import { ownMember } from '../config/schema/visit.ts'
 import { schemaFromType, TypeFault } from '../contract/from-type.ts'
 import { learnSchema, longNumbers } from '../contract/learn.ts'
 import { jsonText, printText, writeOutput } from './output.ts'
-import { liveOptions } from './live-responses.ts'
 import { shapedResponses } from './upstream-responses.ts'
-import { type Command, CommandError, type Invocation, UsageError } from './command.ts'
+import { CommandError, type Invocation, UsageError } from './command.ts'
 
 const maxSamples = 1000
-const ofLive = ['samples', 'header', 'path']
 
-export const contract: Command = {
-  summary: 'learn a route’s contract from responses or a TypeScript type, check responses',
-  ways: [
-    { words: 'learn ROUTE [FILE]…', needs: ['input'], takes: ['shaped', 'output'] },
-    { words: 'learn ROUTE', needs: ['live'], takes: [...ofLive, 'output'] },
-    { words: 'check ROUTE [FILE]…', needs: ['input'], takes: ['shaped', 'json'] },
-    { words: 'check ROUTE', needs: ['live'], takes: [...ofLive, 'json'] },
-    { words: 'from-type FILE.ts TYPE', takes: ['project', 'output'] }
-  ],
-  details: `
-learn writes a JSON Schema of what the console gets. check lists how responses
-differ from the contract of the config, and fails if the contract refuses one. Both
-shape the upstream's responses as the route does: from files (- is standard input),
-or requested with --live, without a session: add the upstream's credential by
---header, which may be repeated. from-type reads a type of a console, such as
-API.NoticeIconItem of a typings.d.ts.
-
-Examples:
-  console-gateway contract learn notices --live --samples 20 -o config/contracts/notices.schema.json
-  console-gateway contract check notices --input answer.json
-  console-gateway contract from-type typings.d.ts API.NoticeIconItem
-Exit codes: 1 if check refuses a response, or the upstream answers with an error.`,
-  options: {
-    input: {
-      type: 'string',
-      multiple: true,
-      value: 'FILE',
-      description: 'a response of the upstream; several are merged'
-    },
-    shaped: {
-      type: 'boolean',
-      description: 'the files are responses to the console, not of the upstream'
-    },
-    samples: {
-      type: 'string',
-      value: 'N',
-      description: `requests of --live, 1 to ${maxSamples} (default: 1)`
-    },
-    ...liveOptions,
-    project: { type: 'string', value: 'TSCONFIG', description: 'the tsconfig.json of the type' },
-    output: {
-      type: 'string',
-      short: 'o',
-      value: 'FILE',
-      description: 'where the schema is written; standard output without it'
-    }
-  },
-  run: async invocation => {
-    const [what, name = '', type = ''] = invocation.rest
-    if (what === 'from-type') {
-      const { project } = invocation.values
-      return write(
-        await schemaFromType(name, type, typeof project === 'string' ? project : undefined).catch(
-          plainly
-        ),
-        invocation
-      )
-    }
-    const config = loadConfig(invocation.config, process.env)
-    return what === 'learn' ? learn(config, name, invocation) : check(config, name, invocation)
+export async function contract(invocation: Invocation): Promise<number> {
+  const [what, name = '', type = ''] = invocation.rest
+  if (what === 'from-type') {
+    const { project } = invocation.values
+    return write(
+      await schemaFromType(name, type, typeof project === 'string' ? project : undefined).catch(
+        plainly
+      ),
+      invocation
+    )
   }
+  const config = loadConfig(invocation.config, invocation.io.env)
+  return what === 'learn' ? learn(config, name, invocation) : check(config, name, invocation)
 }
 
 async function learn(config: Config, name: string, invocation: Invocation): Promise<number> {
@@ -87,7 +37,7 @@ async function learn(config: Config, name: string, invocation: Invocation): Prom
   }
   if (JSON.stringify(schema).includes(longNumbers)) {
     const problem = 'The responses have numbers that a console would round.'
-    process.stderr.write(`${problem} Look for "${longNumbers}"\n`)
+    invocation.io.stderr.write(`${problem} Look for "${longNumbers}"\n`)
   }
   return write(schema, invocation)
 }
@@ -110,13 +60,14 @@ async function check(config: Config, name: string, invocation: Invocation): Prom
     counted.set(`${kind.padEnd(8)} ${path}`, (counted.get(`${kind.padEnd(8)} ${path}`) ?? 0) + 1)
   }
   const refused = checked.filter(each => each.refused).length
-  if (invocation.json) process.stdout.write(jsonText(checked))
+  const { io } = invocation
+  if (invocation.json) io.stdout.write(jsonText(checked))
   else {
     for (const [line, count] of counted) {
-      printText(responses.length > 1 ? `${line}  (in ${count} of ${responses.length})` : line)
+      printText(responses.length > 1 ? `${line}  (in ${count} of ${responses.length})` : line, io)
     }
     const kept = counted.size > 0 ? 'kept, except for the members above' : 'kept'
-    printText(refused > 0 ? `${refused} of ${responses.length} refused` : kept)
+    printText(refused > 0 ? `${refused} of ${responses.length} refused` : kept, io)
   }
   return refused > 0 ? 1 : 0
 }
@@ -136,12 +87,14 @@ async function responsesOf(
   return shapedResponses(
     config,
     name,
-    isLive === true ? { times, invocation } : { files, isShaped: shaped === true }
+    isLive === true
+      ? { times, invocation }
+      : { files, isShaped: shaped === true, io: invocation.io }
   )
 }
 
-function write(schema: JsonSchema, { values: { output } }: Invocation): number {
-  writeOutput(output, jsonText(schema))
+function write(schema: JsonSchema, { values: { output }, io }: Invocation): number {
+  writeOutput(output, jsonText(schema), io)
   return 0
 }
 

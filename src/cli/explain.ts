@@ -14,76 +14,30 @@ import type {
 } from '../dry-run/explain/decision.ts'
 import { explain as explanationOf, type Explanation } from '../dry-run/explain/explanation.ts'
 import { identityOf } from '../login/file-users.ts'
-import { type Command, type Invocation, UsageError } from './command.ts'
+import { type Invocation, type Output, UsageError } from './command.ts'
 import { printable, printableLines } from '../observability/unprintable.ts'
 import { askAdmin } from './admin-client.ts'
 import { paint } from './colours.ts'
 import { anyHeadersOf } from './header-option.ts'
 import { jsonText } from './output.ts'
 
-export const explain: Command = {
-  summary: 'explain a request: each decision of the gateway, with file and line',
-  ways: [{ words: 'METHOD PATH', takes: ['as', 'role', 'from', 'header', 'data', 'json'] }],
-  details: `
-The real app of this config handles the request, without sockets: no upstream and
-no Redis is called. The caller's present counts, the maintenance that operators began
-and the states of the upstream's addresses come from the running gateway (ops.listen);
-if none answers, every limit counts from zero, and no operator closes anything. PATH is
-taken as written, with server.mount and query.
-
-Without --as and --role the caller is not signed in. Users of a users file have
-their roles there; for other users set --role. The headers are those of a browser
-that shows the console; --header replaces one, and --data sets a body.
-
-After a refusal, the other decisions are those for a caller that may pass.
-
-Examples:
-  console-gateway explain GET /api/orders --as alice
-  console-gateway explain POST '/api/orders?draft=1' --role viewer --from 203.0.113.7
-  console-gateway explain DELETE /api/orders/7 --role admin --header 'origin: https://other.example'
-  console-gateway explain GET /api/currentUser --role admin --json
-Exit codes: 0 the request passes, 3 the gateway refuses it.`,
-  options: {
-    as: { type: 'string', value: 'USER', description: 'signed in as this user' },
-    role: {
-      type: 'string',
-      value: 'ROLE',
-      multiple: true,
-      description: 'signed in with this role; may be repeated'
-    },
-    from: {
-      type: 'string',
-      value: 'IP',
-      description: 'the address of the client (default: 127.0.0.1)'
-    },
-    header: {
-      type: 'string',
-      short: 'H',
-      value: 'FIELD',
-      multiple: true,
-      description: 'a header of the request, "name: value"'
-    },
-    data: { type: 'string', value: 'BODY', description: 'the body of the request' }
-  },
-  asksGateway: true,
-  run: async invocation => {
-    const config = loadConfig(invocation.config, process.env)
-    const { gateway } = invocation
-    const explanation = await withAddresses(
-      await explanationOf(config, explained(config, invocation), {
-        countsOf: async of => (await askAdmin(gateway, '/limits/counts', of)) as unknown as Counts,
-        maintenance: async () => {
-          const { operators } = await askAdmin(gateway, '/ops/api/maintenance')
-          return operators as readonly ShownMaintenance[]
-        }
-      }),
-      async () => (await askAdmin(gateway, '/status')) as unknown as Status
-    )
-    process.stdout.write(
-      invocation.json ? jsonText(toJson(explanation)) : formatExplanation(explanation)
-    )
-    return explanation.verdict.passes ? 0 : 3
-  }
+export async function explain(invocation: Invocation): Promise<number> {
+  const { gateway, io } = invocation
+  const config = loadConfig(invocation.config, io.env)
+  const explanation = await withAddresses(
+    await explanationOf(config, explained(config, invocation), {
+      countsOf: async of => (await askAdmin(gateway, '/limits/counts', of)) as unknown as Counts,
+      maintenance: async () => {
+        const { operators } = await askAdmin(gateway, '/ops/api/maintenance')
+        return operators as readonly ShownMaintenance[]
+      }
+    }),
+    async () => (await askAdmin(gateway, '/status')) as unknown as Status
+  )
+  io.stdout.write(
+    invocation.json ? jsonText(toJson(explanation)) : formatExplanation(explanation, io.stdout)
+  )
+  return explanation.verdict.passes ? 0 : 3
 }
 
 /** Adds the states that a running gateway reports of the upstream's addresses. */
@@ -210,19 +164,20 @@ const marks = {
   skipped: ['-', 'dim']
 } as const
 
-function formatExplanation({
-  request: { method, target, from, as },
-  verdict,
-  decisions,
-  ...sources
-}: Explanation): string {
+function formatExplanation(
+  { request: { method, target, from, as }, verdict, decisions, ...sources }: Explanation,
+  stream: Output
+): string {
   const who = as === undefined ? '' : `, as ${printable(as)}`
-  const title = `${paint('bold', printable(`${method} ${target}`))} from ${from}${who}\n`
-  const lines = decisions.map(formatDecision).join('')
-  return `${title}\n${lines}\n${unknownNote(sources)}${verdictIn(verdict)}\n`
+  const title = `${paint('bold', printable(`${method} ${target}`), stream)} from ${from}${who}\n`
+  const lines = decisions.map(each => formatDecision(each, stream)).join('')
+  return `${title}\n${lines}\n${unknownNote(sources, stream)}${verdictIn(verdict, stream)}\n`
 }
 
-function unknownNote({ counts, maintenance }: Pick<Explanation, 'counts' | 'maintenance'>): string {
+function unknownNote(
+  { counts, maintenance }: Pick<Explanation, 'counts' | 'maintenance'>,
+  stream: Output
+): string {
   const asked = [
     ['the caller’s present counts', counts],
     ['operators’ maintenance', maintenance]
@@ -231,40 +186,37 @@ function unknownNote({ counts, maintenance }: Pick<Explanation, 'counts' | 'main
   if (unknown.length === 0) return ''
   const reasons = unknown.flatMap(([, state]) => (state === 'running' ? [] : state.unknown))
   const what = unknown.map(([name]) => name).join(', ')
-  return `${paint('yellow', printableLines(`Unknown: ${what}. ${[...new Set(reasons)].join(' ')}`))}\n`
+  const text = `Unknown: ${what}. ${[...new Set(reasons)].join(' ')}`
+  return `${paint('yellow', printableLines(text), stream)}\n`
 }
 
-function formatDecision({ step, result, text, at, lines = [] }: Decision): string {
+function formatDecision({ step, result, text, at, lines = [] }: Decision, stream: Output): string {
   const [mark, colour] = marks[result]
   const below = lines
-    .map(line => `${' '.repeat(14)}${printable(line.text)}${placeIn(line.at)}\n`)
+    .map(line => `${' '.repeat(14)}${printable(line.text)}${placeIn(line.at, stream)}\n`)
     .join('')
-  const shown = result === 'skipped' ? paint('dim', printable(text)) : printable(text)
-  return `${paint(colour, mark)} ${step.padEnd(12)}${shown}${placeIn(at)}\n${below}`
+  const shown = result === 'skipped' ? paint('dim', printable(text), stream) : printable(text)
+  return `${paint(colour, mark, stream)} ${step.padEnd(12)}${shown}${placeIn(at, stream)}\n${below}`
 }
 
-function placeIn(at: Location | undefined) {
-  return at === undefined ? '' : `  ${paint('dim', `${at.file}:${at.line}`)}`
+function placeIn(at: Location | undefined, stream: Output) {
+  return at === undefined ? '' : `  ${paint('dim', `${at.file}:${at.line}`, stream)}`
 }
 
-function verdictIn({
-  passes,
-  status,
-  code,
-  message,
-  refusedBy,
-  upstream,
-  url
-}: Explanation['verdict']): string {
+function verdictIn(
+  { passes, status, code, message, refusedBy, upstream, url }: Explanation['verdict'],
+  stream: Output
+): string {
   if (!passes) {
     const what = `${status ?? ''}${code === undefined ? '' : ` ${code}`}`
     const why = message === undefined ? '' : ` (${printable(message)})`
-    return paint('red', `→ refused by ${refusedBy ?? 'the gateway'}: ${what}${why}`)
+    return paint('red', `→ refused by ${refusedBy ?? 'the gateway'}: ${what}${why}`, stream)
   }
   return paint(
     'green',
     url === undefined
       ? `→ answered by the gateway: ${status ?? ''}`
-      : `→ passes to ${upstream ?? ''}: ${printable(url)}`
+      : `→ passes to ${upstream ?? ''}: ${printable(url)}`,
+    stream
   )
 }

@@ -4,6 +4,7 @@ import {
   type Command,
   type GatewayAddress,
   type Invocation,
+  type Io,
   type Option,
   type Options,
   UsageError
@@ -17,7 +18,8 @@ import { optionsOf, refuseOtherWays } from './ways.ts'
 export function parseInvocation(
   name: string,
   command: Command,
-  words: readonly string[]
+  words: readonly string[],
+  io: Io
 ): Invocation {
   const options = optionsOf(command)
   const { values, positionals, tokens } = parseArgs({
@@ -33,10 +35,11 @@ export function parseInvocation(
   const folder = typeof config === 'string' ? config : 'config'
   return {
     config: folder,
-    gateway: gatewayOf(folder, otherValues),
+    gateway: gatewayOf(folder, otherValues, io),
     json: json === true,
     values: otherValues as Invocation['values'],
-    rest
+    rest,
+    io
   }
 }
 
@@ -59,7 +62,11 @@ function refuseSecondValues(
   }
 }
 
-function gatewayOf(folder: string, options: Readonly<Record<string, unknown>>): GatewayAddress {
+function gatewayOf(
+  folder: string,
+  options: Readonly<Record<string, unknown>>,
+  io: Io
+): GatewayAddress {
   const textOf = (name: string) => {
     const value = options[name]
     return typeof value === 'string' ? value : undefined
@@ -68,7 +75,8 @@ function gatewayOf(folder: string, options: Readonly<Record<string, unknown>>): 
     folder,
     url: textOf('url'),
     tokenFile: textOf('token-file'),
-    caFile: textOf('ca')
+    caFile: textOf('ca'),
+    io
   }
   if (address.url === undefined && (address.tokenFile ?? address.caFile) !== undefined) {
     throw new UsageError('--token-file and --ca go with --url.')

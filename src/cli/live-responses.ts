@@ -15,25 +15,8 @@ import {
 import { GatewayError } from '../errors.ts'
 import type { ShapeContext } from '../shaping/shape.ts'
 import { printable } from '../observability/unprintable.ts'
-import { CommandError, type Invocation, type Option, UsageError } from './command.ts'
+import { CommandError, type Invocation, UsageError } from './command.ts'
 import { headersOf } from './header-option.ts'
-
-/** The options of commands that request a response from a route's upstream. */
-export const liveOptions = {
-  live: { type: 'boolean', description: 'request it from the upstream' },
-  header: {
-    type: 'string',
-    multiple: true,
-    value: 'HEADER',
-    description: 'a header for --live, such as "authorization: Bearer …"; may be repeated'
-  },
-  path: {
-    type: 'string',
-    value: 'PATH',
-    description:
-      'the path at the upstream for --live, if the route has a *; the public one for parts alone'
-  }
-} as const satisfies Readonly<Record<string, Option>>
 
 interface Asked {
   readonly name: string
@@ -44,7 +27,7 @@ interface Asked {
 export async function withLiveRoute<T>(
   config: Config,
   { name, route }: Asked,
-  { values, context }: Pick<Invocation, 'values'> & { readonly context: ShapeContext },
+  { values, context, io }: Pick<Invocation, 'values' | 'io'> & { readonly context: ShapeContext },
   work: (ask: () => Promise<LiveResponse>) => Promise<T>
 ): Promise<T> {
   if (route === undefined || (route.upstream === undefined && !hasParts(route))) {
@@ -57,7 +40,7 @@ export async function withLiveRoute<T>(
       headers: freeHeaders(config.routes.upstreams[route.upstream ?? ''], values),
       path: pathOf(route, values['path']),
       context,
-      report: line => process.stderr.write(`${printable(line)}\n`)
+      report: line => io.stderr.write(`${printable(line)}\n`)
     }
   )
   const ask = async () => {

@@ -1,14 +1,20 @@
-/** The process: the command line and exit codes. */
+/** The command line: finds the command, runs it, and says what is wrong with the words. */
 import { parseArgs } from 'node:util'
-import { guardOutput } from './output.ts'
-import { type Command, CommandError, commonOptions, type Options, UsageError } from './command.ts'
+import packageJson from '../../package.json' with { type: 'json' }
+import {
+  type Command,
+  CommandError,
+  commonOptions,
+  type Io,
+  type Options,
+  UsageError
+} from './command.ts'
 import { commands } from './commands.ts'
 import { parsable, parseInvocation } from './invocation.ts'
 import { usageOf, usageOfProgram } from './usage.ts'
 import { optionsOf } from './ways.ts'
 import { ConfigError, nearest } from '../config/schema/faults.ts'
 import { printableLines } from '../observability/unprintable.ts'
-import { version } from '../process/status.ts'
 
 const programOptions: Options = {
   ...commonOptions,
@@ -22,9 +28,8 @@ const optionsOfAll: Options = Object.assign(
   programOptions
 )
 
-/** Runs one command. Sets the exit code; a command that serves keeps the process alive. */
-export async function main(words: readonly string[]): Promise<void> {
-  guardOutput()
+/** Runs one command, which `start` outlives. @returns the exit code */
+export async function runCli(words: readonly string[], io: Io): Promise<number> {
   const {
     values: { help, version: asksVersion },
     positionals: [word]
@@ -34,42 +39,52 @@ export async function main(words: readonly string[]): Promise<void> {
     strict: false,
     options: parsable(optionsOfAll)
   })
+  const print = (text: string) => {
+    io.stdout.write(text)
+    return 0
+  }
   if (word === undefined && asksVersion === true) {
-    return void process.stdout.write(`console-gateway ${version} (Node ${process.version})\n`)
+    return print(`console-gateway ${packageJson.version} (Node ${process.version})\n`)
   }
   if ((help === true && word === undefined) || word === 'help') {
-    return void process.stdout.write(usageOfProgram(commands, programOptions))
+    return print(usageOfProgram(commands, programOptions))
   }
   const name = word ?? 'start'
   const command = commandOf(name)
   if (command === undefined) {
     return failUsage(
       `There is no command "${name}".${nearest(name, Object.keys(commands))}`,
-      usageOfProgram(commands, programOptions)
+      usageOfProgram(commands, programOptions),
+      io
     )
   }
-  if (help === true) return void process.stdout.write(usageOf(name, command))
-  await run(name, command, words)
+  if (help === true) return print(usageOf(name, command))
+  return await run(name, command, words, io)
 }
 
 function commandOf(name: string): Command | undefined {
   return Object.hasOwn(commands, name) ? commands[name as keyof typeof commands] : undefined
 }
 
-async function run(name: string, command: Command, words: readonly string[]): Promise<void> {
+async function run(
+  name: string,
+  command: Command,
+  words: readonly string[],
+  io: Io
+): Promise<number> {
   try {
-    process.exitCode = await command.run(parseInvocation(name, command, words))
+    return await command.run(parseInvocation(name, command, words, io))
   } catch (error) {
     const { code, message } = error as { code?: unknown; message: string }
     const isUsage = error instanceof UsageError || String(code).startsWith('ERR_PARSE_ARGS')
-    if (isUsage) return failUsage(message, usageOf(name, command))
+    if (isUsage) return failUsage(message, usageOf(name, command), io)
     if (!(error instanceof ConfigError || error instanceof CommandError)) throw error
-    process.stderr.write(`${printableLines(message)}\n`)
-    process.exitCode = 1
+    io.stderr.write(`${printableLines(message)}\n`)
+    return 1
   }
 }
 
-function failUsage(message: string, help: string): void {
-  process.stderr.write(`${message === '' ? '' : `${printableLines(message)}\n\n`}${help}`)
-  process.exitCode = 2
+function failUsage(message: string, help: string, { stderr }: Io): number {
+  stderr.write(`${message === '' ? '' : `${printableLines(message)}\n\n`}${help}`)
+  return 2
 }

@@ -1,35 +1,15 @@
-/** The output of commands: to files, and to pipes that may close. */
+/** The output of commands: for people, for programs, and to files. */
 import { existsSync, statSync, writeFileSync } from 'node:fs'
-import { adopt } from '../observability/emitters.ts'
 import { escapeInJson, printableLines } from '../observability/unprintable.ts'
+import type { Io } from './command.ts'
 import { cannotWrite, replaceFile } from './replace-file.ts'
-
-/** The exit code that shells show for a program ended by SIGPIPE. */
-const brokenPipeExit = 141
-
-/**
- * A reader that closes early (`| head`) ends the command silently; other failures, such as a full
- * disk, print one line. Call it once, before any output.
- */
-export function guardOutput(): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    adopt(stream, error => {
-      const { code = 'unknown reason' } = error as NodeJS.ErrnoException
-      if (code === 'EPIPE') process.exit(brokenPipeExit)
-      if (stream === process.stdout) {
-        process.stderr.write(`The output could not be written (${code}).\n`)
-      }
-      process.exit(1)
-    })
-  }
-}
 
 /**
  * @param file standard output without it
  * @throws CommandError when the file cannot be written
  */
-export function writeOutput(file: unknown, text: string): void {
-  if (typeof file !== 'string') return void process.stdout.write(text)
+export function writeOutput(file: unknown, text: string, { stdout }: Io): void {
+  if (typeof file !== 'string') return void stdout.write(text)
   try {
     // A pipe or a device takes text, but it must not be replaced.
     if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
@@ -61,8 +41,8 @@ function writeInPlace(file: string, text: string): void {
 }
 
 /** Text for people; nothing in it that clients or back-ends chose reaches the terminal raw. */
-export function printText(text: string): void {
-  process.stdout.write(`${printableLines(text)}\n`)
+export function printText(text: string, { stdout }: Io): void {
+  stdout.write(`${printableLines(text)}\n`)
 }
 
 /** JSON for programs, and for terminals that would obey what clients put into names and paths. */

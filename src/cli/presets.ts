@@ -7,7 +7,7 @@ import { nearest } from '../config/schema/faults.ts'
 import { type PresetKind, presetKinds, presetsOfKind } from '../config/schema/presets.ts'
 import type { Path } from '../config/schema/visit.ts'
 import type { Candidate } from './complete.ts'
-import { type Command, CommandError } from './command.ts'
+import { CommandError, type Invocation, type Io } from './command.ts'
 
 interface Listed {
   readonly kind: PresetKind
@@ -15,33 +15,19 @@ interface Listed {
   readonly summary: string
 }
 
-export const presets: Command = {
-  summary: 'list and show the presets of consoles and back-ends',
-  ways: [{ takes: ['json'] }, { words: 'show PRESET' }, { words: 'show', needs: ['merged'] }],
-  details: `
-A preset is made of keys of the config files. gateway.yaml names a console's preset in
-"extends" and a back-end's in "backend"; the files of the folder override them key by key.
-Where a console and a back-end have the same name, console/NAME and backend/NAME tell them
-apart. With --merged: what the config folder and its presets say together, without
-defaults, each key with its file and line. Secrets are shown as references.
-
-Examples:
-  console-gateway presets
-  console-gateway presets show ant-design-pro
-  console-gateway presets show --merged -c /etc/console-gateway
-Exit codes: 1 if a file of the config folder cannot be read.`,
-  options: {
-    merged: { type: 'boolean', description: 'show the config folder merged with its presets' }
-  },
-  run: async ({ config: folder, rest: [action, name], json }) => {
-    if (action === undefined) {
-      const all = listPresets()
-      process.stdout.write(json ? `${JSON.stringify(all, null, 2)}\n` : listText(all))
-      return 0
-    }
-    process.stdout.write(name === undefined ? mergedText(folder) : textOf(name))
+export async function presets({
+  config: folder,
+  rest: [action, name],
+  json,
+  io
+}: Invocation): Promise<number> {
+  if (action === undefined) {
+    const all = listPresets()
+    io.stdout.write(json ? `${JSON.stringify(all, null, 2)}\n` : listText(all))
     return 0
   }
+  io.stdout.write(name === undefined ? mergedText(folder, io.env) : textOf(name))
+  return 0
 }
 
 function listPresets(): Listed[] {
@@ -87,8 +73,8 @@ function textOf(name: string): string {
   return texts.map(({ kind, text }) => `# presets/${kind}/${name}.yaml\n${text}`).join('\n---\n')
 }
 
-function mergedText(folder: string): string {
-  const files = Object.entries(mergedConfig(folder, process.env))
+function mergedText(folder: string, env: Io['env']): string {
+  const files = Object.entries(mergedConfig(folder, env))
   return files
     .map(([file, { value, originOf }]) => {
       const document = new Document(yamlValue(value))

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { adopt } from '../observability/emitters.ts'
-import { CommandError, type Option } from './command.ts'
+import { CommandError, type Io, type Option } from './command.ts'
 
 /** The option that names the environment variable with a password. */
 export const passwordEnvOption: Option = {
@@ -21,42 +21,47 @@ const advisedLength = 8
  * @param variable the environment variable that has it instead
  * @throws CommandError for none, one that is too long, or two that differ
  */
-export async function readNewPassword(variable?: unknown): Promise<string> {
-  const isTyped = variable === undefined && process.stdin.isTTY
-  const password = await readPassword('Password: ', variable)
-  if (isTyped && (await askHidden('Again: ')) !== password) {
+export async function readNewPassword(io: Io, variable?: unknown): Promise<string> {
+  const isTyped = variable === undefined && io.stdin.isTTY
+  const password = await readPassword('Password: ', io, variable)
+  if (isTyped && (await askHidden('Again: ', io)) !== password) {
     throw new CommandError('The passwords do not match.')
   }
   if (password.length < advisedLength) {
-    process.stderr.write(
-      'Note: fewer than 8 characters; 15 and more are advised (NIST SP 800-63B-4).\n'
-    )
+    io.stderr.write('Note: fewer than 8 characters; 15 and more are advised (NIST SP 800-63B-4).\n')
   }
   return password
 }
 
 /** A password. @throws CommandError for none, or one that is too long */
-export async function readPassword(question: string, variable?: unknown): Promise<string> {
-  const password = await passwordFrom(question, variable)
+export async function readPassword(question: string, io: Io, variable?: unknown): Promise<string> {
+  const password = await passwordFrom(question, io, variable)
   if (password === undefined || password === '' || password.length > maxLength) {
     throw new CommandError(`A password has 1 to ${maxLength} characters.`)
   }
   return password
 }
 
-async function passwordFrom(question: string, variable: unknown): Promise<string | undefined> {
+async function passwordFrom(
+  question: string,
+  io: Io,
+  variable: unknown
+): Promise<string | undefined> {
   if (typeof variable === 'string') {
-    const value = process.env[variable]
+    const value = io.env[variable]
     if (value !== undefined) return value
     throw new CommandError(`The environment variable ${variable} is not set.`)
   }
-  if (process.stdin.isTTY) return await askHidden(question)
-  return (await text(process.stdin)).replace(/\r?\n$/, '')
+  if (io.stdin.isTTY === true) return await askHidden(question, io)
+  return (await text(io.stdin)).replace(/\r?\n$/, '')
 }
 
 /** Asks at the terminal. @returns undefined when the prompt was closed */
-export async function askLine(question: string): Promise<string | undefined> {
-  const prompt = adopt(createInterface({ input: process.stdin, output: process.stderr }))
+export async function askLine(
+  question: string,
+  { stdin, stderr }: Io
+): Promise<string | undefined> {
+  const prompt = adopt(createInterface({ input: stdin, output: stderr }))
   return await new Promise(resolve => {
     prompt.once('close', () => resolve(undefined))
     prompt.question(question, line => {
@@ -67,18 +72,18 @@ export async function askLine(question: string): Promise<string | undefined> {
 }
 
 /** Asks without echo. @returns undefined when the prompt was closed */
-async function askHidden(question: string): Promise<string | undefined> {
+async function askHidden(question: string, { stdin, stderr }: Io): Promise<string | undefined> {
   const silent = adopt(new Writable({ write: (_chunk, _encoding, done) => done() }))
-  const prompt = adopt(createInterface({ input: process.stdin, output: silent, terminal: true }))
+  const prompt = adopt(createInterface({ input: stdin, output: silent, terminal: true }))
   // Written last: until readline takes over, the terminal itself would echo.
-  process.stderr.write(question)
+  stderr.write(question)
   return await new Promise(resolve => {
     prompt.once('line', line => {
       resolve(line)
       prompt.close()
     })
     prompt.once('close', () => {
-      process.stderr.write('\n')
+      stderr.write('\n')
       resolve(undefined)
     })
   })

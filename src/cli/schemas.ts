@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, isAbsolute, join, relative } from 'node:path'
 import { readUsersFiles } from '../config/load/named-files.ts'
 import { ConfigError } from '../config/schema/faults.ts'
-import { CommandError, type Command } from './command.ts'
+import { CommandError, type Invocation, type Io } from './command.ts'
 import { readText, replaceFile } from './replace-file.ts'
 import { schemaTexts } from '../config/schema/for-editors.ts'
 
@@ -13,28 +13,16 @@ const configFiles: ReadonlyArray<readonly [file: string, schema: string]> = [
   ['limits.yaml', 'limits']
 ]
 
-export const schemas: Command = {
-  summary: 'write JSON Schemas into a config folder, for completion and checks in editors',
-  ways: [{ takes: ['config'] }],
-  details: `
-Writes DIR/schema/*.schema.json, and into each config file without one the first line
-"# yaml-language-server: $schema=…" for editors with a YAML language server. Run it
-again after an update of the gateway. Nothing else in the files is changed.
-
-Examples:
-  console-gateway schemas -c /etc/console-gateway
-Exit codes: 1 if the folder cannot be written.`,
-  run: async ({ config: folder }) => {
-    if (!existsSync(folder)) throw new CommandError(`There is no folder ${folder}.`)
-    try {
-      for (const file of [...writeSchemas(folder), ...addLines(folder)]) {
-        process.stdout.write(`wrote ${file}\n`)
-      }
-    } catch (error) {
-      throw new CommandError((error as Error).message)
+export async function schemas({ config: folder, io }: Invocation): Promise<number> {
+  if (!existsSync(folder)) throw new CommandError(`There is no folder ${folder}.`)
+  try {
+    for (const file of [...writeSchemas(folder), ...addLines(folder, io.env)]) {
+      io.stdout.write(`wrote ${file}\n`)
     }
-    return 0
+  } catch (error) {
+    throw new CommandError((error as Error).message)
   }
+  return 0
 }
 
 const schemaFile = (folder: string, name: string) => join(folder, 'schema', `${name}.schema.json`)
@@ -44,8 +32,8 @@ function writeSchemas(folder: string): string[] {
   return schemaTexts().flatMap(([name, text]) => writeIfOther(schemaFile(folder, name), text))
 }
 
-function addLines(folder: string): string[] {
-  const users = usersFiles(folder).map(file => [file, 'users'] as const)
+function addLines(folder: string, env: Io['env']): string[] {
+  const users = usersFiles(folder, env).map(file => [file, 'users'] as const)
   return [...configFiles, ...users].flatMap(([name, schema]) => {
     const file = isAbsolute(name) ? name : join(folder, name)
     if (!existsSync(file)) return []
@@ -60,9 +48,9 @@ function addLines(folder: string): string[] {
 }
 
 /** The users files of `gateway.yaml`; only the default if it does not say them. */
-function usersFiles(folder: string): string[] {
+function usersFiles(folder: string, env: Io['env']): string[] {
   try {
-    return [...new Set(['users.yaml', ...readUsersFiles(folder, process.env)])]
+    return [...new Set(['users.yaml', ...readUsersFiles(folder, env)])]
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     return ['users.yaml']

@@ -2,7 +2,7 @@
 import { jsonText } from './output.ts'
 import type { ShownSession } from '../admin/session-pages.ts'
 import type { SignedIn } from '../session/record.ts'
-import type { Command, Invocation } from './command.ts'
+import type { Invocation, Output } from './command.ts'
 import { askAdmin, table } from './admin-client.ts'
 
 interface SessionsResponse {
@@ -24,66 +24,38 @@ interface UserQuery {
   readonly source?: string
 }
 
-export const sessions: Command = {
-  summary: 'list the sessions of a user or of all, close one, all of a user, or everyone’s',
-  ways: [
-    { words: 'list', takes: ['json'] },
-    { words: 'list USER', takes: ['source', 'json'] },
-    { words: 'list', needs: ['id'], takes: ['source', 'json'] },
-    { words: 'list', needs: ['name'], takes: ['source', 'json'] },
-    { words: 'close USER [SESSION-ID]', takes: ['source', 'json'] },
-    { words: 'close [SESSION-ID]', needs: ['id'], takes: ['source', 'json'] },
-    { words: 'close [SESSION-ID]', needs: ['name'], takes: ['source', 'json'] },
-    { words: 'close', needs: ['everyone'], takes: ['json'] }
-  ],
-  details: `
-Asks a running gateway at its operators' address (ops.listen of the config folder).
-With Redis it covers the sessions of all replicas.
-
-USER is a user name or an id (\`user\` and \`userId\` in the log). If several users
-match, nothing is done and they are listed: choose one by --id, --name and --source.
-Without a user, list shows the sessions of all users, 1000 at most.
-
-Examples:
-  console-gateway sessions list
-  console-gateway sessions list alice
-  console-gateway sessions close alice --source users-file
-  console-gateway sessions close --id u-1001 --json
-Exit codes: 1 if no gateway answers, 3 if no user or several users match.`,
-  options: {
-    everyone: { type: 'boolean', description: 'all sessions of all users' },
-    id: { type: 'string', value: 'ID', description: 'the user with this id' },
-    name: { type: 'string', value: 'NAME', description: 'the user with this user name' },
-    source: { type: 'string', value: 'NAME', description: 'of this credential source' }
-  },
-  asksGateway: true,
-  run: async ({ gateway, rest: [what, ...more], values, json }) => {
-    const {
-      userQuery,
-      rest: [session]
-    } = parseWords(more, values)
-    const isList = what === 'list'
-    const which =
-      values['everyone'] === true
-        ? { everyone: true }
-        : { ...userQuery, ...(session !== undefined && { id: session }) }
-    const response: SessionsResponse = isList
-      ? await askAdmin(gateway, pathOf(userQuery))
-      : await askAdmin(gateway, '/sessions/close', which)
-    if (json) process.stdout.write(jsonText(response))
-    const refusal = refusalOf(response, userQuery, isList)
-    if (refusal !== undefined) {
-      if (!json) process.stderr.write(refusal)
-      return 3
-    }
-    if (!json) {
-      process.stdout.write(
-        isList ? formatSessions(response) : `closed: ${String(response.closed)}\n`
-      )
-    }
-    if (!json) process.stdout.write(unreadableNote(isList, response.unreadable ?? 0))
-    return 0
+export async function sessions({
+  gateway,
+  rest: [what, ...more],
+  values,
+  json,
+  io
+}: Invocation): Promise<number> {
+  const {
+    userQuery,
+    rest: [session]
+  } = parseWords(more, values)
+  const isList = what === 'list'
+  const which =
+    values['everyone'] === true
+      ? { everyone: true }
+      : { ...userQuery, ...(session !== undefined && { id: session }) }
+  const response: SessionsResponse = isList
+    ? await askAdmin(gateway, pathOf(userQuery))
+    : await askAdmin(gateway, '/sessions/close', which)
+  if (json) io.stdout.write(jsonText(response))
+  const refusal = refusalOf(response, userQuery, isList, io.stderr)
+  if (refusal !== undefined) {
+    if (!json) io.stderr.write(refusal)
+    return 3
   }
+  if (!json) {
+    io.stdout.write(
+      isList ? formatSessions(response, io.stdout) : `closed: ${String(response.closed)}\n`
+    )
+  }
+  if (!json) io.stdout.write(unreadableNote(isList, response.unreadable ?? 0))
+  return 0
 }
 
 interface ParsedWords {
@@ -115,7 +87,8 @@ function pathOf(userQuery: UserQuery): string {
 function refusalOf(
   response: SessionsResponse,
   userQuery: UserQuery,
-  isList: boolean
+  isList: boolean,
+  stream: Output
 ): string | undefined {
   const { candidates, near, closed } = response
   const { user = '', by, source } = userQuery
@@ -123,7 +96,7 @@ function refusalOf(
     const rows = candidates.map(each => [each.source, each.id, each.username])
     return (
       `"${user}" may be any of these users; choose one with --id, --name or --source:\n` +
-      table([['SOURCE', 'ID', 'NAME'], ...rows])
+      table([['SOURCE', 'ID', 'NAME'], ...rows], stream)
     )
   }
   if (near === undefined && closed !== 0) return undefined
@@ -150,7 +123,10 @@ function unreadableNote(isList: boolean, count: number): string {
 
 const maxAgent = 60
 
-function formatSessions({ sessions: shown = [], isWhole = true, users }: SessionsResponse): string {
+function formatSessions(
+  { sessions: shown = [], isWhole = true, users }: SessionsResponse,
+  stream: Output
+): string {
   if (shown.length === 0) return 'no sessions\n'
   const rows = shown.map(({ id, startedAt, lastUsedAt, user, userId, source, address, agent }) => {
     const whose = users === undefined ? [] : [user, userId, source]
@@ -161,5 +137,5 @@ function formatSessions({ sessions: shown = [], isWhole = true, users }: Session
   const more = isWhole
     ? ''
     : `and more: ${users ?? 0} users are signed in; name one to see all of theirs\n`
-  return table([head, ...rows]) + more
+  return table([head, ...rows], stream) + more
 }

@@ -6,65 +6,39 @@ import type { ShapeStep } from '../config/schema/shapes.ts'
 import { GatewayError } from '../errors.ts'
 import { compileShape, type ShapeContext } from '../shaping/shape.ts'
 import type { LiveResponse } from '../dry-run/live-route.ts'
-import { liveOptions, withLiveRoute } from './live-responses.ts'
+import { withLiveRoute } from './live-responses.ts'
 import { readInput, type Target, targetOf, withShapes } from './upstream-responses.ts'
 import { changeLines } from './changes.ts'
 import { jsonText, printText } from './output.ts'
-import { type Command, CommandError } from './command.ts'
+import { CommandError, type Invocation } from './command.ts'
 
-export const shape: Command = {
-  summary: 'show the effect of each operation of a route’s shape on a response',
-  ways: [
-    { words: 'ROUTE', needs: ['input'], takes: ['json'] },
-    { words: 'ROUTE', needs: ['live'], takes: ['header', 'path', 'json'] }
-  ],
-  details: `
---input reads the upstream's JSON from FILE; - is standard input. --live requests it
-from the route's upstream, with the route's parts, as the gateway does without a
-session: add the upstream's credential by --header, which may be repeated. ROUTE is a
-route of routes.yaml, profile, or a shape.
-
-Examples:
-  console-gateway shape orders --input answer.json
-  curl -s http://orders.internal/orders | console-gateway shape orders --input -
-  console-gateway shape orders --live --header "authorization: Bearer …"
-Exit codes: 1 if the shape takes the response for a failure, or the upstream answers
-with an error.`,
-  options: {
-    input: {
-      type: 'string',
-      value: 'FILE',
-      description: 'the upstream’s response; - is standard input'
-    },
-    ...liveOptions
-  },
-  run: async invocation => {
-    const {
-      config: folder,
-      rest: [name = ''],
-      values: { input }
-    } = invocation
-    const config = loadConfig(folder, process.env)
-    const target = targetOf(config, name)
-    const parts = Object.keys(target.route?.parts ?? {})
-    if (target.shape === undefined && parts.length === 0) {
-      throw new CommandError(`The route "${name}" has no shape: its responses pass unchanged.`)
-    }
-    if (typeof input === 'string' && parts.length > 0) {
-      const isNameOfShape = targetOf(config, target.shape ?? name).route === undefined
-      throw new CommandError(noFileFor(target, parts, isNameOfShape))
-    }
-    const { values, json } = invocation
-    const steps = flatten(config.routes.shapes[target.shape ?? ''] ?? [], config.routes.shapes)
-    return withShapes(config, target, async context => {
-      if (typeof input === 'string') {
-        const before = await readInput(input)
-        return report(before, await trace(steps, before, context), json)
-      }
-      const response = await withLiveRoute(config, target, { values, context }, ask => ask())
-      return report(response.main, await traceLive(steps, response, context), json)
-    })
+export async function shape(invocation: Invocation): Promise<number> {
+  const {
+    config: folder,
+    rest: [name = ''],
+    values: { input },
+    io
+  } = invocation
+  const config = loadConfig(folder, io.env)
+  const target = targetOf(config, name)
+  const parts = Object.keys(target.route?.parts ?? {})
+  if (target.shape === undefined && parts.length === 0) {
+    throw new CommandError(`The route "${name}" has no shape: its responses pass unchanged.`)
   }
+  if (typeof input === 'string' && parts.length > 0) {
+    const isNameOfShape = targetOf(config, target.shape ?? name).route === undefined
+    throw new CommandError(noFileFor(target, parts, isNameOfShape))
+  }
+  const { values } = invocation
+  const steps = flatten(config.routes.shapes[target.shape ?? ''] ?? [], config.routes.shapes)
+  return withShapes(config, target, async context => {
+    if (typeof input === 'string') {
+      const before = await readInput(input, io)
+      return report(before, await trace(steps, before, context), invocation)
+    }
+    const response = await withLiveRoute(config, target, { values, context, io }, ask => ask())
+    return report(response.main, await traceLive(steps, response, context), invocation)
+  })
 }
 
 /**
@@ -159,28 +133,30 @@ async function traceLive(
   return [...done, { operation: { missing }, after: complete(last.after) }]
 }
 
-function report(before: unknown, traced: readonly TracedStep[], json: boolean): number {
-  const show = (value: unknown) => process.stdout.write(jsonText(value))
+function report(before: unknown, traced: readonly TracedStep[], { json, io }: Invocation): number {
+  const show = (value: unknown) => io.stdout.write(jsonText(value))
   const failed = traced.some(step => step.failed !== undefined)
   if (json) {
     show({ before, operations: traced, ...(!failed && { after: traced.at(-1)?.after ?? before }) })
     return failed ? 1 : 0
   }
-  printText('before')
+  printText('before', io)
   show(before)
   let last = before
   traced.forEach(({ operation, after, missing, failed: why }, index) => {
     printText(
-      `\n${index + 1}. ${stringify(operation, { flowCollectionPadding: true, lineWidth: 110 }).trimEnd().replaceAll('\n', '\n   ')}`
+      `\n${index + 1}. ${stringify(operation, { flowCollectionPadding: true, lineWidth: 110 }).trimEnd().replaceAll('\n', '\n   ')}`,
+      io
     )
     if (missing !== undefined) {
-      printText(`   the response has no "${missing}": null from here on`)
+      printText(`   the response has no "${missing}": null from here on`, io)
     }
-    for (const line of why === undefined ? changeLines(last, after) : [why]) printText(`   ${line}`)
+    for (const line of why === undefined ? changeLines(last, after) : [why])
+      printText(`   ${line}`, io)
     last = after
   })
   if (failed) return 1
-  printText('\nafter')
+  printText('\nafter', io)
   show(last)
   return 0
 }

@@ -12,33 +12,13 @@ import { catchUncaught } from '../process/server/uncaught.ts'
 import { createLogger, type Log } from '../services/services.ts'
 import { assertUsable } from '../dry-run/try-config.ts'
 import { printableLines } from '../observability/unprintable.ts'
-import { type Command, CommandError } from './command.ts'
+import { CommandError, type Invocation } from './command.ts'
 import { endWithParent, isNpmScript } from './npm-parent.ts'
 import { programOf } from './program.ts'
 
-export const start: Command = {
-  summary: 'run the gateway (the default)',
-  ways: [{ takes: ['config', 'pid-file'] }],
-  details: `
-SIGTERM stops it after the requests in flight (drain), SIGINT at once; SIGHUP reads
-the config again; SIGUSR2 restarts it without a gap. Started by npm or npx, it stops
-within a second of a SIGTERM to npm, in the same way. If it cannot start, or the config
-has faults, it prints the reason and ends with exit code 1.
-
-Examples:
-  console-gateway start -c /etc/console-gateway
-  LISTEN=127.0.0.1:3000 console-gateway`,
-  options: {
-    'pid-file': {
-      type: 'string',
-      value: 'FILE',
-      description: 'write the id of the process that serves to it, for a service manager'
-    }
-  },
-  run: async ({ config, values }) => {
-    const pidFile = values['pid-file'] as string | undefined
-    return (await serve(config, { pidFile })) === undefined ? 1 : 0
-  }
+export async function start({ config, values }: Invocation): Promise<number> {
+  const pidFile = values['pid-file'] as string | undefined
+  return (await serve(config, { pidFile })) === undefined ? 1 : 0
 }
 
 /** Time for the end of the process after the drain. */

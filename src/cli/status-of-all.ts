@@ -3,12 +3,16 @@ import { jsonText } from './output.ts'
 import type { ReplicasStatus } from '../admin/replicas.ts'
 import { printable } from '../observability/unprintable.ts'
 import { askAdmin, table } from './admin-client.ts'
-import type { GatewayAddress } from './command.ts'
+import type { GatewayAddress, Output } from './command.ts'
 
 /** @returns the exit code */
-export async function statusOfAll(gateway: GatewayAddress, json: boolean): Promise<number> {
+export async function statusOfAll(
+  gateway: GatewayAddress,
+  json: boolean,
+  stdout: Output
+): Promise<number> {
   const response = (await askAdmin(gateway, '/ops/api/replicas')) as unknown as ReplicasStatus
-  process.stdout.write(json ? jsonText(response) : inWords(response))
+  stdout.write(json ? jsonText(response) : inWords(response, stdout))
   const { replicas, silent } = response
   const isWell = silent.length === 0 && replicas.every(({ fault }) => fault === undefined)
   return isWell ? 0 : 3
@@ -16,7 +20,7 @@ export async function statusOfAll(gateway: GatewayAddress, json: boolean): Promi
 
 const head = ['REPLICA', 'HOST', 'VERSION', 'STATE', 'WORKERS', 'GENERATION', 'CONFIG', 'FILES']
 
-function inWords({ replicas, silent, info }: ReplicasStatus): string {
+function inWords({ replicas, silent, info }: ReplicasStatus, stream: Output): string {
   const rows = replicas.map(({ id, host, version, ready, workers, ...config }) => [
     id,
     host,
@@ -44,5 +48,8 @@ function inWords({ replicas, silent, info }: ReplicasStatus): string {
     ...(configs.size > 1 ? [`replicas run ${configs.size} different configs`] : []),
     ...(info === undefined ? [] : [info])
   ]
-  return table([head, ...rows, ...silentRows]) + lines.map(line => `${printable(line)}\n`).join('')
+  return (
+    table([head, ...rows, ...silentRows], stream) +
+    lines.map(line => `${printable(line)}\n`).join('')
+  )
 }

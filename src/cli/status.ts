@@ -1,54 +1,29 @@
 /** `status`: the state of a running gateway and its config. */
 import { jsonText } from './output.ts'
 import type { Status } from '../process/status.ts'
-import { type Command, CommandError } from './command.ts'
+import { CommandError, type Invocation, type Output } from './command.ts'
 import { printable } from '../observability/unprintable.ts'
 import { askAdmin, table } from './admin-client.ts'
 import { statusOfAll } from './status-of-all.ts'
 
-export const status: Command = {
-  summary: 'show the state of a running gateway: its config, revisions and faults',
-  ways: [{ takes: ['all', 'json'] }],
-  details: `
-Asks a running gateway at its operators' address (ops.listen of the config folder).
-With --all it says who runs what: all replicas that were seen within 10 s, also those
-that do not answer.
-
-Examples:
-  console-gateway status
-  console-gateway status --json | jq .files.state
-  console-gateway status --all
-Exit codes: 1 if no gateway answers, 3 if the config files were refused (also before a
-rollback), or a replica does not answer.`,
-  options: { all: { type: 'boolean', description: 'all replicas: who runs what' } },
-  asksGateway: true,
-  run: async ({ gateway, json, values: { all = false } }) => {
-    if (all === true) return await statusOfAll(gateway, json)
-    const response = (await askAdmin(gateway, '/status')) as unknown as Status
-    if (response.files === undefined || response.revisions === undefined) {
-      throw new CommandError('The response to /status is not that of a gateway of this version.')
-    }
-    process.stdout.write(json ? jsonText(response) : formatStatus(response))
-    return response.files.faults === undefined ? 0 : 3
+export async function status({
+  gateway,
+  json,
+  values: { all = false },
+  io
+}: Invocation): Promise<number> {
+  if (all === true) return await statusOfAll(gateway, json, io.stdout)
+  const response = (await askAdmin(gateway, '/status')) as unknown as Status
+  if (response.files === undefined || response.revisions === undefined) {
+    throw new CommandError('The response to /status is not that of a gateway of this version.')
   }
+  io.stdout.write(json ? jsonText(response) : formatStatus(response, io.stdout))
+  return response.files.faults === undefined ? 0 : 3
 }
 
-function formatStatus({
-  version,
-  pid,
-  workers = [],
-  startedAt,
-  ready,
-  parts,
-  upstreams,
-  folder,
-  generation,
-  requests,
-  draining,
-  files,
-  restartNeeded,
-  revisions
-}: Status): string {
+function formatStatus(status: Status, stream: Output): string {
+  const { version, pid, workers = [], startedAt, ready, parts, upstreams, folder } = status
+  const { generation, requests, draining, files, restartNeeded, revisions } = status
   const rows = [
     ['gateway', `${version}, process ${pid}, since ${startedAt}, ${ready ? 'ready' : 'not ready'}`],
     ...Object.entries(parts).filter(([name]) => name !== 'config' && !name.startsWith('upstream ')),
@@ -81,7 +56,7 @@ function formatStatus({
     of === undefined ? by : `${by} to ${of}`,
     brief(changes)
   ])
-  return `${facts}${faults}\n${table([['REVISION', 'SINCE', 'HASH', 'BY', 'WHAT CHANGED'], ...cells])}`
+  return `${facts}${faults}\n${table([['REVISION', 'SINCE', 'HASH', 'BY', 'WHAT CHANGED'], ...cells], stream)}`
 }
 
 function formatFiles(files: Status['files']): string {

@@ -11,7 +11,7 @@ import { parseKeepingDigits } from '../json/digits.ts'
 import type { Json } from '../json/values.ts'
 import { createExpressions } from '../shaping/expressions.ts'
 import { compileShape, isWrapped, type ShapeContext } from '../shaping/shape.ts'
-import { CommandError, type Invocation } from './command.ts'
+import { CommandError, type Invocation, type Io } from './command.ts'
 import { profileBody, profileSubject, routeSubject } from './contract-subject.ts'
 import { hasParts, withLiveRoute } from './live-responses.ts'
 
@@ -45,11 +45,11 @@ export function targetOf(config: Config, name: string): Target {
 }
 
 /** A response in a file, by the gateway's own reader: it may begin with a byte order mark. */
-export async function readInput(file: string): Promise<Json> {
+export async function readInput(file: string, { stdin }: Pick<Io, 'stdin'>): Promise<Json> {
   const place = file === '-' ? 'Standard input' : file
   let bytes: Buffer
   try {
-    bytes = file === '-' ? await buffer(process.stdin) : readFileSync(file)
+    bytes = file === '-' ? await buffer(stdin) : readFileSync(file)
   } catch (error) {
     const { code = 'unknown reason' } = error as NodeJS.ErrnoException
     throw new CommandError(`${place} cannot be read (${code}).`)
@@ -91,7 +91,7 @@ export async function withShapes<T>(
 
 /** `isShaped`: whether the files are responses to the console, not of the upstream. */
 type ResponseSource =
-  | { readonly files: readonly string[]; readonly isShaped: boolean }
+  | { readonly files: readonly string[]; readonly isShaped: boolean; readonly io: Io }
   | { readonly times: number; readonly invocation: Invocation }
   | { readonly bodies: readonly unknown[] }
 
@@ -130,13 +130,13 @@ export async function shapedResponses(
     try {
       if ('files' in from) {
         for (const file of from.files) {
-          responses.push(await shaped(await readInput(file), file))
+          responses.push(await shaped(await readInput(file, from.io), file))
         }
       } else if ('bodies' in from) {
         for (const body of from.bodies) responses.push(await shaped(body, 'The response'))
       } else {
-        const { values } = from.invocation
-        await withLiveRoute(config, target, { values, context }, async ask => {
+        const { values, io } = from.invocation
+        await withLiveRoute(config, target, { values, context, io }, async ask => {
           for (let index = 0; index < from.times; index++) {
             const { whole } = await ask()
             responses.push(await shaped(whole, 'The answer'))

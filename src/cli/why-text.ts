@@ -10,6 +10,7 @@ import type {
 } from '../observability/request-record.ts'
 import { printable } from '../observability/unprintable.ts'
 import { table } from './admin-client.ts'
+import type { Output } from './command.ts'
 import { paint } from './colours.ts'
 
 type Request = RequestRecord & RequestPlace
@@ -40,7 +41,7 @@ const units = [
 ] as const
 
 /** The whole story of one request. */
-export function formatRequest(request: Request): string {
+export function formatRequest(request: Request, stream: Output): string {
   const { id, at, address } = request
   const head = `${request.method} ${request.path} → ${endText(request)}`
   const rows: readonly Row[] = [
@@ -58,7 +59,7 @@ export function formatRequest(request: Request): string {
     const isRepeated = rows[index - 1]?.[0] === name
     return `  ${(isRepeated ? '' : name).padEnd(width)}  ${printable(text)}\n`
   })
-  return `${paint('bold', printable(head))}\n${lines.join('')}`
+  return `${paint('bold', printable(head), stream)}\n${lines.join('')}`
 }
 
 function endText({ isRunning, at, ms, status }: Request): string {
@@ -66,7 +67,7 @@ function endText({ isRunning, at, ms, status }: Request): string {
 }
 
 /** One line each. */
-export function formatRequests(requests: readonly Request[]): string {
+export function formatRequests(requests: readonly Request[], stream: Output): string {
   const rows = requests.map(({ at, id, user = '', method, path, code = '', ...request }) => [
     at,
     id,
@@ -76,7 +77,7 @@ export function formatRequests(requests: readonly Request[]): string {
     code,
     formatMs(request.ms)
   ])
-  return table([['AT', 'REQUEST', 'USER', 'WHAT', 'STATUS', 'CODE', 'TIME'], ...rows])
+  return table([['AT', 'REQUEST', 'USER', 'WHAT', 'STATUS', 'CODE', 'TIME'], ...rows], stream)
 }
 
 /** A note on the requests that are remembered and those that were overwritten. */

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { readSecretFiles } from '../../src/admin/secret-file.ts'
 import { testAuthority } from '../support/authority.ts'
-import { run } from '../support/command.ts'
+import { run, runProcess } from '../support/command.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
 
@@ -120,7 +120,7 @@ t.test('https is checked against the given certificates', async t => {
   t.equal(seen[0]?.headers.authorization, `Bearer ${token}`)
   t.equal(seen[0]?.url, '/ops/api/maintenance')
   const ofSystem = { ...env, SSL_CERT_FILE: certificate }
-  t.match(await run(['maintenance', '--url', url], { env: ofSystem }), { code: 0, err: '' })
+  t.match(await runProcess(['maintenance', '--url', url], { env: ofSystem }), { code: 0, err: '' })
 })
 
 t.test('a redirect is not followed', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { run } from '../support/command.ts'
+import { run, runProcess } from '../support/command.ts'
 import { textFolder } from '../support/config-files.ts'
 
 const sound = 'server: { hosts: [console.example.com], trustedProxies: [10.0.0.0/8] }'
@@ -76,7 +76,7 @@ t.test('an example that fails is a fault, and nothing starts with it', async t =
     out: '',
     err: `${folder}/routes.yaml:8 examples.e.output: expected 2, the shape gives 1\n${folder}: 1 fault\n`
   })
-  const { code, err } = await run(['start', '-c', folder])
+  const { code, err } = await runProcess(['start', '-c', folder])
   t.match(
     { code, err },
     { code: 1, err: `${folder}/routes.yaml:8 examples.e.output: expected 2, the shape gives 1` }
@@ -89,7 +89,8 @@ t.test('what the config expects of itself is tried, by check and by start', asyn
     'routes.yaml': 'expect:\n  open:\n    request: GET /api/account/profile\n    status: 200\n'
   })
   for (const command of ['check', 'start']) {
-    const { code, err } = await run([command, '--config', folder])
+    const runs = command === 'start' ? runProcess : run
+    const { code, err } = await runs([command, '--config', folder])
     t.equal(code, 1, command)
     t.match(err, `${folder}/routes.yaml:4 expect.open.status: expected 200, got 401 session.none\n`)
   }

@@ -63,40 +63,40 @@ ${lines.map(words => `try ${words.map(quoted).join(' ')}`).join('\n')}`
   }
 )
 
-t.test('what may stand next follows from what each command says of itself', t => {
+t.test('what may stand next follows from what each command says of itself', async t => {
   const known = {
     commands: commands as Readonly<Record<string, Command>>,
     common: commonOptions,
-    valuesOf: (placeholder: string, folder: string) => [
+    valuesOf: async (placeholder: string, folder: string) => [
       { value: `${placeholder}@${folder}`, about: '' }
     ]
   }
-  const words = (...given: string[]) => complete(given, known).candidates.map(({ value }) => value)
-  t.ok(Object.keys(commands).every(name => words('').includes(name)))
-  t.same(words('nothing', ''), [])
-  t.same(words('limits', 's'), ['suggest', 'simulate', 'show'])
-  t.same(words('contract', 'learn', ''), ['ROUTE@config'])
-  t.same(words('-c', 'there', 'contract', 'check', ''), ['ROUTE@there'])
-  t.same(words('contract', '--config=there', 'check', ''), ['ROUTE@there'])
-  t.same(words('sessions', 'close', 'u', ''), ['SESSION-ID@config'])
-  t.same(words('sessions', 'list', 'u', ''), [])
-  t.same(words('explain', '--role', 'a', '--ro'), ['--role'], 'what may be given again')
-  t.same(words('shape', 'r', '--live', '--header', 'a: 1', '--hea'), ['--header'])
-  t.same(words('explain', '--as', 'a', '--as'), [], 'what may not')
+  const words = async (...given: string[]) =>
+    (await complete(given, known)).candidates.map(({ value }) => value)
+  t.same(await words(''), Object.keys(commands))
+  t.same(await words('nothing', ''), [])
+  t.same(await words('limits', 's'), ['suggest', 'simulate', 'show'])
+  t.same(await words('contract', 'learn', ''), ['ROUTE@config'])
+  t.same(await words('-c', 'there', 'contract', 'check', ''), ['ROUTE@there'])
+  t.same(await words('contract', '--config=there', 'check', ''), ['ROUTE@there'])
+  t.same(await words('sessions', 'close', 'u', ''), ['SESSION-ID@config'])
+  t.same(await words('sessions', 'list', 'u', ''), [])
+  t.same(await words('explain', '--role', 'a', '--ro'), ['--role'], 'what may be given again')
+  t.same(await words('shape', 'r', '--live', '--header', 'a: 1', '--hea'), ['--header'])
+  t.same(await words('explain', '--as', 'a', '--as'), [], 'what may not')
   const gateway = ['--url', '--token-file', '--ca']
-  t.same(words('maintenance', 'end', '--'), ['--json', ...gateway, '--config', '--help'])
-  t.same(words('limits', 'simulate', '--l'), ['--log', '--limits'])
-  t.same(words('shape', 'r', '--live', '--'), [
+  t.same(await words('maintenance', 'end', '--'), ['--json', ...gateway, '--config', '--help'])
+  t.same(await words('limits', 'simulate', '--l'), ['--log', '--limits'])
+  t.same(await words('shape', 'r', '--live', '--'), [
     '--header',
     '--path',
     '--json',
     '--config',
     '--help'
   ])
-  t.same(complete(['plan', ''], known).names, 'folders')
-  t.same(complete(['check', '--config', ''], known).names, 'folders')
-  t.same(complete(['shape', 'r', '--input', ''], known).names, 'files')
-  t.end()
+  t.same((await complete(['plan', ''], known)).names, 'folders')
+  t.same((await complete(['check', '--config', ''], known)).names, 'folders')
+  t.same((await complete(['shape', 'r', '--input', ''], known)).names, 'files')
 })
 
 t.test('each shell has a script, and a config with faults gives no names and no noise', async t => {

@@ -49,9 +49,10 @@ const folderFor = (cleanUp: (undo: () => unknown) => void, url = 'http://b.inter
 /** In this process; what it writes is read from the file that it names. */
 const inProcess = async (folder: string, rest: readonly string[], values: Invocation['values']) => {
   const output = join(folder, 'out.json')
-  const code = await contract.run({
+  const code = await contract({
     config: folder,
-    gateway: { folder },
+    gateway: { folder, io: process },
+    io: process,
     json: false,
     rest,
     values: { ...values, output }

@@ -1,8 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { types } from '../../src/cli/describe.ts'
-import { run, running } from '../support/command.ts'
+import { run, running, runProcess } from '../support/command.ts'
 import { textFolder } from '../support/config-files.ts'
 
 t.test('openapi and types are written to standard output or a file, from config alone', async t => {
@@ -16,16 +15,7 @@ t.test('openapi and types are written to standard output or a file, from config 
     paths: { '/api/account/profile': { get: { operationId: 'getProfile' } } }
   })
   const output = join(folder, 'gateway.d.ts')
-  t.equal(
-    await types.run({
-      config: folder,
-      gateway: { folder },
-      json: false,
-      rest: [],
-      values: { output }
-    }),
-    0
-  )
+  t.same(await run(['types', '-c', folder, '-o', output]), { code: 0, out: '', err: '' })
   t.match(readFileSync(output, 'utf8'), /^ {2}'GET \/api\/account\/profile': \{$/m)
 })
 
@@ -56,7 +46,7 @@ t.test(
     const output = join(folder, 'openapi.json')
     const words = ['openapi', '-c', folder, '-o']
     writeFileSync(output, 'before')
-    const { code, err } = await run([...words, output], { maxFileBlocks: 1 })
+    const { code, err } = await runProcess([...words, output], { maxFileBlocks: 1 })
     t.same([code, err], [1, `${output} cannot be written (EFBIG).\n`])
     t.equal(readFileSync(output, 'utf8'), 'before')
     const piped = `${process.execPath} src/launch.js ${words.join(' ')} /dev/stdout | cat`

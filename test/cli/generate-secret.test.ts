@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { run } from '../support/command.ts'
+import { run, runProcess } from '../support/command.ts'
 import { faultsOf, textFolder } from '../support/config-files.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-secret-'))
@@ -43,7 +43,7 @@ t.test('a place where no file can be is an error in one line', async t => {
 
 t.test('on a full disk no empty file is left, which the next call would keep', async t => {
   const file = join(folder, 'full')
-  const { code, out, err } = await run(['generate-secret', file], { maxFileBlocks: 0 })
+  const { code, out, err } = await runProcess(['generate-secret', file], { maxFileBlocks: 0 })
   t.same({ code, out }, { code: 1, out: '' })
   t.match(err, /^EFBIG: .*\n$/)
   t.notOk(existsSync(file))

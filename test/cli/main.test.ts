@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import type { Command } from '../../src/cli/command.ts'
 import { commands } from '../../src/cli/commands.ts'
-import { run } from '../support/command.ts'
+import { run, runProcess } from '../support/command.ts'
 
 /** A shell's line, where `node` is the Node that runs the tests. */
 async function shell(line: string): Promise<{ stdout: string; stderr: string }> {
@@ -35,7 +35,7 @@ t.test('--help behind a command says how to call it', async t => {
 
 t.test('options may stand before the name of the command, or without one for start', async t => {
   const folder = t.testdir()
-  t.match(await run(['--pid-file', `${folder}/pid`, '--config', `${folder}/none`]), {
+  t.match(await runProcess(['--pid-file', `${folder}/pid`, '--config', `${folder}/none`]), {
     code: 1,
     err: 'gateway.yaml the file cannot be read'
   })
@@ -137,6 +137,49 @@ t.test('an option of one value that gets two different ones is refused', async t
   const twice = await run(['check', '-c', 'none', '--config', 'none'])
   t.match(twice, { code: 1, err: 'gateway.yaml the file cannot be read' }, 'the same one twice')
 })
+
+/** The files that a command loads, its packages included. */
+async function loadedBy(...words: string[]): Promise<string[]> {
+  const hook = `import { registerHooks } from 'node:module'
+    const urls = []
+    registerHooks({ load: (url, context, next) => (urls.push(url), next(url, context)) })
+    process.on('exit', () => process.stderr.write('\\nloaded ' + JSON.stringify(urls)))`
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}` }
+  const { err } = await runProcess(words, { input: 'correct horse battery', env })
+  return JSON.parse(/^loaded (.*)$/m.exec(err)?.[1] ?? '') as string[]
+}
+
+t.test(
+  'case R14: a command loads what it needs, not the gateway',
+  { skip: process.env['PROGRAM'] !== undefined && 'a bundle does not name what it holds' },
+  async t => {
+    const folder = t.testdir({ 'gateway.yaml': 'ops: { listen: "127.0.0.1:1" }\n' })
+    const packages = /\/node_modules\//
+    for (const words of [
+      ['generate-secret'],
+      ['hash-password'],
+      ['--help'],
+      ['completion', 'bash'],
+      ['completion', 'words', '--', 'check', '--']
+    ]) {
+      t.same(
+        (await loadedBy(...words)).filter(url => packages.test(url)),
+        [],
+        words.join(' ')
+      )
+    }
+    const gateway = /\/node_modules\/(fastify|ioredis|undici|pino)\/|\/src\/(app|process|proxy)\//
+    for (const words of [['status'], ['sessions', 'list'], ['users', 'add', 'alice']]) {
+      const urls = await loadedBy(...words, '-c', folder)
+      t.same(
+        urls.filter(url => gateway.test(url)),
+        [],
+        words.join(' ')
+      )
+    }
+    t.ok((await loadedBy('check', '-c', folder)).some(url => gateway.test(url)))
+  }
+)
 
 t.test('every command’s help has an example and says what it is for', t => {
   for (const [name, { summary, details }] of Object.entries(

@@ -3,7 +3,7 @@ import { dirname, join, relative } from 'node:path'
 import { Ajv } from 'ajv'
 import t from 'tap'
 import { parse } from 'yaml'
-import { run } from '../support/command.ts'
+import { run, runProcess } from '../support/command.ts'
 import { textFolder } from '../support/config-files.ts'
 
 const line = (name: string) => `# yaml-language-server: $schema=schema/${name}.schema.json\n`
@@ -46,15 +46,15 @@ t.test('a users file elsewhere gets its line too; on a full disk it is unchanged
   const folder = textFolder(t.after, {
     'gateway.yaml': `login: { sources: [{ kind: users-file, file: "\${X:-${elsewhere}}" }] }\n`
   })
-  const schemas = async (options = {}) => await run(['schemas', '--config', folder], options)
-  t.match((await schemas()).out, `wrote ${elsewhere}\n`)
+  const schemas = ['schemas', '--config', folder]
+  t.match((await run(schemas)).out, `wrote ${elsewhere}\n`)
   const [line = ''] = readFileSync(elsewhere, 'utf8').split('\n')
   const path = relative(dirname(elsewhere), join(folder, 'schema/users.schema.json'))
   t.equal(line, `# yaml-language-server: $schema=${path}`)
 
   const text = `users: {}\n${'# a long comment\n'.repeat(100)}`
   writeFileSync(elsewhere, text)
-  const { code, err } = await schemas({ maxFileBlocks: 1 })
+  const { code, err } = await runProcess(schemas, { maxFileBlocks: 1 })
   t.same([code, err], [1, `${elsewhere} cannot be written (EFBIG).\n`])
   t.equal(readFileSync(elsewhere, 'utf8'), text)
 })

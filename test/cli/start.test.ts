@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import t from 'tap'
-import { run, running, start } from '../support/command.ts'
+import { running, runProcess, start } from '../support/command.ts'
 import { textFolder } from '../support/config-files.ts'
 import { configFolder } from '../support/gateway.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
@@ -27,7 +27,7 @@ t.test('a broken config is told in whole, and the exit code is 1', async t => {
     'gateway.yaml': 'server:\n  lisen: x\nsession:\n  secrets: [literal-secret]\n',
     'limits.yaml': 'limits: 5\n'
   })
-  const { code, out, err } = await run(['start', '--config', folder])
+  const { code, out, err } = await runProcess(['start', '--config', folder])
   t.same({ code, out }, { code: 1, out: '' })
   t.match(
     err,
@@ -48,7 +48,7 @@ t.test('an address that the machine does not have gives one line', async t => {
     ['gateway.invalid:8080', 'The name gateway.invalid has no address. Set server.listen']
   ] as const) {
     const folder = await ready(t.after, { server: { listen } })
-    const { code, err } = await run(['start', '--config', folder])
+    const { code, err } = await runProcess(['start', '--config', folder])
     t.equal(code, 1, listen)
     t.match(err, line)
     t.equal(err.trim().split('\n').length, 1)
@@ -61,7 +61,7 @@ t.test('a port in use gives a clear line, for either listener, and ends the proc
   t.after(() => other.close())
   const address = `127.0.0.1:${(other.address() as AddressInfo).port}`
   for (const section of ['server', 'ops']) {
-    const { code, err } = await run([
+    const { code, err } = await runProcess([
       'start',
       '--config',
       await ready(t.after, { [section]: { listen: address } })

@@ -4,7 +4,7 @@ import t from 'tap'
 import { loadConfig } from '../../src/config/load/load.ts'
 import { parseHash, verifyPassword } from '../../src/login/argon2.ts'
 import { cannotWrite } from '../../src/cli/replace-file.ts'
-import { run, running } from '../support/command.ts'
+import { run, running, runProcess } from '../support/command.ts'
 import { knownHash, textFolder } from '../support/config-files.ts'
 
 const password = 'a long pass phrase'
@@ -93,7 +93,7 @@ t.test('on a full disk nothing is changed, and that is said', async t => {
   const before = textIn(folder)
   const names = readdirSync(folder)
   const words = ['users', 'set-password', 'alice', '-c', folder]
-  const { code, err } = await run(words, { input: password, maxFileBlocks: 8 })
+  const { code, err } = await runProcess(words, { input: password, maxFileBlocks: 8 })
   t.equal(code, 1)
   t.match(err, /^.*users\.yaml cannot be written \(EFBIG\)\.\n$/)
   t.equal(textIn(folder), before)

@@ -13,7 +13,7 @@ const all = Object.entries(commands as Readonly<Record<string, Command>>)
 
 function parse(words: readonly string[]) {
   const name = words.find(word => Object.hasOwn(commands, word)) ?? ''
-  return parseInvocation(name, commands[name as keyof typeof commands], words)
+  return parseInvocation(name, commands[name as keyof typeof commands], words, process)
 }
 
 function refusal(...words: readonly string[]): unknown {

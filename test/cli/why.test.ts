@@ -1,4 +1,5 @@
 /** `why`, against a running gateway with back-ends that fail. */
+import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
 import { formatRequest } from '../../src/cli/why-text.ts'
 import { run } from '../support/command.ts'
@@ -293,9 +294,8 @@ t.test('an error code of another version is shown as it is', t => {
     status: 502
   }
   for (const code of ['upstream.of-tomorrow', 'constructor']) {
-    const text = formatRequest({ ...request, code } as unknown as Parameters<
-      typeof formatRequest
-    >[0])
+    const known = { ...request, code } as unknown as Parameters<typeof formatRequest>[0]
+    const text = formatRequest(known, new PassThrough())
     t.match(text, new RegExp(`error +${code}\n`))
     t.notMatch(text, 'to do')
   }

@@ -16,7 +16,7 @@ import { dirname, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { testAuthority } from '../support/authority.ts'
-import { run } from '../support/command.ts'
+import { run, runProcess } from '../support/command.ts'
 import { configFolder, password } from '../support/gateway.ts'
 import { callOnce, opsSecret } from '../support/gateway-process.ts'
 import { freePort } from '../support/ports.ts'
@@ -357,7 +357,7 @@ t.test('a PID file that cannot be written ends the start with the reason', async
   const folder = await configFolder()
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const pidFile = join(folder, 'none/pid')
-  const { code, err } = await run(['start', '--config', folder, '--pid-file', pidFile])
+  const { code, err } = await runProcess(['start', '--config', folder, '--pid-file', pidFile])
   t.equal(code, 1)
   t.match(err, /^--pid-file cannot be written: ENOENT/m)
 })

@@ -1,7 +1,9 @@
-/** The command line as people and orchestrators run it: a process of its own. */
+/** The command line: within the test, or as people and orchestrators run it, as a process of its own. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { Readable, Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { runCli } from '../../src/cli/main.ts'
 import { until } from './until.ts'
 
 export interface Ran {
@@ -13,6 +15,9 @@ export interface Ran {
 interface RunOptions {
   readonly input?: string | Uint8Array
   readonly env?: Readonly<Record<string, string>>
+}
+
+interface ProcessOptions extends RunOptions {
   /** A full disk: a file takes so many blocks of 512 bytes. */
   readonly maxFileBlocks?: number
 }
@@ -41,13 +46,36 @@ function environment(env: RunOptions['env'] = {}): Record<string, string> {
   }
 }
 
-/** `PROGRAM=dist/launch.js` runs all tests of commands on what was built. */
-const program = process.env['PROGRAM'] ?? 'src/launch.js'
-
-/** Runs a command to its end. */
+/** Runs a command within the test, to its end. `start` changes its process, so it needs one of its own. */
 export async function run(
   words: readonly string[],
-  { input = '', env, maxFileBlocks }: RunOptions = {}
+  { input = '', env }: RunOptions = {}
+): Promise<Ran> {
+  if (words[0] === 'start') throw new Error('start needs a process of its own')
+  const written = { out: '', err: '' }
+  const collect = (name: 'out' | 'err') =>
+    new Writable({
+      write: (chunk: Buffer, _encoding, done) => {
+        written[name] += chunk.toString()
+        done()
+      }
+    })
+  const code = await runCli(words, {
+    env: environment(env),
+    stdin: Readable.from([Buffer.from(input)]),
+    stdout: collect('out'),
+    stderr: collect('err')
+  })
+  return { code, ...written }
+}
+
+/** `PROGRAM=dist/launch.js` runs what was built. */
+const program = process.env['PROGRAM'] ?? 'src/launch.js'
+
+/** Runs a command as a process of its own, to its end. */
+export async function runProcess(
+  words: readonly string[],
+  { input = '', env, maxFileBlocks }: ProcessOptions = {}
 ): Promise<Ran> {
   const prefix = maxFileBlocks === undefined ? [] : ['sh', '-c', limited, 'sh', `${maxFileBlocks}`]
   const [file = '', ...args] = [...prefix, process.execPath, program, ...words]

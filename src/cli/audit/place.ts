@@ -23,7 +23,7 @@ export interface LedgerPlace {
 const none = async () => []
 
 /** @throws CommandError, UsageError, ConfigError */
-export function placeOf({ config: folder, values }: Invocation): LedgerPlace {
+export function placeOf({ config: folder, values, io }: Invocation): LedgerPlace {
   const { 'folder': named, 'key-file': keyFile } = values
   if ((named === undefined) !== (keyFile === undefined)) {
     throw new UsageError('Give --folder and --key-file together.')
@@ -31,7 +31,7 @@ export function placeOf({ config: folder, values }: Invocation): LedgerPlace {
   if (typeof named === 'string' && typeof keyFile === 'string') {
     return placeOfFiles(named, auditKeys(readKeys(keyFile)))
   }
-  return configuredPlace(loadConfig(folder, process.env))
+  return configuredPlace(loadConfig(folder, io.env))
 }
 
 function close(): void {}

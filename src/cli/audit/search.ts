@@ -11,12 +11,12 @@ import { type LedgerPlace, readingFailed } from './place.ts'
 const defaultLast = 100
 
 export async function searchCommand(place: LedgerPlace, invocation: Invocation): Promise<number> {
-  const { values, json } = invocation
+  const { values, io } = invocation
   const last = lastOf(values, defaultLast)
   const { lines } = await findLast(place, filterOf(values), last + 1)
-  for (const line of lines.slice(-last)) printLine(line, json)
+  for (const line of lines.slice(-last)) printLine(line, invocation)
   if (lines.length > last) {
-    process.stderr.write(`older lines match too: --last N prints more than ${last}\n`)
+    io.stderr.write(`older lines match too: --last N prints more than ${last}\n`)
   }
   return lines.length === 0 ? 3 : 0
 }
@@ -31,8 +31,8 @@ export async function findLast({ folder, keys }: LedgerPlace, filter: AuditFilte
   }
 }
 
-export function printLine(line: FoundLine, json: boolean): void {
-  process.stdout.write(`${json ? escapeInJson(JSON.stringify(line)) : lineInWords(line)}\n`)
+export function printLine(line: FoundLine, { json, io }: Invocation): void {
+  io.stdout.write(`${json ? escapeInJson(JSON.stringify(line)) : lineInWords(line)}\n`)
 }
 
 export function filterOf(values: Invocation['values']): AuditFilter {

@@ -20,21 +20,25 @@ const maxReadBytes = 1024 * 1024
 const lineBreak = 0x0a
 
 export async function tailCommand(place: LedgerPlace, invocation: Invocation): Promise<number> {
-  const { values, json } = invocation
+  const { values } = invocation
   const filter = filterOf(values)
   // Before the search: a line that comes meanwhile is printed twice rather than never.
   const follower = values['follow'] === true ? new Follower(place) : undefined
   const { lines } = await findLast(place, filter, lastOf(values, defaultLast))
-  for (const line of lines) printLine(line, json)
-  if (follower !== undefined) await printAdded(follower, filter, json)
+  for (const line of lines) printLine(line, invocation)
+  if (follower !== undefined) await printAdded(follower, filter, invocation)
   return 0
 }
 
 /** Runs until the process is ended. */
-async function printAdded(follower: Follower, filter: AuditFilter, json: boolean): Promise<never> {
+async function printAdded(
+  follower: Follower,
+  filter: AuditFilter,
+  invocation: Invocation
+): Promise<never> {
   for (;;) {
     const added = [...follower.read()].filter(({ line }) => matchesFilter(line, filter))
-    for (const line of added) printLine(line, json)
+    for (const line of added) printLine(line, invocation)
     await wait(pollMs)
   }
 }

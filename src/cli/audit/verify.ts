@@ -7,7 +7,7 @@ import { printable } from '../../observability/unprintable.ts'
 import type { Invocation } from '../command.ts'
 import { type LedgerPlace, readingFailed } from './place.ts'
 
-export async function verifyCommand(place: LedgerPlace, { json }: Invocation): Promise<number> {
+export async function verifyCommand(place: LedgerPlace, { json, io }: Invocation): Promise<number> {
   const { folder, keys, headOf, chainsWithHead } = place
   const input = { folder, keys, headOf, chainsWithHead, parse: parseKeepingDigits }
   const reports = await verifyFolder(input).catch((error: unknown) => {
@@ -15,14 +15,14 @@ export async function verifyCommand(place: LedgerPlace, { json }: Invocation): P
   })
   const code = codeOf(reports)
   if (json) {
-    process.stdout.write(jsonText({ folder, verified: code, chains: reports }))
+    io.stdout.write(jsonText({ folder, verified: code, chains: reports }))
     return code
   }
   if (reports.length === 0) {
-    process.stdout.write(`${folder} holds no ledger: no file, or all were deleted\n`)
+    io.stdout.write(`${folder} holds no ledger: no file, or all were deleted\n`)
     return code
   }
-  for (const report of reports) process.stdout.write(inWords(report))
+  for (const report of reports) io.stdout.write(inWords(report))
   return code
 }
 

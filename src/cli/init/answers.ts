@@ -1,17 +1,20 @@
 /** The answers to the questions of `init`: from options, or asked for at a terminal. */
 import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { CommandError, type Invocation, UsageError } from '../command.ts'
+import { CommandError, type Invocation, type Io, UsageError } from '../command.ts'
 import { askLine } from '../prompt.ts'
 
 type Values = Invocation['values']
 
 export class Answers {
   readonly #values: Values
-  readonly isInteractive = process.stdin.isTTY
+  readonly io: Io
+  readonly isInteractive: boolean
 
-  constructor(values: Values) {
+  constructor(values: Values, io: Io) {
     this.#values = values
+    this.io = io
+    this.isInteractive = io.stdin.isTTY === true
   }
 
   text(option: string): string | undefined {
@@ -41,7 +44,7 @@ export class Answers {
     }
     for (;;) {
       const hint = otherwise === undefined ? '' : ` [${otherwise}]`
-      const line = await askLine(`${question}${hint}: `)
+      const line = await askLine(`${question}${hint}: `, this.io)
       if (line === undefined) throw new CommandError('Nothing was written.')
       const answer = line === '' ? otherwise : line
       if (answer !== undefined) return answer
@@ -52,7 +55,7 @@ export class Answers {
   async confirm(option: string, question: string): Promise<boolean> {
     if (this.isSet(option)) return true
     if (!this.isInteractive) return false
-    const line = await askLine(`${question} [y/N] `)
+    const line = await askLine(`${question} [y/N] `, this.io)
     return line !== undefined && /^y(es)?$/i.test(line)
   }
 

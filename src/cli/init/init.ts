@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { presetsOfKind } from '../../config/schema/presets.ts'
 import { hashPassword } from '../../login/argon2.ts'
-import { type Command, CommandError, type Invocation, UsageError } from '../command.ts'
+import { CommandError, type Invocation, UsageError } from '../command.ts'
 import { readNewPassword } from '../prompt.ts'
 import { Answers } from './answers.ts'
 import { type BackendClient, createClient } from './client.ts'
@@ -12,7 +12,6 @@ import { type Files, namesInTheWay, replaceFiles, secretFile, writeFiles } from 
 import { type Hints, readHints } from './hints.ts'
 import { look, type Look } from './look.ts'
 import type { FileUser, Findings } from './model.ts'
-import { options } from './options.ts'
 import { type PresetSource, presetSource } from './preset-source.ts'
 import { propose, type Proposal } from './proposal.ts'
 import { Redaction } from './redaction.ts'
@@ -21,41 +20,14 @@ import { askAccount, askRoutes, upstreamHeaders, withFamily } from './questions.
 import { withoutPrefix } from './routes.ts'
 import { sideBySide } from './side-by-side.ts'
 
-/** Its options, each an answer to a question. */
-const questions = Object.keys(options).filter(name => name !== 'from')
-
-export const init: Command = {
-  summary: 'look at a back-end, and write a config folder for a console in front of it',
-  ways: [
-    { words: '[DIR]', takes: questions },
-    { needs: ['from'], takes: questions }
-  ],
-  details: `
-Asks what it needs to know; each question has an option, for scripts. It signs in at
-the back-end once, with the account that you name, and finds out how sign-in, token,
-user, lists and paging work. It shows what the console will get, and writes DIR
-(default: config): gateway.yaml, routes.yaml, limits.yaml, contracts, JSON Schemas for
-editors, and .env with the session secret. It says what it could not find out.
-
-The password is asked for without echo, or read from standard input or an environment
-variable. It goes to the sign-in only, never through a redirect. Besides sign-in and
-sign-out, init only sends GET. It prints and writes names and types, never values.
-
-Examples:
-  console-gateway init
-  console-gateway init shop --console dist --backend-url https://shop.internal --har traffic.har
-  console-gateway init shop --backend-url https://shop.internal --login-path /auth/login \\
-    --user dora --password-env DORA_PASSWORD --route /orders --route /notices --yes
-Exit codes: 1 if the back-end does not answer, refuses the account, or nothing was written.`,
-  options,
-  run: async ({ config, rest: [word], values }) => {
-    if (typeof values['from'] === 'string') return await rerun(resolve(values['from']), values)
-    const folder = resolve(word ?? config)
-    refuseExisting(folder)
-    const session = new InitSession(values)
-    const proposal = await session.propose(folder)
-    return await session.finish(folder, proposal)
-  }
+export async function init({ config, rest: [word], values, io }: Invocation): Promise<number> {
+  if (typeof values['from'] === 'string')
+    return await rerun(resolve(values['from']), { values, io })
+  const folder = resolve(word ?? config)
+  refuseExisting(folder)
+  const session = new InitSession({ values, io })
+  const proposal = await session.propose(folder)
+  return await session.finish(folder, proposal)
 }
 
 /** @throws CommandError for a folder with a file where `init` writes */
@@ -74,11 +46,13 @@ function shown(folder: string): string {
   return path === '' || path.startsWith('..') ? folder : path
 }
 
-async function rerun(folder: string, values: Invocation['values']): Promise<number> {
+type Given = Pick<Invocation, 'values' | 'io'>
+
+async function rerun(folder: string, given: Given): Promise<number> {
   if (!existsSync(join(folder, 'gateway.yaml'))) {
     throw new CommandError(`${shown(folder)} has no gateway.yaml: --from takes a config folder.`)
   }
-  const session = new InitSession(values, readExisting(folder))
+  const session = new InitSession(given, readExisting(folder, given.io.env))
   return await session.merge(folder, await session.propose(folder))
 }
 
@@ -96,14 +70,14 @@ class InitSession {
   #servesConsole = false
 
   /** @param existing the folder of `--from` */
-  constructor(values: Invocation['values'], existing?: Existing) {
-    this.#answers = new Answers({ ...existing?.values, ...values })
+  constructor({ values, io }: Given, existing?: Existing) {
+    this.#answers = new Answers({ ...existing?.values, ...values }, io)
     this.#existing = existing
   }
 
   /** Prints a line, without any secret that could have come into it. */
   #say = (line: string): void => {
-    process.stdout.write(`${this.#redaction.clean(line)}\n`)
+    this.#answers.io.stdout.write(`${this.#redaction.clean(line)}\n`)
   }
 
   async propose(folder: string): Promise<Proposal> {
@@ -135,7 +109,7 @@ class InitSession {
       ...(envelope !== undefined && { envelope }),
       ...(seen.seen.paging !== undefined && { paging: seen.seen.paging })
     }
-    const proposal = await propose(findings, folder)
+    const proposal = await propose(findings, folder, answers.io.env)
     const { skipped } = hints.api
     const more = skipped === 0 ? [] : [`${skipped} further lists were left out: add --route.`]
     this.#show(findings, proposal, [...seen.notes, ...more])
@@ -193,7 +167,7 @@ class InitSession {
       return { username: 'admin', hash: await hashPassword(randomUUID()), role: 'admin' }
     }
     const username = await answers.ask('user', 'The first user: user name', 'admin')
-    const password = await readNewPassword(answers.text('password-env'))
+    const password = await readNewPassword(answers.io, answers.text('password-env'))
     this.#redaction.add(password, 'the password')
     return { username, hash: await hashPassword(password), role: 'admin' }
   }
@@ -211,7 +185,7 @@ class InitSession {
 
   async finish(folder: string, { files, faults }: Proposal): Promise<number> {
     if (faults.length > 0) {
-      for (const fault of faults) process.stderr.write(`${this.#redaction.clean(fault)}\n`)
+      for (const fault of faults) this.#answers.io.stderr.write(`${this.#redaction.clean(fault)}\n`)
       throw new CommandError('The config would have faults; nothing was written.')
     }
     this.#assertClean(files)
@@ -243,7 +217,7 @@ class InitSession {
       return 0
     }
     this.#assertClean(files)
-    const refusals = await faultsOfChange(folder, files)
+    const refusals = await faultsOfChange(folder, files, this.#answers.io.env)
     if (refusals.length > 0) {
       throw new CommandError(`Not written:\n${this.#redaction.clean(refusals.join('\n'))}`)
     }

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadConfig } from '../../config/load/load.ts'
+import type { Environment } from '../../config/load/references.ts'
 import type { LoadedConfig } from '../../config/schema/config.ts'
 import { ConfigError, type Fault } from '../../config/schema/faults.ts'
 import { learnSchema } from '../../contract/learn.ts'
@@ -29,22 +30,31 @@ export interface Proposal {
 }
 
 /** @param folder where the files will stand */
-export async function propose(findings: Findings, folder: string): Promise<Proposal> {
+export async function propose(
+  findings: Findings,
+  folder: string,
+  env: Environment
+): Promise<Proposal> {
   const draft = mkdtempSync(join(tmpdir(), 'console-gateway-init-'))
   try {
-    return await proposeIn(draft, findings, folder)
+    return await proposeIn(draft, findings, folder, env)
   } finally {
     rmSync(draft, { recursive: true, force: true })
   }
 }
 
-async function proposeIn(draft: string, findings: Findings, folder: string): Promise<Proposal> {
+async function proposeIn(
+  draft: string,
+  findings: Findings,
+  folder: string,
+  env: Environment
+): Promise<Proposal> {
   const files = new Map(filesOf(findings, folder))
   // Found from the draft, so that a relative path of the console means the same in both places.
   files.set('gateway.yaml', gatewayFile(findings, draft))
   for (const { name } of findings.routes) files.set(contractName(name), '{}\n')
   writeFiles(draft, files, 'w')
-  const environment = { ...process.env, SESSION_SECRET: newSecret() }
+  const environment = { ...env, SESSION_SECRET: newSecret() }
   let config: LoadedConfig
   try {
     config = loadConfig(draft, environment)

@@ -42,7 +42,7 @@ export async function askAccount(
   const { answers } = context
   const call = await askCall(context)
   const username = await answers.ask('user', 'An account of the back-end: user name')
-  const password = await readPassword('Its password: ', answers.text('password-env'))
+  const password = await readPassword('Its password: ', answers.io, answers.text('password-env'))
   return { call, credentials: { username, password } }
 }
 

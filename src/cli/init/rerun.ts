@@ -8,7 +8,7 @@ import { ConfigError, describeFault } from '../../config/schema/faults.ts'
 import { firstUrlOf } from '../../config/schema/upstream-addresses.ts'
 import { isObject } from '../../config/schema/visit.ts'
 import { tryConfig } from '../../dry-run/try-config.ts'
-import { CommandError } from '../command.ts'
+import { CommandError, type Io } from '../command.ts'
 import { loadWith } from '../config-change.ts'
 import { addMember, parseYamlText, valueOf } from '../yaml-text.ts'
 import { type PresetSource, sourceParts } from './preset-source.ts'
@@ -25,8 +25,8 @@ export interface Existing {
 }
 
 /** @throws ConfigError for a folder with faults */
-export function readExisting(folder: string): Existing {
-  const { gateway, routes } = loadConfig(folder, process.env)
+export function readExisting(folder: string, env: Io['env']): Existing {
+  const { gateway, routes } = loadConfig(folder, env)
   const upstream = routes.upstreams['backend']
   if (upstream === undefined) {
     throw new CommandError(`routes.yaml of ${folder} has no upstream "backend".`)
@@ -168,11 +168,15 @@ function brief(value: unknown): string {
 }
 
 /** The faults that the folder would have with these files. */
-export async function faultsOfChange(folder: string, files: Files): Promise<string[]> {
+export async function faultsOfChange(
+  folder: string,
+  files: Files,
+  env: Io['env']
+): Promise<string[]> {
   const texts = new Map([...files].map(([name, text]) => [resolve(folder, name), text]))
   let config: LoadedConfig
   try {
-    config = loadWith(folder, texts)
+    config = loadWith(folder, texts, env)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     return error.faults.filter(({ severity }) => severity === 'fault').map(describeFault)

@@ -1,33 +1,33 @@
 /** `limits show` and `limits reset`: the counts of one caller, through the operators' listener. */
 import { jsonText } from '../output.ts'
 import type { CallerLimit } from '../../admin/caller-limits.ts'
-import type { GatewayAddress } from '../command.ts'
+import type { GatewayAddress, Invocation, Output } from '../command.ts'
 import { askAdmin, table } from '../admin-client.ts'
 
 export async function showCaller(
   gateway: GatewayAddress,
   caller: string,
-  json: boolean
+  { json, io }: Pick<Invocation, 'json' | 'io'>
 ): Promise<number> {
   const query = new URLSearchParams({ caller }).toString()
   const response = await askAdmin(gateway, `/limits/caller?${query}`)
   const limits = response['limits'] as CallerLimit[]
-  process.stdout.write(json ? jsonText(response) : inWords(caller, limits))
+  io.stdout.write(json ? jsonText(response) : inWords(caller, limits, io.stdout))
   return limits.some(({ exceeded, mode }) => exceeded && mode === 'enforce') ? 3 : 0
 }
 
 export async function resetCaller(
   gateway: GatewayAddress,
   caller: string,
-  json: boolean
+  { json, io }: Pick<Invocation, 'json' | 'io'>
 ): Promise<number> {
   const response = await askAdmin(gateway, '/limits/caller/reset', { caller })
   const words = `reset: ${String(response['reset'])}\n`
-  process.stdout.write(json ? jsonText(response) : words)
+  io.stdout.write(json ? jsonText(response) : words)
   return 0
 }
 
-function inWords(caller: string, limits: readonly CallerLimit[]): string {
+function inWords(caller: string, limits: readonly CallerLimit[], stream: Output): string {
   if (limits.length === 0) {
     return `no limit has counts of ${caller} now; for locks of sign-in see lockouts list\n`
   }
@@ -41,5 +41,5 @@ function inWords(caller: string, limits: readonly CallerLimit[]): string {
     seconds(retryMs),
     seconds(resetMs)
   ])
-  return table([['LIMIT', 'OF', 'MODE', 'USED', 'MAX', 'REFUSED FOR', 'FREE IN'], ...rows])
+  return table([['LIMIT', 'OF', 'MODE', 'USED', 'MAX', 'REFUSED FOR', 'FREE IN'], ...rows], stream)
 }

@@ -15,10 +15,10 @@ const maxLine = 1024 * 1024
  */
 export async function* logLines(
   file: string,
+  stdin: Readable,
   onBytes: (count: number) => void
 ): AsyncGenerator<readonly string[]> {
-  const source =
-    file === '-' ? process.stdin : adopt(createReadStream(file, { highWaterMark: 512 * 1024 }))
+  const source = file === '-' ? stdin : adopt(createReadStream(file, { highWaterMark: 512 * 1024 }))
   try {
     let rest = ''
     const decoder = new TextDecoder()

@@ -1,4 +1,6 @@
 /** Progress of a long task on a terminal: one line on standard error, removed at the end. */
+import type { Output } from '../command.ts'
+
 const everyMs = 100
 const width = 30
 
@@ -8,10 +10,7 @@ export interface Progress {
 }
 
 /** @param whole undefined when the total is unknown */
-export function createProgress(
-  whole: number | undefined,
-  output: NodeJS.WriteStream = process.stderr
-): Progress {
+export function createProgress(whole: number | undefined, output: Output): Progress {
   if (!output.isTTY) return { show: () => {}, end: () => {} }
   let shown = 0
   return {

@@ -6,7 +6,7 @@ import { createReplay } from '../../limits/replay/replay.ts'
 import { createReplayReport, type ReplayReport } from '../../limits/replay/report.ts'
 import { createAccessLines } from './access-lines.ts'
 import type { LineCounts } from './line-counts.ts'
-import { CommandError } from '../command.ts'
+import { CommandError, type Io, type Output } from '../command.ts'
 import { picture } from './picture.ts'
 import { lengthOf, logLines } from './log-lines.ts'
 import { table } from '../admin-client.ts'
@@ -27,20 +27,17 @@ interface SimulateOptions {
   readonly json: boolean
 }
 
-export async function simulate({
-  config: folder,
-  log,
-  limits,
-  svg,
-  json
-}: SimulateOptions): Promise<number> {
+export async function simulate(
+  { config: folder, log, limits, svg, json }: SimulateOptions,
+  io: Io
+): Promise<number> {
   const config = loadConfig(
     folder,
-    process.env,
+    io.env,
     limits === undefined ? {} : { limitsFile: resolve(limits) }
   )
   const length = lengthOf(log)
-  const progress = createProgress(length)
+  const progress = createProgress(length, io.stderr)
   const access = createAccessLines(config)
   const replay = createReplay(config.limits)
   const collected = createReplayReport(config.limits)
@@ -49,7 +46,7 @@ export async function simulate({
   const takeDue = async (atEnd?: boolean) => {
     for (const request of order.due(atEnd)) collected.add(request, await replay.take(request))
   }
-  for await (const lines of logLines(log, count => {
+  for await (const lines of logLines(log, io.stdin, count => {
     bytes += count
   })) {
     for (const line of lines) {
@@ -76,8 +73,8 @@ export async function simulate({
         `${counts.unlimited} that no limit counts, ${counts.unattributed} whose caller is unknown.`
     )
   }
-  if (svg !== undefined) writeOutput(svg, picture(report))
-  process.stdout.write(json ? jsonText(result) : inWords(result))
+  if (svg !== undefined) writeOutput(svg, picture(report), io)
+  io.stdout.write(json ? jsonText(result) : inWords(result, io.stdout))
   return report.refused > 0 ? 3 : 0
 }
 
@@ -160,7 +157,10 @@ const clock = (iso: string | undefined) =>
 const figure = (count: number) => String(count).replace(/\B(?=(\d{3})+$)/g, ' ')
 const maxCallers = 20
 
-function inWords({ from, to, requests, refused, limits, callers, log, notes }: Simulation): string {
+function inWords(
+  { from, to, requests, refused, limits, callers, log, notes }: Simulation,
+  stream: Output
+): string {
   const head = `${figure(requests)} requests from ${clock(from)} to ${clock(to)} (UTC), ${figure(log.lines)} lines read\n${refused === 0 ? 'nobody would have been refused' : `${figure(refused)} would have been refused (${((100 * refused) / requests).toFixed(2)} %)`}\n`
   const rows = limits.map(each => [
     each.limit,
@@ -175,10 +175,10 @@ function inWords({ from, to, requests, refused, limits, callers, log, notes }: S
   const whom = callers
     .slice(0, maxCallers)
     .map(each => [each.whom, each.limit, figure(each.refused), clock(each.first), clock(each.last)])
-  return `${head}\n${table([['LIMIT', 'MODE', 'HOLDS FOR', 'REFUSES', 'CALLERS', 'FIRST', 'LAST', 'MIN TO REFUSE NONE'], ...rows])}${
+  return `${head}\n${table([['LIMIT', 'MODE', 'HOLDS FOR', 'REFUSES', 'CALLERS', 'FIRST', 'LAST', 'MIN TO REFUSE NONE'], ...rows], stream)}${
     whom.length === 0
       ? ''
-      : `\n${table([['WHO', 'LIMIT', 'REFUSED', 'FIRST', 'LAST'], ...whom])}${callers.length > maxCallers ? `and ${figure(callers.length - maxCallers)} more: --json lists them\n` : ''}`
+      : `\n${table([['WHO', 'LIMIT', 'REFUSED', 'FIRST', 'LAST'], ...whom], stream)}${callers.length > maxCallers ? `and ${figure(callers.length - maxCallers)} more: --json lists them\n` : ''}`
   }${notes.length === 0 ? '' : `\n${notes.map(note => `- ${note}\n`).join('')}`}`
 }
 

@@ -2,14 +2,14 @@
 import { jsonText } from '../output.ts'
 import { toMilliseconds } from '../../config/schema/primitives.ts'
 import type { Suggestion, Suggestions } from '../../limits/usage/suggest.ts'
-import { type GatewayAddress, UsageError } from '../command.ts'
+import { type GatewayAddress, type Invocation, type Output, UsageError } from '../command.ts'
 import { askAdmin, table } from '../admin-client.ts'
 
 /** @throws UsageError */
 export async function suggest(
   gateway: GatewayAddress,
   since: unknown,
-  json: boolean
+  { json, io }: Pick<Invocation, 'json' | 'io'>
 ): Promise<number> {
   const period = typeof since === 'string' ? since : '24h'
   const sinceMs = toMilliseconds(period)
@@ -18,7 +18,7 @@ export async function suggest(
     gateway,
     `/limits/suggest?sinceMs=${Math.ceil(sinceMs)}`
   )) as unknown as Suggestions
-  process.stdout.write(json ? jsonText(response) : inWords(response, period))
+  io.stdout.write(json ? jsonText(response) : inWords(response, period, io.stdout))
   return response.limits.some(({ mode, over }) => mode !== 'off' && over.length > 0) ? 3 : 0
 }
 
@@ -36,7 +36,8 @@ function processesInWords(alone: boolean, processes: number): string[] {
 
 function inWords(
   { from, to, coveredMs, askedMs, processes, counting, alone, limits }: Suggestions,
-  period: string
+  period: string,
+  stream: Output
 ): string {
   const short = coveredMs < askedMs * 0.98 ? `, not ${period}: there is no record of the rest` : ''
   const head = [
@@ -75,10 +76,10 @@ function inWords(
       .filter(({ more }) => more)
       .map(({ limit }) => `${limit}: more callers are over it than the record lists`)
   ]
-  return `${head.join('\n')}\n\n${table([['LIMIT', 'MODE', 'IN FORCE', 'REQUESTS', 'REFUSED', 'P50', 'P99', 'HIGHEST', 'MIN TO REFUSE NONE'], ...rows])}${
+  return `${head.join('\n')}\n\n${table([['LIMIT', 'MODE', 'IN FORCE', 'REQUESTS', 'REFUSED', 'P50', 'P99', 'HIGHEST', 'MIN TO REFUSE NONE'], ...rows], stream)}${
     over.length === 0
       ? ''
-      : `\n${table([['WHO IS OVER', 'LIMIT', 'NEEDED', 'IN FORCE', 'WHEN', 'REFUSED'], ...over.slice(0, maxRows)])}${over.length > maxRows ? `and ${over.length - maxRows} more: --json lists them\n` : ''}`
+      : `\n${table([['WHO IS OVER', 'LIMIT', 'NEEDED', 'IN FORCE', 'WHEN', 'REFUSED'], ...over.slice(0, maxRows)], stream)}${over.length > maxRows ? `and ${over.length - maxRows} more: --json lists them\n` : ''}`
   }${notes.length === 0 ? '' : `\n${notes.map(note => `- ${note}\n`).join('')}`}`
 }
 

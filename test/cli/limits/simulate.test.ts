@@ -1,12 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
 import { stringify } from 'yaml'
 import { simulate } from '../../../src/cli/limits/simulate.ts'
 import { logLines } from '../../../src/cli/limits/log-lines.ts'
-import { run } from '../../support/command.ts'
+import { run, runProcess } from '../../support/command.ts'
 import { textFolder } from '../../support/config-files.ts'
 import { configFolder, password, testGateway } from '../../support/gateway.ts'
 import { testUpstream } from '../../support/upstream.ts'
@@ -244,7 +245,9 @@ t.test('the picture is replaced as a whole or not at all', async t => {
   const folder = consoleFolder(t.after, 'limits: { users: { by: user, max: 1, window: 10s } }')
   const picture = write('picture.svg', 'before')
   const words = ['limits', 'simulate', '--log', write('a.log', `${line(1, { user: 'ann' })}\n`)]
-  const { code, err } = await run([...words, '-c', folder, '--svg', picture], { maxFileBlocks: 1 })
+  const { code, err } = await runProcess([...words, '-c', folder, '--svg', picture], {
+    maxFileBlocks: 1
+  })
   t.same([code, err], [1, `${picture} cannot be written (EFBIG).\n`])
   t.equal(readFileSync(picture, 'utf8'), 'before')
 })
@@ -364,7 +367,7 @@ t.test('lines come whole, however the log is packed and cut', async t => {
   ] as const) {
     let bytes = 0
     const lines = []
-    for await (const some of logLines(write(name, content), count => {
+    for await (const some of logLines(write(name, content), Readable.from([]), count => {
       bytes += count
     })) {
       lines.push(...some)
@@ -392,7 +395,7 @@ t.test(
       out: /nobody would have been refused/
     })
     const simulated = (log: string, limits?: string) =>
-      simulate({ config, log, limits, svg: undefined, json: false })
+      simulate({ config, log, limits, svg: undefined, json: false }, process)
     await t.rejects(simulated('/nowhere'), { message: /\/nowhere cannot be read/ })
     await t.rejects(simulated(write('none.log', 'x\n')), {
       message: /no requests to replay: 1 lines, 0 about something else, 1 that cannot be read/

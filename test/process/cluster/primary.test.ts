@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parse, stringify } from 'yaml'
-import { run, start } from '../../support/command.ts'
+import { runProcess, start } from '../../support/command.ts'
 import { configFolder, password } from '../../support/gateway.ts'
 import { askOps } from '../../support/ops.ts'
 import { freePort } from '../../support/ports.ts'
@@ -371,7 +371,7 @@ t.test('a port in use gives the same clear line as with one process', async t =>
       session: { secrets: ['${SESSION_SECRET}'] }
     }
   })
-  const { code, err } = await run(['start', '--config', folder], { env: environment })
+  const { code, err } = await runProcess(['start', '--config', folder], { env: environment })
   t.match({ code, err }, { code: 1, err: `${address} is in use by another process.` })
 })
 

@@ -1,0 +1,267 @@
+/** Declarations of the commands that read a config folder. */
+import type { Command, Option } from '../command.ts'
+
+/** Of commands that request a response from a route's upstream. */
+const liveOptions = {
+  live: { type: 'boolean', description: 'request it from the upstream' },
+  header: {
+    type: 'string',
+    multiple: true,
+    value: 'HEADER',
+    description: 'a header for --live, such as "authorization: Bearer …"; may be repeated'
+  },
+  path: {
+    type: 'string',
+    value: 'PATH',
+    description:
+      'the path at the upstream for --live, if the route has a *; the public one for parts alone'
+  }
+} as const satisfies Readonly<Record<string, Option>>
+
+const ofLive = ['samples', 'header', 'path']
+
+export const check: Command = {
+  summary: 'report all faults of the config, without starting',
+  ways: [{ takes: ['strict', 'live', 'json'] }],
+  details: `
+Reports all faults and warnings at once, each with file, line and what was expected.
+Examples of shapes and expectations (examples, expect) are run as well.
+
+Examples:
+  console-gateway check -c /etc/console-gateway
+  console-gateway check --strict --json
+  console-gateway check --live
+
+With --live it also connects to upstreams and Redis, and says which cannot be reached.
+
+Exit codes: 0 no faults, 1 faults or something that cannot be reached, 3 warnings with --strict.`,
+  options: {
+    strict: { type: 'boolean', description: 'warnings end with exit code 3' },
+    live: { type: 'boolean', description: 'connect to upstreams and Redis too' }
+  },
+  run: async invocation => (await import('../check.ts')).check(invocation)
+}
+
+export const explain: Command = {
+  summary: 'explain a request: each decision of the gateway, with file and line',
+  ways: [{ words: 'METHOD PATH', takes: ['as', 'role', 'from', 'header', 'data', 'json'] }],
+  details: `
+The real app of this config handles the request, without sockets: no upstream and
+no Redis is called. The caller's present counts, the maintenance that operators began
+and the states of the upstream's addresses come from the running gateway (ops.listen);
+if none answers, every limit counts from zero, and no operator closes anything. PATH is
+taken as written, with server.mount and query.
+
+Without --as and --role the caller is not signed in. Users of a users file have
+their roles there; for other users set --role. The headers are those of a browser
+that shows the console; --header replaces one, and --data sets a body.
+
+After a refusal, the other decisions are those for a caller that may pass.
+
+Examples:
+  console-gateway explain GET /api/orders --as alice
+  console-gateway explain POST '/api/orders?draft=1' --role viewer --from 203.0.113.7
+  console-gateway explain DELETE /api/orders/7 --role admin --header 'origin: https://other.example'
+  console-gateway explain GET /api/currentUser --role admin --json
+Exit codes: 0 the request passes, 3 the gateway refuses it.`,
+  options: {
+    as: { type: 'string', value: 'USER', description: 'signed in as this user' },
+    role: {
+      type: 'string',
+      value: 'ROLE',
+      multiple: true,
+      description: 'signed in with this role; may be repeated'
+    },
+    from: {
+      type: 'string',
+      value: 'IP',
+      description: 'the address of the client (default: 127.0.0.1)'
+    },
+    header: {
+      type: 'string',
+      short: 'H',
+      value: 'FIELD',
+      multiple: true,
+      description: 'a header of the request, "name: value"'
+    },
+    data: { type: 'string', value: 'BODY', description: 'the body of the request' }
+  },
+  asksGateway: true,
+  run: async invocation => (await import('../explain.ts')).explain(invocation)
+}
+
+export const plan: Command = {
+  summary: 'list what a new config folder would change, and the risks of it',
+  ways: [
+    { words: 'NEW_DIR', takes: ['config', 'balancer', 'json'], isLocal: true },
+    { takes: ['config', 'balancer', 'json'] }
+  ],
+  details: `
+Compares the config folder (--config) with NEW_DIR; without NEW_DIR, the running
+gateway with the files of the config folder. Lists what a reload, and what a
+restart, would change; nothing is changed. Both are checked first. Changes to
+gateway.yaml need a restart; all others, and renewed certificates of server.tls
+and ops.tls, take effect at a reload.
+
+Examples:
+  console-gateway plan -c /etc/console-gateway
+  console-gateway plan /etc/console-gateway.next -c /etc/console-gateway --balancer 30s
+Exit codes: 0 no risks, 3 risks; 1 faults, or no gateway answers.`,
+  options: {
+    balancer: {
+      type: 'string',
+      value: 'TIME',
+      description: 'the response time-out of the load balancer before the gateway (default: 60s)'
+    }
+  },
+  asksGateway: true,
+  run: async invocation => (await import('../plan.ts')).plan(invocation)
+}
+
+export const shape: Command = {
+  summary: 'show the effect of each operation of a route’s shape on a response',
+  ways: [
+    { words: 'ROUTE', needs: ['input'], takes: ['json'] },
+    { words: 'ROUTE', needs: ['live'], takes: ['header', 'path', 'json'] }
+  ],
+  details: `
+--input reads the upstream's JSON from FILE; - is standard input. --live requests it
+from the route's upstream, with the route's parts, as the gateway does without a
+session: add the upstream's credential by --header, which may be repeated. ROUTE is a
+route of routes.yaml, profile, or a shape.
+
+Examples:
+  console-gateway shape orders --input answer.json
+  curl -s http://orders.internal/orders | console-gateway shape orders --input -
+  console-gateway shape orders --live --header "authorization: Bearer …"
+Exit codes: 1 if the shape takes the response for a failure, or the upstream answers
+with an error.`,
+  options: {
+    input: {
+      type: 'string',
+      value: 'FILE',
+      description: 'the upstream’s response; - is standard input'
+    },
+    ...liveOptions
+  },
+  run: async invocation => (await import('../shape.ts')).shape(invocation)
+}
+
+export const contract: Command = {
+  summary: 'learn a route’s contract from responses or a TypeScript type, check responses',
+  ways: [
+    { words: 'learn ROUTE [FILE]…', needs: ['input'], takes: ['shaped', 'output'] },
+    { words: 'learn ROUTE', needs: ['live'], takes: [...ofLive, 'output'] },
+    { words: 'check ROUTE [FILE]…', needs: ['input'], takes: ['shaped', 'json'] },
+    { words: 'check ROUTE', needs: ['live'], takes: [...ofLive, 'json'] },
+    { words: 'from-type FILE.ts TYPE', takes: ['project', 'output'] }
+  ],
+  details: `
+learn writes a JSON Schema of what the console gets. check lists how responses
+differ from the contract of the config, and fails if the contract refuses one. Both
+shape the upstream's responses as the route does: from files (- is standard input),
+or requested with --live, without a session: add the upstream's credential by
+--header, which may be repeated. from-type reads a type of a console, such as
+API.NoticeIconItem of a typings.d.ts.
+
+Examples:
+  console-gateway contract learn notices --live --samples 20 -o config/contracts/notices.schema.json
+  console-gateway contract check notices --input answer.json
+  console-gateway contract from-type typings.d.ts API.NoticeIconItem
+Exit codes: 1 if check refuses a response, or the upstream answers with an error.`,
+  options: {
+    input: {
+      type: 'string',
+      multiple: true,
+      value: 'FILE',
+      description: 'a response of the upstream; several are merged'
+    },
+    shaped: {
+      type: 'boolean',
+      description: 'the files are responses to the console, not of the upstream'
+    },
+    samples: {
+      type: 'string',
+      value: 'N',
+      description: 'requests of --live, 1 to 1000 (default: 1)'
+    },
+    ...liveOptions,
+    project: { type: 'string', value: 'TSCONFIG', description: 'the tsconfig.json of the type' },
+    output: {
+      type: 'string',
+      short: 'o',
+      value: 'FILE',
+      description: 'where the schema is written; standard output without it'
+    }
+  },
+  run: async invocation => (await import('../contract.ts')).contract(invocation)
+}
+
+const describing = {
+  ways: [{ takes: ['output'] }],
+  options: {
+    output: {
+      type: 'string',
+      short: 'o',
+      value: 'FILE',
+      description: 'the file to write (default: standard output)'
+    }
+  }
+} as const
+
+export const types: Command = {
+  summary: 'write TypeScript types of all that the console can call',
+  ...describing,
+  details: `
+Reads only the config folder: no gateway has to run.
+
+Examples:
+  console-gateway types -o src/services/gateway.d.ts`,
+  run: async invocation => (await import('../describe.ts')).types(invocation)
+}
+
+export const openapi: Command = {
+  summary: 'write an OpenAPI 3.1 document of all that the console can call',
+  ...describing,
+  details: `
+Reads only the config folder: no gateway has to run.
+
+Examples:
+  console-gateway openapi -o openapi.json`,
+  run: async invocation => (await import('../describe.ts')).openapi(invocation)
+}
+
+export const presets: Command = {
+  summary: 'list and show the presets of consoles and back-ends',
+  ways: [{ takes: ['json'] }, { words: 'show PRESET' }, { words: 'show', needs: ['merged'] }],
+  details: `
+A preset is made of keys of the config files. gateway.yaml names a console's preset in
+"extends" and a back-end's in "backend"; the files of the folder override them key by key.
+Where a console and a back-end have the same name, console/NAME and backend/NAME tell them
+apart. With --merged: what the config folder and its presets say together, without
+defaults, each key with its file and line. Secrets are shown as references.
+
+Examples:
+  console-gateway presets
+  console-gateway presets show ant-design-pro
+  console-gateway presets show --merged -c /etc/console-gateway
+Exit codes: 1 if a file of the config folder cannot be read.`,
+  options: {
+    merged: { type: 'boolean', description: 'show the config folder merged with its presets' }
+  },
+  run: async invocation => (await import('../presets.ts')).presets(invocation)
+}
+
+export const schemas: Command = {
+  summary: 'write JSON Schemas into a config folder, for completion and checks in editors',
+  ways: [{ takes: ['config'] }],
+  details: `
+Writes DIR/schema/*.schema.json, and into each config file without one the first line
+"# yaml-language-server: $schema=…" for editors with a YAML language server. Run it
+again after an update of the gateway. Nothing else in the files is changed.
+
+Examples:
+  console-gateway schemas -c /etc/console-gateway
+Exit codes: 1 if the folder cannot be written.`,
+  run: async invocation => (await import('../schemas.ts')).schemas(invocation)
+}

@@ -1,0 +1,225 @@
+/** Declarations of the commands for operators of a running gateway. */
+import type { Command } from '../command.ts'
+
+export const sessions: Command = {
+  summary: 'list the sessions of a user or of all, close one, all of a user, or everyone’s',
+  ways: [
+    { words: 'list', takes: ['json'] },
+    { words: 'list USER', takes: ['source', 'json'] },
+    { words: 'list', needs: ['id'], takes: ['source', 'json'] },
+    { words: 'list', needs: ['name'], takes: ['source', 'json'] },
+    { words: 'close USER [SESSION-ID]', takes: ['source', 'json'] },
+    { words: 'close [SESSION-ID]', needs: ['id'], takes: ['source', 'json'] },
+    { words: 'close [SESSION-ID]', needs: ['name'], takes: ['source', 'json'] },
+    { words: 'close', needs: ['everyone'], takes: ['json'] }
+  ],
+  details: `
+Asks a running gateway at its operators' address (ops.listen of the config folder).
+With Redis it covers the sessions of all replicas.
+
+USER is a user name or an id (\`user\` and \`userId\` in the log). If several users
+match, nothing is done and they are listed: choose one by --id, --name and --source.
+Without a user, list shows the sessions of all users, 1000 at most.
+
+Examples:
+  console-gateway sessions list
+  console-gateway sessions list alice
+  console-gateway sessions close alice --source users-file
+  console-gateway sessions close --id u-1001 --json
+Exit codes: 1 if no gateway answers, 3 if no user or several users match.`,
+  options: {
+    everyone: { type: 'boolean', description: 'all sessions of all users' },
+    id: { type: 'string', value: 'ID', description: 'the user with this id' },
+    name: { type: 'string', value: 'NAME', description: 'the user with this user name' },
+    source: { type: 'string', value: 'NAME', description: 'of this credential source' }
+  },
+  asksGateway: true,
+  run: async invocation => (await import('../sessions.ts')).sessions(invocation)
+}
+
+export const maintenance: Command = {
+  summary: 'show what is closed, close routes for a time, and open them again',
+  ways: [
+    { words: '[show]', takes: ['json'] },
+    {
+      words: 'begin',
+      needs: ['until'],
+      takes: ['message', 'route', 'method', 'allow-role', 'json']
+    },
+    { words: 'end', takes: ['route', 'json'] }
+  ],
+  details: `
+Without Redis it is in force in the process that is asked; with Redis at all
+replicas, also across reloads and restarts, until its end. maintenance of
+routes.yaml stays in force beside it.
+
+TIME is a time such as 2026-12-01T06:00:00Z, or a duration such as 30m; at most 7
+days ahead. Without --route all routes of routes.yaml are closed, without --method
+all methods. What is closed already stays closed; a route that is named again takes
+the new end and message. end opens everything, end --route only these routes.
+
+Examples:
+  console-gateway maintenance begin --until 30m --message 'Back at 06:00.'
+  console-gateway maintenance begin --until 2h --method POST --method PUT
+  console-gateway maintenance begin --until 1h --route orders
+  console-gateway maintenance end --route orders
+  console-gateway maintenance end
+Exit codes: 1 if it was refused or no gateway answers, 3 if a replica did not confirm.`,
+  options: {
+    'until': { type: 'string', value: 'TIME', description: 'the end, or for how long' },
+    'message': { type: 'string', value: 'TEXT', description: 'the message for users' },
+    'route': {
+      type: 'string',
+      value: 'NAME',
+      multiple: true,
+      description: 'a route to close, or to open; may be repeated'
+    },
+    'method': {
+      type: 'string',
+      value: 'METHOD',
+      multiple: true,
+      description: 'a method to close; may be repeated'
+    },
+    'allow-role': {
+      type: 'string',
+      value: 'ROLE',
+      multiple: true,
+      description: 'users with this role go on; may be repeated'
+    }
+  },
+  asksGateway: true,
+  run: async invocation => (await import('../maintenance.ts')).maintenance(invocation)
+}
+
+const place = ['folder', 'key-file']
+const filters = ['user', 'kind', 'route', 'request-id', 'since', 'until']
+
+export const audit: Command = {
+  summary: 'verify the audit ledger, search it, or follow it',
+  ways: [
+    { words: 'verify', takes: [...place, 'json'] },
+    { words: 'search', takes: [...filters, 'last', ...place, 'json'] },
+    { words: 'tail', takes: ['follow', ...filters, 'last', ...place, 'json'] }
+  ],
+  details: `
+Reads the files of this machine; no gateway has to run. The folder and the key are
+those of gateway.yaml. On another machine name them: --folder and --key-file, a file
+with the key, or with several in lines.
+
+verify says whether a line was changed, cut, moved or added, and whether a file is
+missing. It names file and line. That the end was not cut shows only the head: it is
+read from Redis, else from the file beside the ledger, which hides nothing from who
+can write both.
+
+search prints the last matching lines, the oldest first. USER is a user's name or id,
+or an operator's name. TIME is a time such as 2026-12-01T06:00Z, or a duration such
+as 24h: that long ago. A line whose signature does not hold is marked with "!".
+
+Examples:
+  console-gateway audit verify
+  console-gateway audit search --user alice --since 24h
+  console-gateway audit search --request-id 7f3c --json
+  console-gateway audit tail -f
+Exit codes: of verify 0 as it was written, 1 changed or unreadable, 3 something cannot
+be shown (entries were lost, the head is missing); of search 3 if nothing matches.`,
+  options: {
+    'folder': { type: 'string', value: 'DIR', description: 'the folder of the ledger' },
+    'key-file': { type: 'string', value: 'FILE', description: 'a file with the key' },
+    'user': { type: 'string', value: 'NAME', description: 'lines of this user or operator' },
+    'kind': { type: 'string', value: 'KIND', description: 'lines of this kind, such as act' },
+    'route': { type: 'string', value: 'NAME', description: 'lines of this route' },
+    'request-id': { type: 'string', value: 'ID', description: 'lines of this request' },
+    'since': { type: 'string', value: 'TIME', description: 'lines from this time on' },
+    'until': { type: 'string', value: 'TIME', description: 'lines up to this time' },
+    'last': { type: 'string', value: 'N', description: 'the last N lines (default: 100, tail 10)' },
+    'follow': { type: 'boolean', short: 'f', description: 'print lines as they are written' }
+  },
+  run: async invocation => (await import('../audit/audit.ts')).audit(invocation)
+}
+
+export const limits: Command = {
+  summary: 'suggest and simulate numbers of limits, show or reset the counts of one caller',
+  ways: [
+    { words: 'suggest', takes: ['since', 'json'] },
+    { words: 'simulate', needs: ['log'], takes: ['limits', 'svg', 'json'], isLocal: true },
+    { words: 'show CALLER', takes: ['json'] },
+    { words: 'reset CALLER', takes: ['json'] }
+  ],
+  details: `
+suggest asks a running gateway how much of each limit its callers used in any hour:
+the median, the 99th percentile and the maximum, the callers that were over, and the
+lowest number that would have refused nobody. Limits in shadow count too.
+
+simulate replays an access log through the engine of the gateway and lists the
+callers that would have been refused, when, and by which limit. FILE holds the
+gateway's own JSON lines, or Combined Log Format (nginx), plain, gzip or zstd; - is
+standard input. Limits come from --limits, else from limits.yaml in the config
+folder; routes, users and roles from the config folder. MIN TO REFUSE NONE is the
+lowest number (max, or burst) with which that limit alone would have refused nobody.
+
+show lists the counts of all limits for CALLER: an IP address, or a user by id (or by
+name, if a users file has it). reset sets them to zero, in all replicas within two
+seconds. Locks of sign-in after too many failures are not limits: see lockouts.
+
+Examples:
+  console-gateway limits show 203.0.113.7
+  console-gateway limits reset u-1001
+  console-gateway limits suggest --since 7d
+  console-gateway limits simulate --log access.log.gz --limits new-limits.yaml
+  kubectl logs deploy/gateway --since 24h | console-gateway limits simulate --log - --svg limits.svg
+Exit codes: 0 nobody is over a limit, 3 somebody is; 1 if no gateway answers.`,
+  options: {
+    since: {
+      type: 'string',
+      value: 'TIME',
+      description: 'the time to look back (default: 24h)'
+    },
+    log: {
+      type: 'string',
+      value: 'FILE',
+      description: 'the access log; - is standard input'
+    },
+    limits: {
+      type: 'string',
+      value: 'FILE',
+      description: 'limits to try (default: limits.yaml of the config folder)'
+    },
+    svg: {
+      type: 'string',
+      value: 'FILE',
+      description: 'draw requests and refusals over time'
+    }
+  },
+  asksGateway: true,
+  run: async invocation => (await import('../limits/limits.ts')).limits(invocation)
+}
+
+export const lockouts: Command = {
+  summary: 'list and lift locks of sign-in after too many failures',
+  ways: [
+    { words: 'list', takes: ['account', 'address', 'json'] },
+    { words: 'lift', needs: ['account'], takes: ['address', 'json'] },
+    { words: 'lift', needs: ['address'], takes: ['account', 'json'] }
+  ],
+  details: `
+A lock ends by itself; \`lift\` ends it now, in all replicas, and forgets the
+failures. An account and an address are locked separately: name both if both are
+locked. Sessions are not touched.
+
+Examples:
+  console-gateway lockouts list
+  console-gateway lockouts lift --account alice --address 203.0.113.7`,
+  options: {
+    account: { type: 'string', value: 'NAME', description: 'the user name, in any spelling' },
+    address: {
+      type: 'string',
+      value: 'IP',
+      description: 'an address; of an IPv6 address its whole network'
+    }
+  },
+  asksGateway: true,
+  run: async invocation => (await import('../lockouts.ts')).lockouts(invocation)
+}
+
+/** The name of 0.2.0, kept for one release. */
+export const bans: Command = { ...lockouts, summary: 'the former name of lockouts' }

@@ -1,0 +1,154 @@
+/** Declarations of the commands that run a gateway and change what runs. */
+import type { Command } from '../command.ts'
+
+export const start: Command = {
+  summary: 'run the gateway (the default)',
+  ways: [{ takes: ['config', 'pid-file'] }],
+  details: `
+SIGTERM stops it after the requests in flight (drain), SIGINT at once; SIGHUP reads
+the config again; SIGUSR2 restarts it without a gap. Started by npm or npx, it stops
+within a second of a SIGTERM to npm, in the same way. If it cannot start, or the config
+has faults, it prints the reason and ends with exit code 1.
+
+Examples:
+  console-gateway start -c /etc/console-gateway
+  LISTEN=127.0.0.1:3000 console-gateway`,
+  options: {
+    'pid-file': {
+      type: 'string',
+      value: 'FILE',
+      description: 'write the id of the process that serves to it, for a service manager'
+    }
+  },
+  run: async invocation => (await import('../start.ts')).start(invocation)
+}
+
+export const status: Command = {
+  summary: 'show the state of a running gateway: its config, revisions and faults',
+  ways: [{ takes: ['all', 'json'] }],
+  details: `
+Asks a running gateway at its operators' address (ops.listen of the config folder).
+With --all it says who runs what: all replicas that were seen within 10 s, also those
+that do not answer.
+
+Examples:
+  console-gateway status
+  console-gateway status --json | jq .files.state
+  console-gateway status --all
+Exit codes: 1 if no gateway answers, 3 if the config files were refused (also before a
+rollback), or a replica does not answer.`,
+  options: { all: { type: 'boolean', description: 'all replicas: who runs what' } },
+  asksGateway: true,
+  run: async invocation => (await import('../status.ts')).status(invocation)
+}
+
+export const why: Command = {
+  summary: 'tell the story of a request: what was decided, by what, and what to do about it',
+  ways: [
+    { words: 'REQUEST-ID', takes: ['json'] },
+    { needs: ['user'], takes: ['last', 'status', 'route', 'json'] },
+    { needs: ['last'], takes: ['status', 'route', 'json'] }
+  ],
+  details: `
+The id is in X-Request-Id of every response, in the log and in error bodies. Every
+process remembers its last requests (ops.requests in gateway.yaml) and those that
+run; with Redis all replicas are asked. Nothing is kept of queries, bodies, header
+values and tokens.
+
+Up to 10 requests are told in full, the newest first; more have one line each.
+
+Examples:
+  console-gateway why 0b9d5bd2-6f0f-4d6c-8f0e-2d0a2f6a1c11
+  console-gateway why --user alice --status failed
+  console-gateway why --last 50
+Exit codes: 1 if no gateway answers, 3 if no request was found.`,
+  options: {
+    user: { type: 'string', value: 'NAME', description: 'requests of this user name or id' },
+    last: {
+      type: 'string',
+      value: 'N',
+      description: 'the newest N, at most 500 (default: 5)'
+    },
+    status: { type: 'string', value: 'STATUS', description: 'failed, running, 4xx or 404' },
+    route: { type: 'string', value: 'ROUTE', description: 'requests of this route' }
+  },
+  asksGateway: true,
+  run: async invocation => (await import('../why.ts')).why(invocation)
+}
+
+const yes = {
+  type: 'boolean',
+  description: 'allow the change to end most sessions of file users'
+} as const
+const allOption = { type: 'boolean', description: 'at all replicas' } as const
+
+export const reload: Command = {
+  summary: 'make a running gateway read its config files again, and print the changes',
+  ways: [{ takes: ['all', 'yes', 'json'] }],
+  details: `
+Applies routes.yaml, limits.yaml, users files and certificate files, all or
+nothing. Changes to gateway.yaml are listed and need a restart. A gateway that
+watches its files (reload.watch) reloads by itself; SIGHUP reloads too.
+
+Sessions of users who were removed, disabled or got another password end; their
+number is printed. If most sessions of file users would end (more than half, and at
+least 10), the files are refused unless --yes is set.
+
+With --all every replica reads its own files; each takes or refuses them by itself.
+
+Examples:
+  console-gateway check && console-gateway reload
+  console-gateway reload --all --yes
+Exit codes: 1 if the files were refused or no gateway answers, 3 if a replica did not
+confirm.`,
+  options: { yes, all: allOption },
+  asksGateway: true,
+  run: async invocation => (await import('../reload.ts')).reload(invocation)
+}
+
+export const rollback: Command = {
+  summary: 'make a running gateway return to an earlier config',
+  ways: [
+    { words: '[N]', takes: ['yes', 'json'] },
+    { words: 'HASH', takes: ['all', 'yes', 'json'] }
+  ],
+  details: `
+N is the number of a revision in \`console-gateway status\`; without N it is the one
+that ran before. The files are not changed, so their content comes back with their
+next change, a reload or a restart: correct them too.
+
+Sessions of file users end as with a reload. If most of them would end (more than
+half, and at least 10), the rollback is refused unless --yes is set.
+
+HASH names the config of a revision, the same at all replicas (\`status\` shows it).
+With --all every replica returns to it or none does: if one has no such config, or
+does not answer, all keep theirs.
+
+Examples:
+  console-gateway rollback
+  console-gateway rollback 4
+  console-gateway rollback --all 3f2a90b1c45d6e7f
+Exit codes: 1 if there is no such revision, it is refused, or no gateway answers, 3 if
+a replica did not confirm.`,
+  options: { yes, all: allOption },
+  asksGateway: true,
+  run: async invocation => (await import('../reload.ts')).rollback(invocation)
+}
+
+export const restart: Command = {
+  summary: 'replace a running gateway by a new process, without a gap',
+  ways: [{ takes: ['json'] }],
+  details: `
+Starts the program again, as it was started, with the listeners of the process that
+runs: no connection is refused, and no request fails. It reads gateway.yaml anew, and
+where the program was updated, it is the new version. Once it is ready it takes all
+requests, and the former process finishes its own. If it does not become ready, the
+former one goes on, and the reason is printed. SIGUSR2 does the same.
+
+Examples:
+  console-gateway check && console-gateway restart
+Exit codes: 1 if the new process did not become ready, a restart is refused, or no
+gateway answers.`,
+  asksGateway: true,
+  run: async invocation => (await import('../restart.ts')).restart(invocation)
+}

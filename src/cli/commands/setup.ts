@@ -1,0 +1,94 @@
+/** Declarations of the commands that make a config, users and secrets. */
+import type { Command } from '../command.ts'
+import { options } from '../init/options.ts'
+import { passwordEnvOption } from '../prompt.ts'
+
+/** Its options, each an answer to a question. */
+const questions = Object.keys(options).filter(name => name !== 'from')
+
+export const init: Command = {
+  summary: 'look at a back-end, and write a config folder for a console in front of it',
+  ways: [
+    { words: '[DIR]', takes: questions },
+    { needs: ['from'], takes: questions }
+  ],
+  details: `
+Asks what it needs to know; each question has an option, for scripts. It signs in at
+the back-end once, with the account that you name, and finds out how sign-in, token,
+user, lists and paging work. It shows what the console will get, and writes DIR
+(default: config): gateway.yaml, routes.yaml, limits.yaml, contracts, JSON Schemas for
+editors, and .env with the session secret. It says what it could not find out.
+
+The password is asked for without echo, or read from standard input or an environment
+variable. It goes to the sign-in only, never through a redirect. Besides sign-in and
+sign-out, init only sends GET. It prints and writes names and types, never values.
+
+Examples:
+  console-gateway init
+  console-gateway init shop --console dist --backend-url https://shop.internal --har traffic.har
+  console-gateway init shop --backend-url https://shop.internal --login-path /auth/login \\
+    --user dora --password-env DORA_PASSWORD --route /orders --route /notices --yes
+Exit codes: 1 if the back-end does not answer, refuses the account, or nothing was written.`,
+  options,
+  run: async invocation => (await import('../init/init.ts')).init(invocation)
+}
+
+export const users: Command = {
+  summary: 'add a user to the users file, or set a user’s password',
+  ways: [
+    { words: 'add NAME', takes: ['role', 'id', 'name', 'file', 'password-env'] },
+    { words: 'set-password USER', takes: ['file', 'password-env'] }
+  ],
+  details: `
+Writes the hash of a password into the users file of the config folder. The password
+is asked for without echo, or read from standard input or an environment variable.
+Comments and the format of the file stay. The file is replaced as a whole, and only if
+the change adds no fault to the config. A running gateway takes it over by itself; a new
+password ends the user's sessions.
+
+Examples:
+  console-gateway users add alice --role admin -c /etc/console-gateway
+  pass show console/alice | console-gateway users set-password alice
+Exit codes: 1 if the user exists (add), does not exist (set-password) or nothing could
+be written.`,
+  options: {
+    'role': { type: 'string', multiple: true, value: 'ROLE', description: 'a role of the user' },
+    'id': { type: 'string', value: 'ID', description: 'the id that back-ends get (default: NAME)' },
+    'name': {
+      type: 'string',
+      value: 'DISPLAY-NAME',
+      description: 'the display name (default: NAME)'
+    },
+    'file': { type: 'string', value: 'FILE', description: 'the users file, if there are several' },
+    'password-env': passwordEnvOption
+  },
+  // The usage error would print the words, and one of them may be a password.
+  checksWords: true,
+  run: async invocation => (await import('../users.ts')).users(invocation)
+}
+
+export const hashPassword: Command = {
+  summary: 'read a password (prompt or standard input), print its argon2id hash',
+  details: `
+The hash is the password of a user in a users file. A password on the command line is refused: it
+would stay in the shell's history.
+
+Examples:
+  console-gateway hash-password
+  pass show console/alice | console-gateway hash-password`,
+  // The usage error would print the words, and one of them may be a password.
+  checksWords: true,
+  run: async invocation => (await import('../hash-password.ts')).hashPasswordCommand(invocation)
+}
+
+export const generateSecret: Command = {
+  summary: 'print a secret for session.secrets; with a FILE, write it there unless it exists',
+  ways: [{ words: '[FILE]' }],
+  details: `
+32 random bytes, as text. Only its owner can read the new FILE.
+
+Examples:
+  export SESSION_SECRET=$(console-gateway generate-secret)
+  console-gateway generate-secret /run/secrets/session`,
+  run: async invocation => (await import('../generate-secret.ts')).generateSecret(invocation)
+}
