@@ -2,7 +2,6 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { createRedisDialler } from '../src/services/redis.ts'
-import type { RecordVersion } from '../src/session/record-format.ts'
 import { followRedis } from '../src/session/redis-invalidation.ts'
 import { createRedisStore } from '../src/session/redis-store.ts'
 import { createSeal } from '../src/session/seal.ts'
@@ -51,9 +50,6 @@ export async function readyClient(port: number) {
 interface Options {
   readonly port: number
   readonly idleMs?: number
-  readonly records?: RecordVersion
-  /** Called for each change that Redis announces. */
-  readonly onNews?: () => void
 }
 
 export interface Replica {
@@ -64,7 +60,7 @@ export interface Replica {
 
 /** A replica with its clients, news and memory. */
 export async function openReplica(options: Options): Promise<Replica> {
-  const { port, idleMs = 1_800_000, records = 1, onNews = () => {} } = options
+  const { port, idleMs = 1_800_000 } = options
   const client = await readyClient(port)
   const following = Promise.withResolvers<void>()
   let end = () => {}
@@ -80,10 +76,6 @@ export async function openReplica(options: Options): Promise<Replica> {
           onUp: () => {
             follower.onUp()
             following.resolve()
-          },
-          onChanged: key => {
-            onNews()
-            follower.onChanged(key)
           }
         },
         names,
@@ -96,8 +88,7 @@ export async function openReplica(options: Options): Promise<Replica> {
     seal: createSeal(['a secret for the bench, long enough for anyone']),
     lifeTimes: { idle: idleMs, absolute: 28_800_000, remembered: {} },
     perUser: { max: 5, over: 'evict-oldest' },
-    maxStalenessMs: 2000,
-    records
+    maxStalenessMs: 2000
   })
   await following.promise
   const close = () => {

@@ -6,12 +6,11 @@ const sizes = (process.argv[2] ?? '1000,1000000').split(',').map(Number)
 const samples = 2000
 const port = 20_000 + (process.pid % 20_000)
 
-const records = Number(process.argv[3] ?? 1) === 3 ? 3 : 1
 const endRedis = await startRedis(port)
 const opened: Array<() => void> = []
 
 async function replica() {
-  const { sessions, close } = await openReplica({ port, records })
+  const { sessions, close } = await openReplica({ port })
   opened.push(close)
   return sessions
 }

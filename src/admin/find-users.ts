@@ -21,20 +21,18 @@ interface Options {
 export const maxSignedIn = 100_000
 
 export function createUserFinder({ sessions, sources }: Options) {
-  const hasSessions = async ({ source, id }: SignedIn): Promise<boolean> => {
-    const { listed, unreadable } = await sessions.inspect(identityKey({ source, identity: { id } }))
-    return listed.length + unreadable > 0
-  }
+  const hasSessions = async ({ source, id }: SignedIn): Promise<boolean> =>
+    (await sessions.inspect(identityKey({ source, identity: { id } }))).isKnown
 
-  /** Also finds users who signed in with a version that kept no list of users. */
+  /** Users whom the bounded list leaves out are found too. */
   async function byId(id: string): Promise<SignedIn[]> {
     const users = await Promise.all(
       sources.map(async source => {
-        const { listed, unreadable } = await sessions.inspect(
+        const { listed, isKnown } = await sessions.inspect(
           identityKey({ source, identity: { id } })
         )
         const username = listed[0]?.session.identity.username ?? ''
-        return listed.length + unreadable > 0 ? [{ source, id, username }] : []
+        return isKnown ? [{ source, id, username }] : []
       })
     )
     return users.flat()

@@ -21,8 +21,6 @@ export interface PageQuery {
 
 export interface SessionPage {
   readonly sessions: readonly ShownSession[]
-  /** Sessions that this process cannot read, of these users. */
-  readonly unreadable: number
   /** Whether nothing was left out. */
   readonly isWhole: boolean
   /** Users who are signed in and fit the search, on all pages. */
@@ -31,7 +29,7 @@ export interface SessionPage {
   readonly next?: string
 }
 
-type Store = Pick<Sessions, 'signedIn' | 'inspect' | 'times'>
+type Store = Pick<Sessions, 'signedIn' | 'list' | 'times'>
 
 export const maxPageSize = 1000
 const usersAtOnce = 50
@@ -48,22 +46,19 @@ export async function sessionPage(store: Store, query: PageQuery): Promise<Sessi
   const start = after === undefined ? 0 : users.findIndex(({ place }) => place > after)
   const rest = start === -1 ? [] : users.slice(start)
   const shown: ShownSession[] = []
-  let unreadable = 0
   let taken = 0
   const isFull = () => shown.length >= size || taken >= Math.min(rest.length, maxInspected)
   while (!isFull()) {
     const some = rest.slice(taken, taken + usersAtOnce)
     for (const each of await Promise.all(some.map(({ user }) => sessionsOf(store, user)))) {
       if (isFull()) break
-      shown.push(...each.sessions)
-      unreadable += each.unreadable
+      shown.push(...each)
       taken++
     }
   }
   const last = taken < rest.length ? rest[taken - 1] : undefined
   return {
     sessions: shown,
-    unreadable,
     isWhole: last === undefined && start === 0,
     users: users.length,
     ...(last !== undefined && { next: last.place })
@@ -71,17 +66,13 @@ export async function sessionPage(store: Store, query: PageQuery): Promise<Sessi
 }
 
 /** All sessions of one user. */
-export async function sessionsOf(
-  store: Store,
-  user: SignedIn
-): Promise<{ sessions: ShownSession[]; unreadable: number }> {
-  const { listed, unreadable } = await store.inspect(userKey(user))
+export async function sessionsOf(store: Store, user: SignedIn): Promise<ShownSession[]> {
+  const listed = await store.list(userKey(user))
   const times = store.times()
-  const sessions = listed.map(each => {
+  return listed.map(each => {
     const { id: userId, username } = each.session.identity
     return { userId, user: username, ...describeSession(each, times) }
   })
-  return { sessions, unreadable }
 }
 
 export function userKey({ source, id }: SignedIn) {

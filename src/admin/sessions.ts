@@ -46,10 +46,10 @@ export function addOpsSessions(ops: FastifyInstance, { sessions, sources, log }:
         }
         const { users, near } = await find(query)
         const [user] = users
-        const none = { user: query.user, sessions: [], unreadable: 0 }
+        const none = { user: query.user, sessions: [] }
         if (user === undefined) return { ...none, near }
         if (users.length > 1) return { ...none, candidates: users }
-        return { user: query.user, ...(await sessionsOf(sessions, user)) }
+        return { user: query.user, sessions: await sessionsOf(sessions, user) }
       }
     )
 
@@ -70,8 +70,8 @@ export function addOpsSessions(ops: FastifyInstance, { sessions, sources, log }:
         if (body.user === undefined) return await closeAll()
         const { users, near } = await find(body)
         const [user] = users
-        if (user === undefined) return { closed: 0, unreadable: 0, near }
-        if (users.length > 1) return { closed: 0, unreadable: 0, candidates: users }
+        if (user === undefined) return { closed: 0, near }
+        if (users.length > 1) return { closed: 0, candidates: users }
         return await closeOf(user, body.id)
       },
       undo: undefined
@@ -90,7 +90,6 @@ function createOperations({ sessions, log }: Pick<Options, 'sessions' | 'log'>) 
 
   async function closeOf(user: SignedIn, id: string | undefined): Promise<object> {
     const key = userKey(user)
-    const { unreadable } = await sessions.inspect(key)
     const closed = await sessions.closeOf(key, id === undefined ? {} : { only: id })
     log.info(
       {
@@ -100,23 +99,22 @@ function createOperations({ sessions, log }: Pick<Options, 'sessions' | 'log'>) 
         userId: user.id,
         source: user.source,
         closed,
-        unreadable,
         ...(id !== undefined && { session: id.slice(0, 64) })
       },
       'sessions closed'
     )
-    return { closed, unreadable, of: user }
+    return { closed, of: user }
   }
 
   async function effectOn(user: SignedIn, id: string | undefined): Promise<object> {
-    const { listed, unreadable } = await sessions.inspect(userKey(user))
-    if (id === undefined) return { sessions: listed.length, unreadable, users: 1 }
+    const listed = await sessions.list(userKey(user))
+    if (id === undefined) return { sessions: listed.length, users: 1 }
     return { sessions: listed.filter(({ session }) => session.id === id).length, users: 1 }
   }
 
   async function effectOnAll(): Promise<object> {
-    const { sessions: shown, unreadable, isWhole, users } = await sessionPage(sessions, {})
-    return { sessions: shown.length, isWhole, unreadable, users }
+    const { sessions: shown, isWhole, users } = await sessionPage(sessions, {})
+    return { sessions: shown.length, isWhole, users }
   }
 
   return { closeAll, closeOf, effectOn, effectOnAll }

@@ -7,7 +7,6 @@ import { askAdmin, table } from './admin-client.ts'
 
 interface SessionsResponse {
   readonly sessions?: readonly ShownSession[]
-  readonly unreadable?: number
   readonly closed?: number | 'everyone'
   /** Set when several users match. */
   readonly candidates?: readonly SignedIn[]
@@ -54,7 +53,6 @@ export async function sessions({
       isList ? formatSessions(response, io.stdout) : `closed: ${String(response.closed)}\n`
     )
   }
-  if (!json) io.stdout.write(unreadableNote(isList, response.unreadable ?? 0))
   return 0
 }
 
@@ -111,14 +109,6 @@ function refusalOf(
   )
   const hint = hints.length === 0 ? '' : ` Did you mean ${hints.join(', or ')}?`
   return `No session of a user with ${what} ${user}${ofSource}.${hint}\n`
-}
-
-/** Unreadable sessions may still be in use, so their number is shown. */
-function unreadableNote(isList: boolean, count: number): string {
-  if (count === 0) return ''
-  const unreadable = `${count} session${count > 1 ? 's' : ''} could not be read here`
-  const why = 'written by another version, or with a secret that this process does not have'
-  return `${unreadable} (${why})${isList ? '' : '; they are closed too'}\n`
 }
 
 const maxAgent = 60

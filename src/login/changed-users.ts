@@ -56,7 +56,7 @@ export async function countEndings(
   before: Sources,
   after: Sources
 ): Promise<Endings> {
-  const review = reviewAgainst(before, after)
+  const review = reviewAgainst(after)
   const counts = await forEach(fileUsersOf(before), async ({ key }) => {
     const listed = await sessions.list(key)
     const ending = listed.filter(({ session }) => review(session) === 'refused').length
@@ -80,8 +80,7 @@ export async function reviewChanged(
 }
 
 /**
- * Closes and renews the sessions of users that changed while this process did not run. Includes all
- * users of the files: older versions kept no list of signed-in users.
+ * Closes and renews the sessions of users that changed while this process did not run.
  * @throws StoreUnavailable
  */
 export async function reviewSignedIn(
@@ -90,17 +89,10 @@ export async function reviewSignedIn(
 ): Promise<ReviewedUser[]> {
   const changeOf = changeSince(sources)
   const signedIn = await sessions.signedIn(maxSignedIn)
-  const users = [
-    ...fileUsersOf(sources),
-    ...signedIn.map(({ source, id, username }) => {
-      return { source, username, key: identityKey({ source, identity: { id } }) }
-    })
-  ]
-  const distinct = new Map(users.map(user => [`${user.key} ${user.username}`, user]))
-  const reviewed = await forEach([...distinct.values()], async ({ source, username, key }) => {
+  const reviewed = await forEach(signedIn, async ({ source, id, username }) => {
     const change = changeOf(source, username)
     if (change === undefined) return []
-    const done = await sessions.reviewOf(key)
+    const done = await sessions.reviewOf(identityKey({ source, identity: { id } }))
     const isOther = done.closed > 0 && change === 'roles or profile changed'
     return [{ source, username, change: isOther ? ('password changed' as const) : change, ...done }]
   })

@@ -6,7 +6,6 @@ import { type IdentityKey, identityKey } from '../session/identity-key.ts'
 import type { FileState, Identity, Session } from '../session/record.ts'
 import type { Review, Reviewer } from '../session/review.ts'
 import type { SessionStore } from '../session/store.ts'
-import { steadyNow } from '../steady-clock.ts'
 
 type User = UsersConfig['users'][string]
 
@@ -52,34 +51,13 @@ function filesOf({ gateway, users }: Sources): Files {
 const userOf = (users: Readonly<Record<string, User>>, username: string): User | undefined =>
   Object.hasOwn(users, username) ? users[username] : undefined
 
-/** Times of password changes, in milliseconds since the epoch, by source and user name. */
-type PasswordChanges = ReadonlyMap<string, number>
-
-const nameOf = (source: string, username: string) => `${source}/${username}`
-
-/** @param at when `next` came into force */
-function passwordChanges(files: Files, next: Files, at: number): PasswordChanges {
-  const changed = new Map<string, number>()
-  for (const [source, users = {}] of files) {
-    const nextUsers = next.get(source) ?? {}
-    for (const [username, { password }] of Object.entries(users)) {
-      const user = userOf(nextUsers, username)
-      const isOther = user !== undefined && user.password !== password
-      if (isOther) changed.set(nameOf(source, username), at)
-    }
-  }
-  return changed
-}
-
-/** The review of sessions once `after` has replaced `before`. */
-export function reviewAgainst(before: Sources, after: Sources): Reviewer['review'] {
+/** The review of sessions once `after` is in force. */
+export function reviewAgainst(after: Sources): Reviewer['review'] {
   const files = filesOf(after)
-  const changed = passwordChanges(filesOf(before), files, Infinity)
-  return session => reviewIn(files, changed, session)
+  return session => reviewIn(files, session)
 }
 
-/** password changes that this process saw */
-function reviewIn(files: Files, changed: PasswordChanges, session: Session): Review {
+function reviewIn(files: Files, session: Session): Review {
   const { source, identity, file } = session
   // A session whose source was removed or renamed has nothing left that confirms its user.
   if (!files.has(source)) return 'refused'
@@ -88,14 +66,9 @@ function reviewIn(files: Files, changed: PasswordChanges, session: Session): Rev
   const user = userOf(users, identity.username)
   if (user === undefined || user.disabled) return 'refused'
   const current = identityOf(identity.username, user)
-  if (current.id !== identity.id) return 'refused'
   const state = fileStateOf(identity.username, user)
-  if (file?.state === state.state) return 'unchanged'
-  if (file !== undefined && file.password !== state.password) return 'refused'
-  // A session without a digest comes from an older version: it gets today's digest, unless the
-  // password changed since its sign-in.
-  const changedAt = changed.get(nameOf(source, identity.username)) ?? -Infinity
-  if (file === undefined && session.createdAt <= changedAt) return 'refused'
+  if (current.id !== identity.id || file?.password !== state.password) return 'refused'
+  if (file.state === state.state) return 'unchanged'
   const roles = current.roles.filter(role => identity.roles.includes(role))
   return {
     narrowed: { ...session, identity: { ...current, roles } },
@@ -183,7 +156,6 @@ const announceRetryMs = 250
 const maxUnannounced = 10
 
 interface Options {
-  readonly now?: (() => number) | undefined
   /** Called once for each state of a users file that another replica has replaced. */
   readonly onOutdated?: (source: string) => void
 }
@@ -191,10 +163,9 @@ interface Options {
 /** @param announce resolves to whether no replica knows a later state of a source */
 export function createFileUsers(
   announce: SessionStore['announceUsers'],
-  { now = steadyNow, onOutdated = () => {} }: Options = {}
+  { onOutdated = () => {} }: Options = {}
 ): FileUsers {
   let files: Files | undefined
-  let changed: PasswordChanges = new Map()
   let digests: ReadonlyMap<string, string> = new Map()
   /** By changed source, the digests before the present one that the store may not know. */
   const unannounced = new Map<string, readonly string[]>()
@@ -236,14 +207,12 @@ export function createFileUsers(
   }
 
   return {
-    review: session => (files === undefined ? 'unchanged' : reviewIn(files, changed, session)),
+    review: session => (files === undefined ? 'unchanged' : reviewIn(files, session)),
     isLatest,
     announce: announceAll,
     activate: sources => {
       const before = digests
-      const next = filesOf(sources)
-      changed = new Map([...changed, ...passwordChanges(files ?? new Map(), next, now())])
-      files = next
+      files = filesOf(sources)
       digests = digestsOf(files)
       for (const [source, digest] of digests) {
         const former = before.get(source)

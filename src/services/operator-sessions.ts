@@ -50,7 +50,6 @@ export function createOperatorSessions({
     lifeTimes: { idle: session.absolute, absolute: session.absolute, remembered: {} },
     perUser: { max: maxPerOperator, over: 'evict-oldest' },
     maxStalenessMs: 0,
-    records: gateway.session.records,
     ...(shared !== undefined && { now: shared.clock.now, ticks: () => performance.now() })
   })
 

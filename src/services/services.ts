@@ -98,7 +98,6 @@ export function createServices(
   const tracer = openTracer({ environment, folder, hasRedis, metrics, log })
   addGauges(metrics, { redis, upstreams, skewMs: () => shared?.clock.skewMs() ?? 0 })
   const fileUsers = createFileUsers(store.announceUsers.bind(store), {
-    now: shared?.clock.now,
     onOutdated: source => log.warn({ event: 'users.outdated', source }, outdatedUsers)
   })
   shared?.onUp(fileUsers.announce)
@@ -202,11 +201,9 @@ function openSessions(options: SessionOptions): Sessions {
     lifeTimes: session,
     perUser: session.perUser,
     maxStalenessMs: session.staleness,
-    records: session.records,
     ...(shared !== undefined && { now: shared.clock.now, ticks: () => performance.now() }),
     ...countSessions(metrics),
     ...(ledger && { onRevoked: recordRevocations(ledger) }),
-    onRoundedEnded: count => logRoundedEnded(log, count),
     onTouchFailed: err =>
       log.debug({ err }, 'a session was used, but its idle clock could not be set'),
     onEpochForgotten: epochs => {
@@ -214,15 +211,6 @@ function openSessions(options: SessionOptions): Sessions {
       log.error({ event: 'session.epoch-forgotten', ...epochs }, epochForgotten)
     }
   })
-}
-
-/** Each doubling has a line: a whole company may come back at once. */
-function logRoundedEnded(log: Log, count: number): void {
-  if (!Number.isInteger(Math.log2(count))) return
-  log.warn(
-    { event: 'sessions.rounded', count },
-    'ended sessions whose users’ ids a former version had rounded: those users sign in again'
-  )
 }
 
 function ephemeralSecret(handover: Handover, log: Log): string {

@@ -14,7 +14,6 @@ import type { Lockouts } from '../limits/lockout/lockout.ts'
 import { createRedisLockouts } from '../limits/lockout/redis-lockouts.ts'
 import type { UsageRecord } from '../limits/usage/record.ts'
 import { createRedisUsage, type SharedUsage } from '../limits/usage/redis-usage.ts'
-import { createFormerIndex } from '../session/former-index.ts'
 import { followRedis } from '../session/redis-invalidation.ts'
 import { defineCommands } from '../session/redis-scripts.ts'
 import { createRedisStore } from '../session/redis-store.ts'
@@ -154,8 +153,7 @@ interface StoreOptions {
 }
 
 function createStore({ gateway, prefix, dialler, client, log, measure }: StoreOptions) {
-  const { staleness, revocation, records, absolute, remembered } = gateway.session
-  const longestMs = Math.max(absolute, remembered.absolute ?? 0)
+  const { staleness, revocation } = gateway.session
   let unfollow = () => {}
   const replicated =
     revocation === 'primary'
@@ -172,7 +170,6 @@ function createStore({ gateway, prefix, dialler, client, log, measure }: StoreOp
     redis: client,
     ...(replicated !== undefined && { replicated }),
     keysOnEach: dialler.keysOnEach(client),
-    formerIndex: createFormerIndex({ records, longestMs }),
     onPrimary: (changed: () => void) => dialler.onTopology(client, changed)
   }
   const storeAt = (at: string) => createRedisStore({ ...common, prefix: at, follow: () => {} })

@@ -3,7 +3,7 @@
  * sample of the users beyond, so that the cost does not grow with them.
  */
 import { type IdentityKey, identityKey } from './identity-key.ts'
-import type { Inspected } from './lists.ts'
+import type { Listed } from './describe.ts'
 import type { UserStore } from './store.ts'
 
 export interface Census {
@@ -16,14 +16,14 @@ export interface Census {
 interface Options {
   readonly store: Pick<UserStore, 'sampleSignedIn'>
   /** Reads the store, past the cache. */
-  readonly inspect: (user: IdentityKey) => Promise<Inspected>
+  readonly list: (user: IdentityKey) => Promise<Listed[]>
 }
 
 const maxUsers = 500
 /** Users that are looked at at once: requests take turns with them. */
 const atOnce = 20
 
-export function createCensus({ store, inspect }: Options) {
+export function createCensus({ store, list }: Options) {
   /** @throws StoreUnavailable */
   async function countAlive(): Promise<Census> {
     const { total, users } = await store.sampleSignedIn(maxUsers)
@@ -33,8 +33,8 @@ export function createCensus({ store, inspect }: Options) {
     let sessions = 0
     let usersAlive = 0
     for (let index = 0; index < sample.length; index += atOnce) {
-      const inspected = await Promise.all(sample.slice(index, index + atOnce).map(inspect))
-      for (const { listed } of inspected) {
+      const some = await Promise.all(sample.slice(index, index + atOnce).map(list))
+      for (const listed of some) {
         sessions += listed.length
         if (listed.length > 0) usersAlive++
       }

@@ -1,7 +1,7 @@
 /** Ends sessions for good: one, some of a user's, or everyone's. */
 import type { ErrorCode } from '../errors.ts'
-import { type createEvaluator, type Live, tombstoneMs } from './evaluate.ts'
-import { type IdentityKey, identityKey } from './identity-key.ts'
+import { type Live, tombstoneMs } from './evaluate.ts'
+import type { IdentityKey } from './identity-key.ts'
 import { type EndReason, keyOf, publicId, type Session } from './record.ts'
 import { EndUnconfirmed, type SessionStore, tombstoneMark } from './store.ts'
 
@@ -13,7 +13,6 @@ interface Which {
 
 interface Options {
   readonly store: SessionStore
-  readonly parse: ReturnType<typeof createEvaluator>['parse']
   /** Drops what this process holds of a session. */
   readonly drop: (key: string) => void
   /** Called with how many were alive. */
@@ -67,7 +66,7 @@ function createReport({ onEnded, onRevoked }: Pick<Options, 'onEnded' | 'onRevok
   }
 }
 
-export function createEnding({ store, parse, drop, ...listeners }: Options) {
+export function createEnding({ store, drop, ...listeners }: Options) {
   const report = createReport(listeners)
 
   /** @returns how many were alive. @throws StoreUnavailable */
@@ -122,22 +121,10 @@ export function createEnding({ store, parse, drop, ...listeners }: Options) {
         (only === undefined || publicId(key) === only) &&
         (except === undefined || publicId(key) !== except)
     )
-    const isOfAnother = await Promise.all(keys.map(async key => await isSurelyOfAnother(key, user)))
-    const closed = await endKeys(
-      keys.filter((_, index) => isOfAnother[index] === false),
-      'revoked',
-      end
-    )
+    const closed = await endKeys(keys, 'revoked', end)
     // A session that an earlier attempt ended, and answered 503, may be in no index any more.
     if (closed === 0) await store.confirmEnds()
     return closed
-  }
-
-  /** A record that cannot be read may be the user's, and is closed too. */
-  async function isSurelyOfAnother(key: string, user: IdentityKey): Promise<boolean> {
-    const stored = await store.read(key)
-    const record = stored && parse(key, stored)
-    return record !== undefined && 'live' in record && identityKey(record.live.session) !== user
   }
 
   /** Ends all sessions of everyone. @throws StoreUnavailable */

@@ -1,26 +1,22 @@
 /** Evaluates a store's record: a live session, or the reason it is not. */
 import type { Duration } from '../config/schema/primitives.ts'
 import { type EndReason, endReasonOf, type Session } from './record.ts'
-import type { RecordFormat, Unreadable } from './record-format.ts'
+import type { RecordFormat } from './record-format.ts'
 import type { Review, Reviewer } from './review.ts'
-import { hasRoundedId } from './rounded-id.ts'
-import { isQuiet, tombstoneMark, type StoredRecord } from './store.ts'
+import { tombstoneMark, type StoredRecord } from './store.ts'
 
 export interface Live {
   readonly session: Session
   /** Its key in the store. */
   readonly key: string
-  /** Its end unless it is used; may lie beyond its absolute end. */
+  /**
+   * Its end unless it is used; may lie beyond its absolute end. Use is announced to nobody, so that
+   * it may be later than this process knows.
+   */
   readonly idleEnd: number
-  /** Its use is not announced, so that the end may be later than this process knows. */
-  readonly isQuiet: boolean
 }
 
-export type Evaluation =
-  | { readonly live: Live }
-  | { readonly ended: EndReason }
-  /** A newer version wrote the record: the session may be alive, so a 401 would be wrong. */
-  | { readonly unreadable: 'version' }
+export type Evaluation = { readonly live: Live } | { readonly ended: EndReason }
 
 export interface CachedSession {
   readonly sealed: string
@@ -32,11 +28,8 @@ export interface CachedSession {
   readonly review: Review
 }
 
-/** The cached result of parsing a record: the session, its end, or why it could not be read. */
-export type CachedRecord =
-  | CachedSession
-  | { readonly ended: EndReason; readonly isRounded?: true }
-  | { readonly unreadable: Unreadable }
+/** The cached result of parsing a record: the session, or its end. */
+export type CachedRecord = CachedSession | { readonly ended: EndReason }
 
 /** The record of a session that lives at least to an idle end. */
 export function withIdleEnd(record: CachedRecord, idleEnd: number): CachedRecord {
@@ -56,15 +49,13 @@ export function createEvaluator(
     if (record.startsWith(tombstoneMark)) return { ended: endReasonOf(record.slice(1)) }
     const opened = format.open(key, record)
     if (opened === undefined) return { ended: 'unknown' }
-    if ('unreadable' in opened) return opened
     const { session: stored, epoch } = opened
-    if (hasRoundedId(stored)) return { ended: 'revoked', isRounded: true }
     const reviewed = review(stored)
     const session = typeof reviewed === 'object' ? reviewed.narrowed : stored
     // The time to live shows when the session was last used: each use resets it.
     return {
       sealed: record,
-      live: { session, key, idleEnd: now() + ttlMs - tombstoneMs, isQuiet: isQuiet(record) },
+      live: { session, key, idleEnd: now() + ttlMs - tombstoneMs },
       stored,
       epoch,
       review: reviewed
@@ -75,11 +66,6 @@ export function createEvaluator(
   function evaluate(record: CachedRecord | undefined, epoch: number): Evaluation {
     if (record === undefined) return { ended: 'unknown' }
     if ('ended' in record) return record
-    // Our secret signed the cookie, but another one sealed the record: no process with our secret
-    // can open it.
-    if ('unreadable' in record) {
-      return record.unreadable === 'version' ? { unreadable: 'version' } : { ended: 'unknown' }
-    }
     const time = now()
     const { live } = record
     if (record.epoch < epoch) return { ended: 'revoked' }

@@ -16,8 +16,3 @@ export interface VouchedUser {
 export function identityKey({ source, identity: { id } }: VouchedUser): IdentityKey {
   return `${source}/${id}` as IdentityKey
 }
-
-/** The id of the user, which a key of the versions before this one was. */
-export function idOf(key: IdentityKey): string {
-  return key.slice(key.indexOf('/') + 1)
-}

@@ -1,7 +1,7 @@
 /**
  * The idle clock of sessions: set anew by use, in the store at most once a minute. Replicas are not
- * told of the use of quiet sessions, so they ask the store before they tell of less time than such
- * a session may have.
+ * told of the use of sessions, so they ask the store before they tell of less time than a session
+ * may have.
  */
 import type { Duration } from '../config/schema/primitives.ts'
 import { type Evaluation, type Live, tombstoneMs } from './evaluate.ts'
@@ -17,7 +17,7 @@ interface Options {
   readonly drop: (key: string) => void
   /** The record as the store has it now, and what that says. */
   readonly read: (key: string) => Promise<StoredSession>
-  /** Called for a quiet session whose clock this process has set: nobody announces it. */
+  /** Called for a session whose clock this process has set: nobody announces it. */
   readonly onSet: (key: string, idleEnd: number) => void
   readonly now: () => number
   readonly ticks: () => number
@@ -44,8 +44,8 @@ export function createTouches() {
 
 export function createIdleClock(options: Options) {
   const { store, touchedAt, drop, read, onSet, now, ticks, onFailed } = options
-  const touch = async ({ session, key, isQuiet }: Live): Promise<boolean> =>
-    await store.touch(key, session.idleMs + tombstoneMs, tombstoneMs, isQuiet)
+  const touch = async ({ session, key }: Live): Promise<boolean> =>
+    await store.touch(key, session.idleMs + tombstoneMs, tombstoneMs)
 
   /**
    * Records that a session is used: restarts its idle clock, with at most one write a minute. The
@@ -62,7 +62,7 @@ export function createIdleClock(options: Options) {
     touchedAt.set(key, ticks())
     touch(live).then(
       isTouched => {
-        if (isTouched && live.isQuiet) onSet(key, full)
+        if (isTouched) onSet(key, full)
       },
       (error: unknown) => {
         // Later uses have to be written, but a Redis that takes no writes is not asked with each.
@@ -74,8 +74,8 @@ export function createIdleClock(options: Options) {
   }
 
   /** Whether another replica may have prolonged the session by more than `use` leaves unwritten. */
-  function mayBeLater({ session, idleEnd, isQuiet }: Live): boolean {
-    return isQuiet && now() + session.idleMs - idleEnd >= touchEveryMs(session)
+  function mayBeLater({ session, idleEnd }: Live): boolean {
+    return now() + session.idleMs - idleEnd >= touchEveryMs(session)
   }
 
   /**

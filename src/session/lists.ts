@@ -5,27 +5,17 @@ import type { createEvaluator, CachedRecord, Live, Evaluation } from './evaluate
 import type { Credential, Session } from './record.ts'
 import { tombstoneMark, type IndexEntry, type SessionStore } from './store.ts'
 
-/** The record of an index entry: a live session, or one that this process cannot read. */
-interface SessionEntry {
-  readonly key: string
-  /** The order of sign-ins; see `IndexEntry`. */
-  readonly at: number
-  readonly live?: Live
-  /** None of this process's secrets opens it: nobody here can use it or sign it out. */
-  readonly isForeign?: boolean
-}
-
 interface Looked {
-  readonly entries: readonly SessionEntry[]
-  readonly unreadable: number
+  /** Oldest first. */
+  readonly live: readonly Live[]
+  /** Whether some record does not open: another secret may have sealed it. */
+  readonly hasOthers: boolean
 }
 
 export interface Inspected {
   readonly listed: Listed[]
-  /**
-   * Sessions that another version of the gateway or another secret wrote, and that may be alive.
-   */
-  readonly unreadable: number
+  /** Whether the user has a session, also one that only another secret opens. */
+  readonly isKnown: boolean
 }
 
 interface Options {
@@ -38,45 +28,34 @@ interface Options {
 export function createLists({ store, parse, evaluate }: Options) {
   /**
    * The sessions in a user's index, oldest first. Reads the store, past the cache. An entry is
-   * removed only where the store no longer has its record: a record that this process cannot read,
+   * removed only where the store no longer has its record: a record that this process cannot open,
    * or takes for ended by its clock, may live on elsewhere.
    */
   async function look(user: IdentityKey, indexed: readonly IndexEntry[]): Promise<Looked> {
     const epoch = await store.epoch()
     const gone: string[] = []
-    const entries: SessionEntry[] = []
-    let unreadable = 0
-    await Promise.all(
-      indexed.map(async ({ key, at }) => {
+    let hasOthers = false
+    const looked = await Promise.all(
+      indexed.map(async ({ key }) => {
         const stored = await store.read(key)
         if (stored === undefined || stored.record.startsWith(tombstoneMark)) {
-          return void gone.push(key)
+          gone.push(key)
+          return []
         }
         const record = parse(key, stored)
-        if ('unreadable' in record) unreadable++
-        // An entry of a former version may be about another user with the same id.
-        if ('unreadable' in record && at !== undefined) {
-          entries.push({ key, at, isForeign: record.unreadable === 'secret' })
-        }
+        if ('ended' in record) hasOthers = true
         const evaluation = await evaluate(record, epoch)
-        if (!('live' in evaluation) || identityKey(evaluation.live.session) !== user) return
-        const { live } = evaluation
-        entries.push({ key, at: at ?? live.session.createdAt * 1000, live })
+        return 'live' in evaluation ? [evaluation.live] : []
       })
     )
     if (gone.length > 0) await store.unindex(user, gone)
-    entries.sort((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1))
-    return { entries, unreadable }
+    return { live: looked.flat(), hasOthers }
   }
 
-  /**
-   * The live sessions of a user, oldest first, and how many more records this process cannot read.
-   * @throws StoreUnavailable
-   */
+  /** @throws StoreUnavailable */
   async function inspect(user: IdentityKey): Promise<Inspected> {
-    const { entries, unreadable } = await look(user, await store.indexEntriesOf(user))
-    const listed = entries.flatMap(({ live }) => (live === undefined ? [] : [describeLive(live)]))
-    return { listed, unreadable }
+    const { live, hasOthers } = await look(user, await store.indexEntriesOf(user))
+    return { listed: live.map(describeLive), isKnown: live.length > 0 || hasOthers }
   }
 
   /** The live sessions of a user, oldest first. @throws StoreUnavailable */
@@ -89,12 +68,10 @@ export function createLists({ store, parse, evaluate }: Options) {
    */
   async function isCredentialShared(session: Session): Promise<boolean> {
     const user = identityKey(session)
-    const { entries } = await look(user, await store.indexEntriesOf(user))
-    return entries.some(
-      ({ live }) =>
-        live !== undefined &&
-        live.session.id !== session.id &&
-        hasSameSecret(live.session.credential, session.credential)
+    const { live } = await look(user, await store.indexEntriesOf(user))
+    return live.some(
+      ({ session: { id, credential } }) =>
+        id !== session.id && hasSameSecret(credential, session.credential)
     )
   }
 

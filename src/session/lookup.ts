@@ -1,7 +1,7 @@
 /** Looks sessions up by the cookie's value: in the cache where that is fresh, else in the store. */
 import type { CachedRecord, createEvaluator, Evaluation, Live } from './evaluate.ts'
 import type { guardEpoch } from './epoch.ts'
-import { type EndReason, keyOf } from './record.ts'
+import { keyOf } from './record.ts'
 import type { createReviewWriter } from './review-writer.ts'
 import type { SessionCache } from './session-cache.ts'
 
@@ -44,15 +44,13 @@ export function createEpochCheck({ store, cache, evaluator }: EpochCheckOptions)
 interface Options extends EpochCheckOptions {
   readonly evaluateCurrent: ReturnType<typeof createEpochCheck>['evaluateCurrent']
   readonly settle: ReturnType<typeof createReviewWriter>['settle']
-  /** Ends sessions whose users' ids a former version had rounded. */
-  readonly endRounded: (keys: readonly string[], reason: EndReason) => Promise<number>
   readonly noteExpiry: (key: string, evaluation: Evaluation) => void
   /** Whether a session may have more time than the cache says. */
   readonly mayBeLater: (live: Live) => boolean
 }
 
 export function createLookup(options: Options) {
-  const { store, cache, evaluateCurrent, settle, endRounded, noteExpiry, mayBeLater } = options
+  const { store, cache, evaluateCurrent, settle, noteExpiry, mayBeLater } = options
   const { evaluate } = options.evaluator
   const isCurrent = (record: CachedRecord) => !('live' in record) || !mayBeLater(record.live)
 
@@ -66,7 +64,6 @@ export function createLookup(options: Options) {
   /** The same by the store's name for it. @throws StoreUnavailable */
   async function getByKey(key: string): Promise<Evaluation> {
     const [record, epoch] = await Promise.all([cache.read(key, isCurrent), cache.epoch()])
-    if (record !== undefined && 'isRounded' in record) await endRounded([key], 'revoked')
     const evaluation = await evaluateCurrent(record, epoch)
     if (record === undefined || !('live' in record)) return evaluation
     if ('live' in evaluation) return await settle(record, evaluation)

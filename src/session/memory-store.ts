@@ -7,7 +7,6 @@ import {
   contestedMs,
   type EpochStore,
   type Follower,
-  isQuiet,
   type LockStore,
   type RecordStore,
   type SessionIndex,
@@ -118,7 +117,6 @@ function createRecords(
       const entry = above(key, aboveMs)
       if (entry === undefined) return false
       Object.assign(entry, { endsAt: now() + ttlMs, isUsed: true })
-      if (!isQuiet(entry.record)) onChanged(key)
       return true
     },
     async touchAfterUse(key, ttlMs, aboveMs) {

@@ -6,8 +6,8 @@ import { type Live, tombstoneMs } from './evaluate.ts'
 import { identityKey } from './identity-key.ts'
 import type { createLists } from './lists.ts'
 import { type EndReason, keyOf, publicId, type Session, signedInOf } from './record.ts'
-import { newestRecordVersion, type RecordFormat } from './record-format.ts'
-import { type IndexEntry, isQuiet, type SessionStore } from './store.ts'
+import type { RecordFormat } from './record-format.ts'
+import type { IndexEntry, SessionStore } from './store.ts'
 
 export interface LifeTimes {
   readonly idle: Duration
@@ -64,7 +64,7 @@ export function createOpening(options: Options) {
     onOpened(session.source)
     // Nobody gets its cookie: it would take a place of the user's other sessions.
     await holdToCap(key, session, entries).catch(async error => await abandon(key, error))
-    return { session, key, idleEnd: createdAt + idleMs, isQuiet: isQuiet(record) }
+    return { session, key, idleEnd: createdAt + idleMs }
   }
 
   /** Ends a session that nobody gets. @throws the error */
@@ -89,17 +89,14 @@ export function createOpening(options: Options) {
   ): Promise<void> {
     // Each live session is in the index.
     if (indexed.length <= perUser.max) return
-    const { entries } = await look(identityKey(session), indexed)
-    const place = entries.findIndex(entry => entry.key === key)
+    const { live } = await look(identityKey(session), indexed)
+    const place = live.findIndex(each => each.key === key)
     // Ended meanwhile: it takes no place. Later sign-ins check the maximum themselves.
     if (place === -1) return
-    // After a leaked secret was replaced, its sessions must keep nobody from signing in.
-    const refuses = perUser.over === 'refuse'
-    const older = entries.slice(0, place).filter(({ isForeign = false }) => !refuses || !isForeign)
-    const excess = older.length + 1 - perUser.max
+    const excess = place + 1 - perUser.max
     if (excess <= 0) return
     if (perUser.over === 'evict-oldest') {
-      const evicted = older.slice(0, excess).map(entry => entry.key)
+      const evicted = live.slice(0, excess).map(each => each.key)
       const revoker = { user: session, by: 'sign-in', address: session.address } as const
       await endKeys(evicted, 'replaced', { revoker })
     } else {
@@ -124,7 +121,6 @@ function sessionOf(
     id: publicId(key),
     createdAt,
     absoluteEnd: createdAt + absoluteMs,
-    idleMs: Math.min(idleMs, absoluteMs),
-    recordVersion: newestRecordVersion
+    idleMs: Math.min(idleMs, absoluteMs)
   }
 }

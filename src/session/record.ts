@@ -38,7 +38,7 @@ export interface Session {
   /** The credential source that vouched. */
   readonly source: string
   readonly credential?: Credential
-  /** The user's state in the users file; missing for other sources, and until first read. */
+  /** The user's state in the users file; missing for other sources. */
   readonly file?: FileState
   readonly remembered: boolean
   /** Milliseconds since the epoch, as all times here. */
@@ -48,11 +48,6 @@ export interface Session {
   /** The address of the sign-in, for lists. */
   readonly address: string
   readonly agent: string
-  /**
-   * The newest format that the version which opened the session knew, whatever format it wrote;
-   * missing in sessions of versions that had no such number. It outlives every rewriting.
-   */
-  readonly recordVersion?: number
   /**
    * The fence of the last renewal of the credential: later holders of the lock have greater ones.
    */
@@ -71,7 +66,7 @@ const endReasons: ReadonlySet<string> = new Set<EndReason>([
   'upstream'
 ])
 
-/** A tombstone's reason; a reason that only a newer version knows counts as revoked. */
+/** A tombstone's reason; one that nobody knows says that somebody ended it. */
 export function endReasonOf(written: string): EndReason {
   return endReasons.has(written) ? (written as EndReason) : 'revoked'
 }
@@ -117,7 +112,6 @@ export function parseRecord(record: string): RecordContent | undefined {
       Array.isArray(identity.roles) &&
       identity.roles.every(role => typeof role === 'string') &&
       [createdAt, absoluteEnd, idleMs, epoch].every(Number.isFinite) &&
-      (session.recordVersion === undefined || Number.isInteger(session.recordVersion)) &&
       (session.file === undefined || isFileState(session.file))
     return sound ? { session, epoch } : undefined
   } catch {

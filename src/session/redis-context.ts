@@ -3,7 +3,7 @@
  * confirm.
  */
 import type { Cluster, Redis } from 'ioredis'
-import { type IdentityKey, idOf } from './identity-key.ts'
+import type { IdentityKey } from './identity-key.ts'
 import { StoreUnavailable } from './store.ts'
 
 /** `every` also waits for replicas that are away; see the services' replicated writes. */
@@ -18,9 +18,7 @@ export interface ReplicatedWrites {
   ) => Promise<T>
 }
 
-/**
- * The names of the store's keys. Other replicas, also of other versions, read and write the same.
- */
+/** The names of the store's keys. */
 export function createKeys(prefix: string) {
   // One prefix for all keys whose changes are announced.
   const tracked = `${prefix}session`
@@ -35,8 +33,6 @@ export function createKeys(prefix: string) {
     clock: (key: string) => `${prefix}clock:{${session}${key}}`,
     epoch: `${tracked}-epoch`,
     index: (user: IdentityKey) => `${prefix}identity:${user}`,
-    /** Replicas of a version that did not tell credential sources apart write and read this one. */
-    formerIndex: (user: IdentityKey) => `${prefix}user:${idOf(user)}`,
     signedIn: `${prefix}signed-in`,
     users: (source: string) => `${prefix}users:${source}`,
     lock,

@@ -1,75 +1,38 @@
 /** The sessions of each user in Redis, and the users who have any. */
-import type { FormerIndex } from './former-index.ts'
 import type { IdentityKey } from './identity-key.ts'
 import type { SignedIn } from './record.ts'
 import { isListOfTexts, nonsense, orUnavailable, type RedisContext } from './redis-context.ts'
 import type { IndexEntry, SessionIndex, UserStore } from './store.ts'
 
-export function createRedisIndex(
-  { redis, keys, write }: RedisContext,
-  formerIndex: FormerIndex
-): SessionIndex {
-  async function readFormer(user: IdentityKey): Promise<unknown> {
-    if (!formerIndex.areRead()) return []
-    return await orUnavailable(redis.sessionFormerNotes(keys.formerIndex(user)))
-  }
-
-  /** @returns all entries that former versions know of the user */
-  async function addFormer(user: IdentityKey, key: string, until: number): Promise<unknown> {
-    if (!formerIndex.areWritten) return await readFormer(user)
-    const former = keys.formerIndex(user)
-    return await write(former, 'connected', async on => {
-      const [, entries] = await Promise.all([
-        on.sessionFormerNote(former, until, key),
-        on.sessionFormerNotes(former)
-      ])
-      return entries
-    })
-  }
-
+export function createRedisIndex({ redis, keys, write }: RedisContext): SessionIndex {
   async function indexEntriesOf(user: IdentityKey): Promise<readonly IndexEntry[]> {
-    const [flat, former] = await Promise.all([
-      orUnavailable(redis.sessionNotes(keys.index(user))),
-      readFormer(user)
-    ])
-    return mergeEntries(flat, former)
+    return entriesIn(await orUnavailable(redis.sessionNotes(keys.index(user))))
   }
 
   return {
     async indexSession(user, key, until) {
       const index = keys.index(user)
-      const [flat, former] = await Promise.all([
-        write(index, 'connected', async on => await on.sessionNote(index, until, key)),
-        addFormer(user, key, until)
-      ])
-      return mergeEntries(flat, former)
+      return entriesIn(
+        await write(index, 'connected', async on => await on.sessionNote(index, until, key))
+      )
     },
     indexEntriesOf,
     sessionKeysOf: async user => (await indexEntriesOf(user)).map(({ key }) => key),
     async unindex(user, sessionKeys) {
       if (sessionKeys.length === 0) return
-      await orUnavailable(
-        Promise.all([
-          redis.hdel(keys.index(user), ...sessionKeys),
-          ...(formerIndex.areRead() ? [redis.zrem(keys.formerIndex(user), ...sessionKeys)] : [])
-        ])
-      )
+      await orUnavailable(redis.hdel(keys.index(user), ...sessionKeys))
     }
   }
 }
 
-/** Entries of both kinds, oldest first; those of former versions, whose order is unknown, lead. */
-function mergeEntries(flat: unknown, former: unknown): readonly IndexEntry[] {
-  if (!isListOfTexts(flat) || !isListOfTexts(former)) throw nonsense()
-  const entries: Array<Required<IndexEntry>> = []
+/** Oldest first. */
+function entriesIn(flat: unknown): readonly IndexEntry[] {
+  if (!isListOfTexts(flat)) throw nonsense()
+  const entries: IndexEntry[] = []
   for (let index = 0; index < flat.length; index += 2) {
     entries.push({ key: flat[index] ?? '', at: Number(flat[index + 1]) })
   }
-  const indexed = new Set(entries.map(({ key }) => key))
-  return [
-    ...former.filter(key => !indexed.has(key)).map(key => ({ key })),
-    ...entries.toSorted((a, b) => a.at - b.at)
-  ]
+  return entries.toSorted((a, b) => a.at - b.at)
 }
 
 export function createRedisUsers({ redis, keys }: RedisContext): UserStore {

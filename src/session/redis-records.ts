@@ -5,7 +5,7 @@
 import { nonsense, orUnavailable, type RedisContext } from './redis-context.ts'
 import { scripts } from './redis-scripts.ts'
 import { createRevocationJournal } from './revocation-journal.ts'
-import { EndUnconfirmed, isQuiet, type RecordStore, StoreUnavailable } from './store.ts'
+import { EndUnconfirmed, type RecordStore, StoreUnavailable } from './store.ts'
 
 type Read = [record: string, ttlMs: number]
 
@@ -27,12 +27,12 @@ export function createRedisRecords({ redis, keys, write }: RedisContext) {
   const records: RecordStore = {
     async create(key, record, ttlMs) {
       const name = keys.session + key
-      const isWritten = await write(name, 'connected', async on =>
-        isQuiet(record)
-          ? (await on.sessionCreate(name, keys.clock(key), record, ttlMs)) === 1
-          : (await on.set(name, record, 'PX', ttlMs, 'NX')) === 'OK'
+      const isWritten = await write(
+        name,
+        'connected',
+        async on => await on.sessionCreate(name, keys.clock(key), record, ttlMs)
       )
-      if (isWritten) return
+      if (isWritten === 1) return
       throw new StoreUnavailable(new Error('a session with this id exists already'))
     },
     async read(key) {
@@ -50,12 +50,9 @@ export function createRedisRecords({ redis, keys, write }: RedisContext) {
       // Without a time to live it is not ours either.
       return ttlMs < 0 ? undefined : { record, ttlMs }
     },
-    async touch(key, ttlMs, aboveMs, quiet = false) {
-      const name = keys.session + key
-      const ttl = Math.ceil(ttlMs)
-      const touched = quiet
-        ? redis.sessionTouchClock(name, keys.clock(key), ttl, aboveMs)
-        : redis.sessionTouch(name, ttl, aboveMs)
+    async touch(key, ttlMs, aboveMs) {
+      const [name, clock] = [keys.session + key, keys.clock(key)]
+      const touched = redis.sessionTouch(name, clock, Math.ceil(ttlMs), aboveMs)
       return (await orUnavailable(touched)) === 1
     },
     async touchAfterUse(key, ttlMs, aboveMs) {

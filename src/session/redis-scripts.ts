@@ -1,6 +1,6 @@
 /** The session store's Lua scripts. Each touches keys of one slot only, as a Cluster requires. */
 import type { Cluster, Redis, Result } from 'ioredis'
-import { quietMark, tombstoneMark } from './store.ts'
+import { tombstoneMark } from './store.ts'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
@@ -11,8 +11,7 @@ declare module 'ioredis' {
       ttlMs: number
     ): Result<number, Context>
     sessionRead(key: string, clock: string): Result<[string, number] | null, Context>
-    sessionTouch(key: string, ttlMs: number, aboveMs: number): Result<number, Context>
-    sessionTouchClock(
+    sessionTouch(
       key: string,
       clock: string,
       ttlMs: number,
@@ -33,8 +32,6 @@ declare module 'ioredis' {
     sessionReplace(key: string, from: string, to: string): Result<number, Context>
     sessionNote(key: string, until: number, member: string): Result<string[], Context>
     sessionNotes(key: string): Result<string[], Context>
-    sessionFormerNote(key: string, until: number, member: string): Result<number, Context>
-    sessionFormerNotes(key: string): Result<string[], Context>
     usersEnter(key: string, until: number, member: string): Result<number, Context>
     usersPresent(key: string, max: number): Result<string[], Context>
     usersAnnounce(key: string, digest: string, before: string): Result<number, Context>
@@ -67,12 +64,12 @@ for index = 1, #flat, 2 do
   local noted, ends = string.match(flat[index + 1], '^(%d+) (%d+)$')
   ends = tonumber(ends or 0)`
 
-// A quiet record outlives its clock by at most the clock's time to live: prolonging a record is
+// A record outlives its clock by at most the clock's time to live: prolonging a record is
 // announced, so it is done only where the clock would outlive it.
-const isQuiet = `string.sub(value, 1, ${quietMark.length}) == '${quietMark}'`
 const outliveClock = `redis.call('PEXPIRE', KEYS[1], 2 * ARGV[1])`
+const isTombstone = `string.sub(value, 1, 1) == '${tombstoneMark}'`
 
-/** The scripts on quiet records take the record's key and that of its clock. */
+/** The scripts on records take the record's key and that of its clock. */
 export const scripts = {
   sessionCreate: `
 if not redis.call('SET', KEYS[1], ARGV[1], 'PX', 2 * ARGV[2], 'NX') then return 0 end
@@ -82,47 +79,31 @@ return 1`,
   sessionRead: `
 local value = redis.call('GET', KEYS[1])
 if not value then return nil end
-if not (${isQuiet}) then return { value, redis.call('PTTL', KEYS[1]) } end
+if ${isTombstone} then return { value, redis.call('PTTL', KEYS[1]) } end
 local left = redis.call('PTTL', KEYS[2])
 if left <= 0 then return nil end
 return { value, left }`,
-  // A late call must not restart the clock of an ended session.
+  // A late call must not restart the clock of an ended session. Takes back the mark of a touch
+  // after use, unless Redis is full.
   sessionTouch: `
-if redis.call('PTTL', KEYS[1]) <= tonumber(ARGV[2]) then return 0 end
-return redis.call('PEXPIRE', KEYS[1], ARGV[1])`,
-  // Takes back the mark of a touch after use, unless Redis is full.
-  sessionTouchClock: `
 if redis.call('PTTL', KEYS[2]) <= tonumber(ARGV[2]) then return 0 end
 if redis.pcall('SET', KEYS[2], '', 'PX', ARGV[1]).err then
   redis.call('PEXPIRE', KEYS[2], ARGV[1])
 end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[1]) then ${outliveClock} end
 return 1`,
-  // A quiet record's clock holds a mark. Beside another record it shows the time to live of the
-  // last touch after use: any later touch, of any version, leaves the record more. Redis 7.0
-  // lets time pass between two commands of a script, so both get one moment to end at, and the
-  // clock is read first. A full Redis refuses the mark: then the session keeps the time that its
-  // last use gave it.
+  // The clock holds a mark until the next use. A full Redis refuses the mark: then the session
+  // keeps the time that its last use gave it.
   sessionTouchAfterUse: `
-local value = redis.call('GET', KEYS[1])
-if not value then return 0 end
-local quiet = ${isQuiet}
-local clockLeft = redis.call('PTTL', KEYS[2])
-local left = quiet and clockLeft or redis.call('PTTL', KEYS[1])
-if left <= tonumber(ARGV[2]) then return 0 end
-if quiet and redis.call('GET', KEYS[2]) ~= '' then return 0 end
-if not quiet and clockLeft >= left then return 0 end
-${time}
-local ends = math.floor(now / 1000) + ARGV[1]
+if redis.call('PTTL', KEYS[2]) <= tonumber(ARGV[2]) then return 0 end
+if redis.call('GET', KEYS[2]) ~= '' then return 0 end
 if redis.pcall('SET', KEYS[2], 'after-use', 'PX', ARGV[1]).err then return 0 end
-if quiet then return ${outliveClock} end
-redis.call('PEXPIREAT', KEYS[2], ends)
-return redis.call('PEXPIREAT', KEYS[1], ends)`,
+return ${outliveClock}`,
   // A full Redis refuses the tombstone, but can delete: the end matters more than its reason.
   sessionEnd: `
 local value = redis.call('GET', KEYS[1])
-if not value or string.sub(value, 1, 1) == '${tombstoneMark}' then return 0 end
-if ${isQuiet} and redis.call('DEL', KEYS[2]) == 0 then return 0 end
+if not value or ${isTombstone} then return 0 end
+if redis.call('DEL', KEYS[2]) == 0 then return 0 end
 if redis.pcall('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]).err then redis.call('DEL', KEYS[1]) end
 return 1`,
   sessionReplace: `
@@ -156,15 +137,6 @@ ${eachNote}
   end
 end
 return kept`,
-  // As versions before identity keys write and read the notes of a user.
-  sessionFormerNote: `${time}
-redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now / 1000))
-local last = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')
-if last[2] then redis.call('PEXPIREAT', KEYS[1], last[2]) end
-return 1`,
-  sessionFormerNotes: `${time}
-return redis.call('ZRANGEBYSCORE', KEYS[1], string.format('%.0f', now / 1000), '+inf')`,
   usersEnter: `${time}
 redis.call('ZADD', KEYS[1], 'GT', ARGV[1], ARGV[2])
 return redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now / 1000))`,
@@ -217,7 +189,7 @@ return redis.call('DEL', KEYS[1])`
 const overTwoKeys: ReadonlySet<string> = new Set([
   'sessionCreate',
   'sessionRead',
-  'sessionTouchClock',
+  'sessionTouch',
   'sessionTouchAfterUse',
   'sessionEnd',
   'sessionFence',

@@ -1,6 +1,5 @@
 /** The session store in Redis, put together from its parts. */
 import type { Cluster, Redis } from 'ioredis'
-import { alwaysFormerIndex, type FormerIndex } from './former-index.ts'
 import { createContext, type ReplicatedWrites } from './redis-context.ts'
 import { createRedisEpoch } from './redis-epoch.ts'
 import { createRedisIndex, createRedisUsers } from './redis-index.ts'
@@ -27,14 +26,11 @@ interface Options {
   readonly onPrimary?: (listener: () => void) => void
   /** A key on each primary of a Cluster, as its slots are now. */
   readonly keysOnEach?: (plain: string) => readonly string[]
-  /** Written and read without it. */
-  readonly formerIndex?: FormerIndex
 }
 
 /** The store does not own the client: whoever made it closes it. */
 export function createRedisStore(options: Options): SessionStore {
-  const { redis, prefix, replicated, onPrimary, formerIndex = alwaysFormerIndex } = options
-  const { keysOnEach = key => [key] } = options
+  const { redis, prefix, replicated, onPrimary, keysOnEach = key => [key] } = options
   defineCommands(redis)
   const context = createContext(redis, prefix, replicated)
   const { records, replayEnds } = createRedisRecords(context)
@@ -46,7 +42,7 @@ export function createRedisStore(options: Options): SessionStore {
 
   return {
     ...records,
-    ...createRedisIndex(context, formerIndex),
+    ...createRedisIndex(context),
     ...createRedisUsers(context),
     ...createRedisLocks(context),
     ...epoch,

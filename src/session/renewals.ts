@@ -59,15 +59,14 @@ export function createRenewals({ store, format, read, onWritten, now }: Options)
     for (let tries = 0; tries < maxTries; tries++) {
       const { record, evaluation } = await read(key)
       if (!('live' in evaluation) || record === undefined || !('live' in record)) {
-        // A session that a newer version wrote may be alive, at the back-end as well.
-        if ('ended' in evaluation) lose(renewal)
+        lose(renewal)
         return evaluation
       }
       // As it is stored: what a review of the users file says of it is not part of the record.
       const { stored } = record
       if (isSuperseded(stored, renewal)) return evaluation
       const content = { session: renewed(stored, renewal), epoch: record.epoch }
-      const sealed = format.close(key, content, record.sealed)
+      const sealed = format.close(key, content)
       if (!(await store.replace(key, record.sealed, sealed))) continue
       onWritten(key)
       const { live } = evaluation

@@ -1,9 +1,8 @@
 /** Writes the results of reviews into the store: sessions end, or get new roles. */
-import { isDeepStrictEqual } from 'node:util'
 import type { End } from './ending.ts'
 import type { createEvaluator, CachedRecord, CachedSession, Evaluation } from './evaluate.ts'
-import { type IdentityKey, identityKey } from './identity-key.ts'
-import type { EndReason, Session } from './record.ts'
+import type { IdentityKey } from './identity-key.ts'
+import type { EndReason } from './record.ts'
 import type { RecordFormat } from './record-format.ts'
 import type { Reviewer } from './review.ts'
 import type { SessionStore } from './store.ts'
@@ -16,10 +15,7 @@ interface Reviewed {
   readonly renewed: number
 }
 
-/** `noted`: the user did not change; the session got the present digests of the users file. */
-type Written = 'closed' | 'renewed' | 'noted' | undefined
-
-const isSameIdentity = (a: Session, b: Session) => isDeepStrictEqual(a.identity, b.identity)
+type Written = 'closed' | 'renewed' | undefined
 
 interface Options extends ReturnType<typeof createEvaluator> {
   readonly store: SessionStore
@@ -49,11 +45,10 @@ export function createReviewWriter(options: Options) {
       const revoker = { user: stored, by: 'users-file' } as const
       return (await endKeys([key], 'revoked', { revoker })) === 1 ? 'closed' : undefined
     }
-    const renewed = format.close(key, { session: review.renewed, epoch }, sealed)
+    const renewed = format.close(key, { session: review.renewed, epoch })
     const isWritten = await store.replace(key, sealed, renewed)
     drop(key)
-    if (!isWritten) return undefined
-    return isSameIdentity(stored, review.renewed) ? 'noted' : 'renewed'
+    return isWritten ? 'renewed' : undefined
   }
 
   /** Writes the review of a session that is being used. @returns its evaluation after that */
@@ -66,8 +61,7 @@ export function createReviewWriter(options: Options) {
     }
     // The session is refused or narrowed even where the store cannot be written.
     const done = await write(record).catch(onFailed)
-    const isWritten = done === 'renewed' || done === 'noted'
-    if (!isWritten || typeof record.review !== 'object') return evaluation
+    if (done !== 'renewed' || typeof record.review !== 'object') return evaluation
     return { live: { ...record.live, session: record.review.renewed } }
   }
 
@@ -82,9 +76,8 @@ export function createReviewWriter(options: Options) {
         const stored = await store.read(key)
         const record = stored && parse(key, stored)
         if (record === undefined || !('live' in record)) return undefined
-        const isTheirs = identityKey(record.stored) === user
         const isAlive = 'live' in evaluate({ ...record, review: 'unchanged' }, epoch)
-        return isTheirs && isAlive ? await write(record) : undefined
+        return isAlive ? await write(record) : undefined
       })
     )
     const count = (what: string) => done.filter(each => each === what).length

@@ -20,12 +20,11 @@ import { createExpiries } from './expiries.ts'
 import { createLists } from './lists.ts'
 import { createEpochCheck, createLookup } from './lookup.ts'
 import { createOpening, type LifeTimes, type SessionCap } from './opening.ts'
-import { createRecordFormat, type RecordVersion } from './record-format.ts'
+import { createRecordFormat } from './record-format.ts'
 import { createRefresh } from './refresh.ts'
 import { createRenewals } from './renewals.ts'
 import { noReview, type Reviewer } from './review.ts'
 import { createReviewWriter } from './review-writer.ts'
-import { countEnded } from './rounded-id.ts'
 import type { Seal } from './seal.ts'
 import { SessionCache } from './session-cache.ts'
 import type { SessionStore } from './store.ts'
@@ -37,8 +36,6 @@ interface Options {
   readonly perUser: SessionCap
   /** The longest that the end of a session can go unnoticed by another replica. */
   readonly maxStalenessMs: Duration
-  /** The format in which records are written; the older one without it. */
-  readonly records?: RecordVersion
   /** Holds sessions against what their source says of their users now. */
   readonly reviewer?: Reviewer
   /**
@@ -52,10 +49,6 @@ interface Options {
   readonly onTouchFailed?: (error: unknown) => void
   /** Called when the store has forgotten how often everyone's sessions were ended. */
   readonly onEpochForgotten?: (forgotten: ForgottenEpoch) => void
-  /**
-   * Called with how many sessions were ended because a former version had rounded their users' ids.
-   */
-  readonly onRoundedEnded?: (count: number) => void
   readonly onOpened?: (source: string) => void
   /**
    * Called for sessions that were ended, or found over by their own time; not for those of
@@ -76,12 +69,12 @@ export type Sessions = ReturnType<typeof createSessions>
  * hash.
  */
 export function createSessions(options: Options) {
-  const { seal, lifeTimes, perUser, maxStalenessMs, records = 1, reviewer = noReview } = options
+  const { seal, lifeTimes, perUser, maxStalenessMs, reviewer = noReview } = options
   const { now = steadyNow, ticks = now, onTouchFailed = () => {} } = options
-  const { onEpochForgotten = () => {}, onRoundedEnded = () => {} } = options
-  const { onOpened = () => {}, onEnded = () => {}, onRevoked = () => {} } = options
+  const { onEpochForgotten = () => {}, onOpened = () => {} } = options
+  const { onEnded = () => {}, onRevoked = () => {} } = options
   const store = guardEpoch(options.store, onEpochForgotten)
-  const format = createRecordFormat(seal, records)
+  const format = createRecordFormat(seal)
   const evaluator = createEvaluator(format, now, reviewer)
   const { parse } = evaluator
   const touchedAt = createTouches()
@@ -104,7 +97,7 @@ export function createSessions(options: Options) {
     ticks,
     onFailed: onTouchFailed
   })
-  const { endKeys, ...ending } = createEnding({ store, parse, drop: forget, onEnded, onRevoked })
+  const { endKeys, ...ending } = createEnding({ store, drop: forget, onEnded, onRevoked })
   const { settle, reviewOf } = createReviewWriter({
     ...evaluator,
     store,
@@ -114,13 +107,12 @@ export function createSessions(options: Options) {
     drop,
     onFailed: onTouchFailed
   })
-  const endRounded = countEnded(endKeys, onRoundedEnded)
   const noteExpiry = createExpiries(reason => onEnded(reason, 1))
   const stored = { store, cache, evaluator, evaluateCurrent }
   const { look, ...lists } = createLists({ store, parse, evaluate: evaluateCurrent })
 
   return {
-    ...createLookup({ ...stored, settle, endRounded, noteExpiry, mayBeLater }),
+    ...createLookup({ ...stored, settle, noteExpiry, mayBeLater }),
     ...createRenewals({ store, format, read: readStored, onWritten: drop, now }),
     ...ending,
     open: createOpening({
@@ -144,7 +136,7 @@ export function createSessions(options: Options) {
     forgetReviews: () => cache.clear(),
     ...lists,
     signedIn: store.signedIn.bind(store),
-    countAlive: createCensus({ store, inspect: lists.inspect }),
+    countAlive: createCensus({ store, list: lists.list }),
     lock: store.lock.bind(store),
     fence: store.fence.bind(store),
     unlock: store.unlock.bind(store),

@@ -18,7 +18,7 @@ export class EndUnconfirmed extends StoreUnavailable {}
 
 export interface StoredRecord {
   readonly record: string
-  /** That of the idle clock, where a record has one. */
+  /** That of the idle clock; of a tombstone its own. */
   readonly ttlMs: number
 }
 
@@ -28,13 +28,13 @@ export interface RecordStore {
   create(key: string, record: string, ttlMs: number): Promise<void>
   read(key: string): Promise<StoredRecord | undefined>
   /**
-   * Sets the time left of a record that has more than `aboveMs` left; says whether it did.
-   * @param isQuiet what {@link isQuiet} says of the record
+   * Sets the time left of a record that has more than `aboveMs` left; says whether it did. It is
+   * announced to nobody.
    */
-  touch(key: string, ttlMs: number, aboveMs: number, isQuiet?: boolean): Promise<boolean>
+  touch(key: string, ttlMs: number, aboveMs: number): Promise<boolean>
   /**
    * A touch that changes nothing unless a touch by `touch` came after the last one of this kind; it
-   * is announced whatever the record.
+   * is announced.
    */
   touchAfterUse(key: string, ttlMs: number, aboveMs: number): Promise<boolean>
   /**
@@ -53,10 +53,9 @@ export interface IndexEntry {
   readonly key: string
   /**
    * Microseconds since the epoch by the store's clock, of no two entries of a user the same: the
-   * order of their sign-ins, whatever the clocks of replicas say. Missing in entries of versions
-   * before this.
+   * order of their sign-ins, whatever the clocks of replicas say.
    */
-  readonly at?: number
+  readonly at: number
 }
 
 /** Finds the sessions of a user. */
@@ -69,11 +68,7 @@ export interface SessionIndex {
   indexSession(user: IdentityKey, key: string, until: number): Promise<readonly IndexEntry[]>
   /** The entries of a user, oldest first, but those whose time is over. As for `sessionKeysOf`. */
   indexEntriesOf(user: IdentityKey): Promise<readonly IndexEntry[]>
-  /**
-   * The keys indexed for a user, but those whose time is over. Entries of versions that did not
-   * tell credential sources apart are among them: such a key may be of a user of another source
-   * with the same id, which its record tells.
-   */
+  /** Their keys. */
   sessionKeysOf(user: IdentityKey): Promise<string[]>
   /** Takes back entries whose records are gone. */
   unindex(user: IdentityKey, keys: readonly string[]): Promise<void>
@@ -139,8 +134,8 @@ export interface LockStore {
 /** Every method throws {@link StoreUnavailable} when it cannot tell. */
 export interface SessionStore extends RecordStore, SessionIndex, UserStore, EpochStore, LockStore {
   /**
-   * Announces every change of a record or the epoch by anyone, but touches of quiet records. At
-   * most one follows a store.
+   * Announces every change of a record or the epoch by anyone, but by `touch`. At most one
+   * follows a store.
    */
   follow(follower: Follower): void
   /** Whether the store answers now. */
@@ -161,11 +156,5 @@ export interface Follower {
   readonly onHeartbeat: (agoMs: number) => void
 }
 
-/** A tombstone is this mark, then the reason. Sealed records never begin with it. */
+/** A tombstone is this mark, then the reason. Records never begin with it. */
 export const tombstoneMark = '!'
-
-/** Records of format 3 begin with it. */
-export const quietMark = '3.'
-
-/** Whether a record has an idle clock of its own, so that no touch of it is announced. */
-export const isQuiet = (record: string): boolean => record.startsWith(quietMark)

@@ -1,8 +1,7 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { configFolder, password } from '../support/gateway.ts'
-import { askOps } from '../support/ops.ts'
-import { startAt } from '../support/old-version.ts'
+import { opsSecret, startGatewayProcess } from '../support/gateway-process.ts'
 import { testRedis } from '../support/redis.ts'
 import { profile, replica } from '../support/trial.ts'
 import { until } from '../support/until.ts'
@@ -19,12 +18,17 @@ async function skewed(t: Test, url: string, shiftMs: number, session: object) {
       log: { format: 'json' }
     }
   })
-  const gateway = await startAt(t.after, root, config, {
-    SESSION_SECRET: 'a secret of at least thirty-two characters',
-    NODE_OPTIONS: `--import=${join(root, 'test/support/shift-clock.ts')}`,
-    CLOCK_SHIFT_MS: String(shiftMs)
+  const gateway = await startGatewayProcess(t.after, {
+    checkout: root,
+    folder: config,
+    preload: join(root, 'test/support/shift-clock.ts'),
+    environment: {
+      SESSION_SECRET: 'a secret of at least thirty-two characters',
+      OPS_SECRET: opsSecret,
+      CLOCK_SHIFT_MS: String(shiftMs)
+    }
   })
-  await until('it is ready', async () => (await fetch(`${gateway.ops}/readyz`)).status === 200)
+  await until('it is ready', async () => (await gateway.ask('/readyz')).status === 200)
   const call = async (path: string, cookie: string) =>
     await fetch(gateway.url + path, { headers: { cookie } })
   const signIn = async () => {
@@ -76,10 +80,13 @@ for (const [name, shiftMs] of [
         200,
         'the other replica knows that it is used'
       )
-      const metrics = await (await askOps(wrong.ops, '/metrics')).text()
-      const skew = Number(/^console_gateway_clock_skew_seconds (\S+)$/m.exec(metrics)?.[1])
+      const skew =
+        (await wrong.metrics()).find(({ name }) => name === 'console_gateway_clock_skew_seconds')
+          ?.value ?? Number.NaN
       t.ok(Math.abs(skew - shiftMs / 1000) < 5, `${skew} s of skew are told`)
-      await wrong.says('"event":"clock.skew"')
+      await until('it is logged', () =>
+        wrong.lines().some(line => line.includes('"event":"clock.skew"'))
+      )
     }
   )
 }

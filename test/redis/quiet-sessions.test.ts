@@ -3,14 +3,10 @@ import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { passTime } from '../support/clock.ts'
 import { configFolder, password, testGateway } from '../support/gateway.ts'
-import { hasCommit, startAt, unpack } from '../support/old-version.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 import { profile } from '../support/trial.ts'
 
-/** Version 0.2.0, which knows formats 1 and 2. */
-const oldCommit = 'fa982b7'
-const skip = hasCommit(oldCommit) ? false : `the history does not hold ${oldCommit}`
 const minute = 60_000
 const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
 
@@ -18,25 +14,24 @@ async function setUp(t: Test) {
   const redis = await testRedis(t.after)
   const client = new Redis(redis.url)
   t.after(() => client.disconnect())
-  const folder = async (session: object = {}) =>
+  const folder = async () =>
     await configFolder({
       gateway: {
         redis: { url: redis.url, commandTimeout: '20s', connectTimeout: '20s' },
         session: {
           secrets: ['${SESSION_SECRET}'],
           idle: '30m',
-          absolute: '8h',
-          ...session
+          absolute: '8h'
         },
         log: { format: 'json' }
       }
     })
-  const replica = async (records: number) => {
-    const gateway = await testGateway(t.after, await folder({ records }), environment)
+  const replica = async () => {
+    const gateway = await testGateway(t.after, await folder(), environment)
     await until('it is ready', async () => (await gateway.ops('/readyz')).status === 200)
     return callerOf(gateway.url)
   }
-  return { client, folder, replica }
+  return { client, replica }
 }
 
 type Replica = ReturnType<typeof callerOf>
@@ -77,11 +72,11 @@ async function says(t: Test, replica: Replica, cookie: string, expected: unknown
 
 t.test('used at one gateway, asked for at the other: with their headers and answers', async t => {
   const { client, replica } = await setUp(t)
-  const [first, second] = [await replica(3), await replica(3)]
+  const [first, second] = [await replica(), await replica()]
   const cookie = await first.signIn()
   const [record = ''] = await client.keys('cg:session:*')
   const clock = `cg:clock:{${record}}`
-  t.match(await client.get(record), /^3\./)
+  t.match(await client.get(record), /^1[\w-]{6}\./)
   t.equal(await client.get(clock), '')
   await passTime(client, 10 * minute)
   for (const each of [first, second]) await says(t, each, cookie, 20, 'ten minutes have passed')
@@ -97,57 +92,3 @@ t.test('used at one gateway, asked for at the other: with their headers and answ
   await passTime(client, 10 * minute)
   for (const each of [first, second]) await says(t, each, cookie, 'session.unknown', 'long over')
 })
-
-t.test(
-  'a rolling update from 0.2.0, and back: both versions see what is used at either',
-  { skip },
-  async t => {
-    const { client, folder, replica } = await setUp(t)
-    const files = unpack(t.after, oldCommit)
-    const startOldOne = async () => {
-      const gateway = await startAt(t.after, files, await folder(), environment)
-      await until('it is ready', async () => (await fetch(`${gateway.ops}/readyz`)).status === 200)
-      return { ...callerOf(gateway.url), stop: gateway.stop }
-    }
-    const pass = async (minutes: number) => await passTime(client, minutes * minute)
-    const old = await startOldOne()
-    const young = await replica(1)
-    async function useByTurns(
-      cookies: readonly string[],
-      replicas: readonly Replica[],
-      users = replicas
-    ): Promise<void> {
-      const all = async (expected: number, what: string) => {
-        for (const cookie of cookies) {
-          for (const each of replicas) await says(t, each, cookie, expected, what)
-        }
-      }
-      for (const user of users) {
-        await pass(20)
-        await all(10, 'twenty minutes have passed')
-        for (const cookie of cookies) t.equal(await user.use(cookie), 200)
-        await all(30, 'all see that it was used')
-      }
-    }
-    // 1. The new version, as it is deployed.
-    const cookies = [await old.signIn(), await young.signIn()]
-    await useByTurns(cookies, [old, young])
-    // 2. Use is announced no longer; the old one still runs beside it.
-    const quiet = await replica(3)
-    // The old one writes use of a session once a minute, by its own clock.
-    await useByTurns(cookies, [old, young, quiet], [young, quiet])
-    const ofQuiet = await quiet.signIn()
-    t.equal(await old.idleIn(ofQuiet), 'session.unavailable', 'it knows that it does not know')
-    await useByTurns([ofQuiet], [young, quiet])
-    const leaving = await quiet.signIn()
-    t.equal(await old.signOut(leaving), 200)
-    await says(t, young, leaving, 'session.revoked', 'signed out at the old one')
-    // 3. Back: the setting first.
-    const late = await young.signIn()
-    await useByTurns([late], [old, young, quiet])
-    await pass(30)
-    for (const each of [old, young, quiet]) await says(t, each, late, 'session.idle', 'over')
-    await says(t, young, ofQuiet, 'session.unknown', 'long over')
-    await old.stop()
-  }
-)

@@ -1,4 +1,4 @@
-/** The idle clock of quiet sessions, of which replicas hear nothing: asked before it is told. */
+/** The idle clock of sessions, of whose use replicas hear nothing: asked before it is told. */
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createRedisDialler } from '../../src/services/redis.ts'
@@ -92,7 +92,6 @@ async function replicaOn(store: SessionStore, now: () => number, over: Partial<S
     seal: createSeal(['a secret of at least thirty-two characters']),
     perUser: { max: 5, over: 'evict-oldest' },
     maxStalenessMs: 1e12,
-    records: 3,
     lifeTimes: { idle, absolute: 480 * minute, remembered: {} },
     now,
     store: {
@@ -370,7 +369,7 @@ t.test('use that could not be written is written a second later, not with each u
     onFailed: () => failures++
   })
   const session = { idleMs: idle } as Session
-  const live = { key: 'key', session, idleEnd: idle, isQuiet: false }
+  const live = { key: 'key', session, idleEnd: idle }
   const useFor = async (seconds: number) => {
     for (let use = 0; use < 10 * seconds; use++) {
       clock.use(live)
@@ -385,7 +384,7 @@ t.test('use that could not be written is written a second later, not with each u
   t.same([touches, failures], [4, 3], 'once it could be written')
 })
 
-t.test('only of a quiet session a replica may know too little', t => {
+t.test('of a session that was not used for a minute a replica may know too little', t => {
   const clock = createIdleClock({
     store: {} as SessionStore,
     touchedAt: createTouches(),
@@ -397,13 +396,12 @@ t.test('only of a quiet session a replica may know too little', t => {
     onFailed: () => {}
   })
   const live = { key: 'key', session: { idleMs: idle } as Session, idleEnd: idle - minute }
-  t.equal(clock.mayBeLater({ ...live, isQuiet: true }), true)
-  t.equal(clock.mayBeLater({ ...live, isQuiet: false }), false)
-  t.equal(clock.mayBeLater({ ...live, isQuiet: true, idleEnd: idle - minute + 1 }), false)
+  t.equal(clock.mayBeLater(live), true)
+  t.equal(clock.mayBeLater({ ...live, idleEnd: idle - minute + 1 }), false)
   t.end()
 })
 
-t.test('a touch that comes too late does not keep a quiet session in the cache', async t => {
+t.test('a touch that comes too late does not keep a session in the cache', async t => {
   const held = Promise.withResolvers<void>()
   const touched: Array<Promise<boolean>> = []
   const { a, b, pass, settle } = await setUp(t, inMemory, store => ({

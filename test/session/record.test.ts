@@ -29,7 +29,7 @@ const reread = (changes: object, epoch: unknown = 4) =>
   parseRecord(JSON.stringify({ session: { ...session, ...changes }, epoch }))
 
 t.test('what was written is read', async t => {
-  const full = { ...session, file, recordVersion: 3, credential: { token: 'T' }, fence: 1 }
+  const full = { ...session, file, credential: { token: 'T' }, fence: 1 }
   for (const written of [session, full, { ...session, identity: { ...identity, roles: [] } }]) {
     t.same(parseRecord(writeRecord({ session: written, epoch: 4 })), { session: written, epoch: 4 })
   }
@@ -54,9 +54,6 @@ t.test('a record with one member of another type is none', async t => {
       t.equal(reread({ [member]: other }), undefined, member)
     }
     t.equal(reread({}, other === undefined ? null : other), undefined, 'epoch')
-  }
-  for (const other of [null, '3', 2.5, {}]) {
-    t.equal(reread({ recordVersion: other }), undefined, 'recordVersion')
   }
   for (const other of [null, 'digest', 5, {}, { password: 'a' }, { state: 'a' }]) {
     t.equal(reread({ file: other }), undefined, 'file')

@@ -3,24 +3,15 @@ import { createRedisDialler } from '../../src/services/redis.ts'
 import { followRedis } from '../../src/session/redis-invalidation.ts'
 import { identityKey } from '../../src/session/identity-key.ts'
 import { createRedisStore } from '../../src/session/redis-store.ts'
-import { createFormerIndex, type FormerIndex } from '../../src/session/former-index.ts'
-import { createSeal } from '../../src/session/seal.ts'
-import { createSessions, type NewSession } from '../../src/session/session.ts'
-import { quietMark, StoreUnavailable, tombstoneMark } from '../../src/session/store.ts'
+import { StoreUnavailable, tombstoneMark } from '../../src/session/store.ts'
 import { sessionStoreContract } from '../suites/session-store.ts'
 import { passTime } from '../support/clock.ts'
 import { redisConfig } from '../support/config.ts'
 import { until } from '../support/until.ts'
 import { testRedis, type TestRedis } from '../support/redis.ts'
-import { opening } from '../support/session-steps.ts'
 
 /** A store on a Redis of its own, and when its client is ready. */
-async function opened(
-  t: Test,
-  commandTimeout: number,
-  redis?: TestRedis,
-  formerIndex?: FormerIndex
-) {
+async function opened(t: Test, commandTimeout: number, redis?: TestRedis) {
   redis ??= await testRedis(t.after)
   const up: Array<() => void> = []
   const dialler = createRedisDialler(
@@ -43,7 +34,6 @@ async function opened(
   const store = createRedisStore({
     redis: client,
     prefix: 'test:',
-    ...(formerIndex !== undefined && { formerIndex }),
     follow: (follower, names) => {
       t.after(
         followRedis({
@@ -66,44 +56,6 @@ t.test('sessions in Redis', async t => {
   sessionStoreContract(t, store, ms => passTime(client, ms), Date.now)
 })
 
-t.test(
-  'a roll-out from a version that notes users by their ids alone keeps lists, closes and caps',
-  async t => {
-    const { client, store } = await opened(t, patient)
-    const lifeTimes = { idle: 60_000, absolute: 60_000, remembered: {} }
-    const seal = createSeal(['a secret of at least thirty-two characters'])
-    const sessions = createSessions({
-      store,
-      seal,
-      lifeTimes,
-      perUser: { max: 2, over: 'evict-oldest' },
-      maxStalenessMs: 2000
-    })
-    const [file, backEnd] = ['file', 'back-end'].map(source => ({ ...opening('7'), source })) as [
-      NewSession,
-      NewSession
-    ]
-    const noted = async () => await client.zrangebyscore('test:user:7', '-inf', '+inf')
-    const own = await sessions.open('new', file)
-    t.same(await noted(), [own.key], 'the former version finds what this one opens')
-    // As the former version leaves them: noted under the id alone.
-    const [old, other] = [await sessions.open('old', file), await sessions.open('other', backEnd)]
-    await client.del('test:identity:file/7', 'test:identity:back-end/7')
-    t.same(
-      (await sessions.list(identityKey(file))).map(({ session }) => session.id),
-      [own, old].map(({ session }) => session.id)
-    )
-    t.same(
-      (await sessions.list(identityKey(backEnd))).map(({ session }) => session.id),
-      [other.session.id]
-    )
-    await sessions.open('third', file)
-    t.same(await sessions.get('new'), { ended: 'replaced' }, 'the cap counts them')
-    t.equal(await sessions.closeOf(identityKey(file)), 2)
-    t.ok('live' in (await sessions.get('other')), 'a user of another source with this id goes on')
-  }
-)
-
 t.test('a key of another type, or without a time to live, is no session', async t => {
   const { client, store } = await opened(t, patient)
   await client.lpush('test:session:list', 'x')
@@ -112,15 +64,15 @@ t.test('a key of another type, or without a time to live, is no session', async 
   t.equal(await store.read('eternal'), undefined)
 })
 
-t.test('a full Redis extends a quiet session that is used, and ends it', async t => {
+t.test('a full Redis extends a session that is used, and ends it', async t => {
   const { client, store } = await opened(t, patient)
-  const record = `${quietMark}sealed`
+  const record = 'sealed'
   const hour = 3_600_000
   for (const key of ['used', 'refreshed']) await store.create(key, record, hour)
   await store.touchAfterUse('refreshed', hour, 0)
   await client.config('SET', 'maxmemory', '1')
   for (const key of ['used', 'refreshed']) {
-    t.equal(await store.touch(key, 9 * hour, 0, true), true)
+    t.equal(await store.touch(key, 9 * hour, 0), true)
     t.ok(((await store.read(key))?.ttlMs ?? 0) > 8 * hour, key)
   }
   t.equal(await store.touchAfterUse('used', hour, 0), false)
@@ -148,13 +100,13 @@ t.test('a second touch after use adds nothing, however the first fell', async t 
   await client.flushall()
 })
 
-t.test('the record of a quiet session outlives its clock after each touch', async t => {
+t.test('the record of a session outlives its clock after each touch', async t => {
   const { client, store } = await opened(t, patient)
   const hour = 3_600_000
-  await store.create('s', `${quietMark}sealed`, hour)
+  await store.create('s', 'sealed', hour)
   const touches = [
     async () => await store.touchAfterUse('s', 2 * hour, 0),
-    async () => await store.touch('s', 9 * hour, 0, true)
+    async () => await store.touch('s', 9 * hour, 0)
   ]
   for (const touch of touches) {
     t.equal(await touch(), true)
@@ -247,52 +199,22 @@ t.test('of the epochs of several primaries the greatest counts, and all get it',
 
 t.test('a full Redis refuses no touch after use, which then sets nothing', async t => {
   const { client, store } = await opened(t, patient)
-  const records = ['sealed', `${quietMark}sealed`]
-  for (const [at, record] of records.entries()) await store.create(`${at}`, record, 60_000)
-  const touched = async () =>
-    await Promise.all(records.map((_, at) => store.touchAfterUse(`${at}`, 120_000, 0)))
+  await store.create('s', 'sealed', 60_000)
   await client.config('SET', 'maxmemory', '1')
-  t.same(await touched(), [false, false])
-  t.ok((await store.read('0'))?.record, 'it lives')
+  t.equal(await store.touchAfterUse('s', 120_000, 0), false)
+  t.ok((await store.read('s'))?.record, 'it lives')
   await client.config('SET', 'maxmemory', '0')
-  t.same(await touched(), [true, true])
+  t.equal(await store.touchAfterUse('s', 120_000, 0), true)
 })
 
 t.test('a session whose clock is lost is over', async t => {
   const { client, store } = await opened(t, patient)
-  await store.create('lost', `${quietMark}sealed`, 3_600_000)
+  await store.create('lost', 'sealed', 3_600_000)
   await client.del('test:clock:{test:session:lost}')
   t.equal(await store.read('lost'), undefined)
-  t.equal(await store.touch('lost', 3_600_000, 0, true), false)
+  t.equal(await store.touch('lost', 3_600_000, 0), false)
   t.equal(await store.end('lost', `${tombstoneMark}revoked`, 3_600_000), false)
 })
-
-t.test(
-  'with records: 2 notes under bare ids are written no more, and read for one life-time',
-  async t => {
-    const { redis, client, store } = await opened(t, patient)
-    const clock = { now: 0 }
-    const formerIndex = createFormerIndex({ records: 2, longestMs: 60_000, ticks: () => clock.now })
-    const { store: later } = await opened(t, patient, redis, formerIndex)
-    const user = identityKey({ source: 'file', identity: { id: '7' } })
-    const until = Date.now() + 3_600_000
-    const isNoted = async (key: string) => (await client.zscore('test:user:7', key)) !== null
-    await store.indexSession(user, 'both', until)
-    t.ok(await isNoted('both'), 'records: 1 notes it for the former version')
-    await client.zadd('test:user:7', until, 'former')
-    const keys = (notes: ReadonlyArray<{ readonly key: string }>) => notes.map(({ key }) => key)
-    t.same(keys(await later.indexSession(user, 'new', until)), ['former', 'both', 'new'])
-    t.notOk(await isNoted('new'))
-    clock.now = 59_999
-    t.same(await later.sessionKeysOf(user), ['former', 'both', 'new'])
-    clock.now = 60_000
-    t.same(await later.sessionKeysOf(user), ['both', 'new'])
-    t.same(keys(await later.indexSession(user, 'newer', until)), ['both', 'new', 'newer'])
-    await later.unindex(user, ['both'])
-    t.ok(await isNoted('both'), 'the former key is left alone')
-    t.same(await later.sessionKeysOf(user), ['new', 'newer'])
-  }
-)
 
 t.test(
   'a Redis that hangs makes every call fail with the command time-out, and none succeed late',

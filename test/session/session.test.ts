@@ -163,17 +163,6 @@ t.test(
   }
 )
 
-t.test(
-  'a note that leads to the session of another user lists it for neither but its own',
-  async t => {
-    const { clock, store, sessions } = setUp()
-    const { key } = await sessions.open('s', opening)
-    await store.indexSession(userOf('2'), key, clock.now + 60 * minute)
-    t.same(await sessions.list(userOf('2')), [])
-    t.equal((await sessions.list(userOf('1'))).length, 1)
-  }
-)
-
 t.test('a session that is not used ends idle, and says so', async t => {
   const { clock, sessions } = setUp()
   await sessions.open('s', opening)
@@ -485,24 +474,6 @@ t.test('users of two sources with one id have their own lists, closes and caps',
   t.equal(await sessions.closeOf(userOf('1')), 1)
   t.same(await states(), [false, true])
 })
-
-t.test(
-  'a session that stands in another user’s list by mistake is neither shown nor closed there',
-  async t => {
-    const { store, sessions } = setUp()
-    const [mine, other] = [
-      await sessions.open('mine', opening),
-      await sessions.open('other', { ...opening, identity: { ...opening.identity, id: '2' } })
-    ]
-    await store.indexSession(userOf('1'), other.key, other.session.absoluteEnd)
-    t.same(
-      (await sessions.list(userOf('1'))).map(({ session }) => session.id),
-      [mine.session.id]
-    )
-    t.equal(await sessions.closeOf(userOf('1')), 1)
-    t.ok('live' in (await sessions.get('other')))
-  }
-)
 
 t.test('one session of a user is closed by its public id, or all but one, or all', async t => {
   const { sessions } = setUp()

@@ -1,12 +1,11 @@
 /** What every session store promises; run once for each adapter. */
 import type { Test } from 'tap'
 import { identityKey } from '../../src/session/identity-key.ts'
-import { quietMark, tombstoneMark, type SessionStore } from '../../src/session/store.ts'
+import { tombstoneMark, type SessionStore } from '../../src/session/store.ts'
 
 let keys = 0
 const minute = 60_000
 const hour = 60 * minute
-const quiet = `${quietMark}sealed`
 const freshKey = () => `contract-${process.pid}-${++keys}`
 
 /**
@@ -77,60 +76,54 @@ export function sessionStoreContract(
     t.equal(await store.touch(key, 2 * hour, minute), true)
   })
 
-  for (const [kind, record] of [
-    ['record', '{}'],
-    ['quiet record', quiet]
-  ] as const) {
-    t.test(`of touches after use of a ${kind}, one counts after each other touch`, async t => {
-      const key = freshKey()
-      const isQuiet = record === quiet
-      t.equal(await store.touchAfterUse(key, 2 * hour, 0), false, 'nothing is there')
-      await store.create(key, record, hour)
-      t.equal(await store.touchAfterUse(key, 2 * hour, hour), false, 'too late')
-      const both = [1, 2].map(async () => await store.touchAfterUse(key, 2 * hour, minute))
-      t.same((await Promise.all(both)).toSorted(), [false, true], 'its creation was use')
-      await pass(minute)
-      t.equal(await store.touchAfterUse(key, 3 * hour, minute), false)
-      t.ok((await store.read(key))!.ttlMs <= 2 * hour - minute, 'nothing was set')
-      t.equal(await store.touch(key, 2 * hour, minute, isQuiet), true)
-      await pass(minute)
-      t.equal(await store.touchAfterUse(key, 2 * hour, minute), true)
-      const found = await store.read(key)
-      t.equal(found?.record, record)
-      t.ok(found !== undefined && found.ttlMs > 2 * hour - minute, 'time left')
-      await store.end(key, `${tombstoneMark}revoked`, minute)
-      t.equal(await store.touchAfterUse(key, 2 * hour, minute), false, 'it has ended')
-    })
-  }
-
-  t.test('a quiet record has the time of its clock, which touches set', async t => {
+  t.test('of touches after use, one counts after each other touch', async t => {
     const key = freshKey()
-    await store.create(key, quiet, hour)
-    await t.rejects(store.create(key, quiet, hour), { code: 'session.unavailable' })
-    t.equal(await store.touch(key, 9 * hour, hour, true), false, 'too late')
+    t.equal(await store.touchAfterUse(key, 2 * hour, 0), false, 'nothing is there')
+    await store.create(key, '{}', hour)
+    t.equal(await store.touchAfterUse(key, 2 * hour, hour), false, 'too late')
+    const both = [1, 2].map(async () => await store.touchAfterUse(key, 2 * hour, minute))
+    t.same((await Promise.all(both)).toSorted(), [false, true], 'its creation was use')
+    await pass(minute)
+    t.equal(await store.touchAfterUse(key, 3 * hour, minute), false)
+    t.ok((await store.read(key))!.ttlMs <= 2 * hour - minute, 'nothing was set')
+    t.equal(await store.touch(key, 2 * hour, minute), true)
+    await pass(minute)
+    t.equal(await store.touchAfterUse(key, 2 * hour, minute), true)
+    const found = await store.read(key)
+    t.equal(found?.record, '{}')
+    t.ok(found !== undefined && found.ttlMs > 2 * hour - minute, 'time left')
+    await store.end(key, `${tombstoneMark}revoked`, minute)
+    t.equal(await store.touchAfterUse(key, 2 * hour, minute), false, 'it has ended')
+  })
+
+  t.test('touches set the clock of a record again and again', async t => {
+    const key = freshKey()
+    await store.create(key, '{}', hour)
+    await t.rejects(store.create(key, '{}', hour), { code: 'session.unavailable' })
+    t.equal(await store.touch(key, 9 * hour, hour), false, 'too late')
     for (let touches = 0; touches < 12; touches++) {
       await pass(hour - 2 * minute)
-      t.equal(await store.touch(key, hour, minute, true), true)
+      t.equal(await store.touch(key, hour, minute), true)
       const found = await store.read(key)
-      t.equal(found?.record, quiet)
+      t.equal(found?.record, '{}')
       t.ok(found !== undefined && found.ttlMs > hour - minute && found.ttlMs <= hour, 'time left')
     }
     await pass(hour + 1)
     t.equal(await store.read(key), undefined, 'gone when its time is up')
-    t.equal(await store.touch(key, hour, 0, true), false)
+    t.equal(await store.touch(key, hour, 0), false)
     t.equal(await store.end(key, `${tombstoneMark}revoked`, hour), false)
     t.equal(await store.read(key), undefined)
   })
 
-  t.test('a quiet record is replaced and ended like others', async t => {
+  t.test('a record that is touched, replaced and ended at once stays ended', async t => {
     const key = freshKey()
-    await store.create(key, quiet, hour)
-    t.equal(await store.replace(key, `${quiet}?`, `${quiet}!`), false)
-    t.equal(await store.replace(key, quiet, `${quiet}!`), true)
+    await store.create(key, '{}', hour)
+    t.equal(await store.replace(key, '{}?', '{}!'), false)
+    t.equal(await store.replace(key, '{}', '{}!'), true)
     const found = await store.read(key)
-    t.equal(found?.record, `${quiet}!`)
+    t.equal(found?.record, '{}!')
     t.ok(found !== undefined && found.ttlMs > hour - minute && found.ttlMs <= hour, 'time left')
-    const late = Array.from({ length: 20 }, () => store.touch(key, 2 * hour, 0, true))
+    const late = Array.from({ length: 20 }, () => store.touch(key, 2 * hour, 0))
     const [isEnded] = await Promise.all([
       store.end(key, `${tombstoneMark}replaced`, hour),
       ...late,
@@ -140,7 +133,7 @@ export function sessionStoreContract(
     t.equal(await store.end(key, `${tombstoneMark}revoked`, hour), false)
     const tombstone = await store.read(key)
     t.equal(tombstone?.record, `${tombstoneMark}replaced`)
-    t.equal(await store.replace(key, `${quiet}!`, quiet), false, 'not once it has ended')
+    t.equal(await store.replace(key, '{}!', '{}'), false, 'not once it has ended')
   })
 
   t.test('an ended record gives way to its tombstone', async t => {
@@ -356,8 +349,6 @@ export function sessionStoreContract(
     await told.up
     await store.create(key, '{}', hour)
     await told.of(key)
-    await store.touch(key, 2 * hour, 0)
-    await told.of(key)
     await store.replace(key, '{}', '{"v":1}')
     await told.of(key)
     await store.end(key, `${tombstoneMark}revoked`, hour)
@@ -368,13 +359,13 @@ export function sessionStoreContract(
     t.pass('all told')
   })
 
-  t.test('whoever follows is told of a quiet record, but not of its touches', async t => {
+  t.test('whoever follows is told of a record, but not of its touches', async t => {
     const key = freshKey()
     const told = follower()
     await told.up
-    await store.create(key, quiet, hour)
+    await store.create(key, '{}', hour)
     await told.of(key)
-    for (let touches = 0; touches < 5; touches++) await store.touch(key, hour, 0, true)
+    for (let touches = 0; touches < 5; touches++) await store.touch(key, hour, 0)
     // News come in order.
     const later = freshKey()
     await store.create(later, '{}', hour)
@@ -382,7 +373,7 @@ export function sessionStoreContract(
     t.equal(told.hasHeardOf(key), false)
     await store.touchAfterUse(key, hour, 0)
     await told.of(key)
-    await store.replace(key, quiet, `${quiet}!`)
+    await store.replace(key, '{}', '{}!')
     await told.of(key)
     await store.end(key, `${tombstoneMark}revoked`, hour)
     await told.of(key)

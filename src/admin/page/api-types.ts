@@ -67,7 +67,6 @@ export interface NowFrame {
 /** `GET /ops/api/sessions`. */
 export interface SessionsAnswer {
   readonly sessions: readonly SessionRow[]
-  readonly unreadable?: number
   /** Users who fit the search, on all pages. */
   readonly users?: number
   /** `after` of the next page; missing on the last. */

@@ -76,8 +76,6 @@ declare module 'fastify' {
   interface Session {
     plugin?: PluginSession
     ended?: EndReason
-    /** Set where a newer version of the gateway wrote the session. */
-    unreadable?: 'version'
     opening?: NewSession
   }
 }

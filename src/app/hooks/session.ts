@@ -95,7 +95,6 @@ export function addSessionReader(
       lookup => {
         const ended = 'ended' in lookup ? lookup.ended : undefined
         endLookup(trail, 'live' in lookup ? 'store' : 'none', ended)
-        if ('unreadable' in lookup) return done(unreadableError())
         if ('live' in lookup) request.live = lookup.live
         else {
           request.ended = ended
@@ -186,7 +185,7 @@ export async function openSession(
 ): Promise<Session> {
   try {
     const replaced = liveSession(request)
-    if (replaced !== undefined || isUnreadable(request)) {
+    if (replaced !== undefined) {
       await sessions.close(request.session.sessionId, 'replaced', endBySignIn(request, replaced))
     }
     if (request.cookies[cookie.name] !== undefined) await request.session.regenerate()
@@ -240,7 +239,7 @@ export async function closeSession(
   // A sign-out that was 503 may have ended the session at the primary alone: the replicas must
   // confirm it still.
   const wasClosed = (request as Request).session?.ended === 'revoked'
-  if (session !== undefined || wasClosed || isUnreadable(request)) await request.session.destroy()
+  if (session !== undefined || wasClosed) await request.session.destroy()
   else request.session = null as never
   clearSessionCookie(reply, cookie)
 }
@@ -248,17 +247,6 @@ export async function closeSession(
 /** The plugin itself does not clear the browser's cookie. */
 export function clearSessionCookie(reply: FastifyReply, cookie: SessionCookie): void {
   reply.clearCookie(cookie.name, cookie.options as never)
-}
-
-/** Whether a newer version of the gateway wrote the session: it can be ended here, but not used. */
-function isUnreadable(request: FastifyRequest): boolean {
-  return (request as Request).session?.unreadable !== undefined
-}
-
-/** 503, not 401: another replica may be able to read the session. */
-function unreadableError(): GatewayError {
-  const cause = new Error('a newer version of the gateway wrote this session')
-  return new GatewayError('session.unavailable', { cause, retryAfter: 2 })
 }
 
 /** The error of a request without a live session. */
@@ -270,7 +258,6 @@ export function sessionError(request: FastifyRequest): GatewayError {
 /** The session that a store has just read. @throws GatewayError where it is none any more */
 export function liveIn(evaluation: Evaluation): Live {
   if ('live' in evaluation) return evaluation.live
-  if ('unreadable' in evaluation) throw unreadableError()
   throw new GatewayError(`session.${evaluation.ended}`)
 }
 
@@ -297,7 +284,6 @@ function storeFor(sessions: Sessions): PluginStore {
         live => {
           delete data.opening
           delete data.ended
-          delete data.unreadable
           data.plugin = new PluginSession(live)
           done()
         },

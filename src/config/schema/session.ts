@@ -13,19 +13,6 @@ export const session = section(
         'Empty (only without Redis): generated at each start.',
       examples: [['${SESSION_SECRET}']]
     }),
-    records: Type.Unsafe<1 | 2 | 3>(
-      Type.Integer({
-        enum: [1, 2, 3],
-        expected: '1, 2 or 3',
-        default: 1,
-        description:
-          'The format in which new sessions are written to Redis. All formats can be read. Every ' +
-          'release reads `1`. Set `3` when every replica runs a version that knows it: then ' +
-          'use of a session is no longer announced to all processes. `2` is for replicas that ' +
-          'know this key, but not `3`. With `2` and `3`, the list of a user’s sessions is no ' +
-          'longer written in the format of the first releases either.'
-      })
-    ),
     idle: lifetime({
       default: '30m',
       description: 'A session ends after this time without use.'

@@ -6,12 +6,11 @@ import { endOnSignals } from '../../support/signals.ts'
 import { scenarios } from './scenarios.ts'
 import { soak } from './soak.ts'
 
-const usage = `npm run soak -- [--minutes 20 | --scenario NAME] [--seed N] [--gateway DIR] [--old DIR]
+const usage = `npm run soak -- [--minutes 20 | --scenario NAME] [--seed N] [--gateway DIR]
 
   --minutes   mixed traffic and trouble for so long
   --scenario  one of ${Object.keys(scenarios).join(', ')}
   --gateway   the checkout that runs; this one without it
-  --old       an older checkout, for the scenario rolling
 `
 
 const { values } = parseArgs({
@@ -20,7 +19,6 @@ const { values } = parseArgs({
     scenario: { type: 'string' },
     seed: { type: 'string' },
     gateway: { type: 'string', default: '.' },
-    old: { type: 'string' },
     help: { type: 'boolean', short: 'h', default: false }
   }
 })
@@ -45,7 +43,6 @@ async function main(cleanUp: (undo: () => unknown) => void): Promise<number> {
   const options = {
     seed,
     checkout: resolve(values.gateway),
-    ...(values.old !== undefined && { old: resolve(values.old) }),
     tell,
     cleanUp
   }

@@ -16,9 +16,7 @@ import { type Replica, startReplica, type Version } from './replica.ts'
 
 export interface Options {
   readonly seed: number
-  /** This version, and an older one. */
   readonly checkout: string
-  readonly old?: string
   readonly tell: (line: string) => void
   readonly cleanUp: (undo: () => unknown) => void
 }
@@ -52,7 +50,6 @@ interface Setting {
   readonly redis: Record<string, unknown>
   /** Of each replica, beside what all have. */
   readonly environments?: ReadonlyArray<Readonly<Record<string, string>>>
-  readonly versions?: readonly [first: string, second: string]
   readonly paths?: readonly string[]
   readonly pauseMs?: number
 }
@@ -60,25 +57,23 @@ interface Setting {
 /** Two replicas, and people who sign in before anything happens. */
 export async function openStage(options: Options, setting: Setting): Promise<Stage> {
   const { cleanUp, checkout, seed } = options
-  const { redis, environments = [{}, {}], versions = [checkout, checkout], ...more } = setting
+  const { redis, environments = [{}, {}], ...more } = setting
   const upstreams = await openUpstreams(cleanUp)
   const judge = createJudge()
-  const configs = await Promise.all(
-    versions.map(async version => await configOf(version, upstreams, redis))
-  )
+  const config = await configOf(checkout, upstreams, redis)
   const replicas = await Promise.all(
-    configs.map(
-      async ({ folder }, index) =>
+    environments.map(
+      async more =>
         await startReplica(cleanUp, {
-          checkout: versions[index] ?? checkout,
-          folder,
-          environment: { ...environment, ...environments[index] }
+          checkout,
+          folder: config.folder,
+          environment: { ...environment, ...more }
         })
     )
   )
   const people = createPeople({ users, replicas, judge, seed, ...more })
   await people.signInAll(3)
-  return { replicas, config: configs[0] as AttackedConfig, upstreams, judge, people }
+  return { replicas, config, upstreams, judge, people }
 }
 
 async function configOf(
@@ -240,24 +235,6 @@ async function secrets(options: Options): Promise<Judge> {
   return stage.judge
 }
 
-async function rolling(options: Options): Promise<Judge> {
-  const { checkout, old } = options
-  if (old === undefined) throw new Error('--scenario rolling needs --old DIR')
-  const redis = await testRedis(options.cleanUp)
-  const stage = await openStage(options, {
-    redis: { url: redis.url },
-    versions: [old, old],
-    pauseMs: 20
-  })
-  await whilePeopleLive(stage, async () => {
-    for (const version of [checkout, old]) {
-      const { folder } = await configOf(version, stage.upstreams, { url: redis.url })
-      await roll(stage, () => ({ checkout: version, folder, environment }), options.tell, version)
-    }
-  })
-  return stage.judge
-}
-
 /** One replica after the other; between them people meet both. */
 async function roll(
   { replicas }: Stage,
@@ -288,8 +265,7 @@ export const scenarios: Readonly<Record<string, (options: Options) => Promise<Ju
   'killed-primary': killedPrimary,
   'cluster-forgets': clusterForgets,
   'clock': clocks,
-  secrets,
-  rolling
+  secrets
 }
 
 /** One after the other, as the seed says, for as long as it is given. */

@@ -9,7 +9,6 @@ const moreSize = 1000
 
 export interface ListedSessions {
   readonly sessions: readonly SessionRow[]
-  readonly unreadable: number
   /** Users who fit the search, on all pages. */
   readonly users: number
   readonly hasMore: boolean
@@ -133,7 +132,6 @@ function listOf(pages: readonly SessionsAnswer[]): ListedSessions {
   const rows = new Map(pages.flatMap(({ sessions }) => sessions.map(row => [row.id, row])))
   return {
     sessions: [...rows.values()],
-    unreadable: pages.reduce((sum, { unreadable = 0 }) => sum + unreadable, 0),
     users: pages[0]?.users ?? rows.size,
     hasMore: pages.at(-1)?.next !== undefined
   }

@@ -79,21 +79,17 @@ function SessionsTable({
   search,
   reload
 }: SessionsTableProps): ComponentChildren {
-  const { unreadable } = listed
   const all = new Map([...listed.sessions, ...(matching?.sessions ?? [])].map(row => [row.id, row]))
   const rows = [...all.values()].filter(row => matches(row, search.toLowerCase()))
   const isSearched = matching !== undefined || !listed.hasMore
-  return [
-    unreadable > 0 && h('p', { class: 'note' }, t('sessions.unreadable', { n: unreadable })),
-    h(Table<SessionRow>, {
-      label: t('sessions.signedIn'),
-      columns: columnsOf(reload),
-      rows,
-      keyOf: ({ id }) => id,
-      sort: { key: 'used', isDescending: true },
-      empty: emptyText(search, isSearched)
-    })
-  ]
+  return h(Table<SessionRow>, {
+    label: t('sessions.signedIn'),
+    columns: columnsOf(reload),
+    rows,
+    keyOf: ({ id }) => id,
+    sort: { key: 'used', isDescending: true },
+    empty: emptyText(search, isSearched)
+  })
 }
 
 function emptyText(search: string, isSearched: boolean): string {

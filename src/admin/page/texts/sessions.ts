@@ -11,10 +11,6 @@ export const sessionsTexts = {
     '按名称顺序显示前 {shown} 个会话，共 {users} 位用户。排序仅限已显示的会话。'
   ],
   'sessions.more': ['Show more', '显示更多'],
-  'sessions.unreadable': [
-    '{n:session is|sessions are} sealed with another secret and cannot be shown.',
-    '有 {n} 个会话使用其他密钥加密，无法显示。'
-  ],
   'sessions.user': ['User', '用户'],
   'sessions.source': ['Source', '来源'],
   'sessions.since': ['Since', '登录时间'],
@@ -83,7 +79,6 @@ export const sessionsTexts = {
   'effect.silent': ['Replicas that do not answer: {names}', '以下副本没有响应：{names}'],
   'effect.routes': ['{n:route|routes}', '{n} 条路由'],
   'effect.requestsPerSecond': ['{n} requests per second now', '当前每秒 {n} 个请求'],
-  'effect.unreadable': ['{n:unreadable session|unreadable sessions}', '{n} 个无法读取的会话'],
   'undo.sessions.close': [
     'It cannot be taken back. People sign in again; nothing else is lost.',
     '无法撤销。用户可以重新登录，不会丢失其他内容。'

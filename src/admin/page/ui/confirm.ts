@@ -166,7 +166,7 @@ function Effect({ preview, hasFailed }: EffectProps): ComponentChildren {
  * the number of sessions, and needs no line of its own.
  */
 function effectText(name: string, value: unknown): string | undefined {
-  if (name === 'isWhole' || (name === 'unreadable' && value === 0)) return undefined
+  if (name === 'isWhole') return undefined
   if (typeof value === 'number' || Array.isArray(value)) {
     const values = typeof value === 'number' ? { n: value } : { names: value.join(', ') }
     const text = word('effect', name, values)
