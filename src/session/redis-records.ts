@@ -47,8 +47,7 @@ export function createRedisRecords({ redis, keys, write }: RedisContext) {
       if (reply === null) return undefined
       if (!isRead(reply)) throw nonsense()
       const [record, ttlMs] = reply
-      // Without a time to live it is not ours either.
-      return ttlMs < 0 ? undefined : { record, ttlMs }
+      return { record, ttlMs }
     },
     async touch(key, ttlMs, aboveMs) {
       const [name, clock] = [keys.session + key, keys.clock(key)]

@@ -78,8 +78,9 @@ return 1`,
   // One reply, so that value and time to live belong together.
   sessionRead: `
 local value = redis.call('GET', KEYS[1])
-if not value then return nil end
-if ${isTombstone} then return { value, redis.call('PTTL', KEYS[1]) } end
+local ttl = redis.call('PTTL', KEYS[1])
+if not value or ttl < 0 then return nil end
+if ${isTombstone} then return { value, ttl } end
 local left = redis.call('PTTL', KEYS[2])
 if left <= 0 then return nil end
 return { value, left }`,

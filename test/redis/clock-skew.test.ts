@@ -15,7 +15,8 @@ async function skewed(t: Test, url: string, shiftMs: number, session: object) {
     gateway: {
       redis: { url, commandTimeout: '20s', connectTimeout: '20s' },
       session: { secrets: ['${SESSION_SECRET}'], ...session },
-      log: { format: 'json' }
+      log: { format: 'json' },
+      ops: { secret: '${OPS_SECRET}' }
     }
   })
   const gateway = await startGatewayProcess(t.after, {

@@ -79,8 +79,6 @@ for i, key in ipairs(KEYS) do
       if state[4] ~= max or state[5] ~= window then
         debt = math.min(burst * window, math.floor(debt * window / state[5] + 0.5))
       end
-    elseif state[1] then
-      debt = math.floor(math.max(0, state[1] - now) * max + 0.5)
     end
     debt = debt + unreported * window
     local room = burst * window - debt

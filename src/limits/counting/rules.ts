@@ -21,8 +21,8 @@ export interface Rule {
 
 /**
  * Fixed: count, end. Sliding: slice length, number of the newest slice, counts from the newest on.
- * Bucket: the time when it will be full again, which the version before reads; the time of the
- * other numbers, the debt, and `max` and `windowMs`, which give its unit. Times in milliseconds.
+ * Bucket: the time when it will be full again, the time of the other numbers, the debt, and `max`
+ * and `windowMs`, which give its unit. Times in milliseconds.
  */
 export type State = readonly number[]
 
@@ -145,9 +145,7 @@ function lookBucket(rule: Rule, state: State | undefined, now: number): Look {
 
 function debtOf({ max, windowMs, burst }: Rule, state: State | undefined, now: number): number {
   if (state === undefined) return 0
-  const [full = 0, then, debtThen = 0, maxThen = 0, windowThen = 0] = state
-  // Processes of the version before keep nothing but the time when it will be full.
-  if (then === undefined) return Math.round(Math.max(0, full - now) * max)
+  const [, then = 0, debtThen = 0, maxThen = 0, windowThen = 0] = state
   const debt = Math.max(0, debtThen - Math.max(0, now - then) * maxThen)
   if (maxThen === max && windowThen === windowMs) return debt
   // After a reload changed what a request costs, those that were counted stay counted.

@@ -120,7 +120,7 @@ export function createRedisLockouts(
   now?: () => number
 ): Lockouts {
   defineScripts(redis)
-  const locks = createLockList(redis, `${prefix}bans`, now)
+  const locks = createLockList(redis, `${prefix}lockouts`, now)
   const keyOf = (key: string) => `${prefix}lockout:${withoutBraces(key)}`
   const beside = (key: string, what: string) => besides(prefix, keyOf(key), what)
   const argumentsOf = (rule: LockoutRule, locksBefore: number | '' = 0) => [

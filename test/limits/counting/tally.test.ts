@@ -820,15 +820,3 @@ t.test('a bucket neither fills nor empties when the clock of Redis is set back',
   now -= minute
   t.match(await tally.consume([entry]), [{ remaining: 3 }])
 })
-
-t.test('replicas of the version before share a bucket with those of this one', async t => {
-  const { redis, at } = await redisTally(t.after)
-  const now = 1_795_000_000_000
-  const tally = at(() => now)
-  const limit = rule({ kind: 'bucket', max: 60, burst: 5, windowMs: minute })
-  // They read and write the first word only: the time when it will be full again.
-  await redis.set('cg:limit:{k}', `${now + 2500}.000`)
-  t.match(await tally.consume([{ rule: limit, key: '{k}', unreported: 0 }]), [{ remaining: 1 }])
-  t.match(look(limit, [now + 2500], now), { remaining: 2, resetMs: 2500 })
-  t.match(await redis.get('cg:limit:{k}'), new RegExp(`^${now + 3500} `))
-})

@@ -174,7 +174,6 @@ function sessionsOf(options: FakeOptions, query: Readonly<Record<string, string>
   const end = Number(after) + Number(size)
   return {
     sessions: fitting.slice(Number(after), end),
-    unreadable: 0,
     isWhole: after === '0' && end >= fitting.length,
     users: fitting.length,
     ...(end < fitting.length && { next: String(end) })

@@ -197,7 +197,7 @@ t.test('a mark of direction in a name leaves what stands beside it in its order'
 })
 
 t.test('an act that counted a part of the sessions says so', async t => {
-  const effect = { sessions: 1000, isWhole: false, unreadable: 0, users: 10_000 }
+  const effect = { sessions: 1000, isWhole: false, users: 10_000 }
   const fake = await fakeOps(undo => t.teardown(undo), { effect })
   const page = await visitOps(t, browser, `${fake.url}/ops/#/sessions`, { locale: 'zh-CN' })
   await page.getByRole('button', { name: '让所有人退出' }).click()
