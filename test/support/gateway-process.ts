@@ -73,14 +73,6 @@ const watcher = fileURLToPath(new URL('watch-process.js', import.meta.url))
 const keptLines = 4000
 export const opsSecret = 'a-secret-of-operators-with-more-than-32-characters'
 
-/** Whether the gateway of a checkout has a key in gateway.yaml, such as `ops.secret`. */
-export function hasSetting(checkout: string, ...path: readonly string[]): boolean {
-  const file = join(checkout, 'config/schema/gateway.schema.json')
-  let schema: any = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {}
-  for (const name of path) schema = schema?.properties?.[name]
-  return schema !== undefined
-}
-
 /** One request on a connection of its own, which is closed after it. */
 export async function callOnce(url: string, options: CallOptions = {}): Promise<PlainAnswer> {
   const { method, headers = {}, json, timeoutMs = 15_000 } = options

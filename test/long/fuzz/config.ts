@@ -3,7 +3,6 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { configFolder, noLockout } from '../../support/gateway.ts'
-import { hasSetting } from '../../support/gateway-process.ts'
 import type { Random } from '../../support/random.ts'
 import { wireUsers } from '../../wire/support.ts'
 
@@ -154,8 +153,6 @@ const shortTimeouts = {
 }
 
 interface Options {
-  /** Whose settings are used. */
-  readonly checkout: string
   readonly places: Places
   /** The `redis` section of gateway.yaml. */
   readonly redis: Record<string, unknown>
@@ -168,14 +165,7 @@ interface Options {
 }
 
 export async function attackedConfig(options: Options): Promise<AttackedConfig> {
-  const {
-    checkout,
-    places,
-    redis,
-    server = shortTimeouts,
-    session,
-    userFile = wireUsers()
-  } = options
+  const { places, redis, server = shortTimeouts, session, userFile = wireUsers() } = options
   const base = routes(places)
   const folder = await configFolder({
     gateway: {
@@ -185,8 +175,8 @@ export async function attackedConfig(options: Options): Promise<AttackedConfig> 
       reload: { watch: true, settle: '50ms', poll: '1s', grace: '1s' },
       console: { root: 'console' },
       login: { sources: [{ kind: 'users-file', file: 'users.yaml' }, backEndLogin] },
-      ...(hasSetting(checkout, 'ops', 'secret') && { ops: { secret: '${OPS_SECRET}' } }),
-      ...(hasSetting(checkout, 'identity', 'prefix') && { identity: { prefix: true } })
+      ops: { secret: '${OPS_SECRET}' },
+      identity: { prefix: true }
     },
     routes: base,
     limits,

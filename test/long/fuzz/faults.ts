@@ -51,9 +51,14 @@ const otherFaults: readonly Fault[] = [
     return `SIGHUP after a change: ${change}`
   },
   async function operator({ gateway }, random) {
-    const path = random.pick(['/reload', '/rollback', '/status', '/sessions/close'])
+    const path = random.pick([
+      '/ops/api/reload',
+      '/ops/api/rollback',
+      '/ops/api/status',
+      '/ops/api/sessions/close'
+    ])
     const { status } = await gateway.ask(path, {
-      ...(path !== '/status' && { json: { user: 'bob' } })
+      ...(path !== '/ops/api/status' && { json: { user: 'bob' } })
     })
     return `operators: ${path} ${status}`
   },

@@ -63,7 +63,6 @@ export async function fuzz(
   const upstreams = await openUpstreams(cleanUp)
   const surroundings = await openSurroundings(cleanUp)
   const config = await attackedConfig({
-    checkout,
     places: upstreams.places,
     redis: { url: `redis://127.0.0.1:${surroundings.proxy.port}` }
   })

@@ -60,7 +60,7 @@ function leftOpen(handles: readonly string[], whose: (port: number) => string): 
 
 /** Threads that are started when they are needed, and end a while later: they are there now. */
 async function wakeThreads(gateway: GatewayProcess): Promise<void> {
-  await gateway.ask('/reload', { method: 'POST' })
+  await gateway.ask('/ops/api/reload', { method: 'POST' })
   await callOnce(`${gateway.url}/api/open/expression/1`)
 }
 
@@ -121,7 +121,7 @@ export async function judge(gateway: GatewayProcess, before: AtRest): Promise<st
       .map(line => `on standard error: ${line}`)
       .slice(0, 5)
   )
-  const { body } = await gateway.ask('/status')
+  const { body } = await gateway.ask('/ops/api/status')
   const { pid } = JSON.parse(body) as { pid: number }
   if (pid !== gateway.pid) problems.push(`process ${pid} answers, not ${gateway.pid}`)
   return problems

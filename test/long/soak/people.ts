@@ -97,7 +97,7 @@ export function createPeople(options: Options): People {
     const all = of(user).filter(({ state }) => state !== 'closed')
     judge.closing(all)
     const answer = await current()
-      ?.ask('/sessions/close', { json: { user } })
+      ?.ask('/ops/api/sessions/close', { json: { user } })
       .catch(() => undefined)
     judge.count(`revocation ${answer?.status ?? 'none'}`)
     if (answer?.status === 200) judge.closed(all)
@@ -162,7 +162,7 @@ export function createPeople(options: Options): People {
       judge.closing(all)
       const answer = await replicas[0]
         ?.current()
-        ?.ask('/sessions/close', { json: { everyone: true } })
+        ?.ask('/ops/api/sessions/close', { json: { everyone: true } })
       if (answer?.status === 200) judge.closed(all)
       return answer?.status === 200
     }

@@ -60,7 +60,7 @@ export async function openStage(options: Options, setting: Setting): Promise<Sta
   const { redis, environments = [{}, {}], ...more } = setting
   const upstreams = await openUpstreams(cleanUp)
   const judge = createJudge()
-  const config = await configOf(checkout, upstreams, redis)
+  const config = await configOf(upstreams, redis)
   const replicas = await Promise.all(
     environments.map(
       async more =>
@@ -77,13 +77,11 @@ export async function openStage(options: Options, setting: Setting): Promise<Sta
 }
 
 async function configOf(
-  checkout: string,
   upstreams: Upstreams,
   redis: Record<string, unknown>,
   session: Record<string, unknown> = {}
 ): Promise<AttackedConfig> {
   return await attackedConfig({
-    checkout,
     places: upstreams.places,
     redis,
     // People are not slow, however busy the machine is.
@@ -214,12 +212,7 @@ async function secrets(options: Options): Promise<Judge> {
   await whilePeopleLive(stage, async () => {
     for (const names of steps) {
       const keys = names.map(name => `\${SECRET_${name.toUpperCase()}}`)
-      const config = await configOf(
-        options.checkout,
-        stage.upstreams,
-        { url: redis.url },
-        { secrets: keys }
-      )
+      const config = await configOf(stage.upstreams, { url: redis.url }, { secrets: keys })
       const version: Version = {
         checkout: options.checkout,
         folder: config.folder,
