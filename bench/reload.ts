@@ -92,7 +92,7 @@ async function startGateway(place: Place, routes: number) {
       take(version)
       const began = performance.now()
       const { outcome } = (await (
-        await fetch(`${ops}/reload`, {
+        await fetch(`${ops}/ops/api/reload`, {
           method: 'POST',
           headers: { 'content-type': 'application/json', 'authorization': `Bearer ${opsSecret}` },
           body: '{}'

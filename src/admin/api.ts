@@ -9,11 +9,6 @@ import { guardAdminScope } from './browser-guard.ts'
 
 export const apiPrefix = '/ops/api'
 
-type Prefix = typeof apiPrefix | ''
-
-/** The places of paths that stood at the root before: kept there for one release. */
-export const withAlias: readonly Prefix[] = [apiPrefix, '']
-
 type JsonObject = Readonly<Record<string, unknown>>
 type Operations = Record<string, JsonObject>
 export type Paths = Record<string, Operations>
@@ -34,24 +29,15 @@ declare module 'fastify' {
   }
 }
 
-/**
- * Adds routes that need an operator, below `/ops/api`.
- * @param prefixes `withAlias` for paths that commands of former releases call at the root
- */
-export function addOpsScope(
-  ops: FastifyInstance,
-  add: (scope: FastifyInstance) => void,
-  prefixes: readonly Prefix[] = [apiPrefix]
-): void {
-  for (const prefix of prefixes) {
-    ops.register(
-      async scope => {
-        guardAdminScope(scope)
-        add(scope)
-      },
-      { prefix }
-    )
-  }
+/** Adds routes that need an operator, below `/ops/api`. */
+export function addOpsScope(ops: FastifyInstance, add: (scope: FastifyInstance) => void): void {
+  ops.register(
+    async scope => {
+      guardAdminScope(scope)
+      add(scope)
+    },
+    { prefix: apiPrefix }
+  )
 }
 
 /** `/ops/api/openapi.json`: describes every route below `/ops/api` that is added after it. */

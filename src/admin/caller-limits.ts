@@ -7,7 +7,7 @@ import { createCountedAddress } from '../app/hooks/address.ts'
 import { operatorsKey } from '../app/hooks/sign-in-guard.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import { addAct } from './acts.ts'
-import { addOpsScope, withAlias } from './api.ts'
+import { addOpsScope } from './api.ts'
 import { accountKey } from '../limits/lockout/account.ts'
 import type { Counters } from '../limits/counting/counters.ts'
 import type { CallerCounts, SubjectKey } from '../limits/counting/callers.ts'
@@ -100,7 +100,7 @@ export function addCallerLimits(ops: FastifyInstance, options: Options): void {
       undo: undefined
     })
   }
-  addOpsScope(ops, add, withAlias)
+  addOpsScope(ops, add)
 }
 
 /** Reads the caller whom an operator names: an IP address, or a user by id or name. */

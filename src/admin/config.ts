@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Static } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'
 import { addAct } from './acts.ts'
-import { addOpsScope, withAlias } from './api.ts'
+import { addOpsScope } from './api.ts'
 import type { Operator } from './operator.ts'
 import { addReplicas, type ReplicasStatus } from './replicas.ts'
 import { planQuery, reloadBody, rollbackBody } from './request-schemas.ts'
@@ -81,6 +81,6 @@ export function addConfigRoutes(ops: FastifyInstance, options: Options): void {
       undo: 'Reload: the files still hold the config from before.'
     })
   }
-  addOpsScope(ops, add, withAlias)
+  addOpsScope(ops, add)
   addReplicas(ops, all.status)
 }

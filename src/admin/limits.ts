@@ -7,7 +7,7 @@ import type { Static } from 'typebox'
 import type { LimitsConfig } from '../config/schema/limits.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
 import { malformed } from '../app/hooks/validation.ts'
-import { addOpsScope, withAlias } from './api.ts'
+import { addOpsScope } from './api.ts'
 import { countsBody, type CountsBody, suggestQuery } from './request-schemas.ts'
 import { inFlightRouteKey, inFlightKey } from '../app/hooks/limits.ts'
 import type { Leases } from '../limits/counting/leases.ts'
@@ -77,7 +77,7 @@ export function addOpsLimits(
       async ({ body }) => await countsOf(body)
     )
   }
-  addOpsScope(ops, add, withAlias)
+  addOpsScope(ops, add)
 
   async function countsOf(body: CountsBody): Promise<Counts> {
     const { route, method, address } = body

@@ -4,7 +4,7 @@ import { GatewayError } from '../errors.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import { addAct } from './acts.ts'
-import { addOpsScope, withAlias } from './api.ts'
+import { addOpsScope } from './api.ts'
 import { accountKey } from '../limits/lockout/account.ts'
 import type { ActiveLock, Lockouts } from '../limits/lockout/lockout.ts'
 import { lockoutsOf, type LockoutsOf } from './request-schemas.ts'
@@ -38,8 +38,7 @@ export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log
     const all = await orUnavailable(lockouts.list())
     const selected = isEmpty(selection) ? all : all.filter(lock => isSelected(lock, selection))
     const shown = selected.slice(0, maxLocks).map(toJson)
-    // `bans` is the name that commands of 0.2.0 read.
-    return { lockouts: shown, total: selected.length, bans: shown }
+    return { lockouts: shown, total: selected.length }
   }
 
   async function locksOf(body: LockoutsOf) {
@@ -66,7 +65,7 @@ export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log
     await orUnavailable(lockouts.lift([...new Set([...keys, ...counted])]))
     log.info(
       {
-        event: 'bans.lifted',
+        event: 'lockouts.lifted',
         by: 'operator',
         lifted: locked.length,
         ...(account !== undefined && { user: account }),
@@ -77,12 +76,12 @@ export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log
     return { lifted: locked.length }
   }
 
-  const addAt = (path: string) => (scope: FastifyInstance) => {
+  addOpsScope(ops, scope => {
     const hint = 'An account is given by its user name, an address as an IP address.'
     const schema = { summary: 'Who is locked out of sign-in.', querystring: lockoutsOf }
-    scope.get(path, { schema, schemaErrorFormatter: malformed(hint) }, list)
+    scope.get('/lockouts', { schema, schemaErrorFormatter: malformed(hint) }, list)
     addAct(scope, {
-      path: `${path}/lift`,
+      path: '/lockouts/lift',
       kind: 'lockouts.lift',
       summary: 'Lifts the lockouts of an account or an address.',
       body: lockoutsOf,
@@ -91,10 +90,7 @@ export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log
       run: lift,
       undo: undefined
     })
-  }
-  addOpsScope(ops, addAt('/lockouts'), withAlias)
-  // The name in 0.2.0.
-  addOpsScope(ops, addAt('/bans'), [''])
+  })
 }
 
 async function orUnavailable<T>(result: Promise<T>): Promise<T> {

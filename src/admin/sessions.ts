@@ -4,7 +4,7 @@ import { createUserFinder } from './find-users.ts'
 import type { Static } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'
 import { addAct } from './acts.ts'
-import { addOpsScope, withAlias } from './api.ts'
+import { addOpsScope } from './api.ts'
 import type { SignedIn } from '../session/record.ts'
 import type { Sessions } from '../session/session.ts'
 import { closeSessionsBody, sessionsQuery } from './request-schemas.ts'
@@ -21,7 +21,7 @@ const ofClose =
   'Name the sessions: {"user": "ID or NAME"}, {"user": "…", "id": "SESSION"} or ' +
   '{"everyone": true}; with {"by": "id"} or "name", and {"source": "NAME"}, if several users fit.'
 const ofList =
-  'Name a user: /sessions?user=ID-or-NAME, with &by=id or &by=name and &source=NAME, ' +
+  'Name a user: ?user=ID-or-NAME, with &by=id or &by=name and &source=NAME, ' +
   'or none for all sessions.'
 
 export function addOpsSessions(ops: FastifyInstance, { sessions, sources, log }: Options): void {
@@ -77,7 +77,7 @@ export function addOpsSessions(ops: FastifyInstance, { sessions, sources, log }:
       undo: undefined
     })
   }
-  addOpsScope(ops, add, withAlias)
+  addOpsScope(ops, add)
 }
 
 /** Lists and closes live sessions for operators. */

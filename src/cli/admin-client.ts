@@ -16,19 +16,16 @@ const refusedToken =
  *   the address and the secret of the operators' listener (the rest of it may be faulty), or the
  *   one at `--url`
  * @param body sent as JSON by POST; GET without it
- * @param formerPath tried after a 404: a gateway of the version before does not know a new path
  * @returns the response's JSON
  * @throws CommandError with a message for the operator
  */
 export async function askAdmin(
   gateway: GatewayAddress,
   path: string,
-  body?: object,
-  formerPath?: string
+  body?: object
 ): Promise<Record<string, unknown>> {
   const { response, refusal } = await ask(gateway, path, body)
   const { status, text } = response
-  if (status === 404 && formerPath !== undefined) return askAdmin(gateway, formerPath, body)
   if (status === 401) throw new CommandError(refusal)
   const members = membersOf(text)
   if (status < 200 || status > 299) {

@@ -26,7 +26,6 @@ const others = {
   'audit': operating.audit,
   'limits': operating.limits,
   'lockouts': operating.lockouts,
-  'bans': operating.bans,
   'users': setup.users,
   'hash-password': setup.hashPassword,
   'generate-secret': setup.generateSecret,

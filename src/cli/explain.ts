@@ -26,16 +26,17 @@ export async function explain(invocation: Invocation): Promise<number> {
   const config = loadConfig(invocation.config, io.env)
   const explanation = await withAddresses(
     await explanationOf(config, explained(config, invocation), {
-      countsOf: async of => (await askAdmin(gateway, '/limits/counts', of)) as unknown as Counts,
+      countsOf: async of =>
+        (await askAdmin(gateway, '/ops/api/limits/counts', of)) as unknown as Counts,
       maintenance: async () => {
         const { operators } = await askAdmin(gateway, '/ops/api/maintenance')
         return operators as readonly ShownMaintenance[]
       }
     }),
-    async () => (await askAdmin(gateway, '/status')) as unknown as Status
+    async () => (await askAdmin(gateway, '/ops/api/status')) as unknown as Status
   )
   io.stdout.write(
-    invocation.json ? jsonText(toJson(explanation)) : formatExplanation(explanation, io.stdout)
+    invocation.json ? jsonText(explanation) : formatExplanation(explanation, io.stdout)
   )
   return explanation.verdict.passes ? 0 : 3
 }
@@ -139,22 +140,6 @@ function whoIs(
 
 function inRoles(roles: readonly string[]) {
   return roles.length === 0 ? 'no roles' : `role${roles.length > 1 ? 's' : ''} ${roles.join(', ')}`
-}
-
-/** The names of two results in 0.2.0. */
-const formerOutcomes: Readonly<Record<string, string>> = { info: 'says', skipped: 'unasked' }
-
-/** Decisions keep the member `outcome` of 0.2.0 for one release, with its former values. */
-function toJson({ decisions, ...explanation }: Explanation): object {
-  return {
-    ...explanation,
-    decisions: decisions.map(({ step, result, ...rest }) => ({
-      step,
-      result,
-      outcome: formerOutcomes[result] ?? result,
-      ...rest
-    }))
-  }
 }
 
 const marks = {

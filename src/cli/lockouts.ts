@@ -1,7 +1,7 @@
 /** `lockouts`: lists and lifts locks of sign-in, through the listener of a running gateway. */
 import { jsonText } from './output.ts'
 import type { LockoutJson } from '../admin/lockouts.ts'
-import type { GatewayAddress, Invocation, Output } from './command.ts'
+import type { Invocation, Output } from './command.ts'
 import { askAdmin, table } from './admin-client.ts'
 
 export async function lockouts({
@@ -17,24 +17,14 @@ export async function lockouts({
   }
   const response =
     what === 'list'
-      ? await askEither(gateway, `?${new URLSearchParams(subject).toString()}`)
-      : await askEither(gateway, '/lift', subject)
+      ? await askAdmin(gateway, `/ops/api/lockouts?${new URLSearchParams(subject).toString()}`)
+      : await askAdmin(gateway, '/ops/api/lockouts/lift', subject)
   const formatted =
     what === 'list'
-      ? formatLockouts(locksOf(response), Number(response['total']), io.stdout)
+      ? formatLockouts(response['lockouts'] as LockoutJson[], Number(response['total']), io.stdout)
       : `lifted: ${String(response['lifted'])}\n`
   io.stdout.write(json ? jsonText(response) : formatted)
   return 0
-}
-
-/** A gateway of 0.2.0 has the former path only. */
-async function askEither(gateway: GatewayAddress, end: string, body?: object) {
-  return askAdmin(gateway, `/lockouts${end}`, body, `/bans${end}`)
-}
-
-/** A gateway of 0.2.0 has the former member only. */
-function locksOf({ lockouts: locks, bans: former }: Record<string, unknown>) {
-  return (locks ?? former) as LockoutJson[]
 }
 
 function formatLockouts(shown: readonly LockoutJson[], total: number, stream: Output): string {

@@ -68,7 +68,7 @@ async function usableConfig(folder: string, env: Io['env']): Promise<LoadedConfi
 
 /** The differences between the files of a folder and its running gateway. */
 async function planOfRunning(gateway: GatewayAddress, balancerMs: number): Promise<Plan> {
-  const response = await askAdmin(gateway, `/plan?balancerMs=${balancerMs}`)
+  const response = await askAdmin(gateway, `/ops/api/plan?balancerMs=${balancerMs}`)
   const faults = response['faults'] as readonly string[] | undefined
   if (faults !== undefined) throw new CommandError(faults.join('\n'))
   return response as unknown as Plan

@@ -12,7 +12,7 @@ export async function reload({ gateway, json, values, io }: Invocation): Promise
     const body = { all: true, yes: isMeant }
     return printOfAll(await askAdmin(gateway, '/ops/api/reload', body), json, io)
   }
-  return printOutcome(await askAdmin(gateway, '/reload', { yes: isMeant }), json, io)
+  return printOutcome(await askAdmin(gateway, '/ops/api/reload', { yes: isMeant }), json, io)
 }
 
 export async function rollback({
@@ -34,9 +34,8 @@ export async function rollback({
     return printOfAll(await askAdmin(gateway, '/ops/api/rollback', body), json, io)
   }
   const revision = isHash ? { hash: to } : { ...(isNumber && { to: Number(to) }) }
-  // The former path would go back by one step.
-  const path = isHash ? '/ops/api/rollback' : '/rollback'
-  return printOutcome(await askAdmin(gateway, path, { ...revision, yes: isMeant }), json, io)
+  const body = { ...revision, yes: isMeant }
+  return printOutcome(await askAdmin(gateway, '/ops/api/rollback', body), json, io)
 }
 
 interface OfAll {
@@ -94,8 +93,7 @@ function outcomeLines(response: Record<string, unknown>): string[] {
     lines.push(`applied already at ${taken.at} (${taken.by}): ${taken.changes.join('; ')}`)
   }
   if (restartNeeded.length > 0) lines.push(`restart needed: ${restartNeeded.join(', ')}`)
-  // A gateway of the version before does not say so: its files are taken to differ.
-  if (outcome === 'rolled back' && filesDiffer !== false) {
+  if (outcome === 'rolled back' && filesDiffer === true) {
     lines.push(
       'the files still hold the other config: correct them, or it comes back with their next ' +
         'change, a reload or a restart'

@@ -41,7 +41,7 @@ export async function sessions({
       : { ...userQuery, ...(session !== undefined && { id: session }) }
   const response: SessionsResponse = isList
     ? await askAdmin(gateway, pathOf(userQuery))
-    : await askAdmin(gateway, '/sessions/close', which)
+    : await askAdmin(gateway, '/ops/api/sessions/close', which)
   if (json) io.stdout.write(jsonText(response))
   const refusal = refusalOf(response, userQuery, isList, io.stderr)
   if (refusal !== undefined) {
@@ -78,7 +78,7 @@ function parseWords(
 
 function pathOf(userQuery: UserQuery): string {
   const query = new URLSearchParams({ ...userQuery }).toString()
-  return query === '' ? '/sessions' : `/sessions?${query}`
+  return query === '' ? '/ops/api/sessions' : `/ops/api/sessions?${query}`
 }
 
 /** The reason why nothing was done; undefined when something was. */

@@ -13,9 +13,9 @@ export async function status({
   io
 }: Invocation): Promise<number> {
   if (all === true) return await statusOfAll(gateway, json, io.stdout)
-  const response = (await askAdmin(gateway, '/status')) as unknown as Status
+  const response = (await askAdmin(gateway, '/ops/api/status')) as unknown as Status
   if (response.files === undefined || response.revisions === undefined) {
-    throw new CommandError('The response to /status is not that of a gateway of this version.')
+    throw new CommandError('The response to /ops/api/status is not that of a gateway.')
   }
   io.stdout.write(json ? jsonText(response) : formatStatus(response, io.stdout))
   return response.files.faults === undefined ? 0 : 3

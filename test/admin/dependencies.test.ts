@@ -54,7 +54,7 @@ t.test('/readyz?verbose tells operators each dependency, and since when', async 
   t.ok(since(await named('redis')) >= failedAt)
 
   writeFileSync(join(gateway.folder, 'routes.yaml'), 'routes: 1')
-  await gateway.ops('/reload', { json: {} })
+  await gateway.ops('/ops/api/reload', { json: {} })
   t.match(await named('config'), { state: 'degraded', detail: 'the files were refused' })
 
   const open = await fetch(`${gateway.opsUrl}/readyz?verbose`)

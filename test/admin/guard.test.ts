@@ -8,17 +8,15 @@ import { freePort } from '../support/ports.ts'
 
 const secret = 'an-operators-secret-of-32-letters'
 const guarded = [
-  ['GET', '/status'],
-  ['GET', '/sessions?user=1'],
-  ['POST', '/sessions/close'],
-  ['POST', '/reload'],
-  ['POST', '/rollback'],
-  ['GET', '/lockouts'],
-  ['POST', '/lockouts/lift'],
-  ['GET', '/bans'],
-  ['POST', '/bans/lift'],
-  ['GET', '/limits/suggest'],
-  ['POST', '/limits/counts'],
+  ['GET', '/ops/api/status'],
+  ['GET', '/ops/api/sessions?user=1'],
+  ['POST', '/ops/api/sessions/close'],
+  ['POST', '/ops/api/reload'],
+  ['POST', '/ops/api/rollback'],
+  ['GET', '/ops/api/lockouts'],
+  ['POST', '/ops/api/lockouts/lift'],
+  ['GET', '/ops/api/limits/suggest'],
+  ['POST', '/ops/api/limits/counts'],
   ['GET', '/openapi.json'],
   ['GET', '/metrics'],
   ['HEAD', '/metrics'],
@@ -79,7 +77,12 @@ t.test(
       status: 'ready',
       sessions: 'in this process'
     })
-    for (const path of ['/status', '/sessions?user=1', '/metrics', '/openapi.json']) {
+    for (const path of [
+      '/ops/api/status',
+      '/ops/api/sessions?user=1',
+      '/metrics',
+      '/openapi.json'
+    ]) {
       t.equal((await fetch(gateway.opsUrl + path, { headers })).status, 200, path)
     }
     t.notOk(
@@ -135,7 +138,11 @@ t.test('commands send the secret of the config, or say that it is another one', 
     code: 1,
     err: /gateway\.yaml:\d+ ops\.secret: the environment variable OPS_SECRET is not set/
   })
-  t.equal((await askOps(gateway.opsUrl, '/status')).status, 401, 'and none was left in a file')
+  t.equal(
+    (await askOps(gateway.opsUrl, '/ops/api/status')).status,
+    401,
+    'and none was left in a file'
+  )
 })
 
 t.test('without the file that the gateway left, commands say what to do', async t => {

@@ -16,7 +16,7 @@ const close =
   'Name the sessions: {"user": "ID or NAME"}, {"user": "…", "id": "SESSION"} or ' +
   '{"everyone": true}; with {"by": "id"} or "name", and {"source": "NAME"}, if several users fit.'
 const list =
-  'Name a user: /sessions?user=ID-or-NAME, with &by=id or &by=name and &source=NAME, ' +
+  'Name a user: ?user=ID-or-NAME, with &by=id or &by=name and &source=NAME, ' +
   'or none for all sessions.'
 const plan = 'balancerMs is a number of milliseconds: /plan?balancerMs=60000'
 const suggest = 'sinceMs is a number of milliseconds: /limits/suggest?sinceMs=86400000'
@@ -28,11 +28,19 @@ const wide = '😀'
 /** Bodies by path; the message with which they are refused, or undefined where they are taken. */
 const bodies: ReadonlyArray<readonly [path: string, message: string | undefined, body: unknown[]]> =
   [
-    ['/reload', undefined, [{}, [], 5, 'x', null, { yes: 'x' }, { yes: true, more: 1 }]],
-    ['/rollback', rollback, [{ to: '1' }, { to: 1.5 }, { to: null }, { to: [1] }, { to: true }]],
-    ['/rollback', rollback, [{ hash: 5 }, { hash: 'x' }, { hash: `${hash}0` }, { all: true }]],
+    ['/ops/api/reload', undefined, [{}, [], 5, 'x', null, { yes: 'x' }, { yes: true, more: 1 }]],
     [
-      '/rollback',
+      '/ops/api/rollback',
+      rollback,
+      [{ to: '1' }, { to: 1.5 }, { to: null }, { to: [1] }, { to: true }]
+    ],
+    [
+      '/ops/api/rollback',
+      rollback,
+      [{ hash: 5 }, { hash: 'x' }, { hash: `${hash}0` }, { all: true }]
+    ],
+    [
+      '/ops/api/rollback',
       rollback,
       [
         { hash, to: 1 },
@@ -40,30 +48,58 @@ const bodies: ReadonlyArray<readonly [path: string, message: string | undefined,
         { hash, all: 'true' }
       ]
     ],
-    ['/lockouts/lift', lockouts, [{ account: '' }, { account: 5 }, { account: null }]],
-    ['/lockouts/lift', lockouts, [{ address: 'x' }, { address: '' }, { account: 'a', address: 5 }]],
-    ['/lockouts/lift', either, [{}, [], 5, null, { other: 'a' }]],
-    ['/lockouts/lift', undefined, [{ account: 'a' }, { account: 'a', address: '::1', more: 1 }]],
-    ['/lockouts/lift', undefined, [{ address: 'fe80::1%lo' }, { account: wide.repeat(300) }]],
-    ['/limits/caller/reset', caller, [{}, [], null, { caller: '' }, { caller: 5 }]],
-    ['/limits/caller/reset', caller, [{ caller: 'a'.repeat(256) }, { caller: wide.repeat(128) }]],
-    ['/limits/caller/reset', undefined, [{ caller: 'a'.repeat(255) }, { caller: '::1', more: 1 }]],
-    ['/limits/counts', counts, [{}, [], null, 'x', { ...of, route: 5 }, { ...of, address: null }]],
+    ['/ops/api/lockouts/lift', lockouts, [{ account: '' }, { account: 5 }, { account: null }]],
     [
-      '/limits/counts',
+      '/ops/api/lockouts/lift',
+      lockouts,
+      [{ address: 'x' }, { address: '' }, { account: 'a', address: 5 }]
+    ],
+    ['/ops/api/lockouts/lift', either, [{}, [], 5, null, { other: 'a' }]],
+    [
+      '/ops/api/lockouts/lift',
+      undefined,
+      [{ account: 'a' }, { account: 'a', address: '::1', more: 1 }]
+    ],
+    [
+      '/ops/api/lockouts/lift',
+      undefined,
+      [{ address: 'fe80::1%lo' }, { account: wide.repeat(300) }]
+    ],
+    ['/ops/api/limits/caller/reset', caller, [{}, [], null, { caller: '' }, { caller: 5 }]],
+    [
+      '/ops/api/limits/caller/reset',
+      caller,
+      [{ caller: 'a'.repeat(256) }, { caller: wide.repeat(128) }]
+    ],
+    [
+      '/ops/api/limits/caller/reset',
+      undefined,
+      [{ caller: 'a'.repeat(255) }, { caller: '::1', more: 1 }]
+    ],
+    [
+      '/ops/api/limits/counts',
+      counts,
+      [{}, [], null, 'x', { ...of, route: 5 }, { ...of, address: null }]
+    ],
+    [
+      '/ops/api/limits/counts',
       source,
       [
         { ...of, user: '1' },
         { ...of, user: '1', source: 5 }
       ]
     ],
-    ['/limits/counts', undefined, [of, { ...of, user: 5 }, { ...of, route: '' }]],
-    ['/limits/counts', undefined, [{ ...of, user: '1', source: 'users-file', roles: 'x' }]],
-    ['/limits/counts', undefined, [{ ...of, user: '1', source: 'x', roles: [1, null] }]],
-    ['/sessions/close', close, [{}, [], 5, null, { id: 'x' }, { everyone: 'true' }]],
-    ['/sessions/close', close, [{ user: '' }, { user: 5 }, { user: ['alice'] }, { by: 'id' }]],
+    ['/ops/api/limits/counts', undefined, [of, { ...of, user: 5 }, { ...of, route: '' }]],
+    ['/ops/api/limits/counts', undefined, [{ ...of, user: '1', source: 'users-file', roles: 'x' }]],
+    ['/ops/api/limits/counts', undefined, [{ ...of, user: '1', source: 'x', roles: [1, null] }]],
+    ['/ops/api/sessions/close', close, [{}, [], 5, null, { id: 'x' }, { everyone: 'true' }]],
     [
-      '/sessions/close',
+      '/ops/api/sessions/close',
+      close,
+      [{ user: '' }, { user: 5 }, { user: ['alice'] }, { by: 'id' }]
+    ],
+    [
+      '/ops/api/sessions/close',
       close,
       [
         { user: 'a', by: 'x' },
@@ -71,7 +107,7 @@ const bodies: ReadonlyArray<readonly [path: string, message: string | undefined,
       ]
     ],
     [
-      '/sessions/close',
+      '/ops/api/sessions/close',
       close,
       [
         { user: 'a', id: 5 },
@@ -79,32 +115,71 @@ const bodies: ReadonlyArray<readonly [path: string, message: string | undefined,
       ]
     ],
     [
-      '/sessions/close',
+      '/ops/api/sessions/close',
       close,
       [
         { user: 'a', everyone: true },
         { source: 'x', everyone: true }
       ]
     ],
-    ['/sessions/close', undefined, [{ user: 'a' }, { user: 'a', by: 'name', source: 'x' }]],
-    ['/sessions/close', undefined, [{ user: 'a', id: '', everyone: false }]],
-    ['/sessions/close', undefined, [{ everyone: true }, { everyone: true, id: 5 }]]
+    ['/ops/api/sessions/close', undefined, [{ user: 'a' }, { user: 'a', by: 'name', source: 'x' }]],
+    ['/ops/api/sessions/close', undefined, [{ user: 'a', id: '', everyone: false }]],
+    ['/ops/api/sessions/close', undefined, [{ everyone: true }, { everyone: true, id: 5 }]]
   ]
 
 /** Queries likewise. */
 const queries: ReadonlyArray<readonly [message: string | undefined, targets: string[]]> = [
-  [plan, ['/plan?balancerMs=', '/plan?balancerMs=1s', `/plan?balancerMs=${'1'.repeat(13)}`]],
-  [plan, ['/plan?balancerMs=1&balancerMs=2']],
-  [undefined, ['/plan', '/plan?balancerMs=0', '/plan?other=1']],
-  [suggest, ['/limits/suggest?sinceMs=0', '/limits/suggest?sinceMs=1&sinceMs=2']],
-  [undefined, ['/limits/suggest', '/limits/suggest?sinceMs=1000']],
-  [lockouts, ['/lockouts?account=', '/lockouts?address=x', '/lockouts?account=a&account=b']],
-  [undefined, ['/lockouts', '/lockouts?account=a', '/lockouts?address=192.0.2.1&other=']],
-  [caller, ['/limits/caller', '/limits/caller?caller=', '/limits/caller?caller=a&caller=b']],
-  [undefined, ['/limits/caller?caller=a']],
-  [list, ['/sessions?user=', '/sessions?by=id', '/sessions?source=x', '/sessions?user=a&by=x']],
-  [list, ['/sessions?user=a&user=b', '/sessions?user=a&source=a&source=b']],
-  [undefined, ['/sessions', '/sessions?id=1', '/sessions?user=a&by=id&source=x']]
+  [
+    plan,
+    [
+      '/ops/api/plan?balancerMs=',
+      '/ops/api/plan?balancerMs=1s',
+      `/ops/api/plan?balancerMs=${'1'.repeat(13)}`
+    ]
+  ],
+  [plan, ['/ops/api/plan?balancerMs=1&balancerMs=2']],
+  [undefined, ['/ops/api/plan', '/ops/api/plan?balancerMs=0', '/ops/api/plan?other=1']],
+  [suggest, ['/ops/api/limits/suggest?sinceMs=0', '/ops/api/limits/suggest?sinceMs=1&sinceMs=2']],
+  [undefined, ['/ops/api/limits/suggest', '/ops/api/limits/suggest?sinceMs=1000']],
+  [
+    lockouts,
+    [
+      '/ops/api/lockouts?account=',
+      '/ops/api/lockouts?address=x',
+      '/ops/api/lockouts?account=a&account=b'
+    ]
+  ],
+  [
+    undefined,
+    [
+      '/ops/api/lockouts',
+      '/ops/api/lockouts?account=a',
+      '/ops/api/lockouts?address=192.0.2.1&other='
+    ]
+  ],
+  [
+    caller,
+    [
+      '/ops/api/limits/caller',
+      '/ops/api/limits/caller?caller=',
+      '/ops/api/limits/caller?caller=a&caller=b'
+    ]
+  ],
+  [undefined, ['/ops/api/limits/caller?caller=a']],
+  [
+    list,
+    [
+      '/ops/api/sessions?user=',
+      '/ops/api/sessions?by=id',
+      '/ops/api/sessions?source=x',
+      '/ops/api/sessions?user=a&by=x'
+    ]
+  ],
+  [list, ['/ops/api/sessions?user=a&user=b', '/ops/api/sessions?user=a&source=a&source=b']],
+  [
+    undefined,
+    ['/ops/api/sessions', '/ops/api/sessions?id=1', '/ops/api/sessions?user=a&by=id&source=x']
+  ]
 ]
 
 t.test('operators’ requests are taken, or refused with what to say instead', async t => {
@@ -130,6 +205,8 @@ t.test('operators’ requests are taken, or refused with what to say instead', a
 
 t.test('a command with nothing to say sends no body', async t => {
   const gateway = await testGateway(t.after)
-  t.equal((await gateway.ops('/reload', { method: 'POST' })).status, 200)
-  t.match(await (await gateway.ops('/lockouts/lift', { method: 'POST' })).json(), { error: either })
+  t.equal((await gateway.ops('/ops/api/reload', { method: 'POST' })).status, 200)
+  t.match(await (await gateway.ops('/ops/api/lockouts/lift', { method: 'POST' })).json(), {
+    error: either
+  })
 })

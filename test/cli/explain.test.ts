@@ -21,7 +21,7 @@ const identities = {
 /** As the command asks it. */
 const runningOf = (gateway: Awaited<ReturnType<typeof testGateway>>): RunningGateway => ({
   countsOf: async of =>
-    (await (await gateway.ops('/limits/counts', { json: of })).json()) as Counts,
+    (await (await gateway.ops('/ops/api/limits/counts', { json: of })).json()) as Counts,
   maintenance: async () => []
 })
 
@@ -326,19 +326,6 @@ t.test(
   }
 )
 
-t.test('in JSON each decision has its result, and beside it the outcome of 0.2.0', async t => {
-  const folder = await configFolder(files('http://127.0.0.1:1'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  const { out } = await run(['explain', 'GET', '/x/api/orders', '-c', folder, '--json'])
-  const { decisions } = JSON.parse(out) as {
-    decisions: Array<{ result: string; outcome: string }>
-  }
-  t.same(
-    new Set(decisions.map(({ result, outcome }) => `${result} = ${outcome}`)),
-    new Set(['passes = passes', 'info = says', 'refuses = refuses', 'skipped = unasked'])
-  )
-})
-
 t.test(
   'a path that nothing has is told with the nearest, one that another method has with its methods, and why a path is refused',
   async t => {
@@ -410,7 +397,7 @@ t.test(
       code: 'limit.exceeded',
       refusedBy: 'limits'
     })
-    const faulty = await gateway.ops('/limits/counts', { json: { route: 1 } })
+    const faulty = await gateway.ops('/ops/api/limits/counts', { json: { route: 1 } })
     t.equal(faulty.status, 400)
   }
 )

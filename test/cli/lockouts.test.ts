@@ -42,11 +42,11 @@ t.test('operators see who is locked out, and let them try again', async t => {
     })
   const command = (...words: string[]) => run(['lockouts', ...words, '--config', folder])
   const listed = async (query = '') =>
-    (await (await gateway.ops(`/lockouts${query}`)).json()) as {
+    (await (await gateway.ops(`/ops/api/lockouts${query}`)).json()) as {
       lockouts: Array<{ kind: string; of: string }>
       total: number
     }
-  t.same(await listed(), { lockouts: [], total: 0, bans: [] })
+  t.same(await listed(), { lockouts: [], total: 0 })
 
   const known = (await attempt('alice', '192.0.2.1', password)).headers
     .getSetCookie()
@@ -102,58 +102,12 @@ t.test('operators see who is locked out, and let them try again', async t => {
     'who is named almost alike was not lifted'
   )
   t.match(
-    gateway.log.filter(({ event }) => event === 'bans.lifted'),
+    gateway.log.filter(({ event }) => event === 'lockouts.lifted'),
     [
       { user: 'alice', lifted: 2 },
       { address: '2001:db8::', lifted: 1 }
     ]
   )
-})
-
-t.test('the former paths under /bans answer as those under /lockouts do', async t => {
-  const ops = Fastify({ schemaController, genReqId: () => 'request-1' })
-  t.teardown(() => ops.close())
-  const lockouts = createMemoryLockouts(() => 0)
-  addOpsLockouts(ops, { lockouts, ipv6Prefix: () => 64, log: { info: () => {} } })
-  const headers = { host: '127.0.0.1' }
-  const responsesOf = async (path: string) => {
-    await lockouts.attempt('account:alice', rule)
-    const post = { method: 'POST', url: `${path}/lift`, headers } as const
-    return [
-      (await ops.inject({ url: path, headers })).json(),
-      (await ops.inject({ url: `${path}?account=bob`, headers })).json(),
-      (await ops.inject({ url: `${path}?address=x`, headers })).json(),
-      (await ops.inject({ ...post, payload: {} })).json(),
-      (await ops.inject({ ...post, payload: { account: 'alice' } })).json(),
-      (await ops.inject({ url: path, headers })).json()
-    ]
-  }
-  const lock = { kind: 'account', of: 'alice', until: new Date(rule.delayMs).toISOString() }
-  const none = { lockouts: [], total: 0, bans: [] }
-  const current = await responsesOf('/lockouts')
-  t.match(current, [
-    { lockouts: [lock], total: 1, bans: [lock] },
-    none,
-    { code: 'request.malformed' },
-    { code: 'request.malformed' },
-    { lifted: 1 },
-    none
-  ])
-  t.same(await responsesOf('/bans'), current)
-})
-
-t.test('the command asks a gateway of the version before by its former paths', async t => {
-  const former = Fastify()
-  t.teardown(() => former.close())
-  const lock = { kind: 'account', of: 'alice', until: '2026-01-01T00:00:00.000Z' }
-  former.get('/bans', () => ({ bans: [lock], total: 2 }))
-  former.post('/bans/lift', ({ body }) => ({ lifted: (body as { account: string }).account }))
-  const listen = new URL(await former.listen({ host: '127.0.0.1', port: 0 })).host
-  const folder = await configFolder({ gateway: { ops: { listen, secret: '${OPS_SECRET}' } } })
-  const env = { OPS_SECRET: 'x'.repeat(32) }
-  const command = (...words: string[]) => run(['lockouts', ...words, '--config', folder], { env })
-  t.match(await command('list'), { code: 0, out: /^account +alice +2026-.*\nand 1 more\n$/m })
-  t.match(await command('lift', '--account', 'alice'), { code: 0, out: 'lifted: alice\n' })
 })
 
 t.test('what is no address, and no name of an account, is said as such', async t => {
@@ -192,7 +146,9 @@ t.test(
     })
     t.teardown(() => ops.close())
     const headers = { host: '127.0.0.1' }
-    const { lockouts: shown, total } = (await ops.inject({ url: '/lockouts', headers })).json<{
+    const { lockouts: shown, total } = (
+      await ops.inject({ url: '/ops/api/lockouts', headers })
+    ).json<{
       lockouts: unknown[]
       total: number
     }>()
@@ -201,7 +157,7 @@ t.test(
       (
         await ops.inject({
           method: 'POST',
-          url: '/lockouts/lift',
+          url: '/ops/api/lockouts/lift',
           headers,
           payload: { account: 'alice' }
         })
@@ -209,6 +165,9 @@ t.test(
       { lifted: 1500 }
     )
     away = true
-    t.match(await ops.inject({ url: '/lockouts', headers }), { statusCode: 503, body: /Redis/ })
+    t.match(await ops.inject({ url: '/ops/api/lockouts', headers }), {
+      statusCode: 503,
+      body: /Redis/
+    })
   }
 )

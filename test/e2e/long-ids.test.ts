@@ -50,7 +50,7 @@ async function longIds(
 
 const orders = '/api/orders'
 const opsClose = (gateway: TestGateway, body: object) =>
-  gateway.ops('/sessions/close', { json: body })
+  gateway.ops('/ops/api/sessions/close', { json: body })
 
 t.test('the back-end is told each user’s own id, digit by digit', async t => {
   const { gateway, toldIds } = await longIds(t)
@@ -90,7 +90,7 @@ t.test('each lists and closes their own sessions only', async t => {
 t.test('operators list and close the sessions of one of them only', async t => {
   const { gateway } = await longIds(t)
   const [ann, ben] = [await gateway.signIn('ann'), await gateway.signIn('ben')]
-  const listed = (await (await gateway.ops(`/sessions?user=${ids['ann']}`)).json()) as {
+  const listed = (await (await gateway.ops(`/ops/api/sessions?user=${ids['ann']}`)).json()) as {
     sessions: unknown[]
   }
   t.equal(listed.sessions.length, 1)

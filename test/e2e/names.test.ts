@@ -28,7 +28,6 @@ const events = [
   'audit.unpruned',
   'audit.unwritable',
   'audit.writable',
-  'bans.lifted',
   'clock.skew',
   'config.drained',
   'config.refused',
@@ -45,6 +44,7 @@ const events = [
   'limit.over',
   'limits.foreign-key',
   'limits.reset',
+  'lockouts.lifted',
   'log.dropped',
   'login',
   'login.challenge',
@@ -275,7 +275,7 @@ function plain(key: string): string {
 
 /** Written when the process gets to it, which may be before or after the test looks. */
 const isLater = (key: string) =>
-  ['cg:bans', 'cg:replica-directory', 'cg:users:*sources', 'cg:users:users-file'].includes(key)
+  ['cg:lockouts', 'cg:replica-directory', 'cg:users:*sources', 'cg:users:users-file'].includes(key)
 
 /** The names of all members, also of members' members, as `a.b`. */
 function membersOf(value: unknown): string[] {
@@ -289,7 +289,6 @@ function membersOf(value: unknown): string[] {
 t.test('the beginnings of keys in Redis', async t => {
   t.same(inSources(/`\$\{(?:config\.)?prefix\}([a-z][\w:{-]+)/g), [
     'audit:heads',
-    'bans',
     'barrier',
     'clock:{',
     'fence:{',
@@ -298,6 +297,7 @@ t.test('the beginnings of keys in Redis', async t => {
     'limit:',
     'lock:',
     'lockout:',
+    'lockouts',
     'maintenance',
     'ops:',
     'replica-directory',
@@ -334,7 +334,7 @@ t.test('cookies, keys and values that a running gateway leaves', async t => {
   )
   const [cookie = ''] = cookies
   await gateway.call('/api/auth/admin/login', { json: { username: 'bob', password: 'wrong' } })
-  const close = await gateway.ops('/sessions/close', { json: { everyone: true } })
+  const close = await gateway.ops('/ops/api/sessions/close', { json: { everyone: true } })
   t.equal(close.status, 200)
   await until('the process counts itself', async () => (await redis.exists('cg:replicas')) === 1)
 
@@ -366,7 +366,7 @@ t.test('cookies, keys and values that a running gateway leaves', async t => {
   t.equal(await redis.get('cg:session-epoch'), '1')
 
   await gateway.signIn('bob')
-  await gateway.ops('/sessions/close', { json: { user: 'bob' } })
+  await gateway.ops('/ops/api/sessions/close', { json: { user: 'bob' } })
   const values = await redis.mget(await redis.keys('cg:session:*'))
   t.ok(values.includes('!revoked'), 'a tombstone')
 })

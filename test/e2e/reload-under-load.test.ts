@@ -97,7 +97,7 @@ t.test(
       await Promise.all(
         ['1', '2'].map(
           async user =>
-            (await (await gateway.ops(`/sessions?user=${user}`)).json()) as {
+            (await (await gateway.ops(`/ops/api/sessions?user=${user}`)).json()) as {
               sessions: Array<{ id: string; startedAt: string }>
             }
         )

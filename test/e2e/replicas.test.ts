@@ -191,7 +191,7 @@ t.test(
       [(await login(b, password, 2)).status, (await login(c, password, 2, known)).status],
       [429, 200]
     )
-    const lifted = await a.ops('/lockouts/lift', { json: { account: 'alice' } })
+    const lifted = await a.ops('/ops/api/lockouts/lift', { json: { account: 'alice' } })
     t.same(await lifted.json(), { lifted: 1 })
     t.equal((await login(c, password, 2)).status, 200)
     await redis.kill()

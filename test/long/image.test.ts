@@ -101,7 +101,7 @@ t.test(
       { code: 0, signal: null },
       'HEALTHCHECK'
     )
-    t.equal((await fetch(`${ops}/status`)).status, 401)
+    t.equal((await fetch(`${ops}/ops/api/status`)).status, 401)
     const status = container(t, [...entry, 'status', ...defaults.slice(1)], environment, volume)
     t.same(await status.ended, { code: 0, signal: null }, await status.says(''))
     t.match(
@@ -131,7 +131,10 @@ t.test('with OPS_SECRET the same image takes that one', async t => {
   const gateway = container(t, [...entry, ...defaults], environment, volume)
   await gateway.says('listening on')
   const headers = { authorization: `Bearer ${secret}` }
-  t.equal((await askOps(`http://${environment.OPS_LISTEN}`, '/status', { headers })).status, 200)
+  t.equal(
+    (await askOps(`http://${environment.OPS_LISTEN}`, '/ops/api/status', { headers })).status,
+    200
+  )
   t.same(await container(t, healthCheck, environment, volume).ended, { code: 0, signal: null })
   gateway.signal('SIGTERM')
   t.same(await gateway.ended, { code: 0, signal: null })

@@ -132,7 +132,7 @@ async function live(
       const answer = await bounded(
         'revocation',
         [200, 503],
-        async () => await at.ops('/sessions/close', { json: { user } })
+        async () => await at.ops('/ops/api/sessions/close', { json: { user } })
       )
       if (answer?.status === 200) closed(all)
     }

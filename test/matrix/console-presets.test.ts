@@ -55,7 +55,7 @@ for (const [driver, expected] of drivers) {
     const console = driver.open(page)
     await console.signIn(alice)
     if (driver.noticesEndBy === 'clock') passed = day
-    await gateway.ops('/sessions/close', { json: { user: '1' } })
+    await gateway.ops('/ops/api/sessions/close', { json: { user: '1' } })
     const before = page.requests.length
     const refusal = await console.list(1, 10)
     const end = driver.noticesEndBy === 'reload' ? await console.start() : refusal

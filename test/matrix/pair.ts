@@ -53,7 +53,7 @@ export async function startPair(
   let passedMs = 0
   const expected = {
     ...expectedOf(family),
-    endSession: () => gateway.ops('/sessions/close', { json: { everyone: true } }),
+    endSession: () => gateway.ops('/ops/api/sessions/close', { json: { everyone: true } }),
     passTime: (ms: number) => {
       passedMs += ms
     }

@@ -98,10 +98,10 @@ t.test('a rollback that is refused has a line of its own kind', async t => {
   writeFileSync(users, JSON.stringify({ users: { alice, bob } }))
   const ask = async (path: string, json: object = {}) =>
     ((await (await gateway.ops(path, { json })).json()) as LedgerLine)['outcome']
-  await ask('/reload')
+  await ask('/ops/api/reload')
   for (let count = 0; count < 10; count++) await gateway.signIn('bob')
-  t.equal(await ask('/rollback'), 'refused')
-  t.equal(await ask('/rollback', { yes: true }), 'rolled back')
+  t.equal(await ask('/ops/api/rollback'), 'refused')
+  t.equal(await ask('/ops/api/rollback', { yes: true }), 'rolled back')
   const lines = () =>
     linesIn(gateway.folder).filter(({ kind }) => String(kind).startsWith('config.'))
   await until('all have their lines', () => lines().length === 3)

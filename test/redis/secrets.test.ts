@@ -65,9 +65,9 @@ t.test(
     const cookie = await ahead.signIn()
     t.equal((await behind.call(profile, { cookie })).status, 401)
     t.equal((await ahead.call(profile, { cookie })).status, 200)
-    const listed = await (await behind.ops('/sessions?user=1')).json()
+    const listed = await (await behind.ops('/ops/api/sessions?user=1')).json()
     t.match(listed, { sessions: [] })
-    t.match(await (await behind.ops('/sessions/close', { json: { user: '1' } })).json(), {
+    t.match(await (await behind.ops('/ops/api/sessions/close', { json: { user: '1' } })).json(), {
       closed: 1
     })
     t.equal((await ahead.call(profile, { cookie })).status, 401)

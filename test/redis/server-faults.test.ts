@@ -182,7 +182,7 @@ t.test('a sign-in whose client leaves while its session is opened leaves none', 
   await gateway.logged(({ status }) => status === 499)
   await redisCli(redis.port, 'CLIENT', 'UNPAUSE')
   await until('the sign-out', () => backend.seen.some(({ url }) => url === '/bye'))
-  t.match(await (await gateway.ops('/sessions')).json(), { sessions: [] })
+  t.match(await (await gateway.ops('/ops/api/sessions')).json(), { sessions: [] })
   t.notOk(gateway.log.some(({ event }) => event === 'login'))
 })
 

@@ -107,7 +107,7 @@ t.test('sign-out and revocation at one replica end streams at the other within 1
 
   const revoked = await open(pair)
   await endWithin(t, promisedMs, revoked.streams, async () => {
-    const { status } = await there.ops('/sessions/close', { json: { user: '1' } })
+    const { status } = await there.ops('/ops/api/sessions/close', { json: { user: '1' } })
     t.equal(status, 200)
   })
   t.same(await howOf(revoked.streams), ['whole', 'cut'])

@@ -129,7 +129,7 @@ export async function scrapeUsed(after: (undo: () => unknown) => void): Promise<
   const events = async (session: string) =>
     await fetch(`${gateway.url}/api/events`, { headers: { cookie: session } })
   const ended = await events(cookie)
-  await gateway.ops('/sessions/close', { json: { user: 'alice' } })
+  await gateway.ops('/ops/api/sessions/close', { json: { user: 'alice' } })
   await ended.text().catch(() => '')
   const open = await events(await gateway.signIn())
   after(() => open.body?.cancel())

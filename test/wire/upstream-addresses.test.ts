@@ -58,7 +58,7 @@ t.test('/readyz lists it as degraded, to operators alone, and stays 200', async 
 })
 
 t.test('status tells each address with its state and its requests', async t => {
-  const { upstreams } = (await (await gateway.ops('/status')).json()) as {
+  const { upstreams } = (await (await gateway.ops('/ops/api/status')).json()) as {
     upstreams: Array<{ address: string; state: string }>
   }
   t.match(upstreams, [

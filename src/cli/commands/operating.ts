@@ -220,6 +220,3 @@ Examples:
   asksGateway: true,
   run: async invocation => (await import('../lockouts.ts')).lockouts(invocation)
 }
-
-/** The name of 0.2.0, kept for one release. */
-export const bans: Command = { ...lockouts, summary: 'the former name of lockouts' }

@@ -10,7 +10,7 @@ export async function showCaller(
   { json, io }: Pick<Invocation, 'json' | 'io'>
 ): Promise<number> {
   const query = new URLSearchParams({ caller }).toString()
-  const response = await askAdmin(gateway, `/limits/caller?${query}`)
+  const response = await askAdmin(gateway, `/ops/api/limits/caller?${query}`)
   const limits = response['limits'] as CallerLimit[]
   io.stdout.write(json ? jsonText(response) : inWords(caller, limits, io.stdout))
   return limits.some(({ exceeded, mode }) => exceeded && mode === 'enforce') ? 3 : 0
@@ -21,7 +21,7 @@ export async function resetCaller(
   caller: string,
   { json, io }: Pick<Invocation, 'json' | 'io'>
 ): Promise<number> {
-  const response = await askAdmin(gateway, '/limits/caller/reset', { caller })
+  const response = await askAdmin(gateway, '/ops/api/limits/caller/reset', { caller })
   const words = `reset: ${String(response['reset'])}\n`
   io.stdout.write(json ? jsonText(response) : words)
   return 0

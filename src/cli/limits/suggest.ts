@@ -16,7 +16,7 @@ export async function suggest(
   if (!(sinceMs >= 1)) throw new UsageError('--since is a duration such as 24h.')
   const response = (await askAdmin(
     gateway,
-    `/limits/suggest?sinceMs=${Math.ceil(sinceMs)}`
+    `/ops/api/limits/suggest?sinceMs=${Math.ceil(sinceMs)}`
   )) as unknown as Suggestions
   io.stdout.write(json ? jsonText(response) : inWords(response, period, io.stdout))
   return response.limits.some(({ mode, over }) => mode !== 'off' && over.length > 0) ? 3 : 0

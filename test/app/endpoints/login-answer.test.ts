@@ -117,7 +117,7 @@ for (const [what, secret] of [
       t.same(answer.headers.getSetCookie(), [])
       t.notMatch(answer.text, secret)
       t.notMatch(JSON.stringify(gateway.log), secret)
-      const listed = await gateway.ops('/sessions')
+      const listed = await gateway.ops('/ops/api/sessions')
       t.match(await listed.json(), { sessions: [] }, 'the store has none')
       t.notOk(gateway.log.some(({ event }) => event === 'login'))
       await until('the back-end’s session was ended', () =>

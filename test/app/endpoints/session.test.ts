@@ -287,12 +287,14 @@ t.test(
     const [alice, bob] = [await gateway.signIn('alice'), await gateway.signIn('bob')]
     const status = async (cookie: string) => (await gateway.call(profile, { cookie })).status
     const post = async (body: unknown, headers: Record<string, string> = {}) =>
-      await gateway.ops('/sessions/close', { headers, json: body })
-    t.match(await (await gateway.ops('/sessions?user=1')).json(), {
+      await gateway.ops('/ops/api/sessions/close', { headers, json: body })
+    t.match(await (await gateway.ops('/ops/api/sessions?user=1')).json(), {
       user: '1',
       sessions: [{ address: '127.0.0.1', source: 'users-file' }]
     })
-    const everyones = (await (await gateway.ops('/sessions')).json()) as { sessions: unknown[] }
+    const everyones = (await (await gateway.ops('/ops/api/sessions')).json()) as {
+      sessions: unknown[]
+    }
     t.equal(everyones.sessions.length, 2, 'without a user: of everyone')
     for (const headers of [
       { origin: 'http://127.0.0.1:1' },

@@ -380,7 +380,7 @@ t.test('a route without a bound is not counted, whatever its name is', async t =
   const running = gateway.call('/api/slow')
   await until('a request waits at the back-end', () => waiting.length >= 1)
   const of = { route: 'constructor', method: 'GET', address: '127.0.0.1' }
-  t.match(await (await gateway.ops('/limits/counts', { json: of })).json(), {
+  t.match(await (await gateway.ops('/ops/api/limits/counts', { json: of })).json(), {
     inFlight: { 'address:127.0.0.1': 1, 'route:constructor': 0 }
   })
   waiting.splice(0).forEach(answer => answer())

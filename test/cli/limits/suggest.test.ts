@@ -87,12 +87,12 @@ t.test(
     t.match(words.out, /^users +enforce +max 7 +12 +5 +12 +12 +12 +12$/m)
     t.match(words.out, /^user 1 of users-file +users +12 +7 .* +5$/m)
     t.match(await suggest('--since', 'yesterday'), { code: 2, err: /--since is a duration/ })
-    t.match(await (await gateway.ops('/limits/suggest?sinceMs=x')).json(), {
+    t.match(await (await gateway.ops('/ops/api/limits/suggest?sinceMs=x')).json(), {
       error: /sinceMs is a number of milliseconds/
     })
     t.match(
       await (
-        await gateway.ops('/limits/suggest', { headers: { origin: 'http://evil.example' } })
+        await gateway.ops('/ops/api/limits/suggest', { headers: { origin: 'http://evil.example' } })
       ).json(),
       { code: 'origin.refused' }
     )

@@ -209,7 +209,7 @@ for (const [name, start] of Object.entries(shapes)) {
           'the other replica knows',
           async () => (await a.call(profile, { cookie: cookies[0] ?? '' })).status === 401
         )
-        t.equal((await a.ops('/sessions/close', { json: { user: '1' } })).status, 200)
+        t.equal((await a.ops('/ops/api/sessions/close', { json: { user: '1' } })).status, 200)
         for (const cookie of cookies) {
           for (const gateway of [a, b]) {
             await until(

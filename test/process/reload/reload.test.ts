@@ -32,7 +32,8 @@ const write = (gateway: { readonly folder: string }, name: string, content: Tree
     typeof content === 'string' ? content : stringify(content)
   )
 const event = (name: string) => (line: Tree) => line['event'] === name
-const status = async (gateway: TestGateway) => (await (await gateway.ops('/status')).json()) as any
+const status = async (gateway: TestGateway) =>
+  (await (await gateway.ops('/ops/api/status')).json()) as any
 const ready = async (gateway: TestGateway) => (await (await gateway.ops('/readyz')).json()) as Tree
 const ask = async (gateway: TestGateway, path: string, body: object = {}) =>
   (await (await gateway.ops(path, { json: body })).json()) as any
@@ -428,7 +429,7 @@ t.test('after a rollback, files that were refused are still said to be faulty', 
   await gateway.reload('operator')
   write(gateway, 'limits.yaml', 'limit: {}')
   await gateway.reload('operator')
-  t.match(await ask(gateway, '/rollback'), { outcome: 'rolled back', filesDiffer: true })
+  t.match(await ask(gateway, '/ops/api/rollback'), { outcome: 'rolled back', filesDiffer: true })
   const faults = [/limits\.yaml:1 limit: /]
   t.match(await status(gateway), { files: { state: 'rolled back', faults } })
   const { config } = await ready(gateway)
@@ -449,7 +450,7 @@ t.test(
       write(gateway, 'limits.yaml', limits(max))
       await gateway.reload('operator')
     }
-    t.match(await ask(gateway, '/rollback'), {
+    t.match(await ask(gateway, '/ops/api/rollback'), {
       outcome: 'rolled back',
       generation: 5,
       changes: ['limits.signed-in.max 4 → 3']
@@ -466,41 +467,43 @@ t.test(
     })
     t.match((await ready(gateway))['config'], /generation 5 runs; the files were rolled back at/)
     t.match(
-      await ask(gateway, '/rollback'),
+      await ask(gateway, '/ops/api/rollback'),
       { outcome: 'rolled back', generation: 6, changes: ['limits.signed-in.max 3 → 2'] },
       'once more is one step more'
     )
-    t.match(await ask(gateway, '/rollback', { to: 4 }), {
+    t.match(await ask(gateway, '/ops/api/rollback', { to: 4 }), {
       outcome: 'rolled back',
       filesDiffer: false,
       generation: 7,
       changes: ['limits.signed-in.max 2 → 4']
     })
     t.match((await status(gateway)).files, { state: 'running' }, 'the files hold this one')
-    t.match(await ask(gateway, '/rollback', { to: 4 }), { outcome: 'unchanged' })
-    t.match(await ask(gateway, '/rollback', { to: 99 }), {
+    t.match(await ask(gateway, '/ops/api/rollback', { to: 4 }), { outcome: 'unchanged' })
+    t.match(await ask(gateway, '/ops/api/rollback', { to: 99 }), {
       error: /There is no revision 99; there are 7, 6, 5/
     })
-    t.match(await ask(gateway, '/rollback', { to: 'x' }), {
+    t.match(await ask(gateway, '/ops/api/rollback', { to: 'x' }), {
       error: /Give the number of a revision/
     })
-    t.match(await ask(gateway, '/rollback', { to: 1 }), {
+    t.match(await ask(gateway, '/ops/api/rollback', { to: 1 }), {
       outcome: 'rolled back',
       filesDiffer: true
     })
     t.match(
-      await ask(gateway, '/rollback'),
+      await ask(gateway, '/ops/api/rollback'),
       { outcome: 'rolled back', changes: ['limits.signed-in.max 1 → 4'] },
       'after a revision that was named: back to what ran before it'
     )
     for (const change of ['4 → 3', '3 → 2']) {
-      t.match(await ask(gateway, '/rollback'), { changes: [`limits.signed-in.max ${change}`] })
+      t.match(await ask(gateway, '/ops/api/rollback'), {
+        changes: [`limits.signed-in.max ${change}`]
+      })
     }
-    t.match(await ask(gateway, '/rollback'), {
+    t.match(await ask(gateway, '/ops/api/rollback'), {
       error: /no earlier config to go back to\. Name one with its number: 11, 10, /
     })
     t.match(
-      await ask(gateway, '/reload'),
+      await ask(gateway, '/ops/api/reload'),
       { outcome: 'reloaded', changes: ['limits.signed-in.max 2 → 4'] },
       'a reload takes the files again'
     )
@@ -518,16 +521,16 @@ t.test('the last ten revisions are kept', async t => {
     (await status(gateway)).revisions.map(({ number }: { number: number }) => number),
     [13, 12, 11, 10, 9, 8, 7, 6, 5, 4]
   )
-  t.match(await ask(gateway, '/rollback', { to: 3 }), { error: /There is no revision 3/ })
+  t.match(await ask(gateway, '/ops/api/rollback', { to: 3 }), { error: /There is no revision 3/ })
 })
 
 t.test('a page in a browser cannot reload, roll back or read the status', async t => {
   const gateway = await testGateway(t.after)
   for (const headers of [{ origin: 'http://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) {
-    for (const path of ['/reload', '/rollback']) {
+    for (const path of ['/ops/api/reload', '/ops/api/rollback']) {
       t.equal((await gateway.ops(path, { method: 'POST', headers })).status, 403)
     }
-    t.equal((await gateway.ops('/status', { headers })).status, 403)
+    t.equal((await gateway.ops('/ops/api/status', { headers })).status, 403)
   }
 })
 

@@ -23,7 +23,7 @@ const both: Users = { alice, bob }
 const write = (gateway: { readonly folder: string }, users: Users) =>
   writeFileSync(join(gateway.folder, 'users.yaml'), stringify({ users }))
 const reload = async (gateway: TestGateway, body: object = {}) =>
-  (await (await gateway.ops('/reload', { json: body })).json()) as any
+  (await (await gateway.ops('/ops/api/reload', { json: body })).json()) as any
 /** The status of a profile call, and the roles that the session has. */
 const seen = async (gateway: TestGateway, cookie: string) => {
   const { status, json } = await gateway.call('/api/session', { cookie })
@@ -275,10 +275,10 @@ t.test(
     const stepBack = await run(['rollback', '--config', folder])
     t.match(stepBack, { code: 1, err: `${would} rollback --yes\`` })
     t.match(stepBack.err, 'refused; generation 2 keeps running')
-    const named = await gateway.ops('/rollback', { json: { to: 1 } })
+    const named = await gateway.ops('/ops/api/rollback', { json: { to: 1 } })
     t.match(await named.json(), { outcome: 'refused', faults: [`${would} rollback 1 --yes\``] })
     t.equal(await seen(gateway, first), 'admin,user')
-    const status = await (await gateway.ops('/status')).json()
+    const status = await (await gateway.ops('/ops/api/status')).json()
     t.match(status, { generation: 2, files: { state: 'running' } }, 'the files are not at fault')
     t.match(await reload(gateway, { yes: true }), { outcome: 'unchanged' })
     t.equal(

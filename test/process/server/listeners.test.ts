@@ -208,7 +208,7 @@ t.test(
     const limits = { limits: { all: { by: 'address', max: 2000, window: '1m' } } }
     writeFileSync(join(gateway.folder, 'limits.yaml'), JSON.stringify(limits))
     await gateway.logged(line => line['event'] === 'config.reloaded', from)
-    const rolledBack = await gateway.ops('/rollback', { json: { to: 1 } })
+    const rolledBack = await gateway.ops('/ops/api/rollback', { json: { to: 1 } })
     t.match(await rolledBack.json(), { outcome: 'rolled back' })
     t.equal(await fingerprint(gateway.url), after, 'a rollback brings no old certificate back')
   }
@@ -318,7 +318,7 @@ async function startWorkers(t: Test, server: object) {
   const gateway = start(t.after, folder, environment)
   await gateway.says(`127.0.0.1:${port} with 2 workers`)
   const pids = async () => {
-    const status = await (await askOps(`http://127.0.0.1:${opsPort}`, '/status')).json()
+    const status = await (await askOps(`http://127.0.0.1:${opsPort}`, '/ops/api/status')).json()
     return (status as { workers: Array<{ pid: number }> }).workers.map(({ pid }) => pid)
   }
   return { gateway, folder, address: `127.0.0.1:${port}`, pids }

@@ -61,7 +61,7 @@ async function open(t: Test, workers: number) {
     const lines = body.split('\n').filter(line => line.startsWith(name))
     return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
   }
-  const status = async () => (await (await askOps(ops, '/status')).json()) as Status
+  const status = async () => (await (await askOps(ops, '/ops/api/status')).json()) as Status
   const readiness = async () =>
     (await (await askOps(ops, '/readyz')).json()) as { workers?: string }
   return { gateway, upstream, held, call, metric, status, readiness, ops }
