@@ -193,6 +193,7 @@ t.test(
     await store.create('a', 'sealed', hour)
     await store.end('a', '!revoked', hour)
     await redisCli(redis.port, 'SET', 'test:session:a', 'sealed', 'PX', String(hour))
+    await redisCli(redis.port, 'SET', 'test:clock:{test:session:a}', 'x', 'PX', String(hour))
     await redisCli(redis.port, 'CLIENT', 'KILL', 'TYPE', 'normal')
     let record: string | undefined
     await until(

@@ -175,7 +175,7 @@ t.test('a sign-in whose client leaves while its session is opened leaves none', 
   })
   const clients = async () => (await redisCli(redis.port, 'CLIENT', 'LIST')).split('\n')
   await until('the session is to be written', async () =>
-    (await clients()).some(line => /flags=b /.test(line) && /cmd=set /.test(line))
+    (await clients()).some(line => /flags=b /.test(line) && /cmd=evalsha /.test(line))
   )
   client.abort()
   await t.rejects(leaving)
