@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { stringify } from 'yaml'
-import { hashPassword } from '../../src/login/argon2.ts'
+import { hashOf } from '../support/users.ts'
 import { configFolder, noLockout, testGateway } from '../support/gateway.ts'
 import { callOps, signInToOps } from '../support/operator.ts'
 import { raw } from '../support/raw.ts'
@@ -72,7 +72,7 @@ t.test('a user without the role, or of another source, is no operator', async t 
       }
     }
   })
-  const hash = await hashPassword(password)
+  const hash = hashOf(password)
   const users = {
     sven: { password: hash, roles: ['admin'] },
     tim: { password: hash, roles: ['user'] }
@@ -311,15 +311,15 @@ t.test('the session ends with a changed password, a lost role, or the user', asy
     ['without the role', { password, roles: ['user'] }],
     ['disabled', { password, roles: ['admin'], disabled: true }]
   ] as const
-  const hash = await hashPassword(password)
-  const other = await hashPassword('other')
-  const hashOf = (text: string) => (text === password ? hash : other)
+  const hash = hashOf(password)
+  const other = hashOf('other')
+  const hashed = (text: string) => (text === password ? hash : other)
   for (const [name, change] of changes) {
     const user = { password: hash, roles: ['admin'] }
     const gateway = await testGateway(t.after, { ...withRole, users: { users: { alice: user } } })
     const { cookie } = await signInToOps(gateway.opsUrl)
     t.equal((await callOps(gateway.opsUrl, me, { headers: { cookie } })).status, 200)
-    const changed = { ...change, password: hashOf(change.password) }
+    const changed = { ...change, password: hashed(change.password) }
     const write = (alice: object) =>
       writeFileSync(join(gateway.folder, 'users.yaml'), stringify({ users: { alice } }))
     write(changed)
@@ -401,7 +401,7 @@ t.test('what two programs could read in two ways is refused, whoever sends it', 
 
 t.test('a replica with an older users file refuses an operator, and ends no session', async t => {
   const { url } = await testRedis(t.after)
-  const hash = await hashPassword(password)
+  const hash = hashOf(password)
   const replica = async (roles: readonly string[]) => {
     const gateway = await testGateway(
       t.after,

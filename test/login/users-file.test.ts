@@ -1,10 +1,10 @@
 import t from 'tap'
-import { hashPassword } from '../../src/login/argon2.ts'
+import { hashOf } from '../support/users.ts'
 import { createUsersFile } from '../../src/login/users-file.ts'
 import { watchArgon2 } from '../support/argon2.ts'
 import { attempt, credentialSourceContract, rightPassword } from '../suites/credential-source.ts'
 
-const password = await hashPassword(rightPassword)
+const password = hashOf(rightPassword)
 const user = { password, roles: [], disabled: false, profile: {} }
 const alice = {
   ...user,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
-import { hashPassword } from '../../src/login/argon2.ts'
+import { hashOf } from '../support/users.ts'
 import { type FaultyProxy, faultyProxy, type Mode } from '../support/faulty-proxy.ts'
 import {
   configFolder,
@@ -218,7 +218,7 @@ t.test(
       'always'
     ])
     const proxy = await faultyProxy(t.after, redis.port)
-    const hash = await hashPassword(password)
+    const hash = hashOf(password)
     const config = async () =>
       await configFolder({
         gateway: {

@@ -3,7 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { hashPassword } from '../../src/login/argon2.ts'
+import { hashOf } from '../support/users.ts'
 import { chainsIn } from '../../src/observability/audit/chain-files.ts'
 import { configFolder, password, testGateway } from '../support/gateway.ts'
 import { ledgerIn, ledgerKey, type LedgerLine, linesIn } from '../support/ledger.ts'
@@ -90,7 +90,7 @@ t.test('a ledger whose end was cut while it was closed is told', async t => {
 })
 
 t.test('a rollback that is refused has a line of its own kind', async t => {
-  const hash = await hashPassword(password)
+  const hash = hashOf(password)
   const [alice, bob] = [{ password: hash }, { password: hash }]
   const files = { gateway: { audit }, users: { users: { alice } } }
   const gateway = await testGateway(t.after, files, env)

@@ -1,12 +1,11 @@
 import { join } from 'node:path'
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { connect, Server } from 'node:tls'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
 import { readSecretFiles } from '../../src/admin/secret-file.ts'
-import { hashPassword } from '../../src/login/argon2.ts'
+import { hashOf } from '../support/users.ts'
 import { testAuthority } from '../support/authority.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
 import { start } from '../support/command.ts'
@@ -16,6 +15,7 @@ import { freePort } from '../support/ports.ts'
 import { testRedis } from '../support/redis.ts'
 import { password } from '../support/sign-in.ts'
 import { until } from '../support/until.ts'
+import { temporaryFolder } from '../support/temporary.ts'
 
 const environment = { SESSION_SECRET: 's'.repeat(32) }
 const me = '/ops/api/me'
@@ -71,7 +71,7 @@ t.test('an operator signed in at one replica is one at the other, until the end'
 
   const next = await signInToOps(other.opsUrl)
   const users = {
-    alice: { password: await hashPassword(password), id: '1', roles: ['user'] }
+    alice: { password: hashOf(password), id: '1', roles: ['user'] }
   }
   writeFileSync(join(folder, 'users.yaml'), stringify({ users }))
   await askOps(opsUrl, '/ops/api/reload', { json: { yes: true } })
@@ -112,7 +112,7 @@ t.test('no header makes a caller an operator, or another one, at a worker', asyn
 
 /** A gateway with `ops.tls`, the certificate that clients see, and one that renews it. */
 async function withOpsTls(t: Test) {
-  const pair = mkdtempSync(join(tmpdir(), 'ops-tls-'))
+  const pair = temporaryFolder()
   const [certificate, key] = [join(pair, 'cert.pem'), join(pair, 'key.pem')]
   const renew = () => {
     const authority = testAuthority(t.after)

@@ -10,14 +10,12 @@ import { type TestRedis, testRedis } from '../support/redis.ts'
 import { openStream, type StreamClient, streamingBackend } from '../support/streams.ts'
 import { until } from '../support/until.ts'
 import { closed, dial, message, webSocketUpstream } from '../support/websocket.ts'
-import { wireRoutes, wireUsers } from '../wire/support.ts'
+import { testUsers } from '../support/users.ts'
+import { wireRoutes } from '../wire/support.ts'
 
 const promisedMs = 1000
 const stalenessMs = 2000
 const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
-
-/** The same at all replicas: a session ends where its user’s entry is another one. */
-const users = wireUsers() as { users: { alice: object } }
 
 interface Replicas {
   readonly redis: TestRedis
@@ -51,7 +49,7 @@ async function openReplicas(t: Test, session: object = {}): Promise<Replicas> {
     }
   }
   const start = async () => {
-    const folder = await configFolder({ gateway, routes, users })
+    const folder = await configFolder({ gateway, routes })
     const replica = await testGateway(t.after, folder, environment)
     await until('ready', async () => (await replica.ops('/readyz')).status === 200)
     return replica
@@ -149,8 +147,8 @@ t.test('a lost role and maintenance end streams within 1 s', async t => {
   const { here, routes, open } = await openReplicas(t)
   const admin = await open(['/api/admin/events', '/api/admin/file'])
   const plain = await open(pair)
-  const alice = { ...users.users.alice, roles: ['user'] }
-  write(here, 'users.yaml', { users: { ...users.users, alice } })
+  const alice = { ...testUsers.alice, roles: ['user'] }
+  write(here, 'users.yaml', { users: { ...testUsers, alice } })
   await endWithin(t, promisedMs, admin.streams, async () => {
     t.equal((await here.reload('operator')).outcome, 'reloaded')
   })

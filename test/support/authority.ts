@@ -1,8 +1,8 @@
 /** A certificate that is its own authority, made by openssl. */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { rmSync } from 'node:fs'
+import { temporaryFolder } from './temporary.ts'
 
 export interface Authority {
   /** PEM files. */
@@ -15,7 +15,7 @@ export function testAuthority(
   cleanUp: (undo: () => unknown) => void,
   names = 'DNS:localhost,IP:127.0.0.1'
 ): Authority {
-  const folder = mkdtempSync(join(tmpdir(), 'authority-'))
+  const folder = temporaryFolder()
   cleanUp(() => rmSync(folder, { recursive: true, force: true }))
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')]
   execFileSync(

@@ -1,10 +1,10 @@
 /** Config folders of raw text, for what no object could express, and the faults that loading them gives. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { ConfigError, type Fault } from '../../src/config/schema/faults.ts'
 import { loadConfig } from '../../src/config/load/load.ts'
 import type { Environment } from '../../src/config/load/references.ts'
+import { temporaryFolder } from './temporary.ts'
 
 /** Of the password `ant.design`. */
 export const knownHash =
@@ -21,7 +21,7 @@ const sound: Texts = {
 
 /** A folder with the files that a gateway needs; `texts` replaces them or adds others, and null leaves one out. */
 export function textFolder(cleanUp: (undo: () => unknown) => void, texts: Texts = {}): string {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-config-'))
+  const folder = temporaryFolder()
   cleanUp(() => rmSync(folder, { recursive: true, force: true }))
   writeTexts(folder, texts)
   return folder

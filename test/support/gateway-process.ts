@@ -1,7 +1,7 @@
 /** A gateway as a process of its own, of any checkout: started, watched from outside, and measured. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { until } from './until.ts'
+import { temporaryFolder } from './temporary.ts'
 
 export interface Exit {
   readonly code: number | null
@@ -99,7 +100,7 @@ export async function startGatewayProcess(
   cleanUp: (undo: () => unknown) => void,
   { checkout, folder, preload, environment = {} }: Start
 ): Promise<GatewayProcess> {
-  const reports = mkdtempSync(join(tmpdir(), 'memory-'))
+  const reports = temporaryFolder()
   const report = join(reports, 'report.json')
   const child = spawn(
     process.execPath,
@@ -116,7 +117,12 @@ export async function startGatewayProcess(
     {
       cwd: checkout,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: process.env['PATH'] ?? '', MEMORY_REPORT: report, ...environment }
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        TMPDIR: tmpdir(),
+        MEMORY_REPORT: report,
+        ...environment
+      }
     }
   )
   const pid = child.pid ?? 0
@@ -142,10 +148,7 @@ export async function startGatewayProcess(
     child.kill('SIGKILL')
     await ended
   }
-  cleanUp(async () => {
-    await kill()
-    rmSync(reports, { recursive: true, force: true })
-  })
+  cleanUp(kill)
 
   let listening: { url: string; ops: string } | undefined
   await until('the gateway listens', () => {

@@ -1,12 +1,13 @@
 /** A gateway of its own for a test: config from objects, real sockets, its log kept. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
-import { createGateway, type Gateway, hashPassword } from '../../src/index.ts'
+import { createGateway, type Gateway } from '../../src/index.ts'
 import { countStrays, strayErrors } from '../../src/process/server/uncaught.ts'
 import { askOps, type OpsOptions } from './ops.ts'
 import { password } from './sign-in.ts'
+import { testUsers } from './users.ts'
+import { temporaryFolder } from './temporary.ts'
 
 countStrays()
 
@@ -20,15 +21,13 @@ export interface Files {
 }
 
 export { password }
-let hash: string | undefined
 
 /** Guessing may go on. */
 export const noLockout = { account: { mode: 'off' }, address: { mode: 'off' } }
 
 /** A config folder: `alice` (roles admin, user) and `bob` (role user), free ports, generous limits and no lockout, unless `files` says otherwise. */
 export async function configFolder(files: Files = {}): Promise<string> {
-  hash ??= await hashPassword(password)
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
+  const folder = temporaryFolder()
   const write = (name: string, content: Tree) =>
     writeFileSync(join(folder, name), stringify(content))
   write(
@@ -51,21 +50,7 @@ export async function configFolder(files: Files = {}): Promise<string> {
     lockout: noLockout,
     ...(files.limits ?? { limits: { 'signed-in': { by: 'user', max: 100_000, window: '1m' } } })
   })
-  write(
-    'users.yaml',
-    files.users ?? {
-      users: {
-        alice: {
-          password: hash,
-          id: '1',
-          name: 'Alice Admin',
-          roles: ['admin', 'user'],
-          profile: { email: 'alice@example.com' }
-        },
-        bob: { password: hash, id: '2', name: 'Bob', roles: ['user'] }
-      }
-    }
-  )
+  write('users.yaml', files.users ?? { users: testUsers })
   return folder
 }
 
@@ -129,7 +114,6 @@ export async function testGateway(
   cleanUp(async () => {
     await gateway.stop({ noticeMs: 0 })
     if (strayErrors() > 0) throw new Error(`${strayErrors()} error events found no listener`)
-    rmSync(folder, { recursive: true, force: true })
   })
   const call = async (
     path: string,

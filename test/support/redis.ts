@@ -1,11 +1,9 @@
 /** A Redis of its own for a test: a real redis-server on a free port, nothing kept on disk. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { freePort } from './ports.ts'
+import { temporaryFolder } from './temporary.ts'
 
 export interface TestRedis {
   readonly url: string
@@ -27,7 +25,7 @@ export async function testRedis(
   given?: number
 ): Promise<TestRedis> {
   // A folder of its own: whatever another Redis left behind would be loaded.
-  const folder = mkdtempSync(join(tmpdir(), 'redis-'))
+  const folder = temporaryFolder()
   let port = given ?? (await freePort())
   let child: ChildProcess | undefined
   const start = async () => {
@@ -75,10 +73,7 @@ export async function testRedis(
     if (tries === 5 || given !== undefined) throw new Error('redis-server did not start')
     port = await freePort()
   }
-  cleanUp(async () => {
-    await kill()
-    rmSync(folder, { recursive: true, force: true })
-  })
+  cleanUp(kill)
   return {
     url: `redis://127.0.0.1:${port}`,
     port,

@@ -6,7 +6,7 @@ import { freePort } from '../support/ports.ts'
 import { request } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
-import { open, wireRoutes, wireUsers } from './support.ts'
+import { open, wireRoutes } from './support.ts'
 
 const fields = ['Transfer-Encoding: chunked', 'Content-Type: text/plain']
 const chunked = (more: string) => request('POST /api/open/x', fields, more)
@@ -32,7 +32,7 @@ async function abandon(t: Test, url: string, { bytes, reset }: End): Promise<voi
 
 t.test('uploads abandoned while the upstream refuses do not end the process', async t => {
   const routes = wireRoutes(`http://127.0.0.1:${await freePort()}`)
-  const gateway = await testGateway(t.after, { users: wireUsers(), routes })
+  const gateway = await testGateway(t.after, { routes })
   for (const [title, end] of Object.entries(ends)) {
     await Promise.all(Array.from({ length: 30 }, () => abandon(t, gateway.url, end)))
     t.equal((await gateway.call('/api/session')).status, 401, `served after ${title}`)
@@ -42,7 +42,7 @@ t.test('uploads abandoned while the upstream refuses do not end the process', as
 t.test('uploads abandoned while the upstream has no place do not end the process', async t => {
   const backend = await testUpstream(t.after, () => {})
   const routes = wireRoutes(backend.url, { connections: 1, queue: 1 })
-  const gateway = await testGateway(t.after, { users: wireUsers(), routes })
+  const gateway = await testGateway(t.after, { routes })
   const held = [await open(t.after, gateway.url), await open(t.after, gateway.url)]
   for (const line of held) line.socket.write(request('GET /api/open/held'))
   await until('the only connection is taken', () => backend.begun() === 1)
@@ -56,7 +56,7 @@ t.test('uploads abandoned while the upstream has no place do not end the process
 t.test('uploads abandoned while they wait for a connection do not end the process', async t => {
   const backend = await testUpstream(t.after, () => {})
   const routes = wireRoutes(backend.url, { connections: 1, queue: 20, queueTimeout: '60s' })
-  const gateway = await testGateway(t.after, { users: wireUsers(), routes })
+  const gateway = await testGateway(t.after, { routes })
   const holder = await open(t.after, gateway.url)
   holder.socket.write(request('GET /api/open/held'))
   await until('the only connection is taken', () => backend.begun() === 1)

@@ -3,7 +3,7 @@ import t from 'tap'
 import { cookieOf, password, testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { testUpstream } from '../support/upstream.ts'
-import { isEnvelope, loginPath, openWire, serves, wireRoutes, wireUsers } from './support.ts'
+import { isEnvelope, loginPath, openWire, serves, wireRoutes } from './support.ts'
 
 const wire = await openWire(t.after)
 const { gateway, backend, cookie, signedIn } = wire
@@ -251,7 +251,6 @@ t.test('an allowed origin may call, read and sign in; all others still may not',
   const back = await testUpstream(t.after)
   const allowed = 'https://console.example.com'
   const shared = await testGateway(t.after, {
-    users: wireUsers(),
     gateway: { server: { origins: [allowed] } },
     routes: wireRoutes(back.url)
   })
@@ -334,7 +333,6 @@ t.test('OPTIONS that is no preflight is answered as any method that is not there
   const back = await testUpstream(t.after)
   const allowed = 'https://console.example.com'
   const shared = await testGateway(t.after, {
-    users: wireUsers(),
     gateway: { server: { origins: [allowed] } },
     limits: { limits: { strangers: { by: 'address', max: 5, window: '1h' } } },
     routes: wireRoutes(back.url)

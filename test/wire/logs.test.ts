@@ -7,7 +7,7 @@ import { createLogger } from '../../src/services/services.ts'
 import { configFolder, cookieOf, password, testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { testUpstream } from '../support/upstream.ts'
-import { loginPath, wireRoutes, wireUsers } from './support.ts'
+import { loginPath, wireRoutes } from './support.ts'
 import { until } from '../support/until.ts'
 
 const backendToken = 'backend-token-7f3a'
@@ -36,7 +36,6 @@ const backend = await testUpstream(t.after, (_request, response, { url, body }) 
 
 const lines: string[] = []
 const folder = await configFolder({
-  users: wireUsers(),
   gateway: {
     login: {
       sources: [
@@ -265,7 +264,7 @@ t.test('nobody forges a line, or colours the terminal of who reads it', async t 
 })
 
 t.test('each attempt leaves a line that says what became of it', async t => {
-  const own = await testGateway(t.after, { users: wireUsers(), routes: wireRoutes(backend.url) })
+  const own = await testGateway(t.after, { routes: wireRoutes(backend.url) })
   const cookie = cookieOf(await own.call(loginPath, { json: { username: 'alice', password } }))
   await own.call(loginPath, { json: { username: 'alice', password: 'no' } })
   await own.call('/api/notices')

@@ -11,7 +11,7 @@ import { askOps } from '../support/ops.ts'
 import { request } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
-import { open, wireRoutes, wireUsers } from './support.ts'
+import { open, wireRoutes } from './support.ts'
 
 const limits = {
   limits: { all: { by: 'address', max: 1_000_000, window: '1h' } },
@@ -45,7 +45,7 @@ t.test('thousands of large requests that time out leave nothing', async t => {
     queueTimeout: '300ms',
     responseTimeout: '30m'
   })
-  const gateway = await testGateway(t.after, { users: wireUsers(), limits, routes })
+  const gateway = await testGateway(t.after, { limits, routes })
   const agent = new Agent({ keepAlive: true, maxSockets: 200 })
   t.after(() => agent.destroy())
   const body = Buffer.alloc(60_000, 'x')
@@ -96,7 +96,7 @@ t.test('a client that leaves while it waits is forgotten at once', async t => {
     held.push(() => response.end())
   )
   const routes = wireRoutes(upstream.url, { connections: 1, queueTimeout: '60s' })
-  const gateway = await testGateway(t.after, { users: wireUsers(), limits, routes })
+  const gateway = await testGateway(t.after, { limits, routes })
   const running = gateway.call('/api/open/first')
   await until('the connection is taken', () => held.length === 1)
   const lines = await Promise.all(Array.from({ length: 20 }, () => open(t.after, gateway.url)))
@@ -124,7 +124,7 @@ t.test('one user’s burst does not delay another user', async t => {
     held.push(() => response.end())
   )
   const routes = wireRoutes(upstream.url, { connections: 1, queueTimeout: '60s' })
-  const gateway = await testGateway(t.after, { users: wireUsers(), limits, routes })
+  const gateway = await testGateway(t.after, { limits, routes })
   const [alice, bob] = [await gateway.signIn('alice'), await gateway.signIn('bob')]
   const waiting = async () => await metric(gateway, 'console_gateway_upstream_waiting')
   const calls = [gateway.call('/api/things/running', { cookie: alice })]
@@ -159,7 +159,7 @@ t.test('time in the queue is no time of the upstream’s', async t => {
     held.push(() => response.end())
   )
   const routes = wireRoutes(upstream.url, { connections: 1, responseTimeout: '2s' })
-  const gateway = await testGateway(t.after, { users: wireUsers(), limits, routes })
+  const gateway = await testGateway(t.after, { limits, routes })
   const look = async () => {
     const calls = [1, 2, 3].map(() => gateway.call('/api/open/x'))
     for (let turn = 0; turn < 3; turn++) {
@@ -180,7 +180,7 @@ t.test('bodies that wait are bounded in all', async t => {
     queueBytes: '100KiB',
     queueTimeout: '60s'
   })
-  const gateway = await testGateway(t.after, { users: wireUsers(), limits, routes })
+  const gateway = await testGateway(t.after, { limits, routes })
   const post = () => gateway.call('/api/open/x', { method: 'POST', body: 'x'.repeat(50_000) })
   const waiting = [post(), post(), post()]
   await until(

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
-import { inside, isEnvelope, openWire, serves, wireUsers } from './support.ts'
+import { inside, isEnvelope, openWire, serves } from './support.ts'
 
 const wire = await openWire(t.after)
 const { gateway, backend, signedIn } = wire
@@ -379,7 +379,6 @@ t.test('a role that is missing opens no spelling either', async t => {
 t.test('no escape leads past a nearer route that holds the character itself', async t => {
   const route = (path: string, more: object = {}) => ({ path, upstream: 'b', ...more })
   const strict = await testGateway(t.after, {
-    users: wireUsers(),
     routes: {
       upstreams: { b: { url: backend.url } },
       routes: {

@@ -1,14 +1,14 @@
 /** Each response has the id of its request, and each error body too. */
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { raw } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
+import { temporaryFolder } from '../support/temporary.ts'
 
-const root = mkdtempSync(join(tmpdir(), 'console-'))
+const root = temporaryFolder()
 writeFileSync(join(root, 'index.html'), '<!doctype html>')
 
 const routesTo = async ({ after }: Test) => ({

@@ -3,7 +3,8 @@ import t from 'tap'
 import { watchArgon2 } from '../support/argon2.ts'
 import { type Called, password, type TestGateway, testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
-import { isEnvelope, loginPath, wireUsers } from './support.ts'
+import { testUsers } from '../support/users.ts'
+import { isEnvelope, loginPath } from './support.ts'
 import { until } from '../support/until.ts'
 
 const minute = '10m'
@@ -23,7 +24,7 @@ interface GuardOptions {
 
 const guarded = (
   cleanUp: (undo: () => unknown) => void,
-  { limits, trusted = [], users = wireUsers(), inFlightPerUser = 200 }: GuardOptions
+  { limits, trusted = [], users = { users: testUsers }, inFlightPerUser = 200 }: GuardOptions
 ) =>
   testGateway(cleanUp, {
     users,
@@ -268,9 +269,9 @@ t.test('an unknown user and a wrong password look the same', async t => {
     limits: byAddress(1000),
     users: {
       users: {
-        ...(wireUsers()['users'] as object),
+        ...testUsers,
         carol: {
-          ...(wireUsers()['users'] as Record<string, object>)['bob'],
+          ...testUsers.bob,
           id: '3',
           disabled: true
         }

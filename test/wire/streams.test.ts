@@ -8,7 +8,7 @@ import { raw, request as rawRequest } from '../support/raw.ts'
 import { openStream, type StreamClient, streamingBackend } from '../support/streams.ts'
 import { until } from '../support/until.ts'
 import { rawUpstream, testUpstream } from '../support/upstream.ts'
-import { wireRoutes, wireUsers } from './support.ts'
+import { wireRoutes } from './support.ts'
 
 const promisedMs = 1000
 
@@ -19,7 +19,6 @@ async function open(t: Test, upstream: object = {}, route: object = {}) {
     ...route
   }
   const gateway = await testGateway(t.after, {
-    users: wireUsers(),
     routes: wireRoutes(backend.url, upstream, more)
   })
   const cookie = await gateway.signIn()

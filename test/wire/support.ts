@@ -1,9 +1,8 @@
 /** What the wire tests share: a gateway before a back-end that records, and the questions that every attack ends with. */
-import { argon2Sync, randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
-import { type Files, password, type TestGateway, testGateway } from '../support/gateway.ts'
+import { type Files, type TestGateway, testGateway } from '../support/gateway.ts'
 import { type RawAnswer, raw } from '../support/raw.ts'
 import { json, testUpstream, type TestUpstream } from '../support/upstream.ts'
 
@@ -48,33 +47,6 @@ export const wireRoutes = (url: string, upstream: object = {}, more: object = {}
   }
 })
 
-/** `alice` and `bob`, whose hashes cost next to nothing: these tests sign in by the hundred. */
-export function wireUsers(): Record<string, unknown> {
-  const salt = randomBytes(16)
-  const tag = argon2Sync('argon2id', {
-    message: password,
-    nonce: salt,
-    memory: 1024,
-    passes: 1,
-    parallelism: 1,
-    tagLength: 32
-  })
-  const [saltText, tagText] = [salt, tag].map(bytes => bytes.toString('base64').replace(/=+$/, ''))
-  const hash = `$argon2id$v=19$m=1024,t=1,p=1$${saltText}$${tagText}`
-  return {
-    users: {
-      alice: {
-        password: hash,
-        id: '1',
-        name: 'Alice Admin',
-        roles: ['admin', 'user'],
-        profile: { email: 'alice@example.com' }
-      },
-      bob: { password: hash, id: '2', name: 'Bob', roles: ['user'] }
-    }
-  }
-}
-
 export async function openWire(
   cleanUp: (undo: () => unknown) => void,
   files: Omit<Files, 'routes'> = {},
@@ -85,7 +57,6 @@ export async function openWire(
 ): Promise<Wire> {
   const backend = await testUpstream(cleanUp, answer)
   const gateway = await testGateway(cleanUp, {
-    users: wireUsers(),
     ...files,
     routes: wireRoutes(backend.url, upstream)
   })

@@ -15,14 +15,13 @@ import {
   open,
   openWire,
   serves,
-  wireRoutes,
-  wireUsers
+  wireRoutes
 } from './support.ts'
 import { until } from '../support/until.ts'
 
 const backend = await testUpstream(t.after)
 const gatewayWith = (server: object) =>
-  testGateway(t.after, { users: wireUsers(), gateway: { server }, routes: wireRoutes(backend.url) })
+  testGateway(t.after, { gateway: { server }, routes: wireRoutes(backend.url) })
 const hasty = await gatewayWith({
   headersTimeout: '500ms',
   requestTimeout: '1s',

@@ -5,7 +5,7 @@ import { testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 import { rawUpstream, testUpstream } from '../support/upstream.ts'
-import { open, openWire, wireRoutes, wireUsers } from './support.ts'
+import { open, openWire, wireRoutes } from './support.ts'
 
 const fields = ['Transfer-Encoding: chunked', 'Content-Type: text/plain']
 const chunk = (size: number) => `${size.toString(16)}\r\n${'x'.repeat(size)}\r\n`
@@ -67,7 +67,7 @@ t.test('a malformed tail behind more than 64 KiB aborts the request to the upstr
 t.test('slow bodies in chunks take no connection, whoever they are from', async t => {
   const upstream = await testUpstream(t.after)
   const routes = wireRoutes(upstream.url, { connections: 4, queue: 4 })
-  const gateway = await testGateway(t.after, { users: wireUsers(), limits, routes })
+  const gateway = await testGateway(t.after, { limits, routes })
   const lines = await Promise.all(Array.from({ length: 40 }, () => open(t.after, gateway.url)))
   for (const line of lines) line.socket.write(request('POST /api/open/slow', fields, chunk(10)))
   for (let n = 0; n < 20; n++) t.equal((await gateway.call('/api/open/quick')).status, 200)
@@ -79,7 +79,6 @@ t.test('streamed uploads get half of the connections; other requests have the re
   const routes = wireRoutes(upstream.url, { connections: 4, queue: 40 })
   const sizes = { body: '10MiB' }
   const gateway = await testGateway(t.after, {
-    users: wireUsers(),
     limits: { ...limits, sizes },
     routes
   })
@@ -108,7 +107,7 @@ t.test('streamed uploads get half of the connections; other requests have the re
 t.test('an upload whose upstream fails half-way is answered at once', async t => {
   const upstream = await rawUpstream(t.after, () => {})
   const routes = wireRoutes(upstream.url, { responseTimeout: '300ms' })
-  const gateway = await testGateway(t.after, { users: wireUsers(), limits, routes })
+  const gateway = await testGateway(t.after, { limits, routes })
   for (const bytes of [
     request('POST /api/open/large', fields, chunk(80_000)),
     request('POST /api/open/long', ['Content-Length: 400000', 'Content-Type: text/plain'], 'x')

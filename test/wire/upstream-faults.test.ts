@@ -7,15 +7,7 @@ import { testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { freePort } from '../support/ports.ts'
 import { rawUpstream } from '../support/upstream.ts'
-import {
-  answersBegun,
-  type Assert,
-  inside,
-  isEnvelope,
-  open,
-  wireRoutes,
-  wireUsers
-} from './support.ts'
+import { answersBegun, type Assert, inside, isEnvelope, open, wireRoutes } from './support.ts'
 import { until } from '../support/until.ts'
 
 const answers = new Map<string, (socket: Socket, head: string) => void>()
@@ -28,7 +20,6 @@ const backend = await rawUpstream(t.after, (socket, head) => {
   else answer(socket, head)
 })
 const gateway = await testGateway(t.after, {
-  users: wireUsers(),
   limits: {
     sizes: { shape: '256KiB' },
     limits: { generous: { by: 'user', max: 100_000, window: '1m' } }
@@ -235,7 +226,7 @@ t.test(
       asked++
       socket.destroy()
     })
-    const alone = await testGateway(t.after, { users: wireUsers(), routes: wireRoutes(broken.url) })
+    const alone = await testGateway(t.after, { routes: wireRoutes(broken.url) })
     const cookie = await alone.signIn()
     for (let index = 0; index < requests; index++) {
       t.equal((await alone.call('/api/things/1', { cookie })).status, 502)
@@ -491,7 +482,6 @@ t.test('an error page of a back-end is told in the envelope, without its insides
 t.test('a back-end that is down is 502 at once, and is used again when it is back', async t => {
   const free = await freePort()
   const alone = await testGateway(t.after, {
-    users: wireUsers(),
     routes: wireRoutes(`http://127.0.0.1:${free}`)
   })
   const down = await alone.call('/api/open/x')

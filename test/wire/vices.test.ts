@@ -8,14 +8,13 @@ import { misbehavingUpstream } from '../support/misbehaving.ts'
 import { raw, type RawAnswer, request } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 import { rawUpstream } from '../support/upstream.ts'
-import { answersBegun, isEnvelope, open, wireRoutes, wireUsers } from './support.ts'
+import { answersBegun, isEnvelope, open, wireRoutes } from './support.ts'
 
 const upstream = await misbehavingUpstream(t.after)
 const otherName = await misbehavingUpstream(t.after, { tlsName: 'other.example' })
 /** Takes connections, and answers no handshake: it waits for the end of a head. */
 const noTls = await rawUpstream(t.after, () => {})
 const gateway = await testGateway(t.after, {
-  users: wireUsers(),
   limits: {
     sizes: { shape: '256KiB' },
     limits: { generous: { by: 'user', max: 100_000, window: '1m' } }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { hashPassword } from '../../../src/login/argon2.ts'
+import { hashOf } from '../../support/users.ts'
 import { stopClock, wallClock } from '../../support/clock.ts'
 import { cookieOf, password, testGateway } from '../../support/gateway.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
@@ -325,8 +325,8 @@ t.test(
     for (const decides of [undefined, false]) {
       const backend = await testUpstream(t.after, json(200, { id: '9' }))
       const { alice, bob } = {
-        alice: { password: await hashPassword(password) },
-        bob: { password: await hashPassword(password), disabled: true }
+        alice: { password: hashOf(password) },
+        bob: { password: hashOf(password), disabled: true }
       }
       const gateway = await testGateway(t.after, {
         gateway: {

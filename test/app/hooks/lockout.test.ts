@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { hashPassword } from '../../../src/login/argon2.ts'
+import { hashOf } from '../../support/users.ts'
 import { stopClock } from '../../support/clock.ts'
 import {
   type Called,
@@ -240,7 +240,7 @@ t.test(
   'right passwords never lock, however many sign in from one address at the same time',
   async t => {
     stopClock(t.after)
-    const hash = await hashPassword(password)
+    const hash = hashOf(password)
     const gateway = await guarded(t, { account: { after: 2 }, address: { after: 2 } })
     for (let round = 0; round < 6; round++) {
       t.equal(
@@ -430,7 +430,7 @@ t.test('secrets are rotated without making strangers; another secret does', asyn
 
 t.test('who has an account of almost the same name is no known browser of the other', async t => {
   stopClock(t.after)
-  const hash = await hashPassword(password)
+  const hash = hashOf(password)
   const gateway = await testGateway(t.after, {
     users: { users: { jose: { password: hash, id: '1' }, José: { password: hash, id: '2' } } },
     limits: { lockout: { account: { after: 1 } }, limits: {} }

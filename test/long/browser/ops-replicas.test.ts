@@ -2,9 +2,8 @@
  * The ops page on two replicas with one Redis, of which `A` has two workers, and real traffic.
  * A session of an operator is the page's on both: they share the host, and cookies know no ports.
  */
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
 import t from 'tap'
@@ -18,6 +17,7 @@ import { freePort } from '../../support/ports.ts'
 import { testRedis } from '../../support/redis.ts'
 import { cookieIn, password } from '../../support/sign-in.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
 import { until } from '../../support/until.ts'
 import { axeFindings, openPanel, visitOps } from '../../browser/ops-page.ts'
 
@@ -401,7 +401,7 @@ t.test('Limits: the slider says what `limits suggest` says; `check` takes its YA
 })
 
 function copyOf(from: string): string {
-  const to = mkdtempSync(join(tmpdir(), 'gateway-'))
+  const to = temporaryFolder()
   for (const name of ['gateway', 'routes', 'limits', 'users'].map(each => `${each}.yaml`)) {
     writeFileSync(join(to, name), readFileSync(join(from, name)))
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { configFolder, noLockout } from '../../support/gateway.ts'
 import type { Random } from '../../support/random.ts'
-import { wireUsers } from '../../wire/support.ts'
+import { testUsers } from '../../support/users.ts'
 
 export const users = ['alice', 'bob']
 
@@ -165,7 +165,7 @@ interface Options {
 }
 
 export async function attackedConfig(options: Options): Promise<AttackedConfig> {
-  const { places, redis, server = shortTimeouts, session, userFile = wireUsers() } = options
+  const { places, redis, server = shortTimeouts, session, userFile = { users: testUsers } } = options
   const base = routes(places)
   const folder = await configFolder({
     gateway: {

@@ -7,7 +7,7 @@ import { redisCli } from '../../support/redis-cli.ts'
 import { testRedis } from '../../support/redis.ts'
 import { patientMs, testSentinel, type TestSentinel } from '../../support/sentinel.ts'
 import { until } from '../../support/until.ts'
-import { wireUsers } from '../../wire/support.ts'
+import { testUsers } from '../../support/users.ts'
 import { attackedConfig, type AttackedConfig } from '../fuzz/config.ts'
 import { openUpstreams, type Upstreams } from '../fuzz/upstreams.ts'
 import { createJudge, type Judge } from './judge.ts'
@@ -39,10 +39,10 @@ export const durable = ['--appendonly', 'yes', '--appendfsync', 'always']
 const usersFile = soakUsers()
 
 function soakUsers(): Record<string, unknown> {
-  const {
-    users: { alice }
-  } = wireUsers() as { users: Record<string, object> }
-  const each = users.map(user => [user, { ...alice, id: user, name: user, roles: ['user'] }])
+  const each = users.map(user => [
+    user,
+    { ...testUsers.alice, id: user, name: user, roles: ['user'] }
+  ])
   return { users: Object.fromEntries(each) }
 }
 

@@ -10,7 +10,7 @@ import {
 import { join } from 'node:path'
 import t from 'tap'
 import { stringify } from 'yaml'
-import { hashPassword } from '../../../src/login/argon2.ts'
+import { hashOf } from '../../support/users.ts'
 import {
   configFolder,
   cookieOf,
@@ -347,7 +347,7 @@ t.test(
   'users come, go and change their roles without a restart; the log tells no hash',
   async t => {
     const gateway = await testGateway(t.after, { gateway: watching })
-    const hash = await hashPassword('another password')
+    const hash = hashOf('another password')
     write(gateway, 'users.yaml', { users: { carol: { password: hash, roles: ['admin'] } } })
     await gateway.logged(event('config.reloaded'))
     t.equal(
@@ -367,7 +367,7 @@ t.test(
       401
     )
     write(gateway, 'users.yaml', {
-      users: { carol: { password: await hashPassword('a third one'), roles: ['admin'] } }
+      users: { carol: { password: hashOf('a third one'), roles: ['admin'] } }
     })
     await gateway.logged(({ generation }) => generation === 3)
     t.match(

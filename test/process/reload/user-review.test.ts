@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
-import { hashPassword } from '../../../src/login/argon2.ts'
+import { hashOf } from '../../support/users.ts'
 import { run } from '../../support/command.ts'
 import { configFolder, password, type TestGateway, testGateway } from '../../support/gateway.ts'
 import { freePort } from '../../support/ports.ts'
@@ -11,8 +11,8 @@ import { testRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
 const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
-const hash = await hashPassword(password)
-const otherHash = await hashPassword('another password')
+const hash = hashOf(password)
+const otherHash = hashOf('another password')
 
 type Users = Record<string, Record<string, unknown>>
 
