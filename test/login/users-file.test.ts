@@ -1,10 +1,10 @@
 import t from 'tap'
-import { hashOf } from '../support/users.ts'
+import { hashPassword } from '../../src/login/argon2.ts'
 import { createUsersFile } from '../../src/login/users-file.ts'
 import { watchArgon2 } from '../support/argon2.ts'
 import { attempt, credentialSourceContract, rightPassword } from '../suites/credential-source.ts'
 
-const password = hashOf(rightPassword)
+const password = await hashPassword(rightPassword)
 const user = { password, roles: [], disabled: false, profile: {} }
 const alice = {
   ...user,
