@@ -51,7 +51,6 @@ export async function run(
   words: readonly string[],
   { input = '', env }: RunOptions = {}
 ): Promise<Ran> {
-  if (words[0] === 'start') throw new Error('start needs a process of its own')
   const written = { out: '', err: '' }
   const collect = (name: 'out' | 'err') =>
     new Writable({
