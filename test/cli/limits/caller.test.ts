@@ -1,6 +1,6 @@
 /** `limits show` and `limits reset`, against gateways that run. */
 import t, { type Test } from 'tap'
-import { run } from '../../support/command.ts'
+import { runProcess as run } from '../../support/command.ts'
 import {
   configFolder,
   type Files,
