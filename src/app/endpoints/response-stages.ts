@@ -191,7 +191,8 @@ export function shapeEmptyStage(shaping: Shaping): ResponseStage {
       const described = isEmpty(status) ? reply.code(200) : reply
       sendOnceGathered(described, { value: null }, shaping, pendingParts)
     } else if (isEmpty(status)) reply.removeHeader('content-length').send()
-    else sendShaped(reply, null, { ...shaping, shape: shaping.shapeNothing })
+    else
+      sendShaped(reply, null, { ...shaping, shape: (_, live) => shaping.shapeNothing(null, live) })
     return true
   }
 }
