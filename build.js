@@ -50,10 +50,9 @@ const outdir = new URL('dist/', import.meta.url).pathname
 rmSync(outdir, { recursive: true, force: true })
 await build({
   absWorkingDir: import.meta.dirname,
-  // What the others start in threads and processes of their own stands beside them, under its own name.
+  // What the others start in threads of their own stands beside them, under its own name.
   entryPoints: [
     'src/launch.js',
-    'src/process/cluster/worker.ts',
     'src/process/reload/validator-thread.ts',
     'src/app/shaping-thread.ts',
     'src/shaping/expression-thread.ts'

@@ -20,9 +20,7 @@ try {
   process.stderr.write(`The demo's back-end cannot listen: ${reason}.\n`)
   process.exit(1)
 }
-const refusal =
-  'this is the demo, whose back-end would end with this process. Stop it with Ctrl+C and start it again'
-const gateway = await serve('config', { alsoStop: () => backend.close(), refusal })
+const gateway = await serve('config', () => backend.close())
 if (gateway === undefined) {
   await backend.close()
   process.exitCode = 1

@@ -123,10 +123,6 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     'A rollback of all replicas was under way: try again.',
     '全部副本的回滚正在进行：请重试。'
   ),
-  'ops.replaced': advise(
-    'It came on a connection to a process that a restart had replaced: send it again.',
-    '请求到达了已被重启取代的进程：请重新发送。'
-  ),
   'origin.refused': advise(
     'A page of another origin sent it. If that origin is yours, add it to `server.origins`; ' +
       'behind a proxy that ends TLS, add the proxy to `server.trustedProxies`.',

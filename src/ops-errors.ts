@@ -51,12 +51,5 @@ export const opsErrorKinds = {
     2,
     'A rollback of all replicas is under way. Try again in a few seconds.',
     '所有副本的回滚正在进行。请稍后重试。'
-  ),
-  'ops.replaced': kind(
-    503,
-    2,
-    'A new process has taken the place of this one, so nothing was changed. Send it again: the ' +
-      'new process answers.',
-    '新进程已取代此进程,因此未作任何更改。请重新发送:将由新进程处理。'
   )
 } as const

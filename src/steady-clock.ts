@@ -5,29 +5,10 @@
  */
 import { uptime } from 'node:os'
 
-/** A clock for another process of the same machine, which goes on with the state. */
-export interface ClockState {
-  /** By how much it is ahead of `machineTicks`. */
-  readonly offsetMs: number
-  /** The uptime of the machine less `machineTicks`: it grows by each time asleep. */
-  readonly asleepMs: number
-}
-
 interface Sources {
   readonly ticks?: () => number
   readonly wall?: () => number
   readonly uptimeMs?: () => number
-}
-
-/** From the ticks of this process to those of the machine. */
-const ticksAhead = Number(process.hrtime.bigint()) / 1e6 - performance.now()
-
-/**
- * Milliseconds of the monotonic clock, which all processes of a machine read alike. It stands still
- * while the machine is asleep.
- */
-export function machineTicks(): number {
-  return performance.now() + ticksAhead
 }
 
 const lookEveryMs = 1000
@@ -46,7 +27,7 @@ export class SteadyClock {
   #aheadMs = 0
 
   constructor({
-    ticks = machineTicks,
+    ticks = () => performance.now(),
     wall = () => Date.now(),
     uptimeMs = machineUptimeMs
   }: Sources = {}) {
@@ -74,17 +55,6 @@ export class SteadyClock {
     const aheadMs = this.#wall() - this.now()
     if (Math.abs(aheadMs - this.#aheadMs) >= minStepMs) this.#aheadMs = aheadMs
     return this.#aheadMs
-  }
-
-  get state(): ClockState {
-    return { offsetMs: this.#offsetMs, asleepMs: this.#asleepMs }
-  }
-
-  /** Goes on as the clock of the process from which state comes: all its times stay right. */
-  follow({ offsetMs, asleepMs }: ClockState): void {
-    this.#offsetMs = offsetMs
-    this.#asleepMs = asleepMs
-    this.#look(this.#ticks())
   }
 
   /** The time asleep counts: else a session would be as fresh after a night as before. */

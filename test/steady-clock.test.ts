@@ -1,5 +1,5 @@
 import t from 'tap'
-import { machineTicks, SteadyClock } from '../src/steady-clock.ts'
+import { SteadyClock } from '../src/steady-clock.ts'
 
 const hour = 3_600_000
 const start = 1_700_000_000_000
@@ -61,31 +61,6 @@ t.test('the time in which the machine was asleep counts', async t => {
   present.asleep += 900
   pass(1000)
   t.equal(clock.now(), start + hour + 8000)
-})
-
-t.test('a process that goes on with the state reads the same times', async t => {
-  const { present, pass, process } = machine()
-  const before = process()
-  pass(1000)
-  present.wall += hour
-  pass(1000)
-  const after = process()
-  t.equal(after.now(), start + 2000 + hour, 'of its own it knows the wall clock alone')
-  present.wall -= 5 * hour
-  after.follow(JSON.parse(JSON.stringify(before.state)))
-  t.equal(after.now(), before.now())
-  t.equal(after.aheadMs(), -4 * hour)
-  present.asleep += hour
-  pass(1000)
-  t.equal(after.now(), before.now())
-  t.equal(after.now(), start + 3000 + hour)
-})
-
-t.test('all processes read the same ticks', async t => {
-  const before = machineTicks()
-  const ticks = Number(process.hrtime.bigint()) / 1e6
-  const after = machineTicks()
-  t.ok(before - 1 <= ticks && ticks <= after + 1, `${before} ${ticks} ${after}`)
 })
 
 t.test('of its own it is close to the wall clock of the machine', async t => {

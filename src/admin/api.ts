@@ -4,14 +4,13 @@
  * change anything by `addAct`.
  */
 import type { FastifyInstance, RouteOptions } from 'fastify'
-import { parseKeepingDigits } from '../json/digits.ts'
 import { guardAdminScope } from './browser-guard.ts'
 
 export const apiPrefix = '/ops/api'
 
 type JsonObject = Readonly<Record<string, unknown>>
 type Operations = Record<string, JsonObject>
-export type Paths = Record<string, Operations>
+type Paths = Record<string, Operations>
 
 declare module 'fastify' {
   interface FastifySchema {
@@ -22,10 +21,6 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** JSON Schema of a successful response, for OpenAPI; `schema.response` would drop members. */
     responds?: object
-  }
-  interface FastifyInstance {
-    /** Adds the paths that another process answers. */
-    describeAlso: (paths: () => Promise<Paths>) => void
   }
 }
 
@@ -43,10 +38,6 @@ export function addOpsScope(ops: FastifyInstance, add: (scope: FastifyInstance) 
 /** `/ops/api/openapi.json`: describes every route below `/ops/api` that is added after it. */
 export function addApiDescription(ops: FastifyInstance, version: string): void {
   const paths: Paths = {}
-  const others: Array<() => Promise<Paths>> = []
-  ops.decorate('describeAlso', describe => {
-    others.push(describe)
-  })
   ops.addHook('onRoute', route => {
     if (!route.url.startsWith(`${apiPrefix}/`) || route.url.includes('*')) return
     const path = route.url.replaceAll(/:([A-Za-z]+)/g, '{$1}')
@@ -59,7 +50,7 @@ export function addApiDescription(ops: FastifyInstance, version: string): void {
     scope.get('/openapi.json', { schema }, async () => ({
       openapi: '3.1.0',
       info: { title: 'Operators’ API of Console Gateway', version },
-      paths: Object.assign({}, ...(await Promise.all(others.map(describe => describe()))), paths),
+      paths: paths,
       security: [{ secret: [] }, { session: [] }],
       components: {
         securitySchemes: {
@@ -89,12 +80,6 @@ function operationOf({ schema = {}, config }: RouteOptions): JsonObject {
 
 function jsonContent(schema: unknown) {
   return { 'application/json': { schema } }
-}
-
-/** The paths of a description as text. */
-export function pathsIn(text: string): Paths {
-  const { paths } = parseKeepingDigits(text) as { readonly paths: Paths }
-  return paths
 }
 
 /** Of an object, or of every object of a union. */

@@ -26,7 +26,7 @@ export class LineStreams {
     this.#streams.endWith(ops)
   }
 
-  /** @throws GatewayError `ops.replaced`, `overloaded` */
+  /** @throws GatewayError `overloaded` */
   open(request: FastifyRequest, reply: FastifyReply, isWanted: Reader['isWanted']): void {
     const endsAt = performance.now() + maxStreamMs
     this.#streams.open(request, reply, 'retry: 500\n\n', { isWanted, endsAt, missed: 0 })

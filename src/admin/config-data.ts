@@ -106,7 +106,7 @@ interface Options {
   /** @throws GatewayError `request.malformed` where there is none */
   readonly revision: (number: number) => ConfigRevision
   readonly expectations: () => Expectations
-  readonly contracts: () => Promise<Contracts>
+  readonly contracts: () => Contracts
 }
 
 const revisionNumber = Type.Object({ number: Type.String({ pattern: '^[0-9]{1,9}$' }) })
@@ -132,7 +132,7 @@ export function addConfigData(ops: FastifyInstance, options: Options): void {
       '/config/contracts',
       'The contracts of routes, and how responses differ from them.',
       contracts,
-      options.contracts
+      () => options.contracts()
     )
     scope.get<{ Params: Static<typeof revisionNumber> }>(
       '/config/revisions/:number',

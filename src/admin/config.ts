@@ -15,7 +15,7 @@ interface Confirmed {
 }
 
 interface Options {
-  readonly status: () => Promise<object>
+  readonly status: () => object
   readonly reload: (confirmed: Confirmed) => Promise<object>
   /** @param to the number of a revision, or the hash of its config */
   readonly rollback: (to: number | string | undefined, confirmed: Confirmed) => Promise<object>
@@ -39,7 +39,7 @@ export function addConfigRoutes(ops: FastifyInstance, options: Options): void {
   const { status, plan, all } = options
   const add = (scope: FastifyInstance) => {
     const summary = 'What runs: version, config, revisions, state.'
-    scope.get('/status', { schema: { summary } }, async () => await status())
+    scope.get('/status', { schema: { summary } }, async () => status())
     scope.get<{ Querystring: Static<typeof planQuery> }>(
       '/plan',
       {

@@ -28,7 +28,6 @@ export class EventStreams<State> {
   readonly #streams = new Set<EventStream<State>>()
   #timer: NodeJS.Timeout | undefined
   #isTicking = false
-  #isReplaced = false
 
   constructor(options: Options) {
     this.#options = { everyMs: 1000, maxStreams: 32, onTick: () => {}, ...options }
@@ -42,24 +41,15 @@ export class EventStreams<State> {
     return this.#streams.values()
   }
 
-  /**
-   * Ends all streams when the listener closes, which would wait for them, and when another process
-   * takes over: readers would go on seeing the old one.
-   */
+  /** Ends all streams when the listener closes, which would wait for them. */
   endWith(ops: FastifyInstance): void {
-    const endAll = () => {
+    ops.addHook('preClose', async () => {
       for (const stream of this.#streams) this.end(stream)
-    }
-    ops.addHook('preClose', async () => endAll())
-    ops.replaced.signal.addEventListener('abort', () => {
-      this.#isReplaced = true
-      endAll()
     })
   }
 
-  /** @throws GatewayError `ops.replaced`, `overloaded` */
+  /** @throws GatewayError `overloaded` */
   refuseMore(): void {
-    if (this.#isReplaced) throw new GatewayError('ops.replaced')
     const { maxStreams } = this.#options
     if (this.#streams.size < maxStreams) return
     const message = `${maxStreams} live views are open already. Close one, or try again later.`
@@ -68,7 +58,7 @@ export class EventStreams<State> {
 
   /**
    * @param first the text that the stream begins with
-   * @throws GatewayError `ops.replaced`, `overloaded`
+   * @throws GatewayError `overloaded`
    */
   open(request: FastifyRequest, reply: FastifyReply, first: string, state: State): void {
     this.refuseMore()
@@ -106,7 +96,7 @@ export class EventStreams<State> {
       await this.#endRefused()
       if (this.#streams.size > 0) await this.#options.onTick()
     } catch {
-      // A failed reading, such as while a worker restarts, is made up for by the next one.
+      // A failed reading is made up for by the next one.
     } finally {
       this.#isTicking = false
     }

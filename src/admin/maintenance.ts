@@ -43,8 +43,7 @@ const hint =
   'Give the end: {"until": "2026-12-01T06:00:00Z"}, and as needed "routes", "methods", ' +
   '"allowRoles" and "message" (at most 500 characters).'
 const inThisProcess =
-  'No Redis is configured: this maintenance is in force in this process alone, and ends with it; ' +
-  '`console-gateway restart` hands it to the new process.'
+  'No Redis is configured: this maintenance is in force in this process alone, and ends with it.'
 
 const text = Type.String()
 const texts = Type.Array(text)

@@ -24,8 +24,7 @@ const upstreamNow = Type.Object({
   address: Type.String(),
   state: Type.String({
     description:
-      'up; open (left out since it failed), trial (being tried), unhealthy (by health checks). ' +
-      'With several processes: of the one that it fails.'
+      'up; open (left out since it failed), trial (being tried), unhealthy (by health checks).'
   }),
   breaker: Type.String({ description: 'closed, open or trial.' }),
   ejected: Type.Boolean({ description: 'It gets no requests, while others of the upstream do.' }),
@@ -38,7 +37,6 @@ const upstreamNow = Type.Object({
 })
 
 const processNow = Type.Object({
-  worker: Type.Optional(Type.Integer({ description: 'Missing without workers.' })),
   pid: Type.Integer(),
   eventLoopDelayMs: Type.Optional(
     Type.Number({
@@ -72,7 +70,7 @@ const replicaNow = Type.Object({
 export const nowSchema = Type.Object({
   at: time,
   replica: Type.String({ description: 'The id of the replica that answers.' }),
-  processes: Type.Array(processNow),
+  process: processNow,
   ...share,
   inFlight,
   queued: Type.Integer({ minimum: 0, description: 'Requests that wait for an upstream.' }),

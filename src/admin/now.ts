@@ -18,7 +18,7 @@ export function addNow(ops: FastifyInstance, { read, isAllowed }: Options): void
     scope.get(
       '/now',
       {
-        schema: { summary: 'Requests, upstreams, processes, Redis and replicas at present.' },
+        schema: { summary: 'Requests, upstreams, process, Redis and replicas at present.' },
         config: { responds: nowSchema }
       },
       async () => await read()
@@ -30,8 +30,8 @@ export function addNow(ops: FastifyInstance, { read, isAllowed }: Options): void
           summary: 'The same once a second, as server-sent events.',
           description:
             'Each event is called `now`; its data is the JSON of `/ops/api/now`. A reader that is ' +
-            'too slow misses events. An event `end` says that the operator is signed out, that ' +
-            'the gateway stops, or that a new process has replaced this one.'
+            'too slow misses events. An event `end` says that the operator is signed out, or that ' +
+            'the gateway stops.'
         }
       },
       async (request, reply) => {

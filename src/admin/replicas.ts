@@ -12,7 +12,6 @@ const replicasStatus = Type.Object({
       pid: Type.Integer(),
       startedAt: time,
       ready: Type.Boolean(),
-      workers: Type.Integer({ description: '0: it serves from one process.' }),
       generation: Type.Integer(),
       configHash: Type.String({ description: 'The same for the same config at all replicas.' }),
       files: Type.String({ description: 'running, refused, or rolled back.' }),

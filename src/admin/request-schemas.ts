@@ -15,7 +15,6 @@ export const planQuery = Type.Object({
 const all = Type.Optional(Type.Boolean({ description: 'At all replicas.' }))
 
 /** `preview` alone. */
-export const restartBody = Type.Object({})
 export const reloadBody = Type.Object({ yes, all })
 export const rollbackBody = Type.Union([
   Type.Object({

@@ -1,4 +1,4 @@
-/** `/ops/api/requests`: the last requests of all processes and replicas. */
+/** `/ops/api/requests`: the last requests of all replicas. */
 import type { FastifyInstance } from 'fastify'
 import { Type, type Static } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'
@@ -8,18 +8,15 @@ import { errorAdvice } from '../error-advice.ts'
 import { errorKinds } from '../errors.ts'
 import { addOpsScope } from './api.ts'
 
-/** A process of a replica. */
 export interface RequestPlace {
   readonly replica: string
-  /** Number of the worker, where the replica has several. */
-  readonly worker?: number | undefined
 }
 
 export interface RequestsResponse {
   /** Newest first. */
   readonly requests: ReadonlyArray<RequestRecord & RequestPlace>
   readonly hasMore: boolean
-  /** The requests that each process still has. */
+  /** The requests that each replica still has. */
   readonly kept: ReadonlyArray<KeptRequests & RequestPlace>
   /** Replicas that did not answer. */
   readonly silent: readonly string[]

@@ -16,8 +16,6 @@ export interface SecretFile {
   readonly file: string
   /** Deletes the file, unless another gateway has written its own secret there. */
   readonly remove: () => void
-  /** Leaves the file to another process of the gateway. */
-  readonly leave: () => void
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -68,14 +66,12 @@ function writeInto(folder: string, address: string, secret: string): SecretFile 
   write()
   const timer = setInterval(() => keep(file, write), keepEveryMs)
   timer.unref()
-  const leave = () => clearInterval(timer)
   return {
     file,
     remove: () => {
-      leave()
+      clearInterval(timer)
       if (readIfThere(file) === secret) rmSync(file, { force: true })
-    },
-    leave
+    }
   }
 }
 

@@ -9,14 +9,13 @@ import { type createHostCheck, refuseAmbiguous } from './hosts.ts'
 import { sendAdminError, sendRouterError } from './browser-guard.ts'
 import { createTrust } from '../app/hooks/address.ts'
 import { readForwardedProto } from '../app/hooks/forwarded-for.ts'
-import { GatewayError, toGatewayError } from '../errors.ts'
+import { toGatewayError } from '../errors.ts'
 import { schemaController } from '../app/hooks/validation.ts'
 import { readJsonBodies } from '../app/hooks/json-body.ts'
 import type { ServerTls } from '../config/schema/config.ts'
 import { graceMs, maxOpsBody, OpsServers } from './listener.ts'
 import { opsHeaders } from './response-headers.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { forwarded, takeForwarded } from './forwarded.ts'
 import { formatFor } from '../observability/metrics-text.ts'
 
 export interface Readiness extends Dependencies {
@@ -28,18 +27,15 @@ export interface Readiness extends Dependencies {
 declare module 'fastify' {
   interface FastifyInstance {
     setCertificate: (tls: ServerTls) => void
-    /** Aborted once another process is the gateway: no more changes and live streams here. */
-    replaced: AbortController
   }
 }
 
 interface Options {
-  readonly readiness: () => Promise<Readiness>
+  readonly readiness: () => Readiness
   readonly metrics: Pick<Metrics, 'text'>
   /** The OpenAPI document of the config in force, as JSON. */
   readonly openApi: () => Buffer
-  /** `checked elsewhere` in a worker: the primary has checked the request. */
-  readonly access: ReturnType<typeof createAccess> | 'checked elsewhere'
+  readonly access: ReturnType<typeof createAccess>
   readonly checkHost?: ReturnType<typeof createHostCheck>
   readonly version: string
   readonly log: { readonly error: (fields: object, message: string) => void }
@@ -61,8 +57,6 @@ export function createAdminServer(options: Options): FastifyInstance {
   const ops = createOpsApp(servers, options)
   ops.decorate('setCertificate', tls => servers.setCertificate(tls))
   ops.decorate('ledger', ledger)
-  const replaced = new AbortController()
-  ops.decorate('replaced', replaced)
   ops.decorateRequest('operator', undefined)
   ops.decorateRequest('operatorSession', undefined)
   ops.decorateRequest('address', undefined)
@@ -85,15 +79,12 @@ export function createAdminServer(options: Options): FastifyInstance {
     ops.addHook('onRequest', refuseAmbiguous)
     ops.addHook('onRequest', checkHost)
   }
-  ops.addHook('onRequest', access === 'checked elsewhere' ? takeForwarded : access)
-  ops.addHook('onRequest', async ({ method }) => {
-    if (replaced.signal.aborted && method === 'POST') throw new GatewayError('ops.replaced')
-  })
+  ops.addHook('onRequest', access)
   ops.setErrorHandler(sendAdminError)
   addApiDescription(ops, version)
   ops.get('/healthz', () => ({ status: 'ok' }))
   ops.get('/readyz', async ({ operator, query }, reply) => {
-    const current = await readiness()
+    const current = readiness()
     const { ready, parts } = current
     const status = ready ? 'ready' : 'not ready'
     const isVerbose = Object.hasOwn(query as object, 'verbose')
@@ -133,7 +124,7 @@ function createOpsApp(servers: OpsServers, { trustedProxies = [] }: Options): Fa
     exposeHeadRoutes: true,
     return503OnClosing: false,
     frameworkErrors: sendRouterError,
-    genReqId: () => forwarded.getStore()?.requestId ?? randomUUID()
+    genReqId: () => randomUUID()
   })
   if (trustedProxies.length > 0) readForwardedProto(ops)
   return ops

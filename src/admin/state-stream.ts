@@ -42,7 +42,7 @@ export class StateStreams {
     this.#streams.endWith(ops)
   }
 
-  /** @throws GatewayError `ops.replaced`, `overloaded`, or what reading the first event throws */
+  /** @throws GatewayError `overloaded`, or what reading the first event throws */
   async open(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     this.#streams.refuseMore()
     this.#streams.open(request, reply, await this.#read(), { since: undefined })

@@ -66,7 +66,6 @@ const occurrences: Readonly<Record<ErrorCode, Occurs>> = {
   'ops.ledger': never,
   'ops.redis': never,
   'ops.held': never,
-  'ops.replaced': never,
   'origin.refused': ({ isUnsafe, endpoint, takesUpgrades }) =>
     isUnsafe || endpoint === 'logout' || takesUpgrades,
   'route.unknown': never,

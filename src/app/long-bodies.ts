@@ -54,7 +54,7 @@ export class LongBodies {
 
   constructor({ gateway, routes }: Config, services: Services) {
     this.#services = services
-    this.#threadCount = threadsFor(gateway.server.shapingThreads, gateway.server.workers)
+    this.#threadCount = threadsFor(gateway.server.shapingThreads)
     this.#envelope = gateway.envelope
     this.#plans = { routes: {}, shapes: routes.shapes }
     this.#answers = services.metrics.counter(

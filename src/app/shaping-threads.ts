@@ -59,11 +59,9 @@ const memoryMb = getHeapStatistics().heap_size_limit / 1024 / 1024
 const closed: Lost = { error: 'the response is not needed any more', lost: 'closed' }
 
 /** One core is the event loop's; worker processes share the cores. */
-export function threadsFor(configured: number | 'auto', workers: number | 'auto'): number {
+export function threadsFor(configured: number | 'auto'): number {
   if (configured !== 'auto') return configured
-  const cores = availableParallelism()
-  const share = Math.floor(cores / (workers === 'auto' ? cores : workers))
-  return Math.max(1, Math.min(maxThreads, share - 1))
+  return Math.max(1, Math.min(maxThreads, availableParallelism() - 1))
 }
 
 interface Options {

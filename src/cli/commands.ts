@@ -20,7 +20,6 @@ const others = {
   'why': running.why,
   'reload': running.reload,
   'rollback': running.rollback,
-  'restart': running.restart,
   'sessions': operating.sessions,
   'maintenance': operating.maintenance,
   'audit': operating.audit,

@@ -18,15 +18,14 @@ export async function statusOfAll(
   return isWell ? 0 : 3
 }
 
-const head = ['REPLICA', 'HOST', 'VERSION', 'STATE', 'WORKERS', 'GENERATION', 'CONFIG', 'FILES']
+const head = ['REPLICA', 'HOST', 'VERSION', 'STATE', 'GENERATION', 'CONFIG', 'FILES']
 
 function inWords({ replicas, silent, info }: ReplicasStatus, stream: Output): string {
-  const rows = replicas.map(({ id, host, version, ready, workers, ...config }) => [
+  const rows = replicas.map(({ id, host, version, ready, ...config }) => [
     id,
     host,
     version,
     ready ? 'ready' : 'not ready',
-    workers === 0 ? 'none' : String(workers),
     String(config.generation),
     config.configHash,
     config.files === 'rolled back' && config.fault !== undefined

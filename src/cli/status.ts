@@ -22,15 +22,11 @@ export async function status({
 }
 
 function formatStatus(status: Status, stream: Output): string {
-  const { version, pid, workers = [], startedAt, ready, parts, upstreams, folder } = status
+  const { version, pid, startedAt, ready, parts, upstreams, folder } = status
   const { generation, requests, draining, files, restartNeeded, revisions } = status
   const rows = [
     ['gateway', `${version}, process ${pid}, since ${startedAt}, ${ready ? 'ready' : 'not ready'}`],
     ...Object.entries(parts).filter(([name]) => name !== 'config' && !name.startsWith('upstream ')),
-    ...workers.map(each => [
-      `worker ${each.worker}`,
-      `process ${each.pid}, ${each.ready ? 'ready' : 'not ready'}`
-    ]),
     ...upstreams.map(({ upstream, address, state, inFlight }) => [
       `upstream ${upstream}`,
       `${address} ${state}, ${inFlight} requests`

@@ -96,8 +96,8 @@ export function formatKept({ kept, silent, problem }: RequestsResponse): string 
   return all.map(line => `${printable(line)}\n`).join('')
 }
 
-function placeOf({ replica, worker }: RequestPlace): string {
-  return `, replica ${replica}${worker === undefined ? '' : `, worker ${worker}`}`
+function placeOf({ replica }: RequestPlace): string {
+  return `, replica ${replica}`
 }
 
 function routeText({ route, alias }: Request): string {

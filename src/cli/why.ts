@@ -1,4 +1,4 @@
-/** `why`: the story of a request, from a running gateway and all its workers and replicas. */
+/** `why`: the story of a request, from a running gateway and all its replicas. */
 import { jsonText } from './output.ts'
 import type { RequestsResponse } from '../admin/requests.ts'
 import { askAdmin } from './admin-client.ts'

@@ -35,16 +35,6 @@ const maxAtOnce = 50
 const maxSignedIn = 100_000
 const minEnding = 10
 
-/** The part of a config that the review needs, small enough to send between processes. */
-export function sourcesOf({
-  gateway: {
-    login: { sources }
-  },
-  users
-}: Sources): Sources {
-  return { gateway: { login: { sources } }, users }
-}
-
 /** Whether a reload would end so many sessions that an operator must confirm it. */
 export function isMassClosing({ ending, live }: Endings): boolean {
   return ending >= minEnding && ending > live / 2

@@ -2,9 +2,7 @@
  * The running gateway: public server, operators' listener and the config in force: load → build →
  * listen → watch → swap → drain.
  */
-import { availableParallelism } from 'node:os'
 import { describeFault } from '../config/schema/faults.ts'
-import { type GatewayConfig, usesRedis } from '../config/schema/gateway.ts'
 import type { Config } from '../config/schema/config.ts'
 import { configHashes } from '../config/load/config-hash.ts'
 import type { Environment } from '../config/load/references.ts'
@@ -14,21 +12,16 @@ import { createUserReview } from './reload/user-review.ts'
 import type { Attempt, Outcome, Trigger } from './reload/outcome.ts'
 import { createReloader, type Reloader } from './reload/reload.ts'
 import { createOpsServices, type OpsServices } from '../services/ops-services.ts'
-import { Handover } from '../services/handover.ts'
 import { createLogger, type Log } from '../services/services.ts'
-import { createEnding, type Ending } from './ending.ts'
+import { createStop } from './ending.ts'
 import { measureSessions } from './live-sessions.ts'
 import type { Operated } from './operated.ts'
 import { readinessOf, stateAtStart } from './readiness.ts'
 import { openOperators, type Operators } from './operators.ts'
-import type { Predecessor } from './restart/predecessor.ts'
-import { Restart, type RestartOutcome } from './restart/restart.ts'
-import type { Program } from './restart/successor.ts'
 import type { Generation } from './server/generation.ts'
 import { createPublicServer, type PublicServer } from './server/public-server.ts'
 import { type AuditLedger, measureAudit, openAudit, reloadEntry } from './audit.ts'
 import { measureConfig, version } from './status.ts'
-import { createPrimary } from './cluster/primary.ts'
 
 export interface Gateway {
   /** The address for the console, with the real port, also when config says 0. */
@@ -36,27 +29,11 @@ export interface Gateway {
   readonly opsUrl: string
   /** Reads the config files and runs their config, or returns why not. */
   readonly reload: (by: Trigger) => Promise<Outcome>
-  /** Starts a new process that takes the requests; this one drains then. */
-  readonly restart: () => Promise<RestartOutcome>
-  /** The id of the process that has replaced this one, which drains. */
-  readonly successor: () => number | undefined
-  /** Resolves once a new process has replaced this one, which has drained. */
-  readonly replaced: Promise<void>
   /**
    * Reports not ready for `drain.notice`, then takes no new requests, and ends those in flight
    * after `drain.grace`.
    */
   readonly stop: (options?: { readonly noticeMs?: number }) => Promise<void>
-}
-
-/** The process around a gateway that may be replaced by a new one. */
-interface Restartable {
-  /** Undefined where the gateway is a part of another program. */
-  readonly program?: Program | undefined
-  /** Called after a restart that failed: this process stays the one that serves. */
-  readonly onKept?: () => void
-  /** The process that this one replaces, if any. */
-  readonly predecessor?: Predecessor | undefined
 }
 
 /**
@@ -66,20 +43,19 @@ interface Restartable {
 export async function startGateway(
   config: Config,
   log = createLogger(config.gateway.log),
-  environment: Environment = process.env,
-  restartable: Restartable = {}
+  environment: Environment = process.env
 ): Promise<Gateway> {
   for (const warning of config.warnings) log.warn({ config: warning.path }, describeFault(warning))
   const opened: Start['opened'] = []
   try {
-    return await open({ config, log, environment, opened, ...restartable })
+    return await open({ config, log, environment, opened })
   } catch (error) {
     for (const close of opened.toReversed()) await Promise.try(close).catch(() => {})
     throw error
   }
 }
 
-interface Start extends Restartable {
+interface Start {
   readonly config: Config
   readonly log: Log
   readonly environment: Environment
@@ -89,20 +65,18 @@ interface Start extends Restartable {
 
 async function open(start: Start): Promise<Gateway> {
   const { config, log, environment, opened } = start
-  const { folder, gateway } = config
+  const { folder } = config
   const ledger = openAudit(config, log, opened)
   const state = stateAtStart(ledger)
   let watch: Watch | undefined
   let operators: Operators | undefined
-  let ending: Ending | undefined
   const validateFiles: Validate = running =>
     validate({ folder, environment: { ...environment }, ...(running && { running }) })
-  const count = workersOf(gateway)
-  const handover = (await start.predecessor?.handover()) ?? new Handover()
-  const publicServer = await openPublicServer({ ...start, count, ledger, handover })
+  const publicServer = createPublicServer(config, log, { environment, ledger })
+  if (ledger !== undefined) measureAudit(publicServer.metrics, ledger)
   opened.push(publicServer.close)
   const first = await publicServer.create(1, config)
-  await publicServer.activate(first)
+  publicServer.activate(first)
   const measured = measureConfig(publicServer.metrics)
   measureSessions(publicServer.metrics, publicServer.countAlive)
   const userReview = createUserReview({ publicServer, log, isStopping: () => state.isStopping })
@@ -119,24 +93,13 @@ async function open(start: Start): Promise<Gateway> {
   opened.push(reloader.close)
   measured.follow(reloader)
   opened.push(() => publicServer.stop(0))
-  const readiness = async () => readinessOf(await publicServer.readiness(), reloader, state)
-  const ops = openOpsServices({ config, log, publicServer, reloader, readiness, handover })
+  const readiness = () => readinessOf(publicServer.readiness(), reloader, state)
+  const ops = openOpsServices({ config, log, publicServer, reloader, readiness })
   opened.push(ops.close)
   ledger?.useRedis(ops.redis)
   state.maintenance = () => ops.maintenance.current()
-  const { restart, successor } = new Restart({
-    program: start.program,
-    listeners: () => [...publicServer.descriptors(), ...(operators?.descriptors() ?? [])],
-    handover,
-    isStopping: () => state.isStopping,
-    onReplaced: keepsSecretFile => void ending?.leave(keepsSecretFile),
-    onKept: () => start.onKept?.(),
-    log
-  })
   operators = await openOperators({
     config,
-    restart,
-    handover,
     publicServer,
     reloader,
     readiness,
@@ -146,19 +109,19 @@ async function open(start: Start): Promise<Gateway> {
     log,
     opened
   })
-  const urls = await listen(start, { publicServer, operators, ops })
+  const opsUrl = await operators.listen()
+  // A maintenance that was begun before the start is in force from the first request on.
+  await ops.read
+  const url = await publicServer.listen()
   state.isListening = true
   // Requests need not wait for it: each session is reviewed when it is used as well.
   void userReview.reviewAtStart(reloader.current().config)
   watch = watchConfig(config, reloader)
   opened.push(() => watch?.close())
-  logListening(log, urls, count)
+  log.info({ url, ops: opsUrl }, `listening on ${url}, for operators on ${opsUrl}`)
   const endWatch = () => watch?.close()
   const parts = { config, publicServer, reloader, operators, ledger, ops, log }
-  const { predecessor } = start
-  ending = createEnding({ ...parts, state, endWatch, predecessor })
-  const { stop, replaced } = ending
-  return { ...urls, reload: reloader.reload, restart, successor, replaced, stop }
+  return { url, opsUrl, reload: reloader.reload, stop: createStop({ ...parts, state, endWatch }) }
 }
 
 /** @throws what building throws, also where operators cannot be served; nothing is left then */
@@ -179,32 +142,6 @@ async function buildInAll(
   }
 }
 
-interface Listening extends Pick<Operated, 'publicServer' | 'ops'> {
-  readonly operators: Operators
-}
-
-type Urls = Pick<Gateway, 'url' | 'opsUrl'>
-
-async function listen(
-  { config, predecessor }: Start,
-  { publicServer, operators, ops }: Listening
-): Promise<Urls> {
-  await predecessor?.takeOver(publicServer.readiness)
-  const fds = predecessor?.descriptors(config)
-  const opsUrl = await operators.listen(fds?.ops)
-  // A maintenance that was begun before the start is in force from the first request on.
-  await ops.read
-  return { url: await publicServer.listen(fds), opsUrl }
-}
-
-function logListening(log: Log, { url, opsUrl }: Urls, count: number): void {
-  const workers = count > 1 ? ` with ${count} workers` : ''
-  log.info(
-    { url, ops: opsUrl, ...(count > 1 && { workers: count }) },
-    `listening on ${url}${workers}, for operators on ${opsUrl}`
-  )
-}
-
 /** Measures what becomes of a reload, and records it in the audit ledger. */
 function recordOutcomes(
   measure: (outcome: Outcome['outcome']) => void,
@@ -216,19 +153,9 @@ function recordOutcomes(
   }
 }
 
-type Parts = Pick<
-  Operated,
-  'config' | 'log' | 'publicServer' | 'reloader' | 'readiness' | 'handover'
->
+type Parts = Pick<Operated, 'config' | 'log' | 'publicServer' | 'reloader' | 'readiness'>
 
-function openOpsServices({
-  config,
-  log,
-  publicServer,
-  reloader,
-  readiness,
-  handover
-}: Parts): OpsServices {
+function openOpsServices({ config, log, publicServer, reloader, readiness }: Parts): OpsServices {
   const { gateway, folder } = config
   return createOpsServices({
     gateway,
@@ -236,39 +163,13 @@ function openOpsServices({
     log,
     metrics: publicServer.metrics,
     version,
-    handover,
-    state: async () => ({
+    state: () => ({
       generation: reloader.current().number,
       configHash: configHashes(reloader.current().config).config,
-      ready: (await readiness()).ready,
-      workers: publicServer.workers?.().length ?? 0
+      ready: readiness().ready
     }),
     onMaintenance: publicServer.maintain
   })
-}
-
-interface ServerOptions extends Pick<Start, 'config' | 'log' | 'environment'> {
-  /** Of processes. */
-  readonly count: number
-  readonly ledger: AuditLedger | undefined
-  readonly handover: Handover
-}
-
-/** Worker processes inherit the environment of this one. */
-async function openPublicServer(options: ServerOptions): Promise<PublicServer> {
-  const { count, config, log, environment, ledger, handover } = options
-  const publicServer =
-    count > 1
-      ? await createPrimary({ count, config, log, ledger })
-      : createPublicServer(config, log, { environment, ledger, handover })
-  if (ledger !== undefined) measureAudit(publicServer.metrics, ledger)
-  return publicServer
-}
-
-/** One process without Redis: others could not see its embedded store. */
-function workersOf(gateway: GatewayConfig): number {
-  if (!usesRedis(gateway)) return 1
-  return gateway.server.workers === 'auto' ? availableParallelism() : gateway.server.workers
 }
 
 function watchConfig(

@@ -1,11 +1,9 @@
 /** The parts of the gateway that the operators' listener shows and changes. */
 import type { Readiness } from '../admin/server.ts'
 import type { Config } from '../config/schema/config.ts'
-import type { Handover } from '../services/handover.ts'
 import type { OpsServices } from '../services/ops-services.ts'
 import type { AuditLedger } from './audit.ts'
 import type { Log } from '../services/services.ts'
-import type { RestartOutcome } from './restart/restart.ts'
 import type { Reloader } from './reload/reload.ts'
 import type { Validate } from './reload/validator.ts'
 import type { PublicServer } from './server/public-server.ts'
@@ -15,10 +13,8 @@ export interface Operated {
   readonly config: Config
   readonly publicServer: PublicServer
   readonly reloader: Reloader
-  readonly readiness: () => Promise<Readiness>
+  readonly readiness: () => Readiness
   readonly validate: Validate
-  readonly handover: Handover
-  readonly restart: () => Promise<RestartOutcome>
   readonly ops: OpsServices
   /** Undefined where config has no audit ledger. */
   readonly ledger: AuditLedger | undefined

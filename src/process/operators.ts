@@ -1,6 +1,5 @@
 /**
- * The operators' listener of the running gateway, and the routes that the primary answers itself.
- * Those that only a serving process can answer come from `publicServer.addAdminRoutes`.
+ * The operators' listener of the running gateway, and its routes.
  */
 import { randomBytes } from 'node:crypto'
 import { createAccess, isStillOperator } from '../admin/access.ts'
@@ -9,12 +8,10 @@ import { addOpsAudit } from '../admin/audit.ts'
 import { addConfigRoutes } from '../admin/config.ts'
 import { createGuard } from '../admin/guard.ts'
 import { createHostCheck } from '../admin/hosts.ts'
-import { keepAliveMs } from '../admin/listener.ts'
 import { operatorCookie } from '../admin/operator-cookie.ts'
 import { addPageFiles } from '../admin/page-files.ts'
 import { type SecretFile, writeSecretFile } from '../admin/secret-file.ts'
 import { addMaintenanceRoutes } from '../admin/maintenance.ts'
-import { addRestart } from '../admin/restart.ts'
 import { createAdminServer } from '../admin/server.ts'
 import { createKeptDocument } from '../api-docs/kept-document.ts'
 import { comparePlan } from '../config/load/plan.ts'
@@ -27,7 +24,7 @@ import { addData } from './ops/data.ts'
 import { ReplicaConfig } from './ops/replica-config.ts'
 import { addRecentRequests } from './ops/requests.ts'
 import type { Wanted } from './reload/revisions.ts'
-import { closeServer, fdOf, type ListenerFd, urlOf } from './server/listeners.ts'
+import { urlOf } from './server/listeners.ts'
 import { createStatus, version } from './status.ts'
 
 interface Options extends Operated {
@@ -36,33 +33,22 @@ interface Options extends Operated {
 }
 
 export interface Operators {
-  /**
-   * @param fd of an inherited listener, which is not opened again
-   * @returns its address. @throws when it cannot listen
-   */
-  readonly listen: (fd?: number) => Promise<string>
-  /** The open listener. */
-  readonly descriptors: () => readonly ListenerFd[]
+  /** @returns its address. @throws when it cannot listen */
+  readonly listen: () => Promise<string>
   /** For new connections. @throws when it cannot; then the former stays */
   readonly takeCertificate: (config: Config) => void
-  /**
-   * Takes no more connections: another process does. Live streams end. Each connection that is open
-   * gets one response, and changes nothing.
-   * @param keepsSecretFile whether that one needs the file with the generated secret
-   */
-  readonly hand: (keepsSecretFile: boolean) => void
   readonly close: () => Promise<void>
 }
 
 /** Builds the operators' listener. A secret that config does not set is written to a file. */
 export async function openOperators({ opened, ...operated }: Options): Promise<Operators> {
-  const { config, publicServer, reloader, readiness, restart, handover, ledger, log } = operated
+  const { config, publicServer, reloader, readiness, ledger, log } = operated
   const { ops } = config.gateway
   const { listen, hosts, openMetrics, secret: configured, trustedProxies } = ops
-  const secret = configured ?? handover.secret('ops', () => randomBytes(32).toString('base64url'))
+  const secret = configured ?? randomBytes(32).toString('base64url')
   const app = createAdminServer({
     readiness,
-    metrics: { text: publicServer.metricsText },
+    metrics: publicServer.metrics,
     openApi: createKeptDocument(() => reloader.current().config),
     access: createAccess({
       guard: createGuard({ secret, openMetrics }),
@@ -80,7 +66,6 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
   })
   publicServer.addAdminRoutes(app)
   addConfig(app, operated)
-  addRestart(app, { restart, requests: () => reloader.current().requests() })
   addData(app, operated)
   addMaintenance(app, operated)
   addRecentRequests(app, operated)
@@ -89,25 +74,16 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
   opened.push(() => app.close())
   let secretFile: SecretFile | undefined
   return {
-    listen: async fd => {
+    listen: async () => {
       const address = splitHostPort(listen)
-      await app.listen({ ...address, ...(fd !== undefined && { fd }) })
+      await app.listen(address)
       const url = urlOf(address.host, app.server)
       if (configured === undefined) secretFile = leaveSecret(url, secret, log)
-      // A process that is to be replaced needs the file until this one has started.
-      if (fd === undefined) opened.push(() => secretFile?.remove())
+      opened.push(() => secretFile?.remove())
       return url
     },
-    descriptors: () => [{ name: 'ops', listen, fd: fdOf(app.server) }],
     takeCertificate: ({ opsTls }) => {
       if (opsTls !== undefined) app.setCertificate(opsTls)
-    },
-    hand: keepsSecretFile => {
-      if (keepsSecretFile) secretFile?.leave()
-      else secretFile?.remove()
-      secretFile = undefined
-      app.replaced.abort()
-      void closeServer(app.server, keepAliveMs)
     },
     close: async () => {
       await app.close()
@@ -147,7 +123,7 @@ function addConfig(
   const rollbackEffect = async (to: Wanted | undefined) =>
     await effectOf(reloader.revisionOf(to).config)
   addConfigRoutes(app, {
-    status: createStatus(reloader, readiness, publicServer.workers),
+    status: createStatus(reloader, readiness),
     reload: confirmed => reloader.reload('operator', confirmed),
     rollback: reloader.rollback,
     plan: planned,

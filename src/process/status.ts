@@ -5,30 +5,23 @@ import packageJson from '../../package.json' with { type: 'json' }
 import type { Readiness } from '../admin/server.ts'
 import { configHashes } from '../config/load/config-hash.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { PublicServer } from './server/public-server.ts'
 import type { Outcome } from './reload/outcome.ts'
 import type { Reloader } from './reload/reload.ts'
 
 /** The gateway's version, from package.json. */
 export const { version } = packageJson
 
-export type Status = Awaited<ReturnType<ReturnType<typeof createStatus>>>
+export type Status = ReturnType<ReturnType<typeof createStatus>>
 
-export function createStatus(
-  reloader: Reloader,
-  readiness: () => Promise<Readiness>,
-  workers?: PublicServer['workers']
-) {
+export function createStatus(reloader: Reloader, readiness: () => Readiness) {
   const startedAt = new Date()
-  return async () => {
-    // Asks all workers, also for their requests.
-    const { ready, parts, upstreams = [] } = await readiness()
+  return () => {
+    const { ready, parts, upstreams = [] } = readiness()
     const current = reloader.current()
     return {
       version,
       node: process.version,
       pid: process.pid,
-      ...(workers !== undefined && { workers: workers() }),
       startedAt: startedAt.toISOString(),
       ready,
       parts,

@@ -8,7 +8,6 @@ import {
 } from '../limits/counting/counters.ts'
 import { tallyWithFallback } from '../limits/counting/fallback-tally.ts'
 import { createLeases, type Leases } from '../limits/counting/leases.ts'
-import type { MachineLimits } from '../limits/counting/machine-limits.ts'
 import { createMemoryTally } from '../limits/counting/memory-tally.ts'
 import { ForeignKeyError } from '../limits/counting/with-fallback.ts'
 import { lockoutsWithFallback } from '../limits/lockout/fallback-lockouts.ts'
@@ -16,7 +15,6 @@ import type { Lockouts } from '../limits/lockout/lockout.ts'
 import { createMemoryLockouts } from '../limits/lockout/memory-lockouts.ts'
 import { type KeptUsage, keepUsage } from '../limits/usage/usage.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { Handover } from './handover.ts'
 import type { Log } from './logger.ts'
 import type { Shared } from './shared.ts'
 
@@ -36,9 +34,6 @@ interface Options {
   readonly gateway: GatewayConfig
   /** Undefined for a process that is alone. */
   readonly shared: Shared | undefined
-  readonly handover: Handover
-  /** Undefined where this process counts for itself. */
-  readonly machine: MachineLimits | undefined
   readonly metrics: Metrics
   readonly log: Log
 }
@@ -55,19 +50,16 @@ const foreignKeyEveryMs = 60_000
 export function createLimits({
   gateway,
   shared,
-  handover,
-  machine,
   metrics,
   log
 }: Options): LimitServices & { readonly close: () => Promise<void> } {
   const replicas = () => shared?.replicas.count() ?? 1
-  const isAlone = () => shared?.replicas.isAlone() ?? handover.isAlone
+  const isAlone = () => shared?.replicas.isAlone() ?? true
   const reports = reportsOf(log)
   measureReplicas(metrics, replicas)
-  const onTallyAway = measureLocal(metrics)
-  const localCounters = handover.movable('counters', createMemoryCounters(), ['close'])
-  const localTally = handover.movable('tally', createMemoryTally(), [])
-  const localLockouts = handover.movable('lockouts', createMemoryLockouts(), ['close'])
+  const localCounters = createMemoryCounters()
+  const localTally = createMemoryTally()
+  const localLockouts = createMemoryLockouts()
   const counters =
     shared === undefined
       ? localCounters
@@ -79,7 +71,7 @@ export function createLimits({
           shared: shared.tally,
           local: localTally,
           replicas,
-          onAway: onTallyAway,
+          onAway: measureLocal(metrics),
           onForeignKey: reports.onForeignKey
         })
   const lockouts =
@@ -91,13 +83,10 @@ export function createLimits({
           replicas,
           ...reports
         })
-  const leases = createLeases({ replicas, isAlone, tally: machine?.tally(tally) ?? tally })
-  machine?.onRecall(keys => void leases.release(keys))
+  const leases = createLeases({ replicas, isAlone, tally })
   const onReset = (subject: SubjectKey) => {
     leases.forget(subject)
-    machine?.forget(subject)
-    // The process that has the state may be gone, and what it counted with it.
-    localTally.forget(subject).catch(() => {})
+    void localTally.forget(subject)
   }
   const sharedCallers = shared?.followCallers(onReset)
   const usage = keepUsage({
@@ -167,7 +156,7 @@ function measureReplicas(metrics: Metrics, replicas: () => number): void {
 }
 
 /** @returns to be called when counting turns local, and when it is shared again */
-export function measureLocal(metrics: Metrics): (away: boolean) => void {
+function measureLocal(metrics: Metrics): (away: boolean) => void {
   const isLocal = metrics
     .gauge(
       'console_gateway_limits_local',

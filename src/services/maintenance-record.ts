@@ -6,7 +6,6 @@ import type { Cluster, Redis } from 'ioredis'
 import { endOf, type MaintenanceConfig } from '../config/schema/maintenance.ts'
 import { GatewayError } from '../errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
-import { type Movable, movableTables, movableValue } from '../movable-state.ts'
 import {
   type BoundedMaintenance,
   endMs,
@@ -134,20 +133,13 @@ class LocalMaintenance {
 export function createLocalMaintenance(
   id: string,
   onChange: OnChange
-): MaintenanceRecord & Movable & { readonly close: () => void } {
+): MaintenanceRecord & { readonly close: () => void } {
   const local = new LocalMaintenance(Date.now, onChange)
   const act = async (change: Change): Promise<InForce> => {
     await local.take(local.next(change))
     return { replicas: [id], silent: [] }
   }
-  const latest = movableValue(
-    () => local.latest ?? null,
-    (stored: Stored | null) => {
-      if (stored !== null) void local.take(stored).catch(() => {})
-    }
-  )
   return {
-    ...movableTables({ latest }),
     isShared: false,
     current: () => local.current(),
     checkEnd: until => local.checkEnd(until),

@@ -4,9 +4,9 @@ import { operatorSources } from '../config/schema/operators.ts'
 import type { FileUsers } from '../login/file-users.ts'
 import type { NewSession } from '../session/session.ts'
 import type { Session } from '../session/record.ts'
+import { createMemoryStore } from '../session/memory-store.ts'
 import { createSeal } from '../session/seal.ts'
 import { createSessions } from '../session/session.ts'
-import { type Handover, movableStore } from './handover.ts'
 import type { Shared } from './shared.ts'
 
 export interface OperatorSessions {
@@ -26,7 +26,6 @@ export interface OperatorSessions {
 interface Options {
   readonly gateway: GatewayConfig
   readonly shared: Shared | undefined
-  readonly handover: Handover
   readonly fileUsers: FileUsers
   readonly secrets: readonly string[]
 }
@@ -36,13 +35,12 @@ const maxPerOperator = 10
 export function createOperatorSessions({
   gateway,
   shared,
-  handover,
   fileUsers,
   secrets
 }: Options): OperatorSessions {
   const { role, session } = gateway.ops
   const sources = operatorSources(gateway)
-  const store = shared?.operatorStore() ?? movableStore(handover, 'operators')
+  const store = shared?.operatorStore() ?? createMemoryStore()
   const sessions = createSessions({
     store,
     reviewer: fileUsers,

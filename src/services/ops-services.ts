@@ -1,6 +1,5 @@
 /**
- * Services of operators, one set for each replica: in the primary where there are workers. They
- * have a client of Redis of their own.
+ * Services of operators. They have a client of Redis of their own.
  */
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -9,7 +8,6 @@ import { type GatewayConfig, type RedisConfig, usesRedis } from '../config/schem
 import type { MaintenanceConfig } from '../config/schema/maintenance.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { createStoreClock } from '../session/store-clock.ts'
-import type { Handover } from './handover.ts'
 import type { Log } from './logger.ts'
 import {
   createLocalMaintenance,
@@ -24,7 +22,7 @@ import { type RefusedReason, ReplicaMessages } from './replica-messages.ts'
 import { createReplicaSeal } from './replica-seal.ts'
 
 /** The state of a replica that changes while it runs. */
-export type ReplicaState = Pick<ReplicaInfo, 'generation' | 'configHash' | 'ready' | 'workers'>
+export type ReplicaState = Pick<ReplicaInfo, 'generation' | 'configHash' | 'ready'>
 
 export interface OpsServices {
   /** Undefined without Redis. Its commands fail at once while Redis is away. */
@@ -43,8 +41,7 @@ interface Options {
   readonly log: Log
   readonly metrics: Metrics
   readonly version: string
-  readonly state: () => Promise<ReplicaState>
-  readonly handover: Handover
+  readonly state: () => ReplicaState
   /** Called when the maintenance of operators begins, changes or ends. */
   readonly onMaintenance: (maintenances: readonly MaintenanceConfig[]) => Promise<void>
 }
@@ -62,12 +59,7 @@ export function createOpsServices(options: Options): OpsServices {
   const local = localBus(options)
   if (gateway.redis === undefined || !usesRedis(gateway)) {
     const { id } = local
-    const record = createLocalMaintenance(id, options.onMaintenance)
-    const maintenance = options.handover.movable('maintenance', record, [
-      'current',
-      'checkEnd',
-      'close'
-    ])
+    const maintenance = createLocalMaintenance(id, options.onMaintenance)
     const close = async () => maintenance.close()
     return { bus: local, maintenance, read: Promise.resolve(), close }
   }
@@ -86,7 +78,7 @@ function localBus({ version, state }: Options): LocalBus {
       version,
       pid: process.pid,
       startedAt,
-      ...(await state()),
+      ...state(),
       seenAt: new Date().toISOString()
     })
   })
@@ -177,7 +169,7 @@ function connectReplicas(options: Options, config: RedisConfig, local: LocalBus)
   }
 }
 
-/** Skips a call while another runs: its workers, or Redis, may take their time. */
+/** Skips a call while another runs: Redis may take its time. */
 function oneAtATime(work: () => Promise<void>): () => void {
   let isRunning = false
   return () => {

@@ -26,8 +26,6 @@ export interface ReplicaInfo {
   readonly generation: number
   readonly configHash?: string | undefined
   readonly ready: boolean
-  /** Worker processes; 0 where it serves from one process. */
-  readonly workers: number
   /** By the clock of Redis. */
   readonly seenAt: string
 }

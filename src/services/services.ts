@@ -14,10 +14,9 @@ import type { Tracer } from '../observability/traces/tracer.ts'
 import { createPools, type Pools } from '../proxy/pools.ts'
 import { createSeal } from '../session/seal.ts'
 import { createSessions, type Sessions } from '../session/session.ts'
+import { createMemoryStore } from '../session/memory-store.ts'
 import type { SessionStore } from '../session/store.ts'
 import { createExpressions, type Expressions } from '../shaping/expressions.ts'
-import { Handover, movableStore } from './handover.ts'
-import type { MachineLimits } from '../limits/counting/machine-limits.ts'
 import { createLimits, type LimitServices } from './limits.ts'
 import type { Log } from './logger.ts'
 import { createOperatorSessions, type OperatorSessions } from './operator-sessions.ts'
@@ -57,14 +56,10 @@ interface Surroundings {
   readonly environment?: Environment
   /** Undefined where config has no audit ledger. */
   readonly ledger?: Ledger | undefined
-  readonly handover?: Handover
-  /** Undefined where this process counts limits for itself. */
-  readonly machine?: MachineLimits | undefined
 }
 
 const noRedis =
-  'no Redis is configured: sessions live in this process, end with it unless it is replaced by ' +
-  '`console-gateway restart`, and are shared with no other'
+  'no Redis is configured: sessions live in this process, end with it, and are shared with no other'
 
 const outdatedUsers =
   'another replica has read a later state of this users file: this process refuses by its own, ' +
@@ -73,20 +68,18 @@ const outdatedUsers =
 export function createServices(
   { gateway, folder }: Config,
   log: Log,
-  { environment = {}, ledger, handover = new Handover(), machine }: Surroundings = {}
+  { environment = {}, ledger }: Surroundings = {}
 ): Services {
   const metrics = createMetrics()
   const shared =
     gateway.redis !== undefined && usesRedis(gateway)
-      ? connectRedis({ gateway, config: gateway.redis, folder, log, metrics, machine })
+      ? connectRedis({ gateway, config: gateway.redis, folder, log, metrics })
       : undefined
-  const store = shared?.store ?? movableStore(handover, 'sessions')
+  const store = shared?.store ?? createMemoryStore()
   if (shared === undefined) log.warn(noRedis)
   const { close: closeLimits, ...limits } = createLimits({
     gateway,
     shared,
-    handover,
-    machine,
     metrics,
     log
   })
@@ -102,12 +95,12 @@ export function createServices(
   })
   shared?.onUp(fileUsers.announce)
   const { secrets: configured } = gateway.session
-  const secrets = configured.length > 0 ? configured : [ephemeralSecret(handover, log)]
+  const secrets = configured.length > 0 ? configured : [ephemeralSecret(log)]
 
   const operatorSessions =
     gateway.ops.role === undefined
       ? undefined
-      : createOperatorSessions({ gateway, shared, handover, fileUsers, secrets })
+      : createOperatorSessions({ gateway, shared, fileUsers, secrets })
 
   return {
     ...limits,
@@ -213,9 +206,7 @@ function openSessions(options: SessionOptions): Sessions {
   })
 }
 
-function ephemeralSecret(handover: Handover, log: Log): string {
-  return handover.secret('session', () => {
-    log.warn('session.secrets is empty: a secret was made up for this run, so sessions end with it')
-    return randomBytes(32).toString('base64url')
-  })
+function ephemeralSecret(log: Log): string {
+  log.warn('session.secrets is empty: a secret was made up for this run, so sessions end with it')
+  return randomBytes(32).toString('base64url')
 }

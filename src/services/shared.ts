@@ -20,7 +20,6 @@ import { createRedisStore } from '../session/redis-store.ts'
 import type { SessionStore } from '../session/store.ts'
 import { createStoreClock, type StoreClock } from '../session/store-clock.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { MachineLimits } from '../limits/counting/machine-limits.ts'
 import type { Log } from './logger.ts'
 import { createRedisDialler, type RedisDialler } from './redis.ts'
 import { measureRedis } from './redis-times.ts'
@@ -59,8 +58,6 @@ interface Options {
   readonly folder: string
   readonly log: Log
   readonly metrics: Metrics
-  /** Another process counts this one; undefined where it counts itself. */
-  readonly machine: Pick<MachineLimits, 'processes'> | undefined
 }
 
 const noWait =
@@ -72,7 +69,7 @@ const noWait =
  * counters it is counted here.
  */
 export function connectRedis(options: Options): Shared {
-  const { gateway, config, folder, log, metrics, machine } = options
+  const { gateway, config, folder, log, metrics } = options
   const { prefix } = config
   const measure = measureRedis(metrics)
   const dialler = createRedisDialler(config, folder)
@@ -96,10 +93,7 @@ export function connectRedis(options: Options): Shared {
     counters: createRedisCounters(limits, prefix),
     tally: createRedisTally(limits, prefix),
     lockouts: createRedisLockouts(limits, prefix),
-    replicas:
-      machine === undefined
-        ? createReplicas(limits, prefix)
-        : { count: machine.processes, isAlone: () => false, close: async () => {} },
+    replicas: createReplicas(limits, prefix),
     followCallers: onReset => createRedisCallers(limits, prefix, onReset),
     shareUsage: record => createRedisUsage(limits, prefix, record, gateway.ops.useRecord),
     state,

@@ -1,5 +1,4 @@
 /** The embedded session store: for one process, lost with it. */
-import { type Movable, movableTables, movableValue } from '../movable-state.ts'
 import { steadyNow } from '../steady-clock.ts'
 import type { IdentityKey } from './identity-key.ts'
 import type { SignedIn } from './record.ts'
@@ -18,32 +17,22 @@ import {
 
 type Now = () => number
 
-type Tables = Parameters<typeof movableTables>[0]
-
 /** A part of the store that drops expired entries. */
 interface Swept {
   readonly sweep: () => void
-  /** All that it holds. */
-  readonly tables: Tables
 }
 
 const sweepEveryMs = 60_000
 const heartbeatEveryMs = 250
 
-export function createMemoryStore(now: Now = steadyNow): SessionStore & Movable {
+export function createMemoryStore(now: Now = steadyNow): SessionStore {
   let follower: Follower | undefined
-  let isHere = true
   const onChanged = (key: string) => follower?.onChanged(key)
-  const {
-    sweep: sweepRecords,
-    clear,
-    tables: ofRecords,
-    ...records
-  } = createRecords(now, onChanged)
-  const { sweep: sweepIndex, tables: ofIndex, ...index } = createIndex(now)
-  const { sweep: sweepUsers, tables: ofUsers, ...users } = createUsers(now)
-  const { sweep: sweepLocks, tables: ofLocks, ...locks } = createLocks(now)
-  const { tables: ofEpoch, ...epoch } = createEpoch(() => follower?.onEpoch())
+  const { sweep: sweepRecords, clear, ...records } = createRecords(now, onChanged)
+  const { sweep: sweepIndex, ...index } = createIndex(now)
+  const { sweep: sweepUsers, ...users } = createUsers(now)
+  const { sweep: sweepLocks, ...locks } = createLocks(now)
+  const epoch = createEpoch(() => follower?.onEpoch())
   const sweeper = setInterval(() => {
     for (const sweep of [sweepRecords, sweepIndex, sweepUsers, sweepLocks]) sweep()
   }, sweepEveryMs)
@@ -58,15 +47,9 @@ export function createMemoryStore(now: Now = steadyNow): SessionStore & Movable 
     ...users,
     ...locks,
     ...epoch,
-    ...movableTables({ ...ofRecords, ...ofIndex, ...ofUsers, ...ofLocks, ...ofEpoch }),
-    // In one process its last state is the latest. One that has the state may have later files.
+    // In one process its last state is the latest.
     async announceUsers() {
-      return isHere
-    },
-    onMoved(isAway) {
-      isHere = !isAway
-      if (isAway) follower?.onDown()
-      else follower?.onUp()
+      return true
     },
     follow(next) {
       follower = next
@@ -141,7 +124,6 @@ function createRecords(
       return true
     },
     sweep: () => deleteOver(entries, ({ endsAt }) => endsAt <= now()),
-    tables: { records: entries },
     clear: () => entries.clear()
   }
 }
@@ -174,19 +156,6 @@ function createIndex(now: Now): SessionIndex & Swept {
     sweep: () => {
       for (const keys of users.values()) deleteOver(keys, ({ until }) => until <= now())
       deleteOver(users, keys => keys.size === 0)
-    },
-    tables: {
-      index: {
-        entries: () => Array.from(users, ([user, keys]) => [user, [...keys]] as const),
-        set: (user, keys: ReadonlyArray<[string, { at: number; until: number }]>) =>
-          users.set(user as IdentityKey, new Map(keys))
-      },
-      lastAt: movableValue(
-        () => lastAt,
-        value => {
-          lastAt = value
-        }
-      )
     }
   }
 }
@@ -207,18 +176,12 @@ function createUsers(now: Now): Omit<UserStore, 'announceUsers'> & Swept {
       const sample = present.length <= max ? present : randomOf(present, max)
       return { total: present.length, users: sample.map(({ user }) => user) }
     },
-    sweep: () => deleteOver(signedIn, ({ until }) => until <= now()),
-    tables: { signedIn }
+    sweep: () => deleteOver(signedIn, ({ until }) => until <= now())
   }
 }
 
-function createEpoch(onEpoch: () => void): EpochStore & Pick<Swept, 'tables'> {
+function createEpoch(onEpoch: () => void): EpochStore {
   let epoch = 0
-  const restore = (wanted: number) => {
-    if (wanted <= epoch) return
-    epoch = wanted
-    onEpoch()
-  }
   return {
     async confirmEnds() {},
     async epoch() {
@@ -230,9 +193,10 @@ function createEpoch(onEpoch: () => void): EpochStore & Pick<Swept, 'tables'> {
       return epoch
     },
     async restoreEpoch(wanted) {
-      restore(wanted)
-    },
-    tables: { epoch: movableValue(() => epoch, restore) }
+      if (wanted <= epoch) return
+      epoch = wanted
+      onEpoch()
+    }
   }
 }
 
@@ -268,16 +232,6 @@ function createLocks(now: Now): LockStore & Swept {
     sweep: () => {
       deleteOver(fences, ({ endsAt }) => endsAt <= now())
       deleteOver(locks, ({ endsAt }) => endsAt <= now())
-    },
-    tables: {
-      locks,
-      fences,
-      lastNumber: movableValue(
-        () => lastNumber,
-        value => {
-          lastNumber = value
-        }
-      )
     }
   }
 }

@@ -21,7 +21,6 @@ export interface UpstreamNow {
 }
 
 export interface ProcessNow {
-  readonly worker?: number
   readonly pid: number
   readonly eventLoopDelayMs?: number
   readonly rssBytes?: number
@@ -42,7 +41,7 @@ export interface ReplicaNow {
 export interface NowFrame {
   readonly at: string
   readonly replica?: string
-  readonly processes?: readonly ProcessNow[]
+  readonly process?: ProcessNow
   readonly requestsPerSecond: number
   readonly errorShare: number
   readonly inFlight: number
@@ -146,7 +145,6 @@ export interface RequestRow {
   readonly sent?: number
   readonly traceId?: string
   readonly replica?: string
-  readonly worker?: number
 }
 
 interface RequestLimit {

@@ -139,7 +139,7 @@ function expectFrame(): void {
 
 /**
  * A stream does not say why it ended, so a call asks whether the session did. The first is made at
- * once: another process serves already where the gateway was restarted.
+ * once.
  */
 function retryLater(): void {
   stopLive()

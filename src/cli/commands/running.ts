@@ -3,23 +3,16 @@ import type { Command } from '../command.ts'
 
 export const start: Command = {
   summary: 'run the gateway (the default)',
-  ways: [{ takes: ['config', 'pid-file'] }],
+  ways: [{ takes: ['config'] }],
   details: `
 SIGTERM stops it after the requests in flight (drain), SIGINT at once; SIGHUP reads
-the config again; SIGUSR2 restarts it without a gap. Started by npm or npx, it stops
-within a second of a SIGTERM to npm, in the same way. If it cannot start, or the config
-has faults, it prints the reason and ends with exit code 1.
+the config again. Started by npm or npx, it stops within a second of a SIGTERM to npm, in
+the same way. If it cannot start, or the config has faults, it prints the reason and ends
+with exit code 1.
 
 Examples:
   console-gateway start -c /etc/console-gateway
   LISTEN=127.0.0.1:3000 console-gateway`,
-  options: {
-    'pid-file': {
-      type: 'string',
-      value: 'FILE',
-      description: 'write the id of the process that serves to it, for a service manager'
-    }
-  },
   run: async invocation => (await import('../start.ts')).start(invocation)
 }
 
@@ -135,20 +128,3 @@ a replica did not confirm.`,
   run: async invocation => (await import('../reload.ts')).rollback(invocation)
 }
 
-export const restart: Command = {
-  summary: 'replace a running gateway by a new process, without a gap',
-  ways: [{ takes: ['json'] }],
-  details: `
-Starts the program again, as it was started, with the listeners of the process that
-runs: no connection is refused, and no request fails. It reads gateway.yaml anew, and
-where the program was updated, it is the new version. Once it is ready it takes all
-requests, and the former process finishes its own. If it does not become ready, the
-former one goes on, and the reason is printed. SIGUSR2 does the same.
-
-Examples:
-  console-gateway check && console-gateway restart
-Exit codes: 1 if the new process did not become ready, a restart is refused, or no
-gateway answers.`,
-  asksGateway: true,
-  run: async invocation => (await import('../restart.ts')).restart(invocation)
-}

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import { errorKinds } from '../../errors.ts'
 import { nearest } from '../schema/faults.ts'
-import { type GatewayConfig, usesRedis } from '../schema/gateway.ts'
+import type { GatewayConfig } from '../schema/gateway.ts'
 import { isPort, splitHostPort } from '../schema/host-port.ts'
 import { hostPattern } from './admin.ts'
 import type { CheckedConfig, Report } from './report.ts'
@@ -25,14 +25,6 @@ export function checkInstall(config: Install, report: Report): void {
 
 function checkServer({ gateway }: Install, report: Report): void {
   const { server, session } = gateway
-  if (!usesRedis(gateway) && server.workers !== 1) {
-    report(
-      'gateway',
-      ['server', 'workers'],
-      'without Redis only one worker runs: sessions and limits live in its memory',
-      'warning'
-    )
-  }
   if (server.hosts.length === 0 && session.cookie.secure) {
     report(
       'gateway',

@@ -142,8 +142,7 @@ export const limitsSchema = Type.Object(
           default: 'counted',
           expected: 'counted, or a whole number from 1 on',
           description:
-            'How many gateway processes share the counters in Redis, workers included. ' +
-            '`counted`: the processes count themselves every second. Set a number only if that ' +
+            'How many gateway processes share the counters in Redis. `counted`: the processes count themselves every second. Set a number only if that ' +
             'is not possible. With Redis, all together exceed a limit by at most 1 %. Without ' +
             'it, each process allows its share of the limit.'
         }

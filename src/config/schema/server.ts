@@ -151,21 +151,6 @@ export const server = section(
         'connection. This is for console files and buffered responses. For streamed responses, ' +
         'the upstream’s `idleTimeout` applies.'
     }),
-    workers: Type.Union(
-      [
-        whole({ minimum: 1, maximum: 128, description: 'The number of processes.' }),
-        Type.Literal('auto', { description: 'One process for each core.' })
-      ],
-      {
-        default: 1,
-        expected: 'a whole number from 1 to 128, or auto',
-        description:
-          'How many processes handle requests on the one listener. `auto` starts one for each ' +
-          'core. They share sessions and limits through Redis; without Redis there is always ' +
-          'one.',
-        examples: ['auto']
-      }
-    ),
     shapingThreads: Type.Union(
       [
         whole({ minimum: 0, maximum: 16, description: 'The number of threads.' }),

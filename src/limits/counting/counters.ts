@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis, Result } from 'ioredis'
 import { BoundedMap } from '../../bounded-map.ts'
-import { boundedTable, type Movable, movableTables } from '../../movable-state.ts'
 import { steadyNow } from '../../steady-clock.ts'
 import { besides, withoutBraces } from '../redis-keys.ts'
 import { createFallback, type FallbackOptions } from './with-fallback.ts'
@@ -40,7 +39,7 @@ const roundingMs = 2
 const nothing: Count = { current: 0, ttl: 0 }
 
 /** Bounded: keys are attacker-controlled, so the oldest gives way. */
-export function createMemoryCounters(now: () => number = steadyNow): Counters & Movable {
+export function createMemoryCounters(now: () => number = steadyNow): Counters {
   const windows = new BoundedMap<{ current: number; endsAt: number }>(maxKeys)
   const sweep = setInterval(() => {
     const time = now()
@@ -48,7 +47,6 @@ export function createMemoryCounters(now: () => number = steadyNow): Counters & 
   }, 60_000)
   sweep.unref()
   return {
-    ...movableTables({ windows: boundedTable(windows) }),
     async hit(key, windowMs) {
       const time = now()
       let window = windows.peek(key)

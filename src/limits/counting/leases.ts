@@ -3,7 +3,7 @@
  * requests cost no round trip.
  */
 import { exceededFor, ExceededKeys } from './exceeded-keys.ts'
-import { isPast, type Lease, lentOf, roundingMs } from './lease.ts'
+import { isPast, type Lease, roundingMs } from './lease.ts'
 import { replicasOf, type Rule, type Tally, type TallyEntry, type Verdict } from './rules.ts'
 import { forgetSubject } from './forget-subject.ts'
 
@@ -44,8 +44,6 @@ const shareAlone = 0.1
 const leaseMs = 1000
 const maxKeys = 100_000
 const maxReported = 200
-/** After its end, a part whose use was not reported is forgotten. */
-const maxLentMs = 3000
 
 /** A step of the wall clock would prolong refusals and leases by as much. */
 const ticks = () => Math.floor(performance.now())
@@ -58,7 +56,7 @@ const allowed: Verdict = { exceeded: false, remaining: 0, resetMs: 0, retryMs: 0
  * a limit by at most 1 %: each leases at most its part of that, and less near the limit. In the two
  * seconds in which a second process starts beside a lone one, it may be 10 %.
  */
-export function createLeases(options: LeaseOptions): LocalLeases {
+export function createLeases(options: LeaseOptions): Leases {
   return new LocalLeases(options)
 }
 
@@ -68,28 +66,28 @@ interface Times {
   readonly answered: number
 }
 
-export class LocalLeases implements Leases {
+class LocalLeases implements Leases {
   readonly #tally: Tally
   readonly #replicas: () => number
   readonly #isAlone: () => boolean
-  protected readonly now: () => number
-  protected readonly leases = new Map<string, Lease>()
+  readonly #now: () => number
+  readonly #leases = new Map<string, Lease>()
   readonly #exceeded = new ExceededKeys()
   /** Running `acquire` calls by key: the rest is only certain while there is one. */
-  protected readonly acquiring = new Map<string, number>()
+  readonly #acquiring = new Map<string, number>()
   readonly #timer: NodeJS.Timeout
 
   constructor({ tally, replicas = () => 1, isAlone = () => false, now = ticks }: LeaseOptions) {
     this.#tally = tally
     this.#replicas = replicas
     this.#isAlone = isAlone
-    this.now = now
+    this.#now = now
     this.#timer = setInterval(() => void this.#reportExpired(now()), leaseMs)
     this.#timer.unref()
   }
 
   tryLocally(rules: readonly Rule[], keys: readonly string[]): readonly Verdict[] | undefined {
-    const time = this.now()
+    const time = this.#now()
     for (let index = 0; index < keys.length; index++) {
       const key = keys[index] as string
       const rule = rules[index] as Rule
@@ -98,7 +96,7 @@ export class LocalLeases implements Leases {
         return rules.map((_, other) => (other === index ? exceededFor(waitMs) : allowed))
       }
       if (waitMs > 0) continue
-      const lease = this.leases.get(key)
+      const lease = this.#leases.get(key)
       if (lease === undefined || lease.left < 1 || time >= lease.expiresAt || lease.rule !== rule) {
         return undefined
       }
@@ -109,7 +107,7 @@ export class LocalLeases implements Leases {
   #useLease(key: string, rule: Rule, time: number): Verdict {
     const waitMs = this.#exceeded.waitMs(key, rule, time)
     if (waitMs > 0) return exceededFor(waitMs)
-    const lease = this.leases.get(key) as Lease
+    const lease = this.#leases.get(key) as Lease
     lease.left--
     lease.unreported++
     lease.remaining--
@@ -122,44 +120,37 @@ export class LocalLeases implements Leases {
   }
 
   async acquire(rules: readonly Rule[], keys: readonly string[]): Promise<readonly Verdict[]> {
-    const asked = this.now()
+    const asked = this.#now()
     const entries = rules.map((rule, index) => this.#entryOf(rule, keys[index] as string))
-    for (const key of keys) this.acquiring.set(key, (this.acquiring.get(key) ?? 0) + 1)
+    for (const key of keys) this.#acquiring.set(key, (this.#acquiring.get(key) ?? 0) + 1)
     try {
       const verdicts = await this.#consume(entries)
-      const times = { asked, answered: this.now() }
+      const times = { asked, answered: this.#now() }
       return verdicts.map((verdict, index) =>
         this.#note(entries[index] as TallyEntry, verdict, times)
       )
     } finally {
       for (const key of keys) {
-        const left = (this.acquiring.get(key) ?? 1) - 1
-        if (left > 0) this.acquiring.set(key, left)
-        else this.acquiring.delete(key)
+        const left = (this.#acquiring.get(key) ?? 1) - 1
+        if (left > 0) this.#acquiring.set(key, left)
+        else this.#acquiring.delete(key)
       }
     }
   }
 
   #entryOf(rule: Rule, key: string): TallyEntry {
-    const lease = this.leases.get(key)
+    const lease = this.#leases.get(key)
     if (lease === undefined) return { rule, key, unreported: 0 }
     this.#dropPast(lease)
-    const { left: unused } = lease
     const unreported = Math.max(0, lease.unreported)
     lease.unreported -= unreported
     lease.left = 0
-    lease.isAsked = true
-    return { rule, key, unreported, unused }
+    return { rule, key, unreported }
   }
 
-  /**
-   * Requests of a fixed window that has ended would count in the next one. A lender only needs to
-   * know that they are not under way any more.
-   */
+  /** Requests of a fixed window that has ended would count in the next one. */
   #dropPast(lease: Lease): void {
-    if (!isPast(lease, this.now())) return
-    if (lease.isBorrowed) lease.left += Math.max(0, lease.unreported)
-    lease.unreported = 0
+    if (isPast(lease, this.#now())) lease.unreported = 0
   }
 
   async #consume(entries: readonly TallyEntry[]): Promise<readonly Verdict[]> {
@@ -168,7 +159,7 @@ export class LocalLeases implements Leases {
     } catch (error) {
       // Nothing was counted, so the next call has to report it.
       for (const { key, unreported } of entries) {
-        const lease = this.leases.get(key)
+        const lease = this.#leases.get(key)
         if (lease !== undefined) lease.unreported += unreported
       }
       throw error
@@ -177,54 +168,32 @@ export class LocalLeases implements Leases {
 
   #note(entry: TallyEntry, verdict: Verdict, times: Times): Verdict {
     const { answered: time } = times
-    const left = this.#leftOf(entry, verdict)
-    this.onVerdict(entry.key, verdict.remaining, left)
     if (verdict.exceeded) {
       return { ...verdict, isNews: this.#exceeded.add(entry, verdict, time) }
     }
-    if (verdict.grant !== undefined || this.acquiring.get(entry.key) === 1) {
-      this.#lease(entry, verdict, left, times)
-    }
+    if (this.#acquiring.get(entry.key) === 1) this.#lease(entry, verdict, times)
     return verdict
   }
 
-  /** Requests that may pass without asking; negative where more than that was lent before. */
-  #leftOf({ rule, key }: TallyEntry, { remaining, grant }: Verdict): number {
-    const former = this.leases.get(key)
-    if (grant !== undefined) return grant.requests + (former?.left ?? 0)
-    const part = this.#isAlone() ? shareAlone : share / replicasOf(rule, this.#replicas)
-    return Math.floor(remaining * part) - lentOf(former)
-  }
-
-  /** Called with what the tally decided of a key, before its lease. */
-  protected onVerdict(_key: string, _remaining: number, _left: number): void {}
-
-  #lease({ rule, key }: TallyEntry, verdict: Verdict, left: number, times: Times): void {
-    const { remaining, resetMs, grant } = verdict
+  #lease({ rule, key }: TallyEntry, { remaining, resetMs }: Verdict, times: Times): void {
     const { asked, answered } = times
-    const former = this.leases.get(key)
+    const former = this.#leases.get(key)
+    const part = this.#isAlone() ? shareAlone : share / replicasOf(rule, this.#replicas)
+    const left = Math.floor(remaining * part)
     if (left <= 0) {
-      if (former?.unreported === 0 && lentOf(former) === 0) this.leases.delete(key)
+      if (former?.unreported === 0) this.#leases.delete(key)
       return
     }
-    if (former === undefined && this.leases.size >= maxKeys) return
+    if (former === undefined && this.#leases.size >= maxKeys) return
     // A request behind the end of a fixed window belongs to the next one, so the time that the
     // answer took does not prolong a lease.
     const endsAt = rule.kind === 'fixed' ? asked + resetMs - roundingMs : answered + resetMs
-    // An empty grant would otherwise end at once what earlier grants left.
-    const expiresAt =
-      grant === undefined
-        ? Math.min(answered + leaseMs, endsAt)
-        : Math.max(former?.expiresAt ?? 0, asked + grant.ms)
+    const expiresAt = Math.min(answered + leaseMs, endsAt)
     // An answer that was overtaken by one of the next window does not bring the former one back.
     const resetAt = Math.max(former?.rule === rule ? former.resetAt : 0, answered + resetMs)
-    this.leases.set(key, {
-      size: left,
+    this.#leases.set(key, {
       left,
       unreported: former?.unreported ?? 0,
-      isAsked: false,
-      isBorrowed: grant !== undefined,
-      lent: former?.lent,
       expiresAt,
       remaining,
       resetAt,
@@ -235,30 +204,17 @@ export class LocalLeases implements Leases {
   /** Ends leases that have expired by `time`, and reports the requests that passed by them. */
   async #reportExpired(time: number): Promise<void> {
     const entries: TallyEntry[] = []
-    for (const [key, lease] of this.leases) {
-      if (time >= lease.expiresAt) this.#end(key, lease, time, entries)
+    for (const [key, lease] of this.#leases) {
+      if (time >= lease.expiresAt) this.#end(key, lease, entries)
     }
     await this.#report(entries)
   }
 
-  /** Ends the leases of keys at once, and reports the requests that passed by them. */
-  async release(keys: readonly string[]): Promise<void> {
-    const entries: TallyEntry[] = []
-    for (const key of keys) {
-      const lease = this.leases.get(key)
-      if (lease !== undefined) this.#end(key, lease, this.now(), entries)
-    }
-    await this.#report(entries)
-  }
-
-  #end(key: string, lease: Lease, time: number, entries: TallyEntry[]): void {
+  #end(key: string, lease: Lease, entries: TallyEntry[]): void {
     this.#dropPast(lease)
-    const { rule, unreported, left: unused, isBorrowed, expiresAt } = lease
-    if (lentOf(lease) === 0 || time >= expiresAt + maxLentMs) this.leases.delete(key)
-    else lease.unreported = lease.left = 0
-    if (unreported > 0 || (isBorrowed && unused > 0)) {
-      entries.push({ rule, key, unreported, unused })
-    }
+    const { rule, unreported } = lease
+    this.#leases.delete(key)
+    if (unreported > 0) entries.push({ rule, key, unreported })
   }
 
   async #report(entries: readonly TallyEntry[]): Promise<void> {
@@ -272,14 +228,14 @@ export class LocalLeases implements Leases {
       rules.map((rule, index) => ({ rule, key: keys[index] as string, unreported: 0 }))
     )
     return verdicts.map((verdict, index) => {
-      const lease = this.leases.get(keys[index] as string)
-      const unreported = lease === undefined || isPast(lease, this.now()) ? 0 : lease.unreported
+      const lease = this.#leases.get(keys[index] as string)
+      const unreported = lease === undefined || isPast(lease, this.#now()) ? 0 : lease.unreported
       return { ...verdict, remaining: Math.max(0, verdict.remaining - unreported) }
     })
   }
 
   forget(subject: string): void {
-    forgetSubject(this.leases, subject)
+    forgetSubject(this.#leases, subject)
     this.#exceeded.forget(subject)
   }
 

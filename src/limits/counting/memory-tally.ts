@@ -1,6 +1,5 @@
 /** Counts requests in this process. */
 import { BoundedMap } from '../../bounded-map.ts'
-import { boundedTable, type Movable, movableTables } from '../../movable-state.ts'
 import { steadyNow } from '../../steady-clock.ts'
 import type { CallerCounts } from './callers.ts'
 import { decide, type State, type States, type Tally, type TallyEntry } from './rules.ts'
@@ -9,7 +8,7 @@ import { forgetSubject } from './forget-subject.ts'
 const maxKeys = 100_000
 
 /** Bounded: keys are attacker-controlled, so the oldest gives way. */
-export function createMemoryTally(now: () => number = steadyNow): Tally & CallerCounts & Movable {
+export function createMemoryTally(now: () => number = steadyNow): Tally & CallerCounts {
   const kept = new BoundedMap<{ state: State; endsAt: number }>(maxKeys)
   const states: States = {
     get: key => kept.peek(key)?.state,
@@ -25,7 +24,6 @@ export function createMemoryTally(now: () => number = steadyNow): Tally & Caller
     return decide(entries, consumes, states, time)
   }
   return {
-    ...movableTables({ kept: boundedTable(kept) }),
     consume: entries => take(entries, true),
     report: entries => take(entries, false),
     keysOf: async subject => [...kept.keys()].filter(key => key.startsWith(subject)).toSorted(),

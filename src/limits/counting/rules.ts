@@ -37,16 +37,8 @@ export interface Verdict {
   readonly refusesMs?: number
   /** Of an exceeded limit: whether this is the first refusal. */
   readonly isNews?: boolean
-  /** Where the tally decides how much the caller may use by itself. */
-  readonly grant?: Grant
   /** The key in Redis, where it has something else: it decided and counted nothing. */
   readonly foreignKey?: string
-}
-
-/** Further requests that may pass without asking, for a time. */
-export interface Grant {
-  readonly requests: number
-  readonly ms: number
 }
 
 /** @param counted the number of processes that count each other now */
@@ -157,8 +149,6 @@ export interface TallyEntry {
   readonly rule: Rule
   readonly key: string
   readonly unreported: number
-  /** Of a grant: what was not used of it. */
-  readonly unused?: number
 }
 
 /**

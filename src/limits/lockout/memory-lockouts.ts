@@ -1,5 +1,4 @@
 /** Lockouts of this process. */
-import { type Movable, movableTables, movableValue } from '../../movable-state.ts'
 import { aheadOf, steadyNow } from '../../steady-clock.ts'
 import {
   type ActiveLock,
@@ -24,14 +23,9 @@ interface KeptState {
   readonly attempts: Set<string>
 }
 
-/** As it goes to another process. */
-interface MovedState extends Omit<KeptState, 'attempts'> {
-  readonly attempts: readonly string[]
-}
-
 const nothing: LockoutState = [0, 0, 0, 0]
 
-export function createMemoryLockouts(now: () => number = steadyNow): Lockouts & Movable {
+export function createMemoryLockouts(now: () => number = steadyNow): Lockouts {
   const states = new StateTable(now)
   const places = new PlaceTable()
   let lastId = 0
@@ -50,19 +44,6 @@ export function createMemoryLockouts(now: () => number = steadyNow): Lockouts & 
   }
 
   return {
-    ...movableTables({
-      states: {
-        entries: () => states.entries(),
-        set: (key, moved: MovedState) => states.load(key, moved)
-      },
-      places,
-      lastId: movableValue(
-        () => lastId,
-        value => {
-          lastId = value
-        }
-      )
-    }),
     async attempt(key, rule, id = String(++lastId)) {
       return { id, ...count(key, rule, id) }
     },
@@ -115,23 +96,9 @@ class StateTable {
   }
 
   set(key: string, state: LockoutState, rule: LockoutRule, attempts: Set<string>): void {
-    this.#put(key, { state, endsAt: lockoutEnd(state, rule.forgetMs), attempts })
-  }
-
-  *entries(): Generator<[string, MovedState]> {
-    for (const [key, { attempts, ...kept }] of this.#states) {
-      yield [key, { ...kept, attempts: [...attempts] }]
-    }
-  }
-
-  load(key: string, { attempts, ...moved }: MovedState): void {
-    this.#put(key, { ...moved, attempts: new Set(attempts) })
-  }
-
-  #put(key: string, kept: KeptState): void {
     this.#states.delete(key)
     if (this.#states.size >= maxKeys) this.#makeRoom(this.#now())
-    this.#states.set(key, kept)
+    this.#states.set(key, { state, endsAt: lockoutEnd(state, rule.forgetMs), attempts })
   }
 
   delete(key: string): void {
@@ -169,14 +136,6 @@ class PlaceTable {
     taken.set(place, time + placeMs)
     this.#places.set(key, taken)
     return true
-  }
-
-  *entries(): Generator<[string, Array<[string, number]>]> {
-    for (const [key, taken] of this.#places) yield [key, [...taken]]
-  }
-
-  set(key: string, taken: ReadonlyArray<[string, number]>): void {
-    this.#places.set(key, new Map(taken))
   }
 
   release(key: string, place: string, time: number): void {

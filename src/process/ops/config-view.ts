@@ -13,7 +13,6 @@ import { type Written, writtenDiff } from '../../config/load/written-diff.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { describeFault } from '../../config/schema/faults.ts'
 import type { Operated } from '../operated.ts'
-import type { RouteDrift } from '../../contract/drift.ts'
 import type { Revision } from '../reload/revisions.ts'
 
 type Options = Pick<Operated, 'config' | 'publicServer' | 'reloader' | 'validate'>
@@ -122,26 +121,21 @@ export class ConfigView {
     return { expectations: [...listed, ...added] }
   }
 
-  async contracts(): Promise<Contracts> {
+  contracts(): Contracts {
     const { reloader, publicServer } = this.#options
-    const observed = await publicServer.observe('contracts', {})
-    const byRoute = Map.groupBy(
-      observed.flatMap(({ value }) => value as readonly RouteDrift[]),
-      ({ route }) => route
-    )
+    const byRoute = new Map(publicServer.drift().map(drift => [drift.route, drift]))
     const { routes } = reloader.current().config.routes
     return {
       contracts: Object.entries(routes).flatMap(([route, { contract }]) => {
         if (contract === undefined) return []
-        const drifts = byRoute.get(route) ?? []
-        const deviations = drifts.flatMap(each => each.deviations)
+        const { checked = 0, broken = 0, deviations = [] } = byRoute.get(route) ?? {}
         const inWords = deviations.map(({ path, kind }) => `${path} ${kinds[kind]}`)
         return [
           {
             route,
             mode: contract.mode,
-            checked: drifts.reduce((sum, { checked }) => sum + checked, 0),
-            broken: drifts.reduce((sum, { broken }) => sum + broken, 0),
+            checked,
+            broken,
             drift: [...new Set(inWords)]
           }
         ]

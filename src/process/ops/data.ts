@@ -1,4 +1,4 @@
-/** The data of the operators' page that the primary puts together. */
+/** The data of the operators' page. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isStillOperator } from '../../admin/access.ts'
 import { addConfigData } from '../../admin/config-data.ts'
@@ -9,7 +9,7 @@ import { NowSource } from './now.ts'
 
 export function addData(app: FastifyInstance, operated: Operated): void {
   const { publicServer, reloader, ops } = operated
-  const now = new NowSource({ observe: publicServer.observe, reloader, bus: ops.bus })
+  const now = new NowSource({ present: publicServer.present, reloader, bus: ops.bus })
   const isAllowed = (request: FastifyRequest) => isStillOperator(request, publicServer.findOperator)
   addNow(app, { read: now.read, isAllowed })
   const view = new ConfigView(operated)

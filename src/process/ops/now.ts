@@ -3,11 +3,11 @@ import type { Now, ReplicaNow } from '../../admin/now-schema.ts'
 import { configHashes } from '../../config/load/config-hash.ts'
 import type { ReplicaBus } from '../../services/replica-bus.ts'
 import type { Reloader } from '../reload/reload.ts'
-import type { PublicServer } from '../server/public-server.ts'
-import { mergePresent, type Present } from '../server/merge-present.ts'
+import type { ProcessPresent } from '../server/present.ts'
+import { type Present, presentJson } from '../server/present-json.ts'
 
 interface Options {
-  readonly observe: PublicServer['observe']
+  readonly present: () => ProcessPresent
   readonly reloader: Pick<Reloader, 'current' | 'files'>
   readonly bus: Pick<ReplicaBus, 'id' | 'serve' | 'ask' | 'replicas'>
 }
@@ -31,9 +31,9 @@ export class NowSource {
   readonly read: () => Promise<Now>
 
   constructor(options: Options) {
-    const { observe, bus } = options
+    const { bus } = options
     this.#options = options
-    this.#present = cached(async () => mergePresent(await observe('now', {})))
+    this.#present = cached(async () => presentJson(options.present()))
     this.#askOthers = cached(() => this.#ask())
     this.read = cached(() => this.#read())
     bus.serve('now', async () => summaryOf(await this.#present()))

@@ -24,7 +24,7 @@ interface ReloadOfAllResult {
 }
 
 const statusMs = 2000
-/** Files are read and checked, and workers take turns. */
+/** Files are read and checked. */
 const reloadMs = 30_000
 
 export class ReplicaConfig {

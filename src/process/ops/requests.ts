@@ -1,4 +1,4 @@
-/** The last requests of all workers of all replicas as one list. */
+/** The last requests of all replicas as one list. */
 import type { FastifyInstance } from 'fastify'
 import { addRequestRoutes, type RequestsResponse } from '../../admin/requests.ts'
 import {
@@ -6,9 +6,9 @@ import {
   maxLast,
   type RequestQuery
 } from '../../observability/recent-requests.ts'
+import { isRecord } from '../../json/values.ts'
 import type { Replies } from '../../services/replica-bus.ts'
 import type { Operated } from '../operated.ts'
-import type { Observation } from '../server/observers.ts'
 
 /** `console-gateway why` answers within a second, also where a replica is silent. */
 const replicasMs = 700
@@ -17,7 +17,7 @@ export function addRecentRequests(
   app: FastifyInstance,
   { publicServer, ops: { bus } }: Pick<Operated, 'publicServer' | 'ops'>
 ): void {
-  bus.serve('why', query => publicServer.observe('requests', query))
+  bus.serve('why', query => publicServer.findRequests(query as RequestQuery))
   addRequestRoutes(app, {
     find: async (query: RequestQuery) => merge(await bus.ask('why', query, replicasMs), query)
   })
@@ -29,11 +29,8 @@ function merge(
   { last = maxLast }: RequestQuery
 ): RequestsResponse {
   const places = replies.flatMap(reply =>
-    'value' in reply && Array.isArray(reply.value)
-      ? reply.value.map(({ worker, value }: Observation) => ({
-          place: { replica: reply.replica, worker },
-          value: value as FoundRequests
-        }))
+    'value' in reply && isRecord(reply.value) && Array.isArray(reply.value['requests'])
+      ? [{ place: { replica: reply.replica }, value: reply.value as unknown as FoundRequests }]
       : []
   )
   const requests = places

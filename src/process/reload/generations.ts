@@ -6,7 +6,7 @@ interface Options {
   readonly first: Generation
   readonly create: (number: number, config: Config) => Promise<Generation>
   /** From then on this generation takes the requests. */
-  readonly activate: (generation: Generation) => Promise<void>
+  readonly activate: (generation: Generation) => void
   /** The time that requests of an earlier generation have to finish. */
   readonly graceMs: number
   readonly log: Record<'warn' | 'error', (fields: object, message: string) => void>
@@ -16,7 +16,6 @@ export class Generations {
   readonly #options: Options
   readonly #draining = new Map<Generation, Promise<void>>()
   #current: Generation
-  /** Never used again: workers may still have a generation of a swap that failed. */
   #lastNumber: number
 
   constructor(options: Options) {
@@ -33,7 +32,7 @@ export class Generations {
   async swap(config: Config): Promise<void> {
     const previous = this.#current
     const next = await this.#options.create(++this.#lastNumber, config)
-    await this.#options.activate(next)
+    this.#options.activate(next)
     this.#current = next
     this.#draining.set(
       previous,

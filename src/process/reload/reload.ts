@@ -65,7 +65,7 @@ interface Options {
   readonly validate: (running: GatewayConfig) => Promise<Validated>
   readonly create: (number: number, config: Config) => Promise<Generation>
   /** From then on this generation takes the requests. */
-  readonly activate: (generation: Generation) => Promise<void>
+  readonly activate: (generation: Generation) => void
   /** The reason why a change of users files has to be confirmed; undefined for none. */
   readonly massClosing: (
     before: Config,

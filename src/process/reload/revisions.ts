@@ -78,8 +78,7 @@ export function withCertificateOf({ serverTls, opsTls }: Config, revision: Revis
 
 /**
  * What a reload cannot change stays, whatever the files say. A listener has TLS if it began with
- * it: its pair stays where they have none any more, for workers that start, and is left out where
- * they have a new one. Connections to Redis keep the authority of the start.
+ * it: its pair stays where they have none any more. Connections to Redis keep the authority of the start.
  */
 export function keepInstall(running: Config, next: Config): Config {
   const { serverTls, opsTls, redisCa, ...others } = next

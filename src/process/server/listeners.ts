@@ -1,6 +1,6 @@
 /** The listeners of a public server: one for the console, and one that redirects to its https. */
 import type { Server } from 'node:http'
-import { type AddressInfo, Server as TcpServer, type Socket } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { createHttpsRedirect } from '../../app/https-redirect.ts'
@@ -13,28 +13,6 @@ import type { Config } from '../../config/schema/config.ts'
 import { splitHostPort } from '../../config/schema/host-port.ts'
 import type { RecentRequests } from '../../observability/recent-requests.ts'
 import type { Log } from '../../services/services.ts'
-
-export type ListenerName = 'public' | 'redirect'
-
-/** Descriptors of listening sockets that this process has inherited. */
-export type ListenerFds = Readonly<Partial<Record<ListenerName, number | undefined>>>
-
-/** An open listener of this process, for one that inherits it. */
-export interface ListenerFd {
-  readonly name: ListenerName | 'ops'
-  /** As config has it, also where its port is 0. */
-  readonly listen: string
-  readonly fd: number
-}
-
-/** The addresses that config has for the public, by listener. */
-export function listenersOf({
-  gateway: { server }
-}: Config): Array<readonly [ListenerName, string]> {
-  const { tls, listen: address } = server
-  const redirect = tls?.redirect
-  return [['public', address], ...(redirect === undefined ? [] : [['redirect', redirect] as const])]
-}
 
 interface Options {
   readonly config: Config
@@ -63,47 +41,34 @@ export function createListeners({ config, server, upgrades, log, recent, shed }:
 
   return {
     /** @returns the address for the console, with the real port. @throws when it cannot listen */
-    listen: async (fds: ListenerFds = {}): Promise<string> => {
+    listen: async (): Promise<string> => {
       if (redirect !== undefined && redirectServer !== undefined) {
-        await listen(redirectServer, splitHostPort(redirect), fds.redirect)
+        await listen(redirectServer, splitHostPort(redirect))
       }
-      return await listen(server, splitHostPort(settings.listen), fds.public)
+      return await listen(server, splitHostPort(settings.listen))
     },
-    descriptors: (): ListenerFd[] =>
-      listenersOf(config).map(([name, address]) => ({
-        name,
-        listen: address,
-        fd: fdOf(name === 'public' ? server : redirectServer)
-      })),
     /** Takes the certificate of a new config, if it is another one. */
     activate: (next: Config) => {
       if (next.serverTls === undefined || isDeepStrictEqual(next.serverTls, serverTls)) return
       setCertificate(server, next.serverTls)
       serverTls = next.serverTls
     },
-    stop: async (graceMs: number, lingerMs: number): Promise<boolean> => {
-      if (redirectServer !== undefined) void closeServer(redirectServer, lingerMs)
-      const inTime = await stopServer({ server, sockets, upgrades, graceMs, lingerMs })
+    stop: async (graceMs: number): Promise<boolean> => {
+      if (redirectServer !== undefined) void closeServer(redirectServer)
+      const inTime = await stopServer({ server, sockets, upgrades, graceMs })
       redirectServer?.closeAllConnections()
       return inTime
     }
   }
 }
 
-/** Node has no public name for the descriptor of a server. */
-export function fdOf(server: unknown): number {
-  const { _handle: handle } = server as { readonly _handle?: { readonly fd: number } | null }
-  return handle?.fd ?? -1
-}
-
 async function listen(
   server: Server,
-  { host, port }: { host: string; port: number },
-  fd?: number
+  { host, port }: { host: string; port: number }
 ): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(fd === undefined ? { port, host } : { fd }, () => {
+    server.listen({ port, host }, () => {
       server.removeListener('error', reject)
       resolve()
     })
@@ -123,22 +88,13 @@ interface Stop {
   /** Cut after the time, beside the server's own connections. */
   readonly sockets: ReadonlySet<Socket>
   readonly upgrades: Upgrades
-  /** Of requests that still run after `lingerMs`. */
   readonly graceMs: number
-  /** Idle connections end after it. */
-  readonly lingerMs: number
 }
 
 /** @returns whether all connections ended within the time; what is left then is cut */
-async function stopServer({
-  server,
-  sockets,
-  upgrades,
-  graceMs,
-  lingerMs
-}: Stop): Promise<boolean> {
-  const closed = closeServer(server, lingerMs)
-  const limit = wait(lingerMs + graceMs, false, { ref: false })
+async function stopServer({ server, sockets, upgrades, graceMs }: Stop): Promise<boolean> {
+  const closed = closeServer(server)
+  const limit = wait(graceMs, false, { ref: false })
   const inTime = await Promise.race([closed.then(() => true), limit])
   server.closeAllConnections()
   for (const socket of sockets) socket.destroy()
@@ -147,22 +103,10 @@ async function stopServer({
   return inTime
 }
 
-/** With `lingerMs`, requests that are on their way on idle connections are still answered. */
-export async function closeServer(server: Server, lingerMs: number): Promise<void> {
+async function closeServer(server: Server): Promise<void> {
   if (!server.listening) return
   const closed = Promise.withResolvers<void>()
-  const close = () => server.close(() => closed.resolve())
-  if (lingerMs === 0) {
-    close()
-    server.closeIdleConnections()
-    return await closed.promise
-  }
-  server.prependListener('request', (_request, response) => {
-    response.shouldKeepAlive = false
-  })
-  // Takes no more connections. `close` of node:http would end the idle ones too.
-  TcpServer.prototype.close.call(server, () => closed.resolve())
-  const timer = setTimeout(() => server.closeIdleConnections(), lingerMs)
+  server.close(() => closed.resolve())
+  server.closeIdleConnections()
   await closed.promise
-  clearTimeout(timer)
 }

@@ -15,7 +15,6 @@ export interface UpstreamCounts {
   readonly failures: number
 }
 
-/** Numbers that can be added to those of other processes. */
 export interface ProcessPresent {
   /** Length of the period of all counts. */
   readonly seconds: number

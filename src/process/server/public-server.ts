@@ -4,29 +4,21 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { OperatorsMaintenance } from '../../app/hooks/maintenance.ts'
 import type { MaintenanceConfig } from '../../config/schema/maintenance.ts'
 import type { Config } from '../../config/schema/config.ts'
 import type { Readiness } from '../../admin/server.ts'
-import type { FoundOperator } from '../../admin/operator.ts'
 import type { OperatorSignIn } from '../../app/operator-sign-in.ts'
 import { GatewayError } from '../../errors.ts'
 import { addServingRoutes, findOperator } from './admin-routes.ts'
 import { createGeneration, type Generation } from './generation.ts'
 import type { ChangedUser, Sources } from '../../login/file-users.ts'
-import type { RecentRequests, RequestQuery } from '../../observability/recent-requests.ts'
+import type { RequestQuery } from '../../observability/recent-requests.ts'
 import { tuneV8 } from './v8-tuning.ts'
 import { measureEventLoop } from '../../observability/event-loop.ts'
 import type { Ledger } from '../../observability/audit/entry.ts'
-import type { Metrics } from '../../observability/metrics.ts'
-import {
-  countEndings,
-  type Endings,
-  reviewChanged,
-  type ReviewedUser,
-  reviewSignedIn
-} from '../../login/changed-users.ts'
+import { countEndings, reviewChanged, reviewSignedIn } from '../../login/changed-users.ts'
 import { rememberRequests } from '../../app/remember-requests.ts'
 import { BoundStreams } from '../../app/bound-streams.ts'
 import { type Copies, createCopies } from '../../app/route-copies.ts'
@@ -34,65 +26,13 @@ import { createOverload } from '../../app/overload/admission.ts'
 import { createListener } from '../../app/listener.ts'
 import { endUnread } from '../../app/unparsed.ts'
 import { Upgrades } from '../../app/upgrades.ts'
-import { createListeners, type ListenerFd, type ListenerFds } from './listeners.ts'
-import { type Observe, Observers } from './observers.ts'
+import { createListeners } from './listeners.ts'
 import { measureStrayErrors } from './uncaught.ts'
 import { Present } from './present.ts'
-import type { Handover } from '../../services/handover.ts'
-import type { MachineLimits } from '../../limits/counting/machine-limits.ts'
 import { createServices, type Log, type Services } from '../../services/services.ts'
 import { degradedUpstreams } from '../../services/upstream-events.ts'
 
-/** Serves the public, from this process or several. */
-export interface PublicServer {
-  /** Builds a generation, which takes no requests yet. @throws when it cannot be built */
-  readonly create: (number: number, config: Config) => Promise<Generation>
-  /** From now on this generation takes the requests. */
-  readonly activate: (generation: Generation) => Promise<void>
-  /**
-   * Counts the live sessions that another state of the users files would end. @throws
-   * StoreUnavailable
-   */
-  readonly countEndings: (before: Sources, after: Sources) => Promise<Endings>
-  /** Closes and renews sessions of users that changed. @throws StoreUnavailable */
-  readonly reviewChanged: (changed: readonly ChangedUser[]) => Promise<ReviewedUser[]>
-  /** The same for all who are signed in. @throws StoreUnavailable */
-  readonly reviewSignedIn: (sources: Sources) => Promise<ReviewedUser[]>
-  /**
-   * @param fds inherited listeners, which are not opened again
-   * @returns the address for the console, with the real port. @throws when it cannot listen
-   */
-  readonly listen: (fds?: ListenerFds) => Promise<string>
-  /** The open listeners. */
-  readonly descriptors: () => readonly ListenerFd[]
-  /** Live sessions in the store. @throws StoreUnavailable */
-  readonly countAlive: Services['sessions']['countAlive']
-  readonly readiness: () => Promise<Readiness>
-  readonly metrics: Metrics
-  /** The worker processes, if any, as they were at the last call of `readiness`. */
-  readonly workers?: () => ReadonlyArray<{
-    readonly worker: number
-    readonly pid: number
-    readonly ready: boolean
-  }>
-  /** All metrics, for Prometheus. */
-  readonly metricsText: Metrics['text']
-  /** Asks each process of this server about itself; the kinds are those of `Observers`. */
-  readonly observe: Observe
-  /** From now on these maintenances of operators are in force, and no others. */
-  readonly maintain: (maintenances: readonly MaintenanceConfig[]) => Promise<void>
-  /** The operator of a session of the operators' page. */
-  readonly findOperator: (secretId: string) => Promise<FoundOperator>
-  /** Adds the routes to the operators' listener that only a serving process can answer. */
-  readonly addAdminRoutes: (ops: FastifyInstance) => void
-  /**
-   * Takes no more connections, and lets requests in flight finish within the time. Idle connections
-   * end after `lingerMs`, and the time of requests begins then. @returns whether all finished
-   */
-  readonly stop: (graceMs: number, lingerMs?: number) => Promise<boolean>
-  /** Releases the services, once all generations are closed. */
-  readonly close: () => Promise<void>
-}
+export type PublicServer = ReturnType<typeof createPublicServer>
 
 /** Of a stop's time: within it streams are told to end, in the rest they may do so. */
 const drainShare = 0.8
@@ -141,17 +81,9 @@ interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Undefined where config has no audit ledger. */
   readonly ledger: Ledger | undefined
-  /** Of a gateway that may be replaced. */
-  readonly handover?: Handover
-  /** Undefined where this process counts limits for itself. */
-  readonly machine?: MachineLimits | undefined
 }
 
-export function createPublicServer(
-  config: Config,
-  log: Log,
-  surroundings: Surroundings
-): PublicServer {
+export function createPublicServer(config: Config, log: Log, surroundings: Surroundings) {
   tuneV8()
   const { strictRedis } = config.gateway.ops
   const services = createServices(config, log, surroundings)
@@ -174,11 +106,11 @@ export function createPublicServer(
   const recent = rememberRequests(config.gateway.ops.requests)
   const server = createListener(config, generations, { ...services, recent }, upgrades)
   const present = new Present(services)
-  const observers = createObservers({ services, recent, present })
   const listeners = createListeners({ config, server, upgrades, log, recent, shed: overload.shed })
 
   return {
-    create: (number, next) =>
+    /** Builds a generation, which takes no requests yet. @throws when it cannot be built */
+    create: (number: number, next: Config): Promise<Generation> =>
       createGeneration(number, next, services, {
         boundStreams: streams,
         copies,
@@ -187,7 +119,8 @@ export function createPublicServer(
         ledger: surroundings.ledger,
         overload
       }),
-    activate: async generation => {
+    /** From now on this generation takes the requests. */
+    activate: (generation: Generation): void => {
       listeners.activate(generation.config)
       generations.activate(generation)
       streams.activate(generation.config)
@@ -197,26 +130,44 @@ export function createPublicServer(
         services.operatorSessions?.forgetReviews()
       }
     },
-    countEndings: (before, after) => countEndings(services.sessions, before, after),
-    reviewChanged: changed => reviewChanged(services.sessions, changed),
-    reviewSignedIn: sources => reviewSignedIn(services.sessions, sources),
-    maintain: async next => {
+    /**
+     * Counts the live sessions that another state of the users files would end.
+     * @throws StoreUnavailable
+     */
+    countEndings: (before: Sources, after: Sources) =>
+      countEndings(services.sessions, before, after),
+    /** Closes and renews sessions of users that changed. @throws StoreUnavailable */
+    reviewChanged: (changed: readonly ChangedUser[]) => reviewChanged(services.sessions, changed),
+    /** The same for all who are signed in. @throws StoreUnavailable */
+    reviewSignedIn: (sources: Sources) => reviewSignedIn(services.sessions, sources),
+    /** From now on this maintenance of operators is in force; undefined ends it. */
+    maintain: async (next: MaintenanceConfig | undefined) => {
       maintenance.current = next
     },
+    /** @returns the address for the console, with the real port. @throws when it cannot listen */
     listen: listeners.listen,
-    descriptors: listeners.descriptors,
+    /** Live sessions in the store. @throws StoreUnavailable */
     countAlive: services.sessions.countAlive,
-    readiness: async () => readinessOf(services, strictRedis),
+    readiness: () => readinessOf(services, strictRedis),
     metrics: services.metrics,
-    metricsText: services.metrics.text,
-    observe: async (kind, query) => [await observers.ask(kind, query)],
-    findOperator: secretId => findOperator(services.operatorSessions, secretId),
-    addAdminRoutes: ops => addServingRoutes(ops, { config, services, generations, log }),
-    stop: async (graceMs, lingerMs = 0) => {
+    findRequests: (query: RequestQuery) => recent.find(query),
+    present: () => present.read(),
+    drift: () => services.drift.list(),
+    /** The operator of a session of the operators' page. */
+    findOperator: (secretId: string) => findOperator(services.operatorSessions, secretId),
+    /** Adds the routes to the operators' listener that the services answer. */
+    addAdminRoutes: (ops: FastifyInstance) =>
+      addServingRoutes(ops, { config, services, generations, log }),
+    /**
+     * Takes no more connections, and lets requests in flight finish within the time.
+     * @returns whether all finished
+     */
+    stop: async (graceMs: number): Promise<boolean> => {
       streams.drain(graceMs * drainShare)
-      return await listeners.stop(graceMs, lingerMs)
+      return await listeners.stop(graceMs)
     },
-    close: async () => {
+    /** Releases the services, once all generations are closed. */
+    close: async (): Promise<void> => {
       present.close()
       endEventLoop()
       overload.close()
@@ -225,20 +176,6 @@ export function createPublicServer(
       await services.close()
     }
   }
-}
-
-interface Observed {
-  readonly services: Services
-  readonly recent: RecentRequests<FastifyRequest>
-  readonly present: Present
-}
-
-function createObservers({ services, recent, present }: Observed): Observers {
-  const observers = new Observers()
-  observers.serve('requests', query => recent.find(query as RequestQuery))
-  observers.serve('now', () => present.read())
-  observers.serve('contracts', () => services.drift.list())
-  return observers
 }
 
 /** Upstreams that are down make no replica unready: all would leave at once. */

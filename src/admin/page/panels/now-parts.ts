@@ -79,19 +79,16 @@ export function UpstreamsCard({ upstreams }: UpstreamsProps): ComponentChildren 
   )
 }
 
-interface ProcessesProps {
-  readonly processes: readonly ProcessNow[]
+interface ProcessProps {
+  readonly process: ProcessNow
 }
 
-export function ProcessesCard({ processes }: ProcessesProps): ComponentChildren {
+export function ProcessCard({ process }: ProcessProps): ComponentChildren {
   const columns: ReadonlyArray<Column<ProcessNow>> = [
     {
       key: 'process',
-      head: t('now.process'),
-      cell: ({ worker, pid }) => [
-        worker === undefined ? t('now.main') : t('now.worker', { n: worker }),
-        h('span', { class: 'muted' }, ` ${pid}`)
-      ]
+      head: t('now.pid'),
+      cell: ({ pid }) => pid
     },
     {
       key: 'loop',
@@ -118,11 +115,11 @@ export function ProcessesCard({ processes }: ProcessesProps): ComponentChildren 
   ]
   return h(
     Card,
-    { title: t('now.processes'), count: processes.length },
+    { title: t('now.process') },
     h(Table<ProcessNow>, {
-      label: t('now.processes'),
+      label: t('now.process'),
       columns,
-      rows: processes,
+      rows: [process],
       keyOf: ({ pid }) => String(pid)
     })
   )

@@ -11,7 +11,7 @@ import { Card, Panel, Search } from '../ui/layout.ts'
 import { StatePill } from '../ui/pill.ts'
 import { Empty } from '../ui/states.ts'
 import { type Column, Table } from '../ui/table.ts'
-import { ProcessesCard, ReplicasCard, UpstreamsCard } from './now-parts.ts'
+import { ProcessCard, ReplicasCard, UpstreamsCard } from './now-parts.ts'
 
 export function NowPanel(): ComponentChildren {
   const { frame } = useStore(live)
@@ -34,7 +34,7 @@ export function NowPanel(): ComponentChildren {
       'div',
       { class: 'columns' },
       h(RedisCard, { redis: frame.redis }),
-      h(ProcessesCard, { processes: frame.processes ?? [] }),
+      frame.process !== undefined && h(ProcessCard, { process: frame.process }),
       h(ReplicasCard, { replicas: frame.replicas ?? [], self: frame.replica })
     )
   )

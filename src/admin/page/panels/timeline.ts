@@ -228,7 +228,6 @@ function Facts({ row }: { readonly row: RequestRow }): ComponentChildren {
     [t('timeline.sessionId'), row.session?.id],
     [t('sessions.from'), row.address],
     [t('now.replica'), row.replica],
-    [t('timeline.worker'), row.worker === undefined ? undefined : String(row.worker)],
     [t('timeline.trace'), row.traceId]
   ]
   return h(

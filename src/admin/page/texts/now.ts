@@ -36,10 +36,8 @@ export const nowTexts = {
     'Without Redis: sessions and counters live in this process alone.',
     '未使用 Redis：会话与计数只保存在本进程中。'
   ],
-  'now.processes': ['Processes of this replica', '本副本的进程'],
-  'now.process': ['Process', '进程'],
-  'now.worker': ['Worker {n}', '工作进程 {n}'],
-  'now.main': ['Gateway', '网关'],
+  'now.process': ['Process of this replica', '本副本的进程'],
+  'now.pid': ['Process', '进程'],
   'now.loopDelay': ['Event-loop delay', '事件循环延迟'],
   'now.memory': ['Memory', '内存'],
   'now.cpu': ['CPU', 'CPU'],

@@ -41,7 +41,6 @@ export const requestsTexts = {
   'timeline.requestId': ['Request id', '请求编号'],
   'timeline.userId': ['User id', '用户编号'],
   'timeline.sessionId': ['Session', '会话'],
-  'timeline.worker': ['Worker', '工作进程'],
   'timeline.trace': ['Trace', '链路'],
   'sessionFrom.cache': ['found in the cache', '来自缓存'],
   'sessionFrom.store': ['read from the store', '读自存储'],
