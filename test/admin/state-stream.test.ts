@@ -104,7 +104,7 @@ t.test('what cannot be read once is read the next time', async t => {
   let number = 0
   const { open } = await listenerWith(t, {
     read: async () => {
-      if (++number % 2 === 0) throw new Error('a worker is being replaced')
+      if (++number % 2 === 0) throw new Error('not this time')
       return { number }
     }
   })

@@ -515,7 +515,6 @@ t.test(
         'ops.ledger',
         'ops.redis',
         'ops.held',
-        'ops.replaced',
         'route.unknown',
         'route.method'
       ]

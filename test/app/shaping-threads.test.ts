@@ -106,7 +106,7 @@ t.test('closing ends threads and what waits', async t => {
   t.equal(pool.hasRoom(1), false)
 })
 
-t.test('the number of threads is bounded, and worker processes share the cores', t => {
+t.test('the number of threads is bounded', t => {
   t.ok(threadsFor('auto') >= 1 && threadsFor('auto') <= 4)
   t.equal(threadsFor(7), 7)
   t.equal(threadsFor(0), 0)

@@ -1,6 +1,5 @@
 /** What browser tests do over and over: visit the console, sign in, and let time pass. */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { steadyClock } from '../../src/steady-clock.ts'
 
 export interface Tap {
   readonly teardown: (undo: () => unknown) => void
@@ -38,16 +37,16 @@ export function timeMachine(
   t: Pick<Tap, 'teardown'>
 ): (ms: number, ...pages: Page[]) => Promise<void> {
   const { now } = Date
-  const { offsetMs, asleepMs } = steadyClock.state
+  const ticks = performance.now.bind(performance)
   let passed = 0
   Date.now = () => now() + passed
+  performance.now = () => ticks() + passed
   t.teardown(() => {
     Date.now = now
-    steadyClock.follow({ offsetMs, asleepMs })
+    performance.now = ticks
   })
   return async (ms, ...pages) => {
     passed += ms
-    steadyClock.follow({ offsetMs: offsetMs + passed, asleepMs })
     for (const page of pages) await page.clock.fastForward(ms)
   }
 }

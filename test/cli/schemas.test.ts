@@ -93,7 +93,7 @@ t.test('an editor finds no fault with the files that come with the gateway', asy
 
 t.test('an editor lets a reference stand for a value of any kind, and nothing else', async t => {
   const gateway = (value: unknown) => ({
-    server: { listen: value, workers: value, mount: value },
+    server: { listen: value, mount: value },
     session: { idle: value, records: value, cookie: { secure: value, sameSite: value } }
   })
   t.same(editorFaults('gateway', gateway('${VALUE}')), [])

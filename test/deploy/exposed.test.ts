@@ -4,14 +4,8 @@ import t from 'tap'
 import { parse } from 'yaml'
 import { type Exposed, metricsIn, scrapeUsed } from '../support/exposed.ts'
 
-/** Only the primary of several workers has them; see prometheus.test.ts. */
-const ofWorkers: Exposed = new Map([
-  ['console_gateway_workers', new Set()],
-  ['console_gateway_worker_restarts_total', new Set()]
-])
-
-/** Labels that Prometheus or a primary adds, and those of buckets. */
-const added = ['job', 'instance', 'worker', 'le']
+/** Labels that Prometheus adds, and those of buckets. */
+const added = ['job', 'instance', 'le']
 
 /** Nothing that a test does brings these about. */
 const withoutSeries = new Set(['console_gateway_replica_messages_refused_total'])
@@ -21,8 +15,8 @@ let exposed: Exposed = new Map()
 
 t.test('a gateway is used and scraped', async t => {
   text = await scrapeUsed(t.after)
-  exposed = new Map([...metricsIn(text), ...ofWorkers])
-  t.ok(exposed.size > ofWorkers.size)
+  exposed = metricsIn(text)
+  t.ok(exposed.size > 0)
 })
 
 /** The metrics of a PromQL expression, and the labels that it selects or groups by. */
@@ -125,14 +119,12 @@ t.test('the documents list each metric with its type and labels', async t => {
     type,
     (labels.match(/\w+/g) ?? []).toSorted().join()
   ])
-  const types = new Map([
-    ...Array.from(text.matchAll(/^# TYPE (\S+) (\S+)/gm), ([, name = '', type = '']) => [
-      name,
-      type
-    ]),
-    ['console_gateway_workers', 'gauge'],
-    ['console_gateway_worker_restarts_total', 'counter']
-  ] as Array<[string, string]>)
+  const types = new Map(
+    Array.from(
+      text.matchAll(/^# TYPE (\S+) (\S+)/gm),
+      ([, name = '', type = '']) => [name, type] as const
+    )
+  )
   const real = Array.from(exposed, ([name, labels]) => [
     name,
     types.get(name),
@@ -154,7 +146,6 @@ t.test('each metric has a series', async t => {
   const empty = [...exposed.keys()].filter(
     name =>
       name.startsWith('console_gateway_') &&
-      !ofWorkers.has(name) &&
       !withoutSeries.has(name) &&
       ![name, `${name}_count`].some(each => series.has(each))
   )

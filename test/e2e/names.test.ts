@@ -66,10 +66,6 @@ const events = [
   'replicas.message-refused',
   'replicas.refused',
   'requests.shed',
-  'restart.begun',
-  'restart.done',
-  'restart.failed',
-  'restart.refused',
   'session.epoch-forgotten',
   'sessions.closed',
   'shape.missing',
@@ -82,9 +78,7 @@ const events = [
   'upstream.unresolved',
   'users.changed',
   'users.outdated',
-  'websocket.closed',
-  'worker.answers',
-  'worker.silent'
+  'websocket.closed'
 ]
 
 const metrics = [
@@ -141,9 +135,7 @@ const metrics = [
   'upstream_queue_seconds',
   'upstream_retries_total',
   'upstream_waiting',
-  'users_signed_in',
-  'worker_restarts_total',
-  'workers'
+  'users_signed_in'
 ]
 
 const recordMembers = [
@@ -186,7 +178,6 @@ const codes = [
   'ops.ledger',
   'ops.origin',
   'ops.redis',
-  'ops.replaced',
   'ops.role',
   'ops.secret',
   'ops.session',

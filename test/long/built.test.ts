@@ -1,4 +1,4 @@
-/** What images run: `npm run build`, and the gateway that it makes, with each part that is a file, a thread, a process or a package of its own. */
+/** What images run: `npm run build`, and the gateway that it makes, with each part that is a file, a thread or a package of its own. */
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
@@ -31,15 +31,15 @@ t.test(
     t.same(await build.ended, { code: 0, signal: null }, await build.says('').catch(String))
     const backend = await testUpstream(t.after, json(200, { list: ['a', 'b', 'c'] }))
     const redis = await testRedis(t.after)
-    for (const workers of [1, 2]) {
+    for (const format of ['json', 'pretty'] as const) {
       const folder = await configFolder({
         gateway: {
-          server: { listen: '127.0.0.1:0', workers },
+          server: { listen: '127.0.0.1:0' },
           ops: { listen: '127.0.0.1:0' },
-          redis: { url: redis.url, prefix: `${workers}:`, commandTimeout: '20s' },
+          redis: { url: redis.url, prefix: `${format}:`, commandTimeout: '20s' },
           session: { secrets: ['${SESSION_SECRET}'] },
           console: { root: 'console' },
-          log: { format: workers === 1 ? 'json' : 'pretty' }
+          log: { format }
         }
       })
       mkdirSync(`${folder}/console`)

@@ -63,10 +63,9 @@ const cases: Readonly<Record<string, Case>> = {
   },
   ConsoleGatewaySessionStoreDown: {
     fires: {
-      'session_store_up{kind="redis",worker="1"}': '0x60',
-      'session_store_up{kind="redis",worker="2"}': '1x60'
+      'session_store_up{kind="redis"}': '0x60'
     },
-    quiet: { 'session_store_up{kind="redis",worker="1"}': '1x60' }
+    quiet: { 'session_store_up{kind="redis"}': '1x60' }
   },
   ConsoleGatewaySignOutsForgotten: {
     fires: { session_epoch_forgotten_total: '0x20 1x40' },
@@ -147,21 +146,13 @@ const cases: Readonly<Record<string, Case>> = {
     at: 780
   },
   ConsoleGatewayBusy: {
-    fires: {
-      ...histogram('event_loop_delay_seconds', 'worker="1"', '0.1', '0.25'),
-      ...histogram('event_loop_delay_seconds', 'worker="2"', '0.001', '0.0025')
-    },
-    quiet: histogram('event_loop_delay_seconds', 'worker="1"', '0.01', '0.025'),
-    labels: { worker: '1' }
+    fires: histogram('event_loop_delay_seconds', '', '0.1', '0.25'),
+    quiet: histogram('event_loop_delay_seconds', '', '0.01', '0.025')
   },
   ConsoleGatewayShapingStalls: {
     fires: { 'shaping_stalls_total{route="r"}': '0+12x60' },
     quiet: { 'shaping_stalls_total{route="r"}': '0+3x60' },
     labels: { route: 'r' }
-  },
-  ConsoleGatewayWorkersRestart: {
-    fires: { worker_restarts_total: '0x50 1 2 3 4 4 4 4 4 4 4' },
-    quiet: { worker_restarts_total: '0x50 1 1 1 1 1 1 1 1 1 1' }
   },
   ConsoleGatewayStrayErrors: {
     fires: { stray_errors_total: '0x20 1x40' },

@@ -1,10 +1,10 @@
 /**
- * Preloaded into a gateway of a test (`NODE_OPTIONS=--import=…`): SIGUSR2 makes a process throw,
+ * Preloaded into a gateway of a test (`NODE_OPTIONS=--import=…`): SIGURG makes a process throw,
  * SIGWINCH makes a socket fail that has no `error` listener.
  */
 import { Socket } from 'node:net'
 
-process.on('SIGUSR2', () => {
+process.on('SIGURG', () => {
   throw new TypeError('a fault made by a test')
 })
 

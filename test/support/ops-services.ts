@@ -3,7 +3,6 @@ import { loadConfig } from '../../src/config/load/load.ts'
 import type { MaintenanceConfig } from '../../src/config/schema/maintenance.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
 import { createLogger } from '../../src/services/logger.ts'
-import { Handover } from '../../src/services/handover.ts'
 import { createOpsServices, type OpsServices } from '../../src/services/ops-services.ts'
 import { configFolder } from './gateway.ts'
 import { until } from './until.ts'
@@ -41,8 +40,7 @@ export async function testMember(
     log: createLogger({ level: 'debug', format: 'json' }, { write }),
     metrics,
     version: '1.2.3',
-    handover: new Handover(),
-    state: async () => ({ generation: 1, ready: true, workers: 0 }),
+    state: () => ({ generation: 1, ready: true }),
     onMaintenance: async maintenance => void inForce.push(maintenance)
   })
   cleanUp(member.close)

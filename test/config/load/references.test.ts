@@ -26,16 +26,15 @@ t.test('a reference stands for an environment variable, also within a text', asy
 })
 
 t.test('a reference is a number where a number may stand beside words', async t => {
-  const workers = (environment: Record<string, string>) => {
+  const threads = (environment: Record<string, string>) => {
     const files = {
-      'gateway.yaml':
-        'redis: { url: "redis://r:1" }\nsession: { secrets: ["${S}"] }\nserver: { workers: "${WORKERS:-2}" }'
+      'gateway.yaml': 'session: { secrets: ["${S}"] }\nserver: { shapingThreads: "${THREADS:-2}" }'
     }
-    return load(t, files, { S: secret, ...environment }).gateway.server.workers
+    return load(t, files, { S: secret, ...environment }).gateway.server.shapingThreads
   }
-  t.equal(workers({}), 2)
-  t.equal(workers({ WORKERS: '4' }), 4)
-  t.equal(workers({ WORKERS: 'auto' }), 'auto')
+  t.equal(threads({}), 2)
+  t.equal(threads({ THREADS: '4' }), 4)
+  t.equal(threads({ THREADS: 'auto' }), 'auto')
 })
 
 t.test('the text after :- stands in where the variable is not set or empty', async t => {

@@ -47,13 +47,12 @@ export function frameOf({ routes = 8, upstreams = 3, text }: FakeOptions, number
       errorShare: index === 1 ? 1 : 0.004
     })),
     redis: { state: 'up', latencyMs: 0.4, since: new Date(Date.now() - 7_200_000).toISOString() },
-    processes: [1, 2].map(worker => ({
-      worker,
-      pid: 4200 + worker,
-      eventLoopDelayMs: 1.2 * waveOf(number, worker),
-      rssBytes: 140_000_000 + worker * 9_000_000,
-      cpu: 0.3 * waveOf(number, worker)
-    })),
+    process: {
+      pid: 4201,
+      eventLoopDelayMs: 1.2 * waveOf(number, 1),
+      rssBytes: 149_000_000,
+      cpu: 0.3 * waveOf(number, 1)
+    },
     replicas: ['r1', 'r2'].map(id => ({
       id,
       host: text ?? `gateway-${id.slice(1)}`,
@@ -106,7 +105,7 @@ export function answersOf(options: FakeOptions): Readonly<Record<string, Answer>
     'config/files': () => ({
       state: 'different',
       reload: [text ?? 'routes.orders.timeout: 5s → 8s'],
-      restart: ['gateway.server.workers: 2 → 4'],
+      restart: ['gateway.session.idle: 30m → 20m'],
       risks: ['orders may now take 8 s; the load balancer in front gives up after 60 s'],
       faults: [],
       files: []
@@ -270,7 +269,7 @@ function configOf({ text }: FakeOptions): object {
       since: ago(60),
       faults: [text ?? 'routes.yaml:14: routes.orders.upstram: unknown key; did you mean upstream?']
     },
-    restartNeeded: ['gateway.server.workers'],
+    restartNeeded: ['gateway.session.idle'],
     revisions: [
       {
         number: 3,

@@ -43,12 +43,12 @@ const single = async (t: Test, url: string, max = 5) =>
   )
 
 /** A replica as a process of its own, which signals can reach. */
-async function apart(t: Test, url: string, workers = 1) {
+async function apart(t: Test, url: string) {
   const opsPort = await freePort()
   const folder = await configFolder({
     gateway: {
       ...shared(url),
-      server: { listen: '127.0.0.1:0', workers },
+      server: { listen: '127.0.0.1:0' },
       ops: { listen: `127.0.0.1:${opsPort}` }
     },
     limits: limits(5)
@@ -67,17 +67,17 @@ async function inTouch(replicas: readonly Replica[], count = replicas.length) {
   })
 }
 
-t.test('status, reload and rollback of all, also where one has workers', async t => {
+t.test('status, reload and rollback of all', async t => {
   const { url } = await testRedis(t.after)
   const a = await single(t, url)
   const b = await single(t, url)
-  const c = await apart(t, url, 2)
+  const c = await apart(t, url)
   const all = [a, b, c]
   await inTouch(all)
   const first = await hashOf(a)
   const { replicas, silent, info } = await ask(c, 'replicas')
   t.same([silent, info], [[], undefined])
-  t.match(replicas[0], { workers: 2 }, 'the one that was asked first')
+  t.equal(replicas[0].id, (await ask(c, 'now')).replica, 'the one that was asked first')
   for (const replica of replicas) {
     t.match(replica, { ready: true, generation: 1, configHash: first, files: 'running' })
   }
@@ -124,7 +124,7 @@ t.test('status, reload and rollback of all, also where one has workers', async t
   const now = (await ask(a, 'replicas')).replicas
   t.match(
     now.find(({ files }: any) => files === 'refused'),
-    { fault: /limits\.yaml:1/, workers: 2 }
+    { fault: /limits\.yaml:1/ }
   )
 })
 
@@ -181,43 +181,6 @@ t.test('if one replica is silent, none changes, and it is named', async t => {
   await inTouch([a, b])
   t.equal(await hashOf(b), second, 'also when it goes on')
   t.match(await ask(b, 'rollback', { hash: first, all: true }), { outcome: 'rolled back' })
-})
-
-t.test('if the replica that is asked is in a reload, none changes', async t => {
-  const { url } = await testRedis(t.after)
-  const a = await apart(t, url, 2)
-  const b = await single(t, url)
-  const all = [a, b]
-  const first = await hashOf(a)
-  await inTouch(all)
-  for (const replica of all) write(replica, 10)
-  await ask(a, 'reload', { all: true })
-  const second = await hashOf(b)
-  const { workers } = await ask(a, 'status')
-  const hanging: number = workers[0].pid
-  process.kill(hanging, 'SIGSTOP')
-  t.teardown(() => {
-    try {
-      process.kill(hanging, 'SIGKILL')
-    } catch {}
-  })
-  // Its warning is logged just before the build.
-  const maintenance = { until: '2020-01-01T00:00:00Z' }
-  writeFileSync(join(a.folder, 'routes.yaml'), stringify({ maintenance }))
-  const reloaded = ask(a, 'reload', {})
-  await a.says('is in the past')
-
-  const refused = await ask(a, 'rollback', { hash: first, all: true })
-  t.equal(refused.outcome, 'refused')
-  t.match(refused.reasons, [/: not prepared within 4000 ms: another reload may be under way here$/])
-  t.match(refused.replicas, [{ outcome: 'kept' }, { outcome: 'refused' }])
-  t.equal(await hashOf(b), second)
-  t.match(await ask(b, 'reload', {}), { outcome: 'unchanged' }, 'nothing is held any more')
-
-  process.kill(hanging, 'SIGCONT')
-  t.match(await reloaded, { outcome: 'reloaded', generation: 3 })
-  t.match(await ask(a, 'reload', {}), { outcome: 'unchanged' }, 'nor where it was prepared late')
-  t.equal((await ask(a, 'config')).generation, 3)
 })
 
 t.test('one that dies before it has confirmed is named; it starts with its files', async t => {

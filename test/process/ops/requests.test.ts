@@ -1,4 +1,4 @@
-/** `why` finds a request whichever worker of whichever replica answered it, with full rings. */
+/** `why` finds a request whichever replica answered it, with full rings. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
@@ -31,14 +31,14 @@ async function repeat(url: string, path: string, count: number): Promise<void> {
   if (left > 0) throw new Error(`the connection was closed ${left} requests too early`)
 }
 
-t.test('full rings of two workers and of another replica', async t => {
+t.test('full rings of two replicas', async t => {
   const redis = await testRedis(t.after)
   const ports = await freePorts(4)
-  async function replica(place: number, workers: number) {
+  async function replica(place: number) {
     const [port, opsPort] = ports.slice(place, place + 2)
     const folder = await configFolder({
       gateway: {
-        server: { listen: `127.0.0.1:${port}`, workers },
+        server: { listen: `127.0.0.1:${port}` },
         ops: { listen: `127.0.0.1:${opsPort}`, requests: { keep: kept.ok } },
         log: { level: 'warn' },
         redis: { url: redis.url },
@@ -63,25 +63,25 @@ t.test('full rings of two workers and of another replica', async t => {
       await run(['why', ...words, '--config', folder], { env: environment })
     return { gateway, url, find, why }
   }
-  const many = await replica(0, 2)
-  const single = await replica(2, 1)
-  await until('each process of both replicas answers', async () => {
-    return (await many.find('?last=1')).kept.length === 3
+  const one = await replica(0)
+  const other = await replica(2)
+  await until('both replicas answer', async () => {
+    return (await one.find('?last=1')).kept.length === 2
   })
 
-  const fill = async (url: string, workers: number) => {
-    const connections = Array.from({ length: 2 * workers }, async () => {
+  const fill = async (url: string) => {
+    const connections = Array.from({ length: 2 }, async () => {
       await repeat(url, '/api/nowhere', kept.failed / 2)
       await repeat(url, '/api/fine', kept.ok / 2)
     })
     await Promise.all(connections)
   }
   const isFull = async () =>
-    (await many.find('?last=1')).kept.every(
+    (await one.find('?last=1')).kept.every(
       ({ ok, failed }) => ok.kept === kept.ok && failed.kept === kept.failed
     )
   await until('all rings are full', async () => {
-    await Promise.all([fill(many.url, 2), fill(single.url, 1)])
+    await Promise.all([fill(one.url), fill(other.url)])
     return await isFull()
   })
 
@@ -92,22 +92,22 @@ t.test('full rings of two workers and of another replica', async t => {
   const placeOf = async (id: string) => {
     let place = ''
     await until('the request is remembered', async () => {
-      const { requests } = await single.find(`/${id}`)
-      place = `${requests[0]?.replica}, worker ${requests[0]?.worker}`
+      const { requests } = await other.find(`/${id}`)
+      place = requests[0]?.replica ?? ''
       return requests.length === 1
     })
     return place
   }
   const ids = new Map<string, string>()
-  await until('each process has answered one', async () => {
-    for (const { url } of [many, single]) {
+  await until('each replica has answered one', async () => {
+    for (const { url } of [one, other]) {
       const id = await idOf(url)
       ids.set(await placeOf(id), id)
     }
-    return ids.size === 3
+    return ids.size === 2
   })
   for (const [place, id] of ids) {
-    for (const { find, why } of [many, single]) {
+    for (const { find, why } of [one, other]) {
       // A process that a busy machine holds up misses a question.
       await until(`${place} is asked`, async () => {
         const askedAt = performance.now()
@@ -115,7 +115,7 @@ t.test('full rings of two workers and of another replica', async t => {
         const askedMs = performance.now() - askedAt
         const { code, out } = await why(id)
         const commandMs = performance.now() - askedAt - askedMs
-        const words = [`request  ${id}`, `replica ${place.replace(', worker undefined', '')}\n`]
+        const words = [`request  ${id}`, `replica ${place}\n`]
         const [request] = requests
         t.comment(`${place}: in ${askedMs.toFixed(1)} ms, the command ${commandMs.toFixed(0)}`)
         return (
@@ -123,13 +123,13 @@ t.test('full rings of two workers and of another replica', async t => {
             [1, id, 200, 'fine'].join() &&
           code === 0 &&
           words.every(word => out.includes(word)) &&
-          out.match(/^Remembered, replica /gm)?.length === 3
+          out.match(/^Remembered, replica /gm)?.length === 2
         )
       })
     }
   }
   const askedAt = performance.now()
-  const { requests, hasMore } = await single.find('?last=500&route=fine')
+  const { requests, hasMore } = await other.find('?last=500&route=fine')
   t.equal(requests.length, 500)
   t.ok(hasMore)
   t.comment(`the last 500 of all: ${(performance.now() - askedAt).toFixed(1)} ms`)

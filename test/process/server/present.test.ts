@@ -3,8 +3,8 @@ import t from 'tap'
 import { type Counted, createRequestMetrics } from '../../../src/app/hooks/metrics.ts'
 import { boundsMs } from '../../../src/app/request-rates.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
-import { mergePresent } from '../../../src/process/server/merge-present.ts'
-import { Present, type ProcessPresent } from '../../../src/process/server/present.ts'
+import { presentJson } from '../../../src/process/server/present-json.ts'
+import { Present } from '../../../src/process/server/present.ts'
 import type { AddressUse } from '../../../src/proxy/pools.ts'
 
 type Services = ConstructorParameters<typeof Present>[0]
@@ -70,35 +70,39 @@ t.test('counts are those of the period; a new pool counts from zero', t => {
   t.end()
 })
 
-t.test('percentiles of processes are read from the sum of their buckets', t => {
-  const of = (fast: number, slow: number, worker: number) => {
-    const { meters, present } = processWith(1, [])
-    for (let count = 0; count < fast; count++) meters[0]?.count(answered(200, 2))
-    for (let count = 0; count < slow; count++) meters[0]?.count(answered(200, 900))
-    return { worker, pid: worker, value: present.read() }
-  }
-  // The mean of both medians would be near 400 ms.
-  const merged = mergePresent([of(980, 0, 1), of(0, 20, 2)])
-  t.ok((merged.p50Ms ?? Infinity) < 2.5, `${merged.p50Ms}`)
-  t.ok((merged.p99Ms ?? 0) > 500, `${merged.p99Ms}`)
+t.test('percentiles are read from the sum of the buckets of all routes', t => {
+  const { meters, present } = processWith(2, [])
+  for (let count = 0; count < 980; count++) meters[0]?.count(answered(200, 2))
+  for (let count = 0; count < 20; count++) meters[1]?.count(answered(200, 900))
+  const { p50Ms, p99Ms, routes, process: ours } = presentJson(present.read())
+  t.ok((p50Ms ?? Infinity) < 2.5, `${p50Ms}`)
+  t.ok((p99Ms ?? 0) > 500, `${p99Ms}`)
   t.same(
-    merged.processes.map(({ worker }) => worker),
-    [1, 2]
+    routes.map(({ route }) => route),
+    ['r0', 'r1'],
+    'the busiest first'
   )
-  const idle = mergePresent([{ pid: 1, value: processWith(1, []).present.read() }])
+  t.equal(ours.pid, process.pid)
+  const idle = presentJson(processWith(1, []).present.read())
   t.match(idle, { p50Ms: null, p99Ms: null, requestsPerSecond: 0, errorShare: 0, routes: [] })
   t.end()
 })
 
-t.test('Redis is as it is for the process for which it is worst', t => {
-  const { present } = processWith(0, [])
-  const value = present.read()
-  const states: Array<ProcessPresent['redis']> = [
-    { kind: 'redis', up: true, hasConnected: true, since: 1000, latencyMs: 0.4 },
-    { kind: 'redis', up: false, hasConnected: true, since: 5000, latencyMs: undefined }
-  ]
-  const { redis } = mergePresent(states.map(redis => ({ pid: 1, value: { ...value, redis } })))
-  t.same(redis, { state: 'down', latencyMs: null, since: '1970-01-01T00:00:05.000Z' })
+t.test('an address is ejected while another of its upstream works; Redis has its latency', t => {
+  const at = (state: AddressUse['state'], name: string) => ({
+    ...address(0, 0),
+    state,
+    address: name
+  })
+  const present = processWith(0, [at('open', 'a'), at('up', 'b')]).present.read()
+  const since = 5000
+  const redis = { kind: 'redis', up: true, hasConnected: true, since, latencyMs: 0.4 } as const
+  const { upstreams, redis: shown } = presentJson({ ...present, redis })
+  t.match(upstreams, [
+    { address: 'a', ejected: true },
+    { address: 'b', ejected: false }
+  ])
+  t.same(shown, { state: 'up', latencyMs: 0.4, since: '1970-01-01T00:00:05.000Z' })
   t.end()
 })
 
@@ -119,7 +123,7 @@ t.test('1,000 routes and 100 addresses cost little', t => {
   for (const meter of meters) meter.count(answered(500, 30))
   const sampleMs = msOf(() => present.sample())
   for (const meter of meters) meter.count(answered(200, 30))
-  const answerMs = msOf(() => JSON.stringify(mergePresent([{ pid: 1, value: present.read() }])))
+  const answerMs = msOf(() => JSON.stringify(presentJson(present.read())))
   t.comment(`a sample takes ${sampleMs.toFixed(3)} ms, an answer ${answerMs.toFixed(3)} ms`)
   t.ok(sampleMs < 5, `${sampleMs} ms`)
   t.ok(answerMs < 20, `${answerMs} ms`)
