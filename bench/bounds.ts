@@ -14,10 +14,6 @@ export const bounds = {
   addedLatency: { goal: 0.6, must: 0.8 },
   transfer: { goal: 1, must: 1.1 },
   start: { goal: 0.6, must: 0.9 },
-  /** To one process, over the same ratio of the bare plugin. */
-  workers: { goal: 1, must: 1.1 },
-  /** A request, with two workers of one machine. */
-  redisCommands: { goal: 0.2, must: 0.5 },
   /** Megabytes. */
   residentAtRest: { goal: 90, must: 110 },
   /** Per cent, of load and of reloads. */

@@ -339,62 +339,6 @@ async function memory(stage: Stage): Promise<Outcome> {
   }
 }
 
-async function workers(stage: Stage): Promise<Outcome> {
-  const { samples, ...outcome } = await against(
-    stage,
-    'Two workers: signed-in GET, 0.7 KB',
-    ['one-worker', 'two-workers', 'one-plugin', 'two-plugins'],
-    '/api/notices/small'
-  )
-  const ratio = cpuRatio(samples, titles['two-workers'], titles['one-worker'])
-  // What the machine itself makes of two processes: they share caches with each other, and cores with upstream and load.
-  const ofMachine = cpuRatio(samples, titles['two-plugins'], titles['one-plugin'])
-  const roundsOf = (name: SubjectName) => valuesOf(samples, titles[name], 'cpuMicros')
-  const [one, two, onePlugin, twoPlugins] = [
-    roundsOf('one-worker'),
-    roundsOf('two-workers'),
-    roundsOf('one-plugin'),
-    roundsOf('two-plugins')
-  ]
-  const overMachine = figure(
-    two.map(
-      (micros, round) =>
-        micros / (one[round] ?? NaN) / ((twoPlugins[round] ?? NaN) / (onePlugin[round] ?? NaN))
-    )
-  )
-  const ratioOf = (label: string) =>
-    label === titles['two-workers']
-      ? ratio
-      : label === titles['two-plugins']
-        ? ofMachine
-        : undefined
-  const rows = outcome.rows.map(({ label, cells }) => ({
-    label,
-    cells: cells.map((cell, index) => (index === 1 ? ratioOf(label) : cell))
-  }))
-  return {
-    ...outcome,
-    rows,
-    columns: outcome.columns.map((column, index) =>
-      index === 1 ? 'ratio to one process' : column
-    ),
-    verdicts: [
-      {
-        what: 'two workers against one, over the same of the bare plugin',
-        value: overMachine,
-        unit: '×',
-        ...bounds.workers
-      },
-      {
-        what: 'two workers, Redis commands per request',
-        value: figure(valuesOf(samples, titles['two-workers'], 'redisCalls')),
-        unit: '',
-        ...bounds.redisCommands
-      }
-    ]
-  }
-}
-
 async function shaping(stage: Stage): Promise<Outcome> {
   const gateway = await stage.subject('gateway')
   const byHand = await stage.subject('by-hand')
@@ -498,7 +442,6 @@ export const cases: Readonly<Record<string, Case>> = {
   transfer,
   start,
   memory,
-  workers,
   shaping
 }
 

@@ -43,9 +43,6 @@ export interface GatewayOptions {
   /** Another checkout, which is built. */
   readonly folder?: string
   readonly nodeOptions?: readonly string[]
-  readonly workers?: number
-  /** On any core. */
-  readonly free?: boolean
 }
 
 const folders: string[] = []
@@ -66,13 +63,13 @@ export function temporaryFolder(name: string): string {
  * files.
  */
 export async function startGateway(port: number, place: Place, options: GatewayOptions = {}) {
-  const { features = allFeatures, nodeOptions = [], workers = 1, free = false } = options
+  const { features = allFeatures, nodeOptions = [] } = options
   const opsPort = await freePort()
   const configFolder = temporaryFolder('gateway')
   // JSON is YAML.
   const write = (name: string, content: object) =>
     writeFileSync(join(configFolder, `${name}.yaml`), JSON.stringify(content))
-  write('gateway', gatewayConfig({ port, opsPort, workers, place, features }))
+  write('gateway', gatewayConfig({ port, opsPort, place, features }))
   write('limits', limitsConfig(features))
   write('routes', routesConfig(place, features))
   const launched = join(
@@ -100,8 +97,7 @@ export async function startGateway(port: number, place: Place, options: GatewayO
         MALLOC_TRIM_THRESHOLD_: '262144',
         MALLOC_MMAP_THRESHOLD_: '262144',
         SESSION_SECRET: secret
-      },
-      free
+      }
     }
   )
   const ops = `http://127.0.0.1:${opsPort}`
@@ -131,18 +127,16 @@ async function reload(ops: string): Promise<void> {
 interface GatewayConfigOptions {
   readonly port: number
   readonly opsPort: number
-  readonly workers: number
   readonly place: Place
   readonly features: Features
 }
 
-function gatewayConfig({ port, opsPort, workers, place, features }: GatewayConfigOptions): object {
+function gatewayConfig({ port, opsPort, place, features }: GatewayConfigOptions): object {
   return {
     server: {
       listen: `127.0.0.1:${port}`,
       hosts: ['127.0.0.1'],
-      ...(features.trustedProxy && { trustedProxies: ['127.0.0.1/32'] }),
-      workers
+      ...(features.trustedProxy && { trustedProxies: ['127.0.0.1/32'] })
     },
     ops: { listen: `127.0.0.1:${opsPort}`, secret: '${SESSION_SECRET}' },
     reload: { watch: false },

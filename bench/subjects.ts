@@ -16,11 +16,7 @@ const names = [
   'by-hand',
   'nginx',
   'haproxy',
-  'direct',
-  'one-worker',
-  'two-workers',
-  'one-plugin',
-  'two-plugins'
+  'direct'
 ] as const
 export type SubjectName = (typeof names)[number]
 
@@ -32,11 +28,7 @@ export const titles: Readonly<Record<SubjectName, string>> = {
   'by-hand': 'handler by hand',
   'nginx': 'nginx, proxy only',
   'haproxy': 'HAProxy, proxy only',
-  'direct': 'upstream, direct',
-  'one-worker': 'one process, on any core',
-  'two-workers': 'two workers, on any core',
-  'one-plugin': 'bare plugin, one process, on any core',
-  'two-plugins': 'bare plugin, two processes, on any core'
+  'direct': 'upstream, direct'
 }
 
 export interface Subject {
@@ -79,8 +71,7 @@ interface Started {
   readonly reload?: Subject['reload']
 }
 
-export const isGateway = (name: SubjectName) =>
-  name === 'gateway' || name === 'one-worker' || name === 'two-workers'
+export const isGateway = (name: SubjectName) => name === 'gateway'
 
 export const isThere = (name: SubjectName) => (name !== 'nginx' && name !== 'haproxy') || has(name)
 
@@ -186,21 +177,13 @@ async function start(
 ): Promise<Started> {
   const port = await freePort()
   if (name === 'gateway') return await startGateway(port, place, options)
-  if (name === 'one-worker' || name === 'two-workers') {
-    return await startGateway(port, place, {
-      ...options,
-      workers: name === 'one-worker' ? 1 : 2,
-      free: true
-    })
-  }
   if (name === 'nginx' || name === 'haproxy') return await startNative(name, port, place)
   const began = performance.now()
-  const free = name === 'one-plugin' || name === 'two-plugins'
   const child = startMeasured(
     process.execPath,
     [
       ...(options.nodeOptions ?? []),
-      join(import.meta.dirname, 'peers', `${free ? 'plugins' : name}.js`),
+      join(import.meta.dirname, 'peers', `${name}.js`),
       String(port),
       place.upstream,
       place.redis
@@ -208,10 +191,8 @@ async function start(
     {
       env: {
         ...process.env,
-        NODE_ENV: 'production',
-        PROCESSES: name === 'two-plugins' ? '2' : '1'
-      },
-      free
+        NODE_ENV: 'production'
+      }
     }
   )
   await untilReady(`http://127.0.0.1:${port}/ready`, child)

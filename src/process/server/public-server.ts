@@ -140,8 +140,8 @@ export function createPublicServer(config: Config, log: Log, surroundings: Surro
     reviewChanged: (changed: readonly ChangedUser[]) => reviewChanged(services.sessions, changed),
     /** The same for all who are signed in. @throws StoreUnavailable */
     reviewSignedIn: (sources: Sources) => reviewSignedIn(services.sessions, sources),
-    /** From now on this maintenance of operators is in force; undefined ends it. */
-    maintain: async (next: MaintenanceConfig | undefined) => {
+    /** From now on these maintenances of operators are in force, and no others. */
+    maintain: async (next: readonly MaintenanceConfig[]) => {
       maintenance.current = next
     },
     /** @returns the address for the console, with the real port. @throws when it cannot listen */
