@@ -127,4 +127,3 @@ a replica did not confirm.`,
   asksGateway: true,
   run: async invocation => (await import('../reload.ts')).rollback(invocation)
 }
-

@@ -130,16 +130,7 @@ export function createPublicServer(config: Config, log: Log, surroundings: Surro
         services.operatorSessions?.forgetReviews()
       }
     },
-    /**
-     * Counts the live sessions that another state of the users files would end.
-     * @throws StoreUnavailable
-     */
-    countEndings: (before: Sources, after: Sources) =>
-      countEndings(services.sessions, before, after),
-    /** Closes and renews sessions of users that changed. @throws StoreUnavailable */
-    reviewChanged: (changed: readonly ChangedUser[]) => reviewChanged(services.sessions, changed),
-    /** The same for all who are signed in. @throws StoreUnavailable */
-    reviewSignedIn: (sources: Sources) => reviewSignedIn(services.sessions, sources),
+    ...reviewOf(services.sessions),
     /** From now on these maintenances of operators are in force, and no others. */
     maintain: async (next: readonly MaintenanceConfig[]) => {
       maintenance.current = next
@@ -175,6 +166,18 @@ export function createPublicServer(config: Config, log: Log, surroundings: Surro
       copies.store.close()
       await services.close()
     }
+  }
+}
+
+/** The effects of changed users files. Each @throws StoreUnavailable */
+function reviewOf(sessions: Services['sessions']) {
+  return {
+    /** Counts the live sessions that another state of the files would end. */
+    countEndings: (before: Sources, after: Sources) => countEndings(sessions, before, after),
+    /** Closes and renews sessions of users that changed. */
+    reviewChanged: (changed: readonly ChangedUser[]) => reviewChanged(sessions, changed),
+    /** The same for all who are signed in. */
+    reviewSignedIn: (sources: Sources) => reviewSignedIn(sessions, sources)
   }
 }
 

@@ -165,7 +165,13 @@ interface Options {
 }
 
 export async function attackedConfig(options: Options): Promise<AttackedConfig> {
-  const { places, redis, server = shortTimeouts, session, userFile = { users: testUsers } } = options
+  const {
+    places,
+    redis,
+    server = shortTimeouts,
+    session,
+    userFile = { users: testUsers }
+  } = options
   const base = routes(places)
   const folder = await configFolder({
     gateway: {
