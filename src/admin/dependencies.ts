@@ -78,7 +78,7 @@ function upstreamOf(name: string, all: readonly AddressStatus[]): Dependency {
   }
 }
 
-export function stateOf(working: number, total: number): Health {
+function stateOf(working: number, total: number): Health {
   if (working === total) return 'up'
   return working === 0 ? 'down' : 'degraded'
 }

@@ -26,7 +26,7 @@ const headersMs = 10_000
 /** A client that takes nothing of its responses for this time loses its connection. */
 const stallMs = 30_000
 /** An unused connection stays open for this time. */
-export const keepAliveMs = 72_000
+const keepAliveMs = 72_000
 const options = {
   headersTimeout: headersMs,
   requestTimeout: 30_000,

@@ -40,7 +40,7 @@ interface Options {
   readonly log: { readonly info: (fields: object, message: string) => void }
 }
 
-export const signInPath = `${apiPrefix}/sign-in`
+const signInPath = `${apiPrefix}/sign-in`
 
 const noRole = {
   en:

@@ -52,7 +52,7 @@ t.test('without Redis it closes the routes of this process, and says so', async 
     shared: false,
     info:
       'No Redis is configured: this maintenance is in force in this process alone, and ends ' +
-      'with it; `console-gateway restart` hands it to the new process.',
+      'with it.',
     file: null,
     operators: []
   })

@@ -41,12 +41,12 @@ t.test(
   'the file is its owner’s alone, in a folder that is too, and goes with the gateway',
   async t => {
     const { runtime } = places(t)
-    const left = writeSecretFile('127.0.0.1:9090', 'first')
+    const left = writeSecretFile('127.0.0.1:1', 'first')
     t.equal(dirname(left.file), join(runtime, 'console-gateway'))
     t.equal(statSync(left.file).mode & 0o777, 0o600)
     t.equal(statSync(dirname(left.file)).mode & 0o777, 0o700)
-    t.same(readSecretFiles('127.0.0.1:9090'), ['first'])
-    t.same(readSecretFiles('127.0.0.1:9091'), [], 'another address has another file')
+    t.same(readSecretFiles('127.0.0.1:1'), ['first'])
+    t.same(readSecretFiles('127.0.0.1:2'), [], 'another address has another file')
     left.remove()
     t.same(readdirSync(dirname(left.file)), [])
   }
@@ -72,17 +72,17 @@ t.test(
     const { runtime, temporary } = places(t)
     mkdirSync(join(runtime, 'console-gateway'))
     chmodSync(join(runtime, 'console-gateway'), 0o755)
-    writeFileSync(join(runtime, 'console-gateway', 'ops-127.0.0.1_9090.secret'), 'planted')
-    t.same(readSecretFiles('127.0.0.1:9090'), [], 'what stands in it is not believed')
-    const left = writeSecretFile('127.0.0.1:9090', 'mine')
+    writeFileSync(join(runtime, 'console-gateway', 'ops-127.0.0.1_1.secret'), 'planted')
+    t.same(readSecretFiles('127.0.0.1:1'), [], 'what stands in it is not believed')
+    const left = writeSecretFile('127.0.0.1:1', 'mine')
     t.equal(dirname(left.file), join(temporary, `console-gateway-${uid}`))
-    t.same(readSecretFiles('127.0.0.1:9090'), ['mine'])
+    t.same(readSecretFiles('127.0.0.1:1'), ['mine'])
     left.remove()
 
     rmSync(join(runtime, 'console-gateway'), { recursive: true })
     mkdirSync(join(runtime, 'elsewhere'), { mode: 0o700 })
     symlinkSync('elsewhere', join(runtime, 'console-gateway'))
-    const other = writeSecretFile('127.0.0.1:9090', 'mine')
+    const other = writeSecretFile('127.0.0.1:1', 'mine')
     t.equal(dirname(dirname(other.file)), temporary)
     other.remove()
 
@@ -90,7 +90,7 @@ t.test(
       XDG_RUNTIME_DIR: join(runtime, 'not-there'),
       TMPDIR: join(temporary, 'not-there')
     })
-    t.throws(() => writeSecretFile('127.0.0.1:9090', 'nowhere'), { code: 'ENOENT' })
+    t.throws(() => writeSecretFile('127.0.0.1:1', 'nowhere'), { code: 'ENOENT' })
   }
 )
 

@@ -171,7 +171,7 @@ export interface Tally {
 }
 
 /** Whether an enforced limit refuses the request. */
-export function isRefused(
+function isRefused(
   entries: readonly TallyEntry[],
   verdicts: ReadonlyArray<Pick<Verdict, 'exceeded'>>
 ): boolean {
