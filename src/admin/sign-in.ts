@@ -8,7 +8,7 @@ import { malformed } from '../app/hooks/validation.ts'
 import { GatewayError, toGatewayError } from '../errors.ts'
 import type { FileState, Identity, Session } from '../session/record.ts'
 import type { NewSession } from '../session/session.ts'
-import { addOpsScope, apiPrefix } from './api.ts'
+import { addOpsScope } from './api.ts'
 import { languageOf } from './browser-guard.ts'
 import { secretOperator } from './operator.ts'
 import type { OperatorCookie } from './operator-cookie.ts'
@@ -39,8 +39,6 @@ interface Options {
   readonly cookie: OperatorCookie
   readonly log: { readonly info: (fields: object, message: string) => void }
 }
-
-const signInPath = `${apiPrefix}/sign-in`
 
 const noRole = {
   en:

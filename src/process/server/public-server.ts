@@ -85,7 +85,6 @@ interface Surroundings {
 
 export function createPublicServer(config: Config, log: Log, surroundings: Surroundings) {
   tuneV8()
-  const { strictRedis } = config.gateway.ops
   const services = createServices(config, log, surroundings)
   measureStrayErrors(services.metrics)
   const endEventLoop = measureEventLoop(services.metrics)
@@ -137,15 +136,9 @@ export function createPublicServer(config: Config, log: Log, surroundings: Surro
     },
     /** @returns the address for the console, with the real port. @throws when it cannot listen */
     listen: listeners.listen,
-    /** Live sessions in the store. @throws StoreUnavailable */
-    countAlive: services.sessions.countAlive,
-    readiness: () => readinessOf(services, strictRedis),
-    metrics: services.metrics,
+    ...viewOf(services, config.gateway.ops.strictRedis),
     findRequests: (query: RequestQuery) => recent.find(query),
     present: () => present.read(),
-    drift: () => services.drift.list(),
-    /** The operator of a session of the operators' page. */
-    findOperator: (secretId: string) => findOperator(services.operatorSessions, secretId),
     /** Adds the routes to the operators' listener that the services answer. */
     addAdminRoutes: (ops: FastifyInstance) =>
       addServingRoutes(ops, { config, services, generations, log }),
@@ -178,6 +171,19 @@ function reviewOf(sessions: Services['sessions']) {
     reviewChanged: (changed: readonly ChangedUser[]) => reviewChanged(sessions, changed),
     /** The same for all who are signed in. */
     reviewSignedIn: (sources: Sources) => reviewSignedIn(sessions, sources)
+  }
+}
+
+/** What operators see of the services. */
+function viewOf(services: Services, strictRedis: boolean) {
+  return {
+    metrics: services.metrics,
+    readiness: () => readinessOf(services, strictRedis),
+    /** Live sessions in the store. @throws StoreUnavailable */
+    countAlive: services.sessions.countAlive,
+    drift: () => services.drift.list(),
+    /** The operator of a session of the operators' page. */
+    findOperator: (secretId: string) => findOperator(services.operatorSessions, secretId)
   }
 }
 

@@ -30,9 +30,9 @@ async function opened(t: Test) {
   }
   subscribe('fastify.initialization', count)
   t.teardown(() => unsubscribe('fastify.initialization', count))
-  const left = async () => ({
+  const left = () => ({
     apps,
-    upstreams: (await server.readiness()).upstreams?.map(({ upstream }) => upstream)
+    upstreams: server.readiness().upstreams?.map(({ upstream }) => upstream)
   })
   return { config, server, left }
 }
@@ -48,9 +48,9 @@ const nothing = { apps: 0, upstreams: [] }
 t.test('one that is built has its apps and upstreams until it is retired', async t => {
   const { config, server, left } = await opened(t)
   const built = await server.create(1, config)
-  t.same(await left(), { apps: 2, upstreams: ['b'] }, 'one app is for the sign-in of operators')
+  t.same(left(), { apps: 2, upstreams: ['b'] }, 'one app is for the sign-in of operators')
   await built.retire(0)
-  t.same(await left(), nothing)
+  t.same(left(), nothing)
 })
 
 t.test('one whose sign-in of operators cannot be built leaves nothing open', async t => {
@@ -60,7 +60,7 @@ t.test('one whose sign-in of operators cannot be built leaves nothing open', asy
   const login = { ...gateway.login, sources: sources as never }
   const faulty: Config = { ...config, gateway: { ...gateway, login } }
   await t.rejects(server.create(1, faulty), { message: 'there is no upstream "missing"' })
-  t.same(await left(), nothing)
+  t.same(left(), nothing)
 })
 
 t.test('one whose routes cannot be built leaves nothing open', async t => {
@@ -69,11 +69,11 @@ t.test('one whose routes cannot be built leaves nothing open', async t => {
   const routes = { any, other: { ...any, upstream: 'missing' } as never }
   const faulty = { ...config, routes: { ...config.routes, routes } } as Config
   await t.rejects(server.create(1, faulty), { message: 'there is no upstream "missing"' })
-  t.same(await left(), nothing)
+  t.same(left(), nothing)
 })
 
 t.test('one whose app does not start leaves nothing open', async t => {
   const { config, server, left } = await opened(t)
   await t.rejects(server.create(1, twoOnOnePath(config)), { code: 'FST_ERR_DUPLICATED_ROUTE' })
-  t.same(await left(), nothing)
+  t.same(left(), nothing)
 })
