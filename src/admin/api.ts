@@ -6,7 +6,7 @@
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { guardAdminScope } from './browser-guard.ts'
 
-export const apiPrefix = '/ops/api'
+const apiPrefix = '/ops/api'
 
 type JsonObject = Readonly<Record<string, unknown>>
 type Operations = Record<string, JsonObject>
