@@ -73,25 +73,6 @@ export function addMaintenanceRoutes(ops: FastifyInstance, options: Options): vo
       .map(({ maintenance, author, since }) => ({ ...maintenance, author, since }))
   })
 
-  /** @throws GatewayError for an end that is not ahead, or a route that config does not have */
-  function maintenanceOf(body: MaintenanceBody): Bounded {
-    const { routes } = config()
-    const unknown = (body.routes ?? []).find(
-      route => route !== 'login' && !Object.hasOwn(routes, route)
-    )
-    if (unknown !== undefined) throw malformed(`routes.yaml has no route "${unknown}".`)()
-    record.checkEnd(body.until)
-    const { until, message, methods = [], allowRoles = [] } = body
-    return {
-      routes: body.routes ?? [],
-      methods,
-      allowRoles,
-      until,
-      retryAfter: 60_000,
-      ...(message !== undefined && { message })
-    }
-  }
-
   const effectOf = async (routes: readonly string[], until?: string) => ({
     routes: routes.length,
     replicas: record.isShared ? await countReplicas() : 1,
@@ -113,11 +94,11 @@ export function addMaintenanceRoutes(ops: FastifyInstance, options: Options): vo
       body: maintenanceBody,
       hint,
       preview: body => {
-        const { routes, until } = maintenanceOf(body)
+        const { routes, until } = readMaintenance(body, options)
         return effectOf(namesOf(routes), until)
       },
       run: async (body, { operator = secretOperator }) => {
-        const maintenance = maintenanceOf(body)
+        const maintenance = readMaintenance(body, options)
         const inForce = await record.begin(maintenance, operator.name)
         const { until, routes, methods } = maintenance
         log.warn(
@@ -145,4 +126,23 @@ export function addMaintenanceRoutes(ops: FastifyInstance, options: Options): vo
       undo: 'Begin it again.'
     })
   })
+}
+
+/** @throws GatewayError for an end that is not ahead, or a route that config does not have */
+function readMaintenance(body: MaintenanceBody, { config, record }: Options): Bounded {
+  const { routes } = config()
+  const unknown = (body.routes ?? []).find(
+    route => route !== 'login' && !Object.hasOwn(routes, route)
+  )
+  if (unknown !== undefined) throw malformed(`routes.yaml has no route "${unknown}".`)()
+  record.checkEnd(body.until)
+  const { until, message, methods = [], allowRoles = [] } = body
+  return {
+    routes: body.routes ?? [],
+    methods,
+    allowRoles,
+    until,
+    retryAfter: 60_000,
+    ...(message !== undefined && { message })
+  }
 }

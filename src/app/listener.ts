@@ -48,7 +48,7 @@ export function createListener(
       endAfterOffer(request, response)
       handler.handle(request, adopt(response))
     },
-    isUpgrade: request => upgrades !== undefined && isUpgrade(request),
+    takesUpgrade: request => upgrades !== undefined && isUpgrade(request),
     onError: err => {
       // Errors of listen() go to its caller. This is one of accept(), such as no free descriptor.
       if (server.listening) log.error({ err }, 'a connection could not be accepted')
@@ -113,7 +113,7 @@ function createRefusals(
 interface Reactions {
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void
   /** Whether a request goes to the listeners of `upgrade`. */
-  readonly isUpgrade: (request: IncomingMessage) => boolean
+  readonly takesUpgrade: (request: IncomingMessage) => boolean
   readonly onError: (error: Error) => void
 }
 
@@ -121,7 +121,7 @@ interface Reactions {
 function createHttpServer(
   settings: Config['gateway']['server'],
   tls: ServerTls | undefined,
-  { onRequest, isUpgrade, onError }: Reactions
+  { onRequest, takesUpgrade, onError }: Reactions
 ): Server {
   const options = {
     headersTimeout: settings.headersTimeout,
@@ -134,7 +134,7 @@ function createHttpServer(
     optimizeEmptyRequests: true,
     // A request without Host is refused by the request policy, in the envelope.
     requireHostHeader: false,
-    shouldUpgradeCallback: isUpgrade
+    shouldUpgradeCallback: takesUpgrade
   }
   if (tls === undefined) return adopt(createServer(options, onRequest), onError)
   const secure = {

@@ -151,8 +151,9 @@ function report(before: unknown, traced: readonly TracedStep[], { json, io }: In
     if (missing !== undefined) {
       printText(`   the response has no "${missing}": null from here on`, io)
     }
-    for (const line of why === undefined ? changeLines(last, after) : [why])
+    for (const line of why === undefined ? changeLines(last, after) : [why]) {
       printText(`   ${line}`, io)
+    }
     last = after
   })
   if (failed) return 1

@@ -21,9 +21,9 @@ export async function status({
   return response.files.faults === undefined ? 0 : 3
 }
 
-function formatStatus(status: Status, stream: Output): string {
-  const { version, pid, startedAt, ready, parts, upstreams, folder } = status
-  const { generation, requests, draining, files, restartNeeded, revisions } = status
+function formatStatus(shown: Status, stream: Output): string {
+  const { version, pid, startedAt, ready, parts, upstreams, folder } = shown
+  const { generation, requests, draining, files, restartNeeded, revisions } = shown
   const rows = [
     ['gateway', `${version}, process ${pid}, since ${startedAt}, ${ready ? 'ready' : 'not ready'}`],
     ...Object.entries(parts).filter(([name]) => name !== 'config' && !name.startsWith('upstream ')),

@@ -1,6 +1,5 @@
 /** The end of the running gateway. */
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Gateway } from './gateway.ts'
 import type { Operators } from './operators.ts'
 import type { Operated } from './operated.ts'
 import type { GatewayState } from './readiness.ts'
@@ -15,7 +14,9 @@ interface Options extends Pick<
 }
 
 /** @returns a function whose further calls wait for the same end */
-export function createStop(options: Options): Gateway['stop'] {
+export function createStop(
+  options: Options
+): (options?: { readonly noticeMs?: number }) => Promise<void> {
   const { config, state, publicServer, reloader, operators, ledger, ops, log } = options
   const { drain: times } = config.gateway
   let stopping: Promise<void> | undefined

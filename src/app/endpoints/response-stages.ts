@@ -2,6 +2,7 @@
  * The stages of a proxied response, from its headers to its last byte. A stage answers whether it
  * has sent the response, which ends the list; each may throw a GatewayError, which is then sent.
  */
+import type { Live } from '../../session/evaluate.ts'
 import { isEventStream } from '../../proxy/event-stream.ts'
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
@@ -191,8 +192,10 @@ export function shapeEmptyStage(shaping: Shaping): ResponseStage {
       const described = isEmpty(status) ? reply.code(200) : reply
       sendOnceGathered(described, { value: null }, shaping, pendingParts)
     } else if (isEmpty(status)) reply.removeHeader('content-length').send()
-    else
-      sendShaped(reply, null, { ...shaping, shape: (_, live) => shaping.shapeNothing(null, live) })
+    else {
+      const shape = (_: unknown, live: Live | undefined) => shaping.shapeNothing(null, live)
+      sendShaped(reply, null, { ...shaping, shape })
+    }
     return true
   }
 }

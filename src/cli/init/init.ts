@@ -21,8 +21,9 @@ import { withoutPrefix } from './routes.ts'
 import { sideBySide } from './side-by-side.ts'
 
 export async function init({ config, rest: [word], values, io }: Invocation): Promise<number> {
-  if (typeof values['from'] === 'string')
+  if (typeof values['from'] === 'string') {
     return await rerun(resolve(values['from']), { values, io })
+  }
   const folder = resolve(word ?? config)
   refuseExisting(folder)
   const session = new InitSession({ values, io })
