@@ -15,7 +15,7 @@ t.test('the number of a generation that failed is not used again', async t => {
       fail('create')
       return generation(number)
     },
-    activate: async () => fail('activate'),
+    activate: () => fail('activate'),
     graceMs: 0,
     log: { warn: () => {}, error: () => {} }
   })
