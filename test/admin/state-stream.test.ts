@@ -18,7 +18,7 @@ interface Options {
 }
 
 async function listenerWith(t: Test, { isAllowed = async () => true, ...options }: Options) {
-  const app = Fastify().decorate('replaced', new AbortController())
+  const app = Fastify()
   const streams = new StateStreams({ name: 'state', everyMs: 20, isAllowed, ...options })
   streams.endWith(app)
   app.get('/', async (request, reply) => {
