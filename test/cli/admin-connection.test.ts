@@ -108,7 +108,7 @@ t.test('https is checked against the given certificates', async t => {
   const tls = { key: readFileSync(key), cert: readFileSync(certificate) }
   const { seen, url } = await trap(
     t,
-    (_request, response) => response.end('{"shared":true,"file":null,"operators":null}'),
+    (_request, response) => response.end('{"shared":true,"file":null,"operators":[]}'),
     tls
   )
   const unknown = await run(['maintenance', '--url', url], { env })

@@ -85,7 +85,8 @@ t.test('what may stand next follows from what each command says of itself', asyn
   t.same(await words('shape', 'r', '--live', '--header', 'a: 1', '--hea'), ['--header'])
   t.same(await words('explain', '--as', 'a', '--as'), [], 'what may not')
   const gateway = ['--url', '--token-file', '--ca']
-  t.same(await words('maintenance', 'end', '--'), ['--json', ...gateway, '--config', '--help'])
+  const endOptions = ['--route', '--json', ...gateway, '--config', '--help']
+  t.same(await words('maintenance', 'end', '--'), endOptions)
   t.same(await words('limits', 'simulate', '--l'), ['--log', '--limits'])
   t.same(await words('shape', 'r', '--live', '--'), [
     '--header',

@@ -94,19 +94,13 @@ t.test('an editor finds no fault with the files that come with the gateway', asy
 t.test('an editor lets a reference stand for a value of any kind, and nothing else', async t => {
   const gateway = (value: unknown) => ({
     server: { listen: value, mount: value },
-    session: { idle: value, records: value, cookie: { secure: value, sameSite: value } }
+    session: { idle: value, cookie: { secure: value, sameSite: value } }
   })
   t.same(editorFaults('gateway', gateway('${VALUE}')), [])
   t.same(editorFaults('gateway', gateway('${VALUE:-x}')), [])
   const routes = (value: unknown) => ({ upstreams: { b: { url: value, streams: value } } })
   t.same(editorFaults('routes', routes('http://${HOST}:80${BASE:-/base}')), [])
-  const places = [
-    '/server/listen',
-    '/server/mount',
-    '/session/cookie/sameSite',
-    '/session/idle',
-    '/session/records'
-  ]
+  const places = ['/server/listen', '/server/mount', '/session/cookie/sameSite', '/session/idle']
   for (const wrong of ['$VALUE', '${1}', '?']) {
     t.same(editorFaults('gateway', gateway(wrong)), places, wrong)
   }

@@ -28,7 +28,7 @@ function refusal(...words: readonly string[]): unknown {
 t.test('an option of another subcommand, or of another use, is refused', t => {
   const dir = ['--config', 'none']
   for (const [words, option, owner] of [
-    [['maintenance', 'end', '--route', 'x'], 'route', 'begin'],
+    [['maintenance', 'end', '--message', 'x'], 'message', 'begin'],
     [['maintenance', 'end', '--method', 'GET'], 'method', 'begin'],
     [['maintenance', '--until', '30m'], 'until', 'begin'],
     [['maintenance', 'show', '--message', 'x'], 'message', 'begin'],
@@ -110,7 +110,7 @@ t.test('what each way needs and takes is taken', t => {
 })
 
 t.test('a wrong option ends with exit code 2 and the usage, before anything is done', async t => {
-  const { code, out, err } = await run(['maintenance', 'end', '--route', 'x', '-c', 'none'])
+  const { code, out, err } = await run(['maintenance', 'end', '--message', 'x', '-c', 'none'])
   t.same({ code, out }, { code: 2, out: '' })
   t.match(err, 'Usage: console-gateway maintenance [show] [--json]')
 })
