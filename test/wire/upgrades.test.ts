@@ -63,7 +63,9 @@ t.test('so are bogus handshakes, and offers of other protocols', async t => {
     ['Connection: Upgrade', 'Upgrade: a, b, c'],
     [...webSocket.slice(0, 3), 'Sec-WebSocket-Version: 99'],
     [...webSocket, 'Sec-WebSocket-Key: twice'],
+    [...webSocket.slice(0, 2), 'Sec-WebSocket-Key: short', 'Sec-WebSocket-Version: 13'],
     [...webSocket, `Sec-WebSocket-Protocol: ${'a,'.repeat(1000)}`],
+    [...webSocket, 'Sec-WebSocket-Extensions: permessage-deflate; server_max_window_bits=999'],
     ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'],
     ['Connection: Upgrade', 'Upgrade: TLS/1.2'],
     ['Connection: Upgrade', 'Upgrade: h2']
@@ -76,6 +78,7 @@ t.test('so are bogus handshakes, and offers of other protocols', async t => {
     const fields = [signedIn, ...webSocket, 'Content-Length: 0']
     await ignores(t, method, request(`${method} /api/things/1`, fields), [200])
   }
+  await ignores(t, 'OPTIONS', request('OPTIONS /api/things/1', [signedIn, ...webSocket]), [405])
   await serves(t, wire)
 })
 
