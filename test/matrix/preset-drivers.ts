@@ -92,7 +92,7 @@ async function firstFailure(t: Test, driver: Driver, name: string) {
   if (wrong.messages.every(message => !message.startsWith(words))) return 'wrong password'
   if ((await console.signIn(alice)).content?.name !== 'Alice Admin') return 'sign-in'
   if ((await console.list(2, 10)).content?.rows[0]?.['id'] !== 11) return 'list'
-  await gateway.ops('/sessions/close', { json: { user: '1' } })
+  await gateway.ops('/ops/api/sessions/close', { json: { user: '1' } })
   if (driver.noticesEndBy !== undefined) return undefined
   return (await console.list(1, 10)).at === 'sign-in' ? undefined : 'end of the session'
 }
