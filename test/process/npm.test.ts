@@ -16,6 +16,8 @@ import { testUpstream } from '../support/upstream.ts'
 const environment = {
   ...process.env,
   PATH: `${resolve('node_modules/node/bin')}:${process.env['PATH'] ?? ''}`,
+  // Not below the folder of the test, which goes with it.
+  NODE_COMPILE_CACHE: resolve('node_modules/.cache/compiled'),
   // No process of this test is npm's script.
   npm_lifecycle_script: undefined
 }
