@@ -173,7 +173,6 @@ const busy = { max: 600, window: '1s' }
 function limitsConfig({ limits }: Features): object {
   return {
     inFlightPerUser: 1000,
-    lockout: { account: { after: 100_000 }, address: { after: 100_000 } },
     limits: limits
       ? { 'signed-in': { by: 'user', ...busy }, 'anonymous': { by: 'address', ...busy } }
       : {}

@@ -23,10 +23,7 @@ const maxIds = 100_000
 const rules = [
   {
     name: 'signed-in',
-    kind: 'fixed' as const,
-    max: 600,
-    windowMs: 60_000,
-    burst: 0,
+    rate: { max: 600, windowMs: 60_000, burst: 600 },
     enforced: true
   }
 ]

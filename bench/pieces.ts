@@ -1,9 +1,7 @@
 /** Pieces of the hot path alone: CPU time of a call, by turns with an empty one. */
 import { createSessionCookieReader } from '../src/app/hooks/session-cookie.ts'
 import { createCachedSigner } from '../src/app/hooks/signer.ts'
-import { createLeases } from '../src/limits/counting/leases.ts'
-import { createMemoryTally } from '../src/limits/counting/memory-tally.ts'
-import type { Rule } from '../src/limits/counting/rules.ts'
+import { SharedCounts } from '../src/limits/shared-counts.ts'
 import { createSampler } from '../src/observability/traces/sampler.ts'
 import { contextOf, writeContext } from '../src/observability/traces/trace-context.ts'
 import { createMemoryStore } from '../src/session/memory-store.ts'
@@ -31,7 +29,7 @@ export async function pieces({ pairRounds }: Pick<Stage, 'pairRounds'>): Promise
   const empty: Piece = { label: 'an empty call', call: index => index >= 0 }
   const measured = [
     empty,
-    lease(),
+    sharedCount(),
     await cachedSession(),
     sessionCookie(),
     traceContext(),
@@ -68,24 +66,13 @@ async function nanosPerCall({ label, prepare, call }: Piece): Promise<number> {
   return ((user + system) * 1000) / calls
 }
 
-function lease(): Piece {
-  // The clock stands still: a lease lasts for a second, and a turn may take longer.
-  const now = () => 0
-  const leases = createLeases({ tally: createMemoryTally(now), isAlone: () => true, now })
-  const rule: Rule = {
-    name: 'signed-in',
-    kind: 'fixed',
-    max: 1_000_000_000,
-    windowMs: 60_000,
-    burst: 0,
-    enforced: true,
-    replicas: undefined
-  }
-  const keys = Array.from({ length: users }, (_, user) => [`user:${user}`])
+function sharedCount(): Piece {
+  const counts = new SharedCounts(undefined)
+  const rate = { max: 1_000_000_000, windowMs: 60_000, burst: 1_000_000_000 }
+  const keys = Array.from({ length: users }, (_, user) => `u:${user} signed-in`)
   return {
-    label: 'limits: `tryLocally` of a lease',
-    prepare: async () => await Promise.all(keys.map(key => leases.acquire([rule], key))),
-    call: index => leases.tryLocally([rule], keys[index % users] ?? []) !== undefined
+    label: 'limits: `hit` of counts kept here',
+    call: index => !(counts.hit(keys[index % users] ?? '', rate) instanceof Promise)
   }
 }
 

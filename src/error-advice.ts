@@ -167,11 +167,11 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     '相同的更改仍在进行（`routes.NAME.doubleClicks`）：控制台等待第一个的结果。'
   ),
   'limit.exceeded': advise(
-    'Expected, if the number is right. `console-gateway limits suggest` says which number would ' +
-      'have refused nobody; `console-gateway limits show` shows one caller, and ' +
-      '`console-gateway limits reset` resets it.',
-    '若数值合适则属正常。`console-gateway limits suggest` ' +
-      '给出不会拒绝任何人的数值；`console-gateway limits show` 查看某个调用者，' +
+    'Expected, if the number is right. `console-gateway limits` prints how close callers come to ' +
+      'it; `console-gateway limits show` shows one caller, and `console-gateway limits reset` ' +
+      'resets it.',
+    '若数值合适则属正常。`console-gateway limits` ' +
+      '显示各调用者的用量；`console-gateway limits show` 查看某个调用者，' +
       '`console-gateway limits reset` 将其重置。'
   ),
   'upstream.refused': advise(

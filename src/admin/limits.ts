@@ -1,116 +1,138 @@
-/**
- * Operators' endpoints: the state of limits for a caller, and numbers for limits from recorded
- * usage.
- */
+/** Operators' endpoints for limits: the use of each, the counts of one caller, and their reset. */
+import { isIP } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import type { Static } from 'typebox'
-import type { LimitsConfig } from '../config/schema/limits.ts'
+import type { LimitConfig, LimitsConfig } from '../config/schema/limits.ts'
+import { GatewayError } from '../errors.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
 import { malformed } from '../app/hooks/validation.ts'
+import { eachMs, look } from '../limits/gcra.ts'
+import type { HighestUse, LimitUse } from '../limits/highest-use.ts'
+import { callerOfAddress, callerOfUser, compilePlan } from '../limits/plan.ts'
+import type { LimitServices } from '../services/limits.ts'
+import type { Sessions } from '../session/session.ts'
+import { addAct } from './acts.ts'
 import { addOpsScope } from './api.ts'
-import { countsBody, type CountsBody, suggestQuery } from './request-schemas.ts'
-import { inFlightRouteKey, inFlightKey } from '../app/hooks/limits.ts'
-import type { Leases } from '../limits/counting/leases.ts'
-import { type LimitSubject, compilePlan } from '../limits/counting/plan.ts'
-import type { Rule, Verdict } from '../limits/counting/rules.ts'
-import { suggest } from '../limits/usage/suggest.ts'
-import type { KeptUsage } from '../limits/usage/usage.ts'
+import { createUserFinder } from './find-users.ts'
+import { callerSchema, type NamedCaller } from './request-schemas.ts'
 
 interface Options {
   /** The limits in force. */
   readonly limits: () => LimitsConfig
-  readonly readUsage: KeptUsage['read']
-  readonly leases: Pick<Leases, 'inspect'>
-  readonly inFlight: ReadonlyMap<string, number>
+  /** The ids of users with this name in users files. */
+  readonly idsOf: (name: string) => readonly string[]
+  /** The names of the credential sources. */
+  readonly sources: readonly string[]
+  readonly sessions: Pick<Sessions, 'signedIn' | 'inspect'>
+  readonly callers: LimitServices['callers']
+  readonly highestUse: HighestUse
+  readonly log: { readonly info: (fields: object, message: string) => void }
 }
 
-/** A caller, real or not; without `user` it is not signed in. */
-export interface CountsOf {
-  readonly route: string
-  readonly method: string
-  readonly address: string
-  /** The user's id, and the credential source that vouched for them. */
-  readonly user?: string
-  readonly source?: string
-  readonly roles?: readonly string[]
+/** The use of a limit, as this process knows it. */
+export interface LimitRow extends LimitUse {
+  readonly limit: string
+  readonly mode: LimitConfig['mode']
+  readonly by: LimitConfig['by']
+  /** So many at once; all of them are free again in `windowMs`, or later with `burst`. */
+  readonly max: number
+  readonly windowMs: number
 }
 
-/** The state of limits for a caller. */
-export interface Counts {
-  /** Without limits that count a session, since no session is given. */
-  readonly counts: ReadonlyArray<Verdict & { readonly limit: string; readonly rule: Rule }>
-  /** Requests at the same time, of the caller and of the route, in one process. */
-  readonly inFlight: Readonly<Record<string, number>>
+/** The state of one limit for a caller. */
+export interface CallerLimit {
+  readonly limit: string
+  /** Tells this count from others of the same caller: a session, an address, or sign-in. */
+  readonly of: string
+  readonly mode: string
+  readonly max: number
+  readonly used: number
+  readonly exceeded: boolean
+  /** Milliseconds until one more is allowed. */
+  readonly retryMs: number
+  /** Milliseconds until all is free again. */
+  readonly resetMs: number
 }
 
-export function addOpsLimits(
-  ops: FastifyInstance,
-  { limits, readUsage, leases, inFlight }: Options
-): void {
+export function addOpsLimits(ops: FastifyInstance, options: Options): void {
+  const { limits, callers, highestUse, log } = options
+  const callersOf = createCallersOf(options)
+
+  async function countsOf(named: string): Promise<CallerLimit[]> {
+    const counted = await Promise.all((await callersOf(named)).map(each => callers.ofCaller(each)))
+    const counts = counted.flat().map(({ limit, used }) => {
+      const [name = '', ...of] = limit.split(' ')
+      return { name, of: of.join(' '), used }
+    })
+    return compilePlan(limits()).all.flatMap(({ name, rate, enforced }) => {
+      const ofLimit = counts.filter(each => each.name === name && each.used > 0)
+      return ofLimit.map(({ of, used }): CallerLimit => {
+        const { remaining, ...verdict } = look(rate, used * eachMs(rate), 0)
+        const mode = enforced ? 'enforce' : 'shadow'
+        const max = rate.burst
+        return { limit: name, of, mode, max, used: max - remaining, ...verdict }
+      })
+    })
+  }
+
+  async function reset({ caller }: NamedCaller): Promise<object> {
+    const counted = await orUnavailable(countsOf(caller))
+    const subjects = await orUnavailable(callersOf(caller))
+    await orUnavailable(Promise.all(subjects.map(each => callers.forget(each))))
+    const fields = { event: 'limits.reset', by: 'operator', caller, reset: counted.length }
+    log.info(fields, 'limits count a caller anew')
+    return { reset: counted.length }
+  }
+
   const add = (scope: FastifyInstance) => {
-    scope.get<{ Querystring: Static<typeof suggestQuery> }>(
-      '/limits/suggest',
+    const hint = 'Name the caller: {"caller": "192.0.2.1"}, or the id or name of a user.'
+    scope.get('/limits', { schema: { summary: 'The use of each limit.' } }, () => ({
+      limits: Object.entries(limits().limits).map(([name, limit]): LimitRow => {
+        const { mode, by, max, burst = max, window } = limit
+        return { limit: name, mode, by, max: burst, windowMs: window, ...highestUse.read(name) }
+      })
+    }))
+    scope.get<{ Querystring: NamedCaller }>(
+      '/limits/caller',
       {
-        schema: { summary: 'Numbers for limits, from recorded use.', querystring: suggestQuery },
-        schemaErrorFormatter: malformed(
-          'sinceMs is a number of milliseconds: /limits/suggest?sinceMs=86400000'
-        )
+        schema: { summary: 'The counts of one caller.', querystring: callerSchema },
+        schemaErrorFormatter: malformed(hint)
       },
-      async ({ query }) => {
-        if (readUsage === undefined) {
-          throw malformed('No usage is recorded: ops.useRecord is 0s.')()
-        }
-        const now = Date.now()
-        const sinceMs = Number(query.sinceMs)
-        return suggest(limits(), await readUsage(now - sinceMs), sinceMs, now)
-      }
+      async ({ query }) => ({ limits: await orUnavailable(countsOf(query.caller)) })
     )
-    scope.post<{ Body: CountsBody }>(
-      '/limits/counts',
-      {
-        schema: { summary: 'The state of limits for a request.', body: countsBody },
-        schemaErrorFormatter: malformed(
-          'Name the request: {"route": "NAME", "method": "GET", "address": "192.0.2.1", ' +
-            '"source": "NAME", "user": "ID", "roles": []}'
-        )
-      },
-      async ({ body }) => await countsOf(body)
-    )
+    addAct(scope, {
+      path: '/limits/caller/reset',
+      kind: 'limits.reset',
+      summary: 'Counts a caller anew.',
+      body: callerSchema,
+      hint,
+      preview: async ({ caller }) => ({ limits: (await orUnavailable(countsOf(caller))).length }),
+      run: reset,
+      undo: undefined
+    })
   }
   addOpsScope(ops, add)
-
-  async function countsOf(body: CountsBody): Promise<Counts> {
-    const { route, method, address } = body
-    const config = limits()
-    const caller = callerOf(body)
-    const { rules, keysOf } = compilePlan(config)(route, method, caller)
-    const counted = createCountedAddress(config.ipv6Prefix)({ ip: address })
-    const keys = keysOf(counted, caller)
-    const readable = rules.flatMap((rule, index) =>
-      config.limits[rule.name]?.by.includes('session') === true
-        ? []
-        : [{ rule, key: keys[index] as string }]
-    )
-    const verdicts = await leases.inspect(
-      readable.map(({ rule }) => rule),
-      readable.map(({ key }) => key)
-    )
-    const names = [inFlightKey(route, counted, caller), inFlightRouteKey(route)]
-    return {
-      counts: readable.map(({ rule }, index) => ({
-        limit: rule.name,
-        rule,
-        ...(verdicts[index] as Verdict)
-      })),
-      inFlight: Object.fromEntries(names.map(name => [name, inFlight.get(name) ?? 0]))
-    }
-  }
 }
 
-function callerOf({ user: id, source, roles }: CountsBody): LimitSubject | undefined {
-  if (typeof id !== 'string') return undefined
-  if (typeof source !== 'string') {
-    throw malformed('Name the source of the user: {"source": "users-file", "user": "ID"}.')()
+async function orUnavailable<T>(response: Promise<T>): Promise<T> {
+  return await response.catch((cause: unknown) => {
+    const message = 'Redis, which holds the counts, does not answer. Please try again soon.'
+    throw new GatewayError('session.unavailable', { cause, message })
+  })
+}
+
+/** Reads the caller whom an operator names: an IP address, or a user by id or name. */
+function createCallersOf({ limits, idsOf, sources, sessions }: Options) {
+  const finder = createUserFinder({ sessions, sources })
+  return async (named: string): Promise<string[]> => {
+    if (isIP(named) !== 0) {
+      return [callerOfAddress(createCountedAddress(limits().ipv6Prefix)({ ip: named }))]
+    }
+    const { users } = await finder.find({ user: named })
+    const known = users.map(({ source, id }) => callerOfUser({ source, identity: { id } }))
+    const ids = [named, ...idsOf(named)]
+    const possible = sources.flatMap(source =>
+      ids.map(id => callerOfUser({ source, identity: { id } }))
+    )
+    return [...new Set([...known, ...possible])]
   }
-  return { id: '', source, identity: { id, roles: Array.isArray(roles) ? roles.map(String) : [] } }
 }

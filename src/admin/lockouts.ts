@@ -2,11 +2,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { GatewayError } from '../errors.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
+import { challenge, operatorsApart } from '../app/hooks/sign-in-guard.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import { addAct } from './acts.ts'
 import { addOpsScope } from './api.ts'
-import { accountKey } from '../limits/lockout/account.ts'
-import type { ActiveLock, Lockouts } from '../limits/lockout/lockout.ts'
+import { accountKey } from '../limits/account.ts'
+import type { Lock, Lockouts } from '../limits/lockouts.ts'
 import { lockoutsOf, type LockoutsOf } from './request-schemas.ts'
 
 interface Options {
@@ -19,7 +20,8 @@ interface Options {
 /** A lock as JSON for people, without the id that names a known browser. */
 export interface LockoutJson {
   readonly kind: string
-  readonly of: string
+  readonly account?: string
+  readonly address?: string
   readonly until: string
 }
 
@@ -33,36 +35,32 @@ interface Selection {
 const maxLocks = 1000
 
 export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log }: Options): void {
-  async function list({ query }: FastifyRequest<{ Querystring: LockoutsOf }>) {
-    const selection = selectionOf(query, ipv6Prefix())
-    const all = await orUnavailable(lockouts.list())
-    const selected = isEmpty(selection) ? all : all.filter(lock => isSelected(lock, selection))
-    const shown = selected.slice(0, maxLocks).map(toJson)
-    return { lockouts: shown, total: selected.length }
+  /** All that are locked out, or those of a selection. */
+  async function locksOf(selection: Selection) {
+    const locks = (await orUnavailable(lockouts.list())).filter(lock => !isChallenge(lock))
+    return isEmpty(selection) ? locks : locks.filter(lock => isSelected(lock, selection))
   }
 
-  async function locksOf(body: LockoutsOf) {
+  async function list({ query }: FastifyRequest<{ Querystring: LockoutsOf }>) {
+    const locks = await locksOf(selectionOf(query, ipv6Prefix()))
+    return { lockouts: locks.slice(0, maxLocks).map(toJson), total: locks.length }
+  }
+
+  async function named(body: LockoutsOf) {
     const selection = selectionOf(body, ipv6Prefix())
     if (isEmpty(selection)) {
       throw malformed(
         'Name an account or an address: {"account": "NAME"}, {"address": "IP"}, or both.'
       )()
     }
-    const locked = (await orUnavailable(lockouts.list())).filter(lock =>
-      isSelected(lock, selection)
-    )
-    return { ...selection, locked }
+    return { selection, locked: await locksOf(selection) }
   }
 
   async function lift(body: LockoutsOf) {
-    const { account, address, locked } = await locksOf(body)
-    // Failures that have not locked yet are forgotten too.
-    const counted = [
-      ...(account === undefined ? [] : [`account:${account}`, `ops-account:${account}`]),
-      ...(address === undefined ? [] : [`address:${address}`, `ops-address:${address}`])
-    ]
-    const keys = locked.map(({ key }) => key)
-    await orUnavailable(lockouts.lift([...new Set([...keys, ...counted])]))
+    const { selection, locked } = await named(body)
+    const { account, address } = selection
+    const keys = [...locked.map(({ key }) => key), ...countedKeys(selection)]
+    await orUnavailable(lockouts.lift([...new Set(keys)]))
     log.info(
       {
         event: 'lockouts.lifted',
@@ -86,7 +84,7 @@ export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log
       summary: 'Lifts the lockouts of an account or an address.',
       body: lockoutsOf,
       hint,
-      preview: async body => ({ lockouts: (await locksOf(body)).locked.length }),
+      preview: async body => ({ lockouts: (await named(body)).locked.length }),
       run: lift,
       undo: undefined
     })
@@ -113,32 +111,48 @@ function isEmpty({ account, address }: Selection): boolean {
   return account === undefined && address === undefined
 }
 
-/**
- * `account:NAME`, `address:IP`, `browser:NAME:ID`; of the operators' page `ops-account:NAME`,
- * `ops-address:IP`.
- */
-function partsOf({ key }: ActiveLock): { kind: string; of: string } {
-  const colon = key.indexOf(':')
-  const kind = key.slice(0, colon)
-  return { kind, of: key.slice(colon + 1, kind === 'browser' ? key.lastIndexOf(':') : undefined) }
+/** The keys of failures that may not have locked anybody yet: they are forgotten too. */
+function countedKeys({ account, address }: Selection): string[] {
+  return ['', operatorsApart].flatMap(apart => [
+    ...(account === undefined
+      ? []
+      : [`${apart}account ${account}`, `${apart}${challenge} ${account}`]),
+    ...(address === undefined ? [] : [`${apart}address ${address}`]),
+    ...(account === undefined || address === undefined
+      ? []
+      : [`${apart}accountAndAddress ${account} ${address}`])
+  ])
+}
+
+/** Of `KIND OF …`, such as `account alice`; a known browser's id is not shown. */
+function partsOf({ key }: Lock): Selection & { readonly kind: string } {
+  const [kind = '', first = '', second = ''] = key.split(' ')
+  if (kind.endsWith('address')) return { kind, address: first }
+  return { kind, account: first, ...(kind !== 'browser' && second !== '' && { address: second }) }
+}
+
+function isChallenge(lock: Lock): boolean {
+  return partsOf(lock).kind.endsWith(challenge)
 }
 
 const kindNames: Readonly<Record<string, string>> = {
+  'accountAndAddress': 'account from one address',
   'browser': 'known browser',
   'ops-account': 'account at the operators’ page',
-  'ops-address': 'address at the operators’ page'
+  'ops-address': 'address at the operators’ page',
+  'ops-accountAndAddress': 'account from one address at the operators’ page'
 }
 
-function isSelected(lock: ActiveLock, { account, address }: Selection): boolean {
-  const { kind, of } = partsOf(lock)
-  return of === (kind.endsWith('address') ? address : account)
+function isSelected(lock: Lock, selection: Selection): boolean {
+  const { account, address } = partsOf(lock)
+  return (
+    (account !== undefined && account === selection.account) ||
+    (address !== undefined && address === selection.address)
+  )
 }
 
-function toJson(lock: ActiveLock): LockoutJson {
-  const { kind, of } = partsOf(lock)
-  return {
-    kind: kindNames[kind] ?? kind,
-    of,
-    until: new Date(lock.until).toISOString()
-  }
+function toJson(lock: Lock): LockoutJson {
+  const { kind, ...of } = partsOf(lock)
+  const until = new Date(Date.now() + lock.waitMs).toISOString()
+  return { kind: kindNames[kind] ?? kind, ...of, until }
 }

@@ -32,19 +32,6 @@ export const rollbackBody = Type.Union([
   })
 ])
 
-export const suggestQuery = Type.Object({
-  sinceMs: Type.String({ pattern: '^[1-9][0-9]{0,11}$', default: '86400000' })
-})
-/** Without a text as `user` the caller is not signed in; a user needs its `source`. */
-export const countsBody = Type.Object({
-  route: Type.String(),
-  method: Type.String(),
-  address: Type.String(),
-  user: Type.Optional(Type.Unknown()),
-  source: Type.Optional(Type.Unknown()),
-  roles: Type.Optional(Type.Unknown())
-})
-
 /** An IP address, or the id or name of a user. */
 export const callerSchema = Type.Object({
   caller: Type.String({ minLength: 1, maxLength: maxNameLength })
@@ -136,4 +123,3 @@ export type NamedUser = Static<typeof namedUser>
 export type NamedCaller = Static<typeof callerSchema>
 export type MaintenanceBody = Static<typeof maintenanceBody>
 export type LockoutsOf = Static<typeof lockoutsOf>
-export type CountsBody = Static<typeof countsBody>

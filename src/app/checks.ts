@@ -5,6 +5,7 @@
 import type { FastifyInstance } from 'fastify'
 import { createGuard } from './hooks/guard.ts'
 import { createKnownBrowsers } from './hooks/known-browser.ts'
+import { registerRateLimit } from './hooks/limiters.ts'
 import { createLimits, type LimitsHook } from './hooks/limits.ts'
 import { createMaintenance } from './hooks/maintenance.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
@@ -20,7 +21,7 @@ export interface Checks {
   readonly signInGuard: SignInGuard
 }
 
-/** @param app gets the rate-limit plugin, which counts sign-ins */
+/** @param app gets the rate-limit plugin, which counts requests */
 export async function createChecks(
   app: FastifyInstance,
   { config, services, metrics, cookie }: AppContext
@@ -29,11 +30,13 @@ export async function createChecks(
   const { onRefused, onLocked } = metrics
   const { maintenance } = routes
   const operators = services.maintenance
+  await registerRateLimit(app, services.counts)
   return {
     checkOrigin: sameOrigin(gateway.server.origins),
-    checkLimits: createLimits({
+    checkLimits: createLimits(app, {
       config: limits,
-      leases: services.leases,
+      counts: services.counts,
+      highestUse: services.highestUse,
       inFlight: services.inFlight,
       inFlightShare: services.inFlightShare,
       onRefused
@@ -47,15 +50,12 @@ export async function createChecks(
             routes: Object.keys(routes.routes),
             operators
           }),
-    signInGuard: await createSignInGuard(app, {
+    signInGuard: createSignInGuard({
       config: limits,
       lockouts: services.lockouts,
-      counters: services.counters,
-      knownBrowsers: createKnownBrowsers({
-        config: limits.lockout.knownBrowser,
-        cookie,
-        secrets: services.secrets
-      }),
+      knownBrowsers: limits.lockout.knownBrowser
+        ? createKnownBrowsers({ cookie, secrets: services.secrets })
+        : undefined,
       onRefused,
       onLocked
     })

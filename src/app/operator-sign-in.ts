@@ -3,15 +3,14 @@
  * the same steps as the console's sign-in, with failures counted apart from it. So guesses at the
  * console lock no operator out of the page, and guesses at the page lock nobody out of the console.
  */
-import Fastify, { type FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Config } from '../config/schema/config.ts'
 import { operatorSources } from '../config/schema/operators.ts'
 import { GatewayError } from '../errors.ts'
 import { type CredentialSource, signOutAtSource } from '../login/credential-source.ts'
 import type { Sessions } from '../session/session.ts'
 import { clientAddress } from './hooks/address.ts'
-import { schemaController } from './hooks/validation.ts'
-import { createSignInGuard, operatorsKey, type SignInGuard } from './hooks/sign-in-guard.ts'
+import { createSignInGuard, type SignInGuard } from './hooks/sign-in-guard.ts'
 import { type VouchedUser, sessionBefore } from './endpoints/login-answer.ts'
 import { countRefusal, countUndecided, refusalError } from './endpoints/refused-sign-in.ts'
 import { firstVouching } from './endpoints/vouching.ts'
@@ -34,7 +33,6 @@ export interface OperatorSignIn {
     credentials: OperatorCredentials,
     leaving: AbortSignal
   ) => Promise<VouchedUser>
-  readonly close: () => Promise<void>
 }
 
 interface Parts {
@@ -45,30 +43,26 @@ interface Parts {
 }
 
 /** @returns undefined without `ops.role`: then nobody signs in to the page */
-export async function createOperatorSignIn(
+export function createOperatorSignIn(
   config: Config,
   services: GenerationServices
-): Promise<OperatorSignIn | undefined> {
+): OperatorSignIn | undefined {
   const { role } = config.gateway.ops
   if (role === undefined) return undefined
   const names = operatorSources(config.gateway)
   // Before there is an app: it may throw.
   const sources = createSources(config, services).filter(({ name }) => names.includes(name))
   const { onRefused, onLocked } = createAppMetrics(services.metrics)
-  // Holds the plugin that counts attempts; it never listens.
-  const app = Fastify({ schemaController })
-  const guard = await createSignInGuard(app, {
+  const guard = createSignInGuard({
     config: config.limits,
-    lockouts: lockoutsApart(services.lockouts),
-    counters: countersApart(services.counters),
-    knownBrowsers: { idOf: () => undefined, remember: () => {} },
+    lockouts: services.lockouts,
+    knownBrowsers: undefined,
+    isOfOperators: true,
     onRefused,
     onLocked
   })
-  await app.ready()
   return {
-    vouch: (...signIn) => vouch({ role, sources, guard, sessions: services.sessions }, ...signIn),
-    close: () => app.close()
+    vouch: (...signIn) => vouch({ role, sources, guard, sessions: services.sessions }, ...signIn)
   }
 }
 
@@ -104,30 +98,4 @@ async function vouch(
   await attempt.refund()
   leaving.throwIfAborted()
   return verdict
-}
-
-/** No other lock is of the kind `ops-account` or `ops-address`. */
-const apart = (key: string) => `ops-${key}`
-
-function lockoutsApart(lockouts: GenerationServices['lockouts']): GenerationServices['lockouts'] {
-  return {
-    attempt: (key, rule, id) => lockouts.attempt(apart(key), rule, id),
-    look: (key, rule) => lockouts.look(apart(key), rule),
-    refund: (key, rule, attempt) => lockouts.refund(apart(key), rule, attempt),
-    admit: (key, rule, place) => lockouts.admit(apart(key), rule, place),
-    settle: (key, rule, place, failed) => lockouts.settle(apart(key), rule, place, failed),
-    list: () => lockouts.list(),
-    lift: keys => lockouts.lift(keys.map(apart)),
-    close: () => {}
-  }
-}
-
-function countersApart(counters: GenerationServices['counters']): GenerationServices['counters'] {
-  return {
-    hit: (key, windowMs) => counters.hit(operatorsKey(key), windowMs),
-    look: key => counters.look(operatorsKey(key)),
-    forget: key => counters.forget(operatorsKey(key)),
-    refund: (key, counted) => counters.refund(operatorsKey(key), counted),
-    close: () => {}
-  }
 }

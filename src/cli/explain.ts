@@ -4,7 +4,6 @@ import { isIP } from 'node:net'
 import { sourceName } from '../config/schema/gateway.ts'
 import { loadConfig } from '../config/load/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
-import type { Counts } from '../admin/limits.ts'
 import type { Status } from '../process/status.ts'
 import type {
   Decision,
@@ -26,8 +25,6 @@ export async function explain(invocation: Invocation): Promise<number> {
   const config = loadConfig(invocation.config, io.env)
   const explanation = await withAddresses(
     await explanationOf(config, explained(config, invocation), {
-      countsOf: async of =>
-        (await askAdmin(gateway, '/ops/api/limits/counts', of)) as unknown as Counts,
       maintenance: async () => {
         const { operators } = await askAdmin(gateway, '/ops/api/maintenance')
         return operators as readonly ShownMaintenance[]
@@ -46,8 +43,8 @@ async function withAddresses(
   explanation: Explanation,
   askStatus: () => Promise<Status>
 ): Promise<Explanation> {
-  const { verdict, counts, decisions } = explanation
-  if (verdict.upstream === undefined || counts !== 'running') return explanation
+  const { verdict, maintenance, decisions } = explanation
+  if (verdict.upstream === undefined || maintenance !== 'running') return explanation
   const { upstreams } = await askStatus()
   const lines = upstreams
     .filter(({ upstream }) => upstream === verdict.upstream)
@@ -159,19 +156,9 @@ function formatExplanation(
   return `${title}\n${lines}\n${unknownNote(sources, stream)}${verdictIn(verdict, stream)}\n`
 }
 
-function unknownNote(
-  { counts, maintenance }: Pick<Explanation, 'counts' | 'maintenance'>,
-  stream: Output
-): string {
-  const asked = [
-    ['the caller’s present counts', counts],
-    ['operators’ maintenance', maintenance]
-  ] as const
-  const unknown = asked.filter(([, state]) => state !== 'running')
-  if (unknown.length === 0) return ''
-  const reasons = unknown.flatMap(([, state]) => (state === 'running' ? [] : state.unknown))
-  const what = unknown.map(([name]) => name).join(', ')
-  const text = `Unknown: ${what}. ${[...new Set(reasons)].join(' ')}`
+function unknownNote({ maintenance }: Pick<Explanation, 'maintenance'>, stream: Output): string {
+  if (maintenance === 'running') return ''
+  const text = `Unknown: operators’ maintenance. ${maintenance.unknown}`
   return `${paint('yellow', printableLines(text), stream)}\n`
 }
 

@@ -32,8 +32,14 @@ function formatLockouts(shown: readonly LockoutJson[], total: number, stream: Ou
   const more = total > shown.length ? `and ${total - shown.length} more\n` : ''
   return (
     table(
-      [['WHAT', 'OF', 'UNTIL'], ...shown.map(({ kind, of, until }) => [kind, of, until])],
+      [['WHAT', 'OF', 'UNTIL'], ...shown.map(lock => [lock.kind, ofWhom(lock), lock.until])],
       stream
     ) + more
   )
+}
+
+function ofWhom({ account, address }: LockoutJson): string {
+  return account !== undefined && address !== undefined
+    ? `${account} from ${address}`
+    : (account ?? address ?? '')
 }

@@ -140,8 +140,8 @@ function limitRows({ limits = [], limitsMs, limit, limitMax }: Request): Row[] {
 }
 
 function limitText(record: LimitRecord, refusedBy: string | undefined): string {
-  const { name, kind, count = '?', max, windowMs, isEnforced, isExceeded } = record
-  const window = kind === 'bucket' ? 'of a bucket' : `in ${formatAge(windowMs)}`
+  const { name, count = '?', max, windowMs, isEnforced, isExceeded } = record
+  const window = `in ${formatAge(windowMs)}`
   const shadow = isEnforced ? '' : ', in shadow'
   const exceeded = isExceeded ? ': exceeded' : ''
   const verdict = name === refusedBy ? ': refused the request' : exceeded

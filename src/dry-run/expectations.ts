@@ -2,11 +2,8 @@
 import type { Expectation } from '../config/schema/expectations.ts'
 import type { Fault } from '../config/schema/faults.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
-import { type Counters, createMemoryCounters } from '../limits/counting/counters.ts'
-import { createLeases, type Leases } from '../limits/counting/leases.ts'
-import type { Lockouts } from '../limits/lockout/lockout.ts'
-import { createMemoryLockouts } from '../limits/lockout/memory-lockouts.ts'
-import { createMemoryTally } from '../limits/counting/memory-tally.ts'
+import { createMemoryLockouts, type Lockouts } from '../limits/lockouts.ts'
+import { SharedCounts } from '../limits/shared-counts.ts'
 import {
   type OfflineResponse,
   type RecordedRequest,
@@ -18,14 +15,12 @@ import { parseKeepingDigits } from '../json/digits.ts'
 /** One fault for each expectation that fails. */
 export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> {
   const { gateway, routes } = config
-  const counts = createCounts()
-  const { counters, leases, lockouts } = counts
+  const { counts, lockouts, reset } = createCounts()
   let sent: RecordedRequest | undefined
   let upstreamResponse: unknown
   const names = ['errorCode', gateway.envelope.custom?.members.errorCode, 'code']
   const app = await createOfflineApp(withoutMaintenance(withErrorCode(config)), {
-    counters,
-    leases,
+    counts,
     lockouts,
     source: { name: 'expect', verify: async () => ({ vouched: false }) },
     onUpstreamRequest: request => {
@@ -50,7 +45,7 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
     expected: Expectation,
     index: number
   ): Promise<Fault[]> {
-    await counts.reset()
+    reset()
     upstreamResponse = expected.answer
     const [method = '', target = ''] = expected.request.split(' ')
     const id = `${name}-${index}`
@@ -96,50 +91,21 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
   }
 }
 
-/** Counters, leases and lockouts in memory, reset before each expectation. */
+/** Counts and failures in memory, reset before each expectation. */
 function createCounts() {
-  let counted = createMemoryCounters()
-  const counters: Counters = {
-    hit: (key, windowMs) => counted.hit(key, windowMs),
-    refund: (...args) => counted.refund(...args),
-    look: key => counted.look(key),
-    forget: key => counted.forget(key),
-    close: () => counted.close()
-  }
-  let leased = createLeases({ tally: createMemoryTally() })
-  const leases: Leases = {
-    tryLocally: (rules, keys) => leased.tryLocally(rules, keys),
-    acquire: (rules, keys) => leased.acquire(rules, keys),
-    inspect: (rules, keys) => leased.inspect(rules, keys),
-    forget: subject => leased.forget(subject),
-    close: () => leased.close()
-  }
-  let locked = createMemoryLockouts()
+  const counts = new SharedCounts(undefined)
+  let failures = createMemoryLockouts()
   const lockouts: Lockouts = {
-    attempt: (...args) => locked.attempt(...args),
-    look: (...args) => locked.look(...args),
-    refund: (...args) => locked.refund(...args),
-    admit: (...args) => locked.admit(...args),
-    settle: (...args) => locked.settle(...args),
-    list: () => locked.list(),
-    lift: keys => locked.lift(keys),
-    close: () => locked.close()
+    take: buckets => failures.take(buckets),
+    giveBack: (buckets, taken) => failures.giveBack(buckets, taken),
+    list: () => failures.list(),
+    lift: keys => failures.lift(keys)
   }
-
-  async function close(): Promise<void> {
-    counted.close()
-    locked.close()
-    await leased.close()
+  const reset = () => {
+    counts.clear()
+    failures = createMemoryLockouts()
   }
-
-  async function reset(): Promise<void> {
-    await close()
-    counted = createMemoryCounters()
-    leased = createLeases({ tally: createMemoryTally() })
-    locked = createMemoryLockouts()
-  }
-
-  return { counters, leases, lockouts, reset, close }
+  return { counts, lockouts, reset }
 }
 
 /** Compares an expectation with the response and with the request that its upstream got. */

@@ -13,9 +13,9 @@ import { createDrift } from '../contract/drift.ts'
 import type { OperatorsMaintenance } from '../app/hooks/maintenance.ts'
 import { sessionCookie } from '../app/hooks/session.ts'
 import { createCachedSigner } from '../app/hooks/signer.ts'
-import type { Counters } from '../limits/counting/counters.ts'
-import type { Leases } from '../limits/counting/leases.ts'
-import type { Lockouts } from '../limits/lockout/lockout.ts'
+import { HighestUse } from '../limits/highest-use.ts'
+import type { Lockouts } from '../limits/lockouts.ts'
+import type { SharedCounts } from '../limits/shared-counts.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
 import { contextsOnly } from '../observability/traces/tracer.ts'
 import { createMetrics } from '../observability/metrics.ts'
@@ -62,8 +62,7 @@ export interface OfflineResponse {
 }
 
 interface Options {
-  readonly counters: Counters
-  readonly leases: Leases
+  readonly counts: SharedCounts
   readonly lockouts: Lockouts
   readonly source: CredentialSource
   readonly inFlight?: Map<string, number>
@@ -105,8 +104,7 @@ export function withoutMaintenance<T extends Config>(config: T): T {
 export async function createOfflineApp(
   config: Config,
   {
-    counters,
-    leases,
+    counts,
     lockouts,
     source,
     inFlight = new Map<string, number>(),
@@ -134,8 +132,8 @@ export async function createOfflineApp(
     log,
     sessions,
     secrets,
-    counters,
-    leases,
+    counts,
+    highestUse: new HighestUse(),
     lockouts,
     inFlight,
     expressions,

@@ -8,10 +8,9 @@ import { clientAddress } from '../app/hooks/address.ts'
 import type { Access } from '../app/hooks/context.ts'
 import type { OperatorsMaintenance } from '../app/hooks/maintenance.ts'
 import { type GateStep, stepOfGate } from '../app/hooks/gate.ts'
-import type { Counters } from '../limits/counting/counters.ts'
-import type { Leases } from '../limits/counting/leases.ts'
-import { createMemoryLockouts } from '../limits/lockout/memory-lockouts.ts'
-import type { Rule, Verdict } from '../limits/counting/rules.ts'
+import { createMemoryLockouts } from '../limits/lockouts.ts'
+import { SharedCounts } from '../limits/shared-counts.ts'
+import type { TrailRule } from '../observability/trail.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
 import {
   type OfflineResponse,
@@ -23,8 +22,6 @@ import {
 
 /** The state of a running gateway, as far as it is known. */
 export interface CurrentState {
-  readonly verdictOf: (rule: Rule) => Verdict | undefined
-  readonly inFlight: Readonly<Record<string, number>>
   /** That operators began. */
   readonly maintenance: readonly MaintenanceConfig[]
 }
@@ -51,10 +48,8 @@ export interface Traced {
         readonly touch: boolean
       }
     | undefined
-  /** The limits that were checked, without those of sign-in attempts. */
-  readonly rules: readonly Rule[]
-  /** Keys of the counters of sign-in attempts that were checked. */
-  readonly attempts: readonly string[]
+  /** The limits that were checked. */
+  readonly rules: readonly TrailRule[]
   readonly asked: readonly RecordedRequest[]
 }
 
@@ -74,24 +69,18 @@ export interface TracedApp {
   readonly close: () => Promise<void>
 }
 
-const nothing: CurrentState = {
-  verdictOf: () => undefined,
-  inFlight: {},
-  maintenance: []
-}
+const nothing: CurrentState = { maintenance: [] }
 
 /** The observations of one request. */
 interface Observed {
   request?: FastifyRequest
   address?: string
   error?: GatewayError
-  rules: readonly Rule[]
   readonly trace: Array<Traced['trace'][number]>
   readonly asked: RecordedRequest[]
-  readonly attempts: string[]
 }
 
-const noneObserved = (): Observed => ({ rules: [], trace: [], asked: [], attempts: [] })
+const noneObserved = (): Observed => ({ trace: [], asked: [] })
 
 /** The request that runs, shared by the app's stand-ins. */
 interface Run {
@@ -106,15 +95,12 @@ export async function createTracedApp(
 ): Promise<TracedApp> {
   const run: Run = { observed: noneObserved(), current: nothing }
   const paths: PublicPath[] = []
-  const inFlight = new Map<string, number>()
-  const lockouts = createMemoryLockouts()
+  const counts = new SharedCounts(undefined)
   const maintenance: OperatorsMaintenance = { current: [], now: Date.now }
   const app = await createOfflineApp(config, {
-    counters: tracedCounters(run),
-    leases: tracedLeases(run),
-    lockouts,
+    counts,
+    lockouts: createMemoryLockouts(),
     source,
-    inFlight,
     maintenance,
     watch: instance => {
       observeRequests(instance, run)
@@ -130,13 +116,12 @@ export async function createTracedApp(
     paths,
     close: async () => {
       await app.close()
-      lockouts.close()
+      await counts.close()
     },
     run: async (request, current = nothing) => {
       run.current = current
       run.observed = noneObserved()
-      inFlight.clear()
-      for (const [name, count] of Object.entries(current.inFlight)) inFlight.set(name, count)
+      counts.clear()
       maintenance.current = current.maintenance
       const answer = await app.ask(request)
       return tracedFrom(run.observed, answer)
@@ -145,7 +130,7 @@ export async function createTracedApp(
 }
 
 function tracedFrom(
-  { request, address, error, trace, rules, attempts, asked }: Observed,
+  { request, address, error, trace, asked }: Observed,
   answer: OfflineResponse
 ): Traced {
   const { config: at, url } = request?.routeOptions ?? {}
@@ -162,45 +147,8 @@ function tracedFrom(
       maxBody: at.maxBody,
       touch: at.touch ?? true
     },
-    rules,
-    attempts,
+    rules: request?.trail.rules ?? [],
     asked
-  }
-}
-
-/** Leases that record the rules and return the verdicts of the running gateway. */
-function tracedLeases(run: Run): Leases {
-  return {
-    tryLocally: rules => {
-      run.observed.rules = rules
-      return rules.map(
-        rule =>
-          run.current.verdictOf(rule) ?? {
-            exceeded: false,
-            remaining: rule.burst - 1,
-            resetMs: rule.windowMs,
-            retryMs: 0
-          }
-      )
-    },
-    acquire: async () => [],
-    inspect: async () => [],
-    forget: () => {},
-    close: async () => {}
-  }
-}
-
-/** Counters that record the keys of sign-in attempts and count nothing. */
-function tracedCounters(run: Run): Counters {
-  return {
-    hit: async (key, windowMs) => {
-      run.observed.attempts.push(key)
-      return { current: 1, ttl: windowMs }
-    },
-    refund: async () => {},
-    look: async () => ({ current: 0, ttl: 0 }),
-    forget: async () => {},
-    close: () => {}
   }
 }
 

@@ -54,7 +54,6 @@ export interface SessionRecord {
 
 export interface LimitRecord {
   readonly name: string
-  readonly kind: TrailRule['kind']
   /** Requests that count now, this one included; undefined where the limit was not asked. */
   readonly count?: number | undefined
   readonly max: number
@@ -127,31 +126,21 @@ function sessionOf(trail: Trail): SessionRecord | undefined {
 
 function limitsOf({ rules, verdicts }: Trail): LimitRecord[] {
   return rules.map((rule, index) => {
-    const { name, kind, windowMs, enforced } = rule
+    const { name, rate, enforced } = rule
     const verdict = verdicts[index]
     return {
       name,
-      kind,
       count: verdict && countOf(rule, verdict),
-      max: maxOf(rule),
-      windowMs,
+      max: rate.burst,
+      windowMs: rate.windowMs,
       isEnforced: enforced,
       isExceeded: verdict?.exceeded === true
     }
   })
 }
 
-function maxOf({ kind, max, burst }: TrailRule): number {
-  return kind === 'bucket' ? burst : max
-}
-
-/** A limit that was not asked, since another one refused, has no numbers. */
-function countOf(
-  rule: TrailRule,
-  { exceeded, remaining, resetMs }: TrailVerdict
-): number | undefined {
-  if (exceeded) return maxOf(rule)
-  return remaining + resetMs > 0 ? Math.max(0, maxOf(rule) - Math.floor(remaining)) : undefined
+function countOf({ rate }: TrailRule, { exceeded, remaining }: TrailVerdict): number {
+  return exceeded ? rate.burst : rate.burst - remaining
 }
 
 function attemptOf(attempt: TrailAttempt, beganAt: number): AttemptRecord {

@@ -27,8 +27,8 @@ export class TrailNames {
   numberOfRule(rule: TrailRule): number {
     let number = this.#ruleNumbers.get(rule)
     if (number === undefined) {
-      const { name, kind, max, windowMs, burst, enforced } = rule
-      number = this.numberOf(JSON.stringify({ name, kind, max, windowMs, burst, enforced }))
+      const { name, rate, enforced } = rule
+      number = this.numberOf(JSON.stringify({ name, rate, enforced }))
       this.#ruleNumbers.set(rule, number)
       this.#rules.set(number, rule)
     }

@@ -77,18 +77,15 @@ export interface TrailAlias {
   readonly target: string
 }
 
-/** A limit that applied to the request; the rules of `limits/counting`. */
+/** A limit that applied to the request, as `limits/plan` has it. */
 export interface TrailRule {
   readonly name: string
-  readonly kind: 'fixed' | 'sliding' | 'bucket'
-  readonly max: number
-  readonly windowMs: number
-  readonly burst: number
+  readonly rate: { readonly max: number; readonly windowMs: number; readonly burst: number }
   /** Otherwise it only counts and reports. */
   readonly enforced: boolean
 }
 
-/** The state of a limit after the request was counted; the verdicts of `limits/counting`. */
+/** The state of a limit after the request was counted; the verdicts of `limits/gcra`. */
 export interface TrailVerdict {
   readonly exceeded: boolean
   readonly remaining: number

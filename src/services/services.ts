@@ -77,12 +77,7 @@ export function createServices(
       : undefined
   const store = shared?.store ?? createMemoryStore()
   if (shared === undefined) log.warn(noRedis)
-  const { close: closeLimits, ...limits } = createLimits({
-    gateway,
-    shared,
-    metrics,
-    log
-  })
+  const { close: closeLimits, ...limits } = createLimits({ shared, metrics, log })
   const upstreams = createPools(createUpstreamEvents(log, metrics))
   const redis = (): RedisState =>
     shared === undefined ? { kind: 'embedded' } : { kind: 'redis', ...shared.state }

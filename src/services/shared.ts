@@ -4,16 +4,13 @@
  */
 import type { Cluster, Redis } from 'ioredis'
 import type { GatewayConfig, RedisConfig } from '../config/schema/gateway.ts'
-import { type Counters, createRedisCounters } from '../limits/counting/counters.ts'
-import type { SubjectKey } from '../limits/counting/callers.ts'
-import { createRedisCallers, type RedisCallers } from '../limits/counting/redis-callers.ts'
-import { createRedisTally } from '../limits/counting/redis-tally.ts'
-import { createReplicas, type Replicas } from '../limits/counting/replicas.ts'
-import type { Tally } from '../limits/counting/rules.ts'
-import type { Lockouts } from '../limits/lockout/lockout.ts'
-import { createRedisLockouts } from '../limits/lockout/redis-lockouts.ts'
-import type { UsageRecord } from '../limits/usage/record.ts'
-import { createRedisUsage, type SharedUsage } from '../limits/usage/redis-usage.ts'
+import type { Lockouts } from '../limits/lockouts.ts'
+import {
+  createRedisCounts,
+  type RedisCounts,
+  type RedisCountsOptions
+} from '../limits/redis-counts.ts'
+import { createRedisLockouts } from '../limits/redis-lockouts.ts'
 import { followRedis } from '../session/redis-invalidation.ts'
 import { defineCommands } from '../session/redis-scripts.ts'
 import { createRedisStore } from '../session/redis-store.ts'
@@ -39,12 +36,8 @@ export interface Shared {
   readonly store: SessionStore
   /** The store of operators' sessions. They are few, so it follows no changes and asks Redis. */
   readonly operatorStore: () => SessionStore
-  readonly counters: Counters
-  readonly tally: Tally
+  readonly openCounts: (onForeignKey: RedisCountsOptions['onForeignKey']) => RedisCounts
   readonly lockouts: Lockouts
-  readonly replicas: Replicas
-  readonly followCallers: (onReset: (subject: SubjectKey) => void) => RedisCallers
-  readonly shareUsage: (record: UsageRecord) => SharedUsage
   readonly state: RedisHealth
   /** Calls its listener each time that Redis is connected, before sessions are looked up in it. */
   readonly onUp: (listener: () => void) => void
@@ -90,12 +83,9 @@ export function connectRedis(options: Options): Shared {
     store: sessions.store,
     operatorStore: () => sessions.storeAt(`${prefix}ops:`),
     clock,
-    counters: createRedisCounters(limits, prefix),
-    tally: createRedisTally(limits, prefix),
-    lockouts: createRedisLockouts(limits, prefix),
-    replicas: createReplicas(limits, prefix),
-    followCallers: onReset => createRedisCallers(limits, prefix, onReset),
-    shareUsage: record => createRedisUsage(limits, prefix, record, gateway.ops.useRecord),
+    openCounts: onForeignKey =>
+      createRedisCounts({ redis: limits, prefix: slotPrefix(prefix), onForeignKey }),
+    lockouts: createRedisLockouts(limits, slotPrefix(prefix)),
     state,
     onUp: listener => void client.on('ready', listener),
     close: () => {
@@ -106,6 +96,11 @@ export function connectRedis(options: Options): Shared {
       dialler.close()
     }
   }
+}
+
+/** In a Cluster, all keys that begin so are in one slot: `cg:` gives `{cg}:`. */
+function slotPrefix(prefix: string): string {
+  return `{${prefix.replace(/:$/, '') || 'cg'}}:`
 }
 
 function dialSessions(dialler: RedisDialler, log: Log) {

@@ -244,7 +244,7 @@ t.test('of two cookies of the name none is believed', async t => {
 })
 
 t.test('guesses are counted apart from the console’s', async t => {
-  const account = { mode: 'enforce', after: 3, delay: '1m' }
+  const account = { failures: 3, every: '1m' }
   const { opsUrl, call, signIn, ops } = await testGateway(t.after, {
     ...withRole,
     limits: { lockout: { ...noLockout, account } }
@@ -264,7 +264,7 @@ t.test('guesses are counted apart from the console’s', async t => {
   })
   t.ok(await signIn('bob'))
   t.match(await (await ops('/ops/api/lockouts')).json(), {
-    lockouts: [{ of: 'alice' }, { kind: 'account at the operators’ page', of: 'bob' }]
+    lockouts: [{ account: 'alice' }, { kind: 'account at the operators’ page', account: 'bob' }]
   })
   await ops('/ops/api/lockouts/lift', { json: { account: 'bob' } })
   t.match(await signInToOps(opsUrl, 'bob'), { status: 403, json: { code: 'ops.role' } })
@@ -285,7 +285,7 @@ t.test('a guess that one source refused counts while another one fails', async t
       login: { sources }
     },
     routes: { upstreams: { b: { url: backend.url } } },
-    limits: { lockout: { ...noLockout, address: { after: 2 } }, limits: {} }
+    limits: { lockout: { ...noLockout, address: { failures: 2 } }, limits: {} }
   })
   const guess = async () => (await signInToOps(opsUrl, 'alice', { password: 'wrong' })).status
   t.same([await guess(), await guess(), await guess()], [502, 502, 429])

@@ -37,7 +37,7 @@ t.test('the API describes each of its routes', async t => {
   t.match(paths, {
     '/ops/api/sessions': { get: { parameters: [{ name: 'user', in: 'query' }] } },
     '/ops/api/sessions/close': { post: { requestBody: { content: {} } } },
-    '/ops/api/limits/suggest': { get: {} },
+    '/ops/api/limits': { get: {} },
     '/ops/api/openapi.json': { get: {} }
   })
   for (const [path, operations] of Object.entries(paths)) {

@@ -8,10 +8,6 @@ const hash = '0123456789abcdef'
 const lockouts = 'An account is given by its user name, an address as an IP address.'
 const either = 'Name an account or an address: {"account": "NAME"}, {"address": "IP"}, or both.'
 const caller = 'Name the caller: {"caller": "192.0.2.1"}, or the id or name of a user.'
-const counts =
-  'Name the request: {"route": "NAME", "method": "GET", "address": "192.0.2.1", ' +
-  '"source": "NAME", "user": "ID", "roles": []}'
-const source = 'Name the source of the user: {"source": "users-file", "user": "ID"}.'
 const close =
   'Name the sessions: {"user": "ID or NAME"}, {"user": "…", "id": "SESSION"} or ' +
   '{"everyone": true}; with {"by": "id"} or "name", and {"source": "NAME"}, if several users fit.'
@@ -19,9 +15,7 @@ const list =
   'Name a user: ?user=ID-or-NAME, with &by=id or &by=name and &source=NAME, ' +
   'or none for all sessions.'
 const plan = 'balancerMs is a number of milliseconds: /plan?balancerMs=60000'
-const suggest = 'sinceMs is a number of milliseconds: /limits/suggest?sinceMs=86400000'
 
-const of = { route: 'login', method: 'POST', address: '192.0.2.1' }
 /** Two units of JavaScript, one character of Unicode. */
 const wide = '😀'
 
@@ -76,22 +70,6 @@ const bodies: ReadonlyArray<readonly [path: string, message: string | undefined,
       undefined,
       [{ caller: 'a'.repeat(255) }, { caller: '::1', more: 1 }]
     ],
-    [
-      '/ops/api/limits/counts',
-      counts,
-      [{}, [], null, 'x', { ...of, route: 5 }, { ...of, address: null }]
-    ],
-    [
-      '/ops/api/limits/counts',
-      source,
-      [
-        { ...of, user: '1' },
-        { ...of, user: '1', source: 5 }
-      ]
-    ],
-    ['/ops/api/limits/counts', undefined, [of, { ...of, user: 5 }, { ...of, route: '' }]],
-    ['/ops/api/limits/counts', undefined, [{ ...of, user: '1', source: 'users-file', roles: 'x' }]],
-    ['/ops/api/limits/counts', undefined, [{ ...of, user: '1', source: 'x', roles: [1, null] }]],
     ['/ops/api/sessions/close', close, [{}, [], 5, null, { id: 'x' }, { everyone: 'true' }]],
     [
       '/ops/api/sessions/close',
@@ -139,8 +117,6 @@ const queries: ReadonlyArray<readonly [message: string | undefined, targets: str
   ],
   [plan, ['/ops/api/plan?balancerMs=1&balancerMs=2']],
   [undefined, ['/ops/api/plan', '/ops/api/plan?balancerMs=0', '/ops/api/plan?other=1']],
-  [suggest, ['/ops/api/limits/suggest?sinceMs=0', '/ops/api/limits/suggest?sinceMs=1&sinceMs=2']],
-  [undefined, ['/ops/api/limits/suggest', '/ops/api/limits/suggest?sinceMs=1000']],
   [
     lockouts,
     [

@@ -39,7 +39,7 @@ t.test(
       ['console-gateway', 'explain', '-c', folder, 'GET', '/x/api/b'],
       ['console-gateway', 'explain', '-c', folder, 'GET', '/x/api/orders', '--as', ''],
       ['console-gateway', 'check', '--s'],
-      ['console-gateway', 'limits', 'simulate', '--log', `${bin}/an`]
+      ['console-gateway', 'contract', 'learn', '--input', `${bin}/an`]
     ]
     const quoted = (word: string) => `'${word}'`
     const script = `source <(console-gateway completion bash)
@@ -75,7 +75,7 @@ t.test('what may stand next follows from what each command says of itself', asyn
     (await complete(given, known)).candidates.map(({ value }) => value)
   t.same(await words(''), Object.keys(commands))
   t.same(await words('nothing', ''), [])
-  t.same(await words('limits', 's'), ['suggest', 'simulate', 'show'])
+  t.same(await words('limits', 's'), ['show'])
   t.same(await words('contract', 'learn', ''), ['ROUTE@config'])
   t.same(await words('-c', 'there', 'contract', 'check', ''), ['ROUTE@there'])
   t.same(await words('contract', '--config=there', 'check', ''), ['ROUTE@there'])
@@ -87,7 +87,7 @@ t.test('what may stand next follows from what each command says of itself', asyn
   const gateway = ['--url', '--token-file', '--ca']
   const endOptions = ['--route', '--json', ...gateway, '--config', '--help']
   t.same(await words('maintenance', 'end', '--'), endOptions)
-  t.same(await words('limits', 'simulate', '--l'), ['--log', '--limits'])
+  t.same(await words('lockouts', 'lift', '--a'), ['--account', '--address'])
   t.same(await words('shape', 'r', '--live', '--'), [
     '--header',
     '--path',

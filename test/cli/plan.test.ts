@@ -67,7 +67,7 @@ t.test('a lockout that is gone, or holds much less, is a risk', async t => {
     (
       await run([
         'plan',
-        having('{ account: { mode: shadow }, address: { after: 200 } }'),
+        having('{ account: off, address: { failures: 200 }, accountAndAddress: { every: 30s } }'),
         '-c',
         old,
         '--json'
@@ -75,8 +75,9 @@ t.test('a lockout that is gone, or holds much less, is a risk', async t => {
     ).out
   ) as { risks: string[] }
   t.same(risks, [
-    'lockout.account no longer locks: passwords may be guessed',
-    'lockout.address is at least ten times looser'
+    'lockout.accountAndAddress is at least ten times looser',
+    'lockout.address is at least ten times looser',
+    'lockout.account counts nothing any more: passwords may be guessed'
   ])
 })
 

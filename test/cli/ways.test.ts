@@ -37,10 +37,6 @@ t.test('an option of another subcommand, or of another use, is refused', t => {
     [['audit', 'search', '-f'], 'follow', 'tail'],
     [['presets', 'show', 'drf', '--json'], 'json', ''],
     [['presets', '--merged'], 'merged', 'show'],
-    [['limits', 'simulate', '--log', 'x', '--since', '1h'], 'since', 'suggest'],
-    [['limits', 'simulate', '--log', 'x', '--url', 'http://x'], 'url', 'suggest'],
-    [['limits', 'show', 'x', '--log', 'y'], 'log', 'simulate'],
-    [['limits', 'reset', 'x', '--limits', 'y'], 'limits', 'simulate'],
     [['contract', 'check', 'x', '--live', '-o', 'y'], 'output', 'learn'],
     [['contract', 'learn', 'x', '--input', 'y', '--samples', '2'], 'samples', 'learn'],
     [['contract', 'learn', 'x', '--live', '--shaped'], 'shaped', 'learn'],
@@ -66,7 +62,6 @@ t.test('an option of another subcommand, or of another use, is refused', t => {
 t.test('words that are too few, too many or unknown are refused', t => {
   for (const [words, message] of [
     [['maintenance', 'ends'], 'There is no "maintenance ends". Did you mean "end"?'],
-    [['limits'], 'Missing after "limits": suggest, simulate, show, reset.'],
     [['limits', 'show'], 'Missing after "limits show": CALLER.'],
     [['limits', 'show', 'x', 'y'], 'Not understood: "y".'],
     [['explain', 'GET'], 'Missing after "explain GET": PATH.'],
@@ -74,7 +69,6 @@ t.test('words that are too few, too many or unknown are refused', t => {
     [['contract', 'from-type', 'x.ts', 'X', 'more'], 'Not understood: "more".'],
     [['check', 'x'], 'Not understood: "x". If that is the config folder, write --config x.'],
     [['maintenance', 'begin'], 'Give --until TIME.'],
-    [['limits', 'simulate'], 'Give --log FILE.'],
     [['shape', 'x'], 'Give --input FILE, or --live.'],
     [['shape', 'x', '--path', '/y'], 'Give --live.'],
     [['sessions', 'close'], 'Give USER, or --id ID, or --name NAME, or --everyone.'],
@@ -96,7 +90,8 @@ t.test('what each way needs and takes is taken', t => {
     'maintenance show --json --url http://x',
     'maintenance begin --until 1h --route a --route b --allow-role c',
     'audit tail -f --user x --folder y --key-file z',
-    'limits suggest --url http://x --json',
+    'limits --url http://x --json',
+    'limits show anna --json',
     'contract learn x --input a.json b.json c.json',
     'contract check x --live --samples 2 --path /y --json',
     'sessions close s --id 1 --source x --json',
@@ -128,11 +123,10 @@ t.test('every option of a command stands in a way, and its help in lines of a te
 })
 
 t.test('the help says which subcommands take an option', t => {
-  const help = usageOf('limits', commands.limits)
-  t.match(help, /^ +console-gateway limits simulate --log FILE \[--limits FILE\] /m)
-  t.match(help, /--log FILE +simulate: the access log/)
-  t.match(help, /--url URL +suggest, show, reset: ask the gateway/)
-  t.match(help, /--json +print for programs/)
+  const help = usageOf('audit', commands.audit)
+  t.match(help, /^ +console-gateway audit tail /m)
+  t.match(help, /-f, --follow +tail: /)
+  t.match(help, /--user NAME +search, tail: /)
   t.end()
 })
 

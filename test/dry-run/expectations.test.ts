@@ -23,7 +23,7 @@ const base = {
 }
 const limits = {
   limits: {
-    'guess': { by: 'address', max: 10, window: '1m', routes: ['login'], refusedOnly: true },
+    'guess': { by: 'address', max: 10, window: '1m', routes: ['login'] },
     'all': { by: 'address', max: 5, window: '1m', routes: ['files'] },
     'signed-in': { by: 'user', max: 3, window: '1m' }
   }

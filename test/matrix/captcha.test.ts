@@ -72,7 +72,7 @@ const captchas: readonly Captcha[] = [
 const { username, password } = users.admin
 /** One refused password locks the account. */
 const limits = {
-  lockout: { account: { after: 1 }, address: { mode: 'off' }, knownBrowser: { mode: 'off' } }
+  lockout: { accountAndAddress: { failures: 1 }, address: 'off', knownBrowser: false }
 }
 
 for (const { console: driver, family, routes, picture, wrongCaptcha } of captchas) {

@@ -10,7 +10,7 @@ import type { Expected } from './use-console.ts'
 
 /** Guessing may go on, and what tests do in a second is not what users do in a minute. */
 const limits = stringify({
-  lockout: { account: { mode: 'off' }, address: { mode: 'off' } },
+  lockout: { accountAndAddress: 'off', address: 'off', account: 'off' },
   limits: { 'signed-in': { by: 'user', max: 100_000, window: '1m' } }
 })
 

@@ -3,27 +3,22 @@ import t from 'tap'
 import { recordOf } from '../../src/observability/request-record.ts'
 import { Trail, TrailAttempt, type TrailRule } from '../../src/observability/trail.ts'
 
-const rule = (name: string, kind: TrailRule['kind']): TrailRule => ({
+const rule = (name: string): TrailRule => ({
   name,
-  kind,
-  max: 10,
-  windowMs: 60_000,
-  burst: 4,
+  rate: { max: 10, windowMs: 60_000, burst: 4 },
   enforced: true
 })
 
 t.test('limits have the count and the number that it is held against', async t => {
   const trail = new Trail('id', 'GET', '/', '192.0.2.1')
-  trail.rules = [rule('fixed', 'fixed'), rule('bucket', 'bucket'), rule('unasked', 'sliding')]
+  trail.rules = [rule('used'), rule('over')]
   trail.verdicts = [
-    { exceeded: false, remaining: 7, resetMs: 1000 },
-    { exceeded: true, remaining: 0, resetMs: 1000 },
-    { exceeded: false, remaining: 0, resetMs: 0 }
+    { exceeded: false, remaining: 1, resetMs: 1000 },
+    { exceeded: true, remaining: 0, resetMs: 1000 }
   ]
   t.match(recordOf(trail).limits, [
-    { name: 'fixed', count: 3, max: 10, isExceeded: false },
-    { name: 'bucket', count: 4, max: 4, isExceeded: true },
-    { name: 'unasked', count: undefined, max: 10, isExceeded: false }
+    { name: 'used', count: 3, max: 4, isExceeded: false },
+    { name: 'over', count: 4, max: 4, isExceeded: true }
   ])
 })
 

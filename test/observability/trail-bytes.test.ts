@@ -21,10 +21,7 @@ const texts = optional(fc.array(text, { minLength: 1, maxLength: 5 }))
 
 const rule = fc.record({
   name: text,
-  kind: fc.constantFrom('fixed' as const, 'sliding' as const, 'bucket' as const),
-  max: count,
-  windowMs: count,
-  burst: count,
+  rate: fc.record({ max: count, windowMs: count, burst: count }),
   enforced: fc.boolean()
 })
 const verdict = fc.record({
@@ -151,7 +148,7 @@ t.test('the longest trail has room in what the bounds say', async t => {
     ...{ user: long, userId: long, session: long, sharedWith: long, trace: { traceId: long } },
     ...{ missing: list, needsRoles: list, status: 200 },
     rules: list.map(name => {
-      return { name, kind: 'fixed', max: 1, windowMs: 1, burst: 1, enforced: true } as const
+      return { name, rate: { max: 1, windowMs: 1, burst: 1 }, enforced: true }
     }),
     verdicts: list.map(() => ({ exceeded: true, remaining: 0, resetMs: 1 }))
   })

@@ -41,3 +41,25 @@ export async function passTime(client: Redis | Cluster, ms: number): Promise<voi
     for (const key of await node.keys('*')) await node.eval(shorten, 1, key, ms)
   }
 }
+
+// The times that are kept of failures of sign-in, and their ends.
+const shiftFailures = `
+for _, key in ipairs(redis.call('KEYS', '{cg}:*')) do
+  local left = redis.call('PTTL', key) - ARGV[1]
+  if key == '{cg}:locks' then
+    for _, name in ipairs(redis.call('ZRANGE', key, 0, -1)) do
+      redis.call('ZINCRBY', key, -ARGV[1], name)
+    end
+    redis.call('PEXPIRE', key, left)
+  elseif string.find(key, '{cg}:f:', 1, true) == 1 then
+    redis.call('SET', key, string.format('%.3f', redis.call('GET', key) - ARGV[1]))
+    redis.call('PEXPIRE', key, left)
+  end
+end`
+
+/** So much time passes for the failures of sign-in in Redis. */
+export async function passFailures(client: Redis | Cluster, ms: number): Promise<void> {
+  for (const node of client instanceof Cluster ? client.nodes('master') : [client]) {
+    await node.eval(shiftFailures, 0, ms)
+  }
+}

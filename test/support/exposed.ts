@@ -100,7 +100,7 @@ async function usedFolder(after: (undo: () => unknown) => void) {
         few: { by: 'user', max: 1, window: '1h', routes: ['limited'] },
         shadowed: { by: 'user', max: 1, window: '1h', routes: ['slow'], mode: 'shadow' }
       },
-      lockout: { account: { after: 2 } },
+      lockout: { accountAndAddress: { failures: 2 } },
       expressions: { maxSize: '16MiB', timeout: '20s' }
     }
   })

@@ -23,7 +23,7 @@ export interface Files {
 export { password }
 
 /** Guessing may go on. */
-export const noLockout = { account: { mode: 'off' }, address: { mode: 'off' } }
+export const noLockout = { accountAndAddress: 'off', address: 'off', account: 'off' }
 
 /** A config folder: `alice` (roles admin, user) and `bob` (role user), free ports, generous limits and no lockout, unless `files` says otherwise. */
 export async function configFolder(files: Files = {}): Promise<string> {

@@ -1,22 +1,24 @@
 /** Sign-in abuse: guessing is counted by address and by account before the password is looked at, and tells nothing of who exists. */
 import t from 'tap'
 import { watchArgon2 } from '../support/argon2.ts'
-import { type Called, password, type TestGateway, testGateway } from '../support/gateway.ts'
+import {
+  type Called,
+  noLockout,
+  password,
+  type TestGateway,
+  testGateway
+} from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { testUsers } from '../support/users.ts'
 import { isEnvelope, loginPath } from './support.ts'
 import { until } from '../support/until.ts'
 
-const minute = '10m'
-const byAddress = (max: number) => ({
-  'sign-in-address': { by: 'address', max, window: minute, routes: ['login'], refusedOnly: true }
-})
-const byAccount = (max: number) => ({
-  'sign-in-account': { by: 'account', max, window: minute, routes: ['login'], refusedOnly: true }
-})
+const every = '10m'
+const byAddress = (failures: number) => ({ address: { failures, every } })
+const byAccount = (failures: number) => ({ account: { failures, every } })
 
 interface GuardOptions {
-  readonly limits: object
+  readonly lockout: object
   readonly trusted?: string[]
   readonly users?: Record<string, unknown>
   readonly inFlightPerUser?: number
@@ -24,12 +26,12 @@ interface GuardOptions {
 
 const guarded = (
   cleanUp: (undo: () => unknown) => void,
-  { limits, trusted = [], users = { users: testUsers }, inFlightPerUser = 200 }: GuardOptions
+  { lockout, trusted = [], users = { users: testUsers }, inFlightPerUser = 200 }: GuardOptions
 ) =>
   testGateway(cleanUp, {
     users,
     gateway: { server: { trustedProxies: trusted } },
-    limits: { inFlightPerUser, limits }
+    limits: { inFlightPerUser, lockout: { ...noLockout, ...lockout } }
   })
 
 const attempt = (
@@ -41,7 +43,7 @@ const attempt = (
 const statuses = (answers: Called[]) => answers.map(({ status }) => status)
 
 t.test('one address that guesses at one account is told to wait', async t => {
-  const gateway = await guarded(t.after, { limits: { ...byAddress(100), ...byAccount(5) } })
+  const gateway = await guarded(t.after, { lockout: { ...byAddress(100), ...byAccount(5) } })
   const answers: Called[] = []
   for (let guess = 0; guess < 8; guess++) answers.push(await attempt(gateway, 'alice'))
   t.same(statuses(answers), [401, 401, 401, 401, 401, 429, 429, 429])
@@ -60,7 +62,7 @@ t.test('one address that guesses at one account is told to wait', async t => {
 
 t.test('one account is guarded against many addresses', async t => {
   const gateway = await guarded(t.after, {
-    limits: { ...byAddress(100), ...byAccount(5) },
+    lockout: { ...byAddress(100), ...byAccount(5) },
     trusted: ['127.0.0.1']
   })
   const answers: Called[] = []
@@ -71,7 +73,7 @@ t.test('one account is guarded against many addresses', async t => {
 })
 
 t.test('one address that sprays over many accounts is told to wait', async t => {
-  const gateway = await guarded(t.after, { limits: { ...byAddress(6), ...byAccount(5) } })
+  const gateway = await guarded(t.after, { lockout: { ...byAddress(6), ...byAccount(5) } })
   const answers: Called[] = []
   for (let guess = 0; guess < 9; guess++) answers.push(await attempt(gateway, `user-${guess}`))
   t.same(statuses(answers), [401, 401, 401, 401, 401, 401, 429, 429, 429])
@@ -80,7 +82,7 @@ t.test('one address that sprays over many accounts is told to wait', async t => 
 })
 
 t.test('an address is not what the client says it is', async t => {
-  const gateway = await guarded(t.after, { limits: byAddress(3) })
+  const gateway = await guarded(t.after, { lockout: byAddress(3) })
   const answers: Called[] = []
   for (const name of [
     'x-forwarded-for',
@@ -105,7 +107,7 @@ t.test(
   'behind a load balancer only what it adds counts, and neighbours in one IPv6 network are one',
   async t => {
     const behind = async (...addresses: string[]) => {
-      const gateway = await guarded(t.after, { limits: byAddress(2), trusted: ['127.0.0.1'] })
+      const gateway = await guarded(t.after, { lockout: byAddress(2), trusted: ['127.0.0.1'] })
       const answers: Called[] = []
       for (const address of addresses) {
         answers.push(
@@ -152,7 +154,7 @@ t.test('all spellings of one user name share one count', async t => {
     'alice\u3000',
     'ali\ufe0fce'
   ]
-  const gateway = await guarded(t.after, { limits: byAccount(4) })
+  const gateway = await guarded(t.after, { lockout: byAccount(4) })
   const answers: Called[] = []
   for (const spelling of spellings) answers.push(await attempt(gateway, spelling))
   t.same(
@@ -168,7 +170,7 @@ t.test('all spellings of one user name share one count', async t => {
 })
 
 t.test('other spellings of the sign-in address are none', async t => {
-  const gateway = await guarded(t.after, { limits: byAddress(2) })
+  const gateway = await guarded(t.after, { lockout: byAddress(2) })
   const body = JSON.stringify({ username: 'alice', password })
   for (const path of [
     `${loginPath}/`,
@@ -209,7 +211,7 @@ t.test('other spellings of the sign-in address are none', async t => {
 })
 
 t.test('guesses at the same time do not slip past the count', async t => {
-  const gateway = await guarded(t.after, { limits: { ...byAddress(1000), ...byAccount(5) } })
+  const gateway = await guarded(t.after, { lockout: { ...byAddress(1000), ...byAccount(5) } })
   const answers = statuses(
     await Promise.all(Array.from({ length: 80 }, () => attempt(gateway, 'alice')))
   )
@@ -218,7 +220,7 @@ t.test('guesses at the same time do not slip past the count', async t => {
 })
 
 t.test('a right password gives back its count, and only its own', async t => {
-  const gateway = await guarded(t.after, { limits: { ...byAddress(3), ...byAccount(100) } })
+  const gateway = await guarded(t.after, { lockout: { ...byAddress(3), ...byAccount(100) } })
   const answers: Called[] = []
   for (let round = 0; round < 6; round++) answers.push(await attempt(gateway, 'bob', {}, password))
   for (let round = 0; round < 4; round++) {
@@ -232,7 +234,7 @@ t.test('a right password gives back its count, and only its own', async t => {
 t.test(
   'requests that are no sign-in cost no password check, and are not counted as one',
   async t => {
-    const gateway = await guarded(t.after, { limits: byAddress(2) })
+    const gateway = await guarded(t.after, { lockout: byAddress(2) })
     for (const body of [
       null,
       [],
@@ -266,7 +268,7 @@ t.test(
 
 t.test('an unknown user and a wrong password look the same', async t => {
   const gateway = await guarded(t.after, {
-    limits: byAddress(1000),
+    lockout: byAddress(1000),
     users: {
       users: {
         ...testUsers,
@@ -304,7 +306,7 @@ t.test('an unknown user and a wrong password look the same', async t => {
 
 t.test('an unknown user takes as much computing as a wrong password', async t => {
   const { costs } = watchArgon2(t.after)
-  const gateway = await testGateway(t.after, { limits: { limits: byAddress(1000) } })
+  const gateway = await testGateway(t.after)
   costs()
   const costOf = async (username: string) => {
     t.equal((await attempt(gateway, username)).status, 401)
@@ -320,7 +322,7 @@ t.test('an unknown user takes as much computing as a wrong password', async t =>
 t.test('a flood of sign-ins leaves other callers alone', async t => {
   const argon2 = watchArgon2(t.after)
   const gateway = await testGateway(t.after, {
-    limits: { inFlightPerUser: 500, limits: byAddress(10_000) }
+    limits: { inFlightPerUser: 500, lockout: noLockout }
   })
   const mine = await gateway.signIn()
   argon2.hold()

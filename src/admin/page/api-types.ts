@@ -94,7 +94,8 @@ export interface LockoutsAnswer {
 
 export interface LockoutRow {
   readonly kind: string
-  readonly of: string
+  readonly account?: string
+  readonly address?: string
   readonly until: string
 }
 
@@ -273,17 +274,12 @@ export interface MaintenanceAnswer {
 
 /** `GET /ops/api/limits`. */
 export interface LimitsAnswer {
-  /** Whether use is recorded at all. */
-  readonly isRecorded: boolean
   readonly limits: readonly LimitRow[]
 }
 
-/** A caller of a limit. */
-export interface NamedCaller {
-  /** In English. */
-  readonly whom: string
-  /** Its parts, such as `address`. Of an older gateway there are none. */
-  readonly caller?: Readonly<Record<string, string>>
+interface LimitUse {
+  readonly used: number
+  readonly caller: string
 }
 
 export interface LimitRow {
@@ -291,21 +287,10 @@ export interface LimitRow {
   readonly mode: string
   readonly by: readonly string[]
   readonly max: number
-  readonly windowMs?: number
-  readonly highest?: number
-  readonly near?: ReadonlyArray<NamedCaller & { readonly used: number }>
-  readonly refused?: number
-  readonly shadowRefused?: number
-}
-
-/** `GET /ops/api/limits/what-if`. */
-export interface WhatIfAnswer {
-  readonly number: number
-  /** Requests, at least. */
-  readonly refused: number
-  readonly refusedCallers: { readonly from: number; readonly to: number }
-  readonly callers?: ReadonlyArray<NamedCaller & { readonly refused: number }>
-  readonly lowest?: number | null
-  readonly notes?: readonly string[]
-  readonly yaml: string
+  readonly windowMs: number
+  /** The highest use of this hour, and of 24 hours. */
+  readonly hour?: LimitUse
+  readonly day?: LimitUse
+  readonly over: readonly string[]
+  readonly nearest: readonly LimitUse[]
 }

@@ -2,7 +2,7 @@
 import { createHmac, hash, randomBytes } from 'node:crypto'
 import { Signer, type CookieSerializeOptions } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { LockoutConfig } from '../../config/schema/limits.ts'
+import { knownBrowserCookie } from '../../config/schema/lockout.ts'
 import type { SessionCookie } from './session.ts'
 
 export interface KnownBrowsers {
@@ -16,7 +16,6 @@ export interface KnownBrowsers {
 }
 
 interface Options {
-  readonly config: LockoutConfig['knownBrowser']
   /** Its attributes are used for this cookie too. */
   readonly cookie: SessionCookie
   /** Newest first: it signs, all verify. */
@@ -33,11 +32,12 @@ interface SignedInAccount {
   readonly at: number
 }
 
+const lifetimeMs = 90 * 24 * 3_600_000
+
 /** People share browsers. The account that was not used for the longest time is dropped. */
 const maxAccounts = 5
 
 export function createKnownBrowsers({
-  config,
   cookie: { options },
   secrets,
   now = Date.now
@@ -46,7 +46,7 @@ export function createKnownBrowsers({
   const signer = new Signer(
     secrets.map(secret => createHmac('sha256', secret).update('known browser').digest('base64url'))
   )
-  const name = options.secure ? `__Host-${config.cookie}` : config.cookie
+  const name = options.secure ? `__Host-${knownBrowserCookie}` : knownBrowserCookie
   const digestOf = (id: string, username: string) =>
     hash('sha256', `${id} ${username}`, 'base64url').slice(0, 22)
   const seconds = () => Math.floor(now() / 1000)
@@ -61,20 +61,18 @@ export function createKnownBrowsers({
       digest: text.slice(0, 22),
       at: Number.parseInt(text.slice(22), 36)
     }))
-    const oldest = seconds() - config.lifetime / 1000
+    const oldest = seconds() - lifetimeMs / 1000
     return { id, accounts: accounts.filter(({ at }) => at > oldest) }
   }
 
   return {
     idOf(request, username) {
-      if (config.mode === 'off') return undefined
       const browser = read(request)
       if (browser === undefined) return undefined
       const digest = digestOf(browser.id, username)
       return browser.accounts.some(account => account.digest === digest) ? browser.id : undefined
     },
     remember(request, reply, username) {
-      if (config.mode === 'off') return
       const { id, accounts } = read(request) ?? {
         id: randomBytes(16).toString('base64url'),
         accounts: []
@@ -92,7 +90,7 @@ export function createKnownBrowsers({
         httpOnly: true,
         sameSite: options.sameSite,
         partitioned: options.partitioned,
-        maxAge: Math.floor(config.lifetime / 1000)
+        maxAge: Math.floor(lifetimeMs / 1000)
       }
       reply.setCookie(name, signer.sign(value), attributes)
     }

@@ -1,19 +1,16 @@
 /** Limits of requests: finds those of a request, and refuses it when one is exceeded. */
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { LimitsConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Leases } from '../../limits/counting/leases.ts'
-import {
-  type ApplicableLimits,
-  compileEnded,
-  compilePlan,
-  signInRoute
-} from '../../limits/counting/plan.ts'
+import type { Verdict } from '../../limits/gcra.ts'
+import type { HighestUse } from '../../limits/highest-use.ts'
+import { type ApplicableLimits, compilePlan, type Limit, signInRoute } from '../../limits/plan.ts'
+import type { SharedCounts } from '../../limits/shared-counts.ts'
 import { identityKey, type VouchedUser } from '../../session/identity-key.ts'
-import type { Rule, Verdict } from '../../limits/counting/rules.ts'
 import { createCountedAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
 import { gate } from './gate.ts'
+import { createLimiter, type Limiter } from './limiters.ts'
 import { whoOf } from './request-facts.ts'
 import { liveSession } from './session.ts'
 
@@ -26,7 +23,8 @@ export type LimitsHook = (
 
 interface Options {
   readonly config: LimitsConfig
-  readonly leases: Leases
+  readonly counts: SharedCounts
+  readonly highestUse: HighestUse
   /** Requests in flight, by user or address or route; outlives a generation, as requests do. */
   readonly inFlight: Map<string, number>
   /** Under overload a caller may have less than config says. */
@@ -38,98 +36,166 @@ interface Options {
   readonly onRefused: (limit: string, inShadow: boolean) => void
 }
 
-export function createLimits(options: Options): LimitsHook {
-  const { config, leases, onRefused } = options
+type CountedAddress = (request: FastifyRequest) => string
+
+/** The state of a limit after the request, and whether it was counted there. */
+interface Counted extends Verdict {
+  readonly limit: Limit
+  readonly key: string
+  readonly isCounted: boolean
+}
+
+/** @param app has the rate-limit plugin */
+export function createLimits(app: FastifyInstance, options: Options): LimitsHook {
+  const { config, counts } = options
   const plan = compilePlan(config)
-  const ofEnded = compileEnded(config)
   const countedAddress = createCountedAddress(config.ipv6Prefix)
   const acquireSlot = createSlots(options)
-  const decide = createDecision({ config, countedAddress, onRefused })
+  const count = createCounting(app, counts, countedAddress)
+  const decide = createDecision(options, countedAddress)
 
   return gate('limits', function checkLimits(request, reply, done) {
     const session = liveSession(request)
-    const { route = unknownRoute, access } = request.routeConfig
-    const address = countedAddress(request)
-    const ended = session === undefined && access !== 'public' ? request.endedSession : undefined
-    const subject = ended === undefined ? inFlightKey(route, address, session) : `ended:${ended}`
+    const { route = unknownRoute } = request.routeConfig
+    const ended = endedSessionOf(request)
+    const subject =
+      ended === undefined ? inFlightKey(route, countedAddress(request), session) : `ended:${ended}`
     const full = acquireSlot(subject, route, request, reply)
     if (full !== undefined) return done(full)
-    const limits = ended === undefined ? plan(route, request.method, session) : ofEnded(ended)
-    const { rules } = limits
-    if (rules.length === 0) return done()
-    const keys = limits.keysOf(address, session)
+    const applicable =
+      ended === undefined
+        ? plan.of(route, request.method, session)
+        : plan.ofEnded(route, request.method)
+    const { limits } = applicable
+    if (limits.length === 0) return done()
     const { trail } = request
-    trail.rules = rules
-    const verdicts = leases.tryLocally(rules, keys)
-    if (verdicts !== undefined) {
-      trail.verdicts = verdicts
-      return done(decide(request, reply, limits, verdicts))
-    }
-    const startedAt = performance.now()
+    const startedAt = limits.some(({ rate }) => counts.isExact(rate)) ? performance.now() : 0
+    trail.rules = limits
     trail.limitsAt = startedAt
-    leases
-      .acquire(rules, keys)
-      .then(acquired => {
-        trail.limitsMs = performance.now() - startedAt
-        trail.verdicts = acquired
-        done(decide(request, reply, limits, acquired))
-      })
-      .catch(done)
+    count(request, limits).then(counted => {
+      if (startedAt > 0) trail.limitsMs = performance.now() - startedAt
+      trail.verdicts = counted
+      done(decide(request, reply, applicable, counted))
+    }, done)
   })
 }
 
-/** Turns the verdicts of a request's limits into headers, log lines, metrics and a refusal. */
-function createDecision({
-  config,
-  countedAddress,
-  onRefused
-}: Pick<Options, 'config' | 'onRefused'> & {
-  readonly countedAddress: (request: FastifyRequest) => string
-}) {
+/** The session that ended, where it is counted by itself: its tabs take nothing from neighbours. */
+function endedSessionOf(request: FastifyRequest): string | undefined {
+  return liveSession(request) === undefined && request.routeConfig.access !== 'public'
+    ? request.endedSession
+    : undefined
+}
+
+function createCounting(
+  app: FastifyInstance,
+  counts: SharedCounts,
+  countedAddress: CountedAddress
+) {
+  const limiters = new Map<Limit, Limiter>()
+
+  function limiterOf(limit: Limit): Limiter {
+    let limiter = limiters.get(limit)
+    if (limiter === undefined) limiters.set(limit, (limiter = createLimiter(app, limit.rate)))
+    return limiter
+  }
+
+  function look(request: FastifyRequest, limits: readonly Limit[]): Counted[] {
+    const ended = endedSessionOf(request)
+    const address = countedAddress(request)
+    const session = liveSession(request)
+    return limits.map(limit => {
+      const key = ended === undefined ? limit.keyOf(address, session) : limit.keyOfEnded(ended)
+      return { limit, key, isCounted: false, ...counts.look(key, limit.rate) }
+    })
+  }
+
+  async function hit(request: FastifyRequest, { limit, key, resetMs }: Counted): Promise<Counted> {
+    request.limitKey = key
+    const result = await limiterOf(limit)(request)
+    const counted = { limit, key, isCounted: true }
+    if (result.isAllowed) return { ...counted, exceeded: false, remaining: 0, retryMs: 0, resetMs }
+    const { isExceeded: exceeded, remaining, ttl } = result
+    if (!exceeded) return { ...counted, exceeded, remaining, retryMs: 0, resetMs: ttl }
+    return { ...counted, exceeded, remaining, retryMs: ttl, resetMs: Math.max(resetMs, ttl) }
+  }
+
+  /**
+   * Counts the request by its limits in their order; by none after one that refuses it, and by no
+   * other where one refuses it by what is known here.
+   */
+  return async (request: FastifyRequest, limits: readonly Limit[]): Promise<Counted[]> => {
+    const counted = look(request, limits)
+    const isRefusal = ({ limit, exceeded }: Counted) => limit.enforced && exceeded
+    const known = counted.findIndex(isRefusal)
+    for (const [index, each] of counted.entries()) {
+      if (known !== -1 && known !== index) continue
+      counted[index] = await hit(request, each)
+      if (isRefusal(counted[index])) break
+    }
+    return counted
+  }
+}
+
+/** Turns the state of a request's limits into headers, log lines, metrics and a refusal. */
+function createDecision(
+  { config, counts, highestUse, onRefused }: Options,
+  countedAddress: CountedAddress
+) {
   const sendsHeaders = (isRefused: boolean) =>
     config.headers === 'always' || (isRefused && config.headers === 'refused')
 
-  function logExceeded(request: FastifyRequest, { name, enforced }: Rule, retryMs: number): void {
+  /** Whether the route is counted by address: also with a session, at the sign-in. */
+  const isByAddress = (request: FastifyRequest) =>
+    liveSession(request) === undefined || request.routeConfig.route === signInRoute
+
+  function nameOf(request: FastifyRequest): string {
+    if (isByAddress(request)) return request.endedSession ?? countedAddress(request)
+    return liveSession(request)?.identity.username ?? ''
+  }
+
+  function logExceeded(request: FastifyRequest, { limit, retryMs }: Counted): void {
+    const { name, enforced } = limit
     const { route = unknownRoute } = request.routeConfig
-    const isOfAddress = liveSession(request) === undefined || route === signInRoute
     request.log.info(
       {
         event: 'limit.over',
         limit: name,
         route,
         mode: enforced ? 'enforce' : 'shadow',
-        ...(isOfAddress ? { address: countedAddress(request) } : whoOf(request)),
+        ...(isByAddress(request) ? { address: countedAddress(request) } : whoOf(request)),
         seconds: Math.ceil(retryMs / 1000)
       },
       enforced ? 'over a limit' : 'over a limit that is in shadow'
     )
   }
 
+  function report(request: FastifyRequest, counted: Counted): void {
+    const { limit, key, exceeded, remaining } = counted
+    highestUse.note(limit.name, nameOf(request), limit.rate.burst - remaining, exceeded)
+    if (!exceeded) return
+    onRefused(limit.name, !limit.enforced)
+    if (counts.isNews(key)) logExceeded(request, counted)
+  }
+
   return (
     request: FastifyRequest,
     reply: FastifyReply,
-    { rules, policy }: ApplicableLimits,
-    verdicts: readonly Verdict[]
+    { policy }: ApplicableLimits,
+    all: readonly Counted[]
   ): GatewayError | undefined => {
-    let refusal: Verdict | undefined
-    let limit = ''
-    for (let index = 0; index < verdicts.length; index++) {
-      const verdict = verdicts[index] as Verdict
-      if (!verdict.exceeded) continue
-      const rule = rules[index] as Rule
-      onRefused(rule.name, !rule.enforced)
-      if (verdict.isNews === true) logExceeded(request, rule, verdict.retryMs)
-      if (rule.enforced && (refusal === undefined || verdict.retryMs > refusal.retryMs)) {
-        refusal = verdict
-        limit = rule.name
-      }
+    let refusal: Counted | undefined
+    for (const counted of all) {
+      if (!counted.isCounted) continue
+      report(request, counted)
+      if (counted.limit.enforced && counted.exceeded) refusal = counted
     }
     if (sendsHeaders(refusal !== undefined) && policy !== '') {
-      reply.header('ratelimit-policy', policy).header('ratelimit', rateLimitHeader(rules, verdicts))
+      reply.header('ratelimit-policy', policy).header('ratelimit', rateLimitHeader(all))
     }
-    return refusal === undefined
-      ? undefined
-      : new GatewayError('limit.exceeded', { retryAfter: refusal.retryMs / 1000, limit })
+    if (refusal === undefined) return undefined
+    const { limit, retryMs } = refusal
+    return new GatewayError('limit.exceeded', { retryAfter: retryMs / 1000, limit: limit.name })
   }
 }
 
@@ -180,7 +246,7 @@ function createSlots({ config, inFlight, inFlightShare, onRefused }: Options) {
 }
 
 /** The name under which a caller's requests in flight are counted. */
-export function inFlightKey(route: string, address: string, user: VouchedUser | undefined): string {
+function inFlightKey(route: string, address: string, user: VouchedUser | undefined): string {
   if (route === signInRoute) return `sign-in:${address}`
   return user === undefined ? `address:${address}` : `user:${identityKey(user)}`
 }
@@ -189,22 +255,18 @@ export function inFlightKey(route: string, address: string, user: VouchedUser | 
 function inFlightBound(route: string): 'inFlightSignIns' | 'inFlightPerUser' {
   return route === signInRoute ? 'inFlightSignIns' : 'inFlightPerUser'
 }
-export function inFlightRouteKey(route: string) {
+function inFlightRouteKey(route: string) {
   return `route:${route}`
 }
 
 /**
  * The `RateLimit` header: what is left of each limit, and in how many seconds it is whole again.
  */
-function rateLimitHeader(rules: readonly Rule[], verdicts: readonly Verdict[]): string {
-  let text = ''
-  for (let index = 0; index < rules.length; index++) {
-    const { name, enforced } = rules[index] as Rule
-    const { remaining, resetMs } = verdicts[index] as Verdict
-    // A limit known to be exceeded refuses before the others are read: those have no numbers.
-    if (enforced && remaining + resetMs > 0) {
-      text += `${text === '' ? '' : ', '}"${name}";r=${remaining};t=${Math.ceil(resetMs / 1000)}`
-    }
-  }
-  return text
+function rateLimitHeader(counted: readonly Counted[]): string {
+  return counted
+    .filter(({ limit }) => limit.enforced)
+    .map(({ limit, remaining, resetMs }) => {
+      return `"${limit.name}";r=${remaining};t=${Math.ceil(resetMs / 1000)}`
+    })
+    .join(', ')
 }

@@ -1,22 +1,26 @@
-/** Bounds how often a password may be tried, by account, address and browser. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { LimitsConfig } from '../../config/schema/limits.ts'
-import type { Counters } from '../../limits/counting/counters.ts'
-import { accountKey } from '../../limits/lockout/account.ts'
-import type { Lockouts } from '../../limits/lockout/lockout.ts'
+/** Bounds how often passwords may be guessed: by account, by address, and by both together. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { LimitsConfig, LockoutConfig } from '../../config/schema/limits.ts'
+import { GatewayError } from '../../errors.ts'
+import { accountKey } from '../../limits/account.ts'
+import type { Rate } from '../../limits/gcra.ts'
+import type { Bucket, Lockouts, Taken } from '../../limits/lockouts.ts'
+import { SignInLines, timeIsOver } from '../../limits/sign-in-line.ts'
 import { createCountedAddress } from './address.ts'
 import type { KnownBrowsers } from './known-browser.ts'
-import { type CountedAttempt, createLockout } from './lockout.ts'
-import { createAttemptLimits } from './rate-limit-adapter.ts'
 
 /**
- * An attempt that was counted before its password is evaluated; ends with `refused`, `refund` or
+ * An attempt that was counted before its password is judged; ends with `refused`, `refund` or
  * `undecided`.
  */
-export interface AttemptHandle extends Omit<CountedAttempt, 'undecided'> {
+export interface AttemptHandle {
+  /** The password was wrong. */
+  readonly refused: () => Promise<void>
+  /** The password was right, or was not judged. */
+  readonly refund: () => Promise<void>
   /**
-   * Not all sources evaluated the password, since the captcha was wrong or a source failed: a
-   * failure of the address, and up to `max` times an hour none of the account.
+   * Not all sources judged the password, since the captcha was wrong or a source failed: a failure
+   * of the address, and up to `max` times an hour none of the account.
    * @returns whether it counted as refused
    */
   readonly undecided: (max: number) => Promise<boolean>
@@ -26,11 +30,10 @@ export interface AttemptHandle extends Omit<CountedAttempt, 'undecided'> {
 
 export interface SignInGuard {
   /**
-   * Counts a sign-in before its password is evaluated, so that guesses at the same time do not
-   * slip past: by the lockout first, then by the limits of sign-in attempts. A browser that signed
-   * in before is counted by itself alone.
+   * Counts a sign-in as a failure before its password is judged. A browser that signed in before
+   * is counted by itself alone, so that nobody can lock the owner out.
    * @param username as it was typed
-   * @param leaving aborted when the client leaves: then no password is evaluated for it
+   * @param leaving aborted when the client leaves: then no password is judged for it
    * @throws GatewayError `limit.exceeded` for an address, `login.locked` for an account; the
    *   reason of `leaving`
    */
@@ -42,70 +45,145 @@ export interface SignInGuard {
 }
 
 interface Options {
-  readonly config: LimitsConfig
+  readonly config: Pick<LimitsConfig, 'lockout' | 'ipv6Prefix'>
   readonly lockouts: Lockouts
-  readonly counters: Counters
-  readonly knownBrowsers: KnownBrowsers
-  /**
-   * Called with the limit's name for each refusal, and for what a limit in shadow would have
-   * refused.
-   */
+  readonly knownBrowsers: KnownBrowsers | undefined
+  /** Guesses at the operators' page are counted apart: they lock nobody out of the console. */
+  readonly isOfOperators?: boolean
+  /** Called with the lockout's name for each refusal. */
   readonly onRefused: (limit: string, inShadow: boolean) => void
-  /** Called for each lock that holds. */
-  readonly onLocked: (kind: 'account' | 'address' | 'browser') => void
+  /** Called for each bucket that a failure used up. */
+  readonly onLocked: (kind: string) => void
 }
 
-const challengeMs = 3_600_000
+type Kind = 'account' | 'address' | 'accountAndAddress' | 'browser'
 
-/**
- * The key of a counter at the operators' page. With a blank, as that of wrong captchas: a limit may
- * be named `ops-…`.
- */
-export const operatorsKey = (key: string): string => `ops ${key}`
+interface KindBucket extends Bucket {
+  readonly kind: Kind
+}
 
-export async function createSignInGuard(
-  app: FastifyInstance,
-  { config, lockouts, counters, knownBrowsers, onRefused, onLocked }: Options
-): Promise<SignInGuard> {
-  const countedAddress = createCountedAddress(config.ipv6Prefix)
-  const lockout = createLockout({ config, lockouts, onRefused, onLocked })
-  const limits = await createAttemptLimits(app, { config, counters, onRefused })
+const hourMs = 3_600_000
+/** Wrong captchas of an account: where they are used up each more is a failure, so it is no lock. */
+export const challenge = 'challenge'
+/** Begins the keys of failures at the operators' page. */
+export const operatorsApart = 'ops-'
+
+export function createSignInGuard(options: Options): SignInGuard {
+  const { lockouts, knownBrowsers } = options
+  const lines = new SignInLines(lockouts)
+  const bucketsOf = createBuckets(options)
+  const { refusalOf, reportLocks } = createReports(options)
+  const takeChallenge = async (account: string, max: number) => {
+    if (max === 0) return false
+    const key = `${options.isOfOperators ? operatorsApart : ''}${challenge} ${account}`
+    const rate = { max, windowMs: hourMs, burst: max }
+    return (await lockouts.take([{ key, rate }])).isTaken
+  }
 
   return {
     attempt: async (request, username, leaving) => {
-      const signIn = {
-        account: accountKey(username),
-        address: countedAddress(request),
-        knownBrowser: lockout.countsBrowsers ? knownBrowsers.idOf(request, username) : undefined,
-        leaving
+      const account = accountKey(username)
+      const buckets = bucketsOf(request, account, knownBrowsers?.idOf(request, username))
+      const taken = await lines.take(buckets, leaving)
+      if (taken === timeIsOver || !taken.isTaken) throw refusalOf(buckets, taken)
+      const giveBack = async (those: readonly Bucket[]) => {
+        await lockouts.giveBack(those, taken)
+        lines.end(buckets)
       }
-      const counted = await lockout.attempt(request, signIn)
-      const refundLimits = await limits.count(request, signIn).catch(async (error: unknown) => {
-        await counted.refund()
-        throw error
-      })
-      const refund = async () => {
-        await Promise.all([counted.refund(), refundLimits('all')])
-      }
-      if (leaving.aborted) await refund()
+      if (leaving.aborted) await giveBack(buckets)
       leaving.throwIfAborted()
+      const refused = async () => {
+        reportLocks(request, buckets, taken)
+        lines.end(buckets)
+      }
       return {
-        refused: counted.refused,
-        refund,
+        refused,
+        refund: async () => await giveBack(buckets),
         undecided: async max => {
-          // A blank, which no limit's name has: limits count under keys of their names, and the
-          // record of use passes over other keys.
-          const { current } = await counters.hit(`challenge ${signIn.account}`, challengeMs)
-          if (current > max) {
-            await counted.refused()
+          if (!(await takeChallenge(account, max))) {
+            await refused()
             return true
           }
-          await Promise.all([counted.undecided(), refundLimits('account')])
+          reportLocks(request, buckets, taken, 'address')
+          await giveBack(buckets.filter(({ kind }) => kind !== 'address'))
           return false
         },
-        remember: reply => {
-          if (lockout.countsBrowsers) knownBrowsers.remember(request, reply, username)
+        remember: reply => knownBrowsers?.remember(request, reply, username)
+      }
+    }
+  }
+}
+
+type BucketsOf = (
+  request: FastifyRequest,
+  account: string,
+  knownBrowser: string | undefined
+) => KindBucket[]
+
+function createBuckets({ config, isOfOperators = false }: Options): BucketsOf {
+  const countedAddress = createCountedAddress(config.ipv6Prefix)
+  const { address, accountAndAddress, account } = config.lockout
+  const apart = isOfOperators ? operatorsApart : ''
+  const bucket = (kind: Kind, lockout: LockoutConfig['account'], of: string): KindBucket[] =>
+    lockout === 'off' ? [] : [{ kind, key: `${apart}${kind} ${of}`, rate: rateOf(lockout) }]
+
+  return (request, name, knownBrowser) => {
+    if (knownBrowser !== undefined) {
+      // A stolen cookie is no way round whatever is counted.
+      const lockout = [accountAndAddress, account, address].find(each => each !== 'off') ?? 'off'
+      return bucket('browser', lockout, `${name} ${knownBrowser}`)
+    }
+    const from = countedAddress(request)
+    return [
+      ...bucket('address', address, from),
+      ...bucket('accountAndAddress', accountAndAddress, `${name} ${from}`),
+      ...bucket('account', account, name)
+    ]
+  }
+}
+
+function rateOf({ failures, every }: Exclude<LockoutConfig['account'], 'off'>): Rate {
+  return { max: 1, windowMs: every, burst: failures }
+}
+
+function createReports({ onRefused, onLocked }: Options) {
+  return {
+    refusalOf: (buckets: readonly KindBucket[], taken: Taken | typeof timeIsOver) => {
+      if (taken === timeIsOver) {
+        const limit = 'lockout.address'
+        onRefused(limit, false)
+        const message = 'Too many sign-ins at once. Please try again in a moment.'
+        return new GatewayError('limit.exceeded', { retryAfter: 1, message, limit })
+      }
+      const waitMs = Math.max(...taken.waitMs)
+      const { kind } = buckets[taken.waitMs.indexOf(waitMs)] as KindBucket
+      const limit = `lockout.${kind}`
+      onRefused(limit, false)
+      const code = kind === 'address' ? 'limit.exceeded' : 'login.locked'
+      return new GatewayError(code, { retryAfter: waitMs / 1000, limit })
+    },
+    /** A failure may use up several buckets. */
+    reportLocks: (
+      request: FastifyRequest,
+      buckets: readonly KindBucket[],
+      { waitMs }: Taken,
+      only?: Kind
+    ) => {
+      for (const [index, { kind, key }] of buckets.entries()) {
+        const ms = waitMs[index] ?? 0
+        if (ms === 0 || (only ?? kind) !== kind) continue
+        onLocked(kind)
+        // Without the id of a known browser.
+        const [, first, second] = key.split(' ')
+        const fields = {
+          event: 'login.lock',
+          kind,
+          ...(kind !== 'address' && { user: first }),
+          ...(kind === 'address' && { address: first }),
+          ...(kind === 'accountAndAddress' && { address: second }),
+          seconds: Math.ceil(ms / 1000)
         }
+        request.log.info(fields, 'too many failures: locked')
       }
     }
   }

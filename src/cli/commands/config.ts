@@ -47,10 +47,10 @@ export const explain: Command = {
   ways: [{ words: 'METHOD PATH', takes: ['as', 'role', 'from', 'header', 'data', 'json'] }],
   details: `
 The real app of this config handles the request, without sockets: no upstream and
-no Redis is called. The caller's present counts, the maintenance that operators began
+no Redis is called, and limits count from zero. The maintenance that operators began
 and the states of the upstream's addresses come from the running gateway (ops.listen);
-if none answers, every limit counts from zero, and no operator closes anything. PATH is
-taken as written, with server.mount and query.
+if none answers, no operator closes anything. PATH is taken as written, with
+server.mount and query.
 
 Without --as and --role the caller is not signed in. Users of a users file have
 their roles there; for other users set --role. The headers are those of a browser

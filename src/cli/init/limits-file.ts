@@ -8,7 +8,7 @@ export function limitsFile({ routes }: Findings): string {
   const perUser = routes.length > manyRoutes ? 1200 : 600
   return `# yaml-language-server: $schema=schema/limits.schema.json
 # Rate limits, lockout and sizes. All keys: docs/configuration.md
-# After some days of use, \`console-gateway limits suggest\` recommends values.
+# \`console-gateway limits\` prints how close callers come to each of them.
 
 sizes:
   body: 1MiB
@@ -16,11 +16,11 @@ sizes:
   url: 8KiB
   shape: 2MiB
 
-# Failed sign-ins lock an account, from any address, and an address, for any account. A lock ends
-# by itself.
+# Wrong passwords that may follow each other at once, and the time after which one more may.
 lockout:
-  account: { after: 5, within: 10m, delay: 1m, longest: 15m }
-  address: { after: 20, within: 10m, delay: 1m, longest: 15m }
+  accountAndAddress: { failures: 5, every: 5m }
+  address: { failures: 20, every: 1m }
+  account: { failures: 50, every: 15m }
 
 limits:
   signed-in: { by: user, max: ${perUser}, window: 1m }

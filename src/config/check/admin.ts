@@ -62,14 +62,10 @@ function checkOperators({ ops, login }: GatewayConfig, report: Report): void {
 }
 
 /** Cookies do not know ports: browsers send `console_ops` to the console's port as well. */
-function checkCookies({ gateway, limits }: Config, report: Report): void {
+function checkCookies({ gateway }: Config, report: Report): void {
   if (gateway.session.cookie.name === opsCookie) {
     const message = 'is the cookie of the operators’ page: choose another name'
     report('gateway', ['session', 'cookie', 'name'], message)
-  }
-  if (limits.lockout.knownBrowser.cookie === opsCookie) {
-    const message = 'is the cookie of the operators’ page: choose another name'
-    report('limits', ['lockout', 'knownBrowser', 'cookie'], message)
   }
 }
 

@@ -1,6 +1,6 @@
 /** Rules for limits: reports those that can never act or that count no caller. */
 import { nearest } from '../schema/faults.ts'
-import type { LimitConfig, LockoutConfig } from '../schema/limits.ts'
+import type { LimitConfig } from '../schema/limits.ts'
 import { endpointNames } from '../schema/own-endpoints.ts'
 import { ownMember } from '../schema/visit.ts'
 import type { CheckedConfig, Report } from './report.ts'
@@ -14,7 +14,6 @@ export function checkLimits(config: LimitsAndRoutes, report: Report): void {
     checkNumbers,
     checkTighterTwins,
     checkAccess,
-    checkLockout,
     checkGuessing
   ]) {
     rule(config, report)
@@ -46,19 +45,13 @@ function checkRouteNames(config: LimitsAndRoutes, report: Report): void {
 
 const isOfUsers = (by: LimitConfig['by']) => by.includes('user') || by.includes('session')
 
-/** `by` and the keys that narrow it: sign-ins have no user yet, and only they name an account. */
+/** `by` and the keys that narrow it: sign-ins have no user yet. */
 function checkWhom(config: LimitsAndRoutes, report: Report): void {
-  for (const [name, { by, routes, roles, refusedOnly }] of limitsOf(config)) {
+  for (const [name, { by, routes, roles }] of limitsOf(config)) {
     const fault = reportOf(report, name)
     const onlyLogin = routes.length === 1 && routes[0] === 'login'
-    if (by.includes('account') && !onlyLogin) {
-      fault('routes', 'only sign-ins name an account: set routes: [login]')
-    }
-    if (refusedOnly && !onlyLogin) {
-      fault('refusedOnly', 'counts refused sign-ins: set routes: [login]')
-    }
     if (isOfUsers(by) && onlyLogin) {
-      fault('by', 'counts nobody, since sign-in has no user yet; set by: address or by: account')
+      fault('by', 'counts nobody, since sign-in has no user yet; set by: address')
     }
     if (roles.length > 0 && !isOfUsers(by)) {
       fault('roles', 'only signed-in callers have roles: set by: user or by: session')
@@ -67,18 +60,10 @@ function checkWhom(config: LimitsAndRoutes, report: Report): void {
 }
 
 function checkNumbers(config: LimitsAndRoutes, report: Report): void {
-  for (const [name, { by, kind, burst, max, refusedOnly }] of limitsOf(config)) {
-    const fault = reportOf(report, name)
-    const isOfSignIn = by.includes('account') || refusedOnly
-    if (isOfSignIn && (kind !== 'fixed' || burst !== undefined)) {
-      fault(burst === undefined ? 'kind' : 'burst', 'sign-in attempts are counted in fixed windows')
-    }
-    if (burst !== undefined && kind === 'sliding') {
-      fault('burst', 'cannot stand beside kind: leave one of them out')
-    }
-    if (burst !== undefined && burst > max) {
-      fault('burst', 'is more than max: the bucket would hold more than one window refills')
-    }
+  for (const [name, { burst, max }] of limitsOf(config)) {
+    if (burst === undefined || burst <= max) continue
+    const message = 'is more than max: the bucket would hold more than one window refills'
+    reportOf(report, name)('burst', message)
   }
 }
 
@@ -121,53 +106,21 @@ function checkAccess(config: LimitsAndRoutes, report: Report): void {
 
 /** Warns of sign-ins that no limit and no lockout counts. */
 function checkGuessing({ limits }: LimitsAndRoutes, report: Report): void {
+  const { lockout } = limits
+  const isAddressCounted = Object.values(limits.limits).some(
+    ({ mode, by, routes }) =>
+      mode === 'enforce' && by.join() === 'address' && routes.includes('login')
+  )
   for (const whom of ['address', 'account'] as const) {
-    const isCounted = Object.values(limits.limits).some(
-      ({ mode, by, routes }) =>
-        mode === 'enforce' && by.includes(whom) && !isOfUsers(by) && routes.includes('login')
-    )
-    if (isCounted || limits.lockout[whom].mode === 'enforce') continue
+    if (lockout[whom] !== 'off' || (whom === 'address' && isAddressCounted)) continue
     const message = `nothing counts sign-ins by ${whom}: passwords can be guessed without limit`
-    report('limits', ['lockout', whom, 'mode'], message, 'warning')
+    report('limits', ['lockout', whom], message, 'warning')
   }
-}
-
-function checkLockout({ gateway, limits: { lockout } }: LimitsAndRoutes, report: Report): void {
-  for (const whom of ['account', 'address'] as const) {
-    const { mode, delay, longest: maxLockMs } = lockout[whom]
-    if (mode === 'off' && !(whom === 'account' && locksBrowsers(lockout))) continue
-    if (maxLockMs < delay) {
-      const how = { also: ['lockout', whom, 'delay'] }
-      report('limits', ['lockout', whom, 'longest'], 'is shorter than delay, the first lock', how)
-    }
-  }
-  const { mode, cookie } = lockout.knownBrowser
-  if (mode === 'off') return
-  if (cookie === gateway.session.cookie.name || gateway.envelope.tokenCookies.includes(cookie)) {
-    report(
-      'limits',
-      ['lockout', 'knownBrowser', 'cookie'],
-      `"${cookie}" is the name of another cookie: choose another name`
-    )
-  }
-}
-
-/** Whether known browsers are locked though `account` is off: by its numbers all the same. */
-function locksBrowsers({ knownBrowser, address }: LockoutConfig): boolean {
-  return knownBrowser.mode !== 'off' && address.mode !== 'off'
 }
 
 /** Whether two limits hold for the same callers and requests. */
 function isSame(a: LimitConfig, b: Omit<LimitConfig, 'mode' | 'max' | 'window'>): boolean {
-  const facts = ({ by, kind, burst, routes, methods, roles, refusedOnly }: typeof b) =>
-    JSON.stringify([
-      by.toSorted(),
-      kind,
-      burst,
-      routes.toSorted(),
-      methods.toSorted(),
-      roles.toSorted(),
-      refusedOnly
-    ])
+  const facts = ({ by, burst, routes, methods, roles }: typeof b) =>
+    JSON.stringify([by.toSorted(), burst, routes.toSorted(), methods.toSorted(), roles.toSorted()])
   return facts(a) === facts(b)
 }

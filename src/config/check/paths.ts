@@ -1,4 +1,5 @@
 /** Rules for public paths: each is well-formed and has one owner: endpoint, route or alias. */
+import { knownBrowserCookie } from '../schema/lockout.ts'
 import { nearest } from '../schema/faults.ts'
 import { isEndpoint, ownEndpoints } from '../schema/own-endpoints.ts'
 import { templatePattern } from '../schema/primitives.ts'
@@ -102,16 +103,8 @@ function checkRewrite({ path, rewrite }: RouteConfig, place: Path, report: Repor
   checkParameters(path, rewrite, place, report)
 }
 
-function checkCookies(
-  { gateway, routes, limits }: PathsConfig,
-  name: string,
-  report: Report
-): void {
-  const ownCookies = new Set([
-    gateway.session.cookie.name,
-    limits.lockout.knownBrowser.cookie,
-    opsCookie
-  ])
+function checkCookies({ gateway, routes }: PathsConfig, name: string, report: Report): void {
+  const ownCookies = new Set([gateway.session.cookie.name, knownBrowserCookie, opsCookie])
   for (const key of ['passCookies', 'setCookies'] as const) {
     const cookies = routes.routes[name]?.[key] ?? []
     if (!cookies.some(cookie => ownCookies.has(cookie.replace(/^__Host-/, '')))) continue

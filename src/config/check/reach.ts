@@ -30,16 +30,12 @@ export function checkReach(config: Reachable, report: Report): void {
   }
 }
 
-const isOfSignIn = (limit: LimitConfig) => limit.refusedOnly || limit.by.includes('account')
-
 /**
  * Warns of a limit whose callers always reach another one first. checkLimits reports pairs that
  * differ in their numbers only.
  */
 function checkTighter({ limits: { limits } }: Reachable, report: Report): void {
-  const counting = Object.entries(limits).filter(
-    ([, limit]) => limit.mode !== 'off' && !isOfSignIn(limit)
-  )
+  const counting = Object.entries(limits).filter(([, { mode }]) => mode !== 'off')
   for (const [name, limit] of counting) {
     const tighter = counting.find(
       ([otherName, other]) =>
@@ -83,11 +79,8 @@ function countsAll(outer: LimitConfig, inner: LimitConfig): boolean {
 }
 
 /** The maximum that a limit lets pass in any `durationMs`. */
-function maxIn({ kind, burst, max, window }: LimitConfig, durationMs: number): number {
-  if (burst !== undefined) return burst + Math.floor((durationMs / window) * max)
-  const windows = Math.ceil(durationMs / window)
-  // A fixed window may start anew within the duration.
-  return max * (kind === 'fixed' ? windows + 1 : windows)
+function maxIn({ max, burst = max, window }: LimitConfig, durationMs: number): number {
+  return burst + Math.floor((durationMs / window) * max)
 }
 
 function checkMethods({ routes, limits: { limits } }: Reachable, report: Report): void {

@@ -2,6 +2,7 @@
  * Rules for the headers of a sign-in’s calls, for what it passes on, and for passwords that only a
  * back-end can read.
  */
+import { knownBrowserCookie } from '../schema/lockout.ts'
 import { validateHeaderName } from 'node:http'
 import {
   builtByGateway,
@@ -79,12 +80,8 @@ function faultOfQuery({ gateway: { envelope } }: SignInConfig, source: UpstreamL
   }
 }
 
-function faultOfCookie({ gateway, limits }: SignInConfig, source: UpstreamLogin): FaultOf {
-  const gatewayCookies = new Set([
-    gateway.session.cookie.name,
-    limits.lockout.knownBrowser.cookie,
-    opsCookie
-  ])
+function faultOfCookie({ gateway }: SignInConfig, source: UpstreamLogin): FaultOf {
+  const gatewayCookies = new Set([gateway.session.cookie.name, knownBrowserCookie, opsCookie])
   return name => {
     const bare = name.replace(/^__(?:Host|Secure)-/, '')
     if (gatewayCookies.has(bare) || bare.startsWith(captchaCookiePrefix)) {
@@ -142,8 +139,8 @@ function checkPasswords({ gateway: { login } }: SignInConfig, report: Report): v
 }
 
 function checkCaptchas(config: SignInConfig, report: Report): void {
-  const { gateway, routes, limits } = config
-  const cookies = [gateway.session.cookie.name, limits.lockout.knownBrowser.cookie]
+  const { gateway, routes } = config
+  const cookies = [gateway.session.cookie.name, knownBrowserCookie]
   gateway.login.sources.forEach((source, index) => {
     if (source.kind !== 'upstream-login' || source.captchaCookies.length === 0) return
     const place = ['login', 'sources', index, 'captchaCookies']
@@ -180,7 +177,6 @@ function checkCaptchaRoute(
     limit =>
       limit.mode === 'enforce' &&
       limit.by.includes('address') &&
-      !limit.refusedOnly &&
       (limit.routes.length === 0 || limit.routes.includes(name)) &&
       (limit.methods.length === 0 || route.methods.every(method => limit.methods.includes(method)))
   )

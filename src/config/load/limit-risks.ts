@@ -37,7 +37,6 @@ function ofCallers(old: LimitConfig, now: LimitConfig): string[] {
     ...(['routes', 'methods', 'roles'] as const)
       .filter(key => isNarrower(old[key], now[key]))
       .map(key => `no longer applies to all ${key} that it applied to`),
-    ...(!old.refusedOnly && now.refusedOnly ? ['counts refused sign-ins only'] : []),
     ...(byBefore === byNow ? [] : [`counts by ${byNow}, it was by ${byBefore}`])
   ]
 }
@@ -49,12 +48,11 @@ function isNarrower(before: readonly string[], now: readonly string[]): boolean 
 }
 
 function ofLockout({ lockout: before }: LimitsConfig, { lockout: after }: LimitsConfig): string[] {
-  return (['account', 'address'] as const).flatMap(whom => {
+  return (['accountAndAddress', 'address', 'account'] as const).flatMap(whom => {
     const [old, now] = [before[whom], after[whom]]
-    if (old.mode !== 'enforce') return []
-    if (now.mode !== 'enforce') return [`lockout.${whom} no longer locks: passwords may be guessed`]
-    return now.after / now.within / (old.after / old.within) >= 10 ||
-      old.longest / now.longest >= 10
+    if (old === 'off') return []
+    if (now === 'off') return [`lockout.${whom} counts nothing any more: passwords may be guessed`]
+    return now.failures / old.failures >= 10 || old.every / now.every >= 10
       ? [`lockout.${whom} is at least ten times looser`]
       : []
   })

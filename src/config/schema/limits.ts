@@ -1,7 +1,6 @@
 /** `limits.yaml`: rate limits, concurrency, lockout and sizes. */
 import { Type, type Static } from 'typebox'
 import {
-  flag,
   lifetime,
   list,
   maxShaped,
@@ -16,7 +15,7 @@ import { copyBounds } from './copies.ts'
 import { lockout } from './lockout.ts'
 import { expressionsSchema } from './shapes.ts'
 
-const whom = ['address', 'user', 'session', 'account'] as const
+const whom = ['address', 'user', 'session'] as const
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
 const limit = Type.Object(
@@ -27,31 +26,23 @@ const limit = Type.Object(
       expected: `one of ${whom.join(', ')}, or a list of them`,
       description:
         'What is counted. `address`: the address of callers who are not signed in, and of every ' +
-        'sign-in. `user`: signed-in callers. `session`: one sign-in of a user. `account`: the ' +
-        'user name of a sign-in attempt. A list such as `[user, address]` counts each ' +
-        'combination separately.'
+        'sign-in. `user`: signed-in callers. `session`: one sign-in of a user. A list such as ' +
+        '`[user, address]` counts each combination separately.'
     }),
     max: whole({
       minimum: 1,
       maximum: 1_000_000_000,
-      description: 'How many requests are allowed in each window.',
+      description:
+        'How many requests are allowed in each window. A used request becomes free again ' +
+        'evenly: after `window` divided by `max`.',
       examples: [600]
     }),
     window: lifetime({ description: 'The length of the window.', examples: ['1m'] }),
-    kind: oneOf(['fixed', 'sliding'], {
-      default: 'fixed',
-      description:
-        '`fixed`: the window begins with the first request; when it ends, the count starts ' +
-        'again at 0. `sliding`: no period of this length has more than `max` requests, wherever ' +
-        'it begins. Used requests become free again at most 1/16 of `window` late.'
-    }),
     burst: Type.Optional(
       whole({
         minimum: 1,
         maximum: 1_000_000_000,
-        description:
-          'Use a token bucket in place of `kind`: at most this many requests at once, and `max` ' +
-          'more in each `window`, evenly.',
+        description: 'How many requests may come at once. Default: `max`.',
         examples: [20]
       })
     ),
@@ -79,12 +70,6 @@ const limit = Type.Object(
       default: [],
       description: 'The roles to which the limit applies. Default: everyone.',
       examples: [['viewer']]
-    }),
-    refusedOnly: flag({
-      default: false,
-      description:
-        'For sign-in: count only refused attempts. Each attempt is counted before the password ' +
-        'is checked, and taken back if the password was right.'
     })
   },
   { additionalProperties: false, description: 'One limit.' }
@@ -135,19 +120,6 @@ export const limitsSchema = Type.Object(
     sizes,
     copies: copyBounds,
     expressions: expressionsSchema,
-    replicas: Type.Unsafe<'counted' | number>(
-      Type.Union(
-        [Type.String({ enum: ['counted'] }), Type.Integer({ minimum: 1, maximum: 1000 })],
-        {
-          default: 'counted',
-          expected: 'counted, or a whole number from 1 on',
-          description:
-            'How many gateway processes share the counters in Redis. `counted`: the processes count themselves every second. Set a number only if that ' +
-            'is not possible. With Redis, all together exceed a limit by at most 1 %. Without ' +
-            'it, each process allows its share of the limit.'
-        }
-      )
-    ),
     ipv6Prefix: whole({
       minimum: 32,
       maximum: 128,
@@ -180,26 +152,6 @@ export const limitsSchema = Type.Object(
         'The maximum number of concurrent requests of one user, or of one address that is not ' +
         'signed in.'
     }),
-    endedSessions: Type.Object(
-      {
-        max: whole({
-          minimum: 1,
-          maximum: 1_000_000_000,
-          default: 3000,
-          description: 'How many requests are allowed in each window.'
-        }),
-        window: lifetime({ default: '1m', description: 'The length of the window.' })
-      },
-      {
-        additionalProperties: false,
-        default: {},
-        description:
-          'The limit of requests with the genuine cookie of an ended session, for example from ' +
-          'tabs that were left open. They are answered 401. Each ended session is counted ' +
-          'separately and not by address, so that others at that address can still sign in. A ' +
-          'cookie that this gateway did not sign counts as no cookie.'
-      }
-    ),
     inFlightSignIns: whole({
       minimum: 1,
       maximum: 10_000,

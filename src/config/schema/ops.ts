@@ -120,15 +120,7 @@ export const ops = section(
       'The last requests, for `console-gateway why` and `/ops/api/requests`: route, status, ' +
         'user, times and reasons, without queries, bodies, header values and tokens. They are in ' +
         'the memory of each process, and end with it.'
-    ),
-    useRecord: lifetime({
-      default: '48h',
-      minimum: 0,
-      description:
-        'How long the gateway keeps a record, by hour, of how much callers used of each limit. ' +
-        '`console-gateway limits suggest` needs it. With Redis it covers all replicas. `0s`: no ' +
-        'record.'
-    })
+    )
   },
   'The listener for operators, health checks and Prometheus.'
 )

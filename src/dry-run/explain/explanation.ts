@@ -2,20 +2,16 @@
 import { sourceName } from '../../config/schema/gateway.ts'
 import type { LoadedConfig } from '../../config/schema/config.ts'
 import { firstUrlOf } from '../../config/schema/upstream-addresses.ts'
-import type { Counts, CountsOf } from '../../admin/limits.ts'
-import { unknownRoute } from '../../app/hooks/context.ts'
 import { withoutMaintenance } from '../offline-app.ts'
 import { createTracedApp, type Traced } from '../traced-app.ts'
 import type { Identity } from '../../session/record.ts'
 import {
   type Context,
   type Decision,
-  endpoints,
   type Explained,
   type Locate,
   type ShownMaintenance
 } from './decision.ts'
-import type { Rule } from '../../limits/counting/rules.ts'
 import { gateDecisions, refusingStep, requestDecision, routeDecisions } from './gates.ts'
 import { limitDecision } from './limits.ts'
 import { forwardingDecisions } from './forwarding.ts'
@@ -41,15 +37,12 @@ export interface Explanation {
     readonly url?: string
   }
   readonly decisions: readonly Decision[]
-  /** Whether the present counts come from a running gateway, or the reason why not. */
-  readonly counts: 'running' | { readonly unknown: string }
-  /** The same of what operators closed. */
+  /** Whether a running gateway said what operators closed, or the reason why not. */
   readonly maintenance: 'running' | { readonly unknown: string }
 }
 
-/** Asks a running gateway; each rejects with the reason if none answers. */
+/** Asks a running gateway; rejects with the reason if none answers. */
 export interface RunningGateway {
-  readonly countsOf: (subject: CountsOf) => Promise<Counts>
   readonly maintenance: () => Promise<readonly ShownMaintenance[]>
 }
 
@@ -87,25 +80,16 @@ export async function explain(
   const app = await createTracedApp(plain, vouching(user))
   try {
     const sent = await requestOf(config, request, app)
-    const uncounted = await app.run(sent)
-    const [counts, closed] = await Promise.allSettled([
-      running.countsOf(subjectOf(request, uncounted)),
-      running.maintenance()
-    ])
-    const counted = counts.status === 'fulfilled' ? counts.value : undefined
+    const [closed] = await Promise.allSettled([running.maintenance()])
     const maintenance = closed.status === 'fulfilled' ? closed.value : []
-    // JSON leaves out members that are undefined, so the rules are compared as JSON.
-    const verdictOf = (rule: Rule) =>
-      counted?.counts.find(each => JSON.stringify(each.rule) === JSON.stringify(rule))
-    const inFlight = counted?.inFlight ?? {}
-    const traced = await app.run(sent, { verdictOf, inFlight, maintenance })
+    const traced = await app.run(sent, { maintenance })
     const refusedBy = refusingStep(traced)
     const context: Context = { config, request, traced, refusedBy, locate, maintenance }
     const decisions = [
       requestDecision(context),
       ...routeDecisions(context, app.paths),
       ...gateDecisions(context),
-      limitDecision(context, { counts: counted, verdictOf })
+      limitDecision(context)
     ].toSorted((a, b) => order.indexOf(a.step) - order.indexOf(b.step))
     return {
       request: {
@@ -116,7 +100,6 @@ export async function explain(
       },
       verdict: verdictOn(context),
       decisions: [...decisions, ...(await decisionsBehind(context, sent.headers))],
-      counts: knownBy(counts),
       maintenance: knownBy(closed)
     }
   } finally {
@@ -124,20 +107,10 @@ export async function explain(
   }
 }
 
-function knownBy(asked: PromiseSettledResult<unknown>): Explanation['counts'] {
+function knownBy(asked: PromiseSettledResult<unknown>): Explanation['maintenance'] {
   return asked.status === 'fulfilled'
     ? 'running'
     : { unknown: asked.reason instanceof Error ? asked.reason.message : String(asked.reason) }
-}
-
-/** The caller whose counts are requested from a running gateway. */
-function subjectOf({ method, from, who }: Explained, { at, address = from }: Traced): CountsOf {
-  const route = at?.route ?? unknownRoute
-  const subject = { route, method, address }
-  // Only the gateway's own public endpoints look up a session.
-  const isAnonymous = route === unknownRoute || (at?.access === 'public' && !endpoints.has(route))
-  if (who === undefined || isAnonymous) return subject
-  return { ...subject, source: who.source, user: who.identity.id, roles: who.identity.roles }
 }
 
 /** The decisions after the gates; for a refused request, those for a permitted caller. */

@@ -1,7 +1,5 @@
 /** The routes of the operators' listener that only a serving process can answer. */
 import type { FastifyInstance } from 'fastify'
-import { addCallerLimits } from '../../admin/caller-limits.ts'
-import { addLimitUse } from '../../admin/limit-use.ts'
 import { addOpsLimits } from '../../admin/limits.ts'
 import { addOpsLockouts } from '../../admin/lockouts.ts'
 import { operatorCookie } from '../../admin/operator-cookie.ts'
@@ -30,7 +28,7 @@ export function addServingRoutes(
   { config, services, generations, log }: Options
 ): void {
   const sources = config.gateway.login.sources.map(sourceName)
-  const { sessions, callers, leases, counters } = services
+  const { sessions, callers, highestUse } = services
   const limits = () => generations.config.limits
   addOperatorSignIn(ops, {
     sessions: services.operatorSessions,
@@ -41,18 +39,11 @@ export function addServingRoutes(
   addOpsSessions(ops, { sessions, sources, log })
   addOpsLimits(ops, {
     limits,
-    readUsage: services.readUsage,
-    leases,
-    inFlight: services.inFlight
-  })
-  addLimitUse(ops, { limits, readUsage: services.readUsage })
-  addCallerLimits(ops, {
-    limits,
     idsOf: name => idsOf(generations.config.users, name),
     sources,
+    sessions,
     callers,
-    leases,
-    counters,
+    highestUse,
     log
   })
   addOpsLockouts(ops, {

@@ -116,7 +116,6 @@ export async function createGeneration(
     clearTimeout(limit)
     clearTimeout(streamLimit)
     await app.close()
-    await operatorSignIn?.close()
     await lease.release()
     return ended
   }
@@ -139,11 +138,6 @@ export async function createGeneration(
 
 /** The app, and the sign-in of operators. @throws what building throws; then none is open */
 async function buildApps(config: Config, services: GenerationServices) {
-  const operatorSignIn = await createOperatorSignIn(config, services)
-  try {
-    return { app: await buildApp(config, services), operatorSignIn }
-  } catch (error) {
-    await operatorSignIn?.close()
-    throw error
-  }
+  const operatorSignIn = createOperatorSignIn(config, services)
+  return { app: await buildApp(config, services), operatorSignIn }
 }

@@ -476,7 +476,7 @@ t.test('messages are in Chinese, or in words of one’s own, where config says s
 t.test('of the cookies that a sign-in sets, the session’s stands first', async t => {
   const gateway = await testGateway(t.after, {
     gateway: { envelope: { tokenCookies: ['token'] } },
-    limits: { lockout: { account: { mode: 'enforce' } } }
+    limits: { lockout: {} }
   })
   const answer = await gateway.call('/api/auth/admin/login', {
     json: { username: 'alice', password },

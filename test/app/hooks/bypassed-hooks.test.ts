@@ -53,8 +53,7 @@ async function offline(t: Test, watch: (app: FastifyInstance) => void) {
   })
   const app = await createOfflineApp(loadConfig(folder, {}), {
     // No limits, no sign-in: neither is asked.
-    counters: {} as never,
-    leases: {} as never,
+    counts: {} as never,
     lockouts: {} as never,
     source: {} as never,
     watch,

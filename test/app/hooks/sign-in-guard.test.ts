@@ -1,130 +1,201 @@
-/** Sign-ins are counted by the lockout, then by the limits of attempts; each gives back its own. */
-import Fastify, { type FastifyRequest } from 'fastify'
+/** The guard of sign-in by itself: what each attempt takes, gives back and tells. */
+import type { FastifyRequest } from 'fastify'
 import t, { type Test } from 'tap'
 import { createSignInGuard } from '../../../src/app/hooks/sign-in-guard.ts'
-import { createMemoryCounters } from '../../../src/limits/counting/counters.ts'
-import { createMemoryLockouts } from '../../../src/limits/lockout/memory-lockouts.ts'
-import { createLeases } from '../../../src/limits/counting/leases.ts'
-import { createMemoryTally } from '../../../src/limits/counting/memory-tally.ts'
-import { keepUsage } from '../../../src/limits/usage/usage.ts'
+import { createMemoryLockouts, type Lockouts } from '../../../src/limits/lockouts.ts'
+import { noLockout } from '../../support/gateway.ts'
+import { stopClock } from '../../support/clock.ts'
 
 const minute = 60_000
-const times = { within: 10 * minute, delay: minute, longest: 60 * minute, forget: 60 * minute }
+const of = (failures: number) => ({ failures, every: minute })
 
-interface Bounds {
-  /** Failures that lock an account. */
-  readonly after?: number
-  /** The same of an address. */
-  readonly ofAddressAfter?: number
-  /** Refused attempts that an address, and an account, may have. */
-  readonly ofAddress?: number
-  readonly ofAccount?: number
-}
-
-async function setUp(t: Test, bounds: Bounds) {
-  const { after = 100, ofAddressAfter = 100, ofAddress = 100, ofAccount = 100 } = bounds
-  const lockouts = createMemoryLockouts(() => 1e12)
-  const usage = keepUsage({
-    leases: createLeases({ tally: createMemoryTally() }),
-    counters: createMemoryCounters(),
-    keepMs: 60 * minute,
-    processes: () => 1,
-    share: undefined
-  })
-  const { counters } = usage
-  const app = Fastify()
-  t.after(async () => {
-    counters.close()
-    await usage.close()
-    await usage.leases.close()
-    await app.close()
-  })
-  const limit = { window: minute, mode: 'enforce', refusedOnly: true, routes: [], methods: [] }
-  const guard = await createSignInGuard(app, {
-    config: {
-      ipv6Prefix: 64,
-      limits: {
-        address: { ...limit, by: ['address'], max: ofAddress },
-        account: { ...limit, by: ['account'], max: ofAccount }
+function setUp(t: Test, bounds: object, isOfOperators = false) {
+  const pass = stopClock(t.after)
+  // A test may put other calls in place of these.
+  const lockouts: { -readonly [Call in keyof Lockouts]: Lockouts[Call] } = createMemoryLockouts()
+  const refused: string[] = []
+  const locked: string[] = []
+  const log: object[] = []
+  const make = (apart: boolean) =>
+    createSignInGuard({
+      config: { ipv6Prefix: 64, lockout: { knownBrowser: true, ...noLockout, ...bounds } as never },
+      lockouts,
+      knownBrowsers: {
+        idOf: ({ headers }) => headers['x-browser'] as string | undefined,
+        remember: () => {}
       },
-      lockout: {
-        account: { ...times, mode: 'enforce', after },
-        address: { ...times, mode: 'enforce', after: ofAddressAfter },
-        knownBrowser: { mode: 'off', after: 1 }
-      }
-    } as never,
-    lockouts,
-    counters,
-    knownBrowsers: { idOf: () => undefined, remember: () => {} },
-    onRefused: () => {},
-    onLocked: () => {}
-  })
-  const request = { ip: '192.0.2.1', routeOptions: {}, log: { info: () => {} } }
-  const attempt = (account = 'alice', leaving = new AbortController().signal) =>
-    guard.attempt({ ...request } as unknown as FastifyRequest, account, leaving)
-  const recordedLimits = async () => {
-    const { hours = [] } = (await usage.read?.(0)) ?? {}
-    return hours.flatMap(({ use }) => use.limits.map(({ limit }) => limit)).toSorted()
+      isOfOperators: apart,
+      onRefused: limit => void refused.push(limit),
+      onLocked: kind => void locked.push(kind)
+    })
+  const guard = make(isOfOperators)
+  interface By {
+    readonly browser?: string
+    readonly ip?: string
+    readonly leaving?: AbortSignal
+    readonly by?: typeof guard
   }
-  return { attempt, counters, lockouts, recordedLimits }
+  const attempt = (name = 'alice', { browser, ip = '192.0.2.1', leaving, by = guard }: By = {}) => {
+    const request = {
+      ip,
+      headers: { 'x-browser': browser },
+      log: { info: (fields: object) => void log.push(fields) }
+    }
+    const signal = leaving ?? new AbortController().signal
+    return by.attempt(request as unknown as FastifyRequest, name, signal)
+  }
+  /** @returns the code of each wrong password, which is empty where it was looked at */
+  const guess = async (count: number, ...by: Parameters<typeof attempt>) => {
+    const codes: string[] = []
+    for (let n = 0; n < count; n++) {
+      try {
+        await (await attempt(...by)).refused()
+        codes.push('')
+      } catch (error) {
+        codes.push((error as { code: string }).code)
+      }
+    }
+    return codes
+  }
+  return { pass, lockouts, make, attempt, guess, refused, locked, log }
 }
 
-t.test('an attempt that a limit refuses is no failure of the account', async t => {
-  const { attempt, counters } = await setUp(t, { after: 3, ofAddress: 1 })
-  await (await attempt()).refused()
-  for (let n = 0; n < 5; n++) await t.rejects(attempt(), { code: 'limit.exceeded' })
-  await counters.forget('address:192.0.2.1')
-  await (await attempt()).refused()
+t.test('a browser is counted for each account by itself, and for no address', async t => {
+  const { guess } = setUp(t, { address: of(3), accountAndAddress: of(3) })
+  t.same(await guess(4, 'alice', { browser: 'shared' }), ['', '', '', 'login.locked'])
+  t.same(await guess(1, 'bob', { browser: 'shared' }), [''], 'the other user of this browser')
+  t.same(await guess(1, 'alice', { browser: 'own' }), [''], 'another browser of the user')
+  t.same(await guess(1, 'alice'), [''], 'a stranger')
+  t.same(await guess(1, 'carol'), [''], 'the address')
 })
 
-t.test('a right password gives back what the lockout and all limits counted', async t => {
-  for (const bounds of [{ after: 2 }, { ofAddress: 1 }, { ofAccount: 1 }]) {
-    const { attempt } = await setUp(t, bounds)
+t.test('a lock that holds is logged and counted once, by what it locks', async t => {
+  const { guess, refused, locked, log } = setUp(t, {
+    accountAndAddress: of(2),
+    address: of(3),
+    account: of(3)
+  })
+  await guess(3, 'alice')
+  await guess(3, 'alice', { browser: 'secret-id' })
+  await guess(2, 'alice', { ip: '192.0.2.2' })
+  await guess(2, 'bob')
+  t.same(locked, ['accountAndAddress', 'browser', 'account', 'address'])
+  const seconds = 60
+  t.strictSame(
+    log.map(fields => ({ ...fields })),
+    [
+      { kind: 'accountAndAddress', user: 'alice', address: '192.0.2.1', seconds },
+      { kind: 'browser', user: 'alice', seconds },
+      { kind: 'account', user: 'alice', seconds },
+      { kind: 'address', address: '192.0.2.1', seconds }
+    ].map(fields => ({ event: 'login.lock', ...fields }))
+  )
+  t.same(refused, [
+    'lockout.accountAndAddress',
+    'lockout.browser',
+    'lockout.account',
+    'lockout.address'
+  ])
+})
+
+t.test('the longest wait is told', async t => {
+  const { attempt, guess, pass } = setUp(t, {
+    address: of(1),
+    account: { failures: 1, every: 10 * minute }
+  })
+  await guess(1)
+  pass(20_000)
+  await t.rejects(attempt('alice'), {
+    code: 'login.locked',
+    detail: { retryAfter: 579.999, limit: 'lockout.account' }
+  })
+  await t.rejects(attempt('bob'), {
+    code: 'limit.exceeded',
+    detail: { retryAfter: 39.999, limit: 'lockout.address' }
+  })
+})
+
+t.test('what the account refuses is no failure of its address', async t => {
+  const { guess } = setUp(t, { address: of(3), account: of(2) })
+  t.same(await guess(6, 'alice'), ['', '', ...Array(4).fill('login.locked')])
+  t.same(await guess(2, 'bob'), ['', 'limit.exceeded'])
+})
+
+t.test('a right password gives back what was counted', async t => {
+  for (const bounds of [{ account: of(1) }, { address: of(1) }, { accountAndAddress: of(1) }]) {
+    const { attempt, guess } = setUp(t, bounds)
     for (let n = 0; n < 4; n++) await (await attempt()).refund()
-    t.pass(JSON.stringify(bounds))
+    t.same(await guess(1), [''], JSON.stringify(bounds))
   }
 })
 
 t.test('wrong captchas are failures of the address, and at first none of the account', async t => {
-  const ofAccount = await setUp(t, { after: 2, ofAccount: 1 })
+  const ofAccount = setUp(t, { account: of(2) })
   for (let n = 0; n < 3; n++) t.equal(await (await ofAccount.attempt()).undecided(3), false)
-  t.equal(await (await ofAccount.attempt()).undecided(3), true, 'from then on it counts')
+  t.match(await ofAccount.lockouts.list(), [{ key: 'challenge alice' }])
+  for (let n = 0; n < 2; n++) {
+    t.equal(await (await ofAccount.attempt()).undecided(3), true, 'from then on they count')
+  }
   await t.rejects(ofAccount.attempt(), { code: 'login.locked' })
 
-  const ofAddress = await setUp(t, { ofAddress: 2 })
+  const ofAddress = setUp(t, { address: of(2), account: of(5) })
   for (let n = 0; n < 2; n++) t.equal(await (await ofAddress.attempt()).undecided(9), false)
   await t.rejects(ofAddress.attempt(), { code: 'limit.exceeded' })
+  t.same(ofAddress.locked, ['address'])
 
-  const locked = await setUp(t, { ofAddressAfter: 2 })
-  for (let n = 0; n < 2; n++) t.equal(await (await locked.attempt()).undecided(0), true)
-  await t.rejects(locked.attempt(), {
-    code: 'limit.exceeded',
-    detail: { limit: 'lockout.address', retryAfter: 60 }
-  })
+  const atOnce = setUp(t, { account: of(2) })
+  for (let n = 0; n < 2; n++) t.equal(await (await atOnce.attempt()).undecided(0), true)
+  await t.rejects(atOnce.attempt(), { code: 'login.locked' })
 })
 
 t.test('a client that left while its sign-in was counted has tried nothing', async t => {
-  const { attempt, lockouts } = await setUp(t, { after: 2, ofAddressAfter: 1, ofAccount: 1 })
-  const { attempt: count } = lockouts
+  const { attempt, guess, lockouts } = setUp(t, { account: of(1), address: of(1) })
+  const { take } = lockouts
+  const left = new Error('the client left')
   for (let n = 0; n < 4; n++) {
     const client = new AbortController()
-    const left = new Error('the client left')
-    lockouts.attempt = async (...args) => {
+    lockouts.take = async buckets => {
+      const taken = await take(buckets)
       client.abort(left)
-      return await count(...args)
+      return taken
     }
-    await t.rejects(attempt('alice', client.signal), left)
+    const leaving = client.signal
+    await t.rejects(attempt('alice', { leaving }), left)
+    await t.rejects(attempt('alice', { leaving }), left, 'nor later')
   }
-  lockouts.attempt = count
-  await (await attempt()).refused()
+  lockouts.take = take
+  t.same(await guess(1), [''])
 })
 
-t.test('the record of use has the limits, and no wrong captchas', async t => {
-  const { attempt, recordedLimits } = await setUp(t, {})
-  for (const account of ['alice', 'bob', 'a:b', ':']) {
-    await (await attempt(account)).undecided(9)
-  }
-  t.same(await recordedLimits(), ['account', 'address'])
+t.test('where the lockouts cannot be asked, nothing is left behind', async t => {
+  const { attempt, guess, lockouts } = setUp(t, { account: of(1) })
+  const { take } = lockouts
+  const away = new Error('away')
+  lockouts.take = async () => await Promise.reject(away)
+  for (let n = 0; n < 5; n++) await t.rejects(attempt(), away)
+  lockouts.take = take
+  t.same(await guess(2), ['', 'login.locked'])
+})
+
+t.test('who waits for others of the address, then of the account, is let in', async t => {
+  const { attempt } = setUp(t, { address: of(3), accountAndAddress: of(1) })
+  const alice = await attempt('alice')
+  const others = [await attempt('bob'), await attempt('carol')]
+  const waiting = attempt('alice')
+  await others[0]?.refund()
+  // Held up by the account from now on, though the address has a place.
+  await others[1]?.refund()
+  await alice.refund()
+  await (await waiting).refund()
+})
+
+t.test('guesses at the operators’ page are counted apart', async t => {
+  const { attempt, guess, make } = setUp(t, { account: of(2), address: of(9) })
+  const by = make(true)
+  t.same(await guess(3, 'alice'), ['', '', 'login.locked'])
+  t.same(await guess(3, 'alice', { by }), ['', '', 'login.locked'])
+  for (let n = 0; n < 3; n++) await (await attempt('bob', { by })).undecided(3)
+  t.same(await guess(1, 'bob'), [''])
 })
 
 t.end()

@@ -8,7 +8,6 @@ import {
   testGateway,
   type TestGateway
 } from '../../support/gateway.ts'
-import { signInToOps } from '../../support/operator.ts'
 import { freePort } from '../../support/ports.ts'
 import { testRedis } from '../../support/redis.ts'
 import { testUpstream } from '../../support/upstream.ts'
@@ -47,7 +46,7 @@ async function times(count: number, call: () => Promise<{ status: number }>): Pr
 t.test('an address that is over a limit is shown, and counts anew after a reset', async t => {
   const limits = {
     anonymous: { by: 'address', max: 3, window: '1h' },
-    tries: { by: 'address', max: 2, window: '1h', routes: ['login'], refusedOnly: true }
+    tries: { by: 'address', max: 2, window: '1h', routes: ['login'] }
   }
   const { gateway, command } = await served(t, { limits: { limits } })
   t.same((await command('show', '127.0.0.1')).answer, { limits: [] })
@@ -58,7 +57,7 @@ t.test('an address that is over a limit is shown, and counts anew after a reset'
   t.equal(code, 3)
   t.match(answer.limits, [
     { limit: 'anonymous', mode: 'enforce', used: 3, max: 3, exceeded: true },
-    { limit: 'tries', of: 'sign-in attempts', max: 2, exceeded: true }
+    { limit: 'tries', of: '', used: 2, max: 2, exceeded: true }
   ])
   t.ok(answer.limits[0].retryMs > 0)
   t.same((await command('show', '127.0.0.2')).answer, { limits: [] }, 'another address')
@@ -76,7 +75,7 @@ t.test(
   async t => {
     const limits = {
       user: { by: 'user', max: 2, window: '1h', routes: ['profile'] },
-      each: { by: ['session', 'address'], max: 9, window: '1h', kind: 'sliding' }
+      each: { by: ['session', 'address'], max: 9, window: '1h' }
     }
     const { gateway, command } = await served(t, { limits: { limits } })
     const [alice, bob] = [await gateway.signIn(), await gateway.signIn('bob')]
@@ -92,7 +91,7 @@ t.test(
       )
       t.match(
         answer.limits.find(({ limit }: { limit: string }) => limit === 'each'),
-        { of: /^[\w-]+\.127\.0\.0\.1$/, used: 2 }
+        { of: /^[\w-]+ 127\.0\.0\.1$/, used: 2 }
       )
     }
     await command('reset', 'alice')
@@ -100,43 +99,6 @@ t.test(
     t.equal((await gateway.call(profile, { cookie: bob })).status, 429)
   }
 )
-
-t.test('guesses at the operators’ page are shown, and reset, apart from the console’s', async t => {
-  const tries = { max: 2, window: '1h', routes: ['login'], refusedOnly: true }
-  const limits = { account: { by: 'account', ...tries }, address: { by: 'address', ...tries } }
-  const { gateway, command } = await served(t, { limits: { limits } })
-  const guess = () => signInToOps(gateway.opsUrl, 'alice', { password: 'wrong' })
-  t.same(await times(3, guess), [401, 401, 429])
-  for (const [caller, limit] of [
-    ['alice', 'account'],
-    ['127.0.0.1', 'address']
-  ] as const) {
-    const { code, answer } = await command('show', caller)
-    t.equal(code, 3, caller)
-    t.match(answer.limits, [{ limit, of: 'sign-in attempts at the operators’ page', max: 2 }])
-    t.same((await command('reset', caller)).answer, { reset: 1 })
-  }
-  t.same(await times(1, guess), [401])
-})
-
-t.test('a limit whose name begins with ops- counts no guesses at the operators’ page', async t => {
-  const tries = { by: 'account', max: 2, window: '1h', routes: ['login'], refusedOnly: true }
-  const limits = { 'tries': tries, 'ops-tries': tries }
-  const { gateway, command } = await served(t, { limits: { limits } })
-  const atPage = () => signInToOps(gateway.opsUrl, 'alice', { password: 'wrong' })
-  const atConsole = () => gateway.call(login, { json: { username: 'alice', password: 'wrong' } })
-  t.same(await times(2, atPage), [401, 401])
-  t.same(await times(3, atConsole), [401, 401, 429])
-  t.same(await times(1, atPage), [429])
-  const { answer } = await command('show', 'alice')
-  t.match(answer.limits, [
-    { limit: 'tries', of: 'sign-in attempts', used: 3 },
-    { limit: 'tries', of: 'sign-in attempts at the operators’ page', used: 3 },
-    { limit: 'ops-tries', of: 'sign-in attempts', used: 2 },
-    { limit: 'ops-tries', of: 'sign-in attempts at the operators’ page', used: 2 }
-  ])
-  t.same((await command('reset', 'alice')).answer, { reset: 4 })
-})
 
 t.test('without one caller there is nothing to show', async t => {
   for (const words of [['show'], ['reset'], ['show', 'a', 'b']]) {
@@ -198,5 +160,5 @@ t.test('what Redis cannot be asked for is said', async t => {
   await redis.kill()
   const { code, answer } = await command('show', '127.0.0.1')
   t.equal(code, 1)
-  t.match(answer, /Redis, which holds the counters, does not answer/)
+  t.match(answer, /Redis, which holds the counts, does not answer/)
 })

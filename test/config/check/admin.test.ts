@@ -70,8 +70,6 @@ t.test('a back-end whose roles make operators is warned of', async t => {
 t.test('no other cookie has the name of the operators’ one', async t => {
   const cookie = { name: 'console_ops', secure: false }
   t.match(await said({ gateway: { session: { cookie } } }), [/^fault .*session\.cookie\.name/])
-  const lockout = { knownBrowser: { cookie: 'console_ops' } }
-  t.match(await said({ limits: { lockout } }), [/^fault .*knownBrowser\.cookie/])
   const routes = {
     upstreams: { b: { url: 'http://127.0.0.1:9' } },
     routes: { r: { path: '/api/r', upstream: 'b', passCookies: ['console_ops'] } }

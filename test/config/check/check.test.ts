@@ -78,8 +78,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
       limits: {
         limits: {
           r: { by: 'user', max: 1, window: '1s', routes: ['r', 'profile'] },
-          a: { by: 'address', max: 1, window: '1s' },
-          c: { by: 'account', max: 1, window: '1s', routes: ['login'], refusedOnly: true }
+          a: { by: 'address', max: 1, window: '1s' }
         }
       }
     }
@@ -990,30 +989,13 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     'limits.yaml limits.l.routes.0: there is no route "order". Did you mean "orders"?'
   ],
   [
-    'only sign-ins name an account',
-    { limits: { limits: { l: { by: 'account', max: 1, window: '1s' }, ...guards() } } },
-    'limits.yaml limits.l.routes: only sign-ins name an account: set routes: [login]'
-  ],
-  [
-    'only a sign-in is refused',
-    {
-      limits: {
-        limits: {
-          l: { by: 'user', max: 1, window: '1s', routes: ['profile'], refusedOnly: true },
-          ...guards()
-        }
-      }
-    },
-    'limits.yaml limits.l.refusedOnly: counts refused sign-ins: set routes: [login]'
-  ],
-  [
     'who signs in is no user yet',
     {
       limits: {
         limits: { l: { by: 'user', max: 1, window: '1s', routes: ['login'] }, ...guards() }
       }
     },
-    'limits.yaml limits.l.by: counts nobody, since sign-in has no user yet; set by: address or by: account'
+    'limits.yaml limits.l.by: counts nobody, since sign-in has no user yet; set by: address'
   ],
   [
     'a time-out that outlasts the load balancer’s is pointed out',
@@ -1062,7 +1044,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     'limits that leave sign-in open to guessing are pointed out',
     {
       limits: {
-        lockout: { account: { mode: 'off' }, address: { mode: 'shadow' } },
+        lockout: { account: 'off', address: 'off' },
         limits: {
           l: { by: 'address', max: 1, window: '1s', routes: ['profile'] },
           pair: { by: ['user', 'address'], max: 1, window: '1s', routes: ['login', 'profile'] }
@@ -1071,57 +1053,13 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     },
     ...['address', 'account'].map(
       by =>
-        `limits.yaml lockout.${by}.mode: warning: nothing counts sign-ins by ${by}: passwords can be guessed without limit`
+        `limits.yaml lockout.${by}: warning: nothing counts sign-ins by ${by}: passwords can be guessed without limit`
     )
   ],
   [
-    'a lock has a length, and ends',
-    {
-      limits: {
-        lockout: { account: { within: '0s', delay: '0s' }, address: { delay: '2m', longest: '1m' } }
-      }
-    },
-    'limits.yaml lockout.account.within: expected at least 1ms, found "0s"',
-    'limits.yaml lockout.account.delay: expected at least 1ms, found "0s"',
-    'limits.yaml lockout.address.longest: is shorter than delay, the first lock (line 6)'
-  ],
-  [
-    'known browsers have the numbers of the account, though only the address is guarded',
-    { limits: { lockout: { account: { mode: 'off', delay: '2m', longest: '1m' } } } },
-    'limits.yaml lockout.account.longest: is shorter than delay, the first lock (line 4)',
-    'limits.yaml lockout.account.mode: warning: nothing counts sign-ins by account: passwords can be guessed without limit'
-  ],
-  [
-    'numbers that no lock has are no fault: known browsers are off',
-    {
-      limits: {
-        lockout: {
-          account: { mode: 'off', delay: '2m', longest: '1m' },
-          knownBrowser: { mode: 'off' }
-        }
-      }
-    },
-    'limits.yaml lockout.account.mode: warning: nothing counts sign-ins by account: passwords can be guessed without limit'
-  ],
-  [
-    'numbers that no lock has are no fault: all guards are off',
-    {
-      limits: {
-        lockout: {
-          account: { mode: 'off', delay: '2m', longest: '1m' },
-          address: { mode: 'off' }
-        }
-      }
-    },
-    ...['address', 'account'].map(
-      by =>
-        `limits.yaml lockout.${by}.mode: warning: nothing counts sign-ins by ${by}: passwords can be guessed without limit`
-    )
-  ],
-  [
-    'the cookie of known browsers has a name of its own',
-    { limits: { lockout: { knownBrowser: { cookie: 'console_sid' } } } },
-    'limits.yaml lockout.knownBrowser.cookie: "console_sid" is the name of another cookie: choose another name'
+    'a lockout has a length',
+    { limits: { lockout: { account: { every: '0s' } } } },
+    'limits.yaml lockout.account.every: expected at least 1ms, found "0s"'
   ],
   [
     'a limit behind a tighter one of the same callers is pointed out',
@@ -1137,7 +1075,7 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     'limits.yaml limits.r.max: warning: can never be reached: all lets the same callers have at most 20 in 1m; lower it, or leave it out'
   ],
   [
-    'one that a fixed window leaves room for is not',
+    'one that leaves room for it is not',
     {
       ...withRoute({}),
       limits: {
@@ -1149,18 +1087,18 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     }
   ],
   [
-    'a sliding window leaves none, and a session’s count is its user’s too',
+    'a session’s count is its user’s too',
     {
       ...withRoute({}),
       limits: {
         limits: {
-          all: { by: 'user', max: 10, window: '1m', kind: 'sliding' },
-          r: { by: ['session', 'address'], max: 10, window: '1m', routes: ['r'] },
+          all: { by: 'user', max: 10, window: '1m', burst: 5 },
+          r: { by: ['session', 'address'], max: 15, window: '1m', routes: ['r'] },
           shadowed: { by: 'session', max: 9, window: '1m' }
         }
       }
     },
-    'limits.yaml limits.r.max: warning: can never be reached: all lets the same callers have at most 10 in 1m; lower it, or leave it out'
+    'limits.yaml limits.r.max: warning: can never be reached: all lets the same callers have at most 15 in 1m; lower it, or leave it out'
   ],
   [
     'one that only some roles, methods or routes meet, or that is in shadow, makes no other useless',
@@ -1267,10 +1205,7 @@ t.test('a role that no user has is pointed out, unless a back-end may give it', 
 })
 
 function guards(): object {
-  return {
-    address: { by: 'address', max: 1, window: '1s' },
-    account: { by: 'account', max: 1, window: '1s', routes: ['login'] }
-  }
+  return { address: { by: 'address', max: 1, window: '1s' } }
 }
 
 for (const [title, files, ...expected] of rules) {

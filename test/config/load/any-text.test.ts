@@ -58,7 +58,7 @@ const whole = {
   'limits.yaml': {
     sizes: { body: '1MiB' },
     limits: {
-      l: { by: 'address', max: '${MAX:-5}', window: '1m', routes: ['login'], refusedOnly: true }
+      l: { by: 'address', max: '${MAX:-5}', window: '1m', routes: ['login'] }
     }
   },
   'users.yaml': { users: { alice: { password: 'x', roles: ['admin'], profile: { a: [1] } } } }

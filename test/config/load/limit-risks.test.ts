@@ -23,7 +23,6 @@ t.test('a limit that refuses nobody any more, or not all that it refused, is a r
   const cases: Array<[old: object, now: object, risk: string]> = [
     [login, { ...login, mode: 'off' }, 'no longer refuses anyone'],
     [login, { ...login, mode: 'shadow' }, 'no longer refuses anyone'],
-    [login, { ...login, refusedOnly: true }, 'counts refused sign-ins only'],
     [user, { ...user, routes: ['profile'] }, 'no longer applies to all routes that it applied to'],
     [user, { ...user, methods: ['GET'] }, 'no longer applies to all methods that it applied to'],
     [user, { ...user, roles: ['viewer'] }, 'no longer applies to all roles that it applied to'],
@@ -43,7 +42,6 @@ t.test('a limit that refuses nobody any more, or not all that it refused, is a r
 t.test('a limit that refuses or counts more than before is none', async t => {
   const cases: Array<[old: object, now: object]> = [
     [{ ...login, mode: 'shadow' }, login],
-    [{ ...login, refusedOnly: true }, login],
     [{ ...user, methods: ['GET'] }, user],
     [
       { ...user, roles: ['viewer'] },

@@ -93,11 +93,17 @@ export function answersOf(options: FakeOptions): Readonly<Record<string, Answer>
     'sessions': query => sessionsOf(options, query),
     'lockouts': () => ({
       lockouts: [
-        { kind: 'account', of: text ?? 'mallory', until: ago(-540) },
-        { kind: 'address', of: '203.0.113.9/32', until: ago(-120) },
-        { kind: 'address at the operators’ page', of: '2001:db8::/64', until: ago(-60) }
+        { kind: 'account', account: text ?? 'mallory', until: ago(-540) },
+        {
+          kind: 'account from one address',
+          account: 'trudy',
+          address: '203.0.113.8',
+          until: ago(-300)
+        },
+        { kind: 'address', address: '203.0.113.9', until: ago(-120) },
+        { kind: 'address at the operators’ page', address: '2001:db8::', until: ago(-60) }
       ],
-      total: 3
+      total: 4
     }),
     'requests': query => requestsOf(options, query),
     'requests/:id': () => ({ requests: [] }),
@@ -150,15 +156,7 @@ export function answersOf(options: FakeOptions): Readonly<Record<string, Answer>
         }
       ]
     }),
-    'limits': () => ({ isRecorded: true, limits: limitsOf(options) }),
-    'limits/what-if': ({ limit = '', factor = '1' }) => ({
-      number: Math.round(600 * Number(factor)),
-      refused: Number(factor) < 0.9 ? 41 : 0,
-      refusedCallers: Number(factor) < 0.9 ? { from: 2, to: 2 } : { from: 0, to: 0 },
-      callers: Number(factor) < 0.9 ? [{ whom: text ?? 'user 17', refused: 41 }] : [],
-      lowest: 512,
-      yaml: `limits:\n  ${text ?? limit}:\n    max: ${Math.round(600 * Number(factor))}\n`
-    }),
+    'limits': () => ({ limits: limitsOf(options) }),
     'audit': () => ({ lines: auditOf(options), isWhole: true })
   }
 }
@@ -284,6 +282,11 @@ function configOf({ text }: FakeOptions): object {
 }
 
 function limitsOf({ text }: FakeOptions): object[] {
+  const [anna, bob, carl] = [
+    { used: 540, caller: text ?? 'anna' },
+    { used: 10, caller: 'bob' },
+    { used: 8, caller: 'carl' }
+  ]
   return [
     {
       limit: text ?? 'signed-in',
@@ -291,27 +294,21 @@ function limitsOf({ text }: FakeOptions): object[] {
       by: ['user'],
       max: 600,
       windowMs: 60_000,
-      highest: 540,
-      near: [
-        {
-          whom: text ?? 'user 17 of users-file',
-          caller: { user: text ?? '17', source: 'users-file' },
-          used: 540
-        }
-      ],
-      refused: 0,
-      shadowRefused: 0
+      hour: anna,
+      day: anna,
+      over: [],
+      nearest: [anna]
     },
     {
       limit: 'export',
       mode: 'shadow',
-      by: ['user', 'route'],
+      by: ['user', 'session'],
       max: 10,
       windowMs: 129_600_000,
-      highest: 14,
-      near: [{ whom: 'user 3', used: 14 }],
-      refused: 0,
-      shadowRefused: 9
+      hour: bob,
+      day: bob,
+      over: ['bob'],
+      nearest: [bob, carl]
     },
     {
       limit: 'sign-in',
@@ -319,9 +316,8 @@ function limitsOf({ text }: FakeOptions): object[] {
       by: ['address'],
       max: 30,
       windowMs: 90_000,
-      highest: 4,
-      refused: 2,
-      shadowRefused: 0
+      over: [],
+      nearest: []
     }
   ]
 }

@@ -152,7 +152,8 @@ t.test('a lockout is lifted of the account or the address that it is of', async 
   const fake = await fakeOps(undo => t.teardown(undo), { effect: { lockouts: 1 } })
   const page = await visitOps(t, browser, `${fake.url}/ops/#/sessions`, { locale: 'zh-CN' })
   await page.getByText('本页面的地址').waitFor()
-  for (const locked of ['mallory', '203.0.113.9/32', '2001:db8::/64']) {
+  await page.getByText('trudy · 203.0.113.8').waitFor()
+  for (const locked of ['mallory', 'trudy', '203.0.113.9', '2001:db8::']) {
     await page.getByRole('button', { name: `解除 ${locked} 的锁定` }).click()
     await page.getByRole('dialog').getByText('解除 1 个锁定').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: '解除锁定' }).click()
@@ -160,14 +161,19 @@ t.test('a lockout is lifted of the account or the address that it is of', async 
   }
   t.same(
     fake.acts.map(({ body }) => body),
-    [{ account: 'mallory' }, { address: '203.0.113.9' }, { address: '2001:db8::' }]
+    [
+      { account: 'mallory' },
+      { account: 'trudy' },
+      { address: '203.0.113.9' },
+      { address: '2001:db8::' }
+    ]
   )
 })
 
-t.test('callers near a limit and triggers of reloads are in the language of the page', async t => {
+t.test('triggers of reloads are in the language of the page', async t => {
   const fake = await fakeOps(undo => t.teardown(undo))
   const page = await visitOps(t, browser, `${fake.url}/ops/#/limits`, { locale: 'zh-CN' })
-  await page.locator('td').getByText('users-file 的用户 17 540').waitFor()
+  await page.locator('td').getByText('anna 540').waitFor()
   await showPanel(page, 'ledger', 'sessions.close')
   await page.locator('td').getByText('文件变化', { exact: true }).first().waitFor()
 })
@@ -186,7 +192,7 @@ t.test('windows of limits are shown exactly', async t => {
 t.test('a mark of direction in a name leaves what stands beside it in its order', async t => {
   const fake = await fakeOps(undo => t.teardown(undo), { text: 'eve\u202e' })
   const page = await visitOps(t, browser, `${fake.url}/ops/#/limits`)
-  await page.locator('td').getByText('user eve\\u202e of users-file 540').waitFor()
+  await page.locator('td').getByText('eve\\u202e 540').waitFor()
   await openPanel(page, 'sessions')
   await page.locator('td').getByText('eve').first().waitFor()
   const open = `[...document.querySelectorAll('main *')]
@@ -268,21 +274,6 @@ t.test(
     await page.getByText('192.0.2.7').waitFor()
   }
 )
-
-t.test('what the slider answers changes with it, and the YAML can be copied', async t => {
-  const fake = await fakeOps(undo => t.teardown(undo))
-  const page = await visitOps(t, browser, `${fake.url}/ops/#/limits`)
-  await page.getByText('it would have refused 2 callers, 41 requests').waitFor()
-  await page.locator('pre').getByText('max: 480').waitFor()
-  await page.getByRole('slider').focus()
-  for (let step = 0; step < 4; step++) await page.keyboard.press('ArrowRight')
-  await page.locator('pre').getByText('max: 600').waitFor()
-  await page.getByText('it would have refused 0 callers').waitFor()
-  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
-  await page.getByRole('button', { name: 'Copy' }).click()
-  await page.getByRole('button', { name: 'Copied' }).waitFor()
-  t.match(await page.evaluate('navigator.clipboard.readText()'), 'max: 600')
-})
 
 t.test('maintenance is begun with an end and a message', async t => {
   const fake = await fakeOps(undo => t.teardown(undo))

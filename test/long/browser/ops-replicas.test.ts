@@ -7,9 +7,8 @@ import { createServer, type Server } from 'node:http'
 import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
 import t from 'tap'
-import { parse, stringify } from 'yaml'
 import { testBrowser } from '../../support/chromium.ts'
-import { run, start } from '../../support/command.ts'
+import { start } from '../../support/command.ts'
 import { configFolder, testGateway } from '../../support/gateway.ts'
 import { standstill } from '../../support/machine.ts'
 import { askOps } from '../../support/ops.ts'
@@ -17,14 +16,11 @@ import { freePort } from '../../support/ports.ts'
 import { testRedis } from '../../support/redis.ts'
 import { cookieIn, password } from '../../support/sign-in.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
-import { temporaryFolder } from '../../support/temporary.ts'
 import { until } from '../../support/until.ts'
 import { axeFindings, openPanel, visitOps } from '../../browser/ops-page.ts'
 
 const environment = { SESSION_SECRET: 's'.repeat(32), AUDIT_KEY: 'a'.repeat(40) }
 const cleanUp = (undo: () => unknown) => t.teardown(undo)
-/** Each process stores its record of use once a minute. */
-const recordMs = 150_000
 
 const [port, opsPort, pooledPort] = [await freePort(), await freePort(), await freePort()]
 const urlA = `http://127.0.0.1:${port}`
@@ -343,66 +339,6 @@ t.test('Maintenance: begun on A it is in force at B, after a restart too; ended 
   t.ok(await isOpenAtB(cookie))
   for (const page of [pageA, pageB]) await page.getByText('Operators closed nothing.').waitFor()
 })
-
-interface Suggested {
-  readonly limits: ReadonlyArray<{
-    readonly inForce: number
-    readonly lowest?: { readonly to: number }
-  }>
-}
-
-t.test('Limits: the slider says what `limits suggest` says; `check` takes its YAML', async t => {
-  const cookie = await signInA()
-  for (let count = 0; count < 40; count++) await callA('/api/orders', cookie)
-  const suggested = async () => {
-    const ran = await run(['limits', 'suggest', '--json', '--config', folder], { env: environment })
-    const { limits } = JSON.parse(ran.out) as Suggested
-    return { max: limits[0]?.inForce ?? 0, lowest: limits[0]?.lowest?.to ?? 0 }
-  }
-  await openPanel(pageA, 'limits')
-  const yaml = pageA.locator('pre')
-  let max = 0
-  await until(
-    'the page says the number of the command',
-    async () => {
-      const { lowest, ...inForce } = await suggested()
-      max = inForce.max
-      if (lowest < 40) return false
-      await pageA.reload()
-      await yaml.getByText(`max: ${max * 0.8}`).waitFor()
-      const said = await pageA.locator('.card').last().textContent()
-      return said?.includes(`refuses nobody is ${lowest.toLocaleString('en')}.`) === true
-    },
-    recordMs
-  )
-  const slider = pageA.getByRole('slider')
-  t.equal(
-    await slider.getAttribute('aria-valuetext'),
-    `20 % lower: ${(max * 0.8).toLocaleString('en')}`
-  )
-
-  await slider.fill('10')
-  await yaml.getByText(`max: ${max / 10}`).waitFor()
-  const written = parse((await yaml.textContent()) ?? '') as typeof limits
-  const copy = copyOf(folder)
-  const limits = parse(readFileSync(join(copy, 'limits.yaml'), 'utf8')) as {
-    readonly limits: Record<string, object>
-  }
-  for (const [name, keys] of Object.entries(written.limits)) {
-    limits.limits[name] = { ...limits.limits[name], ...keys }
-  }
-  writeFileSync(join(copy, 'limits.yaml'), stringify(limits))
-  const checked = await run(['check', '--config', copy], { env: environment })
-  t.equal(checked.code, 0, checked.out + checked.err)
-})
-
-function copyOf(from: string): string {
-  const to = temporaryFolder()
-  for (const name of ['gateway', 'routes', 'limits', 'users'].map(each => `${each}.yaml`)) {
-    writeFileSync(join(to, name), readFileSync(join(from, name)))
-  }
-  return to
-}
 
 t.test('Ledger: the acts of this test, each at the replica that ran it', async t => {
   const acts = [

@@ -1,20 +1,16 @@
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import type { RedisConfig } from '../../../src/config/schema/gateway.ts'
-import { createRedisCounters } from '../../../src/limits/counting/counters.ts'
-import { createRedisCallers } from '../../../src/limits/counting/redis-callers.ts'
-import { createRedisTally } from '../../../src/limits/counting/redis-tally.ts'
-import { createRedisLockouts } from '../../../src/limits/lockout/redis-lockouts.ts'
+import { createRedisCounts } from '../../../src/limits/redis-counts.ts'
+import { createRedisLockouts } from '../../../src/limits/redis-lockouts.ts'
 import { createRedisDialler } from '../../../src/services/redis.ts'
 import { followRedis } from '../../../src/session/redis-invalidation.ts'
 import { defineCommands } from '../../../src/session/redis-scripts.ts'
 import { createRedisStore } from '../../../src/session/redis-store.ts'
-import { countersContract } from '../../suites/counters.ts'
 import { lockoutsContract } from '../../suites/lockouts.ts'
-import { rule, tallyContract } from '../../suites/tally.ts'
 import { sessionStoreContract } from '../../suites/session-store.ts'
 import { testAuthority } from '../../support/authority.ts'
-import { passTime } from '../../support/clock.ts'
+import { passFailures, passTime } from '../../support/clock.ts'
 import { testCluster } from '../../support/cluster.ts'
 import { redisConfig } from '../../support/config.ts'
 import { redisCli } from '../../support/redis-cli.ts'
@@ -129,30 +125,28 @@ for (const [name, start] of Object.entries(shapes)) {
   t.test(`Redis as ${name}`, async t => {
     const given = await start(t)
 
-    await t.test('keeps the contracts of limits, of lockouts and of sign-in attempts', async t => {
+    await t.test('keeps the contract of lockouts', async t => {
       const { client } = await connected(t, given)
       const clock = await clockOf(t, given)
-      // The limits of a request are in several slots of a Cluster, and not taken together there.
-      if (given.cluster === undefined) tallyContract(t, createRedisTally(client, 'cg:'))
-      countersContract(t, createRedisCounters(client, 'cg:'), ms => passTime(clock, ms))
-      let time = Date.now()
-      const lockouts = createRedisLockouts(client, 'cg:', () => time)
-      lockoutsContract(t, lockouts, ms => {
-        time += ms
-      })
+      lockoutsContract(t, createRedisLockouts(client, '{cg}:'), ms => passFailures(clock, ms))
     })
 
-    await t.test('resets the limits of a caller', async t => {
+    await t.test('counts the limits of a caller, and resets them', async t => {
       const { client } = await connected(t, given)
-      const reset: string[] = []
-      const callers = createRedisCallers(client, 'cg:', subject => reset.push(subject))
-      t.teardown(() => callers.close())
-      const entry = { rule: rule(), key: '{a:192.0.2.1}l.fixed', unreported: 0 }
-      await createRedisTally(client, 'cg:').consume([entry])
-      t.same(await callers.keysOf('{a:192.0.2.1}'), [entry.key])
-      await callers.forget('{a:192.0.2.1}')
-      t.same(await callers.keysOf('{a:192.0.2.1}'), [])
-      t.same(reset, ['{a:192.0.2.1}'])
+      const onForeignKey = (key: string) => t.fail(key)
+      const counts = createRedisCounts({ redis: client, prefix: '{cg}:', onForeignKey })
+      const caller = 'a:192.0.2.1'
+      const rate = { max: 3, windowMs: 3_600_000, burst: 3 }
+      await counts.tell([{ key: `${caller} told`, rate, count: 2 }])
+      const taken: boolean[] = []
+      for (let index = 0; index < 4; index++) {
+        taken.push(((await counts.take(`${caller} taken`, rate)) ?? -1) > 0)
+      }
+      t.same(taken, [true, true, true, false])
+      const known = async () => (await counts.ofCaller(caller)).map(({ limit }) => limit).toSorted()
+      t.same(await known(), ['taken', 'told'])
+      await counts.forget(caller)
+      t.same(await known(), [])
     })
 
     await t.test('keeps the contract of session stores', async t => {

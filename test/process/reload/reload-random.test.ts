@@ -38,8 +38,7 @@ const texts = (url: string) => ({
         by: 'address',
         max: 1000,
         window: '1m',
-        routes: ['login'],
-        refusedOnly: true
+        routes: ['login']
       }
     }
   })

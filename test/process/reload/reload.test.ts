@@ -52,8 +52,7 @@ const limits = (max: number) => ({
       by: 'address',
       max: 100,
       window: '1h',
-      routes: ['login'],
-      refusedOnly: true
+      routes: ['login']
     }
   }
 })

@@ -17,11 +17,15 @@ export function LockoutsCard(): ComponentChildren {
     {
       key: 'kind',
       head: t('lockouts.kind'),
-      width: '7rem',
+      width: '9rem',
       hide: 'phone',
       cell: row => word('lockout', row.kind)
     },
-    { key: 'of', head: t('lockouts.of'), cell: ({ of }) => h('span', { title: of }, of) },
+    {
+      key: 'of',
+      head: t('lockouts.of'),
+      cell: row => h('span', { title: ofWhom(row) }, ofWhom(row))
+    },
     {
       key: 'until',
       head: t('lockouts.until'),
@@ -46,7 +50,7 @@ export function LockoutsCard(): ComponentChildren {
           label: t('lockouts.title'),
           columns,
           rows: lockouts,
-          keyOf: ({ kind, of }) => `${kind} ${of}`,
+          keyOf: row => `${row.kind} ${ofWhom(row)}`,
           empty: t('lockouts.none'),
           maxRows: 8
         })
@@ -54,18 +58,24 @@ export function LockoutsCard(): ComponentChildren {
   )
 }
 
+function ofWhom({ account, address }: LockoutRow): string {
+  return [account, address].filter(part => part !== undefined).join(' · ')
+}
+
 interface LiftProps {
   readonly row: LockoutRow
   readonly reload: () => void
 }
 
-function LiftButton({ row: { kind, of }, reload }: LiftProps): ComponentChildren {
+function LiftButton({ row, reload }: LiftProps): ComponentChildren {
+  const { account, address } = row
+  const of = account ?? address ?? ''
   const lift = () => {
     confirmAct({
       title: t('lockouts.lift'),
       text: t('lockouts.liftText', { of }),
       path: 'lockouts/lift',
-      body: kind.startsWith('address') ? { address: of.replace(/\/\d+$/, '') } : { account: of },
+      body: account === undefined ? { address } : { account },
       onDone: reload
     })
   }

@@ -48,8 +48,13 @@ export const sessionsTexts = {
   ],
   'lockout.account': ['account', '账号'],
   'lockout.address': ['address', '地址'],
+  'lockout.account from one address': ['account, from one address', '账号（来自一个地址）'],
   'lockout.account at the operators’ page': ['account at this page', '本页面的账号'],
   'lockout.address at the operators’ page': ['address at this page', '本页面的地址'],
+  'lockout.account from one address at the operators’ page': [
+    'account at this page, from one address',
+    '本页面的账号（来自一个地址）'
+  ],
   'lockout.known browser': ['known browser', '已知浏览器'],
   'effect.sessions': ['{n:session ends|sessions end}', '{n} 个会话将结束'],
   'effect.sessionsAtLeast': [

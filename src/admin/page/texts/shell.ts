@@ -39,8 +39,6 @@ export const shellTexts = {
   'common.loading': ['Loading…', '加载中…'],
   'common.close': ['Close', '关闭'],
   'common.cancel': ['Cancel', '取消'],
-  'common.copy': ['Copy', '复制'],
-  'common.copied': ['Copied', '已复制'],
   'common.acts': ['Actions', '操作'],
   'confirm.effect': ['What it does', '影响'],
   'confirm.undo': ['How to take it back', '如何撤销'],

@@ -2,7 +2,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { usageNotes } from '../../../../src/limits/usage/notes.ts'
 import { texts, type Texts } from '../../../../src/admin/page/texts/texts.ts'
 
 const all: Texts = texts
@@ -17,11 +16,6 @@ t.test('each text stands in both languages, with the same placeholders', t => {
     // Names such as Redis stay; sentences do not.
     if (/ \w+ \w+/.test(english)) t.match(chinese, /[\u4e00-\u9fff]/, key)
   }
-  t.end()
-})
-
-t.test('each note beside the use of a limit has its texts', t => {
-  for (const note of Object.values(usageNotes)) t.ok(Object.hasOwn(all, `note.${note}`), note)
   t.end()
 })
 

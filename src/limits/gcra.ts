@@ -1,0 +1,51 @@
+/**
+ * The one kind of limit, a token bucket: `burst` at once, and `max` more in each window, evenly.
+ * All that is kept of a bucket is the time when it is full again (GCRA's theoretical arrival time).
+ */
+export interface Rate {
+  readonly max: number
+  readonly windowMs: number
+  /** The size of the bucket. */
+  readonly burst: number
+}
+
+export interface Verdict {
+  readonly exceeded: boolean
+  readonly remaining: number
+  /** Milliseconds until one more may pass; 0 where one may. */
+  readonly retryMs: number
+  /** Milliseconds until all is free again. */
+  readonly resetMs: number
+}
+
+/** How long one request takes to be free again, in milliseconds. */
+export const eachMs = ({ max, windowMs }: Rate): number => windowMs / max
+
+/** Milliseconds that times may be off, so that no rounding costs a bucket one. */
+const tolerance = (rate: Rate) => Math.min(1, eachMs(rate) / 100)
+
+/** The room of a bucket in milliseconds, with the tolerance; in Redis it decides as well. */
+export const roomMs = (rate: Rate): number => rate.burst * eachMs(rate) + tolerance(rate)
+
+/** The state of a bucket that is full again at `full`, before one more is taken. */
+export function look(rate: Rate, full: number, now: number): Verdict {
+  const each = eachMs(rate)
+  const used = Math.max(0, full - now)
+  const room = roomMs(rate) - used
+  const exceeded = room < each
+  return {
+    exceeded,
+    remaining: Math.max(0, Math.floor(room / each)),
+    retryMs: exceeded ? Math.ceil(each - room) : 0,
+    resetMs: Math.ceil(used)
+  }
+}
+
+/**
+ * When it is full after `count` more, or with less than 0 after some are given back. Never later
+ * than in twice its size: what was counted twice, or before a reload, holds nobody up for long.
+ */
+export function fullAfter(rate: Rate, full: number, count: number, now: number): number {
+  const each = eachMs(rate)
+  return Math.min(Math.max(full, now) + count * each, now + 2 * rate.burst * each)
+}

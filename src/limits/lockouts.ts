@@ -1,0 +1,103 @@
+/**
+ * Failures of sign-in, by what guesses: buckets that are taken from before a password is looked at,
+ * and given back where it was right. So guesses at once, at any replica, do not slip past.
+ */
+import { steadyClock } from '../steady-clock.ts'
+import { eachMs, fullAfter, look, roomMs, type Rate } from './gcra.ts'
+
+export interface Bucket {
+  /** What it is of, a blank, and whose: `account alice`. */
+  readonly key: string
+  readonly rate: Rate
+}
+
+/** Milliseconds for each bucket, in the order of the buckets. */
+export interface Taken {
+  /** Otherwise one is used up, and none was taken from. */
+  readonly isTaken: boolean
+  /** Until one more failure is free; 0 where one is. */
+  readonly waitMs: readonly number[]
+  /** Counted in this process, since Redis did not answer. */
+  readonly isLocal?: true
+  /** Redis may have counted it too, and its answer was lost. */
+  readonly mayBeShared?: boolean
+}
+
+export interface Lock {
+  readonly key: string
+  /** Milliseconds until one more failure is free. */
+  readonly waitMs: number
+}
+
+export interface Lockouts {
+  /** Takes a failure from each, unless one is used up. */
+  readonly take: (buckets: readonly Bucket[]) => Promise<Taken>
+  /** @param taken what `take` said of these buckets, or others with them */
+  readonly giveBack: (buckets: readonly Bucket[], taken: Taken) => Promise<void>
+  /** The buckets that are used up, the first to have room first. */
+  readonly list: () => Promise<Lock[]>
+  /** Deletes all failures of the keys. */
+  readonly lift: (keys: readonly string[]) => Promise<void>
+}
+
+interface Failures {
+  readonly rate: Rate
+  /** When its bucket is full again. */
+  readonly full: number
+}
+
+/** Of made-up names: those that were not tried for the longest time are forgotten. */
+const maxKeys = 100_000
+
+export function createMemoryLockouts(): Lockouts {
+  const failures = new Map<string, Failures>()
+  // Apart: made-up names push out nobody who is locked out.
+  const locked = new Map<string, Failures>()
+  const forget = (key: string) => {
+    locked.delete(key)
+    failures.delete(key)
+  }
+  /** @returns the milliseconds until one more is free */
+  const keep = ({ key, rate }: Bucket, full: number, now: number) => {
+    const { retryMs } = look(rate, full, now)
+    const kept = retryMs > 0 ? locked : failures
+    forget(key)
+    if (full > now) kept.set(key, { rate, full })
+    for (const oldest of kept.size > maxKeys ? kept.keys().take(1) : []) kept.delete(oldest)
+    return retryMs
+  }
+  /** No fuller than its size: the rate may have changed. */
+  const fullOf = (bucket: Bucket, now: number) => {
+    const { full = 0 } = locked.get(bucket.key) ?? failures.get(bucket.key) ?? {}
+    const most = now + roomMs(bucket.rate)
+    if (full <= most) return full
+    keep(bucket, most, now)
+    return most
+  }
+
+  return {
+    take: async buckets => {
+      const now = steadyClock.now()
+      const waitMs = buckets.map(bucket => look(bucket.rate, fullOf(bucket, now), now).retryMs)
+      if (waitMs.some(ms => ms > 0)) return { isTaken: false, waitMs }
+      const after = buckets.map(bucket =>
+        keep(bucket, fullAfter(bucket.rate, fullOf(bucket, now), 1, now), now)
+      )
+      return { isTaken: true, waitMs: after }
+    },
+    giveBack: async buckets => {
+      const now = steadyClock.now()
+      for (const bucket of buckets) keep(bucket, fullOf(bucket, now) - eachMs(bucket.rate), now)
+    },
+    list: async () => {
+      const now = steadyClock.now()
+      return [...locked.entries()]
+        .map(([key, { rate, full }]) => ({ key, waitMs: look(rate, full, now).retryMs }))
+        .filter(({ waitMs }) => waitMs > 0)
+        .toSorted((a, b) => a.waitMs - b.waitMs)
+    },
+    lift: async keys => {
+      for (const key of keys) forget(key)
+    }
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * The counts of limits in Redis: a hash for each caller, in which each limit has a field with the
+ * time, by the clock of Redis, when its bucket is full again, and the time that one request takes.
+ */
+import type { Cluster, Redis, Result } from 'ioredis'
+import { eachMs, type Rate, roomMs } from './gcra.ts'
+import type { CountStore, Learned, Told, UsedLimit } from './shared-counts.ts'
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    countLimit(
+      key: string,
+      field: string,
+      count: number,
+      each: number,
+      burst: number,
+      room: number
+    ): Result<string, Context>
+  }
+}
+
+/**
+ * Adds `count`. With `room` above 0 it adds only what fits, and answers below 0 where nothing does.
+ * No bucket is ever fuller than twice its size. Another rate, after a reload, keeps what was used.
+ */
+const script = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+local count, each, burst, room = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local stored, of = string.match(redis.call('HGET', KEYS[1], ARGV[1]) or '', '^(%S+) (%S+)$')
+local full = now + math.max(0, (tonumber(stored) or 0) - now) * each / (tonumber(of) or each)
+full = math.min(full, now + 2 * burst * each)
+local after = math.min(full + count * each, now + 2 * burst * each)
+if room > 0 and after - now > room then return string.format('%.3f', now - full) end
+if count > 0 then
+  redis.call('HSET', KEYS[1], ARGV[1], string.format('%.3f %.17g', after, each))
+  local left = math.ceil(after - now)
+  if redis.call('PTTL', KEYS[1]) < left then redis.call('PEXPIRE', KEYS[1], left) end
+end
+return string.format('%.3f', after - now)`
+
+/** So many commands leave in one write. */
+const atOnce = 500
+
+export interface RedisCounts extends CountStore {
+  readonly ofCaller: (caller: string) => Promise<UsedLimit[]>
+  readonly forget: (caller: string) => Promise<void>
+}
+
+export interface RedisCountsOptions {
+  readonly redis: Redis | Cluster
+  /** Of all keys: `{cg}:`. */
+  readonly prefix: string
+  /** Called where a key holds something else: it is counted in each process alone. */
+  readonly onForeignKey: (key: string, error: Error) => void
+}
+
+export function createRedisCounts({
+  redis,
+  prefix,
+  onForeignKey
+}: RedisCountsOptions): RedisCounts {
+  redis.defineCommand('countLimit', { numberOfKeys: 1, lua: script })
+  const keyOf = (caller: string) => `${prefix}l:${caller}`
+
+  async function add(key: string, rate: Rate, count: number, room = 0): Promise<Learned> {
+    const blank = key.indexOf(' ')
+    const hash = keyOf(key.slice(0, blank))
+    try {
+      const field = key.slice(blank + 1)
+      return Number(await redis.countLimit(hash, field, count, eachMs(rate), rate.burst, room))
+    } catch (error) {
+      if (!String(error).includes('WRONGTYPE')) throw error
+      onForeignKey(hash, error as Error)
+      return undefined
+    }
+  }
+
+  return {
+    tell: async (told: readonly Told[]) => {
+      const learned: Learned[] = []
+      for (let start = 0; start < told.length; start += atOnce) {
+        const some = told.slice(start, start + atOnce)
+        learned.push(
+          ...(await Promise.all(some.map(({ key, rate, count }) => add(key, rate, count))))
+        )
+      }
+      return learned
+    },
+    take: (key, rate) => add(key, rate, 1, roomMs(rate)),
+    ofCaller: async caller => {
+      const [fields, time] = await Promise.all([redis.hgetall(keyOf(caller)), redis.time()])
+      const now = Number(time[0]) * 1000 + Number(time[1]) / 1000
+      return Object.entries(fields).map(([limit, stored]) => {
+        const [full, each] = stored.split(' ').map(Number) as [number, number]
+        return { limit, used: (full - now) / each }
+      })
+    },
+    forget: async caller => {
+      await redis.del(keyOf(caller))
+    }
+  }
+}

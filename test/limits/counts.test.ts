@@ -1,0 +1,316 @@
+/** Counts of limits: the rules of a bucket, in this process, in Redis, and told in between. */
+import fc from 'fast-check'
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { eachMs, fullAfter, look, type Rate } from '../../src/limits/gcra.ts'
+import { createRedisCounts } from '../../src/limits/redis-counts.ts'
+import { type CountStore, SharedCounts, type Told } from '../../src/limits/shared-counts.ts'
+import { stopClock } from '../support/clock.ts'
+import { testRedis } from '../support/redis.ts'
+import { seed } from '../support/seed.ts'
+import { until } from '../support/until.ts'
+
+const minute = 60_000
+const quarter = 60_000
+const day = 86_400_000
+
+async function inRedis(t: Test, options: object = {}) {
+  const server = await testRedis(t.after)
+  const redis = new Redis(server.url, { autoResendUnfulfilledCommands: false, ...options })
+  redis.on('error', () => {})
+  t.after(() => redis.disconnect())
+  const onForeignKey = (key: string) => t.fail(key)
+  return { server, redis, store: createRedisCounts({ redis, prefix: '{cg}:', onForeignKey }) }
+}
+
+/** Each of them is free again after whole quarters, so that what a test itself takes decides nothing. */
+const anyRate = fc
+  .record({ burst: fc.integer({ min: 1, max: 6 }), quarters: fc.constantFrom(4, 8, 20) })
+  .map(({ burst, quarters }): Rate => ({ max: 6, windowMs: 6 * quarters * quarter, burst }))
+
+const anyAct = fc.oneof(
+  fc.record({ act: fc.constant('take' as const), rate: fc.nat(1), pause: fc.nat(9) }),
+  fc.record({
+    act: fc.constant('tell' as const),
+    rate: fc.nat(1),
+    pause: fc.nat(9),
+    count: fc.nat(9)
+  })
+)
+
+t.test('Redis decides as the pure rules do, whatever is asked, and whenever', async t => {
+  const { redis, store } = await inRedis(t)
+  let run = 0
+  await fc.assert(
+    fc.asyncProperty(fc.tuple(anyRate, anyRate), fc.array(anyAct), async (rates, acts) => {
+      const caller = `u:${run++}`
+      const key = `{cg}:l:${caller}`
+      let full = 0
+      let of = rates[0]
+      let now = 1_700_000_000_000
+      for (const asked of acts) {
+        const rate = rates[asked.rate] as Rate
+        now += asked.pause * quarter
+        const [stored, each] = ((await redis.hget(key, 'limit')) ?? '').split(' ').map(Number)
+        if (stored !== undefined && each !== undefined) {
+          await redis.hset(key, 'limit', `${stored - asked.pause * quarter} ${each}`)
+        }
+        const used = Math.max(0, full - now) / eachMs(of)
+        const capped = fullAfter(rate, now, used, now)
+        const { exceeded } = look(rate, capped, now)
+        const count = asked.act === 'tell' ? asked.count : Number(!exceeded)
+        const after = fullAfter(rate, capped, count, now)
+        const told = { key: `${caller} limit`, rate, count }
+        const found =
+          asked.act === 'take' ? await store.take(told.key, rate) : (await store.tell([told]))[0]
+        const [isRefused, fullIn] = [(found as number) < 0, Math.abs(found as number)]
+        if (asked.act === 'take' && isRefused !== exceeded) throw new Error('decided otherwise')
+        if (Math.abs(fullIn - (after - now)) > quarter / 2) throw new Error('counted otherwise')
+        if (count > 0) [full, of] = [after, rate]
+      }
+    }),
+    { numRuns: 200, seed }
+  )
+  const keys = await redis.keys('{cg}:l:*')
+  t.ok(keys.length > 50)
+  for (const key of keys.slice(0, 20)) t.ok((await redis.pttl(key)) > 0, 'each has an end')
+})
+
+t.test('Redis counts the longest window that config allows, and ends it', async t => {
+  const { redis, store } = await inRedis(t)
+  for (const max of [2, 1_000_000_000]) {
+    const rate = { max, windowMs: 400 * day, burst: max }
+    const taken: number[] = []
+    for (let index = 0; index < 3; index++) taken.push((await store.take(`u:${max} x`, rate)) ?? 0)
+    t.same(
+      taken.map(fullIn => fullIn < 0),
+      [false, false, max === 2]
+    )
+    const ttl = await redis.pttl(`{cg}:l:u:${max}`)
+    t.ok(ttl > 0 && ttl <= rate.windowMs + 1, `${ttl}`)
+  }
+})
+
+t.test('in no stretch of time do more pass than a bucket holds and refills', async () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 6 }),
+      fc.array(fc.oneof(fc.nat(2000), fc.nat(30_000)), { minLength: 10, maxLength: 80 }),
+      (burst, pauses) => {
+        const rate = { max: 6, windowMs: minute, burst }
+        let [full, now] = [0, 1_700_000_000_000]
+        const passed: number[] = []
+        for (const pause of pauses) {
+          now += pause
+          if (look(rate, full, now).exceeded) continue
+          full = fullAfter(rate, full, 1, now)
+          passed.push(now)
+          const isTooMany = passed.some((since, index) => {
+            const allowed = burst + (now - since) / eachMs(rate) + 0.01
+            return passed.length - index > allowed
+          })
+          if (isTooMany) return false
+        }
+        return true
+      }
+    ),
+    { numRuns: 2000, seed }
+  )
+})
+
+t.test('whoever waits as long as a refusal says is let pass', async () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 8 }),
+      fc.array(fc.nat(20_000), { maxLength: 60 }),
+      (max, pauses) => {
+        const rate = { max, windowMs: minute, burst: Math.ceil(max / 2) }
+        let [full, now] = [0, 1_000_000]
+        for (const pause of pauses) {
+          now += pause
+          const { exceeded, retryMs } = look(rate, full, now)
+          if (exceeded && look(rate, full, now + retryMs).exceeded) return false
+          if (!exceeded) full = fullAfter(rate, full, 1, now)
+        }
+        return true
+      }
+    ),
+    { numRuns: 2000, seed }
+  )
+})
+
+/** Counts of replicas in one memory, which can be away; notes what it is told. */
+function sharedMemory(now: () => number) {
+  const full = new Map<string, number>()
+  const seen = { tells: [] as Array<readonly Told[]>, away: false, full }
+  const store: CountStore = {
+    tell: async told => {
+      seen.tells.push(told)
+      if (seen.away) throw new Error('away')
+      return told.map(({ key, rate, count }) => {
+        full.set(key, fullAfter(rate, full.get(key) ?? 0, count, now()))
+        return (full.get(key) ?? 0) - now()
+      })
+    },
+    take: async (key, rate) => {
+      if (seen.away) throw new Error('away')
+      const before = fullAfter(rate, full.get(key) ?? 0, 0, now())
+      if (look(rate, before, now()).exceeded) return now() - before
+      full.set(key, fullAfter(rate, before, 1, now()))
+      return (full.get(key) ?? 0) - now()
+    }
+  }
+  return { seen, store }
+}
+
+const many = { max: 1000, windowMs: minute, burst: 1000 }
+const few = { max: 5, windowMs: minute, burst: 5 }
+
+t.test('one process is exact, and tells of few of its requests', async t => {
+  stopClock(t.after)
+  const { seen, store } = sharedMemory(Date.now)
+  const counts = new SharedCounts(store)
+  let passed = 0
+  for (let index = 0; index < 1500; index++) {
+    if (!(await counts.hit('u:1 many', many)).exceeded) passed++
+  }
+  await counts.close()
+  t.equal(passed, 1000)
+  t.ok(seen.tells.length < 60, `${seen.tells.length} tells`)
+  t.equal(seen.full.get('u:1 many'), Date.now() + minute, 'and Redis knows of all of them')
+})
+
+t.test('a small limit is exact over processes, also at once', async t => {
+  const { store } = sharedMemory(Date.now)
+  const all = Array.from({ length: 4 }, () => new SharedCounts(store))
+  const verdicts = await Promise.all(
+    all.flatMap(counts => Array.from({ length: 10 }, async () => await counts.hit('u:1 few', few)))
+  )
+  t.equal(verdicts.filter(({ exceeded }) => !exceeded).length, 5)
+  for (const counts of all) await counts.close()
+})
+
+t.test(
+  'processes that ask by turns pass little more together, and learn of each other',
+  async t => {
+    stopClock(t.after)
+    const { store } = sharedMemory(Date.now)
+    const all = Array.from({ length: 3 }, () => new SharedCounts(store))
+    let passed = 0
+    for (let index = 0; index < 3000; index++) {
+      const verdict = await all[index % 3]?.hit('u:1 many', many)
+      if (verdict?.exceeded === false) passed++
+    }
+    for (const counts of all) await counts.close()
+    t.ok(passed >= 1000 && passed <= 1150, `${passed}`)
+  }
+)
+
+t.test('while Redis is away it goes on here, and tells all of it once when it is back', async t => {
+  const changes: boolean[] = []
+  const { seen, store } = sharedMemory(Date.now)
+  const counts = new SharedCounts(store, isAway => changes.push(isAway))
+  const hit = async (times: number, rate = few) => {
+    let passed = 0
+    for (let index = 0; index < times; index++) {
+      if (!(await counts.hit(`u:1 ${rate.max}`, rate)).exceeded) passed++
+    }
+    return passed
+  }
+  t.equal(await hit(1), 1)
+  seen.away = true
+  t.equal(await hit(6), 4, 'what it knew before counts')
+  t.equal(await hit(300, many), 300)
+  await counts.flush()
+  t.same(changes, [true])
+  const wasTold = seen.tells.length
+  t.equal(await hit(300, many), 300)
+  t.equal(seen.tells.length, wasTold, 'nobody asks at each request')
+  seen.away = false
+  await counts.flush()
+  t.same(changes, [true, false])
+  const usedOf = (rate: Rate) =>
+    Math.round(((seen.full.get(`u:1 ${rate.max}`) ?? 0) - Date.now()) / eachMs(rate))
+  t.equal(usedOf(few), 5)
+  t.ok(Math.abs(usedOf(many) - 600) <= 20, `${usedOf(many)}`)
+  await counts.close()
+})
+
+t.test('a reset elsewhere is learned by who refuses', async t => {
+  const { seen, store } = sharedMemory(Date.now)
+  const counts = new SharedCounts(store)
+  t.after(() => counts.close())
+  for (let index = 0; index < 7; index++) await counts.hit('u:1 few', few)
+  t.equal((await counts.hit('u:1 few', few)).exceeded, true)
+  seen.full.clear()
+  await until('it passes again', async () => !(await counts.hit('u:1 few', few)).exceeded)
+})
+
+t.test(
+  'a limit that a reload changes keeps what was used, and is never used twice over',
+  async t => {
+    stopClock(t.after)
+    const { store } = await inRedis(t)
+    for (const counts of [new SharedCounts(undefined), new SharedCounts(store)]) {
+      t.after(() => counts.close())
+      for (let index = 0; index < 5; index++) await counts.hit('u:1 x', few)
+      for (const windowMs of [10 * minute, 10_000]) {
+        t.match(await counts.hit('u:1 x', { ...few, windowMs }), { exceeded: true })
+        const more = { max: 7, windowMs, burst: 7 }
+        t.match(counts.look('u:1 x', more), { exceeded: false, remaining: 2 })
+      }
+      for (let index = 0; index < 900; index++) await counts.hit('u:2 x', many)
+      const { exceeded, retryMs } = await counts.hit('u:2 x', {
+        max: 10,
+        windowMs: 1000,
+        burst: 10
+      })
+      t.ok(exceeded && retryMs <= 2000, `${retryMs}`)
+    }
+  }
+)
+
+t.test('the first refusal of a caller is news, and again after one passed', async t => {
+  const pass = stopClock(t.after)
+  const counts = new SharedCounts(undefined)
+  const isNews = async () => (await counts.hit('u:1 few', few)).exceeded && counts.isNews('u:1 few')
+  const news: boolean[] = []
+  for (let index = 0; index < 7; index++) news.push(await isNews())
+  pass(minute / 5)
+  for (let index = 0; index < 3; index++) news.push(await isNews())
+  t.same(news, [false, false, false, false, false, true, false, false, true, false])
+})
+
+t.test(
+  'a Redis that stood still counts nothing twice: who is below its limit stays so',
+  async t => {
+    const { server, store, redis } = await inRedis(t, {
+      commandTimeout: 200,
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 0
+    })
+    await until('connected', () => redis.status === 'ready')
+    // At 60 % of what refills: 300 a second refill, 180 are asked for.
+    const rate = { max: 18_000, windowMs: minute, burst: 100 }
+    const counts = new SharedCounts(store)
+    t.after(() => counts.close())
+    let [asked, refused] = [0, 0]
+    const startedAt = performance.now()
+    const goOnFor = async (ms: number) => {
+      const end = performance.now() + ms
+      while (performance.now() < end) {
+        await new Promise(resolve => setTimeout(resolve, 20))
+        // What this machine pauses comes at once: no more of it than half a bucket.
+        const due = (performance.now() - startedAt) * 0.18
+        asked = Math.max(asked, due - 50)
+        for (; asked < due; asked++) if ((await counts.hit('u:1 x', rate)).exceeded) refused++
+      }
+    }
+    await goOnFor(500)
+    server.signal('SIGSTOP')
+    await goOnFor(3000)
+    server.signal('SIGCONT')
+    await goOnFor(2500)
+    t.equal(refused, 0)
+  }
+)

@@ -1,0 +1,308 @@
+/** Failures of sign-in: in memory, in Redis, and while Redis is away. */
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { type Bucket, createMemoryLockouts } from '../../src/limits/lockouts.ts'
+import { createRedisLockouts, lockoutsWithFallback } from '../../src/limits/redis-lockouts.ts'
+import { createRedisDialler } from '../../src/services/redis.ts'
+import { bucketOf, lockoutsContract } from '../suites/lockouts.ts'
+import { passFailures, stopClock } from '../support/clock.ts'
+import { redisConfig } from '../support/config.ts'
+import { testRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
+
+const minute = 60_000
+const x = bucketOf('account x')
+const full = '{cg}:f:account x'
+
+async function connected(t: Test, commandTimeout = 30_000) {
+  const server = await testRedis(t.after)
+  let up = () => {}
+  const isUp = new Promise<void>(resolve => {
+    up = resolve
+  })
+  const redis = createRedisDialler(
+    redisConfig({ url: server.url, connectTimeout: 30_000, commandTimeout }),
+    '.'
+  ).client({ onUp: () => up(), onDown: () => {} })
+  t.after(() => redis.disconnect())
+  await isUp
+  return { server, redis }
+}
+
+t.test('in memory', async t => {
+  lockoutsContract(t, createMemoryLockouts(), stopClock(t.after))
+})
+
+t.test('in Redis', async t => {
+  const { redis } = await connected(t)
+  lockoutsContract(t, createRedisLockouts(redis, '{cg}:'), ms => passFailures(redis, ms))
+})
+
+t.test('Redis decides as memory does', async t => {
+  const { redis } = await connected(t)
+  const passHere = stopClock(t.after)
+  const both = [createMemoryLockouts(), createRedisLockouts(redis, '{cg}:')] as const
+  const hour = 60 * minute
+  const buckets = [
+    bucketOf('address 192.0.2.1', 4, hour),
+    bucketOf('account alice', 2, 3 * hour),
+    bucketOf('account bob', 3, 5 * hour)
+  ]
+  const of = fc.uniqueArray(fc.nat(2), { minLength: 1 }).map(all => all.map(at => buckets[at]))
+  const step = fc.oneof(
+    fc.record({ take: of }),
+    fc.record({ giveBack: of }),
+    // Never near to an edge: real time passes in Redis too.
+    fc.record({ pass: fc.integer({ min: 1, max: 10 }).map(units => units * 33 * minute + minute) })
+  ) as fc.Arbitrary<{ take?: Bucket[]; giveBack?: Bucket[]; pass?: number }>
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async steps => {
+      await redis.flushall()
+      for (const { key } of buckets) await both[0].lift([key])
+      for (const { take, giveBack, pass: ms } of steps) {
+        if (ms !== undefined) {
+          passHere(ms)
+          await passFailures(redis, ms)
+        }
+        if (giveBack !== undefined) {
+          for (const each of both) await each.giveBack(giveBack, { isTaken: true, waitMs: [] })
+        }
+        if (take === undefined) continue
+        const [memory, shared] = [await both[0].take(take), await both[1].take(take)]
+        const isNear = memory.waitMs.every(
+          (wait, index) => Math.abs(wait - (shared.waitMs[index] ?? -1e9)) < minute
+        )
+        if (memory.isTaken !== shared.isTaken || !isNear) return false
+      }
+      const keys = async (index: 0 | 1) => (await both[index].list()).map(({ key }) => key)
+      return (await keys(0)).toSorted().join() === (await keys(1)).toSorted().join()
+    }),
+    { numRuns: 60 }
+  )
+})
+
+t.test('whatever is tried and whenever, guesses are few, and whoever waits is let try', async t => {
+  const pass = stopClock(t.after)
+  const lockouts = createMemoryLockouts()
+  let runs = 0
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 6 }),
+      fc.array(fc.oneof(fc.nat(1000), fc.nat(2 * minute), fc.nat(20 * minute)), { maxLength: 200 }),
+      async (failures, pauses) => {
+        const bucket = bucketOf(`key ${runs++}`, failures, minute)
+        const looked: number[] = []
+        let now = 0
+        for (const pause of pauses) {
+          pass(pause)
+          now += pause
+          const { isTaken, waitMs } = await lockouts.take([bucket])
+          if ((waitMs[0] ?? 0) > minute) return false
+          if (isTaken) looked.push(now)
+          else {
+            const [wait = 0] = waitMs
+            pass(wait)
+            now += wait
+            if (!(await lockouts.take([bucket])).isTaken) return false
+            looked.push(now)
+          }
+        }
+        return looked.every((from, first) =>
+          looked.slice(first).every((at, more) => more < failures + (at - from + 1) / minute + 0.01)
+        )
+      }
+    ),
+    { numRuns: 300 }
+  )
+})
+
+t.test('right passwords never lock: what is given back leaves only the failures', async t => {
+  stopClock(t.after)
+  const lockouts = createMemoryLockouts()
+  let runs = 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.boolean(), { maxLength: 100 }), async rights => {
+      const bucket = bucketOf(`key ${runs++}`, 4)
+      let failures = 0
+      for (const right of rights) {
+        const taken = await lockouts.take([bucket])
+        if (taken.isTaken !== failures < 4) return false
+        if (right && taken.isTaken) await lockouts.giveBack([bucket], taken)
+        if (!right) failures++
+      }
+      return true
+    }),
+    { numRuns: 1000 }
+  )
+})
+
+t.test('a flood of made-up names does not push out who is locked', async t => {
+  stopClock(t.after)
+  const lockouts = createMemoryLockouts()
+  await lockouts.take([bucketOf('account locked', 1)])
+  for (let index = 0; index < 100_001; index++) await lockouts.take([bucketOf(`account ${index}`)])
+  t.equal((await lockouts.take([bucketOf('account locked', 1)])).isTaken, false)
+})
+
+t.test('by Redis’ own clock, shared by all, all keys in one slot and with an end', async t => {
+  const { redis } = await connected(t)
+  const bucket = bucketOf('account x', 3, 600 * minute)
+  const [a, b] = [createRedisLockouts(redis, '{cg}:'), createRedisLockouts(redis, '{cg}:')]
+  stopClock(t.after)(-1e9)
+  for (const each of [a, b, a]) t.equal((await each.take([bucket])).isTaken, true)
+  const { isTaken, waitMs } = await b.take([bucket])
+  t.equal(isTaken, false)
+  t.ok(Math.abs((waitMs[0] ?? 0) - 600 * minute) < minute, waitMs.join())
+  t.match(await b.list(), [{ key: 'account x' }])
+  const keys = await redis.keys('*')
+  t.same(keys.toSorted(), [full, '{cg}:locks'])
+  for (const key of keys) {
+    const left = await redis.pttl(key)
+    t.ok(left > 0 && left <= 1800 * minute, `${key}: ${left}`)
+  }
+  await redis.set(full, 'no state of ours')
+  t.equal((await a.take([bucket])).isTaken, true)
+})
+
+t.test('it needs no right but to keys with its prefix', async t => {
+  const { redis } = await connected(t)
+  const lockouts = createRedisLockouts(redis, '{cg}:')
+  await redis.call('ACL', 'SETUSER', 'default', 'resetkeys', '~{cg}:*')
+  const taken = await lockouts.take([bucketOf('address 192.0.2.1', 1), x])
+  t.match(await lockouts.list(), [{ key: 'address 192.0.2.1' }])
+  await lockouts.giveBack([x], taken)
+  await lockouts.lift(['address 192.0.2.1'])
+  t.same(await lockouts.list(), [])
+})
+
+/** Lockouts over a real Redis that can be stopped. */
+async function withOutages(t: Test, commandTimeout?: number) {
+  const { server, redis } = await connected(t, commandTimeout)
+  const away: unknown[] = []
+  let asked = 0
+  const shared = createRedisLockouts(redis, '{cg}:')
+  const lockouts = lockoutsWithFallback(
+    {
+      ...shared,
+      take: async buckets => {
+        asked++
+        return await shared.take(buckets)
+      }
+    },
+    error => away.push(error)
+  )
+  /** How many failures Redis counts. */
+  const failures = async () => {
+    const [seconds, micros] = await redis.time()
+    const now = Number(seconds) * 1000 + Number(micros) / 1000
+    return Math.max(0, Math.ceil((Number((await redis.get(full)) ?? 0) - now) / minute))
+  }
+  const isShared = async () =>
+    await until('Redis is asked again', async () => {
+      const { isLocal } = await lockouts.take([bucketOf('account of nobody', 1000)])
+      return isLocal !== true
+    })
+  const stop = () => server.signal('SIGSTOP')
+  const goOn = async () => {
+    server.signal('SIGCONT')
+    await isShared()
+  }
+  const waits = async (times: number) => {
+    const found: boolean[] = []
+    for (let index = 0; index < times; index++) {
+      found.push((await lockouts.take([x])).isTaken)
+    }
+    return found
+  }
+  return {
+    server,
+    redis,
+    lockouts,
+    away,
+    asked: () => asked,
+    failures,
+    isShared,
+    stop,
+    goOn,
+    waits
+  }
+}
+
+t.test('while Redis is away each process counts, and what Redis knew is known again', async t => {
+  const { lockouts, stop, goOn, waits, failures } = await withOutages(t, 300)
+  t.same(await waits(2), [true, true])
+  stop()
+  t.same(await waits(4), [true, true, true, false], 'three here')
+  await goOn()
+  t.equal(await failures(), 3, 'the two of before, and the one whose answer was lost')
+  t.same(await waits(1), [false])
+  await lockouts.lift([x.key])
+  t.same(await waits(1), [true])
+})
+
+t.test('a Redis that hangs costs one attempt its time-out, not each', async t => {
+  const { stop, waits, asked, away } = await withOutages(t, 300)
+  stop()
+  t.same(await waits(50), [...Array(3).fill(true), ...Array(47).fill(false)])
+  t.equal(asked(), 1)
+  t.equal(away.length, 1)
+})
+
+t.test('a right password that Redis counted before an outage is no failure after it', async t => {
+  const { lockouts, failures, stop, goOn, waits } = await withOutages(t, 300)
+  const both = [await lockouts.take([x]), await lockouts.take([x])]
+  t.equal(await failures(), 2)
+  stop()
+  for (const taken of both) await lockouts.giveBack([x], taken)
+  await goOn()
+  t.same(await waits(4), [true, true, true, false])
+})
+
+t.test('what was counted in this process is given back here, and not in Redis', async t => {
+  const { lockouts, failures, stop, goOn, waits } = await withOutages(t, 300)
+  await lockouts.take([x])
+  stop()
+  const taken = await lockouts.take([x])
+  t.equal(taken.isLocal, true)
+  await goOn()
+  await lockouts.giveBack([x], taken)
+  t.equal(await failures(), 1, 'that of before; the one whose answer was lost is no more')
+  stop()
+  t.same(await waits(4), [true, true, true, false], 'nor is it here')
+})
+
+t.test('right passwords all through outages lock nobody', async t => {
+  const { lockouts, failures, stop, goOn } = await withOutages(t, 300)
+  for (let round = 0; round < 6; round++) {
+    const signIn = await lockouts.take([x])
+    t.equal(signIn.isTaken, true, `sign-in ${round}`)
+    if (round % 2 === 0) stop()
+    await lockouts.giveBack([x], signIn)
+    if (round % 2 === 1) await goOn()
+  }
+  t.equal(await failures(), 0)
+})
+
+t.test('a refund that Redis refuses with NOPERM does not keep counts local', async t => {
+  const { redis, lockouts, failures, away, waits } = await withOutages(t)
+  const taken = await lockouts.take([x])
+  await redis.call('ACL', 'SETUSER', 'default', 'resetkeys', '~{cg}:other')
+  await lockouts.giveBack([x], taken)
+  t.match(String(away[0]), /NOPERM/)
+  t.equal((await lockouts.take([x])).isLocal, true, 'while it is refused')
+  await redis.call('ACL', 'SETUSER', 'default', 'allkeys')
+  t.equal((await lockouts.take([x])).isLocal, undefined, 'the next one is shared again')
+  t.equal(await failures(), 2)
+  t.same(await waits(2), [true, false])
+})
+
+t.test('a key in Redis that holds something else leaves other accounts to Redis', async t => {
+  const { redis, lockouts, failures, away } = await withOutages(t)
+  await redis.lpush('{cg}:f:account odd', 'x')
+  const odd = await lockouts.take([x, bucketOf('account odd')])
+  t.match(odd, { isTaken: true, isLocal: true })
+  t.equal(await failures(), 0)
+  t.match(await lockouts.take([x]), { isTaken: true, isLocal: undefined })
+  t.equal(await failures(), 1)
+  t.match(String(away[0]), /WRONGTYPE/)
+})

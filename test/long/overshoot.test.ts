@@ -1,0 +1,125 @@
+/** How much more than a limit passes over several processes, and that a Redis that stands still refuses nobody. */
+import { Agent, get } from 'node:http'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { configFolder } from '../support/gateway.ts'
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { testRedis, type TestRedis } from '../support/redis.ts'
+import { testUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
+
+const checkout = fileURLToPath(new URL('../..', import.meta.url))
+const windowMs = 60_000
+const limits = [600, 30, 5]
+const routeOf = (max: number) => `most-${max}`
+
+interface Fleet {
+  readonly redis: TestRedis
+  /** The status of a request of this client at one of the first `processes`. */
+  readonly call: (max: number, client: string, processes: number) => Promise<number | undefined>
+}
+
+async function fleet(t: Test, size: number): Promise<Fleet> {
+  const redis = await testRedis(t.after)
+  const { url } = await testUpstream(t.after)
+  const routes = limits.map(max => [
+    routeOf(max),
+    { path: `/api/${max}`, access: 'public', upstream: 'b' }
+  ])
+  const files = {
+    gateway: {
+      server: { trustedProxies: ['127.0.0.1'] },
+      redis: { url: redis.url },
+      session: { secrets: ['${SESSION_SECRET}'] }
+    },
+    routes: { upstreams: { b: { url } }, routes: Object.fromEntries(routes) as object },
+    limits: {
+      limits: Object.fromEntries(
+        limits.map(max => [
+          `of-${max}`,
+          { by: 'address', max, window: `${windowMs}ms`, routes: [routeOf(max)] }
+        ])
+      ) as object
+    }
+  }
+  const all: GatewayProcess[] = []
+  for (let index = 0; index < size; index++) {
+    const folder = await configFolder(files)
+    const environment = { SESSION_SECRET: 's'.repeat(32) }
+    all.push(await startGatewayProcess(t.after, { checkout, folder, environment }))
+  }
+  for (const process of all) {
+    await until('ready', async () => (await process.ask('/readyz')).status === 200)
+  }
+  const agent = new Agent({ keepAlive: true, maxSockets: 12 })
+  t.after(() => agent.destroy())
+  let turn = 0
+  const call: Fleet['call'] = async (max, client, processes) =>
+    await new Promise((resolve, reject) => {
+      const target = `${all[turn++ % processes]?.url}/api/${max}`
+      get(target, { agent, headers: { 'x-forwarded-for': client } }, response => {
+        response.resume().once('end', () => resolve(response.statusCode))
+      }).once('error', reject)
+    })
+  // Counts have a connection of their own: each process has used it.
+  for (let index = 0; index < size * 2; index++) await call(5, `203.0.113.${index}`, size)
+  return { redis, call }
+}
+
+const pause = async (ms: number) => await new Promise(resolve => setTimeout(resolve, ms))
+
+t.test('a limit is exceeded by little, once, however many processes there are', async t => {
+  const { call } = await fleet(t, 10)
+  let client = 1
+  for (const processes of [2, 4, 10]) {
+    for (const max of limits) {
+      for (const way of ['at once', 'spread'] as const) {
+        const address = `198.51.100.${client++}`
+        const calls = max * 3
+        const startedAt = performance.now()
+        const answers: Array<Promise<number | undefined>> = []
+        for (let index = 0; index < calls; index++) {
+          if (way === 'spread') {
+            await pause(startedAt + (index * 12_000) / calls - performance.now())
+          }
+          answers.push(call(max, address, processes))
+        }
+        const statuses = await Promise.all(answers)
+        const passed = statuses.filter(status => status === 200).length
+        t.ok(statuses.every(status => status === 200 || status === 429))
+        const refilled = Math.floor(((performance.now() - startedAt) * max) / windowMs)
+        const more = passed - max - refilled
+        const share = `${((100 * more) / max).toFixed(1)} %`
+        t.comment(
+          `max ${max}, ${processes} processes, ${way}: ${passed} passed, ${more} more (${share})`
+        )
+        t.ok(passed >= max, 'none is refused too early')
+        t.ok(more <= (max > 60 ? max / 4 : 0), 'a quarter more at most, small limits exact')
+      }
+    }
+  }
+})
+
+t.test('Redis stands still for 20 s: who is at 60 % of a limit is never refused', async t => {
+  const { redis, call } = await fleet(t, 2)
+  const statuses = new Map<number | undefined, number>()
+  const eachMs = windowMs / (600 * 0.6)
+  const startedAt = performance.now()
+  let sent = 0
+  const goOnFor = async (ms: number) => {
+    const end = performance.now() + ms
+    while (performance.now() < end) {
+      await pause(startedAt + sent * eachMs - performance.now())
+      sent++
+      const status = await call(600, '192.0.2.1', 2)
+      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    }
+  }
+  await goOnFor(10_000)
+  redis.signal('SIGSTOP')
+  await goOnFor(20_000)
+  redis.signal('SIGCONT')
+  await goOnFor(20_000)
+  t.same([...statuses.keys()], [200])
+  t.ok((statuses.get(200) ?? 0) > 250)
+})
