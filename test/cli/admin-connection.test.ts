@@ -19,7 +19,6 @@ const asking = [
   ['rollback'],
   ['plan'],
   ['sessions', 'list'],
-  ['limits', 'suggest'],
   ['limits', 'show', '203.0.113.7'],
   ['lockouts', 'list'],
   ['maintenance']
