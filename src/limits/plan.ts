@@ -95,8 +95,10 @@ export function compilePlan({ limits }: Pick<LimitsConfig, 'limits'>): Plan {
 }
 
 /** The first part of each key of a caller who is signed in; it holds no blank. */
-export const callerOfUser = (user: VouchedUser): string =>
-  `u:${encodeURIComponent(identityKey(user))}`
+export function callerOfUser(user: VouchedUser): string {
+  const key: string = identityKey(user)
+  return `u:${/[ %]/.test(key) ? key.replaceAll('%', '%25').replaceAll(' ', '%20') : key}`
+}
 
 /** The first part of each key of an address. */
 export const callerOfAddress = (address: string): string => `a:${address}`

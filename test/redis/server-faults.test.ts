@@ -174,9 +174,11 @@ t.test('a sign-in whose client leaves while its session is opened leaves none', 
     signal: client.signal
   })
   const clients = async () => (await redisCli(redis.port, 'CLIENT', 'LIST')).split('\n')
-  await until('the session is to be written', async () =>
-    (await clients()).some(line => /flags=b /.test(line) && /cmd=evalsha /.test(line))
-  )
+  // Beside it the heartbeat of the replica waits, on another connection.
+  await until('the session is to be written', async () => {
+    const waiting = (await clients()).filter(line => /flags=b .* cmd=eval(?:sha)? /.test(line))
+    return backend.begun() > 0 && waiting.length === 2
+  })
   client.abort()
   await t.rejects(leaving)
   await gateway.logged(({ status }) => status === 499)

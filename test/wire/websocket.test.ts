@@ -120,7 +120,7 @@ t.test('a client that is gone before the hooks have let it pass has no connectio
       redis: { url: redis.url, commandTimeout: '5s' },
       session: { secrets: ['${SESSION_SECRET}'] }
     },
-    limits: { limits: { all: { by: 'address', max: 1000, window: '1m' } } },
+    limits: { limits: { all: { by: 'address', max: 50, window: '1m' } } },
     routes: routes(backend.url, { perUser: 1 })
   }
   const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
