@@ -48,7 +48,7 @@ interface Entry {
 
 /** Limits of at most so many at once are taken in Redis. */
 const exactUpTo = 60
-const tellEveryMs = 250
+const tellEveryMs = 100
 /** A caller that used a twentieth of its limit since it was told of is told of at once. */
 const hurried = 20
 const firstBackOffMs = 500

@@ -53,7 +53,7 @@ t.test('limits are counted over both', async t => {
   // Counters have a connection of their own; until it is there, each counts for itself.
   const bobs = await a.signIn('bob')
   for (const gateway of [a, b]) {
-    await countsInRedis(redis.port, 'u:users-file%2F2', async () => {
+    await countsInRedis(redis.port, 'u:users-file/2', async () => {
       await gateway.call(profile, { cookie: bobs })
     })
   }
