@@ -1,4 +1,4 @@
-/** What other programs, and tests, may import: a gateway within the process, and what goes with it. */
+/** The entry for other programs and for tests: a gateway within their process. */
 import type { Environment } from './config/load/references.ts'
 import { loadConfig } from './config/load/load.ts'
 import { type Gateway, startGateway } from './process/gateway.ts'

@@ -1,4 +1,4 @@
-/** What stands for the placeholders of commands, such as ROUTE: names of a config folder. */
+/** Names of a config folder that completion offers for a placeholder such as ROUTE. */
 import { loadConfig } from '../config/load/load.ts'
 import type { Config } from '../config/schema/config.ts'
 import { ConfigError } from '../config/schema/faults.ts'

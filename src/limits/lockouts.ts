@@ -6,7 +6,7 @@ import { steadyClock } from '../steady-clock.ts'
 import { eachMs, fullAfter, look, roomMs, type Rate } from './gcra.ts'
 
 export interface Bucket {
-  /** What it is of, a blank, and whose: `account alice`. */
+  /** The kind of bucket, a blank, and its owner: `account alice`. */
   readonly key: string
   readonly rate: Rate
 }

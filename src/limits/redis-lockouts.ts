@@ -84,12 +84,14 @@ export function createRedisLockouts(redis: Redis | Cluster, prefix: string): Loc
   ]
 
   return {
+    // Where nothing is counted, no sign-in waits for Redis.
     take: async buckets => {
+      if (buckets.length === 0) return { isTaken: true, waitMs: [] }
       const [isTaken, ...waitMs] = (await redis.takeFailures(...call(buckets))).map(Number)
       return { isTaken: isTaken === 1, waitMs }
     },
     giveBack: async buckets => {
-      await redis.giveBackFailures(...call(buckets))
+      if (buckets.length > 0) await redis.giveBackFailures(...call(buckets))
     },
     list: async () => {
       const pairs = await redis.listLocks(locks)

@@ -14,7 +14,7 @@ export interface Told {
   readonly count: number
 }
 
-/** What a caller has used of a limit. */
+/** Use of one limit by a caller. */
 export interface UsedLimit {
   /** The limit's part of the key. */
   readonly limit: string
@@ -22,7 +22,7 @@ export interface UsedLimit {
   readonly used: number
 }
 
-/** What a bucket of all replicas says; undefined where its key holds something else. */
+/** State of a bucket that all replicas share; undefined where its key holds something else. */
 export type Learned = number | undefined
 
 /** The counts that replicas share. Keys are `CALLER LIMIT`: a caller holds no blank. */
@@ -80,12 +80,10 @@ export class SharedCounts {
   /** Counts one request, unless it exceeds. `remaining` is the rest after it. */
   hit(key: string, rate: Rate): Verdict | Promise<Verdict> {
     const entry = this.#entry(key, rate)
+    if (this.#store === undefined || !this.isExact(rate)) return this.#hitHere(key, entry)
     // What Redis refused before is refused here: a change is learned in the background.
     const isRefused = look(rate, entry.full, steadyClock.now()).exceeded
-    if (this.#store === undefined || isRefused || !this.isExact(rate)) {
-      return this.#hitHere(key, entry)
-    }
-    return this.#take(this.#store, key, entry)
+    return isRefused ? this.#hitHere(key, entry) : this.#take(this.#store, key, entry)
   }
 
   /** What `hit` would say, without counting. */

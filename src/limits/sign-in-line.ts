@@ -54,8 +54,6 @@ export class SignInLines {
    */
   async take(buckets: readonly Bucket[], leaving: AbortSignal): Promise<Taken | typeof timeIsOver> {
     leaving.throwIfAborted()
-    // Where nothing is counted, no sign-in waits for Redis.
-    if (buckets.length === 0) return { isTaken: true, waitMs: [] }
     const before = buckets.map(({ key }) => this.#lines.get(key)?.ends)
     const others = buckets.find(({ key }) => (this.#lines.get(key)?.waiters.size ?? 0) > 0)
     if (others !== undefined) return await this.#join(others.key, buckets, leaving)

@@ -87,7 +87,7 @@ export function createSignInGuard(options: Options): SignInGuard {
       const taken = await lines.take(buckets, leaving)
       if (taken === timeIsOver || !taken.isTaken) throw refusalOf(buckets, taken)
       const giveBack = async (those: readonly Bucket[]) => {
-        if (those.length > 0) await lockouts.giveBack(those, taken)
+        await lockouts.giveBack(those, taken)
         lines.end(buckets)
       }
       if (leaving.aborted) await giveBack(buckets)
