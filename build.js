@@ -51,12 +51,7 @@ rmSync(outdir, { recursive: true, force: true })
 await build({
   absWorkingDir: import.meta.dirname,
   // What the others start in threads of their own stands beside them, under its own name.
-  entryPoints: [
-    'src/launch.js',
-    'src/process/reload/validator-thread.ts',
-    'src/app/shaping-thread.ts',
-    'src/shaping/expression-thread.ts'
-  ],
+  entryPoints: ['src/launch.js', 'src/process/reload/validator-thread.ts'],
   entryNames: '[name]',
   outdir,
   bundle: true,

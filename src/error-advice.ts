@@ -198,14 +198,6 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     'The back-end answered something else than JSON: look at it by itself.',
     '后端返回的不是 JSON：请直接查看其响应。'
   ),
-  'shape.expression': advise(
-    'The expression of the shape failed or took too long: try it with `console-gateway shape`.',
-    '整形表达式失败或耗时过长：请用 `console-gateway shape` 试验。'
-  ),
-  'shape.number-too-long': advise(
-    'A number of the response has too many digits for the expression.',
-    '响应中某个数字的位数超出表达式所能处理的范围。'
-  ),
   'shape.too-large': advise(
     'Raise `routes.NAME.maxShaped`, or `sizes.shape` in limits.yaml, or ask for less.',
     '请调大 `routes.NAME.maxShaped` 或 limits.yaml 中的 `sizes.shape`，或减少请求的数据。'

@@ -124,14 +124,6 @@ export const errorKinds = {
     'The service behind this page gave an answer in another format than expected.',
     '后端服务返回的数据格式不符合预期。'
   ),
-  'shape.expression': badGateway(
-    'The answer of the service behind this page could not be prepared for display.',
-    '后端服务返回的数据无法处理。'
-  ),
-  'shape.number-too-long': badGateway(
-    'The answer of the service behind this page holds a number that is too long to compute with.',
-    '后端服务返回的数字过长,无法计算。'
-  ),
   'shape.too-large': badGateway(
     'The answer of the service behind this page is too large.',
     '后端服务返回的数据过大。'

@@ -86,8 +86,6 @@ const occurrences: Readonly<Record<ErrorCode, Occurs>> = {
   'upstream.redirect': withUpstream,
   'upstream.error': withUpstream,
   'shape.not-json': withShape,
-  'shape.expression': withShape,
-  'shape.number-too-long': withShape,
   'shape.too-large': withShape,
   'contract.broken': ({ isStrict }) => isStrict,
   'session.unavailable': facts => withSession(facts) || opensOrCloses(facts),

@@ -59,6 +59,8 @@ function after(schema: JsonSchema, step: ShapeStep): JsonSchema {
   if (step.drop !== undefined) return without(schema, step.drop)
   if (step.rename !== undefined) return rename(schema, Object.entries(step.rename))
   if (step.move !== undefined) return move(schema, Object.entries(step.move))
+  if (step.lift !== undefined) return withoutAt(schema, step.lift.split('.'))
+  if (step.nest !== undefined) return nest(schema, step.nest)
   if (step.default !== undefined) {
     return change(schema, step.default, withDefault, true)
   }
@@ -107,6 +109,15 @@ function after(schema: JsonSchema, step: ShapeStep): JsonSchema {
   if (step.wrap !== undefined) return schema
   if (step.at !== undefined) return at(schema, step.at.path.split('.'), step.at.operations)
   return {}
+}
+
+function nest(
+  schema: JsonSchema,
+  { as, count: total }: NonNullable<ShapeStep['nest']>
+): JsonSchema {
+  if (total === undefined) return withMembers({ properties: { [as]: schema }, required: [as] })
+  const list = { type: 'array', items: itemsOf(schema) }
+  return withMembers({ properties: { [as]: list, [total]: count }, required: [as, total] })
 }
 
 /** A default stands in the place of null and of an absent member. */

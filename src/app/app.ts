@@ -43,7 +43,6 @@ import { compileRoutes, type Routes } from './compile-routes.ts'
 import { type AppContext, createContext } from './context.ts'
 import { createFastify } from './fastify.ts'
 import type { GenerationServices } from './generation-services.ts'
-import { LongBodies } from './long-bodies.ts'
 import { createYield } from './yield.ts'
 
 /**
@@ -56,15 +55,13 @@ export async function buildApp(
 ): Promise<FastifyInstance> {
   const context = createContext(config, services)
   const yieldToRequests = createYield()
-  const longBodies = new LongBodies(config, services)
-  const shared = { profileAnswer: context.answers.profile, longBodies }
-  const routes = await compileRoutes(config, services, shared, yieldToRequests)
+  const profileAnswer = context.answers.profile
+  const routes = await compileRoutes(config, services, profileAnswer, yieldToRequests)
 
   const headers = standardHeaders(config.gateway.session.cookie.secure)
   const app = createFastify(context, headers)
   const markDirect = refuseBypassedHooks(app)
   services.watch?.(app)
-  app.addHook('onClose', () => longBodies.close())
   try {
     await addAll(app, { context, headers, routes, yieldToRequests, markDirect })
     await app.ready()

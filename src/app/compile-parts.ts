@@ -25,7 +25,7 @@ interface Options {
   readonly publicPaths: readonly string[]
   readonly maxBytes: number
   readonly upstreamOf: (name: string) => Upstream
-  readonly shapePart: (shape: string | undefined) => Pick<Part, 'shape' | 'onMissingPath'>
+  readonly shapePart: (shape: string | undefined) => Part['shape']
 }
 
 /** Undefined for a route without parts. */
@@ -60,7 +60,7 @@ export function compileParts(
       }),
       timeoutMs: timeoutOf(part, upstream.config),
       maxBytes,
-      ...shapePart(part.shape),
+      shape: shapePart(part.shape),
       unwrap: part.unwrap?.split('.') ?? [],
       into: part.into?.split('.') ?? [],
       isRequired: part.required,

@@ -33,7 +33,6 @@ interface Options {
   /** Undefined for a profile from the session. */
   readonly target: Target | undefined
   readonly times: () => SessionTimes
-  readonly onStretch: (ms: number) => void
 }
 
 interface CompiledProfile {
@@ -52,8 +51,7 @@ export function compileProfile(config: Config, options: Options): CompiledProfil
     shape: shapeWith(options.shape, bodyOf),
     shapeNothing: (nothing: null, live: Live | undefined) => live && bodyOf(nothing, live),
     maxShaped,
-    tooLarge: 'refuse',
-    onStretch: options.onStretch
+    tooLarge: 'refuse'
   } as const
   const common = {
     name: ownRoutes.profile.name,
@@ -110,7 +108,6 @@ function createBody(
 function shapeWith(shape: Shape | undefined, bodyOf: SessionProfile['bodyOf']) {
   return (body: unknown, live: Live | undefined) => {
     if (live === undefined) return null
-    const user = shape === undefined ? body : applyShape(shape, body)
-    return user instanceof Promise ? user.then(shaped => bodyOf(shaped, live)) : bodyOf(user, live)
+    return bodyOf(shape === undefined ? body : applyShape(shape, body), live)
   }
 }

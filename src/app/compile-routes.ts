@@ -29,8 +29,6 @@ import { type TimeOutOverrides, timeOutsOf } from '../proxy/time-outs.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import { compileParts, type Composable } from './compile-parts.ts'
 import { applyShape, checkContract } from './shaped-values.ts'
-import { stallsOf } from '../observability/shaping-stalls.ts'
-import type { LongBodies } from './long-bodies.ts'
 import { CopyingRoutes } from './route-copies.ts'
 import type { GenerationServices } from './generation-services.ts'
 import type { Answer } from '../shaping/answer.ts'
@@ -54,19 +52,14 @@ export interface Routes {
   readonly answered: readonly AnsweredRoute[]
 }
 
-interface Shared {
-  readonly profileAnswer: Answer | undefined
-  readonly longBodies: LongBodies
-}
-
 /** @param yieldToRequests is awaited before each route */
 export async function compileRoutes(
   config: Config,
   services: GenerationServices,
-  shared: Shared,
+  profileAnswer: Answer | undefined,
   yieldToRequests: () => Promise<void>
 ): Promise<Routes> {
-  const compiler = new RouteCompiler(config, services, shared)
+  const compiler = new RouteCompiler(config, services, profileAnswer)
   for (const [name, route] of Object.entries(config.routes.routes)) {
     await yieldToRequests()
     compiler.addRoute(name, route)
@@ -80,16 +73,16 @@ type TargetConfig = TimeOutOverrides & Pick<RouteConfig, 'path' | 'rewrite' | 't
 class RouteCompiler {
   readonly #config: Config
   readonly #services: GenerationServices
-  readonly #shared: Shared
+  readonly #profileAnswer: Answer | undefined
   readonly #envelope: Envelope
   readonly #copying: CopyingRoutes
   readonly #proxied: ProxiedRoute[] = []
   readonly #aggregated: AggregatedRoute[] = []
 
-  constructor(config: Config, services: GenerationServices, shared: Shared) {
+  constructor(config: Config, services: GenerationServices, profileAnswer: Answer | undefined) {
     this.#config = config
     this.#services = services
-    this.#shared = shared
+    this.#profileAnswer = profileAnswer
     this.#envelope = createEnvelope(config.gateway.envelope)
     this.#copying = new CopyingRoutes(config.routes.routes, services.copies)
   }
@@ -103,12 +96,11 @@ class RouteCompiler {
         ? undefined
         : createEnvelope({ ...gateway.envelope, dialect })
     const envelope = ownEnvelope ?? this.#envelope
-    const onMissing = this.#missingLog(route.shape)
-    const shape = this.#shapeOf(name, route.shape, envelope, onMissing)
+    const shape = this.#shapeOf(route.shape, envelope)
     const isInEnvelope = isWrapped(routes.shapes[route.shape ?? ''] ?? [], routes.shapes)
     const rules = this.#rulesOf(name, route.contract, isInEnvelope && envelope.dataName)
     const contract = this.#contractOf(name, rules)
-    const parts = this.#partsOf(name, route, envelope, maxShaped)
+    const parts = this.#partsOf(route, envelope, maxShaped)
     const target =
       route.upstream === undefined
         ? undefined
@@ -119,16 +111,6 @@ class RouteCompiler {
       shapeNothing: (nothing: null) => shape?.apply(nothing) ?? null,
       maxShaped,
       tooLarge: route.tooLarge,
-      ...this.#shared.longBodies.add({
-        name,
-        route,
-        dialect,
-        maxShaped,
-        contract: rules,
-        isCopied: target?.isCopied === true,
-        parts,
-        onMissing
-      }),
       ...(parts && { parts })
     }
     const common = {
@@ -155,7 +137,7 @@ class RouteCompiler {
       ...target,
       methods: route.methods,
       query: queryMapsOf(routes, route),
-      body: this.#bodyMappingOf(name, route.body, envelope, maxShaped),
+      body: this.#bodyMappingOf(route.body, envelope, maxShaped),
       maxBody,
       ...(shape !== undefined || parts !== undefined
         ? { shaping }
@@ -198,7 +180,7 @@ class RouteCompiler {
     const { profile } = config.routes.endpoints
     const { maxShaped } = routeSettings(config, 'profile', profile)
     const { session, proxied, aggregated } = compileProfile(config, {
-      answer: this.#shared.profileAnswer,
+      answer: this.#profileAnswer,
       contract: this.#contractOf(
         'profile',
         this.#rulesOf(
@@ -208,9 +190,8 @@ class RouteCompiler {
         )
       ),
       envelope: this.#envelope,
-      onStretch: stallsOf(this.#services.metrics, 'profile'),
-      shape: this.#shapeOf('profile', profile.shape, this.#envelope),
-      parts: this.#partsOf('profile', profile, this.#envelope, maxShaped),
+      shape: this.#shapeOf(profile.shape, this.#envelope),
+      parts: this.#partsOf(profile, this.#envelope, maxShaped),
       target:
         profile.from === 'upstream' ? this.#target(profile, profile.upstream ?? '') : undefined,
       times: this.#services.sessions.times
@@ -242,26 +223,17 @@ class RouteCompiler {
     }
   }
 
-  #shapeOf(
-    route: string,
-    name: string | undefined,
-    { success }: Envelope,
-    onMissing = this.#missingLog(name)
-  ): Shape | undefined {
+  #shapeOf(name: string | undefined, { success }: Envelope): Shape | undefined {
     if (name === undefined) return undefined
     const { shapes } = this.#config.routes
-    const { expressions } = this.#config.limits
-    const { evaluate } = this.#services.expressions
-    const bounds = { timeoutMs: expressions.timeout, maxBytes: expressions.maxSize, route }
     return compileShape(shapes[name] ?? [], {
       wrap: success,
-      evaluate: (expression: string, input: unknown) => evaluate(expression, input, bounds),
       shapes,
-      onMissing
+      onMissing: this.#missingLog(name)
     })
   }
 
-  #missingLog(shape: string | undefined): (path: string) => void {
+  #missingLog(shape: string): (path: string) => void {
     return oncePerText(path =>
       this.#services.log.warn(
         { event: 'shape.missing', shape, path },
@@ -272,13 +244,12 @@ class RouteCompiler {
   }
 
   #bodyMappingOf(
-    name: string,
     body: RouteConfig['body'],
     envelope: Envelope,
     maxBytes: number
   ): BodyMapping | undefined {
     if (body === undefined) return undefined
-    const shape = this.#shapeOf(name, body.shape, envelope)
+    const shape = this.#shapeOf(body.shape, envelope)
     return {
       maxBytes,
       shape: value => (shape === undefined ? value : shape.apply(value)),
@@ -300,19 +271,15 @@ class RouteCompiler {
     return rules && createContract({ ...rules, route, drift: this.#services.drift })
   }
 
-  #partsOf(routeName: string, route: Composable, envelope: Envelope, maxBytes: number) {
+  #partsOf(route: Composable, envelope: Envelope, maxBytes: number) {
     return compileParts(route, {
       gateway: this.#config.gateway,
       publicPaths: this.#pathsOf(route.path).map(path => mountOf(this.#config) + path),
       maxBytes,
       upstreamOf: name => this.#upstreamOf(name),
       shapePart: name => {
-        const onMissingPath = this.#missingLog(name)
-        const shape = this.#shapeOf(routeName, name, envelope, onMissingPath)
-        return {
-          onMissingPath,
-          shape: body => (shape === undefined ? body : applyShape(shape, body))
-        }
+        const shape = this.#shapeOf(name, envelope)
+        return body => (shape === undefined ? body : applyShape(shape, body))
       }
     })
   }

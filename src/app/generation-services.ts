@@ -21,7 +21,6 @@ export type GenerationServices = Pick<
   | 'highestUse'
   | 'lockouts'
   | 'inFlight'
-  | 'expressions'
   | 'metrics'
   | 'drift'
   | 'tracer'

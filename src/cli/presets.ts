@@ -2,7 +2,6 @@
 import { Document, isMap, isScalar, isSeq } from 'yaml'
 import { mergedConfig } from '../config/load/merged.ts'
 import { presetText } from '../config/load/presets.ts'
-import { yamlValue } from '../config/load/written-diff.ts'
 import { nearest } from '../config/schema/faults.ts'
 import { type PresetKind, presetKinds, presetsOfKind } from '../config/schema/presets.ts'
 import type { Path } from '../config/schema/visit.ts'
@@ -77,7 +76,7 @@ function mergedText(folder: string, env: Io['env']): string {
   const files = Object.entries(mergedConfig(folder, env))
   return files
     .map(([file, { value, originOf }]) => {
-      const document = new Document(yamlValue(value))
+      const document = new Document(value)
       annotate(document.contents, [], originOf)
       return `# ${file}.yaml\n${document.toString({ lineWidth: 100 })}`
     })

@@ -3,11 +3,10 @@ import { stringify } from 'yaml'
 import { loadConfig } from '../config/load/load.ts'
 import { flatten } from '../config/schema/shape-steps.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
-import { GatewayError } from '../errors.ts'
 import { compileShape, type ShapeContext } from '../shaping/shape.ts'
 import type { LiveResponse } from '../dry-run/live-route.ts'
 import { withLiveRoute } from './live-responses.ts'
-import { readInput, type Target, targetOf, withShapes } from './upstream-responses.ts'
+import { readInput, shapesOf, type Target, targetOf } from './upstream-responses.ts'
 import { changeLines } from './changes.ts'
 import { jsonText, printText } from './output.ts'
 import { CommandError, type Invocation } from './command.ts'
@@ -31,14 +30,13 @@ export async function shape(invocation: Invocation): Promise<number> {
   }
   const { values } = invocation
   const steps = flatten(config.routes.shapes[target.shape ?? ''] ?? [], config.routes.shapes)
-  return withShapes(config, target, async context => {
-    if (typeof input === 'string') {
-      const before = await readInput(input, io)
-      return report(before, await trace(steps, before, context), invocation)
-    }
-    const response = await withLiveRoute(config, target, { values, context, io }, ask => ask())
-    return report(response.main, await traceLive(steps, response, context), invocation)
-  })
+  const { context } = shapesOf(config, target)
+  if (typeof input === 'string') {
+    const before = await readInput(input, io)
+    return report(before, trace(steps, before, context), invocation)
+  }
+  const response = await withLiveRoute(config, target, { values, context, io }, ask => ask())
+  return report(response.main, traceLive(steps, response, context), invocation)
 }
 
 /**
@@ -86,11 +84,7 @@ const singles = (steps: readonly ShapeStep[]): ShapeStep[] =>
   })
 
 /** Applies each operation by itself; a running gateway applies all in one pass. */
-async function trace(
-  steps: readonly ShapeStep[],
-  before: unknown,
-  context: ShapeContext
-): Promise<TracedStep[]> {
+function trace(steps: readonly ShapeStep[], before: unknown, context: ShapeContext): TracedStep[] {
   const done: TracedStep[] = []
   let current = before
   for (const operation of singles(steps)) {
@@ -103,31 +97,20 @@ async function trace(
     if (refused !== undefined) {
       return [...done, { operation, failed: `a failure: ${refused.status}, ${refused.message}` }]
     }
-    try {
-      current = await apply(current)
-    } catch (error) {
-      if (!(error instanceof GatewayError)) throw error
-      return [
-        ...done,
-        {
-          operation,
-          failed: `${error.code}: ${error.cause instanceof Error ? error.cause.message : error.message}`
-        }
-      ]
-    }
+    current = apply(current)
     done.push({ operation, after: current, ...(missing !== undefined && { missing }) })
   }
   return done
 }
 
 /** With the parts, which the gateway adds before the shape. */
-async function traceLive(
+function traceLive(
   steps: readonly ShapeStep[],
   { whole, parts, missing, complete }: LiveResponse,
   context: ShapeContext
-): Promise<TracedStep[]> {
+): TracedStep[] {
   const added: TracedStep[] = parts.length === 0 ? [] : [{ operation: { parts }, after: whole }]
-  const done = [...added, ...(await trace(steps, whole, context))]
+  const done = [...added, ...trace(steps, whole, context)]
   const last = done.at(-1)
   if (missing.length === 0 || last === undefined || last.failed !== undefined) return done
   return [...done, { operation: { missing }, after: complete(last.after) }]

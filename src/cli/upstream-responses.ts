@@ -5,11 +5,10 @@ import type { Config } from '../config/schema/config.ts'
 import { routeSettings } from '../config/schema/resolved.ts'
 import type { LiveTarget } from '../dry-run/live-route.ts'
 import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
-import { GatewayError } from '../errors.ts'
+import type { GatewayError } from '../errors.ts'
 import { readJson } from '../json/body.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import type { Json } from '../json/values.ts'
-import { createExpressions } from '../shaping/expressions.ts'
 import { compileShape, isWrapped, type ShapeContext } from '../shaping/shape.ts'
 import { CommandError, type Invocation, type Io } from './command.ts'
 import { profileBody, profileSubject, routeSubject } from './contract-subject.ts'
@@ -63,30 +62,12 @@ export async function readInput(file: string, { stdin }: Pick<Io, 'stdin'>): Pro
 }
 
 /** Provides the context of compiled shapes outside of a running gateway. */
-export async function withShapes<T>(
-  {
-    routes: { shapes },
-    gateway,
-    limits: {
-      expressions: { timeout, maxSize }
-    }
-  }: Config,
-  { dialect }: Target,
-  work: (context: ShapeContext, envelope: Envelope) => Promise<T>
-): Promise<T> {
-  const expressions = createExpressions()
-  try {
-    const envelope = createEnvelope({ ...gateway.envelope, dialect })
-    const context: ShapeContext = {
-      wrap: envelope.success,
-      shapes,
-      evaluate: (expression, value) =>
-        expressions.evaluate(expression, value, { timeoutMs: timeout, maxBytes: maxSize })
-    }
-    return await work(context, envelope)
-  } finally {
-    await expressions.close()
-  }
+export function shapesOf(
+  { routes: { shapes }, gateway }: Config,
+  { dialect }: Target
+): { readonly context: ShapeContext; readonly envelope: Envelope } {
+  const envelope = createEnvelope({ ...gateway.envelope, dialect })
+  return { context: { wrap: envelope.success, shapes }, envelope }
 }
 
 /** `isShaped`: whether the files are responses to the console, not of the upstream. */
@@ -111,43 +92,33 @@ export async function shapedResponses(
     )
   }
   const isProfile = name === 'profile'
-  return withShapes(config, target, async (context, envelope) => {
-    const { refusal, apply } = compileShape(steps, context)
-    const subjectOf = isProfile
-      ? profileSubject(config, envelope)
-      : routeSubject(isWrapped(steps, context.shapes), envelope)
-    const bodyOf = isProfile ? profileBody(config, envelope) : (value: unknown) => value
-    const shaped = async (body: unknown, which: string): Promise<unknown> => {
-      if (isShaped) return subjectOf(body, which)
-      const refused = refusal(body)
-      if (refused !== undefined) {
-        throw new CommandError(`${which} is a failure: ${refused.status}, ${refused.message}`)
-      }
-      const result = parseKeepingDigits(JSON.stringify(await apply(body)) ?? 'null')
-      return subjectOf(bodyOf(result), which)
+  const { context, envelope } = shapesOf(config, target)
+  const { refusal, apply } = compileShape(steps, context)
+  const subjectOf = isProfile
+    ? profileSubject(config, envelope)
+    : routeSubject(isWrapped(steps, context.shapes), envelope)
+  const bodyOf = isProfile ? profileBody(config, envelope) : (value: unknown) => value
+  const shaped = (body: unknown, which: string): unknown => {
+    if (isShaped) return subjectOf(body, which)
+    const refused = refusal(body)
+    if (refused !== undefined) {
+      throw new CommandError(`${which} is a failure: ${refused.status}, ${refused.message}`)
     }
-    const responses: unknown[] = []
-    try {
-      if ('files' in from) {
-        for (const file of from.files) {
-          responses.push(await shaped(await readInput(file, from.io), file))
-        }
-      } else if ('bodies' in from) {
-        for (const body of from.bodies) responses.push(await shaped(body, 'The response'))
-      } else {
-        const { values, io } = from.invocation
-        await withLiveRoute(config, target, { values, context, io }, async ask => {
-          for (let index = 0; index < from.times; index++) {
-            const { whole } = await ask()
-            responses.push(await shaped(whole, 'The answer'))
-          }
-        })
-      }
-    } catch (error) {
-      if (!(error instanceof GatewayError)) throw error
-      const { message } = error.cause instanceof Error ? error.cause : error
-      throw new CommandError(`${error.code}: ${message}`)
-    }
+    const result = parseKeepingDigits(JSON.stringify(apply(body)) ?? 'null')
+    return subjectOf(bodyOf(result), which)
+  }
+  if ('bodies' in from) return from.bodies.map(body => shaped(body, 'The response'))
+  const responses: unknown[] = []
+  if ('files' in from) {
+    for (const file of from.files) responses.push(shaped(await readInput(file, from.io), file))
     return responses
+  }
+  const { values, io } = from.invocation
+  await withLiveRoute(config, target, { values, context, io }, async ask => {
+    for (let index = 0; index < from.times; index++) {
+      const { whole } = await ask()
+      responses.push(shaped(whole, 'The answer'))
+    }
   })
+  return responses
 }

@@ -10,7 +10,6 @@ import type { Drift } from './drift.ts'
  */
 export type Contract = (read: () => unknown) => void
 
-/** Plain data, for threads too. */
 export interface ContractRules {
   readonly schema: JsonSchema
   readonly mode: 'observe' | 'strict'

@@ -4,17 +4,10 @@
  */
 import type { CompiledSchema, Deviation } from '../json-schema/compile.ts'
 import type { Counter, Family, Metrics } from '../observability/metrics.ts'
-import { stallsOf } from '../observability/shaping-stalls.ts'
 
 export interface Drift {
   /** Queues a response to be checked when the process is idle; drops it where the queue is full. */
   readonly look: (route: string, schema: CompiledSchema, read: () => unknown) => void
-  /** Counts and logs the deviations of a response that was checked elsewhere. */
-  readonly checked: (
-    route: string,
-    schema: CompiledSchema,
-    deviations: readonly Deviation[]
-  ) => void
   /** Counts a response that was refused for a deviation. */
   readonly broken: (route: string, schema: CompiledSchema, deviation: Deviation) => void
   /** Of each route whose responses were checked. */
@@ -82,7 +75,7 @@ export function createDrift({ log, metrics }: Options): Drift {
     return created
   }
 
-  const checked: Drift['checked'] = (route, schema, seen) => {
+  const checked = (route: string, schema: CompiledSchema, seen: readonly Deviation[]) => {
     const { paths, present } = stateOf(route, schema)
     const current = bounded(seen, paths)
     answers.with(route, current.size === 0 ? 'kept' : 'drifted').inc()
@@ -116,14 +109,9 @@ export function createDrift({ log, metrics }: Options): Drift {
     list: () => listDrift(answers, route => routes.get(route)?.present),
     look: (route, schema, read) => {
       if (queue.length >= maxQueued) return answers.with(route, 'dropped').inc()
-      queue.push(() => {
-        const startedAt = performance.now()
-        checked(route, schema, deviationsOf(schema, read))
-        stallsOf(metrics, route)(performance.now() - startedAt)
-      })
+      queue.push(() => checked(route, schema, deviationsOf(schema, read)))
       if (queue.length === 1) setImmediate(next)
     },
-    checked,
     broken: (route, schema, deviation) => {
       answers.with(route, 'broken').inc()
       const [counted] = bounded([deviation], stateOf(route, schema).paths).values()
@@ -152,7 +140,7 @@ function listDrift(
 }
 
 /** A response that cannot be read deviates as a whole. */
-export function deviationsOf(schema: CompiledSchema, read: () => unknown): Deviation[] {
+function deviationsOf(schema: CompiledSchema, read: () => unknown): Deviation[] {
   let answer: unknown
   try {
     answer = read()

@@ -8,7 +8,7 @@ import { credentialOf, type RouteConfig } from '../config/schema/routes.ts'
 import type { GatewayError } from '../errors.ts'
 import type { Json } from '../json/values.ts'
 import { merge, withMissing } from '../proxy/merge-parts.ts'
-import { gather, type Part, type Parts, readParts } from '../proxy/parts.ts'
+import { gather, type Part, type Parts } from '../proxy/parts.ts'
 import { createRewrite } from '../proxy/path.ts'
 import { compileShape, type ShapeContext } from '../shaping/shape.ts'
 import {
@@ -77,7 +77,7 @@ export function createLiveParts(
       const onMissing = (path: string) =>
         options.report(`the shape ${shapeName ?? ''} finds no "${path}" and goes on with null`)
       const shape = compileShape(shapes[shapeName ?? ''] ?? [], { ...options.context, onMissing })
-      return { onMissingPath: onMissing, shape: body => applyShape(shape, body) }
+      return body => applyShape(shape, body)
     }
   })
   if (parts === undefined) return undefined
@@ -91,11 +91,9 @@ export function createLiveParts(
       headers: clientHeaders(options.headers),
       caller: clientOf(config),
       signal: new AbortController().signal,
-      onMissing,
-      isLater: () => false,
-      onRead: () => {}
+      onMissing
     })
-    const { value, missing } = merge(response, parts, readParts(gathered))
+    const { value, missing } = merge(response, parts, gathered)
     return {
       whole: value,
       parts: Object.keys(route.parts),

@@ -23,7 +23,6 @@ import { GatewayError } from '../errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import { createListener } from '../app/listener.ts'
 import { CollectedBody } from '../proxy/response.ts'
-import { createExpressions } from '../shaping/expressions.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import { createLogger } from '../services/services.ts'
 import type { GenerationServices } from '../app/generation-services.ts'
@@ -115,7 +114,6 @@ export async function createOfflineApp(
 ): Promise<OfflineApp> {
   const { gateway } = config
   const store = createMemoryStore()
-  const expressions = createExpressions()
   const secrets = [randomBytes(32).toString('base64url')]
   const signer = createCachedSigner(secrets)
   const cookie = sessionCookie(gateway.session.cookie)
@@ -136,7 +134,6 @@ export async function createOfflineApp(
     highestUse: new HighestUse(),
     lockouts,
     inFlight,
-    expressions,
     metrics,
     drift: createDrift({ log, metrics }),
     tracer: contextsOnly(),
@@ -169,7 +166,6 @@ export async function createOfflineApp(
       server.close()
       await app.close()
       await store.close()
-      await expressions.close()
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Runs the tests of a config before it is used: its examples of shapes and its expectations. */
+/** Runs the expectations of a config before it is used. */
 import { ConfigError, type Fault } from '../config/schema/faults.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 
@@ -10,13 +10,7 @@ export async function assertUsable(config: LoadedConfig): Promise<void> {
 
 /** One fault for each that fails. Nothing is loaded for a config without any. */
 export async function tryConfig(config: LoadedConfig): Promise<Fault[]> {
-  const { examples, expect } = config.routes
-  return [
-    ...(Object.keys(examples).length > 0
-      ? await (await import('./examples.ts')).exampleFaults(config)
-      : []),
-    ...(Object.keys(expect).length > 0
-      ? await (await import('./expectations.ts')).expectationFaults(config)
-      : [])
-  ]
+  if (Object.keys(config.routes.expect).length === 0) return []
+  const { expectationFaults } = await import('./expectations.ts')
+  return expectationFaults(config)
 }

@@ -40,27 +40,7 @@ function codingsOf(contentEncoding: string | string[]): string[] {
 }
 
 /**
- * The bytes of a body once it is decoded; Infinity where they, or the coded ones, are more than
- * `maxBytes`. What cannot be decoded counts as it is.
- */
-export function unpackedLength(
-  bytes: Buffer,
-  contentEncoding: string | string[] | undefined,
-  maxBytes: number
-): number {
-  if (contentEncoding === undefined || codingsOf(contentEncoding).length === 0) return bytes.length
-  if (bytes.length > maxBytes) return Infinity
-  try {
-    return decoded(bytes, contentEncoding, maxBytes).length
-  } catch (error) {
-    const isTooLarge = error instanceof GatewayError && error.code === 'shape.too-large'
-    return isTooLarge ? Infinity : bytes.length
-  }
-}
-
-/**
- * Decodes the codings of `Content-Encoding`, last one first. In this thread: it costs a fraction of
- * parsing the result, and a fifth of a trip to another thread for small bodies.
+ * Decodes the codings of `Content-Encoding`, last one first: a fraction of parsing the result.
  * @throws GatewayError `shape.too-large` where a stage is larger than `maxBytes`, `shape.not-json`
  * where one cannot be decoded
  */

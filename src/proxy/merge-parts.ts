@@ -1,7 +1,4 @@
-/**
- * Reads the parts of a response, merges them into it and shapes the whole: the same in a thread as
- * in the event loop.
- */
+/** Reads the parts of a response, merges them into it and shapes the whole. */
 import { GatewayError, toGatewayError } from '../errors.ts'
 import { readJson } from '../json/body.ts'
 import { copyOf, isRecord, type Json, type JsonRecord, put, valueAt } from '../json/values.ts'
@@ -32,9 +29,6 @@ export interface JsonSource {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
 }
 
-/** `missing`: a part that is not required has failed, which was reported. */
-export type PartResponse = JsonSource | 'empty' | 'missing'
-
 export interface PartResult {
   readonly part: PartRules
   readonly value: Json
@@ -50,18 +44,14 @@ export interface PartResults {
   readonly onMissing: OnMissing
 }
 
-/**
- * The value of a successful response; a promise where its shape has an expression.
- * @throws GatewayError
- */
+/** The value of a successful response. @throws GatewayError */
 export function readPart(
   { maxBytes, shape, unwrap, fallback }: PartRules,
   response: JsonSource | 'empty'
 ): Json {
-  const valueOf = (shaped: Json) => valueAt(shaped, unwrap) ?? fallback ?? null
   if (response === 'empty') return fallback ?? null
   const shaped = shape(readJson(response.bytes, response.headers, maxBytes))
-  return shaped instanceof Promise ? shaped.then(valueOf) : valueOf(shaped)
+  return valueAt(shaped, unwrap) ?? fallback ?? null
 }
 
 /** @throws GatewayError of a required part; the cause names it */
@@ -78,25 +68,7 @@ export function failedPart(part: PartRules, thrown: unknown, onMissing: OnMissin
 }
 
 /**
- * A part whose shape has no expression.
- * @throws GatewayError of a required part
- */
-export function resultOf(
-  part: PartRules,
-  response: PartResponse,
-  onMissing: OnMissing
-): PartResult {
-  if (response === 'missing') return { part, value: part.fallback, isMissing: true }
-  try {
-    return { part, value: readPart(part, response), isMissing: false }
-  } catch (error) {
-    return failedPart(part, error, onMissing)
-  }
-}
-
-/**
- * Adds the parts to the route's own response, shapes the whole and lists the missing parts. A
- * promise where the shape gives one.
+ * Adds the parts to the route's own response, shapes the whole and lists the missing parts.
  * @throws GatewayError
  */
 export function shapeMerged(
@@ -106,10 +78,7 @@ export function shapeMerged(
   shape: (whole: Json) => Json
 ): Json {
   const { value, missing } = merge(response, rules, parts)
-  const shaped = shape(value)
-  return shaped instanceof Promise
-    ? shaped.then((whole: Json) => withMissing(whole, rules, missing))
-    : withMissing(shaped, rules, missing)
+  return withMissing(shape(value), rules, missing)
 }
 
 /**

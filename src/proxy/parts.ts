@@ -9,12 +9,10 @@ import {
   failedPart,
   type JsonSource,
   type MergeRules,
-  type PartResponse,
   type PartResult,
   type PartResults,
   type PartRules,
-  readPart,
-  resultOf
+  readPart
 } from './merge-parts.ts'
 import { hasNoContent } from './no-content.ts'
 import { queueUserOf } from './queue.ts'
@@ -27,8 +25,6 @@ export interface Part extends PartRules {
   readonly toHeaders: ReturnType<typeof requestHeaders>
   /** For the whole response. */
   readonly timeoutMs: number
-  /** Called with a path that its shape's `unwrap` does not find. */
-  readonly onMissingPath: (path: string) => void
 }
 
 /** The parts of a route. */
@@ -47,66 +43,33 @@ interface PartsRequest {
   readonly signal: AbortSignal
   /** Called when a part that is not required has failed. */
   readonly onMissing: PartResults['onMissing']
-  /** Whether a response is read later, when all have come. */
-  readonly isLater: (response: JsonSource) => boolean
-  /** Called with the milliseconds for which a response was read and shaped. */
-  readonly onRead: (ms: number) => void
-}
-
-export interface GatheredPart {
-  readonly part: Part
-  readonly response: PartResponse
-  /** Undefined where it has not been read. */
-  readonly result: PartResult | undefined
-}
-
-export interface GatheredParts {
-  /** In the order of the config. */
-  readonly parts: readonly GatheredPart[]
-  readonly onMissing: PartResults['onMissing']
 }
 
 /**
  * Requests all parts.
  * @throws GatewayError as soon as a required part fails; the cause names the part
  */
-export async function gather({ parts }: Parts, request: PartsRequest): Promise<GatheredParts> {
+export async function gather({ parts }: Parts, request: PartsRequest): Promise<PartResults> {
   const onMissing: PartsRequest['onMissing'] = (part, error) => {
     if (!request.signal.aborted) request.onMissing(part, error)
   }
-  const gathered = await Promise.all(
-    parts.map(async (part): Promise<GatheredPart> => {
+  const results = await Promise.all(
+    parts.map(async (part): Promise<PartResult> => {
       try {
-        const response = await fetchPart(part, request)
-        const isLater = response !== 'empty' && request.isLater(response)
-        if (isLater) return { part, response, result: undefined }
-        const startedAt = performance.now()
-        const value = readPart(part, response)
-        request.onRead(performance.now() - startedAt)
-        return { part, response, result: { part, value: await value, isMissing: false } }
+        return { part, value: readPart(part, await fetchPart(part, request)), isMissing: false }
       } catch (error) {
-        return { part, response: 'missing', result: failedPart(part, error, onMissing) }
+        return failedPart(part, error, onMissing)
       }
     })
   )
-  return { parts: gathered, onMissing }
-}
-
-/** Reads the rest. @throws GatewayError of a required part; the cause names it */
-export function readParts({ parts, onMissing }: GatheredParts): PartResults {
-  return {
-    results: parts.map(
-      ({ part, response, result }) => result ?? resultOf(part, response, onMissing)
-    ),
-    onMissing
-  }
+  return { results, onMissing }
 }
 
 /** @throws GatewayError */
 async function fetchPart(
   { name, upstream, toUpstream, toHeaders, timeoutMs, maxBytes }: Part,
   { target, headers, caller, signal, trail }: PartsRequest
-): Promise<Exclude<PartResponse, 'missing'>> {
+): Promise<JsonSource | 'empty'> {
   const response = await upstream.fetchWhole({
     method: 'GET',
     path: toUpstream(target),

@@ -2,7 +2,6 @@
  * Receives an upstream's response: small bodies collected, large ones streamed (piping between
  * streams is a proxy's largest cost).
  */
-import { CollectedBytes } from './collected-bytes.ts'
 import { isEventStream } from './event-stream.ts'
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
@@ -99,10 +98,7 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptCall {
   #state: 'waiting' | 'collecting' | 'answered' | 'over' = 'waiting'
   #status = 0
   #headers: UpstreamResponse['headers'] = {}
-  /** The first chunk: most bodies have only one. */
-  #first: Buffer | undefined
-  /** From the second chunk on: all of them. */
-  #joined: CollectedBytes | undefined
+  #chunks: Buffer[] = []
   #received = 0
   #stream: Readable | undefined
   #isEvents = false
@@ -172,13 +168,11 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptCall {
     this.#received += chunk.length
     if (this.#state === 'answered') return this.#push(chunk)
     if (this.#state !== 'collecting') return
-    if (this.#joined !== undefined) this.#joined.add(chunk)
-    else if (this.#first === undefined) this.#first = chunk
-    else this.#join(this.#first, chunk)
+    this.#chunks.push(chunk)
     const { collectBytes, collectOnly } = this.#exchange
     if (this.#received > collectBytes) this.startStream()
     else if (
-      this.#first === chunk &&
+      this.#chunks.length === 1 &&
       !collectOnly &&
       this.#headers['content-length'] === undefined
     ) {
@@ -259,17 +253,9 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptCall {
     sweep.remove(this)
   }
 
-  #join(first: Buffer, second: Buffer): void {
-    const length = Number(this.#headers['content-length'])
-    // A longer one than may be collected is streamed.
-    this.#joined = new CollectedBytes(length <= this.#exchange.collectBytes ? length : undefined)
-    this.#joined.add(first)
-    this.#joined.add(second)
-    this.#first = undefined
-  }
-
   #bytes(): Buffer {
-    return this.#joined?.take() ?? this.#first ?? Buffer.alloc(0)
+    const [first = Buffer.alloc(0)] = this.#chunks
+    return this.#chunks.length > 1 ? Buffer.concat(this.#chunks) : first
   }
 
   /** Stops collecting: the chunks so far and all further ones go through a stream. */
@@ -291,7 +277,7 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptCall {
     )
     this.#stream = body
     if (this.#received > 0) this.#push(this.#bytes())
-    this.#first = this.#joined = undefined
+    this.#chunks = []
     this.#watcher.onResponse({ status: this.#status, headers: this.#headers, body })
   }
 

@@ -16,7 +16,6 @@ import { createSeal } from '../session/seal.ts'
 import { createSessions, type Sessions } from '../session/session.ts'
 import { createMemoryStore } from '../session/memory-store.ts'
 import type { SessionStore } from '../session/store.ts'
-import { createExpressions, type Expressions } from '../shaping/expressions.ts'
 import { createLimits, type LimitServices } from './limits.ts'
 import type { Log } from './logger.ts'
 import { createOperatorSessions, type OperatorSessions } from './operator-sessions.ts'
@@ -43,7 +42,6 @@ export interface Services extends LimitServices {
   readonly secrets: readonly string[]
   readonly inFlight: Map<string, number>
   readonly upstreams: Pools
-  readonly expressions: Expressions
   readonly metrics: Metrics
   readonly drift: Drift
   readonly tracer: Tracer
@@ -81,7 +79,6 @@ export function createServices(
   const upstreams = createPools(createUpstreamEvents(log, metrics))
   const redis = (): RedisState =>
     shared === undefined ? { kind: 'embedded' } : { kind: 'redis', ...shared.state }
-  const expressions = createExpressions()
   const hasRedis = shared !== undefined
   const tracer = openTracer({ environment, folder, hasRedis, metrics, log })
   addGauges(metrics, { redis, upstreams, skewMs: () => shared?.clock.skewMs() ?? 0 })
@@ -105,7 +102,6 @@ export function createServices(
     sessions: openSessions({ gateway, shared, store, fileUsers, secrets, metrics, log, ledger }),
     operatorSessions,
     secrets,
-    expressions,
     drift: createDrift({ log, metrics }),
     tracer,
     metrics,
@@ -117,7 +113,6 @@ export function createServices(
       await operatorSessions?.release()
       await store.close()
       shared?.close()
-      await expressions.close()
       await upstreams.close()
     }
   }

@@ -19,25 +19,19 @@ import { compileStatus } from './status.ts'
 type Operation = (value: Json) => Json
 /** Puts data into the console's success envelope. */
 export type Wrap = (data: Json, extra?: JsonRecord, placement?: 'data' | 'flat') => Json
-/**
- * Runs a JSONata expression. @throws GatewayError `shape.expression` where it fails or exceeds its
- * bounds
- */
-export type Evaluate = (expression: string, input: Json) => Promise<Json>
 
 export interface Shape {
   /** The error that the body reports; undefined for a success. */
   readonly refusal: (body: Json) => GatewayError | undefined
   /**
    * Never throws and never changes its input: a value that does not fit an operation passes as it
-   * is. A promise only for shapes with an expression.
+   * is.
    */
   readonly apply: (body: Json) => Json
 }
 
 export interface ShapeContext {
   readonly wrap: Wrap
-  readonly evaluate: Evaluate
   /** Called with a path that `unwrap` does not find; the shape goes on with null. */
   readonly onMissing?: (path: string) => void
   /** The shapes that `use` names. */
@@ -51,42 +45,13 @@ export function compileShape(configured: readonly ShapeStep[], context: ShapeCon
     first?.open !== undefined || first?.status !== undefined
       ? compileStatus(first)
       : () => undefined
-  const parts = segments(steps)
-  const [only, ...more] = parts
-  if (more.length === 0 && (only === undefined || Array.isArray(only))) {
-    return { refusal, apply: sequence(only ?? [], context) }
-  }
-  const stages = parts.map(part =>
-    Array.isArray(part)
-      ? sequence(part, context)
-      : (value: Json) => context.evaluate(part.jsonata, value)
-  )
-  return {
-    refusal,
-    apply: async body => {
-      let current = body
-      for (const stage of stages) current = await stage(current)
-      return current
-    }
-  }
+  return { refusal, apply: sequence(steps, context) }
 }
 
 /** Whether the result stands under `data` of the success envelope. */
 export function isWrapped(steps: readonly ShapeStep[], shapes: ShapeContext['shapes']): boolean {
   const last = flatten(steps, shapes).at(-1)
   return (last?.wrap !== undefined && last.wrap !== 'flat') || last?.paging !== undefined
-}
-
-/** Runs of operations, and the expressions between them. */
-function segments(steps: readonly ShapeStep[]): Array<ShapeStep[] | { jsonata: string }> {
-  const parts: Array<ShapeStep[] | { jsonata: string }> = []
-  for (const step of steps) {
-    const last = parts.at(-1)
-    if (step.jsonata !== undefined) parts.push({ jsonata: step.jsonata })
-    else if (Array.isArray(last)) last.push(step)
-    else parts.push([step])
-  }
-  return parts
 }
 
 type StepContext = Pick<ShapeContext, 'wrap' | 'onMissing'>
@@ -126,6 +91,8 @@ function compileStep(step: ShapeStep, context: StepContext): Operation {
       Object.entries(step.move).map(([from, to]) => ({ from: from.split('.'), to: to.split('.') }))
     )
   }
+  if (step.lift !== undefined) return lift(step.lift.split('.'))
+  if (step.nest !== undefined) return nest(step.nest)
   if (step.each !== undefined) return each(sequence(step.each, context))
   if (step.at !== undefined) {
     return at(step.at.path.split('.'), sequence(step.at.operations, context))
@@ -254,6 +221,33 @@ function move(moves: readonly Move[]): Operation {
       rest = placed
     }
     return rest
+  }
+}
+
+/** Own members of the holder win: the `id` of a JSON:API resource is no attribute's. */
+function lift(path: readonly string[]): Operation {
+  const name = path.at(-1) as string
+  const liftIn = (holder: Json) => {
+    if (!isRecord(holder) || !Object.hasOwn(holder, name)) return holder
+    const inner = holder[name]
+    if (!isRecord(inner)) return holder
+    const result = copyOf(holder)
+    delete result[name]
+    for (const member of Object.keys(inner)) {
+      if (!Object.hasOwn(result, member)) put(result, member, inner[member])
+    }
+    return result
+  }
+  return value => replaceAt(value, path.slice(0, -1), liftIn)
+}
+
+function nest({ as, count }: NonNullable<ShapeStep['nest']>): Operation {
+  return value => {
+    const result: JsonRecord = {}
+    const nested = count === undefined ? value : asList(value)
+    put(result, as, nested)
+    if (count !== undefined) put(result, count, (nested as readonly Json[]).length)
+    return result
   }
 }
 

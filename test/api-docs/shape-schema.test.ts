@@ -63,7 +63,15 @@ t.test(
         x: { type: 'object', properties: { y: { type: 'object', properties: { a: {} } } } }
       }
     })
-    t.same(dataOf({ pick: ['a'] }, { jsonata: 'a' }), {})
+    t.same(dataOf({ pick: ['a', 'b'] }, { lift: 'a' }), {
+      type: 'object',
+      properties: { b: {} }
+    })
+    t.same(dataOf({ nest: { as: 'rows', count: 'n' } }), {
+      type: 'object',
+      properties: { rows: { type: 'array', items: {} }, n: { type: 'integer', minimum: 0 } },
+      required: ['rows', 'n']
+    })
     t.end()
   }
 )

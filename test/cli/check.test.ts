@@ -65,24 +65,6 @@ t.test('the config that is shipped has no faults', async t => {
   t.match(await run(['check']), { code: 0, out: /^config: no faults/m })
 })
 
-t.test('an example that fails is a fault, and nothing starts with it', async t => {
-  const folder = textFolder(t.after, {
-    'gateway.yaml': sound,
-    'routes.yaml':
-      'upstreams: { b: { url: http://b.internal } }\nroutes: { r: { path: /r, upstream: b, shape: s } }\nshapes: { s: [{ unwrap: a }] }\nexamples:\n  e:\n    shape: s\n    input: { a: 1 }\n    output: 2\n'
-  })
-  t.same(await run(['check', '-c', folder]), {
-    code: 1,
-    out: '',
-    err: `${folder}/routes.yaml:8 examples.e.output: expected 2, the shape gives 1\n${folder}: 1 fault\n`
-  })
-  const { code, err } = await runProcess(['start', '-c', folder])
-  t.match(
-    { code, err },
-    { code: 1, err: `${folder}/routes.yaml:8 examples.e.output: expected 2, the shape gives 1` }
-  )
-})
-
 t.test('what the config expects of itself is tried, by check and by start', async t => {
   const folder = textFolder(t.after, {
     'gateway.yaml': 'session: { cookie: { secure: false } }\n',

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { parse as parseYaml } from 'yaml'
 import t from 'tap'
 import { presetText } from '../../src/config/load/presets.ts'
 import { run } from '../support/command.ts'
@@ -64,21 +63,4 @@ login:
   t.notMatch(out, /secret that stands|real secret/)
   const none = await run(['presets', 'show', '--merged', '--config', '/nowhere'])
   t.match(none, { code: 1, err: /gateway\.yaml the file cannot be read/i })
-})
-
-t.test('show --merged prints numbers of examples with all digits', async t => {
-  const folder = textFolder(t.after, {
-    'routes.yaml': [
-      'upstreams: { backend: { url: http://127.0.0.1:1 } }',
-      'routes: { r: { path: /r, upstream: backend } }',
-      'examples:',
-      '  e: { route: r, body: { id: 12345678901234567890, ids: [12345678901234567891] } }'
-    ].join('\n')
-  })
-  const { code, out } = await run(['presets', 'show', '--merged', '--config', folder])
-  t.equal(code, 0)
-  const routes = out.slice(out.indexOf('# routes.yaml'), out.indexOf('# limits.yaml'))
-  t.match(parseYaml(routes, { intAsBigInt: true }), {
-    examples: { e: { body: { id: 12345678901234567890n, ids: [12345678901234567891n] } } }
-  })
 })

@@ -14,13 +14,8 @@ const environment = { SESSION_SECRET: 'a secret of at least thirty-two character
 const routes = (url: string, name: string) => ({
   upstreams: { b: { url } },
   routes: { shaped: { path: '/api/shaped', upstream: 'b', shape: 'counted' } },
-  shapes: { counted: [{ jsonata: `{ "${name}": $count(list) }` }, { wrap: 'envelope' }] },
-  examples: {
-    counted: {
-      shape: 'counted',
-      input: { list: [1, 2] },
-      output: { ok: true, success: true, code: 0, message: 'OK', data: { [name]: 2 } }
-    }
+  shapes: {
+    counted: [{ unwrap: 'list' }, { nest: { as: 'list', count: name } }, { wrap: 'envelope' }]
   }
 })
 

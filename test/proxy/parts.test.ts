@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { GatewayError } from '../../src/errors.ts'
 import { merge, type PartRules, withMissing } from '../../src/proxy/merge-parts.ts'
-import { gather, type Part, readParts } from '../../src/proxy/parts.ts'
+import { gather, type Part } from '../../src/proxy/parts.ts'
 
 const frozen = <T>(value: T): T => {
   if (typeof value === 'object' && value !== null) {
@@ -79,7 +79,6 @@ const responding = (name: string, body: string, rules: Partial<Part> = {}): Part
   maxBytes: 1000,
   toUpstream: () => '/',
   toHeaders: () => ({}),
-  onMissingPath: () => {},
   upstream: {
     config: {},
     fetchWhole: async () => ({ status: 200, headers: {}, body: Buffer.from(body) })
@@ -87,70 +86,41 @@ const responding = (name: string, body: string, rules: Partial<Part> = {}): Part
   ...rules
 })
 
-t.test(
-  'parts that are read later have the same results, and fail as those read at once',
-  async t => {
-    const refuse = () => {
-      throw new GatewayError('upstream.error', { status: 409 })
-    }
-    const optional = [
-      responding('a', '{"b":9007199254740993}', { unwrap: ['b'] }),
-      responding('c', 'null', { fallback: 7 }),
-      responding('d', '[', { fallback: 8 }),
-      responding('e', '{}', { shape: refuse })
-    ]
-    const required = responding('f', '{}', { shape: refuse, isRequired: true })
-    const run = async (all: readonly Part[], isLater: boolean) => {
-      const missing: string[] = []
-      const sizes: number[] = []
-      const gathered = await gather(
-        { parts: all, into: [], missing: 'missing' },
-        {
-          target: '/',
-          headers: {},
-          caller: {} as Parameters<typeof gather>[1]['caller'],
-          signal: new AbortController().signal,
-          onMissing: ({ name }, { code }) => missing.push(`${name} ${code}`),
-          isLater: ({ bytes }) => {
-            sizes.push(bytes.length)
-            return isLater
-          },
-          onRead: () => {}
-        }
-      )
-      const before = missing.length
-      const { results } = readParts(gathered)
-      const values = results.map(({ value, isMissing }) => [JSON.stringify(value), isMissing])
-      return { values, missing: missing.toSorted(), sizes, before }
-    }
-    const [atOnce, later] = [await run(optional, false), await run(optional, true)]
-    t.same({ ...later, before: 0 }, { ...atOnce, before: 0 })
-    t.match([atOnce.before, later.before], [2, 0])
-    t.same(later.values[0], ['9007199254740993', false])
-    t.same(later.missing, ['d shape.not-json', 'e upstream.error'])
-    const failure = { code: 'upstream.error', status: 409, cause: { message: 'the part "f"' } }
-    await t.rejects(run([required], false), failure)
-    await t.rejects(run([required], true), failure)
+t.test('a part that fails is missing, and a required one fails the whole', async t => {
+  const refuse = () => {
+    throw new GatewayError('upstream.error', { status: 409 })
   }
-)
-
-t.test('a part that is read after the client has left is not missing to anybody', async t => {
-  const client = new AbortController()
-  const missing: string[] = []
-  const gathered = await gather(
-    { parts: [responding('a', '[')], into: [], missing: 'missing' },
-    {
-      target: '/',
-      headers: {},
-      caller: {} as Parameters<typeof gather>[1]['caller'],
-      signal: client.signal,
-      onMissing: ({ name }) => missing.push(name),
-      isLater: () => true,
-      onRead: () => {}
-    }
-  )
-  client.abort()
-  const { results } = readParts(gathered)
-  t.match(results, [{ isMissing: true }])
-  t.same(missing, [])
+  const run = async (all: readonly Part[]) => {
+    const missing: string[] = []
+    const { results } = await gather(
+      { parts: all, into: [], missing: 'missing' },
+      {
+        target: '/',
+        headers: {},
+        caller: {} as Parameters<typeof gather>[1]['caller'],
+        signal: new AbortController().signal,
+        onMissing: ({ name }, { code }) => missing.push(`${name} ${code}`)
+      }
+    )
+    const values = results.map(({ value, isMissing }) => [JSON.stringify(value), isMissing])
+    return { values, missing: missing.toSorted() }
+  }
+  const found = await run([
+    responding('a', '{"b":9007199254740993}', { unwrap: ['b'] }),
+    responding('c', 'null', { fallback: 7 }),
+    responding('d', '[', { fallback: 8 }),
+    responding('e', '{}', { shape: refuse })
+  ])
+  t.same(found.values, [
+    ['9007199254740993', false],
+    ['7', false],
+    ['8', true],
+    [undefined, true]
+  ])
+  t.same(found.missing, ['d shape.not-json', 'e upstream.error'])
+  await t.rejects(run([responding('f', '{}', { shape: refuse, isRequired: true })]), {
+    code: 'upstream.error',
+    status: 409,
+    cause: { message: 'the part "f"' }
+  })
 })

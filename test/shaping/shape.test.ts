@@ -16,10 +16,7 @@ const wrap = (data: unknown, extra: Readonly<Record<string, unknown>> = {}) => (
 })
 const context = (shapes: ShapeContext['shapes'] = {}): ShapeContext => ({
   wrap,
-  shapes,
-  evaluate: async () => {
-    throw new Error('no expression here')
-  }
+  shapes
 })
 const shaped = (steps: readonly ShapeStep[], value: unknown, shapes: ShapeContext['shapes'] = {}) =>
   compileShape(steps, context(shapes)).apply(value)

@@ -8,8 +8,8 @@ import { toGatewayError } from '../../errors.ts'
 import type { Access } from '../hooks/context.ts'
 import { liveSession } from '../hooks/session.ts'
 import type { Session } from '../../session/record.ts'
-import { sendOnceGathered } from './merged.ts'
 import { type MergingShaping, type PartsOptions, fetchParts } from './pending-parts.ts'
+import { sendOnceGathered } from './shaped.ts'
 
 export interface AggregatedRoute {
   readonly name: string
@@ -46,11 +46,11 @@ export function addAggregated(
       },
       handler: (_request, reply) => {
         const pendingParts = fetchParts(reply, name, shaping, options)
-        pendingParts.gathered.catch((error: unknown) => {
+        pendingParts.catch((error: unknown) => {
           if (!reply.raw.closed && !reply.sent) reply.send(toGatewayError(error))
         })
         const value = initialValue(liveSession(reply.request))
-        sendOnceGathered(reply, { value }, shaping, pendingParts)
+        sendOnceGathered(reply, value, shaping, pendingParts)
         return reply
       }
     })

@@ -8,7 +8,7 @@ import { abort, type Exchange, type UpstreamResponse } from '../../proxy/respons
 import type { Trail } from '../../observability/trail.ts'
 import { queueUserOf } from '../../proxy/queue.ts'
 import type { TimeOuts } from '../../proxy/time-outs.ts'
-import type { PendingParts } from './pending-parts.ts'
+import type { PartResults } from '../../proxy/merge-parts.ts'
 
 export interface ExchangeOptions {
   readonly timeoutMs: number
@@ -52,7 +52,7 @@ export class ProxiedExchange implements Exchange {
   headers = noHeaders
   body: Buffer | Readable | string | null = null
   /** Of the response, where the route has any. */
-  pendingParts: PendingParts | undefined = undefined
+  pendingParts: Promise<PartResults> | undefined = undefined
   /** Set by the adapter of the proxy plugin, which gives its routes another form of it. */
   response: UpstreamResponse | undefined = undefined
   /** The upstream's headers for the client. */

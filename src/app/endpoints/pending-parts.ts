@@ -4,17 +4,11 @@ import type { GatewayError } from '../../errors.ts'
 import { forwardedForOf, type ForwardedHost } from '../hooks/forwarded-for.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { reasonsOfPart, whoOf } from '../hooks/request-facts.ts'
-import { type GatheredParts, gather } from '../../proxy/parts.ts'
-import { ResponseWork } from './response-work.ts'
+import type { PartResults } from '../../proxy/merge-parts.ts'
+import { gather } from '../../proxy/parts.ts'
 import type { Shaping } from './shaped.ts'
 
 export type MergingShaping = Shaping & Required<Pick<Shaping, 'parts'>>
-
-export interface PendingParts {
-  readonly gathered: Promise<GatheredParts>
-  /** On the response, parts included. */
-  readonly work: ResponseWork
-}
 
 export interface PartsOptions {
   readonly forwardedHost: ForwardedHost
@@ -27,7 +21,7 @@ export function fetchParts(
   route: string,
   shaping: MergingShaping,
   { forwardedHost, countMissing }: PartsOptions
-): PendingParts {
+): Promise<PartResults> {
   const { request } = reply
   const end = new AbortController()
   reply.raw.once('close', () => end.abort())
@@ -47,16 +41,12 @@ export function fetchParts(
       'a part of the answer is missing'
     )
   }
-  const work = new ResponseWork(shaping)
-  const gathered = gather(shaping.parts, {
+  return gather(shaping.parts, {
     target: request.raw.url ?? '',
     headers: request.raw.headers,
     caller: forwardedForOf(request, forwardedHost),
     signal: end.signal,
     trail: request.trail,
-    onMissing,
-    isLater: response => work.add(response),
-    onRead: ms => work.spend(ms)
+    onMissing
   })
-  return { gathered, work }
 }

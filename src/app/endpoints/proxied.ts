@@ -48,7 +48,6 @@ import {
   shapeStage,
   varyStage
 } from './response-stages.ts'
-import { shapeApartStage } from './shape-apart.ts'
 import type { Shaping } from './shaped.ts'
 import { createBinding, type StreamedRoute } from './streamed-response.ts'
 
@@ -192,7 +191,6 @@ function stagesOf(
             shapeEmptyStage(shaping),
             sendRedirect,
             takesHead && sendShapedHead,
-            shaping.apart && shaping.parts === undefined && shapeApartStage(shaping.apart),
             shapeStage(shaping, bind)
           ])
     ])

@@ -72,7 +72,7 @@ export function partsStage(
     const { reply } = exchange
     const pendingParts = fetchParts(reply, route, shaping, options)
     exchange.pendingParts = pendingParts
-    pendingParts.gathered.catch((error: unknown) => {
+    pendingParts.catch((error: unknown) => {
       if (exchange.isGone || reply.sent) return
       exchange.leave()
       reply.send(toGatewayError(error))

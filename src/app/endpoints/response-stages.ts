@@ -16,8 +16,15 @@ import { CollectedBody, type UpstreamResponse } from '../../proxy/response.ts'
 import type { ProxiedExchange } from './exchange.ts'
 import { sendBody } from './send-body.ts'
 import type { BindResponse } from './streamed-response.ts'
-import { sendOnceGathered, shapeWithParts } from './merged.ts'
-import { describeShaped, refuseOthers, sendShaped, shapeResponse, type Shaping } from './shaped.ts'
+import {
+  describeShaped,
+  readResponse,
+  refuseOthers,
+  sendOnceGathered,
+  sendShaped,
+  shapeResponse,
+  type Shaping
+} from './shaped.ts'
 
 export type ResponseStage = (exchange: ProxiedExchange, response: UpstreamResponse) => boolean
 
@@ -190,7 +197,7 @@ export function shapeEmptyStage(shaping: Shaping): ResponseStage {
     }
     if (pendingParts !== undefined) {
       const described = isEmpty(status) ? reply.code(200) : reply
-      sendOnceGathered(described, { value: null }, shaping, pendingParts)
+      sendOnceGathered(described, null, shaping, pendingParts)
     } else if (isEmpty(status)) reply.removeHeader('content-length').send()
     else {
       const shape = (_: unknown, live: Live | undefined) => shaping.shapeNothing(null, live)
@@ -223,15 +230,11 @@ export function shapeStage(shaping: Shaping, bind?: BindResponse): ResponseStage
       bindUnshaped(exchange, headers, body)
     }
     refuseOthers(response)
-    if (pendingParts !== undefined) {
-      shapeWithParts(reply, response, shaping, pendingParts)
-      return true
+    if (pendingParts === undefined) shapeResponse(reply, response, shaping)
+    else {
+      const value = readResponse(reply, response, shaping)
+      sendOnceGathered(reply, value, shaping, pendingParts)
     }
-    const startedAt = performance.now()
-    shapeResponse(reply, response, shaping)
-    const ms = performance.now() - startedAt
-    shaping.onStretch?.(ms)
-    if (body instanceof CollectedBody) shaping.apart?.learn(body.bytes.length, ms)
     return true
   }
 }

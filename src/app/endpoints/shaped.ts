@@ -11,8 +11,8 @@ import { liveOf } from '../hooks/session.ts'
 import { CollectedBody, type UpstreamResponse } from '../../proxy/response.ts'
 import { readJson, writeJson } from '../../json/body.ts'
 import { bodyHeaders } from '../../proxy/headers.ts'
-import { type JsonSource, type PartResults, shapeMerged } from '../../proxy/merge-parts.ts'
-import type { GatheredParts, Parts } from '../../proxy/parts.ts'
+import { type PartResults, shapeMerged } from '../../proxy/merge-parts.ts'
+import type { Parts } from '../../proxy/parts.ts'
 import type { Live } from '../../session/evaluate.ts'
 import { sendBody } from './send-body.ts'
 
@@ -27,49 +27,6 @@ export interface Shaping {
   readonly tooLarge: 'refuse' | 'pass'
   /** Responses of other upstreams that are added before it is shaped. */
   readonly parts?: Parts
-  /** Called with the milliseconds of each uninterrupted piece of this work. */
-  readonly onStretch?: (ms: number) => void
-  /** Takes long bodies; absent where the work needs more than the bodies. */
-  readonly apart?: ShapingApart
-}
-
-/** The responses that one response for the client is made of. */
-export interface ApartSources {
-  readonly main: MainResponse
-  readonly parts?: GatheredParts
-}
-
-/** The route's own response, to which its parts are added: read, or unread. */
-export type MainResponse = { readonly value: unknown } | { readonly source: JsonSource }
-
-/** Shapes long bodies apart from the event loop. */
-export interface ShapingApart {
-  /**
-   * The bytes that a body has once it is decoded; Infinity where these are more than a few: a
-   * coded body of some bytes can unpack to megabytes.
-   */
-  readonly unpacked: (bytes: Buffer, headers: JsonSource['headers']) => number
-  /** Whether so many bytes, unpacked, take long. */
-  readonly isLong: (unpacked: number) => boolean
-  /** The same, and whether there is room for them as they came. */
-  readonly takes: (bytes: number, unpacked: number) => boolean
-  /** @param ms that the event loop took for so many bytes */
-  readonly learn: (bytes: number, ms: number) => void
-  /**
-   * @returns the upstream's bytes where they are too large to be shaped, and pass unshaped
-   * @throws GatewayError
-   */
-  readonly shape: (
-    sources: ApartSources,
-    options: {
-      /** Whether the response may be cached. */
-      readonly isTagged: boolean
-      /** Asked when its turn comes. */
-      readonly isNeeded: () => boolean
-    }
-  ) => Promise<
-    { readonly body: Buffer; readonly tag: string | undefined } | { readonly unshaped: Buffer }
-  >
 }
 
 /** A shaped body's type; its length is known only once it is shaped. */
@@ -126,7 +83,7 @@ export function readResponse(
   return value
 }
 
-export function passUnshaped(
+function passUnshaped(
   reply: FastifyReply,
   { headers, body }: Pick<UpstreamResponse, 'headers' | 'body'>
 ): void {
@@ -141,34 +98,43 @@ export function passUnshaped(
 export function sendShaped(
   reply: FastifyReply,
   value: unknown,
-  { shape, parts, onStretch }: Shaping,
+  { shape, parts }: Shaping,
   results?: PartResults
 ): void {
   const { trail } = reply.request
   const startedAt = performance.now()
   if (trail.shapeMs === 0) trail.shapeAt = startedAt
-  const send = (result: unknown) => {
-    const text = writeJson(result)
-    trail.shapeMs += performance.now() - startedAt
-    sendJson(reply, text, isCacheable(reply) ? entityTagOf(text) : undefined)
-  }
   const shapeWhole = (whole: unknown) => shape(whole, liveOf(reply.request))
-  const shaped =
+  const text = writeJson(
     parts === undefined || results === undefined
       ? shapeWhole(value)
       : shapeMerged(value, parts, results, shapeWhole)
-  if (shaped instanceof Promise) {
-    const sendLater = (result: unknown) => {
-      const resumedAt = performance.now()
-      send(result)
-      onStretch?.(performance.now() - resumedAt)
-    }
-    shaped.then(sendLater).catch((error: unknown) => reply.send(toGatewayError(error)))
-  } else send(shaped)
+  )
+  trail.shapeMs += performance.now() - startedAt
+  sendJson(reply, text, isCacheable(reply) ? entityTagOf(text) : undefined)
+}
+
+/** Sends once the parts are there. A required part that fails is answered by the caller. */
+export function sendOnceGathered(
+  reply: FastifyReply,
+  value: unknown,
+  shaping: Shaping,
+  pendingParts: Promise<PartResults>
+): void {
+  void pendingParts.then(
+    results => {
+      try {
+        sendShaped(reply, value, shaping, results)
+      } catch (error) {
+        reply.send(toGatewayError(error))
+      }
+    },
+    () => {}
+  )
 }
 
 /** A response that may be cached may be requested again with If-None-Match. */
-export function isCacheable(reply: FastifyReply): boolean {
+function isCacheable(reply: FastifyReply): boolean {
   return (
     reply.request.method === 'GET' &&
     reply.statusCode === 200 &&
@@ -177,11 +143,7 @@ export function isCacheable(reply: FastifyReply): boolean {
 }
 
 /** @param tag of a response that may be cached */
-export function sendJson(
-  reply: FastifyReply,
-  body: string | Buffer,
-  tag: string | undefined
-): void {
+function sendJson(reply: FastifyReply, body: string, tag: string | undefined): void {
   describeShaped(reply)
   if (tag !== undefined) {
     reply.header('etag', tag)

@@ -163,7 +163,7 @@ function neutralSteps({ list, response, envelope }: SeenRoute): Step[] {
     const data = dataPathOf(response.body, envelope)
     return data === undefined ? [] : [{ unwrap: data }]
   }
-  if (list.rows === '') return [{ jsonata: '{ "rows": [$], "total": $count($) }' }]
+  if (list.rows === '') return [{ nest: { as: 'rows', count: 'total' } }]
   const total = list.total ?? 'total'
   const both = [
     [list.rows, 'rows'],

@@ -1,9 +1,7 @@
 /**
- * Warns of bounds on responses that keep all other requests waiting: those that are shaped without
- * a thread are parsed without a pause.
+ * Warns of bounds on shaped responses that would keep all other requests waiting: they are parsed
+ * without a pause.
  */
-import type { RouteConfig } from '../schema/routes.ts'
-import { routeHasExpression } from '../schema/shape-steps.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 const largeResponseBytes = 4 * 1024 ** 2
@@ -11,25 +9,16 @@ const largeResponseBytes = 4 * 1024 ** 2
 const secondsPerMiB = 0.13
 
 export function checkResponseSizes(
-  { gateway, routes: config, limits }: CheckedConfig,
+  { routes: config, limits }: CheckedConfig,
   report: Report
 ): void {
-  const { shapes, routes } = config
-  const hasThreads = gateway.server.shapingThreads !== 0
-  const waits = (route: RouteConfig) => !hasThreads || routeHasExpression(route, shapes)
-  for (const [name, route] of Object.entries(routes)) {
-    const message = messageOf(route.maxShaped)
-    if (message === undefined || !waits(route)) continue
+  for (const [name, { maxShaped }] of Object.entries(config.routes)) {
+    const message = messageOf(maxShaped)
+    if (message === undefined) continue
     report('routes', ['routes', name, 'maxShaped'], message, 'warning')
   }
   const message = messageOf(limits.sizes.shape)
-  const isUsed =
-    !hasThreads ||
-    config.endpoints.profile.from === 'upstream' ||
-    Object.values(routes).some(route => route.maxShaped === undefined && waits(route))
-  if (message !== undefined && isUsed) {
-    report('limits', ['sizes', 'shape'], message, 'warning')
-  }
+  if (message !== undefined) report('limits', ['sizes', 'shape'], message, 'warning')
 }
 
 function messageOf(bytes: number | undefined): string | undefined {

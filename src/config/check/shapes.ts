@@ -1,6 +1,4 @@
-/** Rules for shapes and their examples: reports operations that could never work at run time. */
-import { createRequire } from 'node:module'
-import { losesDigits } from '../../json/digits.ts'
+/** Rules for shapes: reports operations that could never work at run time. */
 import type { Report } from './report.ts'
 import { nearest } from '../schema/faults.ts'
 import { partsOf } from '../schema/parts.ts'
@@ -10,9 +8,6 @@ import type { ShapeStep } from '../schema/shapes.ts'
 import { ownMember, type Path } from '../schema/visit.ts'
 
 type Shapes = RoutesConfig['shapes']
-
-// Loaded only when config has an expression, because jsonata is large.
-const require = createRequire(import.meta.url)
 
 export function checkShapes(
   { routes: config }: { readonly routes: RoutesConfig },
@@ -26,7 +21,6 @@ export function checkShapes(
   }
   checkRoutes(config, report)
   for (const { shape, path } of shapesInUse(config)) use(shape, path)
-  checkExamples(config, report)
   checkSteps({ shapes, report, use })
   for (const name of Object.keys(shapes).filter(each => !used.has(each))) {
     report('routes', ['shapes', name], 'no route uses this shape', 'warning')
@@ -55,7 +49,7 @@ function keyOfShaping({ maxShaped, tooLarge }: RouteConfig): string | undefined 
   return tooLarge === 'pass' ? 'tooLarge' : undefined
 }
 
-/** Every key that names a shape, except `use` of shapes and `shape` of examples. */
+/** Every key that names a shape, except `use` of shapes. */
 function shapesInUse(config: RoutesConfig): Array<{ readonly shape: string; readonly path: Path }> {
   const { routes, endpoints } = config
   const holders: Array<readonly [Path, { readonly shape?: string }]> = [
@@ -69,19 +63,6 @@ function shapesInUse(config: RoutesConfig): Array<{ readonly shape: string; read
   return holders.flatMap(([path, { shape }]) =>
     shape === undefined ? [] : [{ shape, path: [...path, 'shape'] }]
   )
-}
-
-function checkExamples({ shapes, examples }: RoutesConfig, report: Report): void {
-  for (const [name, { shape, input, inputFile, output, status }] of Object.entries(examples)) {
-    const place = ['examples', name]
-    checkName(shapes, shape, [...place, 'shape'], report)
-    if ((input === undefined) === (inputFile === undefined)) {
-      report('routes', place, 'needs one of input and inputFile')
-    }
-    if ((output === undefined) === (status === undefined)) {
-      report('routes', place, 'needs one of output and status')
-    }
-  }
 }
 
 function checkSteps(check: ShapesCheck): void {
@@ -112,15 +93,11 @@ function inner(step: ShapeStep): ReadonlyArray<readonly [Path, readonly ShapeSte
   return step.paging?.each === undefined ? [] : [[['paging', 'each'], step.paging.each]]
 }
 
-const outermost = ['open', 'status', 'wrap', 'paging', 'jsonata'] as const
+const outermost = ['open', 'status', 'wrap', 'paging'] as const
 
 function checkStep(step: ShapeStep, path: Path, check: ShapesCheck): void {
   const { report } = check
   if (step.use !== undefined) check.use(step.use, [...path, 'use'])
-  if (step.jsonata !== undefined) {
-    const fault = syntaxFault(step.jsonata)
-    if (fault !== undefined) report('routes', [...path, 'jsonata'], fault)
-  }
   for (const key of ['rename', 'move'] as const) {
     const targets = Object.values(step[key] ?? {})
     const twice = targets.find((target, index) => targets.indexOf(target) < index)
@@ -201,40 +178,4 @@ function usesOf(steps: readonly ShapeStep[]): string[] {
     ...(step.use === undefined ? [] : [step.use]),
     ...inner(step).flatMap(([, within]) => usesOf(within))
   ])
-}
-
-function syntaxFault(expression: string): string | undefined {
-  try {
-    const parsed = (require('jsonata') as typeof import('jsonata'))(expression)
-    const long = longLiteral(parsed.ast(), expression)
-    if (long === undefined) return undefined
-    return `${long} is too long for an exact number: compare with the text "${long}"`
-  } catch (error) {
-    // JSONata throws plain objects.
-    return `is not a valid JSONata expression: ${String((error as { message?: unknown }).message)}`
-  }
-}
-
-/** A number that JSONata would round, so that it would match another id than the written one. */
-function longLiteral(node: unknown, expression: string): string | undefined {
-  if (typeof node !== 'object' || node === null) return undefined
-  const { type, position } = node as { type?: unknown; position?: unknown }
-  if (type === 'number' && typeof position === 'number') {
-    const written = wholeNumberBefore(expression, position)
-    return losesDigits(written) ? written : undefined
-  }
-  for (const member of Object.values(node)) {
-    const literal = longLiteral(member, expression)
-    if (literal !== undefined) return literal
-  }
-  return undefined
-}
-
-/** The whole number that ends at `end`; empty for one with a fraction or an exponent. */
-function wholeNumberBefore(expression: string, end: number): string {
-  const isDigit = (at: number) => /\d/.test(expression[at] ?? '')
-  let start = end
-  while (isDigit(start - 1)) start--
-  const isPart = /\d(?:\.|[eE][+-]?)$/.test(expression.slice(Math.max(0, start - 3), start))
-  return isPart ? '' : expression.slice(start, end)
 }

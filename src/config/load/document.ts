@@ -10,7 +10,6 @@ import {
   parseDocument,
   visit
 } from 'yaml'
-import { rawNumber } from '../../json/values.ts'
 import type { Fault } from '../schema/faults.ts'
 import { isObject, type Path } from '../schema/visit.ts'
 import { type Inputs, NotUtf8Error } from './inputs.ts'
@@ -146,7 +145,7 @@ interface Standing {
   readonly path: Path
   /** The mappings and lists that hold the value. */
   readonly above: readonly unknown[]
-  /** Gets the paths of integers outside examples and contracts that a number would round. */
+  /** Gets the paths of integers outside contracts that a number would round. */
   readonly inexact: Path[]
   /** Whether the whole document is a contract. */
   readonly isJsonSchema: boolean
@@ -164,7 +163,7 @@ function isInContract([, , key, inner]: Path): boolean {
 
 /**
  * Copies the value of each alias, because YAML gives the same object at each place: a default put
- * into one would appear in all. Examples are responses, whose ids keep their digits. A contract
+ * into one would appear in all. A contract
  * checks what a console reads, so its bounds are rounded as the console's numbers are.
  */
 function unshared(value: unknown, standing: Standing): unknown {
@@ -172,7 +171,6 @@ function unshared(value: unknown, standing: Standing): unknown {
   copied.values += 1
   if (copied.values > maxValues) throw new Error('the aliases expand to too many values')
   if (typeof value === 'bigint') {
-    if (path[0] === 'examples') return exactNumber(value)
     const mayRound = isJsonSchema || isInContract(path)
     if (!mayRound && !Number.isSafeInteger(Number(value))) inexact.push(path)
     return Number(value)
@@ -183,10 +181,6 @@ function unshared(value: unknown, standing: Standing): unknown {
     unshared(each, { ...standing, path: [...path, name], above: [...above, value] })
   if (Array.isArray(value)) return value.map((item, index) => member(index, item))
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, member(key, each)]))
-}
-
-function exactNumber(value: bigint): unknown {
-  return Number.isSafeInteger(Number(value)) ? Number(value) : rawNumber(String(value))
 }
 
 /** A key with its value, or an item of a list. */

@@ -3,7 +3,7 @@
  * lead there. They are of the written config, which has references in the place of secrets.
  */
 import { stringify } from 'yaml'
-import { isRawNumber, isRecord } from '../../json/values.ts'
+import { isRecord } from '../../json/values.ts'
 import type { Config, ConfigFile } from '../schema/config.ts'
 import { ownMember } from '../schema/visit.ts'
 
@@ -54,17 +54,9 @@ function mappingLines(before: Mapping, after: Mapping, indent: string): string[]
 
 /** A key alone stands for null. */
 function yamlLines(value: unknown, front: string): string[] {
-  const text = stringify(yamlValue(value), { lineWidth: 0, nullStr: '' })
+  const text = stringify(value, { lineWidth: 0, nullStr: '' })
   return text
     .trimEnd()
     .split('\n')
     .map(line => front + line.trimEnd())
-}
-
-/** Numbers that a double cannot hold are written with all their digits. */
-export function yamlValue(value: unknown): unknown {
-  if (isRawNumber(value)) return BigInt(value.rawJSON)
-  if (Array.isArray(value)) return value.map(yamlValue)
-  if (!isRecord(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, yamlValue(member)]))
 }

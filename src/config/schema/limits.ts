@@ -13,7 +13,6 @@ import {
 } from './primitives.ts'
 import { copyBounds } from './copies.ts'
 import { lockout } from './lockout.ts'
-import { expressionsSchema } from './shapes.ts'
 
 const whom = ['address', 'user', 'session'] as const
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
@@ -119,7 +118,6 @@ export const limitsSchema = Type.Object(
   {
     sizes,
     copies: copyBounds,
-    expressions: expressionsSchema,
     ipv6Prefix: whole({
       minimum: 32,
       maximum: 128,

@@ -4,7 +4,7 @@ import { endpoints } from './endpoints.ts'
 import { expectSchema } from './expectations.ts'
 import { maintenanceSchema } from './maintenance.ts'
 import { route } from './route.ts'
-import { examplesSchema, shapesSchema } from './shapes.ts'
+import { shapesSchema } from './shapes.ts'
 import { type CredentialConfig, upstream } from './upstreams.ts'
 import { list, named, pairs, pathTemplate, text } from './primitives.ts'
 import { consolePaging } from './request-mapping.ts'
@@ -40,7 +40,6 @@ export const routesSchema = Type.Object(
     ),
     paging: consolePaging,
     shapes: shapesSchema,
-    examples: examplesSchema,
     maintenance: maintenanceSchema,
     expect: expectSchema
   },

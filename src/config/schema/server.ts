@@ -151,22 +151,6 @@ export const server = section(
         'connection. This is for console files and buffered responses. For streamed responses, ' +
         'the upstream’s `idleTimeout` applies.'
     }),
-    shapingThreads: Type.Union(
-      [
-        whole({ minimum: 0, maximum: 16, description: 'The number of threads.' }),
-        Type.Literal('auto', { description: 'By the number of cores, 1 to 4.' })
-      ],
-      {
-        default: 'auto',
-        expected: 'a whole number from 0 to 16, or auto',
-        description:
-          'How many threads of each process parse and shape long responses, those that would ' +
-          'keep other requests waiting for more than 5 ms. They start with the first such ' +
-          'response. `auto` leaves one core to the process, and is 1 to 4. 0: long responses ' +
-          'are shaped like short ones, and others wait.',
-        examples: [2]
-      }
-    ),
     overload,
     keepAlive: duration({
       default: '72s',

@@ -31,19 +31,3 @@ export function flatten(
     return [step]
   })
 }
-
-/** Whether an expression is among the steps: applying them gives a promise then. */
-function hasExpression(steps: readonly ShapeStep[], shapes: Shapes): boolean {
-  return flatten(steps, shapes).some(({ jsonata }) => jsonata !== undefined)
-}
-
-interface ShapedRoute {
-  readonly shape?: string | undefined
-  readonly parts: Readonly<Record<string, { readonly shape?: string | undefined }>>
-}
-
-/** The same for the shapes of a route and of its parts: no thread can shape its responses then. */
-export function routeHasExpression({ shape, parts }: ShapedRoute, shapes: Shapes): boolean {
-  const all = [shape, ...Object.values(parts).map(part => part.shape)]
-  return all.some(name => hasExpression(ownMember(shapes, name ?? '') ?? [], shapes))
-}

@@ -1,18 +1,7 @@
-/** `shapes` and `examples` of `routes.yaml`: operations that transform upstream responses. */
+/** `shapes` of `routes.yaml`: operations that transform upstream responses. */
 import { Type, type Static, type TProperties } from 'typebox'
 import { asNode } from './visit.ts'
-import {
-  dotted,
-  duration,
-  list,
-  name,
-  named,
-  oneOf,
-  pairs,
-  size,
-  text,
-  whole
-} from './primitives.ts'
+import { dotted, list, name, named, oneOf, pairs, text, whole } from './primitives.ts'
 
 const closed = <T extends TProperties>(
   properties: T,
@@ -109,6 +98,32 @@ const operations = {
       examples: [{ 'user.name': 'author' }]
     })
   ),
+  lift: Type.Optional(
+    dotted({
+      description:
+        'The members of the object at this path go up into the object that holds it, and it ' +
+        'goes. A member that the holder already has stays, such as the `id` of a JSON:API ' +
+        'resource. If there is no object at the path, nothing happens.',
+      examples: ['attributes']
+    })
+  ),
+  nest: Type.Optional(
+    closed(
+      {
+        as: text({ description: 'The name of the member.', examples: ['rows'] }),
+        count: Type.Optional(
+          text({
+            description:
+              'The name of another member: how many items the list has. null, an empty object ' +
+              'and an empty text become an empty list; any other single value becomes a list of ' +
+              'one item.',
+            examples: ['total']
+          })
+        )
+      },
+      { description: 'Put the value into a new object, for a back-end that answers a bare list.' }
+    )
+  ),
   default: Type.Optional(
     pairs(Type.Unknown(), {
       description: 'Set members that are missing or null to these values.',
@@ -156,14 +171,6 @@ const operations = {
   ),
   use: Type.Optional(
     name({ description: 'Insert the operations of another shape of this file here.' })
-  ),
-  jsonata: Type.Optional(
-    text({
-      description:
-        'A JSONata expression (jsonata.org), if no operation fits. It runs in a separate ' +
-        'thread, limited by `expressions` of `limits.yaml`, and is much slower than operations.',
-      examples: ['$sum(items.price)']
-    })
   ),
   paging: Type.Optional(
     closed(
@@ -262,51 +269,4 @@ export const shapesSchema = named(
     description:
       'Shapes, by name: operations that turn an upstream’s response into what the console expects.'
   }
-)
-
-export const examplesSchema = named(
-  closed(
-    {
-      shape: name({ description: 'A shape of this file.' }),
-      input: Type.Optional(Type.Unknown({ description: 'The response of the upstream.' })),
-      inputFile: Type.Optional(
-        text({
-          description: 'A JSON file with the response of the upstream, in place of `input`.',
-          examples: ['examples/notices.json']
-        })
-      ),
-      output: Type.Optional(Type.Unknown({ description: 'The response that the console gets.' })),
-      status: Type.Optional(
-        whole({
-          minimum: 400,
-          maximum: 599,
-          description: 'If the shape reports a failure: the HTTP status, in place of `output`.'
-        })
-      )
-    },
-    {
-      description:
-        'One example of what a shape does. `console-gateway check`, every start and every ' +
-        'reload run it. If it fails, the config is refused.'
-    }
-  ),
-  { description: 'Examples of what shapes do, by name. They are tests of the shapes.' }
-)
-
-export const expressionsSchema = closed(
-  {
-    timeout: duration({
-      default: '200ms',
-      description:
-        'How long one expression may run. After that it is stopped, and the response is 502.'
-    }),
-    maxSize: size({
-      default: '256KiB',
-      maximum: 16 * 1024 ** 2,
-      description:
-        'The maximum size of an expression’s JSON input and output. Its thread may take 32 times ' +
-        'as much memory, and 64 MiB at least.'
-    })
-  },
-  { default: {}, description: 'Limits of the JSONata expressions in shapes.' }
 )

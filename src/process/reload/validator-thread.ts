@@ -4,7 +4,6 @@ import { ConfigError } from '../../config/schema/faults.ts'
 import { createInputs } from '../../config/load/inputs.ts'
 import { loadConfig } from '../../config/load/load.ts'
 import type { Validated, ValidationTask } from './validator.ts'
-import { toCloneable } from '../../config/load/cloneable.ts'
 import { tryConfig } from '../../dry-run/try-config.ts'
 
 parentPort?.on('message', ({ folder, environment, running }: ValidationTask) => {
@@ -15,7 +14,7 @@ parentPort?.on('message', ({ folder, environment, running }: ValidationTask) => 
       inputs
     })
     const faults = await tryConfig({ ...config, fault })
-    return faults.length > 0 ? { faults } : { config: toCloneable(config) }
+    return faults.length > 0 ? { faults } : { config }
   }
   void validate()
     .catch((error: unknown): Validated['result'] => {

@@ -5,7 +5,6 @@ import type { Fault } from '../../config/schema/faults.ts'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import type { Config } from '../../config/schema/config.ts'
 import type { Environment } from '../../config/load/references.ts'
-import { fromCloneable } from '../../config/load/cloneable.ts'
 import { adopt } from '../../observability/emitters.ts'
 
 export interface Validated {
@@ -61,9 +60,8 @@ async function validateNow(task: ValidationTask): Promise<Validated> {
         thread.off('message', onMessage).off('error', onError).off('exit', onExit)
         how()
       }
-      function onMessage({ result, ...validated }: Validated) {
-        const received = 'config' in result ? { config: fromCloneable(result.config) } : result
-        return settle(() => resolve({ ...validated, result: received }))
+      function onMessage(validated: Validated) {
+        return settle(() => resolve(validated))
       }
       function onError(error: Error) {
         return settle(() => reject(error))

@@ -803,7 +803,6 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
   [
     'a bound on shaping that stalls other requests is pointed out',
     {
-      gateway: { server: { hosts: ['h'], shapingThreads: 0 } },
       routes: {
         upstreams,
         shapes: { s: [{ unwrap: 'a' }] },
@@ -814,40 +813,8 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     'routes.yaml routes.r.maxShaped: warning: responses of this size delay all other requests by up to 1.3 s: use smaller pages'
   ],
   [
-    'with threads only those stall others that a thread cannot shape',
-    {
-      routes: {
-        upstreams,
-        shapes: { s: [{ unwrap: 'a' }], e: [{ use: 'x' }], x: [{ jsonata: 'a' }] },
-        routes: {
-          r: route({ shape: 's', maxShaped: '10MiB' }),
-          e: route({ path: '/api/e', shape: 'e' }),
-          p: route({ path: '/api/p', maxShaped: '5MiB', parts: { n: { ...part, shape: 'e' } } })
-        }
-      },
-      limits: { sizes: { shape: '5MiB' } }
-    },
-    'routes.yaml routes.p.maxShaped: warning: responses of this size delay all other requests by up to 0.7 s: use smaller pages',
-    'limits.yaml sizes.shape: warning: responses of this size delay all other requests by up to 0.7 s: use smaller pages'
-  ],
-  [
-    'with threads a bound on shaping stalls nobody',
-    {
-      routes: {
-        upstreams,
-        shapes: { s: [{ unwrap: 'a' }] },
-        routes: {
-          r: route({ shape: 's', maxShaped: '10MiB' }),
-          p: route({ path: '/api/p', maxShaped: '5MiB', parts: { n: part } })
-        }
-      },
-      limits: { sizes: { shape: '10MiB' } }
-    }
-  ],
-  [
     'a bound on shaping has a bound',
     {
-      gateway: { server: { hosts: ['h'], shapingThreads: 0 } },
       routes: {
         upstreams,
         shapes: { s: [{ unwrap: 'a' }] },
@@ -882,15 +849,11 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     'how it went is asked first, and within the whole answer',
     withShapes({
       s: [{ unwrap: 'a' }, { open: 'code-data' }],
-      t: [
-        { each: [{ status: { path: 'a', ok: [1] } }, { wrap: 'list' }, { jsonata: 'a' }] },
-        { use: 's' }
-      ]
+      t: [{ each: [{ status: { path: 'a', ok: [1] } }, { wrap: 'list' }] }, { use: 's' }]
     }),
     'routes.yaml shapes.s.1: `open` has to be the first operation',
     'routes.yaml shapes.t.0.each.0: `status` is for the whole response: it cannot stand within another operation',
     'routes.yaml shapes.t.0.each.1: `wrap` is for the whole response: it cannot stand within another operation',
-    'routes.yaml shapes.t.0.each.2: `jsonata` is for the whole response: it cannot stand within another operation',
     'routes.yaml shapes.t.1: `open` has to be the first operation'
   ],
   [
@@ -920,19 +883,6 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     'routes.yaml shapes.s.0.use: there is no shape "tt". Did you mean "t"?'
   ],
   [
-    'an id in an expression keeps its digits',
-    withShapes({
-      s: [{ jsonata: 'list[id = 9007199254740993]' }],
-      t: [{ jsonata: 'list[id = "9007199254740993" and x < 3.14159265358979323846]' }]
-    }),
-    'routes.yaml shapes.s.0.jsonata: 9007199254740993 is too long for an exact number: compare with the text "9007199254740993"'
-  ],
-  [
-    'an expression is one',
-    withShapes({ s: [{ jsonata: 'a.(b' }], t: [{ jsonata: '$sum(items.price)' }] }),
-    'routes.yaml shapes.s.0.jsonata: is not a valid JSONata expression: Expected ")" before end of expression'
-  ],
-  [
     'two members do not become one',
     withShapes({ s: [{ rename: { a: 'c', b: 'c' } }], t: [{ move: { 'a.b': 'a.b.c' } }] }),
     'routes.yaml shapes.s.0.rename: two members become "c"',
@@ -945,23 +895,6 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
       t: [{ pick: ['a'] }]
     }),
     'routes.yaml shapes.s.0.status.statuses.0: is listed in `ok` too, so it never applies'
-  ],
-  [
-    'an example says what goes in and what comes out',
-    {
-      routes: {
-        examples: {
-          e: { shape: 's' },
-          f: { shape: 's', input: 1, inputFile: 'x', output: 1, status: 404 }
-        }
-      }
-    },
-    'routes.yaml examples.e.shape: there is no shape "s".',
-    'routes.yaml examples.e: needs one of input and inputFile',
-    'routes.yaml examples.e: needs one of output and status',
-    'routes.yaml examples.f.shape: there is no shape "s".',
-    'routes.yaml examples.f: needs one of input and inputFile',
-    'routes.yaml examples.f: needs one of output and status'
   ],
   [
     'the envelope is put on last',
@@ -1264,7 +1197,6 @@ const namedBy: Readonly<Record<string, (name: string) => Files>> = {
       endpoints: { profile: { from: 'upstream', upstream: 'b', shape: name } }
     }
   }),
-  'the shape of an example': name => ({ routes: { examples: { e: { shape: name, input: {} } } } }),
   'use in a shape': name => withShapes({ s: [{ use: name }], t: [{ each: [{ use: name }] }] }),
   'the routes of a limit': name => ({
     limits: {

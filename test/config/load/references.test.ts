@@ -26,15 +26,15 @@ t.test('a reference stands for an environment variable, also within a text', asy
 })
 
 t.test('a reference is a number where a number may stand beside words', async t => {
-  const threads = (environment: Record<string, string>) => {
+  const code = (environment: Record<string, string>) => {
     const files = {
-      'gateway.yaml': 'session: { secrets: ["${S}"] }\nserver: { shapingThreads: "${THREADS:-2}" }'
+      'gateway.yaml': 'session: { secrets: ["${S}"] }\nenvelope: { successCode: "${CODE:-2}" }'
     }
-    return load(t, files, { S: secret, ...environment }).gateway.server.shapingThreads
+    return load(t, files, { S: secret, ...environment }).gateway.envelope.successCode
   }
-  t.equal(threads({}), 2)
-  t.equal(threads({ THREADS: '4' }), 4)
-  t.equal(threads({ THREADS: 'auto' }), 'auto')
+  t.equal(code({}), 2)
+  t.equal(code({ CODE: '4' }), 4)
+  t.equal(code({ CODE: 'OK' }), 'OK')
 })
 
 t.test('the text after :- stands in where the variable is not set or empty', async t => {

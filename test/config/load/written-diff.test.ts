@@ -43,13 +43,9 @@ t.test('differences are lines of YAML below the keys that lead to them', t => {
   t.end()
 })
 
-t.test('numbers keep their digits, and another order of keys is no difference', t => {
-  const raw = (JSON as unknown as { rawJSON: (text: string) => unknown }).rawJSON
-  const before = written({ examples: { e: { id: raw('12345678901234567890') } }, a: 1 })
-  const after = written({ a: 1, examples: { e: { id: raw('12345678901234567891') } } })
-  t.match(writtenDiff(before, after), [
-    { diff: /-\s+id: 12345678901234567890\n\+\s+id: 12345678901234567891$/ }
-  ])
+t.test('another order of keys is no difference', t => {
+  const before = written({ shapes: { a: 1, b: 2 }, a: 1 })
+  t.same(writtenDiff(before, written({ a: 1, shapes: { b: 2, a: 1 } })), [])
   t.end()
 })
 

@@ -18,14 +18,7 @@ export interface Places {
 }
 
 const kinds = ['steady', 'faulty', 'narrow', 'gone', 'fickle'] as const
-const shapedKinds = [
-  'shaped',
-  'expression',
-  'open/expression',
-  'observed',
-  'strict',
-  'parts'
-] as const
+const shapedKinds = ['shaped', 'lifted', 'open/lifted', 'observed', 'strict', 'parts'] as const
 /** Where one response serves several requests: these only happen if requests are the same. */
 export const sharedPrefixes = ['clicked', 'coalesced', 'shared-shape', 'cached', 'lasting'].map(
   kind => `/api/${kind}`
@@ -86,8 +79,8 @@ function routes(places: Places): Record<string, unknown> {
     routes: Object.fromEntries([
       ...plain,
       formed('shaped', { shape: 'rows' }),
-      formed('expression', { shape: 'expression' }),
-      formed('open/expression', { access: 'public', shape: 'expression' }),
+      formed('lifted', { shape: 'lifted' }),
+      formed('open/lifted', { access: 'public', shape: 'lifted' }),
       formed('observed', { contract: { schema: contract, mode: 'observe', sample: 1 } }),
       formed('strict', { shape: 'rows', contract: { schema: contract, mode: 'strict' } }),
       formed('clicked', { doubleClicks: 'share' }),
@@ -113,7 +106,7 @@ function routes(places: Places): Record<string, unknown> {
         { each: [{ rename: { id: 'key' } }, { default: { read: false } }] },
         { wrap: 'list' }
       ],
-      expression: [{ jsonata: '{ "count": $count(rows), "sum": $sum(rows.id), "all": $ }' }]
+      lifted: [{ lift: 'rows' }, { nest: { as: 'rows', count: 'total' } }]
     }
   }
 }

@@ -67,7 +67,6 @@ function leftOpen(handles: readonly string[], whose: (port: number) => string): 
 /** Threads that are started when they are needed, and end a while later: they are there now. */
 async function wakeThreads(gateway: GatewayProcess): Promise<void> {
   await gateway.ask('/ops/api/reload', { method: 'POST' })
-  await callOnce(`${gateway.url}/api/open/expression/1`)
 }
 
 /** @returns what is still wrong after all patience; nothing where all is well */
@@ -159,8 +158,8 @@ const ofThread: ReadonlyMap<string, number> = new Map([
 
 const sumOf = (counts: readonly number[]) => counts.reduce((sum, count) => sum + count, 0)
 
-/** Threads that come and go with the work: those that shape, and those of expressions. */
-const maxThreads = 4
+/** Threads that come and go with the work: the one that reads config. */
+const maxThreads = 1
 
 /**
  * Whether as much is open as before the attack. On a busy machine a thread that ends once it is

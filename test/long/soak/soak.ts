@@ -33,7 +33,7 @@ export async function soak(options: Options, minutes: number): Promise<Soaked> {
       '/api/narrow',
       '/api/fickle',
       '/api/shaped',
-      '/api/expression',
+      '/api/lifted',
       '/api/parts'
     ]
   })

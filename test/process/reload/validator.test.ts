@@ -1,7 +1,6 @@
 /** The thread in which a config is read before it is taken. */
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
-import { configHashes } from '../../../src/config/load/config-hash.ts'
 import { loadConfig } from '../../../src/config/load/load.ts'
 import { validate } from '../../../src/process/reload/validator.ts'
 import { textFolder } from '../../support/config-files.ts'
@@ -31,25 +30,5 @@ t.test(
     await ended[0]
     await times(1)
     t.equal(ended.length, 2)
-  }
-)
-
-t.test(
-  'examples with numbers that a double cannot hold come back with all their digits',
-  async t => {
-    const digits = '12345678901234567890'
-    const folder = textFolder(t.after, {
-      'routes.yaml': `upstreams: { b: { url: http://127.0.0.1:9 } }
-routes: { r: { path: /r, upstream: b, shape: s } }
-shapes: { s: [{ unwrap: a }] }
-examples: { e: { shape: s, input: { a: ${digits} }, output: ${digits} } }
-`
-    })
-    const { result } = await validate({ folder, environment: {} })
-    t.ok('config' in result, 'it is no fault')
-    if (!('config' in result)) return
-    t.equal(JSON.stringify(result.config.routes.examples['e']?.output), digits)
-    t.match(JSON.stringify(result.config.written.routes), `"output":${digits}`)
-    t.same(configHashes(result.config), configHashes(loadConfig(folder, {})))
   }
 )

@@ -1,0 +1,76 @@
+import t from 'tap'
+import { testGateway } from '../support/gateway.ts'
+import { testUpstream } from '../support/upstream.ts'
+
+/** Nearly as much as `sizes.shape` takes. */
+const row = { id: 12345, name: 'A name of some length', state: 1, at: 1795239000, amount: '12.50' }
+const rows = Array.from({ length: 20_000 }, () => row)
+
+t.test(
+  'a plain route waits for a few long responses at most, while another client keeps fetching 2 MiB that are shaped',
+  async t => {
+    const long = JSON.stringify({ code: 0, data: { list: rows, count: rows.length } })
+    t.ok(long.length > 1.6 * 1024 ** 2 && long.length < 2 * 1024 ** 2, 'long, but within the bound')
+    const backend = await testUpstream(t.after, ({ url }, response) => {
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(url === '/long' ? long : '{"plain":true}')
+    })
+    const gateway = await testGateway(t.after, {
+      routes: {
+        upstreams: { b: { url: backend.url } },
+        shapes: {
+          page: [
+            { open: 'code-data' },
+            {
+              paging: {
+                list: 'list',
+                total: 'count',
+                each: [
+                  { rename: { name: 'title' } },
+                  { convert: { id: 'string', at: 'date-seconds' } },
+                  { map: { state: { 0: 'unread', 1: 'read' } } }
+                ]
+              }
+            }
+          ]
+        },
+        routes: {
+          long: {
+            path: '/api/long',
+            upstream: 'b',
+            rewrite: '/long',
+            access: 'public',
+            shape: 'page'
+          },
+          plain: { path: '/api/plain', upstream: 'b', rewrite: '/plain', access: 'public' }
+        }
+      }
+    })
+    const timed = async (path: string) => {
+      const startedAt = performance.now()
+      const response = await fetch(gateway.url + path)
+      await response.arrayBuffer()
+      if (response.status !== 200) throw new Error(`${path}: ${response.status}`)
+      return performance.now() - startedAt
+    }
+    const end = { isReached: false }
+    const longOnes: number[] = []
+    const others = async () => {
+      while (!end.isReached) longOnes.push(await timed('/api/long'))
+    }
+    await timed('/api/long')
+    const other = others()
+    const plainOnes: number[] = []
+    for (let index = 0; index < 120; index++) plainOnes.push(await timed('/api/plain'))
+    end.isReached = true
+    await other
+    const nth = (times: number[], share: number) =>
+      times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? Infinity
+    const [p99, one] = [nth(plainOnes, 0.99), nth(longOnes, 0.5)]
+    t.comment(`plain p50 ${nth(plainOnes, 0.5)} p99 ${p99}, long p50 ${one}, ${longOnes.length}`)
+    t.ok(longOnes.length > 10, 'long responses were shaped all the time')
+    // It comes and goes by the same loop: each time one may be shaped, and this test reads them there too.
+    t.ok(p99 < 6 * one, `p99 is ${p99.toFixed(1)} ms, a long response takes ${one.toFixed(1)} ms`)
+  }
+)
