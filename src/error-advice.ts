@@ -161,11 +161,6 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     'Raise `sizes.headerCount` in limits.yaml, or let the client send fewer cookies.',
     '请调大 limits.yaml 中的 `sizes.headerCount`，或让客户端减少 Cookie。'
   ),
-  'request.repeated': advise(
-    'The same change was still running ' +
-      '(`routes.NAME.doubleClicks`): the console waits for the first.',
-    '相同的更改仍在进行（`routes.NAME.doubleClicks`）：控制台等待第一个的结果。'
-  ),
   'limit.exceeded': advise(
     'Expected, if the number is right. `console-gateway limits` prints how close callers come to ' +
       'it; `console-gateway limits show` shows one caller, and `console-gateway limits reset` ' +
@@ -249,9 +244,5 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
   'upstream.timeout.total': advise(
     'The response took longer than `upstreams.NAME.totalTimeout`.',
     '响应耗时超过 `upstreams.NAME.totalTimeout`。'
-  ),
-  'upstream.timeout.rate': advise(
-    'The response came slower than `upstreams.NAME.minRate`.',
-    '响应速度低于 `upstreams.NAME.minRate`。'
   )
 }

@@ -88,12 +88,6 @@ export const errorKinds = {
     'The header fields of the request are too large or too many.',
     '请求头过大或过多。'
   ),
-  'request.repeated': kind(
-    409,
-    1,
-    'The same request is already being carried out.',
-    '相同的请求正在处理中。'
-  ),
   'limit.exceeded': kind(
     429,
     1,
@@ -183,10 +177,6 @@ export const errorKinds = {
   'upstream.timeout.total': gatewayTimeout(
     'The service behind this page took too long to finish its answer. Please try again.',
     '后端服务未能在规定时间内完成响应,请重试。'
-  ),
-  'upstream.timeout.rate': gatewayTimeout(
-    'The service behind this page answered too slowly. Please try again.',
-    '后端服务响应过慢,请重试。'
   )
 } as const satisfies Record<string, ErrorKind>
 

@@ -51,8 +51,7 @@ t.test('each code has the status of the contract', async t => {
     'upstream.timeout': 504,
     'upstream.timeout.connect': 504,
     'upstream.timeout.idle': 504,
-    'upstream.timeout.total': 504,
-    'upstream.timeout.rate': 504
+    'upstream.timeout.total': 504
   }
   for (const [code, status] of Object.entries(contract)) {
     t.equal(errorKinds[code as ErrorCode].status, status, code)

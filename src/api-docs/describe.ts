@@ -260,7 +260,6 @@ function addRoute(
     facts: {
       asksUpstream: true,
       takesUpgrades: route.websocket !== undefined,
-      sharesDoubleClicks: route.doubleClicks === 'share',
       namesSource: namesSource(route, upstreams),
       isRead,
       isStrict: route.contract?.mode === 'strict'

@@ -9,8 +9,6 @@ export interface OperationFacts {
   readonly endpoint?: EndpointName
   readonly access: RouteConfig['access']
   readonly isUnsafe: boolean
-  /** Whether identical changes at the same time share one response. */
-  readonly sharesDoubleClicks: boolean
   /** Whether a GET may be an upgrade to WebSocket. */
   readonly takesUpgrades: boolean
   readonly asksUpstream: boolean
@@ -78,7 +76,6 @@ const occurrences: Readonly<Record<ErrorCode, Occurs>> = {
   'request.type': withBody,
   'request.expectation': always,
   'request.headers': always,
-  'request.repeated': ({ isUnsafe, sharesDoubleClicks }) => isUnsafe && sharesDoubleClicks,
   'limit.exceeded': always,
   'upstream.refused': withUpstream,
   'upstream.reset': withUpstream,
@@ -97,8 +94,7 @@ const occurrences: Readonly<Record<ErrorCode, Occurs>> = {
   'upstream.timeout': withUpstream,
   'upstream.timeout.connect': withUpstream,
   'upstream.timeout.idle': withUpstream,
-  'upstream.timeout.total': withUpstream,
-  'upstream.timeout.rate': withUpstream
+  'upstream.timeout.total': withUpstream
 }
 
 /** In the order of the code table. */

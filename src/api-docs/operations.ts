@@ -221,7 +221,6 @@ export class DescriptionBuilder {
     return errorsOf({
       access,
       isUnsafe: method !== 'GET',
-      sharesDoubleClicks: false,
       takesUpgrades: false,
       asksUpstream: false,
       namesSource: false,

@@ -157,7 +157,7 @@ async function addSignInEndpoints(
     envelope,
     answer: answers.login,
     onOutcome: metrics.onSignIn,
-    captchaJars: context.captchaJars,
+    sealedCookies: context.sealedCookies,
     tokenNames: context.tokenNames
   })
   addLogout(scope, {
@@ -219,9 +219,8 @@ async function addSessionEndpoints(scope: FastifyInstance, group: Group): Promis
 
 /** Back-ends' endpoints that anyone may call: no session is looked up. */
 async function addPublicEndpoints(scope: FastifyInstance, group: Group): Promise<void> {
-  const { checks, context } = group
+  const { checks } = group
   scope.removeAllContentTypeParsers()
-  if (context.captchaJars.size > 0) await scope.register(cookie, { hook: 'onRequest' })
   addOnRequest(scope, [checks.checkOrigin, checks.checkLimits, checks.refuseClosed])
   await addRoutes(scope, group, access => access === 'public')
 }
@@ -253,7 +252,7 @@ async function addRoutes(
       tokenNames: webSockets.tokenNames,
       mount,
       bindStream,
-      captchaJars: context.captchaJars,
+      sealedCookies: context.sealedCookies,
       ...partsOptions,
       webSockets
     },

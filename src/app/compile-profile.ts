@@ -74,8 +74,7 @@ export function compileProfile(config: Config, options: Options): CompiledProfil
       passRefusedHeaders: [],
       setCookies: [],
       redirects: 'refuse',
-      touchesByStream: false,
-      endEvent: false
+      touchesByStream: false
     }
     return { session, proxied }
   }

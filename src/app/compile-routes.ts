@@ -16,6 +16,7 @@ import {
 } from '../config/schema/resolved.ts'
 import type { RouteConfig } from '../config/schema/routes.ts'
 import type { ContractConfig } from '../config/schema/contracts.ts'
+import { plainCookies, sealedCookies, sealedCookiesOf } from '../config/schema/set-cookies.ts'
 import { type Contract, type ContractRules, createContract } from '../contract/contract.ts'
 import type { AggregatedRoute } from './endpoints/aggregated.ts'
 import type { AnsweredRoute } from './endpoints/answered.ts'
@@ -29,7 +30,6 @@ import { type TimeOutOverrides, timeOutsOf } from '../proxy/time-outs.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import { compileParts, type Composable } from './compile-parts.ts'
 import { applyShape, checkContract } from './shaped-values.ts'
-import { CopyingRoutes } from './route-copies.ts'
 import type { GenerationServices } from './generation-services.ts'
 import type { Answer } from '../shaping/answer.ts'
 import type { SessionProfile } from './endpoints/profile.ts'
@@ -75,7 +75,6 @@ class RouteCompiler {
   readonly #services: GenerationServices
   readonly #profileAnswer: Answer | undefined
   readonly #envelope: Envelope
-  readonly #copying: CopyingRoutes
   readonly #proxied: ProxiedRoute[] = []
   readonly #aggregated: AggregatedRoute[] = []
 
@@ -84,7 +83,6 @@ class RouteCompiler {
     this.#services = services
     this.#profileAnswer = profileAnswer
     this.#envelope = createEnvelope(config.gateway.envelope)
-    this.#copying = new CopyingRoutes(config.routes.routes, services.copies)
   }
 
   addRoute(name: string, route: RouteConfig): void {
@@ -100,11 +98,9 @@ class RouteCompiler {
     const isInEnvelope = isWrapped(routes.shapes[route.shape ?? ''] ?? [], routes.shapes)
     const rules = this.#rulesOf(name, route.contract, isInEnvelope && envelope.dataName)
     const contract = this.#contractOf(name, rules)
-    const parts = this.#partsOf(route, envelope, maxShaped)
-    const target =
-      route.upstream === undefined
-        ? undefined
-        : this.#copying.apply(name, route, this.#target(route, route.upstream))
+    const cookies = this.#cookiesOf(route)
+    const parts = this.#partsOf({ ...route, ...cookies }, envelope, maxShaped)
+    const target = route.upstream === undefined ? undefined : this.#target(route, route.upstream)
     const shaping = {
       shape: (body: unknown) =>
         checkContract(contract, shape === undefined ? body : applyShape(shape, body)),
@@ -145,13 +141,14 @@ class RouteCompiler {
             observe: (bytes, fields) => contract(() => readJson(bytes, fields, limits.sizes.shape))
           }),
       passAuthorization: route.passAuthorization,
-      passCookies: route.passCookies,
+      ...cookies,
       passRefusedHeaders: route.passRefusedHeaders,
-      setCookies: route.setCookies,
       redirects: route.redirects,
+      cachesInBrowser:
+        route.cache === 'browser' && route.access !== 'public' && parts === undefined,
+      fallback: route.fallback,
       webSocket: route.websocket && { ...route.websocket, touch },
-      touchesByStream: route.touch === 'always',
-      endEvent: route.endEvent
+      touchesByStream: route.touch === 'always'
     })
   }
 
@@ -199,6 +196,18 @@ class RouteCompiler {
     if (proxied !== undefined) this.#proxied.push(proxied)
     if (aggregated !== undefined) this.#aggregated.push(aggregated)
     return session
+  }
+
+  #cookiesOf({ upstream = '', passCookies, setCookies }: RouteConfig) {
+    const sealed = sealedCookiesOf(this.#config.routes, upstream)
+    const [pass, plain] = [true, false].map(isSealed =>
+      passCookies.filter(name => sealed.has(name) === isSealed)
+    )
+    return {
+      passCookies: plain ?? [],
+      setCookies: plainCookies(setCookies),
+      sealedCookies: { pass: pass ?? [], set: sealedCookies(setCookies) }
+    }
   }
 
   #pathsOf(path: string): string[] {

@@ -5,7 +5,7 @@ import { mountOf } from '../config/schema/resolved.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
 import { type TokenNames, tokenNamesOf } from '../proxy/token-names.ts'
 import { createForwardedHost, type ForwardedHost } from './hooks/forwarded-for.ts'
-import { type CaptchaJars, createCaptchaJars } from './hooks/captcha-jar.ts'
+import { createSealedCookies, type SealedCookiesOf } from './endpoints/sealed-cookies.ts'
 import { sessionCookie, type SessionCookie } from './hooks/session.ts'
 import { createSources } from './credential-sources.ts'
 import { compileEndpointAnswers, type EndpointAnswers } from './endpoint-answers.ts'
@@ -21,7 +21,7 @@ export interface AppContext {
   readonly cookie: SessionCookie
   readonly tokenNames: TokenNames
   readonly sources: readonly CredentialSource[]
-  readonly captchaJars: CaptchaJars
+  readonly sealedCookies: SealedCookiesOf
   /** In lower case, as they are compared. */
   readonly hosts: readonly string[]
   readonly forwardedHost: ForwardedHost
@@ -30,7 +30,7 @@ export interface AppContext {
 }
 
 export function createContext(config: Config, services: GenerationServices): AppContext {
-  const { server, envelope, session, login } = config.gateway
+  const { server, envelope, session } = config.gateway
   const cookie = sessionCookie(session.cookie)
   const hosts = server.hosts.map(host => host.toLowerCase())
   return {
@@ -40,7 +40,7 @@ export function createContext(config: Config, services: GenerationServices): App
     envelope: createEnvelope(envelope),
     answers: compileEndpointAnswers(config),
     cookie,
-    captchaJars: createCaptchaJars({ sources: login.sources, cookie, secrets: services.secrets }),
+    sealedCookies: createSealedCookies(config, cookie, services.secrets),
     tokenNames: tokenNamesOf(envelope),
     sources: services.sources ?? createSources(config, services),
     hosts,

@@ -8,7 +8,6 @@ import type { CredentialSource } from '../login/credential-source.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import type { Services } from '../services/services.ts'
 import type { ShedLog } from './overload/shed-log.ts'
-import type { Copies } from './route-copies.ts'
 import type { OperatorsMaintenance } from './hooks/maintenance.ts'
 import type { BindStream } from './endpoints/bound-stream.ts'
 
@@ -36,8 +35,6 @@ export type GenerationServices = Pick<
   readonly shed: Pick<ShedLog, 'count'>
   /** Binds a live stream to its session. */
   readonly bindStream: BindStream
-  /** Shares calls to upstreams and keeps copies of their responses. */
-  readonly copies: Copies
   /** That of operators; undefined in dry runs, where nobody begins one. */
   readonly maintenance?: OperatorsMaintenance
   /** Undefined where config has no audit ledger. */

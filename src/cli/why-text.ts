@@ -16,13 +16,10 @@ import { paint } from './colours.ts'
 type Request = RequestRecord & RequestPlace
 type Row = readonly [name: string, text: string]
 
-const copyTexts: Readonly<Record<NonNullable<RequestRecord['copy']>, string>> = {
-  shared: 'answered by the call of request ',
-  fresh: 'answered by the user’s own copy, which was fresh',
-  validated: 'answered by the user’s own copy, which the upstream confirmed',
-  stale: 'the upstream failed: answered by the user’s own older copy',
-  fixed: 'the upstream failed: answered by the fixed response of the route'
-}
+const fallbackRow: Row = [
+  'fallback',
+  'the upstream failed: answered by the fixed response of the route'
+]
 
 const purposes: Readonly<Record<AttemptRecord['purpose'], string>> = {
   'request': '',
@@ -149,13 +146,13 @@ function limitText(record: LimitRecord, refusedBy: string | undefined): string {
 }
 
 function upstreamRows(request: Request): Row[] {
-  const { attempts = [], queueMs, upstream, copy, sharedWith, missing } = request
+  const { attempts = [], queueMs, upstream, isFallback, missing } = request
   return [
     ...(queueMs === undefined
       ? []
       : [['queue', `waited ${formatMs(queueMs)} for a connection to ${upstream ?? ''}`] as const]),
     ...attempts.map((attempt): Row => ['upstream', attemptText(attempt)]),
-    ...(copy === undefined ? [] : [['copy', copyTexts[copy] + (sharedWith ?? '')] as const]),
+    ...(isFallback === true ? [fallbackRow] : []),
     ...(missing === undefined ? [] : [['parts', `missing: ${missing.join(', ')}`] as const])
   ]
 }

@@ -30,9 +30,8 @@ export class LiveUpstreams {
     const configured = routes.upstreams[name]
     if (configured === undefined) throw new Error(`there is no upstream "${name}"`)
     const { health: _health, ...rest } = configured
-    const { idleTimeout, streamIdle, totalTimeout, minRate } = { ...rest, ...route }
-    const config: UpstreamConfig = { ...rest, idleTimeout, streamIdle, minRate }
-    if (totalTimeout !== undefined) config.totalTimeout = totalTimeout
+    const { idleTimeout, streamIdle, totalTimeout } = { ...rest, ...route }
+    const config: UpstreamConfig = { ...rest, idleTimeout, streamIdle, totalTimeout }
     const pool = createUpstream(config, { name, tls: tlsFilesOf(config, authorities) })
     this.#pools.push(pool)
     return pool

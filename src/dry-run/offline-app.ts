@@ -4,7 +4,6 @@ import { request as httpRequest, type Server } from 'node:http'
 import { duplexPair, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { FastifyInstance } from 'fastify'
-import { createCopies } from '../app/route-copies.ts'
 import { buildApp } from '../app/app.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
@@ -139,7 +138,6 @@ export async function createOfflineApp(
     tracer: contextsOnly(),
     ...withoutLoad,
     bindStream: () => () => {},
-    copies: createCopies({ sessions, metrics, onError: () => {} }),
     upstream: (name, upstreamConfig) =>
       offlineUpstream(upstreamConfig, request =>
         JSON.stringify(onUpstreamRequest({ upstream: name, ...request }) ?? {})

@@ -20,10 +20,8 @@ export interface SignInAttempt {
 export interface ConsoleRequest {
   readonly headers: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, unknown>>
-  /** The cookies of these names as a `Cookie` header's value. */
-  readonly cookies: (names: readonly string[]) => string
-  /** The same of those that a captcha's route of this upstream has set. */
-  readonly captchaCookies: (upstream: string) => string
+  /** `NAME=VALUE` as the upstream may get it, empty without such a cookie. */
+  readonly cookie: (upstream: string, name: string) => string
 }
 
 /** A refusal that tells more than a wrong password. */

@@ -148,7 +148,7 @@ export class LoginResponse {
 }
 
 /** The `name=value` pairs that are not set anew, then those that are: of each name the last. */
-export function withSet(former: readonly string[], set: readonly string[]): string[] {
+function withSet(former: readonly string[], set: readonly string[]): string[] {
   const byName = new Map(set.map(pair => [nameOf(pair), pair]))
   return [...former.filter(pair => !byName.has(nameOf(pair))), ...byName.values()]
 }
@@ -223,10 +223,7 @@ function text(value: unknown): string | undefined {
 }
 
 /** The `name=value` pairs of `Set-Cookie` headers that have one of these names. */
-export function cookiesIn(
-  setCookie: string | string[] | undefined,
-  names: readonly string[]
-): string[] {
+function cookiesIn(setCookie: string | string[] | undefined, names: readonly string[]): string[] {
   const pairs = [setCookie ?? []].flat().map(cookie => cookie.split(';', 1)[0] ?? '')
   return pairs.filter(pair => names.includes(nameOf(pair)))
 }

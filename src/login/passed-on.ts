@@ -8,16 +8,11 @@ export interface PassedOn {
   readonly query: ReadonlyArray<[name: string, value: string]>
   /** A `Cookie` header's value; empty without any. */
   readonly cookies: string
-  /** Those of the cookies that a captcha's route has set. */
-  readonly captchaCookies: string
 }
 
-type Names = Pick<
-  UpstreamLoginConfig,
-  'upstream' | 'passHeaders' | 'passQuery' | 'passCookies' | 'captchaCookies'
->
+type Names = Pick<UpstreamLoginConfig, 'upstream' | 'passHeaders' | 'passQuery' | 'passCookies'>
 
-const nothing: PassedOn = { headers: {}, query: [], cookies: '', captchaCookies: '' }
+const nothing: PassedOn = { headers: {}, query: [], cookies: '' }
 
 /** Of one header, member of the query, or cookie. */
 const maxLength = 1024
@@ -25,18 +20,16 @@ const maxLength = 1024
 /** @throws GatewayError `request.malformed` for what is too long, or no text */
 export function passedOn(names: Names, request: ConsoleRequest | undefined): PassedOn {
   if (request === undefined) return nothing
-  const { passHeaders, passQuery, passCookies, captchaCookies } = names
-  const captcha = captchaCookies.length === 0 ? '' : request.captchaCookies(names.upstream)
-  const clientCookies = passCookies.map(name =>
-    bounded(`cookie "${name}"`, request.cookies([name]))
+  const { upstream, passHeaders, passQuery, passCookies } = names
+  const cookies = passCookies.map(name =>
+    bounded(`cookie "${name}"`, request.cookie(upstream, name))
   )
   return {
     headers: Object.fromEntries(
       passHeaders.flatMap(name => member(`header "${name}"`, name, request.headers))
     ),
     query: passQuery.flatMap(name => member(`query member "${name}"`, name, request.query)),
-    cookies: [...clientCookies, captcha].filter(cookie => cookie !== '').join('; '),
-    captchaCookies: captcha
+    cookies: cookies.filter(cookie => cookie !== '').join('; ')
   }
 }
 

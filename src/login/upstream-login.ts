@@ -73,7 +73,7 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
   if (!response.matches(config.success)) {
     throw invalid(`the sign-in response (status ${raw.status}) is neither a success nor a refusal`)
   }
-  const credential = response.credential(passed.captchaCookies)
+  const credential = response.credential(passed.cookies)
   try {
     const identity = await identify(options, attempt, { response, credential, passed })
     return { vouched: true, identity, credential }

@@ -35,8 +35,8 @@ export interface RequestRecord {
   readonly queueMs?: number | undefined
   readonly upstreamMs?: number | undefined
   readonly missing?: readonly string[] | undefined
-  readonly copy?: Trail['copy']
-  readonly sharedWith?: string | undefined
+  /** Whether the route's fixed response was sent, since the upstream failed. */
+  readonly isFallback?: true | undefined
   readonly shapeMs?: number | undefined
   /** Bytes of the body; undefined where only its end was known. */
   readonly sent?: number | undefined
@@ -104,8 +104,7 @@ export function recordOf(trail: Trail): RequestRecord {
     queueMs: duration(trail.queueMs),
     upstreamMs: trail.upstreamMs === undefined ? undefined : toHundredths(trail.upstreamMs),
     missing: trail.missing,
-    copy: trail.copy,
-    sharedWith: trail.sharedWith,
+    isFallback: trail.isFallback || undefined,
     shapeMs: duration(trail.shapeMs),
     sent: trail.sent,
     traceId: trail.trace?.traceId

@@ -10,13 +10,14 @@ const maxTextLength = 512
 /** More rules, attempts, missing parts or roles of one request are not written. */
 const maxListed = 64
 const noText = 0xffff
-const textCount = 8
+const textCount = 7
 
 /** The most bytes of one trail: three for each unit of its texts, and its numbers and lists. */
 export const maxTrailBytes = textCount * 3 * maxTextLength + maxListed * 64 + 256
 
 const isCutFlag = 1
 const hasDetailsFlag = 2
+const isFallbackFlag = 4
 
 const hasVerdictFlag = 1
 const isExceededFlag = 2
@@ -32,7 +33,6 @@ export type TrailKey = Pick<Trail, 'requestId' | 'user' | 'userId' | 'route' | '
 function hasDetails(trail: Trail): boolean {
   return (
     trail.alias !== undefined ||
-    trail.copy !== undefined ||
     trail.limit !== undefined ||
     trail.missing !== undefined ||
     trail.sessionEnded !== undefined ||
@@ -89,7 +89,9 @@ export class TrailBytes {
     this.#putName(trail.sessionFrom)
     this.#putName(trail.code)
     const isDetailed = hasDetails(trail)
-    this.#putShort((trail.isCut ? isCutFlag : 0) | (isDetailed ? hasDetailsFlag : 0))
+    const fallbackFlag = trail.isFallback ? isFallbackFlag : 0
+    const cutFlag = trail.isCut ? isCutFlag : 0
+    this.#putShort(cutFlag | fallbackFlag | (isDetailed ? hasDetailsFlag : 0))
     this.#putTexts(trail)
     if (isDetailed) this.#putDetails(trail)
     this.#putRules(trail)
@@ -100,7 +102,6 @@ export class TrailBytes {
   #putDetails(trail: Trail): void {
     this.#putName(trail.alias?.path)
     this.#putName(trail.alias?.target)
-    this.#putName(trail.copy)
     this.#putName(trail.limit)
     this.#putName(trail.sessionEnded)
     this.#putDouble(trail.limitMax ?? NaN)
@@ -146,7 +147,6 @@ export class TrailBytes {
     text += this.#putLength(trail.userId)
     text += this.#putLength(trail.session)
     text += this.#putLength(trail.trace?.traceId)
-    text += this.#putLength(trail.sharedWith)
     const start = this.#at + 2
     const length = this.#buffer.write(text, start)
     this.#putShort(length)
@@ -191,6 +191,7 @@ export class TrailBytes {
     return Object.assign(new Trail(requestId, method, path, address), {
       ...members,
       isCut: (flags & isCutFlag) !== 0,
+      isFallback: (flags & isFallbackFlag) !== 0,
       ...((flags & hasDetailsFlag) !== 0 && this.#details()),
       ...this.#rules(),
       attempts: this.#attempts(members.startedAt)
@@ -225,9 +226,9 @@ export class TrailBytes {
       flags: this.#short()
     }
     const [requestId = '', path = '', address = '', ...others] = this.#texts()
-    const [user, userId, session, traceId, sharedWith] = others
+    const [user, userId, session, traceId] = others
     const trace = traceId === undefined ? undefined : { traceId }
-    return { ...numbers, requestId, path, address, user, userId, session, trace, sharedWith }
+    return { ...numbers, requestId, path, address, user, userId, session, trace }
   }
 
   #details(): object {
@@ -235,7 +236,6 @@ export class TrailBytes {
     const target = this.#name()
     return {
       alias: path === undefined ? undefined : { path, target },
-      copy: this.#name(),
       limit: this.#name(),
       sessionEnded: this.#name(),
       limitMax: optional(this.#double()),

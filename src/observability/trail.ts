@@ -151,10 +151,8 @@ export class Trail {
   upstreamMs: number | undefined = undefined
   /** Names of the parts that were missing. */
   missing: string[] | undefined = undefined
-  /** The origin of the response, if not a call of its own. */
-  copy: 'shared' | 'fresh' | 'validated' | 'stale' | 'fixed' | undefined = undefined
-  /** Id of the request whose call was shared. */
-  sharedWith: string | undefined = undefined
+  /** Whether the route's fixed response was sent, since the upstream failed. */
+  isFallback = false
   /** Milliseconds of reading, shaping and writing JSON. */
   shapeMs = 0
   /** When that began, as of `performance.now()`. */

@@ -280,7 +280,7 @@ export class Call implements Watcher {
 }
 
 /** RFC 9110 §9.2.1 */
-export function isSafe(method: string): boolean {
+function isSafe(method: string): boolean {
   return method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
 }
 

@@ -141,6 +141,23 @@ export function responseHeaders({
   }
 }
 
+/** Without `public`, `s-maxage` and what else is meant for caches that users share. */
+const browserDirective =
+  /^(?:no-store|no-cache|must-revalidate|immutable|no-transform|(?:max-age|stale-while-revalidate|stale-if-error)="?\d+"?)$/
+
+/** An upstream's `Cache-Control` for the browser alone; undefined without one. */
+export function privateCaching(control: string | string[] | undefined): string | undefined {
+  if (control === undefined) return undefined
+  const directives = String(control)
+    .toLowerCase()
+    .split(',')
+    .map(directive => directive.trim())
+    // A browser does not keep a response without some of its headers: it asks for all of it.
+    .map(directive => directive.replace(/^no-cache=.*/, 'no-cache'))
+    .filter(directive => browserDirective.test(directive))
+  return ['private', ...directives].join(', ')
+}
+
 /**
  * Joins the gateway's and the upstream's `Vary` into one list (RFC 9110 §12.5.5).
  * @param without a header that the response does not vary by any more

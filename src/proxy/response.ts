@@ -108,9 +108,6 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptCall {
   /** At the last sweep; -1 before the first. */
   #receivedBefore = -1
   #stillMs = 0
-  /** Of the period over which the rate is averaged: its time, and what came before it. */
-  #periodMs = 0
-  #receivedBeforePeriod = 0
   #uploadedBefore = 0
 
   constructor(exchange: Exchange, watcher: Watcher) {
@@ -204,8 +201,8 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptCall {
 
   onSweep(elapsedMs: number, now: number): void {
     const { startedAt, timeOuts } = this.#exchange
-    const { totalMs = Infinity } = timeOuts
-    if (now - startedAt >= totalMs) return this.fail(new GatewayError('upstream.timeout.total'))
+    const isOver = now - startedAt >= timeOuts.totalMs && !this.#isEvents
+    if (isOver) return this.fail(new GatewayError('upstream.timeout.total'))
     if (this.#state === 'waiting') this.#sweepWait(now)
     else this.#sweepBody(elapsedMs)
   }
@@ -221,31 +218,22 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptCall {
     this.#waitsSince = now
   }
 
-  /** Ends a body that stands still or drips. */
+  /** Ends a body that stands still. */
   #sweepBody(elapsedMs: number): void {
     const wasHeld = this.#wasHeld
     const isHeld = (this.#wasHeld = this.#isHeld)
     const isMoving = this.#received !== this.#receivedBefore || isHeld !== wasHeld
     this.#receivedBefore = this.#received
     this.#stillMs = isMoving ? 0 : this.#stillMs + elapsedMs
-    const { idleMs, streamIdleMs, minBytesPerSecond, ratePeriodMs } = this.#exchange.timeOuts
+    const { idleMs, streamIdleMs } = this.#exchange.timeOuts
     if (isHeld) {
       // A reader that stands still must not keep a connection that others need.
       if (this.#stillMs >= idleMs) this.fail(new GatewayError('request.timeout'))
       return
     }
     if (this.#stillMs >= (this.#isEvents ? streamIdleMs : idleMs)) {
-      return this.fail(new GatewayError('upstream.timeout.idle'))
+      this.fail(new GatewayError('upstream.timeout.idle'))
     }
-    if (minBytesPerSecond === 0 || this.#isEvents || wasHeld) return
-    this.#periodMs += elapsedMs
-    if (this.#periodMs < ratePeriodMs) return
-    const bytes = this.#received - this.#receivedBeforePeriod
-    if (bytes * 1000 < minBytesPerSecond * this.#periodMs) {
-      return this.fail(new GatewayError('upstream.timeout.rate'))
-    }
-    this.#periodMs = 0
-    this.#receivedBeforePeriod = this.#received
   }
 
   #stopClocks(): void {

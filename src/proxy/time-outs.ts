@@ -7,25 +7,20 @@ export interface TimeOuts {
   readonly idleMs: number
   /** The same for an event stream. */
   readonly streamIdleMs: number
-  /** From the connection to the last byte; undefined without a bound. */
-  readonly totalMs: number | undefined
-  /** Averaged over `ratePeriodMs`; 0 without a bound. */
-  readonly minBytesPerSecond: number
-  readonly ratePeriodMs: number
+  /** From the connection to the last byte; not for event streams. */
+  readonly totalMs: number
 }
 
 /** The keys of a route that count in the place of its upstream's. */
 export type TimeOutOverrides = Partial<
-  Pick<UpstreamConfig, 'idleTimeout' | 'streamIdle' | 'totalTimeout' | 'minRate'>
+  Pick<UpstreamConfig, 'idleTimeout' | 'streamIdle' | 'totalTimeout'>
 >
 
 export function timeOutsOf(upstream: UpstreamConfig, route: TimeOutOverrides = {}): TimeOuts {
   return {
     idleMs: route.idleTimeout ?? upstream.idleTimeout,
     streamIdleMs: route.streamIdle ?? upstream.streamIdle,
-    totalMs: route.totalTimeout ?? upstream.totalTimeout,
-    minBytesPerSecond: route.minRate ?? upstream.minRate,
-    ratePeriodMs: upstream.minRatePeriod
+    totalMs: route.totalTimeout ?? upstream.totalTimeout
   }
 }
 

@@ -404,8 +404,7 @@ const fullRoute: Tree = {
       upstream: 'b',
       shape: 'whole',
       access: { roles: ['admin'] },
-      contract: { schema: { type: 'object' }, mode: 'strict' },
-      doubleClicks: 'share'
+      contract: { schema: { type: 'object' }, mode: 'strict' }
     },
     plain: { path: '/api/plain', upstream: 'b', access: 'public' }
   },

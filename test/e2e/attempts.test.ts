@@ -175,65 +175,30 @@ t.test('time-outs, and a part that fails beside one that does not', async t => {
   t.match(attemptOf('count'), { purpose: 'part', failure: 'upstream.timeout' })
 })
 
-t.test('shared, fresh, validated and stale copies', async t => {
-  let isDown = false
-  let release = () => {}
-  const held = new Promise<void>(resolve => {
-    release = resolve
+t.test('the fixed response of a route whose back-end failed', async t => {
+  const backend = await testUpstream(t.after, (_request, response) => {
+    response.writeHead(503).end()
   })
-  const backend = await testUpstream(t.after, (request, response, seen) => {
-    const headers = { 'content-type': 'application/json', 'etag': '"1"' }
-    if (isDown) return void response.writeHead(503).end()
-    if (request.headers['if-none-match'] !== undefined) {
-      return void response.writeHead(304, headers).end()
-    }
-    const control = seen.url === '/api/fresh' ? 'max-age=60' : 'max-age=0'
-    const answer = () => response.writeHead(200, { ...headers, 'cache-control': control }).end('{}')
-    if (seen.url === '/api/shared') void held.then(answer)
-    else answer()
-  })
-  const upstream = 'backend'
   const gateway = await consoleOf(
     t,
     {
-      shared: { path: '/api/shared', upstream, coalesce: true },
-      fresh: { path: '/api/fresh', upstream, cache: 'private' },
-      checked: { path: '/api/checked', upstream, cache: 'private' },
-      stale: { path: '/api/stale', upstream, fallback: { lastGood: true } }
+      fixed: {
+        path: '/api/fixed',
+        upstream: 'backend',
+        fallback: { body: { data: [] }, status: 203 }
+      }
     },
     { backend: { url: backend.url } }
   )
   const cookie = await gateway.signIn()
-  const get = async (path: string) => idOf(await gateway.call(path, { cookie }))
-
-  const first = get('/api/shared')
-  await until('the first one is at the back-end', () => backend.begun() === 1)
-  const second = get('/api/shared')
-  await until('the second one waits', async () => {
-    const response = await gateway.ops('/ops/api/requests?status=running')
-    return ((await response.json()) as RequestsResponse).requests.length === 2
-  })
-  release()
-  const firstId = await first
-  t.match(await storyOf(gateway, await second), {
-    copy: 'shared',
-    sharedWith: firstId,
-    attempts: [{ address: backend.url, status: 200, ms: Number }]
-  })
-  await get('/api/fresh')
-  const fresh = await storyOf(gateway, await get('/api/fresh'))
-  t.match(fresh, { copy: 'fresh', status: 200 })
-  t.equal(fresh.attempts, undefined)
-  await get('/api/checked')
-  t.match(await storyOf(gateway, await get('/api/checked'), 1), {
-    copy: 'validated',
-    attempts: [{ status: 304, ms: Number }]
-  })
-  await get('/api/stale')
-  isDown = true
-  t.match(await storyOf(gateway, await get('/api/stale'), 1), {
-    copy: 'stale',
-    status: 200,
+  const response = await gateway.call('/api/fixed', { cookie })
+  t.match(response, { status: 203, text: '{"data":[]}' })
+  t.match(await storyOf(gateway, idOf(response), 1), {
+    isFallback: true,
+    status: 203,
     attempts: [{ status: 503, ms: Number }]
   })
+  const head = await gateway.call('/api/fixed', { cookie, method: 'HEAD' })
+  t.match(head, { status: 203, text: '' })
+  t.equal(head.headers.get('content-length'), '11')
 })

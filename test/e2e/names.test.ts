@@ -93,9 +93,6 @@ const metrics = [
   'config_rolled_back',
   'contract_answers_total',
   'contract_deviations_total',
-  'copies',
-  'copies_bytes',
-  'copies_used_total',
   'errors_total',
   'event_loop_delay_seconds',
   'generation',
@@ -185,7 +182,6 @@ const codes = [
   'request.headers',
   'request.malformed',
   'request.path',
-  'request.repeated',
   'request.timeout',
   'request.too-large',
   'request.type',
@@ -212,7 +208,6 @@ const codes = [
   'upstream.timeout',
   'upstream.timeout.connect',
   'upstream.timeout.idle',
-  'upstream.timeout.rate',
   'upstream.timeout.total',
   'upstream.unavailable'
 ]

@@ -20,7 +20,6 @@ const base: UpstreamLoginConfig = {
   passHeaders: [],
   passQuery: [],
   passCookies: [],
-  captchaCookies: [],
   success: { status: [200] },
   refused: { status: [400, 401, 403, 404, 422] },
   user: {

@@ -56,8 +56,7 @@ const members = fc.record({
   queueMs: ms,
   upstreamMs: optional(ms),
   missing: texts,
-  copy: fc.constantFrom(undefined, 'shared' as const, 'stale' as const),
-  sharedWith: optional(text),
+  isFallback: fc.boolean(),
   shapeMs: ms,
   status,
   code: fc.constantFrom(undefined, 'upstream.timeout' as const, 'route.forbidden' as const),
@@ -145,7 +144,7 @@ t.test('the longest trail has room in what the bounds say', async t => {
   const long = '\u20ac'.repeat(512)
   const list = Array.from({ length: 64 }, (_, index) => `name-${index}`)
   const trail = Object.assign(new Trail(long, 'GET', long, long), {
-    ...{ user: long, userId: long, session: long, sharedWith: long, trace: { traceId: long } },
+    ...{ user: long, userId: long, session: long, trace: { traceId: long } },
     ...{ missing: list, needsRoles: list, status: 200 },
     rules: list.map(name => {
       return { name, rate: { max: 1, windowMs: 1, burst: 1 }, enforced: true }
@@ -155,7 +154,7 @@ t.test('the longest trail has room in what the bounds say', async t => {
   for (const name of list) trail.addAttempt(new TrailAttempt('backend', name))
   bytes.write(trail, 0)
   t.match(bytes.read(0), {
-    ...{ requestId: long, sharedWith: long, trace: { traceId: long } },
+    ...{ requestId: long, trace: { traceId: long } },
     ...{ missing: list, needsRoles: list },
     verdicts: { length: 64, 63: { exceeded: true } },
     attempts: { length: 64, 63: { address: 'name-63' } }
@@ -165,7 +164,7 @@ t.test('the longest trail has room in what the bounds say', async t => {
 t.test('each detail is kept, also where it is the only one', async t => {
   const details: Array<Partial<Trail>> = [
     { alias: { path: '/a', target: '/b' } },
-    { copy: 'stale' },
+    { isFallback: true },
     { limit: 'burst' },
     { missing: ['stock'] },
     { sessionEnded: 'revoked' },

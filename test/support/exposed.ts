@@ -90,7 +90,6 @@ async function usedFolder(after: (undo: () => unknown) => void) {
         slow: { path: '/api/slow', upstream: 'slow' },
         pair: { path: '/api/pair', upstream: 'pair' },
         limited: { path: '/api/limited', upstream: 'slow' },
-        shared: { path: '/api/shared', upstream: 'slow', coalesce: true },
         events: { path: '/api/events', upstream: 'events' }
       }
     },
@@ -118,7 +117,7 @@ export async function scrapeUsed(after: (undo: () => unknown) => void): Promise<
   await get('/api/shaped')
   await get('/api/long')
   await Promise.all([get('/api/full'), get('/api/full'), get('/api/full')])
-  await Promise.all([get('/api/slow'), get('/api/slow'), get('/api/shared'), get('/api/shared')])
+  await Promise.all([get('/api/slow'), get('/api/slow')])
   for (let times = 0; times < 8; times++) await get('/api/pair')
   for (let times = 0; times < 2; times++) await get('/api/limited')
   for (let times = 0; times < 3; times++) {

@@ -4,7 +4,5 @@ import type { TimeOuts } from '../../src/proxy/time-outs.ts'
 export const noTimeOuts: TimeOuts = {
   idleMs: 60_000,
   streamIdleMs: 60_000,
-  totalMs: undefined,
-  minBytesPerSecond: 0,
-  ratePeriodMs: 60_000
+  totalMs: 60_000
 }

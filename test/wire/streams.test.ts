@@ -14,12 +14,8 @@ const promisedMs = 1000
 
 async function open(t: Test, upstream: object = {}, route: object = {}) {
   const backend = await streamingBackend(t.after)
-  const more = {
-    telling: { path: '/api/telling/*', upstream: 'backend', endEvent: true },
-    ...route
-  }
   const gateway = await testGateway(t.after, {
-    routes: wireRoutes(backend.url, upstream, more)
+    routes: wireRoutes(backend.url, upstream, route)
   })
   const cookie = await gateway.signIn()
   const stream = async (path: string, options: object = {}) => {
@@ -205,17 +201,6 @@ t.test(
     t.ok(written < 32 * 2 ** 20, `after ${Math.round(written / 2 ** 20)} MiB`)
   }
 )
-
-t.test('a last event says why, where the route wants it, and never within an event', async t => {
-  const { stream, signOut } = await open(t)
-  const streams = [await stream('/api/telling/events'), await stream('/api/telling/partial')]
-  await endInTime(t, streams, 'whole', signOut)
-  t.match(
-    streams[0]?.text(),
-    /data: tick\n\nevent: session-ended\ndata: \{"reason":"session\.revoked"\}\n\n$/
-  )
-  t.equal(streams[1]?.text(), 'data: whole\n\ndata: begun')
-})
 
 t.test('public streams go on, and what unsafe requests answer is finished', async t => {
   const { stream, signOut } = await open(t)

@@ -141,7 +141,7 @@ export interface RequestRow {
   readonly attempts?: readonly RequestAttempt[]
   readonly queueMs?: number
   readonly missing?: readonly string[]
-  readonly copy?: string
+  readonly isFallback?: boolean
   readonly shapeMs?: number
   readonly sent?: number
   readonly traceId?: string

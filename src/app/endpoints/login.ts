@@ -13,7 +13,7 @@ import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { loginBody } from '../../config/schema/request-bodies.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { GatewayError, toGatewayError } from '../../errors.ts'
-import type { CaptchaJars } from '../hooks/captcha-jar.ts'
+import type { SealedCookiesOf } from './sealed-cookies.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { leavingOf } from '../hooks/leaving.ts'
 import type { SignInGuard } from '../hooks/sign-in-guard.ts'
@@ -50,7 +50,7 @@ interface SignInOptions {
   readonly envelope: Envelope
   /** The dialect's own answer without it. */
   readonly answer: Answer | undefined
-  readonly captchaJars: CaptchaJars
+  readonly sealedCookies: SealedCookiesOf
   readonly onOutcome: (outcome: SignInOutcome, source: string) => void
   readonly tokenNames: TokenNames
 }
@@ -123,7 +123,7 @@ async function signIn(
     address: clientAddress(request),
     requestId: request.id,
     trail: request.trail,
-    request: consoleRequest(request, options.captchaJars)
+    request: consoleRequest(request, options.sealedCookies)
   })
   if ('failure' in verdict) {
     await countUndecided(attempt, verdict)
@@ -149,7 +149,6 @@ async function signIn(
   if (leaving.aborted) await endUnread(options, request, session)
   leaving.throwIfAborted()
   options.expireTokenCookies(reply)
-  for (const jar of options.captchaJars.values()) jar.clear(request, reply)
   options.onOutcome('accepted', decided.by)
   logSignIn(request, verdict, session)
   const { answer, envelope, sessions } = options

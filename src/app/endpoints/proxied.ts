@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import type { QueryMaps } from '../../config/schema/resolved.ts'
 import type { BodyMapping } from '../../proxy/body-mapping.ts'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FallbackConfig } from '../../config/schema/fallback.ts'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { withHead } from '../../config/schema/public-path.ts'
 import { credentialOf } from '../../config/schema/routes.ts'
@@ -19,10 +20,9 @@ import type { UpstreamResponse } from '../../proxy/response.ts'
 import type { TimeOuts } from '../../proxy/time-outs.ts'
 import type { TokenNames } from '../../proxy/token-names.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
-import type { CaptchaJars } from '../hooks/captcha-jar.ts'
 import type { BindStream } from './bound-stream.ts'
-import { keepCaptchaStage, sendCaptchaStage } from './captcha-stages.ts'
 import { type ExchangeOptions, ProxiedExchange } from './exchange.ts'
+import { hasFailed, sendFallback } from './fallback.ts'
 import type { PartsOptions } from './pending-parts.ts'
 import {
   partsStage,
@@ -33,6 +33,7 @@ import {
   rewriteStage
 } from './request-stages.ts'
 import {
+  browserCacheStage,
   errorStage,
   observeStage,
   redirectStage,
@@ -48,6 +49,7 @@ import {
   shapeStage,
   varyStage
 } from './response-stages.ts'
+import { openCookiesStage, type SealedCookiesOf, sealCookiesStage } from './sealed-cookies.ts'
 import type { Shaping } from './shaped.ts'
 import { createBinding, type StreamedRoute } from './streamed-response.ts'
 
@@ -66,8 +68,6 @@ export interface ProxiedRoute extends StreamedRoute {
   /** Without it the request's body passes byte for byte. */
   readonly body?: BodyMapping | undefined
   readonly timeoutMs: number
-  /** Whether responses are shared or kept, so that they are collected rather than streamed. */
-  readonly isCopied?: boolean
   /** Of the response after its first byte. */
   readonly timeOuts: TimeOuts
   /** Whether a call keeps the session from going idle. */
@@ -83,7 +83,12 @@ export interface ProxiedRoute extends StreamedRoute {
   readonly passCookies: readonly string[]
   readonly passRefusedHeaders: readonly string[]
   readonly setCookies: readonly string[]
+  /** Those that the browser keeps sealed: the ones that pass, and the ones that are set. */
+  readonly sealedCookies?: { readonly pass: readonly string[]; readonly set: readonly string[] }
   readonly redirects: 'refuse' | 'pass'
+  /** Whether the browser may keep responses as long as the upstream's `Cache-Control` says. */
+  readonly cachesInBrowser?: boolean
+  readonly fallback?: FallbackConfig | undefined
   /** Without it upgrades are refused. */
   readonly webSocket?: WebSocketRoute | undefined
 }
@@ -100,8 +105,7 @@ export interface ProxiedOptions extends PartsOptions {
   readonly mount: string
   readonly bindStream: BindStream
   readonly tokenNames: TokenNames
-  /** By the name of the upstream. */
-  readonly captchaJars?: CaptchaJars
+  readonly sealedCookies?: SealedCookiesOf
 }
 
 /** Longer than the upstream's own timeout: that one logs a stalled reader, so it must end first. */
@@ -109,8 +113,6 @@ const afterUpstreamMs = 1000
 
 /** Bodies up to this size are collected and sent in one write: below it a stream costs more. */
 const collectBytes = 64 * 1024
-/** The same where responses are shared or kept. */
-const copiedBytes = 1024 * 1024
 
 export interface Stages {
   readonly request: readonly RequestStage[]
@@ -144,8 +146,8 @@ export function compileProxied(route: ProxiedRoute, options: ProxiedOptions): Co
     exchange: {
       timeoutMs: route.timeoutMs,
       timeOuts: route.timeOuts,
-      collectBytes: shaping?.maxShaped ?? (route.isCopied === true ? copiedBytes : collectBytes),
-      collectOnly: shaping !== undefined || route.isCopied === true,
+      collectBytes: shaping?.maxShaped ?? collectBytes,
+      collectOnly: shaping !== undefined,
       maxBodyBytes: route.maxBody,
       isReadOnly: route.isReadOnly === true,
       bodyMapping: route.body
@@ -167,7 +169,8 @@ function stagesOf(
   const { tokenNames } = options
   const publicPaths = route.paths.map(path => options.mount + path)
   const rewrite = createRewrite(publicPaths, route.upstreamPath, base)
-  const jar = route.access === 'public' ? options.captchaJars?.get(route.upstreamName) : undefined
+  const sealed = options.sealedCookies?.get(route.upstreamName)
+  const { pass = [], set = [] } = route.sealedCookies ?? {}
   const bind = createBinding(route, options.bindStream)
   const takesHead = route.methods.includes('GET')
   return {
@@ -176,13 +179,14 @@ function stagesOf(
       tokenNames.query && queryStage(tokenNames.query.strip),
       route.query && queryMapsStage(route.query),
       requestHeadersStage(requestHeadersOf(route, options), options.forwardedHost),
-      jar && sendCaptchaStage(jar),
+      pass.length > 0 && sealed && openCookiesStage(sealed, pass),
       shaping?.parts && partsStage(name, { ...shaping, parts: shaping.parts }, options)
     ]),
     response: onlyConfigured<ResponseStage>([
       responseHeadersStage(toClientHeaders, shaping === undefined),
-      jar && keepCaptchaStage(jar),
+      set.length > 0 && sealed && sealCookiesStage(sealed, set),
       varyStage(shaping && 'accept-encoding'),
+      route.cachesInBrowser === true && browserCacheStage,
       redirectStage({ origin, origins, rewrite, redirects }),
       errorStage(shaping === undefined, upstream.config.errors),
       ...(shaping === undefined
@@ -263,9 +267,18 @@ export function forwardWithoutBody(
   const exchange = startExchange(route, request, reply)
   route.upstream.dispatch(exchange, exchange, (error, response) => {
     if (exchange.isGone) return response?.body.destroy()
+    const { fallback } = route.route
+    if (fallback !== undefined && !reply.sent && isRead(exchange) && hasFailed(error, response)) {
+      response?.body.destroy()
+      return sendFallback(exchange, fallback)
+    }
     if (response === undefined) return void reply.send(toGatewayError(error))
     reply.code(response.status)
     if (isBodyPending(request.raw)) reply.header('connection', 'close')
     runResponseStages(route.stages.response, exchange, response)
   })
+}
+
+function isRead({ method }: ProxiedExchange): boolean {
+  return method === 'GET' || method === 'HEAD'
 }

@@ -9,7 +9,7 @@ import type { Readable } from 'node:stream'
 import type { UpstreamConfig } from '../../config/schema/routes.ts'
 import { GatewayError, toGatewayError } from '../../errors.ts'
 import { responseError, isJson } from '../../proxy/failures.ts'
-import { responseHeaders, joinedVary } from '../../proxy/headers.ts'
+import { responseHeaders, joinedVary, privateCaching } from '../../proxy/headers.ts'
 import { hasNoContent } from '../../proxy/no-content.ts'
 import type { Rewrite } from '../../proxy/path.ts'
 import { CollectedBody, type UpstreamResponse } from '../../proxy/response.ts'
@@ -74,6 +74,16 @@ export function varyStage(without?: string): ResponseStage {
     if (names !== undefined) reply.header('vary', names)
     return false
   }
+}
+
+/** Lets the browser keep a response for its user, and no cache that users share. */
+export const browserCacheStage: ResponseStage = ({ reply }, { headers }) => {
+  const caching = privateCaching(headers['cache-control'])
+  if (caching === undefined) return false
+  const vary = reply.getHeader('vary') as string | string[] | undefined
+  reply.header('cache-control', caching).header('vary', joinedVary(vary, 'Cookie'))
+  if (headers['age'] !== undefined) reply.header('age', headers['age'])
+  return false
 }
 
 interface RedirectOptions {

@@ -14,8 +14,6 @@ export interface StreamedRoute {
   readonly access: Access
   /** Whether streams keep their session alive: only if config says so itself. */
   readonly touchesByStream: boolean
-  /** Whether event streams name the reason of their end in a last event. */
-  readonly endEvent: boolean
 }
 
 /** Called before a response whose body is a stream is sent. */
@@ -30,7 +28,7 @@ const endMs = 250
 
 /** @returns undefined for a public route, whose streams belong to no session */
 export function createBinding(
-  { name, access, touchesByStream, endEvent }: StreamedRoute,
+  { name, access, touchesByStream }: StreamedRoute,
   bindStream: BindStream
 ): BindResponse | undefined {
   if (access === 'public') return undefined
@@ -42,13 +40,12 @@ export function createBinding(
     const hasEvents = isEventStream(headers)
     // The client of an unsafe request has to learn what became of it.
     if (live === undefined || (method !== 'GET' && !hasEvents)) return
-    const border = hasEvents && endEvent ? new EventBorder(headers, body) : undefined
     const end = (reason: ErrorCode) => {
       request.errorCode = reason
       exchange.cutCode = reason
       // A length that was announced cannot be kept any more.
       if (!hasEvents || raw.hasHeader('content-length')) return void raw.destroy()
-      endEvents(raw, body, border?.isBetween === true ? reason : undefined)
+      endEvents(raw, body)
     }
     // Most streamed responses are short: only those that go on are held against their session.
     setImmediate(() => {
@@ -66,34 +63,9 @@ export function createBinding(
   }
 }
 
-/** @param reason for the last event; without it the stream just ends */
-function endEvents(raw: ServerResponse, body: Readable, reason: ErrorCode | undefined): void {
+function endEvents(raw: ServerResponse, body: Readable): void {
   body.unpipe(raw)
   raw.once('close', () => body.destroy())
-  const isTold = reason !== undefined && reason !== 'gateway.stopping'
-  raw.end(isTold ? `event: session-ended\ndata: ${JSON.stringify({ reason })}\n\n` : undefined)
+  raw.end()
   setTimeout(() => raw.destroy(), endMs).unref()
-}
-
-const endsWithBlankLine = /(?:\n\n|\r\r|\n\r\n)$/
-
-/** Whether all of an event stream that has been sent is whole events. */
-class EventBorder {
-  readonly #isCoded: boolean
-  #tail = '\n\n'
-
-  constructor(headers: UpstreamResponse['headers'], body: Readable) {
-    this.#isCoded = (headers['content-encoding'] ?? 'identity') !== 'identity'
-    // An earlier listener would make the body flow before it is piped.
-    body.once('resume', () => body.on('data', (chunk: Buffer) => this.#follow(chunk)))
-  }
-
-  get isBetween(): boolean {
-    return !this.#isCoded && endsWithBlankLine.test(this.#tail)
-  }
-
-  #follow(chunk: Buffer): void {
-    const end = chunk.toString('latin1', Math.max(0, chunk.length - 3))
-    this.#tail = (this.#tail + end).slice(-3)
-  }
 }

@@ -7,7 +7,7 @@ import type {
   SignInAttempt
 } from '../../login/credential-source.ts'
 import { keepCookies } from '../../proxy/cookie-header.ts'
-import type { CaptchaJars } from '../hooks/captcha-jar.ts'
+import type { SealedCookiesOf } from './sealed-cookies.ts'
 import type { VouchedUser } from './login-answer.ts'
 
 interface NamedRefusal extends Refusal {
@@ -55,13 +55,19 @@ export async function firstVouching(
 }
 
 /** The parts of the console's request that sources may pass on. */
-export function consoleRequest(request: FastifyRequest, jars: CaptchaJars): ConsoleRequest {
+export function consoleRequest(
+  request: FastifyRequest,
+  sealedCookies: SealedCookiesOf
+): ConsoleRequest {
   const { headers, query } = request
   const { cookie = '' } = headers
   return {
     headers,
     query: query as Record<string, unknown>,
-    cookies: names => keepCookies(cookie, names),
-    captchaCookies: upstream => jars.get(upstream)?.read(request) ?? ''
+    cookie: (upstream, name) => {
+      const sealed = sealedCookies.get(upstream)
+      if (sealed?.names.has(name) !== true) return keepCookies(cookie, [name])
+      return sealed.open(cookie, [name]).join('')
+    }
   }
 }

@@ -5,7 +5,7 @@ import { checkAudit } from './audit.ts'
 import { checkAuthorities } from './authorities.ts'
 import { checkClashes } from './clashes.ts'
 import { checkContracts } from './contracts.ts'
-import { checkCopies } from './copies.ts'
+import { checkReads } from './reads.ts'
 import { checkDeployment } from './deployment.ts'
 import { checkEnvelope } from './envelope.ts'
 import { checkExpectations } from './expectations.ts'
@@ -50,7 +50,7 @@ const rules = [
   checkClashes,
   checkParts,
   checkAnswers,
-  checkCopies,
+  checkReads,
   checkWebSockets,
   checkShapes,
   checkResponseSizes,

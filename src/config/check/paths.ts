@@ -7,6 +7,7 @@ import { hasDotSegments, hasDotSegmentsUpstream, parametersOf } from '../schema/
 import type { RouteConfig } from '../schema/routes.ts'
 import type { Path } from '../schema/visit.ts'
 import { opsCookie } from '../schema/ops.ts'
+import { nameOfCookie } from '../schema/set-cookies.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type PathsConfig = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
@@ -106,7 +107,7 @@ function checkRewrite({ path, rewrite }: RouteConfig, place: Path, report: Repor
 function checkCookies({ gateway, routes }: PathsConfig, name: string, report: Report): void {
   const ownCookies = new Set([gateway.session.cookie.name, knownBrowserCookie, opsCookie])
   for (const key of ['passCookies', 'setCookies'] as const) {
-    const cookies = routes.routes[name]?.[key] ?? []
+    const cookies = routes.routes[name]?.[key].map(each => nameOfCookie(each)) ?? []
     if (!cookies.some(cookie => ownCookies.has(cookie.replace(/^__Host-/, '')))) continue
     report(
       'routes',

@@ -11,8 +11,8 @@ import {
   toldByGateway
 } from '../schema/header-names.ts'
 import type { SourceConfig } from '../schema/gateway.ts'
-import { captchaCookiePrefix } from '../schema/upstream-login.ts'
-import { credentialOf, type RouteConfig } from '../schema/routes.ts'
+import { plainCookies, sealedCookiesOf } from '../schema/set-cookies.ts'
+import { credentialOf } from '../schema/routes.ts'
 import { opsCookie } from '../schema/ops.ts'
 import { ownMember } from '../schema/visit.ts'
 import type { CheckedConfig, Report } from './report.ts'
@@ -39,7 +39,7 @@ export function checkSignIn(config: SignInConfig, report: Report): void {
     }
   })
   checkPasswords(config, report)
-  checkCaptchas(config, report)
+  checkSessionCookies(config, report)
 }
 
 type FaultOf = (name: string) => string | undefined
@@ -80,19 +80,18 @@ function faultOfQuery({ gateway: { envelope } }: SignInConfig, source: UpstreamL
   }
 }
 
-function faultOfCookie({ gateway }: SignInConfig, source: UpstreamLogin): FaultOf {
+function faultOfCookie({ gateway, routes }: SignInConfig, source: UpstreamLogin): FaultOf {
+  const sealed = sealedCookiesOf(routes, source.upstream)
   const gatewayCookies = new Set([gateway.session.cookie.name, knownBrowserCookie, opsCookie])
   return name => {
     const bare = name.replace(/^__(?:Host|Secure)-/, '')
-    if (gatewayCookies.has(bare) || bare.startsWith(captchaCookiePrefix)) {
+    if (gatewayCookies.has(bare)) {
       return 'is a cookie of the gateway itself, which no back-end gets'
     }
     if (gateway.envelope.tokenCookies.includes(name)) return tokenFault('tokenCookies')
-    if (source.cookies.includes(name)) {
-      return 'is in `cookies`, the back-end’s session: clients could choose it'
-    }
-    return source.captchaCookies.includes(name)
-      ? 'is in `captchaCookies` already: remove one of them'
+    // Of a sealed one the back-end gets only what it has set itself.
+    return source.cookies.includes(name) && !sealed.has(name)
+      ? 'is in `cookies`, the back-end’s session: clients could choose it'
       : undefined
   }
 }
@@ -138,58 +137,22 @@ function checkPasswords({ gateway: { login } }: SignInConfig, report: Report): v
   })
 }
 
-function checkCaptchas(config: SignInConfig, report: Report): void {
-  const { gateway, routes } = config
-  const cookies = [gateway.session.cookie.name, knownBrowserCookie]
-  gateway.login.sources.forEach((source, index) => {
-    if (source.kind !== 'upstream-login' || source.captchaCookies.length === 0) return
-    const place = ['login', 'sources', index, 'captchaCookies']
-    const clash = cookies.find(name => name === captchaCookiePrefix + source.upstream)
-    if (clash !== undefined) {
-      report('gateway', place, `would be kept in "${clash}", a cookie of the gateway: rename that`)
-    }
-    const pictures = Object.entries(routes.routes).filter(
-      ([, { access, upstream }]) => access === 'public' && upstream === source.upstream
-    )
-    if (pictures.length === 0) {
+/** The gateway keeps the back-end's session itself: no browser needs its cookie. */
+function checkSessionCookies({ gateway, routes }: SignInConfig, report: Report): void {
+  for (const [name, { upstream, setCookies }] of Object.entries(routes.routes)) {
+    for (const source of gateway.login.sources) {
+      if (source.kind !== 'upstream-login' || source.upstream !== upstream) continue
+      const shown = plainCookies(setCookies).find(cookie => source.cookies.includes(cookie))
+      if (shown === undefined) continue
       const message =
-        `has no effect: no public route of the upstream ${source.upstream} could set them; add ` +
-        'one for the captcha’s picture'
-      report('gateway', place, message, 'warning')
+        `"${shown}" is in \`cookies\` of the sign-in: the browser would hold the back-end’s ` +
+        'session. Remove it, or set `sealed: true`'
+      report(
+        'routes',
+        ['routes', name, 'setCookies', setCookies.indexOf(shown)],
+        message,
+        'warning'
+      )
     }
-    for (const [name, route] of pictures) checkCaptchaRoute(config, source, { name, route }, report)
-  })
-}
-
-interface NamedRoute {
-  readonly name: string
-  readonly route: RouteConfig
-}
-
-/** Each picture costs the back-end a session, and anyone may ask for one. */
-function checkCaptchaRoute(
-  { limits: { limits } }: SignInConfig,
-  { captchaCookies }: UpstreamLogin,
-  { name, route }: NamedRoute,
-  report: Report
-): void {
-  const isCounted = Object.values(limits).some(
-    limit =>
-      limit.mode === 'enforce' &&
-      limit.by.includes('address') &&
-      (limit.routes.length === 0 || limit.routes.includes(name)) &&
-      (limit.methods.length === 0 || route.methods.every(method => limit.methods.includes(method)))
-  )
-  if (!isCounted) {
-    const message =
-      'nothing counts its calls by address, so anyone may ask for captchas without end: add a ' +
-      `limit with \`by: address\` and \`routes: [${name}]\` to limits.yaml`
-    report('routes', ['routes', name], message, 'warning')
-  }
-  for (const key of ['passCookies', 'setCookies'] as const) {
-    const twice = route[key].find(cookie => captchaCookies.includes(cookie))
-    if (twice === undefined) continue
-    const message = `"${twice}" is in \`captchaCookies\` of the sign-in: the browser never gets it`
-    report('routes', ['routes', name, key, route[key].indexOf(twice)], message)
   }
 }

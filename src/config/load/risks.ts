@@ -3,6 +3,7 @@ import { contains } from '../schema/public-path.ts'
 import type { Config } from '../schema/config.ts'
 import { inUnits } from '../schema/primitives.ts'
 import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
+import { nameOfCookie } from '../schema/set-cookies.ts'
 import { targetsOf } from '../schema/upstream-addresses.ts'
 import { limitRisks } from './limit-risks.ts'
 import { upstreamRisks } from './upstream-risks.ts'
@@ -32,8 +33,11 @@ const isOpen = (path: string) => path.endsWith('*')
 const takesMore = (before: string, after: string) =>
   before !== after && (contains(after, before) || (isOpen(after) && !isOpen(before)))
 
+const namesOf = ({ setCookies }: RouteConfig) => setCookies.map(nameOfCookie)
+
 function wider(name: string, old: RouteConfig, now: RouteConfig): string[] {
   const gained = added(old.methods, now.methods)
+  const newCookies = added(namesOf(old), namesOf(now))
   return [
     ...(old.access !== 'public' && now.access === 'public'
       ? [`routes.${name} (${now.path}) becomes public: anyone may call it`]
@@ -65,10 +69,8 @@ function wider(name: string, old: RouteConfig, now: RouteConfig): string[] {
     ...(old.redirects === 'refuse' && now.redirects === 'pass'
       ? [`routes.${name} passes the upstream's redirects to any address`]
       : []),
-    ...(added(old.setCookies, now.setCookies).length > 0
-      ? [
-          `routes.${name} lets the upstream set cookies: ${added(old.setCookies, now.setCookies).join(', ')}`
-        ]
+    ...(newCookies.length > 0
+      ? [`routes.${name} lets the upstream set cookies: ${newCookies.join(', ')}`]
       : [])
   ]
 }

@@ -35,10 +35,7 @@ export function upstreamRisks(before: RoutesConfig, after: RoutesConfig): string
 }
 
 function ofUpstream(place: string, old: UpstreamConfig, now: UpstreamConfig): string[] {
-  return [
-    ...timeOuts.flatMap(key => shorter(`${place}.${key}`, old[key], now[key])),
-    ...otherRate(`${place}.minRate`, old.minRate, now.minRate)
-  ]
+  return timeOuts.flatMap(key => shorter(`${place}.${key}`, old[key], now[key]))
 }
 
 /** What a route's own keys change; the upstream's are told of the upstream. */
@@ -49,38 +46,17 @@ function ofRoute(
 ): string[] {
   const oldUpstream = before.upstreams[old.upstream ?? '']
   const upstream = after.upstreams[now.upstream ?? '']
-  return [
-    ...ofRoutes.flatMap(([key, ofAll]) =>
-      old[key] === now[key]
-        ? []
-        : shorter(
-            `${place}.${key}`,
-            old[key] ?? oldUpstream?.[ofAll],
-            now[key] ?? upstream?.[ofAll]
-          )
-    ),
-    ...(old.minRate === now.minRate
+  return ofRoutes.flatMap(([key, ofAll]) =>
+    old[key] === now[key]
       ? []
-      : otherRate(
-          `${place}.minRate`,
-          old.minRate ?? oldUpstream?.minRate,
-          now.minRate ?? upstream?.minRate
-        ))
-  ]
+      : shorter(`${place}.${key}`, old[key] ?? oldUpstream?.[ofAll], now[key] ?? upstream?.[ofAll])
+  )
 }
 
 function shorter(place: string, old = Infinity, now = Infinity): string[] {
   if (now >= old) return []
-  const before = old === Infinity ? 'it had no bound' : `it was ${inUnits('x-duration', old)}`
-  return [`${place} is ${inUnits('x-duration', now)}, ${before}: slower responses fail now`]
-}
-
-function otherRate(place: string, old = 0, now = 0): string[] {
-  const rate = inUnits('x-size', now)
-  if (now > old) return [`${place} is ${rate} a second: slower responses are ended now`]
-  return now === 0 && old > 0
-    ? [`${place} is 0B: a back-end that sends a byte now and then keeps its connections`]
-    : []
+  const [is, was] = [now, old].map(ms => inUnits('x-duration', ms))
+  return [`${place} is ${is}, it was ${was}: slower responses fail now`]
 }
 
 /** Responses that are not the back-end's, or not its latest, and connections that nobody reads. */
@@ -90,14 +66,8 @@ function stoodInFor(place: string, old: RouteConfig | undefined, now: RouteConfi
     ...(old !== undefined && old.fallback === undefined && now.fallback !== undefined
       ? [`${of} has a fallback: users and monitors see no error when its upstream fails`]
       : []),
-    ...(old?.cache === 'off' && now.cache === 'private'
-      ? [
-          `${of} has a cache: users may see changes of others up to ` +
-            `${inUnits('x-duration', now.cacheMaxAge)} late`
-        ]
-      : []),
-    ...(old?.doubleClicks === 'run' && now.doubleClicks === 'share'
-      ? [`${of} shares double clicks: an identical request that is meant twice may run once`]
+    ...(old?.cache === 'off' && now.cache === 'browser'
+      ? [`${of} is kept by browsers: users see changes of others as late as its upstream allows`]
       : []),
     ...(old?.websocket === undefined && now.websocket !== undefined
       ? [`${of} takes WebSockets: limits count connections, not the messages`]

@@ -11,7 +11,6 @@ import {
   size,
   whole
 } from './primitives.ts'
-import { copyBounds } from './copies.ts'
 import { lockout } from './lockout.ts'
 
 const whom = ['address', 'user', 'session'] as const
@@ -117,7 +116,6 @@ const sizes = Type.Object(
 export const limitsSchema = Type.Object(
   {
     sizes,
-    copies: copyBounds,
     ipv6Prefix: whole({
       minimum: 32,
       maximum: 128,

@@ -1,7 +1,7 @@
 /** The keys that routes and the profile endpoint of `routes.yaml` share. */
 import { Type } from 'typebox'
 import { contractSchema } from './contracts.ts'
-import { duration, name, pathTemplate, size } from './primitives.ts'
+import { duration, name, pathTemplate } from './primitives.ts'
 
 export const proxied = {
   upstream: name({ description: 'An upstream of this file.' }),
@@ -38,15 +38,6 @@ export const proxied = {
     duration({
       description: 'How long a response may take as a whole. Default: the upstream’s.',
       examples: ['2m']
-    })
-  ),
-  minRate: Type.Optional(
-    size({
-      minimum: 0,
-      description:
-        'The bytes of a response’s body for each second at least. `0B`: no bound, such as for ' +
-        'a log that is followed. Default: the upstream’s.',
-      examples: ['0B', '10KiB']
     })
   ),
   shape: Type.Optional(

@@ -4,8 +4,9 @@ import { Type } from 'typebox'
 import { answerSchema } from './answer.ts'
 import { dialects, errorStatuses } from './envelope.ts'
 import { missingSchema, partsSchema } from './parts.ts'
-import { copies } from './copies.ts'
+import { fallbackSchema } from './fallback.ts'
 import { proxied } from './proxied.ts'
+import { setCookiesSchema } from './set-cookies.ts'
 import {
   closed,
   dotted,
@@ -85,14 +86,15 @@ export const route = closed(
           'others.'
       })
     ),
-    endEvent: flag({
-      default: false,
-      description:
-        'End an event stream whose session has ended with a last event: `session-ended`, with ' +
-        '`{"reason": …}` as its data. Default: the stream just ends.'
-    }),
     ...proxied,
-    ...copies,
+    fallback: fallbackSchema,
+    cache: oneOf(['off', 'browser'], {
+      default: 'off',
+      description:
+        '`browser`: the browser may keep responses for its user as long as the upstream’s ' +
+        '`Cache-Control` says. It passes as `private`, with `Vary: Cookie`; what it says to ' +
+        'caches that users share does not. `off`: `no-store`. Public routes pass it as it is.'
+    }),
     query: querySchema,
     body: bodySchema,
     upstream: Type.Optional(
@@ -153,11 +155,7 @@ export const route = closed(
         '(`X-Forwarded-*`, `X-User-*`, `X-Scope-OrgID`, …). `check` warns about each.',
       examples: [['x-scope-orgid']]
     }),
-    setCookies: list(text({ description: 'A cookie name.' }), {
-      default: [],
-      description: 'Cookies that this upstream may set in the browser. All others are dropped.',
-      examples: [['theme']]
-    }),
+    setCookies: setCookiesSchema,
     redirects: oneOf(['refuse', 'pass'], {
       default: 'refuse',
       description:

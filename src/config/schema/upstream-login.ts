@@ -21,9 +21,6 @@ const throughLists =
   'A path that meets a list goes on in each of its items, or in one item where the next name is ' +
   'its number: `roles.code`, `errors.0.code`.'
 
-/** Of the cookies that keep a captcha’s cookies in the browser, before the upstream’s name. */
-export const captchaCookiePrefix = 'console_captcha_'
-
 export const upstreamLogin = Type.Object(
   {
     kind: Type.Literal('upstream-login', { description: 'The sign-in call of a back-end.' }),
@@ -71,17 +68,9 @@ export const upstreamLogin = Type.Object(
       default: [],
       description:
         'Cookies of the browser that the back-end’s sign-in gets too. At most 1024 characters ' +
-        'each; a longer one is refused (400).',
+        'each; a longer one is refused (400). Of those that a route of this upstream has set with ' +
+        '`sealed: true`, it gets its own value.',
       examples: [['lang']]
-    }),
-    captchaCookies: list(text({ description: 'A cookie name.' }), {
-      default: [],
-      description:
-        'Cookies that the back-end sets with a captcha’s picture and needs again at sign-in. ' +
-        'Public routes of this upstream take them from its responses into an encrypted cookie of ' +
-        'the browser, at most 1 KB, for 5 minutes; these routes and the sign-in send them back. ' +
-        'A sign-in removes them.',
-      examples: [['JSESSIONID']]
     }),
     success: answerTest({
       default: { status: [200] },

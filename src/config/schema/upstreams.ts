@@ -107,25 +107,11 @@ export const upstream = closed(
       default: '5m',
       description: 'The same for an event stream (`text/event-stream`), which may be silent longer.'
     }),
-    totalTimeout: Type.Optional(
-      duration({
-        description:
-          'How long a response may take as a whole, from when its request has a connection to ' +
-          'its last byte. Default: without a bound.',
-        examples: ['2m']
-      })
-    ),
-    minRate: size({
-      default: '1KiB',
-      minimum: 0,
+    totalTimeout: duration({
+      default: '10m',
       description:
-        'The bytes of a response’s body for each second, as an average over `minRatePeriod`. A ' +
-        'slower body is ended. Time in which the client does not read is not counted; event ' +
-        'streams are exempt. `0B`: no bound.'
-    }),
-    minRatePeriod: duration({
-      default: '60s',
-      description: 'The time over which `minRate` is an average.'
+        'How long a response may take as a whole, from when its request has a connection to its ' +
+        'last byte. Event streams and WebSockets are exempt.'
     }),
     connections: whole({
       minimum: 1,

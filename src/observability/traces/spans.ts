@@ -163,7 +163,7 @@ function attributesOf({ trail, scheme, template }: EndedRequest): Attribute[] {
   add('console_gateway.code', code)
   add('console_gateway.limit', trail.limit)
   add('console_gateway.session', trail.sessionFrom)
-  add('console_gateway.copy', trail.copy)
+  add('console_gateway.fallback', trail.isFallback ? 'fixed' : undefined)
   add('console_gateway.queue_ms', trail.queueMs)
   add('console_gateway.missing_parts', missing?.join(','))
   return attributes

@@ -9,7 +9,6 @@ import { buildApp } from '../../app/app.ts'
 import { createOperatorSignIn, type OperatorSignIn } from '../../app/operator-sign-in.ts'
 import type { BoundStreams } from '../../app/bound-streams.ts'
 import type { OperatorsMaintenance } from '../../app/hooks/maintenance.ts'
-import type { Copies } from '../../app/route-copies.ts'
 import type { RecentRequests } from '../../observability/recent-requests.ts'
 import type { Config } from '../../config/schema/config.ts'
 import type { Ledger } from '../../observability/audit/entry.ts'
@@ -46,7 +45,6 @@ interface Member {
 /** Parts that outlive generations, beside the services. */
 interface Outliving {
   readonly boundStreams: BoundStreams
-  readonly copies: Copies
   readonly recent: RecentRequests<FastifyRequest>
   readonly maintenance: OperatorsMaintenance
   readonly ledger: Ledger | undefined

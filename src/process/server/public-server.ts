@@ -21,7 +21,6 @@ import type { Ledger } from '../../observability/audit/entry.ts'
 import { countEndings, reviewChanged, reviewSignedIn } from '../../login/changed-users.ts'
 import { rememberRequests } from '../../app/remember-requests.ts'
 import { BoundStreams } from '../../app/bound-streams.ts'
-import { type Copies, createCopies } from '../../app/route-copies.ts'
 import { createOverload } from '../../app/overload/admission.ts'
 import { createListener } from '../../app/listener.ts'
 import { endUnread } from '../../app/unparsed.ts'
@@ -95,7 +94,6 @@ export function createPublicServer(config: Config, log: Log, surroundings: Surro
     maintenance,
     onError: err => log.error({ err }, 'a stream could not be held against its session')
   })
-  const copies = copiesOf(services, log)
   const overload = createOverload(services)
   const generations = new ServingGenerations(config)
   const upgrades = new Upgrades({
@@ -112,7 +110,6 @@ export function createPublicServer(config: Config, log: Log, surroundings: Surro
     create: (number: number, next: Config): Promise<Generation> =>
       createGeneration(number, next, services, {
         boundStreams: streams,
-        copies,
         recent,
         maintenance,
         ledger: surroundings.ledger,
@@ -123,7 +120,6 @@ export function createPublicServer(config: Config, log: Log, surroundings: Surro
       listeners.activate(generation.config)
       generations.activate(generation)
       streams.activate(generation.config)
-      copies.store.activate(generation.config.limits)
       if (services.fileUsers.activate(generation.config)) {
         services.sessions.forgetReviews()
         services.operatorSessions?.forgetReviews()
@@ -156,7 +152,6 @@ export function createPublicServer(config: Config, log: Log, surroundings: Surro
       endEventLoop()
       overload.close()
       streams.close()
-      copies.store.close()
       await services.close()
     }
   }
@@ -201,11 +196,6 @@ function readinessOf(services: Services, strictRedis: boolean): Readiness {
     redis: { state: redis.up ? 'up' : 'down', since: redis.since },
     upstreams
   }
-}
-
-function copiesOf({ sessions, metrics }: Services, log: Log): Copies {
-  const text = 'a session with copies of responses could not be looked up'
-  return createCopies({ sessions, metrics, onError: err => log.error({ err }, text) })
 }
 
 function redisPart({

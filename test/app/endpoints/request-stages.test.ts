@@ -84,8 +84,7 @@ const route: ProxiedRoute = {
   passRefusedHeaders: [],
   setCookies: [],
   redirects: 'refuse',
-  touchesByStream: false,
-  endEvent: false
+  touchesByStream: false
 }
 const options = {
   identity: {},

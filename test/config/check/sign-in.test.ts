@@ -113,15 +113,13 @@ t.test('a member of the query that holds the console’s token is a fault', t =>
 })
 
 t.test('a cookie of the gateway’s own, or of the back-end’s session, is a fault', t => {
-  const source = { cookies: ['sid'], captchaCookies: ['captcha'] }
+  const source = { cookies: ['sid'] }
   for (const [name, expected] of [
     ['console_sid', /gateway itself/],
     ['__Host-console_sid', /gateway itself/],
     ['console_known', /gateway itself/],
-    ['__Host-console_captcha_b', /gateway itself/],
     ['TOKEN__', /`envelope.tokenCookies`/],
-    ['sid', /clients could choose it/],
-    ['captcha', /`captchaCookies` already/]
+    ['sid', /clients could choose it/]
   ] as const) {
     const faults = faultsAtSources(t, { source: { ...source, passCookies: [name] } })
     const fault = faults.find(each => each.includes('passCookies.0'))
@@ -144,55 +142,20 @@ t.test('a users file is warned of where the console hashes or encrypts passwords
   t.end()
 })
 
-const picture = { path: '/api/picture', upstream: 'b', access: 'public' }
-
-/** Faults and warnings of the captcha's route, or of the source that names its cookies. */
-function faultsOfCaptcha(t: Test, routes: object, limits: object, gateway: object = {}): string[] {
-  const files = signInAt('http://127.0.0.1:9', { captchaCookies: ['SID'] })
-  const folder = textFolder(t.after, {
-    'gateway.yaml': stringify({ ...files.gateway, ...gateway }),
-    'routes.yaml': stringify({ ...files.routes, routes }),
-    'limits.yaml': stringify({ limits })
-  })
-  return faultsOf(folder)
-    .filter(fault => /captcha/.test(fault))
-    .map(fault => fault.replace(/^\S+ /, ''))
-}
-
-t.test('a captcha’s route is counted by address, or warned of', t => {
-  const limit = { by: 'address', max: 30, window: '1m' }
-  for (const counted of [
-    limit,
-    { ...limit, routes: ['picture'] },
-    { ...limit, methods: ['GET'] }
-  ]) {
-    t.same(faultsOfCaptcha(t, { picture }, { counted }), [])
+t.test('a cookie of the back-end’s session that a browser would get is pointed out', t => {
+  const faultsOfRoute = (route: object) => {
+    const files = signInAt('http://127.0.0.1:9', { cookies: ['SID'], passCookies: ['SID'] })
+    const routes = { picture: { path: '/api/picture', upstream: 'b', access: 'public', ...route } }
+    const folder = textFolder(t.after, {
+      'gateway.yaml': stringify(files.gateway),
+      'routes.yaml': stringify({ ...files.routes, routes })
+    })
+    return faultsOf(folder).filter(fault => fault.includes('SID'))
   }
-  const others = [
-    { ...limit, by: 'user' },
-    { ...limit, mode: 'shadow' },
-    { ...limit, routes: ['login'] },
-    { ...limit, methods: ['POST'] }
-  ]
-  for (const other of others) {
-    t.match(faultsOfCaptcha(t, { picture }, { other }), [
-      /^routes\.picture: warning: nothing counts its calls by address, .*routes: \[picture\]/
-    ])
-  }
-  t.end()
-})
-
-t.test('captcha cookies that no route could set, or that the browser would get, are named', t => {
-  const counted = { by: 'address', max: 30, window: '1m' }
-  t.match(faultsOfCaptcha(t, {}, { counted }), [
-    /^login\.sources\.0\.captchaCookies: warning: has no effect: no public route of the upstream b/
+  t.same(faultsOfRoute({ setCookies: [{ name: 'SID', sealed: true }] }), [])
+  t.match(faultsOfRoute({ setCookies: ['x', 'SID'] }), [
+    /passCookies.0: "SID" is in `cookies`, the back-end’s session: clients could choose it/,
+    /routes\.picture\.setCookies\.1: warning: "SID" is in `cookies` of the sign-in: .*`sealed: true`/
   ])
-  for (const key of ['passCookies', 'setCookies']) {
-    t.match(faultsOfCaptcha(t, { picture: { ...picture, [key]: ['x', 'SID'] } }, { counted }), [
-      new RegExp(`^routes\\.picture\\.${key}\\.1: "SID" is in \`captchaCookies\` of the sign-in`)
-    ])
-  }
-  const session = { cookie: { name: 'console_captcha_b' } }
-  t.match(faultsOfCaptcha(t, { picture }, { counted }, { session }), [/a cookie of the gateway/])
   t.end()
 })

@@ -19,10 +19,8 @@ export interface Places {
 
 const kinds = ['steady', 'faulty', 'narrow', 'gone', 'fickle'] as const
 const shapedKinds = ['shaped', 'lifted', 'open/lifted', 'observed', 'strict', 'parts'] as const
-/** Where one response serves several requests: these only happen if requests are the same. */
-export const sharedPrefixes = ['clicked', 'coalesced', 'shared-shape', 'cached', 'lasting'].map(
-  kind => `/api/${kind}`
-)
+/** Where requests are the same, and run at the same time. */
+export const sharedPrefixes = ['clicked', 'lasting'].map(kind => `/api/${kind}`)
 export const webSocketPrefixes = ['/api/socket', '/api/open/socket']
 
 /** The public paths below which something is proxied. */
@@ -83,11 +81,8 @@ function routes(places: Places): Record<string, unknown> {
       formed('open/lifted', { access: 'public', shape: 'lifted' }),
       formed('observed', { contract: { schema: contract, mode: 'observe', sample: 1 } }),
       formed('strict', { shape: 'rows', contract: { schema: contract, mode: 'strict' } }),
-      formed('clicked', { doubleClicks: 'share' }),
-      formed('coalesced', { coalesce: true }),
-      formed('shared-shape', { coalesce: true, doubleClicks: 'share', shape: 'rows' }),
-      formed('cached', { cache: 'private', coalesce: true }),
-      formed('lasting', { shape: 'rows', fallback: { lastGood: true, body: { data: [] } } }),
+      formed('clicked', { cache: 'browser' }),
+      formed('lasting', { shape: 'rows', fallback: { body: { data: [] } } }),
       formed('several', { upstream: 'several' }),
       formed('socket', { methods: ['GET'], websocket: webSocket }),
       formed('open/socket', { methods: ['GET'], access: 'public', websocket: webSocket }),

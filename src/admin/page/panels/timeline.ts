@@ -208,11 +208,17 @@ function attemptStep(attempt: NonNullable<RequestRow['attempts']>[number], total
   }
 }
 
-function sentText({ status, isRunning = false, sent, missing = [], copy }: RequestRow): string {
+function sentText({
+  status,
+  isRunning = false,
+  sent,
+  missing = [],
+  isFallback
+}: RequestRow): string {
   const parts = [
     isRunning ? t('requests.running') : t('timeline.sent', { status: String(status) }),
     sent === undefined ? '' : formatBytes(sent),
-    copy === undefined ? '' : t('timeline.copy', { copy: word('copy', copy) }),
+    isFallback === true ? t('timeline.fallback') : '',
     missing.length === 0 ? '' : t('timeline.missing', { parts: missing.join(', ') })
   ]
   return parts.filter(part => part !== '').join(' · ')

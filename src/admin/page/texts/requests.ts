@@ -36,7 +36,10 @@ export const requestsTexts = {
   'timeline.exceeded': ['exceeded', '超限'],
   'timeline.shadow': ['exceeded, shadow only', '超限（仅影子）'],
   'timeline.sent': ['Status {status} was sent', '已发送状态 {status}'],
-  'timeline.copy': ['from a copy: {copy}', '来自副本：{copy}'],
+  'timeline.fallback': [
+    'the route’s fixed response, since the upstream failed',
+    '上游故障时路由的固定响应'
+  ],
   'timeline.missing': ['missing parts: {parts}', '缺少部分：{parts}'],
   'timeline.requestId': ['Request id', '请求编号'],
   'timeline.userId': ['User id', '用户编号'],
@@ -44,16 +47,5 @@ export const requestsTexts = {
   'timeline.trace': ['Trace', '链路'],
   'sessionFrom.cache': ['found in the cache', '来自缓存'],
   'sessionFrom.store': ['read from the store', '读自存储'],
-  'sessionFrom.none': ['no live session', '没有有效会话'],
-  'copy.shared': ['shared with an identical request', '与相同请求共享'],
-  'copy.fresh': ['the user’s own copy, still fresh', '用户自己的副本，仍然有效'],
-  'copy.validated': [
-    'the user’s own copy, confirmed by the upstream',
-    '用户自己的副本，已由上游确认'
-  ],
-  'copy.fixed': [
-    'the route’s fixed response, since the upstream failed',
-    '上游故障时路由的固定响应'
-  ],
-  'copy.stale': ['older response, since the upstream failed', '上游故障时的旧响应']
+  'sessionFrom.none': ['no live session', '没有有效会话']
 } as const

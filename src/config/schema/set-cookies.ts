@@ -1,0 +1,64 @@
+/** `setCookies` of a route: which cookies its upstream may set in the browser, and how. */
+import { Type } from 'typebox'
+import { closed, list, text } from './primitives.ts'
+
+type SetCookie = string | { readonly name: string; readonly sealed: true }
+
+const cookieName = { description: 'A cookie name.' }
+
+export const setCookiesSchema = list(
+  Type.Unsafe<SetCookie>(
+    Type.Union(
+      [
+        text(cookieName),
+        closed(
+          {
+            name: text(cookieName),
+            sealed: Type.Literal(true, {
+              description:
+                'The browser gets the value encrypted. The upstream gets its own value back from ' +
+                'routes and sign-ins that name the cookie in `passCookies`, and no value that the ' +
+                'browser made up.'
+            })
+          },
+          { description: 'A cookie that only the upstream reads, such as that of a captcha.' }
+        )
+      ],
+      {
+        expected: 'the name of a cookie, or { name, sealed: true }',
+        description: 'A cookie.'
+      }
+    )
+  ),
+  {
+    default: [],
+    description: 'Cookies that this upstream may set in the browser. All others are dropped.',
+    examples: [['theme'], [{ name: 'JSESSIONID', sealed: true }]]
+  }
+)
+
+export const nameOfCookie = (each: SetCookie): string =>
+  typeof each === 'string' ? each : each.name
+
+/** The names that pass as they are. */
+export function plainCookies(setCookies: readonly SetCookie[]): string[] {
+  return setCookies.filter(each => typeof each === 'string')
+}
+
+export function sealedCookies(setCookies: readonly SetCookie[]): string[] {
+  return setCookies.flatMap(each => (typeof each === 'string' ? [] : [each.name]))
+}
+
+interface SettingRoute {
+  readonly upstream?: string | undefined
+  readonly setCookies: readonly SetCookie[]
+}
+
+/** What the browser keeps sealed for an upstream, by whichever route. */
+export function sealedCookiesOf(
+  { routes }: { readonly routes: Readonly<Record<string, SettingRoute>> },
+  upstream: string
+): Set<string> {
+  const ofUpstream = Object.values(routes).filter(route => route.upstream === upstream)
+  return new Set(ofUpstream.flatMap(({ setCookies }) => sealedCookies(setCookies)))
+}
