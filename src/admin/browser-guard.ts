@@ -43,13 +43,8 @@ export function sendAdminError(
   const { retryAfter, message } = error.detail
   if (retryAfter !== undefined) reply.header('retry-after', Math.ceil(retryAfter))
   const { id: requestId } = reply.request
-  const text = message ?? errorKinds[error.code][languageOf(reply.request)]
+  const text = message ?? errorKinds[error.code].en
   return reply.code(error.status).send({ error: text, code: error.code, requestId })
-}
-
-/** The page asks in the language that is chosen on it, a command in none. */
-export function languageOf({ headers }: Pick<FastifyRequest, 'headers'>): 'en' | 'zh' {
-  return headers['accept-language']?.toLowerCase().startsWith('zh') === true ? 'zh' : 'en'
 }
 
 /** Of a path that the router cannot read: no hook has seen the request. */

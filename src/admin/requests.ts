@@ -46,13 +46,6 @@ const requestsQuery = Type.Object({
   })
 })
 
-const idQuery = Type.Object({
-  language: Type.Union([Type.Literal('en'), Type.Literal('zh')], {
-    default: 'en',
-    description: 'The language of `message` and `advice`.'
-  })
-})
-
 const idParams = Type.Object({
   id: Type.String({ pattern: '^[A-Za-z0-9_.-]{1,64}$', description: '`X-Request-Id`.' })
 })
@@ -70,29 +63,26 @@ export function addRequestRoutes(ops: FastifyInstance, { find }: Options): void 
       },
       async ({ query: { last, ...query } }) => await find({ ...query, last: Number(last) })
     )
-    scope.get<{ Params: Static<typeof idParams>; Querystring: Static<typeof idQuery> }>(
+    scope.get<{ Params: Static<typeof idParams> }>(
       '/requests/:id',
       {
         schema: {
           summary: 'All requests of one id, each with what to do about its error.',
-          params: idParams,
-          querystring: idQuery
+          params: idParams
         },
-        schemaErrorFormatter: malformed(
-          'A request id has up to 64 letters, digits, and _ . -, and language is en or zh'
-        )
+        schemaErrorFormatter: malformed('A request id has up to 64 letters, digits, and _ . -')
       },
-      async ({ params: { id }, query: { language } }) => {
+      async ({ params: { id } }) => {
         const response = await find({ id })
-        return { ...response, requests: response.requests.map(each => withAdvice(each, language)) }
+        return { ...response, requests: response.requests.map(withAdvice) }
       }
     )
   })
 }
 
-function withAdvice<T extends RequestRecord>(record: T, language: 'en' | 'zh') {
+function withAdvice<T extends RequestRecord>(record: T) {
   const { code } = record
   // A replica of another version may have codes that this one does not know.
   if (code === undefined || !Object.hasOwn(errorKinds, code)) return record
-  return { ...record, message: errorKinds[code][language], advice: errorAdvice[code][language] }
+  return { ...record, message: errorKinds[code].en, advice: errorAdvice[code] }
 }

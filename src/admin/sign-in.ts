@@ -9,7 +9,6 @@ import { GatewayError, toGatewayError } from '../errors.ts'
 import type { FileState, Identity, Session } from '../session/record.ts'
 import type { NewSession } from '../session/session.ts'
 import { addOpsScope } from './api.ts'
-import { languageOf } from './browser-guard.ts'
 import { secretOperator } from './operator.ts'
 import type { OperatorCookie } from './operator-cookie.ts'
 import { operatorSignInBody } from './request-schemas.ts'
@@ -40,12 +39,9 @@ interface Options {
   readonly log: { readonly info: (fields: object, message: string) => void }
 }
 
-const noRole = {
-  en:
-    'Nobody can sign in here: ops.role is not set. Name the role of operators there, or use the ' +
-    'operators’ secret.',
-  zh: '此处无法登录：未设置 ops.role。请在其中指定运维人员的角色，或使用运维密钥。'
-}
+const noRole =
+  'Nobody can sign in here: ops.role is not set. Name the role of operators there, or use the ' +
+  'operators’ secret.'
 
 export function addOperatorSignIn(ops: FastifyInstance, options: Options): void {
   addOpsScope(ops, scope => {
@@ -86,7 +82,7 @@ async function signIn(
   const { username } = request.body
   const address = clientAddress(request)
   if (sessions === undefined) {
-    throw new GatewayError('ops.role', { message: noRole[languageOf(request)] })
+    throw new GatewayError('ops.role', { message: noRole })
   }
   const operator = { name: username, via: 'session' } as const
   const entry = { act: 'ops.sign-in', operator, address, requestId: request.id }

@@ -186,7 +186,7 @@ function errorRows({ code }: Request): Row[] {
   if (!Object.hasOwn(errorKinds, code)) return [['error', code]]
   return [
     ['error', `${code}: ${errorKinds[code].en}`],
-    ['to do', errorAdvice[code].en]
+    ['to do', errorAdvice[code]]
   ]
 }
 

@@ -2,9 +2,8 @@
  * The operators' listener of the running gateway, and its routes.
  */
 import { randomBytes } from 'node:crypto'
-import { createAccess, isStillOperator } from '../admin/access.ts'
+import { createAccess } from '../admin/access.ts'
 import { createActLedger } from '../admin/act-ledger.ts'
-import { addOpsAudit } from '../admin/audit.ts'
 import { addConfigRoutes } from '../admin/config.ts'
 import { createGuard } from '../admin/guard.ts'
 import { createHostCheck } from '../admin/hosts.ts'
@@ -70,7 +69,6 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
   addMaintenance(app, operated)
   addRecentRequests(app, operated)
   addPageFiles(app)
-  addOpsAudit(app, ledger, request => isStillOperator(request, publicServer.findOperator))
   opened.push(() => app.close())
   let secretFile: SecretFile | undefined
   return {

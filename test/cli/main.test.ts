@@ -126,7 +126,7 @@ t.test(
 
 t.test('an option of one value that gets two different ones is refused', async t => {
   for (const [words, option] of [
-    [['audit', 'search', '--kind', 'act', '--kind=sign-in'], 'kind'],
+    [['audit', 'verify', '--folder', 'a', '--folder=b'], 'folder'],
     [['-c', 'one', 'check', '--config', 'two'], 'config'],
     [['why', '--last', '1', '--last', '2'], 'last']
   ] as const) {

@@ -123,24 +123,9 @@ t.test('sign-ins, unsafe requests, refusals, acts and sign-outs have a line each
   for (const secret of [password, 'hidden-value', 'wrong', cookie.split('=')[1] ?? 'none']) {
     t.notOk(written.includes(secret), `${secret} is in no line`)
   }
-
-  const api = await gateway.ops('/ops/api/audit?user=alice&kind=request&last=5')
-  const { lines, configured } = (await api.json()) as {
-    readonly configured: boolean
-    readonly lines: ReadonlyArray<{ readonly signed: boolean; readonly line: Line }>
-  }
-  t.equal(configured, true)
-  t.match(lines, [
-    { signed: true, line: { route: 'orders' } },
-    { signed: true, line: { route: 'secret' } }
-  ])
-  for (const query of ['last=none', 'since=2026-02-30T00:00Z', 'until=2026-02-30T00:00Z']) {
-    t.equal((await gateway.ops(`/ops/api/audit?${query}`)).status, 400, query)
-  }
-  t.equal((await gateway.ops('/ops/api/audit?since=2024-02-29T00:00Z')).status, 200)
 })
 
-t.test('verify, search and tail read the ledger of a stopped gateway', async t => {
+t.test('verify reads the ledger of a stopped gateway', async t => {
   const gateway = await testGateway(t.after, await files(t), env)
   const { folder } = gateway
   await gateway.signIn('alice')
@@ -149,17 +134,6 @@ t.test('verify, search and tail read the ledger of a stopped gateway', async t =
   const verified = await run(['audit', 'verify', '-c', folder], { env })
   t.equal(verified.code, 0, verified.out + verified.err)
   t.match(verified.out, /as it was written \(3 lines in 1 file,/)
-  const search = await run(['audit', 'search', '--user', 'alice', '-c', folder], { env })
-  t.match(search.out, / sign-in user=alice userId=1 source=users-file/)
-  t.equal((await run(['audit', 'search', '--user', 'eve', '-c', folder], { env })).code, 3)
-  const newest = await run(['audit', 'search', '--last', '2', '-c', folder], { env })
-  t.equal(newest.out.trim().split('\n').length, 2)
-  t.equal(newest.err, 'older lines match too: --last N prints more than 2\n')
-  const all = await run(['audit', 'search', '--last', '3', '-c', folder], { env })
-  t.equal(all.out.trim().split('\n').length, 3)
-  t.equal(all.err, '')
-  const tail = await run(['audit', 'tail', '--last', '1', '--json', '-c', folder], { env })
-  t.match(JSON.parse(tail.out), { signed: true, line: { kind: 'stopped' } })
 
   const [path = ''] = [...chainsIn(join(folder, 'audit')).values()].flat().map(file => file.path)
   const keyFile = join(folder, 'key')
@@ -172,9 +146,6 @@ t.test('verify, search and tail read the ledger of a stopped gateway', async t =
   const changed = await run(['audit', 'verify', '-c', folder], { env })
   t.equal(changed.code, 1)
   t.match(changed.out, /fault: audit-[0-9a-f]{12}-000001.jsonl:2: line 2 was changed/)
-  const found = await run(['audit', 'search', '--kind', 'sign-in', '-c', folder], { env })
-  t.match(found.out, /^! /, 'a line that was changed is marked')
-  t.match(found.out, '\\u202e')
 })
 
 t.test('after kill -9 under load the ledger verifies, and the next start says so', async t => {

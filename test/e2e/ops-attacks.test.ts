@@ -1,8 +1,6 @@
 /** Attacks on the operators' listener, and by its cookie on back-ends, with real sockets. */
 import { randomBytes } from 'node:crypto'
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { join } from 'node:path'
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { standstill } from '../support/machine.ts'
@@ -10,7 +8,6 @@ import { callOps, signInToOps } from '../support/operator.ts'
 import { raw } from '../support/raw.ts'
 import { redisCli } from '../support/redis-cli.ts'
 import { testRedis } from '../support/redis.ts'
-import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 import { closed, dial, webSocketUpstream } from '../support/websocket.ts'
 
@@ -104,43 +101,6 @@ t.test('what is no request has a code and an id, and may not be framed', async t
     requestId: unknown.headers.get('x-request-id')
   })
 })
-
-t.test('a fault of the listener stands in the log, with the id that the answer has', async t => {
-  const gateway = { ops, audit: { key: '${AUDIT_KEY}' } }
-  const env = { AUDIT_KEY: 'an audit key of at least thirty-two bytes' }
-  const { ops: ask, folder, logged } = await testGateway(t.after, { gateway }, env)
-  await until('the ledger has begun', () => existsSync(join(folder, 'audit')))
-  rmSync(join(folder, 'audit'), { recursive: true })
-  writeFileSync(join(folder, 'audit'), 'a file where the folder was')
-  const answer = await ask('/ops/api/audit')
-  t.equal(answer.status, 500)
-  const requestId = answer.headers.get('x-request-id')
-  t.ok(requestId)
-  t.match(await logged(line => line['requestId'] === requestId), { err: { code: 'ENOTDIR' } })
-  t.notOk((await answer.text()).includes(folder))
-})
-
-t.test(
-  'a stream of the ledger has the headers of all answers, and ends with the session',
-  async t => {
-    const gateway = { ops, audit: { key: '${AUDIT_KEY}' } }
-    const env = { AUDIT_KEY: 'an audit key of at least thirty-two bytes' }
-    const { opsUrl } = await testGateway(t.after, { gateway }, env)
-    const { cookie } = await signInToOps(opsUrl)
-    const stream = await fetch(`${opsUrl}/ops/api/audit/stream`, { headers: { cookie } })
-    t.equal(stream.status, 200)
-    t.match(Object.fromEntries(stream.headers), {
-      'content-security-policy': /frame-ancestors 'none'/,
-      'x-frame-options': 'DENY',
-      'x-content-type-options': 'nosniff',
-      'cross-origin-resource-policy': 'same-origin'
-    })
-    const began = performance.now()
-    await callOps(opsUrl, '/ops/api/sign-out', { json: {}, headers: { cookie } })
-    await stream.text()
-    t.ok(performance.now() - began < 30_000, 'long before its time is over')
-  }
-)
 
 t.test('the cookie of the page reaches no back-end: requests, parts, WebSocket', async t => {
   const whole = await testUpstream(t.after)

@@ -168,23 +168,6 @@ interface RequestAttempt {
   readonly reason?: string
 }
 
-/** `GET /ops/api/audit`; a line as it stands in the file. */
-export interface AuditAnswer {
-  readonly configured?: boolean
-  /** Why lines cannot be written at present. */
-  readonly failing?: string | null
-  /** Lines that could not be written. */
-  readonly lost?: number
-  readonly lines: readonly AuditRow[]
-  readonly isWhole?: boolean
-}
-
-export interface AuditRow {
-  readonly chain: string
-  readonly signed: boolean
-  readonly line: Readonly<Record<string, unknown>>
-}
-
 /** `GET /ops/api/config`. */
 export interface ConfigAnswer {
   readonly folder: string

@@ -1,6 +1,5 @@
 /** Calls of the operators' API, and their errors. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { language, localeOf } from './i18n.ts'
 import { createStore } from './store.ts'
 
 export interface Operator {
@@ -58,7 +57,6 @@ async function call(path: string, init: Call): Promise<unknown> {
   try {
     response = await fetch(`/ops/api/${path}`, {
       ...init,
-      headers: { ...init.headers, 'accept-language': localeOf(language.get()) },
       credentials: 'same-origin'
     })
     text = await response.text()

@@ -9,15 +9,13 @@ export async function bundlePage(outdir) {
   mkdirSync(join(outdir, 'packages'), { recursive: true })
   await build({
     absWorkingDir: folder,
-    entryPoints: ['main.ts', 'boot.ts', 'page.css'],
+    entryPoints: ['main.ts', 'page.css'],
     outdir,
     bundle: true,
     format: 'esm',
     platform: 'browser',
     target: ['es2023', 'chrome123', 'firefox121', 'safari17.5'],
     minify: true,
-    // Half of the bytes of Chinese texts that are escaped otherwise.
-    charset: 'utf8',
     legalComments: 'external',
     logLevel: 'warning'
   })

@@ -1,5 +1,5 @@
-/** Numbers, times and sizes as people read them, in the chosen language. */
-import { language, localeOf } from './i18n.ts'
+/** Numbers, times and sizes as people read them. */
+import { locale } from './words.ts'
 
 const missing = '–'
 
@@ -9,8 +9,7 @@ const agoFormats = new Map<string, Intl.RelativeTimeFormat>()
 
 /** Formats are kept: to make one takes longer than to draw a row of a table. */
 function numberFormat(key: string, options: Intl.NumberFormatOptions): Intl.NumberFormat {
-  const locale = localeOf(language.get())
-  return kept(numberFormats, locale + key, () => new Intl.NumberFormat(locale, options))
+  return kept(numberFormats, key, () => new Intl.NumberFormat(locale, options))
 }
 
 function kept<T>(formats: Map<string, T>, key: string, create: () => T): T {
@@ -82,10 +81,9 @@ export function formatTime(moment: Moment): string {
   const date = new Date(moment)
   if (Number.isNaN(date.getTime())) return String(moment)
   const isToday = date.toDateString() === new Date().toDateString()
-  const locale = localeOf(language.get())
   const format = kept(
     dateFormats,
-    `${locale}${isToday}`,
+    String(isToday),
     () =>
       new Intl.DateTimeFormat(locale, {
         ...(!isToday && { year: 'numeric', month: 'short', day: 'numeric' }),
@@ -105,10 +103,9 @@ export function formatAgo(moment: Moment): string {
   if (Number.isNaN(time)) return String(moment)
   const seconds = (time - Date.now()) / 1000
   const [unit, size] = units.find(([, each]) => Math.abs(seconds) >= each) ?? ['second', 1]
-  const locale = localeOf(language.get())
   const format = kept(
     agoFormats,
-    locale,
+    '',
     () => new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' })
   )
   return format.format(Math.round(seconds / size), unit)

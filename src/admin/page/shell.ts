@@ -1,12 +1,11 @@
-/** The frame around the panels: navigation, connection, operator, theme and language. */
+/** The frame around the panels: navigation, connection, operator. */
 import { type ComponentChildren, type ComponentType, h } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { type ApiError, getJson, operator, type Operator, postJson } from './api.ts'
 import { formatTime } from './format.ts'
-import { type Language, language, languages, setLanguage, t } from './i18n.ts'
+import { t } from './words.ts'
 import { live, pauseLiveWhileHidden, startLive, stopLive } from './live.ts'
 import { ConfigPanel } from './panels/config.ts'
-import { LedgerPanel } from './panels/ledger.ts'
 import { LimitsPanel } from './panels/limits.ts'
 import { MaintenancePanel } from './panels/maintenance.ts'
 import { NowPanel } from './panels/now.ts'
@@ -14,10 +13,8 @@ import { RequestsPanel } from './panels/requests.ts'
 import { SessionsPanel } from './panels/sessions.ts'
 import { SignInDialog, SignInForm } from './sign-in.ts'
 import { useStore } from './store.ts'
-import { setTheme, type Theme, themeChoice } from './theme.ts'
 import { Acts } from './ui/confirm.ts'
 import { Icon } from './ui/icons.ts'
-import { Select } from './ui/layout.ts'
 import { Failed } from './ui/states.ts'
 
 const panels = {
@@ -26,12 +23,10 @@ const panels = {
   sessions: SessionsPanel,
   limits: LimitsPanel,
   config: ConfigPanel,
-  maintenance: MaintenancePanel,
-  ledger: LedgerPanel
+  maintenance: MaintenancePanel
 } satisfies Readonly<Record<string, ComponentType>>
 
 const retryMs = 2000
-const themes: readonly Theme[] = ['system', 'light', 'dark']
 
 type PanelName = keyof typeof panels
 
@@ -44,7 +39,6 @@ function panelOfAddress(): PanelName {
 
 export function Page(): ComponentChildren {
   const signedIn = useStore(operator)
-  useStore(language)
   const [hadSession, setHadSession] = useState(false)
   const failure = useWhoAmI()
   useEffect(pauseLiveWhileHidden, [])
@@ -92,13 +86,7 @@ function SignInPage(): ComponentChildren {
 }
 
 function Entrance({ children }: { readonly children?: ComponentChildren }): ComponentChildren {
-  return h(
-    'main',
-    { class: 'sign-in-page' },
-    h(Brand, null),
-    children,
-    h('div', { class: 'settings' }, h(Settings, null))
-  )
+  return h('main', { class: 'sign-in-page' }, h(Brand, null), children)
 }
 
 function Brand(): ComponentChildren {
@@ -139,7 +127,7 @@ function Shell({ children }: { readonly children?: unknown }): ComponentChildren
       { 'class': 'side', 'aria-label': 'Console Gateway' },
       h(Brand, null),
       h(Navigation, { name }),
-      h('div', { class: 'side-foot' }, h(Connection, null), h(WhoAmI, null), h(Settings, null))
+      h('div', { class: 'side-foot' }, h(Connection, null), h(WhoAmI, null))
     ),
     h(
       'main',
@@ -231,26 +219,5 @@ function WhoAmI(): ComponentChildren {
       h(Icon, { name: 'out' }),
       t('signIn.out')
     )
-  )
-}
-
-function Settings(): ComponentChildren {
-  const chosenTheme = useStore(themeChoice)
-  const chosenLanguage = useStore(language)
-  return h(
-    'div',
-    { class: 'choices' },
-    h(Select, {
-      label: t('theme.label'),
-      value: chosenTheme,
-      options: themes.map(each => [each, t(`theme.${each}`)] as const),
-      onChange: value => setTheme(value as Theme)
-    }),
-    h(Select, {
-      label: t('language.label'),
-      value: chosenLanguage,
-      options: languages,
-      onChange: value => setLanguage(value as Language)
-    })
   )
 }

@@ -2,7 +2,7 @@
 import { type ComponentChildren, h } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, getJson, operator, type Operator, postJson } from './api.ts'
-import { t } from './i18n.ts'
+import { t } from './words.ts'
 import { Failed } from './ui/states.ts'
 
 interface FormProps {

@@ -1,4 +1,4 @@
-/** State outside of components, and the settings that the browser keeps. */
+/** State outside of components. */
 import { useEffect, useState } from 'preact/hooks'
 
 export interface Store<T> {
@@ -33,20 +33,4 @@ export function useStore<T>(store: Store<T>): T {
     return store.subscribe(update)
   }, [store])
   return value
-}
-
-/** A setting that outlives the page; without storage it lasts as long as the page. */
-export function readSetting(key: string): string | undefined {
-  try {
-    return localStorage.getItem(`ops.${key}`) ?? undefined
-  } catch {
-    return undefined
-  }
-}
-
-export function writeSetting(key: string, value: string | undefined): void {
-  try {
-    if (value === undefined) localStorage.removeItem(`ops.${key}`)
-    else localStorage.setItem(`ops.${key}`, value)
-  } catch {}
 }

@@ -5,9 +5,18 @@ import type { ChainReport, Finding, StoredHead } from '../../observability/audit
 import { verifyFolder } from '../../observability/audit/verify.ts'
 import { printable } from '../../observability/unprintable.ts'
 import type { Invocation } from '../command.ts'
-import { type LedgerPlace, readingFailed } from './place.ts'
+import { type LedgerPlace, placeOf, readingFailed } from './place.ts'
 
-export async function verifyCommand(place: LedgerPlace, { json, io }: Invocation): Promise<number> {
+export async function audit(invocation: Invocation): Promise<number> {
+  const ledger = placeOf(invocation)
+  try {
+    return await verify(ledger, invocation)
+  } finally {
+    ledger.close()
+  }
+}
+
+async function verify(place: LedgerPlace, { json, io }: Invocation): Promise<number> {
   const { folder, keys, headOf, chainsWithHead } = place
   const input = { folder, keys, headOf, chainsWithHead, parse: parseKeepingDigits }
   const reports = await verifyFolder(input).catch((error: unknown) => {

@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { duration, list, name, oneOf, text } from './primitives.ts'
 
-export const timeText = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
+const timeText = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
 export const timePattern = timeText.source
 
 export const maintenanceSchema = Type.Optional(

@@ -29,15 +29,10 @@ export interface LedgerStatus {
   readonly cut: number
 }
 
-/** Takes the lines of a batch once they are in the file. */
-type LinesListener = (chain: string, lines: readonly string[]) => void
-
 export interface OpenLedger extends Ledger {
   /** Counts entries that were lost on their way here, such as between processes. */
   readonly lose: (count: number, detail: Readonly<Record<string, string | number>>) => void
   readonly status: () => LedgerStatus
-  /** @returns what ends it */
-  readonly onLines: (listener: LinesListener) => () => void
   /** Writes what waits, within a time, and releases the chain. */
   readonly close: () => Promise<void>
 }
@@ -56,7 +51,6 @@ export function createLedger(options: LedgerOptions): OpenLedger {
 class BatchingLedger implements OpenLedger {
   readonly #options: LedgerOptions
   readonly #queue = new LedgerQueue()
-  readonly #listeners = new Set<LinesListener>()
   #chain: Chain | undefined
   #timer: NodeJS.Timeout | undefined
   #wakeAt = 0
@@ -106,11 +100,6 @@ class BatchingLedger implements OpenLedger {
     headFailing: this.#headFailing,
     cut: this.#cut
   })
-
-  readonly onLines: OpenLedger['onLines'] = listener => {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
 
   readonly close = async (): Promise<void> => {
     if (this.#isClosed) return
@@ -202,10 +191,7 @@ class BatchingLedger implements OpenLedger {
   }
 
   #report(chain: Chain): void {
-    const lines = chain.takeWritten()
-    this.#written += lines.length
-    if (lines.length === 0) return
-    for (const listener of this.#listeners) listener(chain.id, lines)
+    this.#written += chain.takeWritten().length
   }
 
   async #open(): Promise<Chain> {

@@ -29,10 +29,6 @@ export interface FakeOps {
     streams: number
     /** Live streams that are open. */
     readonly open: () => number
-    /** Streams of the ledger that are open. */
-    readonly openLedgers: () => number
-    /** Sends an event to them. */
-    readonly sendLedgers: (event: string, data: object) => void
     /** Ends those that are open, as a gateway does that is replaced. */
     readonly endStreams: () => void
   }
@@ -63,16 +59,11 @@ export async function fakeOps(
   const endStreams = () => {
     for (const stream of open) stream.end('event: end\ndata: {}\n\n')
   }
-  const ledgers = new Set<ServerResponse>()
   const state = {
     isSignedIn: true,
     isDown: false,
     streams: 0,
     open: () => open.size,
-    openLedgers: () => ledgers.size,
-    sendLedgers: (event: string, data: object) => {
-      for (const raw of ledgers) raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
-    },
     endStreams
   }
   const acts: FakeOps['acts'] = []
@@ -120,12 +111,6 @@ export async function fakeOps(
       open.delete(reply.raw)
       clearInterval(timer)
     })
-  })
-  app.get('/ops/api/audit/stream', (_request, reply) => {
-    reply.hijack()
-    reply.raw.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
-    ledgers.add(reply.raw)
-    reply.raw.on('close', () => ledgers.delete(reply.raw))
   })
   for (const [path, answer] of Object.entries(answersOf(options))) {
     app.get(`/ops/api/${path}`, request => answer(request.query as Record<string, string>))

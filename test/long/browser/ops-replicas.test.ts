@@ -339,25 +339,3 @@ t.test('Maintenance: begun on A it is in force at B, after a restart too; ended 
   t.ok(await isOpenAtB(cookie))
   for (const page of [pageA, pageB]) await page.getByText('Operators closed nothing.').waitFor()
 })
-
-t.test('Ledger: the acts of this test, each at the replica that ran it', async t => {
-  const acts = [
-    [pageA, ['sessions.close', 'config.rollback', 'maintenance.begin']],
-    [pageB, ['maintenance.end']]
-  ] as const
-  for (const [page, ofReplica] of acts) {
-    await openPanel(page, 'ledger')
-    await page.getByLabel('Kind').selectOption('act')
-    for (const act of ofReplica) {
-      for (const outcome of ['begun', 'done']) {
-        const rows = rowsOf(page, 'Newest lines').filter({ hasText: `${act} ${outcome}` })
-        const byAlice = rows.filter({ hasText: 'alice' })
-        await byAlice
-          .filter({ has: page.getByText('valid', { exact: true }) })
-          .first()
-          .waitFor()
-      }
-    }
-    t.same(await axeFindings(page), [])
-  }
-})

@@ -1,7 +1,6 @@
 /** The ops page says and does no more than what it was told: previews, files, and the ledger. */
 import t from 'tap'
 import { testBrowser } from '../../support/chromium.ts'
-import { until } from '../../support/until.ts'
 import { fakeOps } from './ops-fake.ts'
 import { openPanel, visitOps } from '../../browser/ops-page.ts'
 
@@ -52,27 +51,4 @@ t.test('the files hold what runs only once they were read', async t => {
   t.equal(await card.getByText('Loading').count(), 1)
   read.resolve()
   await same.waitFor()
-})
-
-t.test('a search of the ledger says what became of lines that the stream has sent', async t => {
-  const fake = await fakeOps(undo => t.teardown(undo))
-  const page = await visitOps(t, browser, `${fake.url}/ops/`)
-  const [at, chain] = [new Date().toISOString(), '00aa11bb22cc']
-  const row = { chain, signed: true, line: { seq: 7, at, kind: 'lost', count: 5 } }
-  let lines: object[] = []
-  await page.route('**/ops/api/audit?*', route => route.fulfill({ json: { lines } }))
-  await openPanel(page, 'ledger')
-  await page.getByText('No line fits.').waitFor()
-  await until('the stream is open', () => fake.state.openLedgers() === 1)
-  fake.state.sendLedgers('line', row)
-  const shown = page.locator('tbody tr').filter({ hasText: 'count: 5' })
-  await shown.getByText('valid', { exact: true }).waitFor()
-  lines = [{ ...row, signed: false }]
-  fake.state.sendLedgers('missed', {})
-  await shown.getByText('invalid', { exact: true }).waitFor()
-  t.equal(await shown.count(), 1)
-  lines = []
-  fake.state.sendLedgers('missed', {})
-  await page.getByText('No line fits.').waitFor()
-  t.equal(await shown.count(), 0)
 })

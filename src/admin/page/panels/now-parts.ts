@@ -2,7 +2,7 @@
 import { type ComponentChildren, h } from 'preact'
 import type { ProcessNow, ReplicaNow, UpstreamNow } from '../api-types.ts'
 import { formatAgo, formatBytes, formatMs, formatNumber, formatShare } from '../format.ts'
-import { t } from '../i18n.ts'
+import { t } from '../words.ts'
 import { Card } from '../ui/layout.ts'
 import { Pill, StatePill } from '../ui/pill.ts'
 import { type Column, Table } from '../ui/table.ts'

@@ -2,7 +2,7 @@
 import { type ComponentChildren, h } from 'preact'
 import { useJson } from '../api.ts'
 import type { RevisionAnswer, WrittenDiff } from '../api-types.ts'
-import { t } from '../i18n.ts'
+import { t } from '../words.ts'
 import { Empty, Shown } from '../ui/states.ts'
 
 export function RevisionDiff({ number }: { readonly number: number }): ComponentChildren {

@@ -1,7 +1,7 @@
 /** The status of a request, with its error code. */
 import { type ComponentChildren, h } from 'preact'
 import type { RequestRow } from '../api-types.ts'
-import { t } from '../i18n.ts'
+import { t } from '../words.ts'
 import { Pill } from '../ui/pill.ts'
 
 export function StatusPill({ row }: { readonly row: RequestRow }): ComponentChildren {

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { useJson } from '../api.ts'
 import type { RequestRow } from '../api-types.ts'
 import { formatBytes, formatMs, formatSeconds, formatTime } from '../format.ts'
-import { language, t, word } from '../i18n.ts'
+import { t, word } from '../words.ts'
 import { Icon } from '../ui/icons.ts'
 import { StatusPill } from './status-pill.ts'
 
@@ -93,7 +93,7 @@ export function Timeline({ row: chosen, close }: TimelineProps): ComponentChildr
 function useDetail(chosen: RequestRow): RequestRow {
   const [isRunning, setRunning] = useState(chosen.isRunning === true)
   const { data } = useJson<Detail>(
-    `requests/${encodeURIComponent(chosen.id)}?language=${language.get()}`,
+    `requests/${encodeURIComponent(chosen.id)}`,
     isRunning ? refreshMs : undefined
   )
   const detail = data?.requests?.find(({ at, path }) => at === chosen.at && path === chosen.path)

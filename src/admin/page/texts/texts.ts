@@ -1,6 +1,5 @@
-/** All texts of the page: by key, in English and Chinese. */
+/** All texts of the page, by key. */
 import { configTexts } from './config.ts'
-import { ledgerTexts } from './ledger.ts'
 import { limitsTexts } from './limits.ts'
 import { maintenanceTexts } from './maintenance.ts'
 import { nowTexts } from './now.ts'
@@ -8,7 +7,7 @@ import { requestsTexts } from './requests.ts'
 import { sessionsTexts } from './sessions.ts'
 import { shellTexts } from './shell.ts'
 
-export type Texts = Readonly<Record<string, readonly [english: string, chinese: string]>>
+export type Texts = Readonly<Record<string, string>>
 
 export const texts = {
   ...shellTexts,
@@ -17,8 +16,7 @@ export const texts = {
   ...sessionsTexts,
   ...limitsTexts,
   ...configTexts,
-  ...maintenanceTexts,
-  ...ledgerTexts
+  ...maintenanceTexts
 } satisfies Texts
 
 export type TextKey = keyof typeof texts

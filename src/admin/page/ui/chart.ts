@@ -1,10 +1,8 @@
 /** A line chart of the last minutes, with its numbers as text for screen readers. */
 import { type ComponentChildren, h } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
-import { language, localeOf, t } from '../i18n.ts'
-import { theme } from '../theme.ts'
-import { useStore } from '../store.ts'
+import { locale, t } from '../words.ts'
 import { historyLength } from '../live.ts'
 
 export interface Line {
@@ -27,8 +25,7 @@ const minShownSeconds = 60
 export function Chart({ label, times, lines, format }: ChartProps): ComponentChildren {
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
-  const colours = useStore(theme)
-  const shownLanguage = useStore(language)
+  const isDark = useDarkScheme()
   const data = [times, ...lines.map(({ values }) => values)] as unknown as uPlot.AlignedData
   useEffect(() => {
     const element = place.current
@@ -43,7 +40,7 @@ export function Chart({ label, times, lines, format }: ChartProps): ComponentChi
       observer.disconnect()
       chart.destroy()
     }
-  }, [colours, shownLanguage, lines.map(line => line.label).join()])
+  }, [isDark, lines.map(line => line.label).join()])
   useEffect(() => plot.current?.setData(data))
   return h(
     'figure',
@@ -76,6 +73,18 @@ export function Chart({ label, times, lines, format }: ChartProps): ComponentChi
   )
 }
 
+/** The canvas has the colours of the scheme in which it was drawn. */
+function useDarkScheme(): boolean {
+  const scheme = matchMedia('(prefers-color-scheme: dark)')
+  const [isDark, setDark] = useState(scheme.matches)
+  useEffect(() => {
+    const update = () => setDark(scheme.matches)
+    scheme.addEventListener('change', update)
+    return () => scheme.removeEventListener('change', update)
+  }, [])
+  return isDark
+}
+
 function summaryOf(lines: readonly Line[], format: ChartProps['format']): string {
   return lines
     .map(({ label, values }) => {
@@ -104,7 +113,7 @@ function optionsOf(
     ticks: { show: false },
     font: `${0.79 * rem}px ${styles.fontFamily}`
   }
-  const time = new Intl.DateTimeFormat(localeOf(language.get()), {
+  const time = new Intl.DateTimeFormat(locale, {
     hour: '2-digit',
     minute: '2-digit',
     second: '2-digit',

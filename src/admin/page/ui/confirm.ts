@@ -2,7 +2,7 @@
 import { type ComponentChildren, h } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, postJson } from '../api.ts'
-import { t, word } from '../i18n.ts'
+import { t, word } from '../words.ts'
 import { isolated, plainText } from '../plain-text.ts'
 import { createStore, useStore } from '../store.ts'
 import { Failed } from './states.ts'

@@ -1,6 +1,6 @@
 /** A state as a word with a colour and a sign: never by the colour alone. */
 import { type ComponentChildren, h } from 'preact'
-import { word } from '../i18n.ts'
+import { word } from '../words.ts'
 import { Icon, type IconName } from './icons.ts'
 
 export type Tone = 'ok' | 'warn' | 'bad' | 'plain'

@@ -1,7 +1,7 @@
 /** The states of a panel without data: loading, empty, failed. */
 import { type ComponentChildren, h } from 'preact'
 import type { ApiError, Asked } from '../api.ts'
-import { t } from '../i18n.ts'
+import { t } from '../words.ts'
 import { Icon } from './icons.ts'
 
 export function Empty({ children }: { readonly children?: ComponentChildren }): ComponentChildren {

@@ -1,7 +1,7 @@
 /** A table of which only the visible rows are in the document, sorted by any column. */
 import { type ComponentChildren, h } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { t } from '../i18n.ts'
+import { t } from '../words.ts'
 import { Empty } from './states.ts'
 
 export interface Column<T> {
