@@ -13,8 +13,6 @@ const others = {
   'explain': ofConfig.explain,
   'plan': ofConfig.plan,
   'shape': ofConfig.shape,
-  'contract': ofConfig.contract,
-  'types': ofConfig.types,
   'openapi': ofConfig.openapi,
   'status': running.status,
   'why': running.why,

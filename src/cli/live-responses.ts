@@ -57,7 +57,7 @@ export async function withLiveRoute<T>(
   }
 }
 
-export function hasParts({ parts }: Pick<LiveTarget, 'parts'>): boolean {
+function hasParts({ parts }: Pick<LiveTarget, 'parts'>): boolean {
   return Object.keys(parts).length > 0
 }
 

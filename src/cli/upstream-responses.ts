@@ -10,9 +10,7 @@ import { readJson } from '../json/body.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import type { Json } from '../json/values.ts'
 import { compileShape, isWrapped, type ShapeContext } from '../shaping/shape.ts'
-import { CommandError, type Invocation, type Io } from './command.ts'
-import { profileBody, profileSubject, routeSubject } from './contract-subject.ts'
-import { hasParts, withLiveRoute } from './live-responses.ts'
+import { CommandError, type Io } from './command.ts'
 
 export interface Target {
   readonly name: string
@@ -70,55 +68,19 @@ export function shapesOf(
   return { context: { wrap: envelope.success, shapes }, envelope }
 }
 
-/** `isShaped`: whether the files are responses to the console, not of the upstream. */
-type ResponseSource =
-  | { readonly files: readonly string[]; readonly isShaped: boolean; readonly io: Io }
-  | { readonly times: number; readonly invocation: Invocation }
-  | { readonly bodies: readonly unknown[] }
-
-/** A route's responses as its contract describes them: shaped, and mostly without the envelope. */
-export async function shapedResponses(
-  config: Config,
-  name: string,
-  from: ResponseSource
-): Promise<unknown[]> {
+/** Responses of a route's upstream as its contract describes them: shaped, mostly without the envelope. */
+export function shapedResponse(config: Config, name: string, body: unknown): unknown {
   const target = targetOf(config, name)
   const steps = config.routes.shapes[target.shape ?? ''] ?? []
-  const isShaped = 'files' in from && from.isShaped
-  if ('files' in from && !isShaped && target.route !== undefined && hasParts(target.route)) {
-    throw new CommandError(
-      `The route "${name}" is made of parts: request them by --live, or pass responses to the ` +
-        'console by --input and --shaped.'
-    )
-  }
-  const isProfile = name === 'profile'
   const { context, envelope } = shapesOf(config, target)
   const { refusal, apply } = compileShape(steps, context)
-  const subjectOf = isProfile
-    ? profileSubject(config, envelope)
-    : routeSubject(isWrapped(steps, context.shapes), envelope)
-  const bodyOf = isProfile ? profileBody(config, envelope) : (value: unknown) => value
-  const shaped = (body: unknown, which: string): unknown => {
-    if (isShaped) return subjectOf(body, which)
-    const refused = refusal(body)
-    if (refused !== undefined) {
-      throw new CommandError(`${which} is a failure: ${refused.status}, ${refused.message}`)
-    }
-    const result = parseKeepingDigits(JSON.stringify(apply(body)) ?? 'null')
-    return subjectOf(bodyOf(result), which)
+  const refused = refusal(body)
+  if (refused !== undefined) {
+    throw new CommandError(`The response is a failure: ${refused.status}, ${refused.message}`)
   }
-  if ('bodies' in from) return from.bodies.map(body => shaped(body, 'The response'))
-  const responses: unknown[] = []
-  if ('files' in from) {
-    for (const file of from.files) responses.push(shaped(await readInput(file, from.io), file))
-    return responses
-  }
-  const { values, io } = from.invocation
-  await withLiveRoute(config, target, { values, context, io }, async ask => {
-    for (let index = 0; index < from.times; index++) {
-      const { whole } = await ask()
-      responses.push(shaped(whole, 'The answer'))
-    }
-  })
-  return responses
+  const shaped = parseKeepingDigits(JSON.stringify(apply(body)) ?? 'null') as Json
+  if (!isWrapped(steps, context.shapes)) return shaped
+  return envelope.dataName === false
+    ? shaped
+    : (shaped as Record<string, unknown>)[envelope.dataName]
 }

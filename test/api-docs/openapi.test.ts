@@ -6,11 +6,9 @@ import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import openapiTS, { astToString } from 'openapi-typescript'
 import t from 'tap'
 import ts from 'typescript'
-import { schemaFromType } from '../../src/contract/from-type.ts'
 import { loadConfig } from '../../src/config/load/load.ts'
 import { errorKinds } from '../../src/errors.ts'
 import { openApi } from '../../src/api-docs/openapi.ts'
-import { typeDeclarations } from '../../src/api-docs/types.ts'
 import { configFolder, password, testGateway } from '../support/gateway.ts'
 import { testUpstream } from '../support/upstream.ts'
 
@@ -131,25 +129,21 @@ const configs: Record<string, { gateway?: Tree; routes?: Tree }> = {
 }
 
 for (const [which, files] of Object.entries(configs)) {
-  t.test(
-    `the document of a config ${which} is OpenAPI 3.1, and its types are TypeScript`,
-    async t => {
-      const folder = await configFolder(files)
-      t.teardown(() => rmSync(folder, { recursive: true }))
-      const config = loadConfig(folder, {})
-      const document = openApi(config) as Tree
-      t.same(await new Validator().validate(structuredClone(document)), { valid: true })
-      const names = JSON.stringify(document).match(/"operationId":"[^"]*"/g) ?? []
-      t.equal(new Set(names).size, names.length, 'each operation has a name of its own')
-      for (const [, place = ''] of JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]*)"/g)) {
-        t.ok(
-          place.split('/').reduce<any>((at, step) => at?.[step], document),
-          place
-        )
-      }
-      t.same(problemsOf(folder, typeDeclarations(config)), [])
+  t.test(`the document of a config ${which} is OpenAPI 3.1`, async t => {
+    const folder = await configFolder(files)
+    t.teardown(() => rmSync(folder, { recursive: true }))
+    const config = loadConfig(folder, {})
+    const document = openApi(config) as Tree
+    t.same(await new Validator().validate(structuredClone(document)), { valid: true })
+    const names = JSON.stringify(document).match(/"operationId":"[^"]*"/g) ?? []
+    t.equal(new Set(names).size, names.length, 'each operation has a name of its own')
+    for (const [, place = ''] of JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]*)"/g)) {
+      t.ok(
+        place.split('/').reduce<any>((at, step) => at?.[step], document),
+        place
+      )
     }
-  )
+  })
 }
 
 const compilerOptions: ts.CompilerOptions = {
@@ -182,14 +176,23 @@ const nested = {
 t.test('what openapi-typescript makes of contracts with definitions compiles', async t => {
   const folder = await configFolder()
   t.teardown(() => rmSync(folder, { recursive: true }))
-  writeFileSync(
-    join(folder, 'api.d.ts'),
-    `declare namespace API {
-    type Notice = { id: string; below?: Notice[]; description?: string }
-    type NoticeIconList = { data?: Notice[]; total?: number; success?: boolean }
-  }`
-  )
-  const learned = await schemaFromType(join(folder, 'api.d.ts'), 'API.NoticeIconList')
+  const learned = {
+    $ref: '#/definitions/API.NoticeIconList',
+    definitions: {
+      'API.NoticeIconList': {
+        type: 'object',
+        properties: { data: { type: 'array', items: { $ref: '#/definitions/API.Notice' } } }
+      },
+      'API.Notice': {
+        type: 'object',
+        properties: {
+          id: { type: 'string' },
+          below: { type: 'array', items: { $ref: '#/definitions/API.Notice' } }
+        },
+        required: ['id']
+      }
+    }
+  }
   const upstream = { path: '/api/x', upstream: 'b', shape: 'x' }
   const config = loadConfig(
     await configFolder({
@@ -221,94 +224,11 @@ t.test('what openapi-typescript makes of contracts with definitions compiles', a
   t.same(compile(folder), [])
 })
 
-t.test('types of contracts that refer to places, and of long literals, compile', async t => {
-  const places = {
-    type: 'object',
-    properties: {
-      home: { type: 'object', properties: { city: { type: 'string' } } },
-      work: { $ref: '#/properties/home' },
-      tree: { properties: { below: { type: 'array', items: { $ref: '#/properties/tree' } } } },
-      pair: { $defs: { 'a one': { type: 'number' } }, $ref: '#/properties/pair/$defs/a%20one' },
-      any: { $ref: '#/$defs/Any' }
-    },
-    $defs: { Any: true }
-  }
-  const kinds = ["the first kind's | with a bar", 'the second kind | with a bar', 'x'.repeat(80)]
-  const upstream = { upstream: 'b', shape: 'x' }
-  const folder = await configFolder({
-    routes: {
-      upstreams: { b: { url: 'http://b.internal' } },
-      routes: {
-        places: { ...upstream, path: '/api/places', contract: { schema: places } },
-        kinds: { ...upstream, path: '/api/kinds', contract: { schema: { enum: kinds } } }
-      },
-      shapes: { x: [{ wrap: 'envelope' }] }
-    }
-  })
-  t.teardown(() => rmSync(folder, { recursive: true }))
-  const config = loadConfig(folder, {})
-  const use = `
-    declare const places: Calls['GET /api/places']['answer']['data']
-    export const texts: Array<string | undefined> = [
-      places.home?.city, places.work?.city
-    ]
-    export const pair: number | undefined = places.tree?.below?.[0]?.below ? 1 : places.pair
-    export const kind: Calls['GET /api/kinds']['answer']['data'] = 'the second kind | with a bar'`
-  t.same(problemsOf(folder, typeDeclarations(config), use), [])
-  t.match(JSON.stringify(openApi(config)), '"work":{"$ref":"#/components/schemas/PlacesDataHome"}')
-})
-
 function compile(folder: string): string[] {
   const program = ts.createProgram([join(folder, 'use.ts')], compilerOptions)
   const diagnostics = ts.getPreEmitDiagnostics(program)
   return diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
 }
-
-/** What the compiler says of declarations, and of code that relies on them. */
-function problemsOf(folder: string, declarations: string, use = ''): string[] {
-  writeFileSync(join(folder, 'types.ts'), declarations)
-  writeFileSync(
-    join(folder, 'use.ts'),
-    `import type { Answer, Calls } from './types.ts'\n${use}\nexport type Keys = Answer<keyof Calls>\n`
-  )
-  return compile(folder)
-}
-
-t.test('a console’s code is held to what the config says', async t => {
-  const folder = await configFolder({ routes: routes('http://b.internal') })
-  t.teardown(() => rmSync(folder, { recursive: true }))
-  const problems = (use: string) =>
-    problemsOf(
-      folder,
-      typeDeclarations(loadConfig(folder, {})),
-      `declare function call<C extends keyof Calls> (call: C): Answer<C>\n${use}`
-    )
-  t.same(
-    problems(`
-    const items = call('GET /api/items/*')
-    export const first: string | undefined = items.success ? items.data[0]?.below?.[0]?.id : items.errorCode
-    const plain = call('GET /api/plain')
-    export const note: string | undefined = plain.ok ? plain.data.note : plain.requestId
-    const user = call('GET /api/currentUser')
-    if (user.success) user.data.username.trim()
-  `),
-    []
-  )
-  t.same(
-    problems(`
-    type Unknown = Answer<'DELETE /api/items/*'>
-    export const failure: Extract<Unknown, { requestId: string }>['errorCode'] = 'session.none'
-  `),
-    [],
-    'a failure stands beside an answer that nobody knows'
-  )
-  t.match(
-    problems(
-      "call('GET /api/nowhere')\nconst items = call('GET /api/items/*')\nif (items.success) items.data[0]?.nothing"
-    ),
-    [/GET \/api\/nowhere/, /nothing/]
-  )
-})
 
 t.test('what the document says of answers is true of the running gateway', async t => {
   const backend = await testUpstream(t.after, (request, response) => {
@@ -645,23 +565,18 @@ t.test('failures have field errors where a back-end’s errors are read for them
     t.teardown(() => rmSync(folder, { recursive: true }))
     const config = loadConfig(folder, {})
     const { schemas } = (openApi(config) as Tree)['components']
-    return { folder, schemas, types: typeDeclarations(config) }
+    return { schemas }
   }
   const schema = {
     type: 'object',
     additionalProperties: { type: 'array', items: { type: 'string' } }
   }
   for (const errors of ['drf', { message: ['text'], fields: { at: ['errors'] } }]) {
-    const { folder, schemas, types } = await described(errors)
+    const { schemas } = await described(errors)
     for (const name of ['Failure', 'BaseResponseFailure']) {
       t.match(schemas[name].properties.fieldErrors, schema, name)
       t.notOk(schemas[name].required.includes('fieldErrors'), 'not every error has some')
     }
-    const use = `
-      declare const answer: Answer<'GET /api/items/*'>
-      export const texts: readonly string[] | undefined =
-        answer.ok ? undefined : answer.fieldErrors?.['title']`
-    t.same(problemsOf(folder, types, use), [])
   }
   const renamed = await described('drf', { fieldErrors: 'errors' })
   t.match(renamed.schemas.Failure.properties.errors, schema)

@@ -34,12 +34,12 @@ t.test(
     writeFileSync(join(bin, 'an access.log'), '')
     const lines = [
       ['console-gateway', 'ex'],
-      ['console-gateway', 'contract', ''],
+      ['console-gateway', 'sessions', ''],
       ['console-gateway', 'shape', '-c', folder, ''],
       ['console-gateway', 'explain', '-c', folder, 'GET', '/x/api/b'],
       ['console-gateway', 'explain', '-c', folder, 'GET', '/x/api/orders', '--as', ''],
       ['console-gateway', 'check', '--s'],
-      ['console-gateway', 'contract', 'learn', '--input', `${bin}/an`]
+      ['console-gateway', 'shape', 'r', '--input', `${bin}/an`]
     ]
     const quoted = (word: string) => `'${word}'`
     const script = `source <(console-gateway completion bash)
@@ -53,7 +53,7 @@ ${lines.map(words => `try ${words.map(quoted).join(' ')}`).join('\n')}`
     t.same(stdout.trimEnd().split('\n'), [
       'complete -F _console_gateway console-gateway',
       'explain|',
-      'learn|check|from-type|',
+      'list|close|',
       'orders|files|profile|',
       '/x/api/bestellungen|',
       'alice|',
@@ -76,9 +76,9 @@ t.test('what may stand next follows from what each command says of itself', asyn
   t.same(await words(''), Object.keys(commands))
   t.same(await words('nothing', ''), [])
   t.same(await words('limits', 's'), ['show'])
-  t.same(await words('contract', 'learn', ''), ['ROUTE@config'])
-  t.same(await words('-c', 'there', 'contract', 'check', ''), ['ROUTE@there'])
-  t.same(await words('contract', '--config=there', 'check', ''), ['ROUTE@there'])
+  t.same(await words('shape', ''), ['ROUTE@config'])
+  t.same(await words('-c', 'there', 'shape', ''), ['ROUTE@there'])
+  t.same(await words('shape', '--config=there', ''), ['ROUTE@there'])
   t.same(await words('sessions', 'close', 'u', ''), ['SESSION-ID@config'])
   t.same(await words('sessions', 'list', 'u', ''), [])
   t.same(await words('explain', '--role', 'a', '--ro'), ['--role'], 'what may be given again')

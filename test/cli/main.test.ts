@@ -39,9 +39,9 @@ t.test('options may stand before the name of the command, or without one for sta
     code: 1,
     err: 'gateway.yaml the file cannot be read'
   })
-  t.match(await run(['--output', `${folder}/types.ts`, 'types', '--help']), {
+  t.match(await run(['--output', `${folder}/openapi.json`, 'openapi', '--help']), {
     code: 0,
-    out: /^console-gateway types: /
+    out: /^console-gateway openapi: /
   })
 })
 
@@ -55,7 +55,7 @@ t.test('--version says which gateway and which Node', async t => {
 })
 
 t.test('a word that a command does not take is said to be so; it is not passed over', async t => {
-  for (const name of ['check', 'start', 'types', 'openapi', 'status', 'reload']) {
+  for (const name of ['check', 'start', 'openapi', 'status', 'reload']) {
     const { code, out, err } = await run([name, 'other-config'])
     t.same({ code, out }, { code: 2, out: '' }, name)
     t.match(
@@ -67,8 +67,8 @@ t.test('a word that a command does not take is said to be so; it is not passed o
 
 t.test('--json is offered where it does something, and refused elsewhere', async t => {
   t.match((await run(['check', '--help'])).out, '--json')
-  t.notMatch((await run(['types', '--help'])).out, '--json')
-  t.match(await run(['types', '--json']), { code: 2, err: /Unknown option '--json'/ })
+  t.notMatch((await run(['openapi', '--help'])).out, '--json')
+  t.match(await run(['openapi', '--json']), { code: 2, err: /Unknown option '--json'/ })
 })
 
 t.test('a reader that has seen enough ends a command without a word', async t => {

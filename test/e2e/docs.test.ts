@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import ts from 'typescript'
 import { parse, stringify } from 'yaml'
 import { adopt } from '../../src/observability/emitters.ts'
 import { type Block, blocksOf, exchangesOf, isAsWritten } from '../support/doc-blocks.ts'
@@ -210,28 +209,8 @@ t.test(
         t.equal(failed, undefined, what)
       }
     }
-    const [types] = of('docs/console-developers.md', 'ts')
-    t.same(typeFaults(join(place, 'console/src/services'), types?.text ?? ''), [])
   }
 )
-
-function typeFaults(folder: string, example: string): string[] {
-  const use = join(folder, 'use.ts')
-  const shown =
-    'declare function show (list: unknown, total?: number): void\ndeclare function warn (...texts: string[]): void\n'
-  writeFileSync(use, `${example}\n${shown}`)
-  const program = ts.createProgram([use], {
-    noEmit: true,
-    skipLibCheck: true,
-    types: [],
-    lib: ['lib.es2022.d.ts', 'lib.dom.d.ts'],
-    target: ts.ScriptTarget.ES2022,
-    module: ts.ModuleKind.ESNext,
-    moduleResolution: ts.ModuleResolutionKind.Bundler
-  })
-  const diagnostics = ts.getPreEmitDiagnostics(program)
-  return diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
-}
 
 t.test('the YAML of operations is sound', async t => {
   const { folder } = await configOfGettingStarted(t)

@@ -18,14 +18,12 @@ const liveOptions = {
   }
 } as const satisfies Readonly<Record<string, Option>>
 
-const ofLive = ['samples', 'header', 'path']
-
 export const check: Command = {
   summary: 'report all faults of the config, without starting',
   ways: [{ takes: ['strict', 'live', 'json'] }],
   details: `
 Reports all faults and warnings at once, each with file, line and what was expected.
-Examples of shapes and expectations (examples, expect) are run as well.
+Expectations (expect) are run as well.
 
 Examples:
   console-gateway check -c /etc/console-gateway
@@ -147,57 +145,8 @@ with an error.`,
   run: async invocation => (await import('../shape.ts')).shape(invocation)
 }
 
-export const contract: Command = {
-  summary: 'learn a route’s contract from responses or a TypeScript type, check responses',
-  ways: [
-    { words: 'learn ROUTE [FILE]…', needs: ['input'], takes: ['shaped', 'output'] },
-    { words: 'learn ROUTE', needs: ['live'], takes: [...ofLive, 'output'] },
-    { words: 'check ROUTE [FILE]…', needs: ['input'], takes: ['shaped', 'json'] },
-    { words: 'check ROUTE', needs: ['live'], takes: [...ofLive, 'json'] },
-    { words: 'from-type FILE.ts TYPE', takes: ['project', 'output'] }
-  ],
-  details: `
-learn writes a JSON Schema of what the console gets. check lists how responses
-differ from the contract of the config, and fails if the contract refuses one. Both
-shape the upstream's responses as the route does: from files (- is standard input),
-or requested with --live, without a session: add the upstream's credential by
---header, which may be repeated. from-type reads a type of a console, such as
-API.NoticeIconItem of a typings.d.ts.
-
-Examples:
-  console-gateway contract learn notices --live --samples 20 -o config/contracts/notices.schema.json
-  console-gateway contract check notices --input answer.json
-  console-gateway contract from-type typings.d.ts API.NoticeIconItem
-Exit codes: 1 if check refuses a response, or the upstream answers with an error.`,
-  options: {
-    input: {
-      type: 'string',
-      multiple: true,
-      value: 'FILE',
-      description: 'a response of the upstream; several are merged'
-    },
-    shaped: {
-      type: 'boolean',
-      description: 'the files are responses to the console, not of the upstream'
-    },
-    samples: {
-      type: 'string',
-      value: 'N',
-      description: 'requests of --live, 1 to 1000 (default: 1)'
-    },
-    ...liveOptions,
-    project: { type: 'string', value: 'TSCONFIG', description: 'the tsconfig.json of the type' },
-    output: {
-      type: 'string',
-      short: 'o',
-      value: 'FILE',
-      description: 'where the schema is written; standard output without it'
-    }
-  },
-  run: async invocation => (await import('../contract.ts')).contract(invocation)
-}
-
-const describing = {
+export const openapi: Command = {
+  summary: 'write an OpenAPI 3.1 document of all that the console can call',
   ways: [{ takes: ['output'] }],
   options: {
     output: {
@@ -206,28 +155,13 @@ const describing = {
       value: 'FILE',
       description: 'the file to write (default: standard output)'
     }
-  }
-} as const
-
-export const types: Command = {
-  summary: 'write TypeScript types of all that the console can call',
-  ...describing,
+  },
   details: `
 Reads only the config folder: no gateway has to run.
 
 Examples:
-  console-gateway types -o src/services/gateway.d.ts`,
-  run: async invocation => (await import('../describe.ts')).types(invocation)
-}
-
-export const openapi: Command = {
-  summary: 'write an OpenAPI 3.1 document of all that the console can call',
-  ...describing,
-  details: `
-Reads only the config folder: no gateway has to run.
-
-Examples:
-  console-gateway openapi -o openapi.json`,
+  console-gateway openapi -o openapi.json
+  npx openapi-typescript openapi.json -o src/services/gateway.d.ts`,
   run: async invocation => (await import('../describe.ts')).openapi(invocation)
 }
 

@@ -11,7 +11,7 @@ import { learnSchema } from '../../contract/learn.ts'
 import { tryConfig } from '../../dry-run/try-config.ts'
 import { isRecord, type Json } from '../../json/values.ts'
 import { schemaTexts } from '../../config/schema/for-editors.ts'
-import { shapedResponses } from '../upstream-responses.ts'
+import { shapedResponse } from '../upstream-responses.ts'
 import { type Files, ignoreFile, secretFile, writeFiles } from './folder.ts'
 import { gatewayFile } from './gateway-file.ts'
 import { limitsFile } from './limits-file.ts'
@@ -62,7 +62,7 @@ async function proposeIn(
     if (!(error instanceof ConfigError)) throw error
     return { files, shaped: new Map(), warnings: [], faults: faultTexts(error) }
   }
-  const shaped = await shapeAll(config, findings)
+  const shaped = shapeAll(config, findings)
   for (const [name, value] of shaped) files.set(contractName(name), contractText(name, value))
   const failed = (await tryConfig(config)).map(({ path }) => path.split('.'))
   const failing = failed.filter(([key]) => key === 'expect').map(([, name]) => name ?? '')
@@ -146,11 +146,8 @@ function withoutDataNames(value: Json): Json {
   )
 }
 
-async function shapeAll(config: LoadedConfig, { routes }: Findings): Promise<Map<string, Json>> {
-  const shaped = new Map<string, Json>()
-  for (const { name, response } of routes) {
-    const [value] = await shapedResponses(config, name, { bodies: [response.body] })
-    shaped.set(name, value)
-  }
-  return shaped
+function shapeAll(config: LoadedConfig, { routes }: Findings): Map<string, Json> {
+  return new Map(
+    routes.map(({ name, response }) => [name, shapedResponse(config, name, response.body)])
+  )
 }

@@ -16,7 +16,7 @@ export const contractSchema = Type.Object(
       text({
         description:
           'A JSON or YAML file with that JSON Schema. A relative path starts at the config ' +
-          'folder. `console-gateway contract learn` and `contract from-type` write such a file.',
+          'folder.',
         examples: ['contracts/notices.schema.json']
       })
     ),

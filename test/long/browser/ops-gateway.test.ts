@@ -247,7 +247,7 @@ t.test('a sign-in that is refused says why', async t => {
     await page.keyboard.press('Enter')
     await page.getByRole('alert').getByText(text).waitFor()
   }
-  await refusal('alice', 'wrong', 'Wrong user name or password')
+  await refusal('alice', 'wrong', 'The user name or the password is wrong.')
   const unnamed = await testGateway(t.teardown)
   await page.goto(`${unnamed.opsUrl}/ops/`)
   await refusal('alice', password, 'ops.role is not set')
