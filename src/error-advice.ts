@@ -55,7 +55,6 @@ export const errorAdvice: Readonly<Record<ErrorCode, string>> = {
   'ops.origin': 'Open the page at the address of this listener.',
   'ops.ledger': 'The audit ledger could not be written: look at the disk and at `audit.folder`.',
   'ops.redis': 'Redis, which replicas share, did not answer: try again when it is back.',
-  'ops.held': 'A rollback of all replicas was under way: try again.',
   'origin.refused':
     'A page of another origin sent it. If that origin is yours, add it to ' +
     '`server.origins`; behind a proxy that ends TLS, add the proxy to ' +

@@ -45,11 +45,5 @@ export const opsErrorKinds = {
     2,
     'The store that all replicas share does not answer, so nothing was changed. Try again soon.',
     '共享存储没有响应，因此未作任何更改。请稍后重试。'
-  ),
-  'ops.held': kind(
-    409,
-    2,
-    'A rollback of all replicas is under way. Try again in a few seconds.',
-    '所有副本的回滚正在进行。请稍后重试。'
   )
 } as const

@@ -6,7 +6,7 @@ import { addAct } from './acts.ts'
 import { addOpsScope } from './api.ts'
 import type { Operator } from './operator.ts'
 import { addReplicas, type ReplicasStatus } from './replicas.ts'
-import { planQuery, reloadBody, rollbackBody } from './request-schemas.ts'
+import { planQuery, reloadBody } from './request-schemas.ts'
 
 /** Whether the operator accepts that most sessions of file users end. */
 interface Confirmed {
@@ -17,28 +17,18 @@ interface Confirmed {
 interface Options {
   readonly status: () => object
   readonly reload: (confirmed: Confirmed) => Promise<object>
-  /** @param to the number of a revision, or the hash of its config */
-  readonly rollback: (to: number | string | undefined, confirmed: Confirmed) => Promise<object>
   /** The changes that the files would make to the running config, or their faults. */
   readonly plan: (balancerMs: number) => Promise<object>
-  /** The effect of a reload and of a rollback, in numbers. */
+  /** The effect of a reload, in numbers. */
   readonly reloadEffect: () => Promise<object>
-  readonly rollbackEffect: (to: number | string | undefined) => Promise<object>
-  /** The same at all replicas. */
-  readonly all: {
-    readonly status: () => Promise<ReplicasStatus>
-    readonly reload: (confirmed: Confirmed) => Promise<object>
-    readonly reloadEffect: () => Promise<object>
-    /** At all, or at none. */
-    readonly rollback: (hash: string, confirmed: Confirmed) => Promise<object>
-    readonly rollbackEffect: (hash: string) => Promise<object>
-  }
+  /** Who runs what. */
+  readonly replicas: () => Promise<ReplicasStatus>
 }
 
 export function addConfigRoutes(ops: FastifyInstance, options: Options): void {
-  const { status, plan, all } = options
+  const { status, plan, reload, reloadEffect, replicas } = options
   const add = (scope: FastifyInstance) => {
-    const summary = 'What runs: version, config, revisions, state.'
+    const summary = 'What runs: version, config, state.'
     scope.get('/status', { schema: { summary } }, async () => status())
     scope.get<{ Querystring: Static<typeof planQuery> }>(
       '/plan',
@@ -55,32 +45,11 @@ export function addConfigRoutes(ops: FastifyInstance, options: Options): void {
       kind: 'config.reload',
       summary: 'Reads the config files and runs their config.',
       body: reloadBody,
-      preview: body => (body.all === true ? all : options).reloadEffect(),
-      run: ({ yes, all: atAll }, { operator }) =>
-        (atAll === true ? all : options).reload({ yes: yes === true, operator }),
-      undo: 'Roll back to the revision before.'
-    })
-    addAct(scope, {
-      path: '/rollback',
-      kind: 'config.rollback',
-      summary: 'Runs an earlier config again.',
-      body: rollbackBody,
-      hint:
-        'Give the number of a revision, {"to": NUMBER}, or none for the one before; or the ' +
-        'hash of its config, {"hash": "HASH"}, with {"all": true} for all replicas.',
-      preview: ({ to, hash, all: atAll }) =>
-        atAll === true && hash !== undefined
-          ? all.rollbackEffect(hash)
-          : options.rollbackEffect(hash ?? to),
-      run: ({ to, hash, all: atAll, yes }, { operator }) => {
-        const confirmed = { yes: yes === true, operator }
-        return atAll === true && hash !== undefined
-          ? all.rollback(hash, confirmed)
-          : options.rollback(hash ?? to, confirmed)
-      },
-      undo: 'Reload: the files still hold the config from before.'
+      preview: () => reloadEffect(),
+      run: ({ yes }, { operator }) => reload({ yes: yes === true, operator }),
+      undo: 'Put the files back as they were: they are taken again.'
     })
   }
   addOpsScope(ops, add)
-  addReplicas(ops, all.status)
+  addReplicas(ops, replicas)
 }

@@ -84,7 +84,7 @@ export const nowSchema = Type.Object({
   config: Type.Object({
     generation: Type.Integer(),
     hash: Type.String({ description: 'The same for the same config at all replicas.' }),
-    state: Type.String({ description: 'running, refused or rolled back: the state of the files.' })
+    state: Type.String({ description: 'running or refused: the state of the files.' })
   })
 })
 

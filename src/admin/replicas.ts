@@ -14,7 +14,7 @@ const replicasStatus = Type.Object({
       ready: Type.Boolean(),
       generation: Type.Integer(),
       configHash: Type.String({ description: 'The same for the same config at all replicas.' }),
-      files: Type.String({ description: 'running, refused, or rolled back.' }),
+      files: Type.String({ description: 'running or refused.' }),
       since: Type.Optional(time),
       fault: Type.Optional(Type.String({ description: 'The first, of refused files.' })),
       restartNeeded: Type.Array(Type.String()),

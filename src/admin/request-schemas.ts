@@ -11,26 +11,8 @@ const yes = Type.Optional(Type.Unknown())
 export const planQuery = Type.Object({
   balancerMs: Type.String({ pattern: '^[0-9]{1,12}$', default: '60000' })
 })
-/** Whether all replicas are meant. */
-const all = Type.Optional(Type.Boolean({ description: 'At all replicas.' }))
-
 /** `preview` alone. */
-export const reloadBody = Type.Object({ yes, all })
-export const rollbackBody = Type.Union([
-  Type.Object({
-    /** The number of a revision; without it the one before. */
-    to: Type.Optional(Type.Integer()),
-    hash: Type.Optional(Type.Never()),
-    all: Type.Optional(Type.Literal(false)),
-    yes
-  }),
-  Type.Object({
-    to: Type.Optional(Type.Never()),
-    hash: Type.String({ pattern: '^[0-9a-f]{16}$', description: 'Of the config of a revision.' }),
-    all,
-    yes
-  })
-])
+export const reloadBody = Type.Object({ yes })
 
 /** An IP address, or the id or name of a user. */
 export const callerSchema = Type.Object({

@@ -63,7 +63,6 @@ const occurrences: Readonly<Record<ErrorCode, Occurs>> = {
   'ops.origin': never,
   'ops.ledger': never,
   'ops.redis': never,
-  'ops.held': never,
   'origin.refused': ({ isUnsafe, endpoint, takesUpgrades }) =>
     isUnsafe || endpoint === 'logout' || takesUpgrades,
   'route.unknown': never,

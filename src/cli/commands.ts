@@ -17,7 +17,6 @@ const others = {
   'status': running.status,
   'why': running.why,
   'reload': running.reload,
-  'rollback': running.rollback,
   'sessions': operating.sessions,
   'maintenance': operating.maintenance,
   'audit': operating.audit,

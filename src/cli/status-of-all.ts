@@ -28,9 +28,7 @@ function inWords({ replicas, silent, info }: ReplicasStatus, stream: Output): st
     ready ? 'ready' : 'not ready',
     String(config.generation),
     config.configHash,
-    config.files === 'rolled back' && config.fault !== undefined
-      ? 'rolled back, refused'
-      : config.files
+    config.files
   ])
   const silentRows = silent.map(({ id, host, version, seenAt }) => [
     id,

@@ -93,7 +93,7 @@ export function measureAudit(metrics: Metrics, ledger: OpenLedger): void {
 
 const maxChanges = 20
 
-/** The line of a reload or a rollback, with its outcome. */
+/** The line of a reload, with its outcome. */
 export function reloadEntry({ kind, by, operator }: Attempt, outcome: Outcome): AuditEntry {
   const texts = outcome.outcome === 'refused' ? outcome.faults : changesOf(outcome)
   return {

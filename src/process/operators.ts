@@ -20,9 +20,8 @@ import type { Config } from '../config/schema/config.ts'
 import type { Log } from '../services/services.ts'
 import type { Operated } from './operated.ts'
 import { addData } from './ops/data.ts'
-import { ReplicaConfig } from './ops/replica-config.ts'
+import { serveStatus } from './ops/replica-config.ts'
 import { addRecentRequests } from './ops/requests.ts'
-import type { Wanted } from './reload/revisions.ts'
 import { urlOf } from './server/listeners.ts'
 import { createStatus, version } from './status.ts'
 
@@ -90,10 +89,10 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
   }
 }
 
-/** Status, plan, reload and rollback. */
+/** Status, plan and reload. */
 function addConfig(
   app: ReturnType<typeof createAdminServer>,
-  { publicServer, reloader, readiness, validate, ops, log }: Operated
+  { publicServer, reloader, readiness, validate, ops }: Operated
 ): void {
   const planned = async (balancerMs: number) => {
     const { result } = await validate()
@@ -118,16 +117,12 @@ function addConfig(
     if ('config' in result) return await effectOf(result.config)
     return { faults: result.faults.filter(({ severity }) => severity === 'fault').length }
   }
-  const rollbackEffect = async (to: Wanted | undefined) =>
-    await effectOf(reloader.revisionOf(to).config)
   addConfigRoutes(app, {
     status: createStatus(reloader, readiness),
     reload: confirmed => reloader.reload('operator', confirmed),
-    rollback: reloader.rollback,
     plan: planned,
     reloadEffect,
-    rollbackEffect,
-    all: new ReplicaConfig({ ops, reloader, log, reloadEffect, rollbackEffect })
+    replicas: serveStatus({ ops, reloader })
   })
 }
 

@@ -3,7 +3,6 @@ import type { Dependencies, Dependency } from '../admin/dependencies.ts'
 import type { Readiness } from '../admin/server.ts'
 import type { LedgerStatus, OpenLedger } from '../observability/audit/ledger.ts'
 import type { MaintenanceEntry } from '../services/maintenance-entries.ts'
-import type { FilesState } from './reload/outcome.ts'
 import type { Reloader } from './reload/reload.ts'
 
 export interface GatewayState {
@@ -59,15 +58,11 @@ export function readinessOf(
 function configPart(reloader: Reloader): { readonly config?: string } {
   const files = reloader.files()
   if (files.state === 'running') return {}
-  const reason = files.faults === undefined ? '' : `: ${files.faults[0] ?? ''}`
   const { number } = reloader.current()
+  const [fault = ''] = files.faults
   return {
-    config: `generation ${number} runs; the files were ${inWords(files)} at ${files.since}${reason}`
+    config: `generation ${number} runs; the files were refused at ${files.since}: ${fault}`
   }
-}
-
-function inWords({ state, faults }: FilesState): string {
-  return state === 'rolled back' && faults !== undefined ? 'refused, and rolled back' : state
 }
 
 type Health = Pick<Dependency, 'state' | 'since' | 'detail'>
@@ -75,7 +70,7 @@ type Health = Pick<Dependency, 'state' | 'since' | 'detail'>
 function configHealth(reloader: Reloader): Health {
   const files = reloader.files()
   if (files.state === 'running') return { state: 'up' }
-  return { state: 'degraded', since: files.since, detail: `the files were ${inWords(files)}` }
+  return { state: 'degraded', since: files.since, detail: 'the files were refused' }
 }
 
 const wasCut =

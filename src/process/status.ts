@@ -32,14 +32,8 @@ export function createStatus(reloader: Reloader, readiness: () => Readiness) {
       draining: reloader.draining(),
       files: reloader.files(),
       restartNeeded: reloader.restartNeeded(),
-      revisions: reloader.revisions().map(({ number, at, by, changes, of, config }) => ({
-        number,
-        hash: configHashes(config).config,
-        at,
-        by,
-        changes,
-        ...(of !== undefined && { of })
-      }))
+      hash: configHashes(current.config).config,
+      taken: reloader.taken()
     }
   }
 }
@@ -52,7 +46,7 @@ export function measureConfig(metrics: Metrics) {
     .set(1)
   const reloads = metrics.counter(
     'console_gateway_reloads_total',
-    'Reloads, by what became of them: reloaded, unchanged, refused, rolled back.',
+    'Reloads, by what became of them: reloaded, unchanged, refused.',
     ['outcome']
   )
   return {
@@ -78,11 +72,6 @@ export function measureConfig(metrics: Metrics) {
         () => (reloader.files().state === 'refused' ? 1 : 0)
       )
       addGauge(
-        'console_gateway_config_rolled_back',
-        'Whether another config runs than the files hold, since a rollback: 1 or 0.',
-        () => (reloader.files().state === 'rolled back' ? 1 : 0)
-      )
-      addGauge(
         'console_gateway_config_restart_needed',
         'Keys of gateway.yaml that wait for a restart.',
         () => reloader.restartNeeded().length
@@ -90,7 +79,7 @@ export function measureConfig(metrics: Metrics) {
       addGauge(
         'console_gateway_config_loaded_timestamp_seconds',
         'When the running config was taken.',
-        () => Date.parse(reloader.revisions()[0]?.at ?? '') / 1000
+        () => Date.parse(reloader.taken().at) / 1000
       )
     }
   }

@@ -1,4 +1,4 @@
-/** The config as operators see it: revisions, faults with their places, drift, and never a secret. */
+/** The config as operators see it: changes, faults with their places, drift, and never a secret. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +7,6 @@ import { parse, stringify } from 'yaml'
 import type {
   ConfigFiles,
   ConfigNow,
-  ConfigRevision,
   Contracts,
   Expectations
 } from '../../src/admin/config-data.ts'
@@ -33,7 +32,7 @@ function change(gateway: TestGateway, file: string, edit: (content: any) => void
 
 const route = { path: '/api/a', upstream: 'b', access: 'public' }
 
-t.test('revisions differ in words and in lines; a rollback says what it would change', async t => {
+t.test('the files differ in words and in lines; a reload says what it changed', async t => {
   const gateway = await testGateway(
     t.after,
     { routes: { upstreams: { b: { url: '${BACKEND}' } }, routes: { a: route } } },
@@ -52,19 +51,8 @@ t.test('revisions differ in words and in lines; a rollback says what it would ch
     by: 'operator',
     changes: [/routes\.a\.timeout 3s/],
     files: { state: 'running', places: [] },
-    restartNeeded: [],
-    revisions: [{ number: 2 }, { number: 1, by: 'start' }]
+    restartNeeded: []
   })
-  t.equal(now.revisions[0]?.hash, now.hash)
-  t.not(now.revisions[1]?.hash, now.hash)
-  const first = await read<ConfigRevision>(gateway, 'config/revisions/1')
-  t.match(first.changes, [/routes\.a\.timeout no longer set/])
-  t.match(first.files, [{ diff: /^-\s+timeout: 3s$/m }])
-  const second = await read<ConfigRevision>(gateway, 'config/revisions/2')
-  t.same([second.changes, second.files], [[], []], 'it runs')
-  t.match(second.taken.files, [{ diff: /^\+\s+timeout: 3s$/m }])
-  t.equal((await gateway.ops('/ops/api/config/revisions/7')).status, 400)
-  t.equal((await gateway.ops('/ops/api/config/revisions/x')).status, 400)
 })
 
 t.test(
@@ -147,7 +135,6 @@ t.test('no answer holds a secret, whatever changes about secrets', async t => {
   )
   const texts: string[] = []
   const look = async () => {
-    const numbers = (await read<ConfigNow>(gateway, 'config')).revisions.map(each => each.number)
     const paths = [
       'config',
       'config/files',
@@ -156,8 +143,7 @@ t.test('no answer holds a secret, whatever changes about secrets', async t => {
       'status',
       'plan',
       'now',
-      'openapi.json',
-      ...numbers.map(number => `config/revisions/${number}`)
+      'openapi.json'
     ]
     for (const path of paths) texts.push(await (await gateway.ops(`/ops/api/${path}`)).text())
   }

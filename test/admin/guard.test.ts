@@ -12,7 +12,6 @@ const guarded = [
   ['GET', '/ops/api/sessions?user=1'],
   ['POST', '/ops/api/sessions/close'],
   ['POST', '/ops/api/reload'],
-  ['POST', '/ops/api/rollback'],
   ['GET', '/ops/api/lockouts'],
   ['POST', '/ops/api/lockouts/lift'],
   ['GET', '/ops/api/limits'],

@@ -1,10 +1,6 @@
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 
-const rollback =
-  'Give the number of a revision, {"to": NUMBER}, or none for the one before; or the hash of its ' +
-  'config, {"hash": "HASH"}, with {"all": true} for all replicas.'
-const hash = '0123456789abcdef'
 const lockouts = 'An account is given by its user name, an address as an IP address.'
 const either = 'Name an account or an address: {"account": "NAME"}, {"address": "IP"}, or both.'
 const caller = 'Name the caller: {"caller": "192.0.2.1"}, or the id or name of a user.'
@@ -23,25 +19,6 @@ const wide = '😀'
 const bodies: ReadonlyArray<readonly [path: string, message: string | undefined, body: unknown[]]> =
   [
     ['/ops/api/reload', undefined, [{}, [], 5, 'x', null, { yes: 'x' }, { yes: true, more: 1 }]],
-    [
-      '/ops/api/rollback',
-      rollback,
-      [{ to: '1' }, { to: 1.5 }, { to: null }, { to: [1] }, { to: true }]
-    ],
-    [
-      '/ops/api/rollback',
-      rollback,
-      [{ hash: 5 }, { hash: 'x' }, { hash: `${hash}0` }, { all: true }]
-    ],
-    [
-      '/ops/api/rollback',
-      rollback,
-      [
-        { hash, to: 1 },
-        { to: 1, all: true },
-        { hash, all: 'true' }
-      ]
-    ],
     ['/ops/api/lockouts/lift', lockouts, [{ account: '' }, { account: 5 }, { account: null }]],
     [
       '/ops/api/lockouts/lift',

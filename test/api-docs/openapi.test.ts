@@ -433,7 +433,6 @@ t.test(
         'ops.origin',
         'ops.ledger',
         'ops.redis',
-        'ops.held',
         'route.unknown',
         'route.method'
       ]

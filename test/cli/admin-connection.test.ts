@@ -16,7 +16,6 @@ const env = { CONSOLE_GATEWAY_TOKEN: token }
 const asking = [
   ['status'],
   ['reload'],
-  ['rollback'],
   ['plan'],
   ['sessions', 'list'],
   ['limits', 'show', '203.0.113.7'],

@@ -112,13 +112,6 @@ t.test('a response has its parts as the gateway gives it to the console', async 
   t.match(err, /the part "news" is missing: upstream\.error: down \\u009b2J\n/)
 })
 
-t.test('a contract of a route with parts is learned and checked by --live', async t => {
-  const live = ['whole', '--live', '--path', '/orders/7', '-c', folder]
-  t.match(await run(['contract', 'check', ...live]), { code: 0, out: /kept/ })
-  const { out } = await run(['contract', 'learn', ...live])
-  t.same(JSON.parse(out).required, ['orders', 'unread', 'owner', 'news'])
-})
-
 t.test(
   '--header is sent to the own upstream, and as a credential to those that take it',
   async t => {
@@ -148,10 +141,6 @@ t.test('what cannot be shaped is refused, and says what can', async t => {
     code: 1,
     out: '',
     err: /adds parts .* \(unread, owner, news\): request all by --live, or .*: shape wrapped --input/
-  })
-  t.match(await run(['contract', 'learn', 'whole', '--input', file, '-c', folder]), {
-    code: 1,
-    err: /request them by --live, or pass responses to the console by --input and --shaped/
   })
   t.match(await shape('failing', '--live'), { code: 1, err: /answered 500 \(the part "news"\)/ })
   t.match(await shape('whole', '--live'), { code: 2, err: /choose one with --path/ })

@@ -41,7 +41,7 @@ t.test('what a terminal would obey in values and faults is shown', async t => {
   const faulty = textFolder(t.after, { 'routes.yaml': '"\\x9b2J\\e]0;owned": 1' })
   const checked = await run(['check', '-c', faulty])
   t.match(checked.err, '\\u009b2J\\u001b]0;owned')
-  const refused = await run(['types', '-c', faulty])
+  const refused = await run(['openapi', '-c', faulty])
   t.match(refused.err, '\\u009b2J\\u001b]0;owned')
   const texts = [planned.out, checked.err, refused.err].join('')
   t.notMatch(texts, /[\u0000-\u0009\u000b-\u001f\u0080-\u009f]/)

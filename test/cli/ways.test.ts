@@ -39,7 +39,6 @@ t.test('an option of another subcommand, or of another use, is refused', t => {
     [['sessions', 'close', 'x', '--everyone'], 'everyone', 'close'],
     [['users', 'set-password', 'x', '--role', 'y'], 'role', 'add'],
     [['plan', 'new', '--url', 'http://x'], 'url', ''],
-    [['rollback', '--all'], 'all', ''],
     [['why', 'x', '--user', 'y'], 'user', ''],
     [['init', 'x', '--from', 'y'], 'from', '']
   ] as const) {
@@ -86,7 +85,6 @@ t.test('what each way needs and takes is taken', t => {
     'limits show anna --json',
     'sessions close s --id 1 --source x --json',
     'why --user x --last 3',
-    'rollback 3f2a90b1c45d6e7f --all',
     '--config x plan new --balancer 30s'
   ]) {
     t.equal(refusal(...line.split(' ')), 'taken', line)

@@ -135,11 +135,6 @@ const cases: Readonly<Record<string, Case>> = {
     fires: { config_refused: '1x60' },
     quiet: { config_refused: '0x60' }
   },
-  ConsoleGatewayRolledBack: {
-    fires: { config_rolled_back: '1x800' },
-    quiet: { config_rolled_back: '1x300 0x500' },
-    at: 780
-  },
   ConsoleGatewayRestartNeeded: {
     fires: { config_restart_needed: '2x800' },
     quiet: { config_restart_needed: '2x300 0x500' },

@@ -182,16 +182,6 @@ export interface ConfigAnswer {
     readonly faults?: readonly string[]
   }
   readonly restartNeeded: readonly string[]
-  readonly revisions: readonly Revision[]
-}
-
-export interface Revision {
-  readonly number: number
-  readonly at: string
-  readonly by: string
-  readonly changes: readonly string[]
-  readonly of?: number
-  readonly hash?: string
 }
 
 /** `GET /ops/api/config/files`: where the files differ from what runs. */
@@ -208,12 +198,6 @@ export interface WrittenDiff {
   readonly file: string
   /** Lines of YAML, each with a sign in front. */
   readonly diff: string
-}
-
-/** `GET /ops/api/config/revisions/:number`. */
-export interface RevisionAnswer {
-  readonly changes: readonly string[]
-  readonly files: readonly WrittenDiff[]
 }
 
 export interface Expectation {

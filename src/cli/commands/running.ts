@@ -17,7 +17,7 @@ Examples:
 }
 
 export const status: Command = {
-  summary: 'show the state of a running gateway: its config, revisions and faults',
+  summary: 'show the state of a running gateway: its config and its faults',
   ways: [{ takes: ['all', 'json'] }],
   details: `
 Asks a running gateway at its operators' address (ops.listen of the config folder).
@@ -28,8 +28,8 @@ Examples:
   console-gateway status
   console-gateway status --json | jq .files.state
   console-gateway status --all
-Exit codes: 1 if no gateway answers, 3 if the config files were refused (also before a
-rollback), or a replica does not answer.`,
+Exit codes: 1 if no gateway answers, 3 if the config files were refused, or a replica
+does not answer.`,
   options: { all: { type: 'boolean', description: 'all replicas: who runs what' } },
   asksGateway: true,
   run: async invocation => (await import('../status.ts')).status(invocation)
@@ -73,11 +73,10 @@ const yes = {
   type: 'boolean',
   description: 'allow the change to end most sessions of file users'
 } as const
-const allOption = { type: 'boolean', description: 'at all replicas' } as const
 
 export const reload: Command = {
   summary: 'make a running gateway read its config files again, and print the changes',
-  ways: [{ takes: ['all', 'yes', 'json'] }],
+  ways: [{ takes: ['yes', 'json'] }],
   details: `
 Applies routes.yaml, limits.yaml, users files and certificate files, all or
 nothing. Changes to gateway.yaml are listed and need a restart. A gateway that
@@ -87,43 +86,11 @@ Sessions of users who were removed, disabled or got another password end; their
 number is printed. If most sessions of file users would end (more than half, and at
 least 10), the files are refused unless --yes is set.
 
-With --all every replica reads its own files; each takes or refuses them by itself.
-
 Examples:
   console-gateway check && console-gateway reload
-  console-gateway reload --all --yes
-Exit codes: 1 if the files were refused or no gateway answers, 3 if a replica did not
-confirm.`,
-  options: { yes, all: allOption },
+  console-gateway reload --yes
+Exit codes: 1 if the files were refused or no gateway answers.`,
+  options: { yes },
   asksGateway: true,
   run: async invocation => (await import('../reload.ts')).reload(invocation)
-}
-
-export const rollback: Command = {
-  summary: 'make a running gateway return to an earlier config',
-  ways: [
-    { words: '[N]', takes: ['yes', 'json'] },
-    { words: 'HASH', takes: ['all', 'yes', 'json'] }
-  ],
-  details: `
-N is the number of a revision in \`console-gateway status\`; without N it is the one
-that ran before. The files are not changed, so their content comes back with their
-next change, a reload or a restart: correct them too.
-
-Sessions of file users end as with a reload. If most of them would end (more than
-half, and at least 10), the rollback is refused unless --yes is set.
-
-HASH names the config of a revision, the same at all replicas (\`status\` shows it).
-With --all every replica returns to it or none does: if one has no such config, or
-does not answer, all keep theirs.
-
-Examples:
-  console-gateway rollback
-  console-gateway rollback 4
-  console-gateway rollback --all 3f2a90b1c45d6e7f
-Exit codes: 1 if there is no such revision, it is refused, or no gateway answers, 3 if
-a replica did not confirm.`,
-  options: { yes, all: allOption },
-  asksGateway: true,
-  run: async invocation => (await import('../reload.ts')).rollback(invocation)
 }

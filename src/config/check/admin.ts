@@ -37,7 +37,7 @@ function checkOperators({ ops, login }: GatewayConfig, report: Report): void {
     } else if (kind === 'upstream-login') {
       const message =
         'whoever gives the role of `ops.role` in this back-end makes operators of the gateway: ' +
-        'they close sessions and roll back config. Leave it out unless that is meant'
+        'they close sessions and reload config. Leave it out unless that is meant'
       report('gateway', place, message, 'warning')
     }
   })

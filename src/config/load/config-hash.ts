@@ -10,7 +10,7 @@ import { copyTree, schemaOf } from './written.ts'
 
 export interface ConfigHashes {
   /**
-   * Of all that a reload or a rollback replaces: routes, limits, users, contracts, certificates of
+   * Of all that a reload replaces: routes, limits, users, contracts, certificates of
    * upstreams.
    */
   readonly config: string

@@ -8,7 +8,6 @@ type EntryKind =
   | 'sign-out'
   | 'sessions.revoked'
   | 'config.reload'
-  | 'config.rollback'
   | 'maintenance'
   /** An operator's act: one line before it (`begun`), one after it. */
   | 'act'

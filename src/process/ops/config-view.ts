@@ -1,19 +1,11 @@
-/** The config of the running gateway for operators: what runs, what files and revisions hold. */
-import type {
-  ConfigFiles,
-  ConfigNow,
-  ConfigRevision,
-  Contracts,
-  Expectations
-} from '../../admin/config-data.ts'
+/** The config of the running gateway for operators: what runs, and what the files hold. */
+import type { ConfigFiles, ConfigNow, Contracts, Expectations } from '../../admin/config-data.ts'
 import { configHashes } from '../../config/load/config-hash.ts'
-import { configDifferences } from '../../config/load/differences.ts'
 import { comparePlan } from '../../config/load/plan.ts'
 import { type Written, writtenDiff } from '../../config/load/written-diff.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { describeFault } from '../../config/schema/faults.ts'
 import type { Operated } from '../operated.ts'
-import type { Revision } from '../reload/revisions.ts'
 
 type Options = Pick<Operated, 'config' | 'publicServer' | 'reloader' | 'validate'>
 
@@ -38,25 +30,23 @@ export class ConfigView {
   current(): ConfigNow {
     const { reloader } = this.#options
     const { config, number } = reloader.current()
-    const revisions = reloader.revisions()
-    const [running] = revisions
+    const { at, by, changes } = reloader.taken()
     const { config: hash, install: installHash } = configHashes(config)
     return {
       folder: config.folder,
       generation: number,
       hash,
       installHash,
-      takenAt: running?.at ?? '',
-      by: running?.by ?? '',
-      changes: [...(running?.changes ?? [])],
+      takenAt: at,
+      by,
+      changes: [...changes],
       files: {
         ...filesOf(reloader),
         places: reloader
           .faults()
           .map(({ file, line, path, message }) => ({ file, line, path, message }))
       },
-      restartNeeded: [...reloader.restartNeeded()],
-      revisions: revisions.map(revisionOf)
+      restartNeeded: [...reloader.restartNeeded()]
     }
   }
 
@@ -79,20 +69,6 @@ export class ConfigView {
       restart: inWords(true),
       risks: [...risks],
       files: writtenDiff(this.#writtenOf(running), result.config.written)
-    }
-  }
-
-  revision(number: number): ConfigRevision {
-    const { reloader } = this.#options
-    const revision = reloader.revisionOf(number)
-    const before = reloader.revisions().find(each => each.number < number)
-    return {
-      ...revisionOf(revision),
-      ...this.#differences(reloader.current().config, revision.config),
-      taken: {
-        changes: [...revision.changes],
-        files: before === undefined ? [] : this.#differences(before.config, revision.config).files
-      }
     }
   }
 
@@ -143,13 +119,6 @@ export class ConfigView {
     }
   }
 
-  #differences(before: Config, after: Config): Pick<ConfigRevision, 'changes' | 'files'> {
-    return {
-      changes: configDifferences(before, after).map(({ text }) => text),
-      files: writtenDiff(this.#writtenOf(before), this.#writtenOf(after))
-    }
-  }
-
   /** A running config has the `gateway.yaml` of the start, whatever its file says since then. */
   #writtenOf({ written }: Config): Written {
     return { ...written, gateway: this.#options.config.written.gateway }
@@ -162,16 +131,5 @@ export function filesOf({ files }: Pick<Options['reloader'], 'files'>) {
     state,
     ...('since' in more && { since: more.since }),
     ...('faults' in more && { faults: [...more.faults] })
-  }
-}
-
-function revisionOf({ number, at, by, of, changes, config }: Revision) {
-  return {
-    number,
-    at,
-    by,
-    hash: configHashes(config).config,
-    changes: [...changes],
-    ...(of !== undefined && { of })
   }
 }

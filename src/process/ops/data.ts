@@ -16,7 +16,6 @@ export function addData(app: FastifyInstance, operated: Operated): void {
   addConfigData(app, {
     current: () => view.current(),
     files: () => view.files(),
-    revision: number => view.revision(number),
     expectations: () => view.expectations(),
     contracts: () => view.contracts()
   })

@@ -1,59 +1,25 @@
-/**
- * Replaces the running config: files → validated → built → swapped, all or nothing. Keeps the last
- * configs and the state of the files.
- */
+/** Replaces the running config: files → validated → built → swapped, all or nothing. */
 import { configDifferences } from '../../config/load/differences.ts'
 import { describeFault, type Fault } from '../../config/schema/faults.ts'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import type { Config } from '../../config/schema/config.ts'
-import { GatewayError } from '../../errors.ts'
-import { Attempts } from './attempts.ts'
 import type { Validated } from './validator.ts'
 import type { Generation } from '../server/generation.ts'
 import { Generations } from './generations.ts'
-import {
-  type Attempt,
-  type Confirmed,
-  type FilesState,
-  type HeldRollback,
-  type Outcome,
-  rolledBack,
-  type Trigger
-} from './outcome.ts'
-import { inWords, logNewWarnings, logRollback, messageOf } from './log-lines.ts'
-import { isAsRead } from './watcher.ts'
-import {
-  createRevisions,
-  keepInstall,
-  noRevision,
-  type Revision,
-  type Revisions,
-  type Wanted,
-  withCertificateOf
-} from './revisions.ts'
+import type { Attempt, Confirmed, FilesState, Outcome, Taken, Trigger } from './outcome.ts'
+import { keepInstall } from './keep-install.ts'
+import { inWords, logNewWarnings, messageOf } from './log-lines.ts'
 
 export interface Reloader {
   readonly current: () => Generation
   /** Reads the files and runs their config. Faults of the files are an outcome, not an error. */
   readonly reload: (by: Trigger, confirmed?: Confirmed) => Promise<Outcome>
-  /**
-   * Runs an earlier config again, by its number or hash: without one that before the running one.
-   * The files stay unchanged.
-   * @throws GatewayError `request.malformed` when there is none, `ops.held`
-   */
-  readonly rollback: (to?: Wanted, confirmed?: Confirmed) => Promise<Outcome>
-  /**
-   * Checks a rollback and holds it. Meanwhile reloads and rollbacks of operators are refused
-   * (`ops.held`), and those of files wait. @throws the reason why it cannot be made
-   */
-  readonly holdRollback: (to: Wanted, confirmed?: Confirmed) => Promise<HeldRollback>
-  /** The revision as a rollback would run it. @throws GatewayError `request.malformed` */
-  readonly revisionOf: (to?: Wanted) => Revision
   readonly files: () => FilesState
   /** The faults of refused files, with their places; empty where they were refused otherwise. */
   readonly faults: () => readonly Fault[]
   readonly restartNeeded: () => readonly string[]
-  readonly revisions: () => readonly Revision[]
+  /** When and why the running config came. */
+  readonly taken: () => Taken
   /** The earlier generations that finish their requests. */
   readonly draining: () => ReadonlyArray<{ readonly generation: number; readonly requests: number }>
   /** Ends what is draining. */
@@ -85,11 +51,12 @@ export const createReloader = (options: Options): Reloader => new ConfigReloader
 class ConfigReloader implements Reloader {
   readonly #options: Options
   readonly #generations: Generations
-  readonly #revisions: Revisions
+  #taken: Taken = { at: new Date().toISOString(), by: 'start', changes: [] }
   #files: FilesState = { state: 'running' }
   #faults: readonly Fault[] = []
   #restartNeeded: readonly string[]
-  readonly #attempts = new Attempts()
+  /** Reloads run one after the other. */
+  #last: Promise<unknown> = Promise.resolve()
   /** A reload that has not begun yet; further calls share its outcome. */
   #waiting: Promise<Outcome> | undefined
   #isConfirmed = false
@@ -104,7 +71,6 @@ class ConfigReloader implements Reloader {
       graceMs: first.config.gateway.reload.grace,
       log
     })
-    this.#revisions = createRevisions(first.config)
     this.#restartNeeded = first.config.restartNeeded
   }
 
@@ -112,53 +78,23 @@ class ConfigReloader implements Reloader {
   readonly files = (): FilesState => this.#files
   readonly faults = (): readonly Fault[] => ('faults' in this.#files ? this.#faults : [])
   readonly restartNeeded = (): readonly string[] => this.#restartNeeded
-  readonly revisions = (): readonly Revision[] => this.#revisions.all()
+  readonly taken = (): Taken => this.#taken
   readonly draining: Reloader['draining'] = () => this.#generations.draining()
 
   readonly reload: Reloader['reload'] = async (by, { yes = false, operator } = {}) => {
-    if (by === 'operator') this.#attempts.refuseWhileHeld()
     this.#isConfirmed ||= yes
-    this.#waiting ??= this.#attempts.run(() =>
-      this.#record({ kind: 'config.reload', by, operator }, this.#takeFiles(by))
-    )
+    if (this.#waiting === undefined) {
+      this.#waiting = this.#last.then(() =>
+        this.#record({ kind: 'config.reload', by, operator }, this.#takeFiles(by))
+      )
+      this.#last = this.#waiting.catch(() => {})
+    }
     return await this.#waiting
   }
 
-  readonly rollback: Reloader['rollback'] = async (to, confirmed = {}) => {
-    this.#attempts.refuseWhileHeld()
-    return await this.#attempts.run(() => this.#rollBack(to, confirmed))
-  }
-
-  readonly holdRollback: Reloader['holdRollback'] = async (to, { yes = false, operator } = {}) => {
-    const held = await this.#attempts.hold()
-    try {
-      const { config } = this.revisionOf(to)
-      const before = this.current().config
-      const ask = () => this.#options.massClosing(before, config, `rollback --all ${to}`)
-      const reason = yes ? undefined : await ask()
-      if (reason !== undefined) throw new Error(reason)
-    } catch (error) {
-      held.release()
-      throw error
-    }
-    const commit = () => held.commit(() => this.#rollBack(to, { yes: true, operator }))
-    return { commit, release: held.release }
-  }
-
-  readonly revisionOf: Reloader['revisionOf'] = to => {
-    const target = this.#revisions.find(to)
-    if (target !== undefined) return withCertificateOf(this.current().config, target)
-    throw new GatewayError('request.malformed', { message: noRevision(to, this.revisions()) })
-  }
-
   readonly close = async (): Promise<void> => {
-    await this.#attempts.end()
+    await this.#last
     await this.#generations.close()
-  }
-
-  #rollBack(to: Wanted | undefined, { yes, operator }: Confirmed): Promise<Outcome> {
-    const attempt = { kind: 'config.rollback', by: 'operator', operator } as const
-    return this.#record(attempt, this.#takeRevision(to, yes))
   }
 
   async #record(attempt: Attempt, taken: Promise<Outcome>): Promise<Outcome> {
@@ -191,7 +127,7 @@ class ConfigReloader implements Reloader {
     }
     const { number: generation } = this.current()
     this.#files = { state: 'running' }
-    this.#revisions.add({ number: generation, by, changes, config })
+    this.#taken = { at: new Date().toISOString(), by, changes }
     log.info(
       { event: 'config.reloaded', generation, by, changes },
       `config reloaded: ${inWords(changes)}`
@@ -225,39 +161,6 @@ class ConfigReloader implements Reloader {
     return { faults: this.#faults.map(describeFault) }
   }
 
-  async #takeRevision(to: Wanted | undefined, yes = false): Promise<Outcome> {
-    const target = this.revisionOf(to)
-    const before = this.current().config
-    const changes = configDifferences(before, target.config).map(({ text }) => text)
-    if (changes.length === 0) return this.#unchanged()
-    const { massClosing, reviewUsers, log } = this.#options
-    const command = to === undefined ? 'rollback' : `rollback ${to}`
-    const reason = yes ? undefined : await massClosing(before, target.config, command)
-    if (reason !== undefined) return this.#refuseRollback(target, reason)
-    await this.#generations.swap(target.config)
-    const { number: generation } = this.current()
-    const filesDiffer = !isAsRead(target.config.inputs)
-    this.#files = filesDiffer ? rolledBack(this.#files) : { state: 'running' }
-    this.#revisions.add({
-      number: generation,
-      by: 'rollback',
-      changes,
-      config: target.config,
-      of: target.of ?? target.number,
-      named: to !== undefined
-    })
-    logRollback(log, { generation, to: target.number, changes }, filesDiffer)
-    const sessions = await reviewUsers(before, target.config)
-    return {
-      outcome: 'rolled back',
-      filesDiffer,
-      generation,
-      changes,
-      sessions,
-      restartNeeded: this.#restartNeeded
-    }
-  }
-
   /** The files hold the running config. */
   #keep(by: Trigger): Outcome {
     const wasRunning = this.#files.state === 'running'
@@ -273,13 +176,11 @@ class ConfigReloader implements Reloader {
   }
 
   #unchanged(): Outcome {
-    const [running] = this.#revisions.all()
-    const isFirst = running === undefined || running.number === 1
     return {
       outcome: 'unchanged',
       generation: this.current().number,
       restartNeeded: this.#restartNeeded,
-      ...(!isFirst && { taken: { at: running.at, by: running.by, changes: running.changes } })
+      ...(this.#taken.by !== 'start' && { taken: this.#taken })
     }
   }
 
@@ -297,16 +198,6 @@ class ConfigReloader implements Reloader {
       `config refused, the running one stays: ${inWords(faults)}`
     )
     return { outcome: 'refused', generation, faults }
-  }
-
-  /** Leaves the state of the files as it was: they were not read. */
-  #refuseRollback(target: Revision, reason: string): Outcome {
-    const { number: generation } = this.current()
-    this.#options.log.error(
-      { event: 'config.rollback-refused', generation, to: target.number, reason },
-      `rollback to revision ${target.number} refused, the running config stays: ${reason}`
-    )
-    return { outcome: 'refused', generation, faults: [reason] }
   }
 
   #takeRestartNeeded(keys: readonly string[]): void {

@@ -116,15 +116,6 @@ export function answersOf(options: FakeOptions): Readonly<Record<string, Answer>
       faults: [],
       files: []
     }),
-    'config/revisions/:number': () => ({
-      changes: ['routes.orders.timeout: 5s → 3s'],
-      files: [
-        {
-          file: 'routes.yaml',
-          diff: `@@ -12,3 +12,3 @@\n   orders:\n-    timeout: 3s\n+    timeout: 5s\n     roles: [${text ?? 'admin'}]`
-        }
-      ]
-    }),
     'config/expectations': () => ({
       expectations: [
         { text: text ?? 'admin may GET /api/orders', isMet: true },
@@ -267,17 +258,7 @@ function configOf({ text }: FakeOptions): object {
       since: ago(60),
       faults: [text ?? 'routes.yaml:14: routes.orders.upstram: unknown key; did you mean upstream?']
     },
-    restartNeeded: ['gateway.session.idle'],
-    revisions: [
-      {
-        number: 3,
-        at: ago(400),
-        by: 'files changed',
-        changes: [text ?? 'routes.orders.timeout: 3s → 5s']
-      },
-      { number: 2, at: ago(9000), by: 'operator', changes: ['limits.signed-in.max: 500 → 600'] },
-      { number: 1, at: ago(90_000), by: 'start', changes: [] }
-    ]
+    restartNeeded: ['gateway.session.idle']
   }
 }
 

@@ -40,14 +40,7 @@ const csp =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
   "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-const actPaths = [
-  'sessions/close',
-  'lockouts/lift',
-  'reload',
-  'rollback',
-  'maintenance',
-  'maintenance/end'
-]
+const actPaths = ['sessions/close', 'lockouts/lift', 'reload', 'maintenance', 'maintenance/end']
 
 export async function fakeOps(
   cleanUp: (undo: () => unknown) => void,

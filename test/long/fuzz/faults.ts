@@ -51,12 +51,7 @@ const otherFaults: readonly Fault[] = [
     return `SIGHUP after a change: ${change}`
   },
   async function operator({ gateway }, random) {
-    const path = random.pick([
-      '/ops/api/reload',
-      '/ops/api/rollback',
-      '/ops/api/status',
-      '/ops/api/sessions/close'
-    ])
+    const path = random.pick(['/ops/api/reload', '/ops/api/status', '/ops/api/sessions/close'])
     const { status } = await gateway.ask(path, {
       ...(path !== '/ops/api/status' && { json: { user: 'bob' } })
     })

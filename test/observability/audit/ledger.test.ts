@@ -86,7 +86,7 @@ t.test('bytes that a crash left are kept, and a line says how many', async t => 
   const [file] = [...chainsIn(folder).values()].flat()
   appendFileSync(file?.path ?? '', '{"seq":9,"torn')
   const second = ledgerIn(folder)
-  await second.commit({ kind: 'config.rollback' })
+  await second.commit({ kind: 'maintenance' })
   await second.close()
   const text = readFileSync(file?.path ?? '', 'utf8')
   t.match(text, '{"seq":9,"torn\n{"seq":')
@@ -131,12 +131,12 @@ t.test('a file of another user keeps nothing from being written', { skip }, asyn
   protect(t, folder, before.slice(0, 1))
   for (let round = 0; round < 3; round++) {
     const ledger = ledgerIn(folder, options)
-    await ledger.commit({ kind: 'config.rollback' })
+    await ledger.commit({ kind: 'maintenance' })
     t.equal(ledger.status().failing, undefined)
     await ledger.close()
   }
   t.same(filesIn(folder), before)
-  t.equal(linesIn(folder).filter(({ kind }) => kind === 'config.rollback').length, 3)
+  t.equal(linesIn(folder).filter(({ kind }) => kind === 'maintenance').length, 3)
   t.same(prunedIn(folder), [], 'no line claims what did not happen')
   const [unpruned] = events
   t.match(unpruned, { event: 'audit.unpruned', err: { code: 'EPERM' } })

@@ -35,8 +35,6 @@ const event = (name: string) => (line: Tree) => line['event'] === name
 const status = async (gateway: TestGateway) =>
   (await (await gateway.ops('/ops/api/status')).json()) as any
 const ready = async (gateway: TestGateway) => (await (await gateway.ops('/readyz')).json()) as Tree
-const ask = async (gateway: TestGateway, path: string, body: object = {}) =>
-  (await (await gateway.ops(path, { json: body })).json()) as any
 const routesTo = (url: string, paths: readonly string[]) => ({
   upstreams: { b: { url } },
   routes: Object.fromEntries(
@@ -79,11 +77,7 @@ t.test('a change of the files is taken up by itself, and said in words', async t
   t.match(await status(gateway), {
     generation: 3,
     files: { state: 'running' },
-    revisions: [
-      { number: 3, by: 'files changed', changes: ['limits.signed-in.max 5 → 10'] },
-      { number: 2, by: 'files changed' },
-      { number: 1, by: 'start' }
-    ]
+    taken: { by: 'files changed', changes: ['limits.signed-in.max 5 → 10'] }
   })
 })
 
@@ -422,113 +416,10 @@ t.test('what does not finish within reload.grace is ended, and counted in the lo
   t.equal((await gateway.call('/api/account/profile')).status, 401)
 })
 
-t.test('after a rollback, files that were refused are still said to be faulty', async t => {
-  const gateway = await testGateway(t.after, { limits: limits(1) })
-  write(gateway, 'limits.yaml', limits(2))
-  await gateway.reload('operator')
-  write(gateway, 'limits.yaml', 'limit: {}')
-  await gateway.reload('operator')
-  t.match(await ask(gateway, '/ops/api/rollback'), { outcome: 'rolled back', filesDiffer: true })
-  const faults = [/limits\.yaml:1 limit: /]
-  t.match(await status(gateway), { files: { state: 'rolled back', faults } })
-  const { config } = await ready(gateway)
-  t.match(config, /; the files were refused, and rolled back at \S+: \S+limits\.yaml:1 limit: /)
-  t.match(await (await gateway.ops('/ops/api/config')).json(), {
-    files: { places: [{ path: 'limit' }] }
-  })
-  write(gateway, 'limits.yaml', limits(3))
-  t.match(await gateway.reload('operator'), { outcome: 'reloaded' })
-  t.same((await status(gateway)).files, { state: 'running' })
-})
-
-t.test(
-  'rollback goes back one step, or to a revision by number; the status says that the files differ',
-  async t => {
-    const gateway = await testGateway(t.after, { limits: limits(1) })
-    for (const max of [2, 3, 4]) {
-      write(gateway, 'limits.yaml', limits(max))
-      await gateway.reload('operator')
-    }
-    t.match(await ask(gateway, '/ops/api/rollback'), {
-      outcome: 'rolled back',
-      generation: 5,
-      changes: ['limits.signed-in.max 4 → 3']
-    })
-    t.match(await status(gateway), {
-      files: { state: 'rolled back' },
-      revisions: [
-        { number: 5, by: 'rollback', of: 3 },
-        { number: 4 },
-        { number: 3 },
-        { number: 2 },
-        { number: 1 }
-      ]
-    })
-    t.match((await ready(gateway))['config'], /generation 5 runs; the files were rolled back at/)
-    t.match(
-      await ask(gateway, '/ops/api/rollback'),
-      { outcome: 'rolled back', generation: 6, changes: ['limits.signed-in.max 3 → 2'] },
-      'once more is one step more'
-    )
-    t.match(await ask(gateway, '/ops/api/rollback', { to: 4 }), {
-      outcome: 'rolled back',
-      filesDiffer: false,
-      generation: 7,
-      changes: ['limits.signed-in.max 2 → 4']
-    })
-    t.match((await status(gateway)).files, { state: 'running' }, 'the files hold this one')
-    t.match(await ask(gateway, '/ops/api/rollback', { to: 4 }), { outcome: 'unchanged' })
-    t.match(await ask(gateway, '/ops/api/rollback', { to: 99 }), {
-      error: /There is no revision 99; there are 7, 6, 5/
-    })
-    t.match(await ask(gateway, '/ops/api/rollback', { to: 'x' }), {
-      error: /Give the number of a revision/
-    })
-    t.match(await ask(gateway, '/ops/api/rollback', { to: 1 }), {
-      outcome: 'rolled back',
-      filesDiffer: true
-    })
-    t.match(
-      await ask(gateway, '/ops/api/rollback'),
-      { outcome: 'rolled back', changes: ['limits.signed-in.max 1 → 4'] },
-      'after a revision that was named: back to what ran before it'
-    )
-    for (const change of ['4 → 3', '3 → 2']) {
-      t.match(await ask(gateway, '/ops/api/rollback'), {
-        changes: [`limits.signed-in.max ${change}`]
-      })
-    }
-    t.match(await ask(gateway, '/ops/api/rollback'), {
-      error: /no earlier config to go back to\. Name one with its number: 11, 10, /
-    })
-    t.match(
-      await ask(gateway, '/ops/api/reload'),
-      { outcome: 'reloaded', changes: ['limits.signed-in.max 2 → 4'] },
-      'a reload takes the files again'
-    )
-    t.match((await status(gateway)).files, { state: 'running' })
-  }
-)
-
-t.test('the last ten revisions are kept', async t => {
-  const gateway = await testGateway(t.after, { limits: limits(1) })
-  for (let max = 2; max <= 13; max++) {
-    write(gateway, 'limits.yaml', limits(max))
-    await gateway.reload('operator')
-  }
-  t.same(
-    (await status(gateway)).revisions.map(({ number }: { number: number }) => number),
-    [13, 12, 11, 10, 9, 8, 7, 6, 5, 4]
-  )
-  t.match(await ask(gateway, '/ops/api/rollback', { to: 3 }), { error: /There is no revision 3/ })
-})
-
-t.test('a page in a browser cannot reload, roll back or read the status', async t => {
+t.test('a page in a browser cannot reload or read the status', async t => {
   const gateway = await testGateway(t.after)
   for (const headers of [{ origin: 'http://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) {
-    for (const path of ['/ops/api/reload', '/ops/api/rollback']) {
-      t.equal((await gateway.ops(path, { method: 'POST', headers })).status, 403)
-    }
+    t.equal((await gateway.ops('/ops/api/reload', { method: 'POST', headers })).status, 403)
     t.equal((await gateway.ops('/ops/api/status', { headers })).status, 403)
   }
 })

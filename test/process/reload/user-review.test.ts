@@ -257,44 +257,6 @@ t.test(
   }
 )
 
-t.test(
-  'a rollback that would end most sessions is refused likewise, and has its own --yes',
-  async t => {
-    const ops = { listen: `127.0.0.1:${await freePort()}` }
-    const folder = await configFolder({ gateway: { ops }, users: { users: { alice } } })
-    const gateway = await testGateway(t.after, folder)
-    write(gateway, both)
-    await reload(gateway)
-    const his = await Promise.all(
-      Array.from({ length: 10 }, async () => await gateway.signIn('bob'))
-    )
-    const [first = ''] = his
-    for (let n = 0; n < 9; n++) await gateway.signIn('alice')
-    const would =
-      'this would end 10 of 19 sessions of file users; if that is meant, run `console-gateway'
-    const stepBack = await run(['rollback', '--config', folder])
-    t.match(stepBack, { code: 1, err: `${would} rollback --yes\`` })
-    t.match(stepBack.err, 'refused; generation 2 keeps running')
-    const named = await gateway.ops('/ops/api/rollback', { json: { to: 1 } })
-    t.match(await named.json(), { outcome: 'refused', faults: [`${would} rollback 1 --yes\``] })
-    t.equal(await seen(gateway, first), 'admin,user')
-    const status = await (await gateway.ops('/ops/api/status')).json()
-    t.match(status, { generation: 2, files: { state: 'running' } }, 'the files are not at fault')
-    t.match(await reload(gateway, { yes: true }), { outcome: 'unchanged' })
-    t.equal(
-      (await run(['rollback', '--config', folder])).code,
-      1,
-      'the --yes of a reload is not its own'
-    )
-    const meant = await run(['rollback', '1', '--yes', '--config', folder])
-    t.match(meant, {
-      code: 0,
-      out: /users\.bob removed; 10 sessions closed\nrolled back; generation 3/
-    })
-    t.equal(await seen(gateway, first), '401 session.revoked')
-  }
-)
-
 t.test('half of the sessions, and fewer than ten, end without a question', async t => {
   const gateway = await testGateway(t.after, { users: { users: both } })
   for (let n = 0; n < 10; n++) await gateway.signIn('alice')

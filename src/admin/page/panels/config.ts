@@ -1,17 +1,16 @@
-/** The panel Config: what runs, what the files hold, and the revisions to roll back to. */
+/** The panel Config: what runs, and what the files hold. */
 import { type ComponentChildren, h } from 'preact'
-import { useState } from 'preact/hooks'
 import { type Asked, useJson } from '../api.ts'
-import type { ConfigAnswer, FilesAnswer, Revision } from '../api-types.ts'
+import type { ConfigAnswer, FilesAnswer } from '../api-types.ts'
 import { formatAgo, formatNumber, formatTime } from '../format.ts'
 import { t, word } from '../words.ts'
 import { confirmAct } from '../ui/confirm.ts'
 import { Icon } from '../ui/icons.ts'
 import { Card, Panel } from '../ui/layout.ts'
 import { StatePill } from '../ui/pill.ts'
-import { Empty, Shown } from '../ui/states.ts'
+import { Shown } from '../ui/states.ts'
 import { ConfigTruth } from './config-truth.ts'
-import { FileDiff, RevisionDiff } from './revision-diff.ts'
+import { FileDiff } from './file-diff.ts'
 
 const everyMs = 5000
 const filesEveryMs = 15_000
@@ -51,8 +50,7 @@ export function ConfigPanel(): ComponentChildren {
           { class: 'columns' },
           h(RunningCard, { config: data }),
           h(FilesCard, { config: data, asked: files })
-        ),
-        h(RevisionsCard, { revisions: data.revisions, reload })
+        )
       ]
     }),
     h(ConfigTruth, null)
@@ -110,7 +108,6 @@ function FilesCard({ config, asked }: FilesProps): ComponentChildren {
       { class: 'card-body stack' },
       (read === undefined || error !== undefined) &&
         h(Shown<FilesAnswer>, { asked, show: () => null }),
-      files.state === 'rolled back' && h('p', null, t('config.rolledBack')),
       faults.length > 0 && h(Faults, { faults }),
       isSame && h('p', { class: 'muted' }, t('config.same')),
       reload.length > 0 && h(Lines, { title: t('config.differ'), lines: reload }),
@@ -154,91 +151,5 @@ function Lines({ title, lines }: LinesProps): ComponentChildren {
       { class: 'lines mono' },
       lines.map(line => h('li', { key: line }, line))
     )
-  )
-}
-
-interface RevisionsProps {
-  readonly revisions: readonly Revision[]
-  readonly reload: () => void
-}
-
-function RevisionsCard({ revisions, reload }: RevisionsProps): ComponentChildren {
-  const [open, setOpen] = useState<number | undefined>(undefined)
-  return h(
-    Card,
-    { title: t('config.revisions'), count: revisions.length },
-    revisions.length === 0 && h(Empty, null, t('common.none')),
-    h(
-      'ol',
-      { class: 'revisions' },
-      revisions.map((revision, index) =>
-        h(RevisionRow, {
-          key: revision.number,
-          revision,
-          isRunning: index === 0,
-          isOpen: open === revision.number,
-          toggle: () => setOpen(open === revision.number ? undefined : revision.number),
-          reload
-        })
-      )
-    )
-  )
-}
-
-interface RevisionProps {
-  readonly revision: Revision
-  readonly isRunning: boolean
-  readonly isOpen: boolean
-  readonly toggle: () => void
-  readonly reload: () => void
-}
-
-function RevisionRow(props: RevisionProps): ComponentChildren {
-  const { revision, isRunning, isOpen, toggle, reload } = props
-  const { number, at, by, changes, of, hash } = revision
-  const rollBack = () => {
-    confirmAct({
-      title: t('config.rollBack', { number: String(number) }),
-      text: t('config.rollBackText', { number: String(number), time: formatTime(at) }),
-      path: 'rollback',
-      // A number means another config at another replica; a hash is the same at all of them.
-      body: hash === undefined ? { to: number } : { hash, all: true },
-      ifSessionsEnd: { yes: true },
-      onDone: reload
-    })
-  }
-  return h(
-    'li',
-    null,
-    h(
-      'div',
-      { class: 'revision-head' },
-      h('b', null, `#${number}`),
-      h('span', null, formatTime(at)),
-      h('span', { class: 'muted' }, word('trigger', by)),
-      of !== undefined && h('span', { class: 'muted' }, t('config.of', { number: String(of) })),
-      isRunning && h(StatePill, { state: 'running' }),
-      h(
-        'span',
-        { class: 'tools' },
-        h(
-          'button',
-          { 'type': 'button', 'class': 'button small', 'aria-expanded': isOpen, 'onClick': toggle },
-          t('config.diff', { number: String(number) })
-        ),
-        !isRunning &&
-          h(
-            'button',
-            { type: 'button', class: 'button small', onClick: rollBack },
-            t('config.rollBack', { number: String(number) })
-          )
-      )
-    ),
-    h(
-      'ul',
-      { class: 'lines mono' },
-      changes.map(change => h('li', { key: change }, change))
-    ),
-    isOpen && h(RevisionDiff, { number })
   )
 }

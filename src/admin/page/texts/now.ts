@@ -62,7 +62,6 @@ export const nowTexts = {
   'state.not ready': 'not ready',
   'state.trial': 'being tried',
   'state.embedded': 'embedded',
-  'state.rolled back': 'rolled back',
   'state.none': 'none',
   'state.draining': 'draining',
   'state.connecting': 'connecting',

@@ -51,13 +51,9 @@ export const sessionsTexts = {
   'effect.restartNeeded': '{n:of them needs a restart|of them need a restart}',
   'effect.faults': '{n:fault: the files will be refused|faults: the files will be refused}',
   'effect.minutes': '{n:minute|minutes}',
-  'effect.replicas': '{n:replica|replicas}',
-  'effect.missing': 'Replicas without this config, so that none will roll back: {names}',
-  'effect.silent': 'Replicas that do not answer: {names}',
   'effect.routes': '{n:route|routes}',
   'effect.requestsPerSecond': '{n} requests per second now',
   'undo.sessions.close': 'It cannot be taken back. People sign in again; nothing else is lost.',
   'undo.lockouts.lift': 'It cannot be taken back. New failures lock again.',
-  'undo.config.reload': 'Roll back to the revision before.',
-  'undo.config.rollback': 'Reload: the files still hold the config from before.'
+  'undo.config.reload': 'Put the files back as they were: they are taken again.'
 } as const

@@ -125,7 +125,7 @@ function ConfirmDialog({ act }: { readonly act: Act }): ComponentChildren {
   )
 }
 
-/** Of a reload or rollback that the gateway refused, or that some replicas did not confirm. */
+/** Of a reload that the gateway refused. */
 function reasonsOf({ faults, reasons }: Readonly<Record<string, unknown>>): string {
   const texts = [faults, reasons].flat().filter(each => typeof each === 'string')
   return texts.length === 0 ? t('config.refused') : texts.join('; ')

@@ -14,7 +14,6 @@ const toneOfState: Readonly<Record<string, Tone>> = {
   'connected': 'ok',
   'half-open': 'warn',
   'trial': 'warn',
-  'rolled back': 'warn',
   'degraded': 'warn',
   'draining': 'warn',
   'connecting': 'warn',
