@@ -10,7 +10,7 @@ import { ConfigError, type Fault } from '../config/schema/faults.ts'
 export type Texts = ReadonlyMap<string, string>
 
 /** @throws ConfigError as `loadConfig` */
-export function loadWith(folder: string, texts: Texts, env: Environment): LoadedConfig {
+function loadWith(folder: string, texts: Texts, env: Environment): LoadedConfig {
   const inputs = createInputs()
   const read = (name: string) => texts.get(resolve(name)) ?? inputs.read(name)
   return loadConfig(folder, env, { inputs: { ...inputs, read } })

@@ -39,8 +39,7 @@ t.test('an option of another subcommand, or of another use, is refused', t => {
     [['sessions', 'close', 'x', '--everyone'], 'everyone', 'close'],
     [['users', 'set-password', 'x', '--role', 'y'], 'role', 'add'],
     [['plan', 'new', '--url', 'http://x'], 'url', ''],
-    [['why', 'x', '--user', 'y'], 'user', ''],
-    [['init', 'x', '--from', 'y'], 'from', '']
+    [['why', 'x', '--user', 'y'], 'user', '']
   ] as const) {
     const [name] = words
     const message = String(refusal(...words, ...dir))

@@ -3,15 +3,9 @@ import type { Command } from '../command.ts'
 import { options } from '../init/options.ts'
 import { passwordEnvOption } from '../prompt.ts'
 
-/** Its options, each an answer to a question. */
-const questions = Object.keys(options).filter(name => name !== 'from')
-
 export const init: Command = {
   summary: 'look at a back-end, and write a config folder for a console in front of it',
-  ways: [
-    { words: '[DIR]', takes: questions },
-    { needs: ['from'], takes: questions }
-  ],
+  ways: [{ words: '[DIR]', takes: Object.keys(options) }],
   details: `
 Asks what it needs to know; each question has an option, for scripts. It signs in at
 the back-end once, with the account that you name, and finds out how sign-in, token,
@@ -25,7 +19,6 @@ sign-out, init only sends GET. It prints and writes names and types, never value
 
 Examples:
   console-gateway init
-  console-gateway init shop --console dist --backend-url https://shop.internal --har traffic.har
   console-gateway init shop --backend-url https://shop.internal --login-path /auth/login \\
     --user dora --password-env DORA_PASSWORD --route /orders --route /notices --yes
 Exit codes: 1 if the back-end does not answer, refuses the account, or nothing was written.`,

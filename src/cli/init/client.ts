@@ -89,7 +89,6 @@ export function createClient(base: string, { redaction, fixed }: ClientOptions):
     try {
       // fetch has decoded the content coding.
       const body = readJson(bytes, { 'content-type': contentType }, maxBytes)
-      redaction.addValues(body)
       return { ...common, body, isJson: true }
     } catch {
       return { ...common, body: undefined, isJson: false }

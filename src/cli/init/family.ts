@@ -21,16 +21,6 @@ const signatures: ReadonlyArray<readonly [preset: string, ...paths: readonly str
 const maxFiles = 500
 const maxBytes = 64 * 1024 * 1024
 
-/** @param hasPath whether the console calls a path that ends so */
-function familyBy(hasPath: (path: string) => boolean): string | undefined {
-  return signatures.find(([, ...paths]) => paths.every(hasPath))?.[0]
-}
-
-/** The family of a recording. */
-export function familyOfPaths(paths: readonly string[]): string | undefined {
-  return familyBy(path => paths.some(each => each.endsWith(path)))
-}
-
 /** The family of a folder of built files, by the paths in its scripts. */
 export function familyOfFiles(root: string): string | undefined {
   let rest = maxBytes
@@ -42,7 +32,8 @@ export function familyOfFiles(root: string): string | undefined {
       rest -= text?.length ?? 0
       return text ?? []
     })
-  return familyBy(path => scripts.some(script => script.includes(path)))
+  const has = (path: string) => scripts.some(script => script.includes(path))
+  return signatures.find(([, ...paths]) => paths.every(has))?.[0]
 }
 
 function namesIn(root: string): string[] {

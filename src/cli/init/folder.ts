@@ -10,7 +10,7 @@ import {
   writeFileSync
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { cannotWrite, replaceFile } from '../replace-file.ts'
+import { cannotWrite } from '../replace-file.ts'
 
 /** Content by name, relative to the folder. */
 export type Files = ReadonlyMap<string, string>
@@ -67,17 +67,4 @@ function ignoreSecret(file: string, lines: string): void {
   const text = readFileSync(file, 'utf8')
   if (text.split(/\r?\n/).includes(secretFile)) return
   appendFileSync(file, text === '' || text.endsWith('\n') ? lines : `\n${lines}`)
-}
-
-/** Replaces files of a config, or adds them. @throws CommandError when one cannot be written */
-export function replaceFiles(folder: string, files: Files): void {
-  for (const [name, content] of files) {
-    const file = join(folder, name)
-    try {
-      mkdirSync(dirname(file), { recursive: true })
-    } catch (error) {
-      throw cannotWrite(file, error)
-    }
-    replaceFile(file, content)
-  }
 }

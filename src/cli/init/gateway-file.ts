@@ -33,35 +33,22 @@ const usersSource = ['- kind: users-file', '  file: users.yaml']
 
 /** @param folder where the file will stand */
 export function gatewayFile(findings: Findings, folder: string): string {
-  const { console: choice, habits, backendPreset } = findings
+  const { console: choice, backendPreset } = findings
   const presets = [
     ...(choice.preset === undefined ? [] : entry('extends', choice.preset)),
     ...(backendPreset === undefined ? [] : entry('backend', backendPreset))
   ]
-  const fields = habits.login === undefined ? [] : fieldsOf(habits.login, choice.preset)
-  const login = [
-    ...fields,
-    ...section('sources', findings.signIn === undefined ? usersSource : backendSource(findings))
-  ]
+  const sources = findings.signIn === undefined ? usersSource : backendSource(findings)
   const root = choice.root === undefined ? undefined : relative(folder, choice.root)
   return file(head, [
     presets,
     server,
     session,
-    section('login', login),
+    section('login', section('sources', sources)),
     root === undefined
       ? []
       : section('console', entry('root', root, 'The built files of the console; seen from here.'))
   ])
-}
-
-function fieldsOf(
-  { username, password }: { readonly username: string; readonly password: string },
-  preset: string | undefined
-): string[] {
-  if (preset !== undefined) return []
-  if (username === 'username' && password === 'password') return []
-  return entry('fields', { username, password }, 'The members of the console’s sign-in body.')
 }
 
 /** A preset describes the source of its family; what was seen wins over it. */

@@ -83,51 +83,41 @@ const offsetNames = ['offset', 'skip', 'start']
 /** GET of the list with these parameters; the rows of a success, as texts. */
 type GetRows = (query: Readonly<Record<string, string>>) => Promise<readonly string[] | undefined>
 
-/** The way to look at lists. `hints`: names that a document or recording shows; they come first. */
-export interface PagingSearch {
-  readonly getRows: GetRows
-  readonly hints: readonly string[]
-}
-
 /**
  * Finds the names of paging by calls: with the right name of the size, one row comes; with that of
  * the page, another one.
  * @returns undefined if no name has an effect, or if the list has fewer than two rows
  */
-export async function findPaging(search: PagingSearch): Promise<Paging | undefined> {
-  const all = await search.getRows({})
+export async function findPaging(getRows: GetRows): Promise<Paging | undefined> {
+  const all = await getRows({})
   const [first, second] = all ?? []
   if (first === undefined || second === undefined || first === second) return undefined
-  for (const size of inOrder(sizeNames, search.hints)) {
-    const rows = await search.getRows({ [size]: '1' })
+  for (const size of sizeNames) {
+    const rows = await getRows({ [size]: '1' })
     if (rows?.length !== 1) continue
-    const place = await findPlace(search, size, [first, second])
+    const place = await findPlace(getRows, size, [first, second])
     if (place !== undefined) return { ...place, size }
   }
   return undefined
 }
 
 async function findPlace(
-  { getRows, hints }: PagingSearch,
+  getRows: GetRows,
   size: string,
   [first, second]: readonly [string, string]
 ): Promise<Omit<Paging, 'size'> | undefined> {
-  for (const page of inOrder(pageNames, hints)) {
+  for (const page of pageNames) {
     const [row] = (await getRows({ [size]: '1', [page]: '1' })) ?? []
     if (row === second) return { page, firstPage: 0 }
     if (row !== first) continue
     const [next] = (await getRows({ [size]: '1', [page]: '2' })) ?? []
     if (next === second) return { page }
   }
-  for (const offset of inOrder(offsetNames, hints)) {
+  for (const offset of offsetNames) {
     const [row] = (await getRows({ [size]: '1', [offset]: '1' })) ?? []
     if (row === second) return { offset }
   }
   return undefined
-}
-
-function inOrder(names: readonly string[], hints: readonly string[]): string[] {
-  return [...new Set([...names.filter(name => hints.includes(name)), ...names])]
 }
 
 /** Rows as texts, to compare them; never shown. */

@@ -15,12 +15,8 @@ export interface LookOptions {
   readonly wanted: readonly WantedRoute[]
   /** The path of the user's call, if it was named. */
   readonly userPath?: string
-  /** Paths of a document or recording that may be the user's call. */
-  readonly userHints: readonly string[]
   /** The path of the sign-out, if it was named. */
   readonly logoutPath?: string
-  /** Paths of a document or recording that may be the sign-out. */
-  readonly logoutHints: readonly string[]
   /** Whether a preset describes the sign-in: what was not seen of it needs no note. */
   readonly isPreset: boolean
   readonly report: (line: string) => void
@@ -93,13 +89,12 @@ function withEnvelope(
 
 /** The style of the credential, and the user. */
 async function lookAtSession(
-  { client, wanted, userPath, userHints, report }: LookOptions,
+  { client, wanted, userPath, report }: LookOptions,
   session: SignIn,
   { username }: Account,
   notes: string[]
 ): Promise<BackendSignIn & { readonly credential: Credential }> {
-  const likely = [...userHints, ...likelyUserPaths(session.call.path)]
-  const userPaths = userPath === undefined ? likely : [userPath]
+  const userPaths = userPath === undefined ? likelyUserPaths(session.call.path) : [userPath]
   const paths = [...wanted.map(({ path }) => path), ...userPaths]
   const { credential, provedBy } = await findTransport(client, session, paths)
   if (provedBy === undefined) {
@@ -140,14 +135,12 @@ function isRicher({ roles }: { readonly roles?: string }): boolean {
  * afterwards.
  */
 async function signOut(
-  { client, logoutPath, logoutHints, report, wanted }: LookOptions,
+  { client, logoutPath, report, wanted }: LookOptions,
   session: SignIn,
   credential: Credential
 ): Promise<BackendSignIn['logout']> {
-  const likely = [...logoutHints, likelyLogout(session.call.path)].filter(
-    path => path !== undefined
-  )
-  for (const path of logoutPath === undefined ? likely : [logoutPath]) {
+  const paths = [logoutPath ?? likelyLogout(session.call.path)]
+  for (const path of paths.filter(each => each !== undefined)) {
     const response = await client.post(path, { format: 'json', members: {} }, credential)
     if (!isSuccess(response, session.envelope) && response.status !== 204) continue
     const [probe] = wanted
@@ -194,9 +187,7 @@ function guessNotes(client: BackendClient): string[] {
 function routeNotes(seen: SeenRoutes, wanted: readonly WantedRoute[]): string[] {
   const lists = seen.routes.filter(({ list }) => list !== undefined)
   return [
-    ...(wanted.length === 0
-      ? ['What the console calls: name its lists with --route, --openapi or --har.']
-      : []),
+    ...(wanted.length === 0 ? ['What the console calls: name its lists with --route.'] : []),
     ...seen.failures.map(({ path, reason }) => `GET ${path}: left out (${reason}).`),
     ...lists
       .filter(({ list }) => list?.total === undefined)

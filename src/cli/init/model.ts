@@ -28,14 +28,6 @@ export interface FileUser {
   readonly role: string
 }
 
-/** The findings in a recording of the console's traffic. */
-export interface ConsoleHabits {
-  readonly login?: { readonly path: string; readonly username: string; readonly password: string }
-  readonly logout?: string
-  readonly profile?: string
-  readonly paging?: { readonly page: string; readonly size: string }
-}
-
 export interface Findings {
   readonly url: string
   /** Headers that the back-end always wants. */
@@ -50,5 +42,4 @@ export interface Findings {
   readonly envelope?: BackendEnvelope
   readonly routes: readonly SeenRoute[]
   readonly paging?: Paging
-  readonly habits: ConsoleHabits
 }

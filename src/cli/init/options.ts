@@ -47,20 +47,9 @@ export const options: Readonly<Record<string, Option>> = {
     value: 'PATH',
     description: 'a GET path of the back-end that the console needs; PUBLIC=PATH for another name'
   },
-  'openapi': {
-    type: 'string',
-    value: 'FILE',
-    description: 'an OpenAPI document: a file, or a path at the back-end'
-  },
-  'har': { type: 'string', value: 'FILE', description: 'a recording of the console’s traffic' },
   'allow-plain-http': {
     type: 'boolean',
     description: 'send the password over http to another machine'
-  },
-  'from': {
-    type: 'string',
-    value: 'DIR',
-    description: 'compare an existing folder, and add to it'
   },
   'yes': { type: 'boolean', short: 'y', description: 'write without asking' }
 }

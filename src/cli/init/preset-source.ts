@@ -39,7 +39,7 @@ export function presetSource(preset: string, url: string): PresetSource | undefi
 }
 
 /** The parts of a source that `init` needs; undefined for one of another kind. */
-export function sourceParts(
+function sourceParts(
   source: SourceConfig | undefined,
   headers: Readonly<Record<string, string>>
 ): PresetSource | undefined {

@@ -1,4 +1,4 @@
-/** Puts the answers, documents and presets together: what `init` is to look at. */
+/** Puts the answers and presets together: what `init` is to look at. */
 import { presetsOfKind } from '../../config/schema/presets.ts'
 import { headerName } from '../../config/schema/primitives.ts'
 import { parseKeepingDigits } from '../../json/digits.ts'
@@ -7,29 +7,21 @@ import { UsageError } from '../command.ts'
 import { headersOf } from '../header-option.ts'
 import { readPassword } from '../prompt.ts'
 import type { Answers } from './answers.ts'
-import { familyOfFiles, familyOfPaths } from './family.ts'
-import type { Hints } from './hints.ts'
+import { familyOfFiles } from './family.ts'
 import type { ConsoleChoice } from './model.ts'
 import type { PresetSource } from './preset-source.ts'
-import { routeName, type WantedRoute, withoutPrefix } from './routes.ts'
+import { routeName, type WantedRoute } from './routes.ts'
 import type { Account, SignInCall } from './sign-in.ts'
 
 interface Context {
   readonly answers: Answers
-  readonly hints: Hints
   readonly preset?: PresetSource | undefined
 }
 
-/** The console, with the preset of its family where its files or its recording show it. */
-export function withFamily(
-  choice: ConsoleChoice,
-  { consolePaths }: Hints,
-  report: (line: string) => void
-): ConsoleChoice {
+/** The console, with the preset of its family where its files show it. */
+export function withFamily(choice: ConsoleChoice, report: (line: string) => void): ConsoleChoice {
   if (choice.preset !== undefined) return choice
-  const family =
-    familyOfPaths(consolePaths) ??
-    (choice.root === undefined ? undefined : familyOfFiles(choice.root))
+  const family = choice.root === undefined ? undefined : familyOfFiles(choice.root)
   if (family === undefined) return choice
   if (!(presetsOfKind('console') as readonly string[]).includes(family)) return choice
   report(`The console calls what those of the family ${family} call: its preset is used.`)
@@ -46,8 +38,8 @@ export async function askAccount(
   return { call, credentials: { username, password } }
 }
 
-async function askCall({ answers, hints, preset }: Context): Promise<SignInCall> {
-  const hint = preset?.call ?? hints.api.login
+async function askCall({ answers, preset }: Context): Promise<SignInCall> {
+  const hint = preset?.call
   const path = await answers.ask(
     'login-path',
     'Path of its sign-in (POST), such as /auth/login',
@@ -66,45 +58,26 @@ async function askCall({ answers, hints, preset }: Context): Promise<SignInCall>
     throw new UsageError('--login-format is json or form.')
   }
   const extra = { ...preset?.call.extra, ...extraOf(answers.text('login-extra')) }
-  const isRecorded = path === hints.habits.login?.path
-  const otherPath = isRecorded ? withoutPrefix(path) : undefined
-  return {
-    path,
-    format,
-    username,
-    password,
-    extra,
-    ...(otherPath !== undefined && { otherPath })
-  }
+  return { path, format, username, password, extra }
 }
 
-/** The GET calls that the console shall have: named ones, else those of documents. */
-export async function askRoutes({ answers, hints }: Context): Promise<WantedRoute[]> {
+/** The GET calls that the console shall have. */
+export async function askRoutes(answers: Answers): Promise<WantedRoute[]> {
   const named = [...answers.list('route')]
-  const { routes } = hints.api
-  if (named.length === 0 && routes.length === 0 && answers.isInteractive) {
+  if (named.length === 0 && answers.isInteractive) {
     const question = 'GET paths of the back-end that the console needs, separated by blanks'
     const line = await answers.ask('route', question, '')
     named.push(...line.split(/\s+/).filter(path => path !== ''))
   }
   const names = new Set<string>()
-  const publicPaths = new Set(ownPathsOf(hints))
-  const wanted = [
-    ...named.map(namedRoute),
-    ...routes.map(route => ({ ...hintedRoute(route, hints) }))
-  ]
-  return wanted.flatMap(route => {
+  const publicPaths = new Set<string>()
+  return named.map(namedRoute).flatMap(route => {
     if (publicPaths.has(route.publicPath)) return []
     publicPaths.add(route.publicPath)
-    const name = routeName(route.otherPath ?? route.path, names)
+    const name = routeName(route.path, names)
     names.add(name)
     return [{ ...route, name }]
   })
-}
-
-/** Paths of the gateway's own endpoints, which are no routes. */
-function ownPathsOf({ habits: { login, logout, profile } }: Hints): string[] {
-  return [login?.path, logout, profile].filter(path => path !== undefined)
 }
 
 type Unnamed = Omit<WantedRoute, 'name'>
@@ -118,22 +91,7 @@ function namedRoute(text: string): Unnamed {
   if (!path.startsWith('/') || !publicPath.startsWith('/')) {
     throw new UsageError(`--route takes a path such as /orders: "${text}".`)
   }
-  return { publicPath: withoutEndSlash(publicPath), path, methods: [], query: [] }
-}
-
-function hintedRoute(
-  { path, query, methods }: Hints['api']['routes'][number],
-  hints: Hints
-): Unnamed {
-  const isRecorded = hints.consolePaths.includes(path)
-  const otherPath = isRecorded ? withoutPrefix(path) : undefined
-  return {
-    publicPath: withoutEndSlash(isRecorded ? path : underApi(path)),
-    path,
-    query,
-    methods,
-    ...(otherPath !== undefined && { otherPath })
-  }
+  return { publicPath: withoutEndSlash(publicPath), path }
 }
 
 /** A public path has no slash at its end; a path at the back-end may have one. */

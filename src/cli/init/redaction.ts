@@ -14,25 +14,10 @@ const word = /^[\p{L}_-]{1,15}$/u
 export class Redaction {
   /** Passwords and tokens, never in any text, with what each is. */
   readonly #secrets = new Map<string, string>()
-  /** Values of responses: never a member's name or a part of a path. */
-  readonly #values = new Set<string>()
 
   /** @param kind for messages, such as `the password` */
   add(secret: string, kind: string): void {
     if (secret.length >= minSecret && !word.test(secret)) this.#secrets.set(secret, kind)
-  }
-
-  /** Remembers the texts and numbers of a response. */
-  addValues(value: Json): void {
-    if (Array.isArray(value)) for (const item of value) this.addValues(item)
-    else if (isRecord(value)) for (const member of Object.values(value)) this.addValues(member)
-    else if (isRawNumber(value)) this.#values.add(value.rawJSON)
-    else if (typeof value === 'string' && value !== '') this.#values.add(value)
-    else if (typeof value === 'number') this.#values.add(String(value))
-  }
-
-  isValue(text: string): boolean {
-    return this.#values.has(text)
   }
 
   /** The text, with each secret replaced by `…`. */

@@ -51,7 +51,6 @@ export function routesFile(findings: Findings, failing: ReadonlySet<string>): st
   )
   return file(head, [
     section('upstreams', section('backend', upstreamLines(findings))),
-    section('endpoints', endpointLines(findings)),
     pagingLines(findings),
     section('routes', routes),
     section(
@@ -79,28 +78,18 @@ function upstreamLines({ url, headers, signIn, paging, backendPreset }: Findings
   ]
 }
 
-function endpointLines({ habits, console: { preset } }: Findings): string[] {
-  if (preset !== undefined) return []
-  return [
-    ...(habits.login === undefined ? [] : entry('login', { path: habits.login.path })),
-    ...(habits.logout === undefined ? [] : entry('logout', { path: habits.logout })),
-    ...(habits.profile === undefined ? [] : entry('profile', { path: habits.profile }))
-  ]
-}
-
-function pagingLines({ habits, paging, console: { preset }, backendPreset }: Findings): string[] {
+function pagingLines({ paging, console: { preset }, backendPreset }: Findings): string[] {
   if (preset !== undefined) return []
   if (paging === undefined && backendPreset === undefined) return []
-  const { page, size } = habits.paging ?? { page: 'current', size: 'pageSize' }
   return entry(
     'paging',
-    { page, size, defaultSize: 20 },
+    { page: 'current', size: 'pageSize', defaultSize: 20 },
     'The names of paging that the console sends.'
   )
 }
 
 function routeLines(route: SeenRoute, shape: string): string[] {
-  const { name, publicPath, path, methods, isPublic } = route
+  const { name, publicPath, path, isPublic } = route
   return [
     ...(isPublic
       ? ['# The back-end answers it without a token too; `access: public` would do so here.']
@@ -108,7 +97,6 @@ function routeLines(route: SeenRoute, shape: string): string[] {
     `${name}:`,
     ...[
       `path: ${publicPath}`,
-      ...(methods.length === 0 ? [] : [`methods: ${flow(['GET', ...methods])}`]),
       'upstream: backend',
       ...(publicPath === path ? [] : [`rewrite: ${path}`]),
       `shape: ${shape}`,

@@ -10,12 +10,6 @@ export interface WantedRoute {
   readonly publicPath: string
   /** At the back-end. */
   readonly path: string
-  /** Tried where nothing is at `path`. */
-  readonly otherPath?: string
-  /** Further methods of the console at the path. */
-  readonly methods: readonly string[]
-  /** Parameters that a document or a recording names. */
-  readonly query: readonly string[]
 }
 
 export interface SeenRoute extends WantedRoute {
@@ -51,13 +45,13 @@ export async function lookAtRoutes(
   const routes: SeenRoute[] = []
   const failures: Array<{ path: string; reason: string }> = []
   let paging: Paging | undefined
-  for (const wantedRoute of wanted) {
+  for (const route of wanted) {
     if (client.remaining() < reserved) {
       const reason = `not asked: init sends at most ${maxRequests} requests`
-      failures.push({ path: wantedRoute.path, reason })
+      failures.push({ path: route.path, reason })
       continue
     }
-    const { route, response } = await getRoute(context, wantedRoute)
+    const response = await client.get(route.path, credential)
     if (!isSuccess(response, envelope)) {
       failures.push({ path: route.path, reason: failureOf(response) })
       continue
@@ -78,29 +72,16 @@ export async function lookAtRoutes(
   return { routes, failures, ...(paging !== undefined && { paging }) }
 }
 
-async function getRoute(
-  { client, credential }: RouteContext,
-  route: WantedRoute
-): Promise<{ readonly route: WantedRoute; readonly response: BackendResponse }> {
-  const response = await client.get(route.path, credential)
-  if (response.status !== 404 || route.otherPath === undefined) return { route, response }
-  const path = route.otherPath
-  return { route: { ...route, path }, response: await client.get(path, credential) }
-}
-
 async function pagingOf(
   { client, credential, envelope }: RouteContext,
-  { path, query }: WantedRoute,
+  { path }: WantedRoute,
   list: ListPaths
 ): Promise<Paging | undefined> {
-  return await findPaging({
-    hints: query,
-    getRows: async parameters => {
-      if (!client.mayGuess()) return undefined
-      const search = new URLSearchParams(parameters).toString()
-      const response = await client.get(search === '' ? path : `${path}?${search}`, credential)
-      return isSuccess(response, envelope) ? rowTexts(response, list) : undefined
-    }
+  return await findPaging(async parameters => {
+    if (!client.mayGuess()) return undefined
+    const search = new URLSearchParams(parameters).toString()
+    const response = await client.get(search === '' ? path : `${path}?${search}`, credential)
+    return isSuccess(response, envelope) ? rowTexts(response, list) : undefined
   })
 }
 
@@ -111,12 +92,6 @@ function failureOf(response: BackendResponse): string {
   }
   const code = envelopeOf(response)?.ok[0]
   return `status ${response.status}${code === undefined ? '' : `, code ${String(code)}`}`
-}
-
-/** The path without its first segment, which may be a prefix of the console only. */
-export function withoutPrefix(path: string): string | undefined {
-  const end = path.indexOf('/', 1)
-  return end < 0 || end === path.length - 1 ? undefined : path.slice(end)
 }
 
 /** A route's name from its path: `/api/v1/sys/orders/list` → `sys-orders`. */

@@ -11,8 +11,6 @@ import { type TokenPaths, tokenPathsOf, type UserPaths, userPathsOf } from './us
 /** The form of the back-end's sign-in call. */
 export interface SignInCall {
   readonly path: string
-  /** Tried where nothing is at `path`: the path of a recording may have a prefix of the console. */
-  readonly otherPath?: string
   readonly format: 'json' | 'form'
   /** Names of the members with the user name and the password. */
   readonly username: string
@@ -51,11 +49,10 @@ interface SignInContext {
  */
 export async function signIn(
   { client, redaction }: SignInContext,
-  wanted: SignInCall,
+  call: SignInCall,
   { username, password }: Account
 ): Promise<SignIn> {
   redaction.add(password, 'the password')
-  let call = wanted
   const post = async (name: string, secret: string) =>
     await client.post(call.path, {
       format: call.format,
@@ -64,11 +61,7 @@ export async function signIn(
   const domain = username.includes('@') ? '@example.invalid' : ''
   const nobody = `nobody-${randomBytes(4).toString('hex')}${domain}`
   const noPassword = randomBytes(9).toString('base64url')
-  let refusal = await post(nobody, noPassword)
-  if (refusal.status === 404 && wanted.otherPath !== undefined) {
-    call = { ...wanted, path: wanted.otherPath }
-    refusal = await post(nobody, noPassword)
-  }
+  const refusal = await post(nobody, noPassword)
   await assertThere(client, call, refusal)
   const response = await post(username, password)
   assertNoRedirect(call, response)

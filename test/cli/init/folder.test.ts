@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { replaceFiles, writeFiles } from '../../../src/cli/init/folder.ts'
+import { writeFiles } from '../../../src/cli/init/folder.ts'
 import { newFolder } from '../../support/init.ts'
 
 t.test('what was written before a failure is removed; a file that was there stays', async t => {
@@ -34,7 +34,7 @@ t.test('a folder that is a file fails in one line', async t => {
   const folder = newFolder(t.after)
   mkdirSync(folder)
   writeFileSync(join(folder, 'contracts'), '')
-  t.throws(() => replaceFiles(folder, new Map([['contracts/a.json', '{}']])), {
+  t.throws(() => writeFiles(folder, new Map([['contracts/a.json', '{}']]), 'wx'), {
     message: `${folder}/contracts/a.json cannot be written (EEXIST).`
   })
 })

@@ -162,7 +162,7 @@ t.test(
     writeFileSync(join(folder, 'gateway.yaml'), '{}')
     t.match(await run(['init', folder]), {
       code: 1,
-      err: /has gateway\.yaml already: .* or --from it\./
+      err: /has gateway\.yaml already: .* Name another folder\./
     })
     const backend = await testUpstream(t.after, json(200, []))
     const other = newFolder(t.after)
