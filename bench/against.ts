@@ -1,5 +1,5 @@
 /** Two checkouts by turns: what a change makes of a request. */
-import type { Outcome, Stage } from './cases.ts'
+import type { Stage, Table } from './cases.ts'
 import { build } from './prepare.ts'
 import { type Contestant, interval, measure } from './rounds.ts'
 import { startSubject, type Subject } from './subjects.ts'
@@ -13,7 +13,7 @@ const requests = [
 /** The order of starts matters by a few per cent, so each checkout starts first once. */
 const starts = ['this', 'other', 'other', 'this'] as const
 
-export async function against(stage: Stage, folder: string): Promise<Outcome> {
+export async function against(stage: Stage, folder: string): Promise<Table> {
   build(folder)
   const gateways: Array<{ readonly whose: (typeof starts)[number]; readonly subject: Subject }> = []
   for (const whose of starts) {
@@ -26,10 +26,10 @@ export async function against(stage: Stage, folder: string): Promise<Outcome> {
       return { label: String(index), subject, path }
     })
     const samples = await measure(stage.place, contestants, {
-      rounds: stage.pairRounds,
+      rounds: stage.rounds,
       connections: 64,
       warmMs: 100,
-      ms: stage.pairMs,
+      ms: stage.ms,
       warmUp: stage.warmUp
     })
     const microsOf = (whose: 'this' | 'other') => {
@@ -45,9 +45,8 @@ export async function against(stage: Stage, folder: string): Promise<Outcome> {
   }
   await Promise.all(gateways.map(({ subject }) => subject.stop()))
   return {
-    title: `This checkout beside ${folder}, ${stage.pairRounds} rounds by turns; in brackets the 95 % interval of the median`,
+    title: `This checkout beside ${folder}, by turns; in brackets the 95 % interval of the median`,
     columns: ['CPU µs', 'CPU µs there', 'ratio'],
-    rows,
-    verdicts: []
+    rows
   }
 }

@@ -1,34 +1,9 @@
-/** The gateway as its users start it, with all that a signed-in request passes or with less of it. */
+/** The gateway as its users start it, with all that a signed-in request passes. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort, type Place, startMeasured, untilReady } from './place.ts'
 import { root } from './prepare.ts'
-
-/** What a config may leave out, and the gateway then leaves out when it is built. */
-export interface Features {
-  /** The client's address and scheme are a load balancer's word. */
-  readonly trustedProxy: boolean
-  /** A line for each request. */
-  readonly accessLog: boolean
-  /** Through Redis: of users, and of addresses for those who are not signed in. */
-  readonly limits: boolean
-  /** Routes are behind a sign-in: sessions in Redis, read from the cookie, and a guard. */
-  readonly sessions: boolean
-  /** The upstream is told who the user is. */
-  readonly identity: boolean
-  /** The upstream gets the token that it gave at the sign-in. */
-  readonly credential: boolean
-}
-
-export const allFeatures: Features = {
-  trustedProxy: true,
-  accessLog: true,
-  limits: true,
-  sessions: true,
-  identity: true,
-  credential: true
-}
 
 /**
  * A gateway that has run for less takes other processes into account that may share its counters,
@@ -39,10 +14,10 @@ export const aloneAfterMs = 11_000
 const secret = 'a-secret-of-the-bench-long-enough-for-anyone'
 
 export interface GatewayOptions {
-  readonly features?: Features
   /** Another checkout, which is built. */
   readonly folder?: string
-  readonly nodeOptions?: readonly string[]
+  /** What stands in its config beside what is measured. */
+  readonly size?: { readonly routes?: number; readonly expectations?: number }
 }
 
 const folders: string[] = []
@@ -59,32 +34,30 @@ export function temporaryFolder(name: string): string {
 
 /**
  * As in production: compiled, sessions and counters in Redis, a back-end's sign-in, behind a load
- * balancer, every request logged. Profiled from its sources, so that functions are found in their
- * files.
+ * balancer, every request logged.
  */
-export async function startGateway(port: number, place: Place, options: GatewayOptions = {}) {
-  const { features = allFeatures, nodeOptions = [] } = options
+export async function startGateway(
+  port: number,
+  place: Place,
+  { folder = root, size = {}, turns }: GatewayOptions & { readonly turns: string }
+) {
   const opsPort = await freePort()
   const configFolder = temporaryFolder('gateway')
   // JSON is YAML.
   const write = (name: string, content: object) =>
     writeFileSync(join(configFolder, `${name}.yaml`), JSON.stringify(content))
-  write('gateway', gatewayConfig({ port, opsPort, place, features }))
-  write('limits', limitsConfig(features))
-  write('routes', routesConfig(place, features))
-  const launched = join(
-    options.folder ?? root,
-    nodeOptions.length > 0 ? 'src' : 'dist',
-    'launch.js'
-  )
+  write('gateway', gatewayConfig(port, opsPort, place))
+  write('limits', limitsConfig)
+  write('routes', routesConfig(place, size))
   const began = performance.now()
   const child = startMeasured(
     process.execPath,
     [
       '--min-semi-space-size=8',
       '--max-semi-space-size=8',
-      ...nodeOptions,
-      launched,
+      '--import',
+      join(import.meta.dirname, 'peers/turns.js'),
+      join(folder, 'dist/launch.js'),
       'start',
       '--config',
       configFolder
@@ -96,7 +69,8 @@ export async function startGateway(port: number, place: Place, options: GatewayO
         MALLOC_ARENA_MAX: '1',
         MALLOC_TRIM_THRESHOLD_: '262144',
         MALLOC_MMAP_THRESHOLD_: '262144',
-        SESSION_SECRET: secret
+        SESSION_SECRET: secret,
+        TURNS_FILE: turns
       }
     }
   )
@@ -107,10 +81,10 @@ export async function startGateway(port: number, place: Place, options: GatewayO
     port,
     startMs: performance.now() - began,
     reload: async (version: number) => {
-      write('routes', routesConfig(place, features, 30 + version))
+      write('routes', routesConfig(place, size, 30 + version))
       await reload(ops)
     },
-    ...(features.sessions && { signInAt: '/api/auth/admin/login' })
+    signInAt: '/api/auth/admin/login'
   }
 }
 
@@ -124,24 +98,17 @@ async function reload(ops: string): Promise<void> {
   if (outcome !== 'reloaded') throw new Error(`the reload was ${response.status} ${outcome}`)
 }
 
-interface GatewayConfigOptions {
-  readonly port: number
-  readonly opsPort: number
-  readonly place: Place
-  readonly features: Features
-}
-
-function gatewayConfig({ port, opsPort, place, features }: GatewayConfigOptions): object {
+function gatewayConfig(port: number, opsPort: number, place: Place): object {
   return {
     server: {
       listen: `127.0.0.1:${port}`,
       hosts: ['127.0.0.1'],
-      ...(features.trustedProxy && { trustedProxies: ['127.0.0.1/32'] })
+      trustedProxies: ['127.0.0.1/32']
     },
     ops: { listen: `127.0.0.1:${opsPort}`, secret: '${SESSION_SECRET}' },
     reload: { watch: false },
     drain: { notice: '0ms', grace: '1s' },
-    log: { format: 'json', level: features.accessLog ? 'info' : 'warn' },
+    log: { format: 'json', level: 'info' },
     // Each subject counts for itself. A machine that is busy with other things must not make errors.
     redis: { url: place.redis, prefix: `${port}:`, commandTimeout: '5s' },
     session: { secrets: ['${SESSION_SECRET}'] },
@@ -157,7 +124,7 @@ function gatewayConfig({ port, opsPort, place, features }: GatewayConfigOptions)
             name: 'user.name',
             roles: 'user.roles'
           },
-          ...(features.credential && { token: 'token' })
+          token: 'token'
         }
       ]
     }
@@ -170,18 +137,14 @@ function gatewayConfig({ port, opsPort, place, features }: GatewayConfigOptions)
  */
 const busy = { max: 600, window: '1s' }
 
-function limitsConfig({ limits }: Features): object {
-  return {
-    inFlightPerUser: 1000,
-    limits: limits
-      ? { 'signed-in': { by: 'user', ...busy }, 'anonymous': { by: 'address', ...busy } }
-      : {}
-  }
+const limitsConfig = {
+  inFlightPerUser: 1000,
+  limits: { 'signed-in': { by: 'user', ...busy }, 'anonymous': { by: 'address', ...busy } }
 }
 
 function routesConfig(
   { upstream }: Place,
-  { sessions, identity, credential }: Features,
+  { routes = 0, expectations = 0 }: NonNullable<GatewayOptions['size']>,
   timeoutSeconds = 30
 ): object {
   const route = (path: string, rewrite: string, more: object) => ({
@@ -190,32 +153,30 @@ function routesConfig(
     upstream: 'backend',
     ...more
   })
-  const access = sessions ? {} : { access: 'public' }
+  const numbered = (count: number, entry: (n: number) => object) =>
+    Object.fromEntries(Array.from({ length: count }, (_, n) => [`more-${n}`, entry(n)]))
   return {
     upstreams: {
       backend: {
         url: upstream,
-        ...(credential && { credential: 'bearer' }),
-        ...(identity && { identity })
+        credential: 'bearer',
+        identity: true
       }
     },
     routes: {
       'raw-notices': route('/api/notices', '/notices', {
-        ...access,
         timeout: `${timeoutSeconds}s`
       }),
-      'shaped-notices': route('/api/shaped', '/notices', { ...access, shape: 'notices' }),
+      'shaped-notices': route('/api/shaped', '/notices', { shape: 'notices' }),
       'public-notices': route('/api/public/notices', '/notices', { access: 'public' }),
-      'public-shaped': route('/api/public/shaped', '/notices', {
-        access: 'public',
-        shape: 'notices'
-      }),
-      'files': route('/api/files', '/bytes', {
-        ...access,
-        methods: ['GET', 'POST'],
-        maxBody: '200MiB'
-      })
+      'files': route('/api/files', '/bytes', {}),
+      ...numbered(routes, n => route(`/api/more/${n}`, '/notices', { shape: 'notices' }))
     },
+    expect: numbered(expectations, n => ({
+      request: `GET /api/notices/${n}`,
+      status: 401,
+      code: 'session.none'
+    })),
     shapes: { notices: noticesShape }
   }
 }

@@ -1,15 +1,12 @@
 /** The load generator, in a process of its own: does one run at a time, as it is told, and says how it went. */
-import { Readable } from 'node:stream'
 import { createHistogram } from 'node:perf_hooks'
 import { Client, type Dispatcher } from 'undici'
 import { cpuMicros } from './accounting.ts'
 
 export interface Request {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET'
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** Bytes of the request body. */
-  readonly sends?: number
 }
 
 export interface Run {
@@ -21,10 +18,8 @@ export interface Run {
   readonly warmMs: number
   /** For so long at most, … */
   readonly ms: number
-  /** … or until so many have been answered, … */
+  /** … or until so many have been answered. */
   readonly count?: number
-  /** … so many a second, or as many as go. */
-  readonly rate?: number
 }
 
 export interface Ran {
@@ -36,18 +31,11 @@ export interface Ran {
   readonly cpuMicros: number
   readonly p50Ms: number
   readonly p99Ms: number
-  readonly maxMs: number
   /** By status, or the name of the failure. */
   readonly refused: Readonly<Record<string, number>>
 }
 
-const chunk = Buffer.alloc(64 * 1024, 'x')
-
-function* bytes(left: number): Generator<Buffer> {
-  for (; left > 0; left -= chunk.length) yield left < chunk.length ? chunk.subarray(0, left) : chunk
-}
-
-async function run({ origin, requests, pid, warmMs, ms, count, rate }: Run): Promise<Ran> {
+async function run({ origin, requests, pid, warmMs, ms, count }: Run): Promise<Ran> {
   const clients = requests.map(
     () =>
       new Client(origin, {
@@ -83,7 +71,7 @@ async function run({ origin, requests, pid, warmMs, ms, count, rate }: Run): Pro
     finish()
   }
 
-  const send = (client: Client, { method, path, headers, sends }: Request, after: () => void) => {
+  const send = (client: Client, { method, path, headers }: Request, after: () => void) => {
     const at = performance.now()
     let status = 0
     const over = (failure?: string) => {
@@ -103,7 +91,7 @@ async function run({ origin, requests, pid, warmMs, ms, count, rate }: Run): Pro
         method,
         path,
         headers: headers as Record<string, string>,
-        body: sends === undefined ? null : Readable.from(bytes(sends))
+        body: null
       },
       {
         onRequestStart: () => {},
@@ -128,28 +116,10 @@ async function run({ origin, requests, pid, warmMs, ms, count, rate }: Run): Pro
       }
       next()
     })
-  const atRate = (perSecond: number) => {
-    const began = performance.now()
-    const free = clients.map((_, index) => index)
-    let sent = 0
-    const tick = () => {
-      if (state === 'over') return
-      for (const due = ((performance.now() - began) * perSecond) / 1000; sent < due; sent++) {
-        const index = free.shift()
-        // All connections busy: the rate is not kept, and the count shows it.
-        if (index !== undefined) {
-          send(clients[index] as Client, requests[index] as Request, () => free.push(index))
-        }
-      }
-      setTimeout(tick, Math.max(0, (sent * 1000) / perSecond - (performance.now() - began)))
-    }
-    tick()
-  }
 
   if (warmMs > 0) setTimeout(measure, warmMs)
   else measure()
-  if (rate === undefined) closedLoop()
-  else atRate(rate)
+  closedLoop()
   const clock = setTimeout(end, warmMs + ms)
   await finished
   clearTimeout(clock)
@@ -162,7 +132,6 @@ async function run({ origin, requests, pid, warmMs, ms, count, rate }: Run): Pro
     cpuMicros: result.cpu,
     p50Ms: times.percentile(50) / 1e6,
     p99Ms: times.percentile(99) / 1e6,
-    maxMs: times.max / 1e6,
     refused
   }
 }

@@ -1,7 +1,6 @@
-/** The bodies that travel: a back-end's list of notices, in three sizes. */
+/** The bodies that travel: a back-end's list of notices, in two sizes. */
 
-export const sizes = { small: 720, medium: 20_000, large: 500_000 } as const
-export type Size = keyof typeof sizes
+export const sizes = { small: 720, medium: 20_000 } as const
 
 interface Notice {
   readonly noticeId: number

@@ -30,7 +30,7 @@ function owned(child: ChildProcess): ChildProcess {
   return child
 }
 
-export const has = (program: string) => spawnSync(program, ['-v']).error === undefined
+const has = (program: string) => spawnSync(program, ['-v']).error === undefined
 
 export interface Place {
   readonly upstream: string
@@ -52,25 +52,14 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-interface MeasuredOptions {
-  readonly cwd?: string
-  readonly env?: NodeJS.ProcessEnv
-  readonly free?: boolean
-  /** A file for its output. */
-  readonly output?: number
-}
-
-/** Starts a program on the core of whoever is measured, or `free`: on any. */
+/** Starts a program on the core of whoever is measured. */
 export function startMeasured(
   program: string,
   given: readonly string[],
-  options: MeasuredOptions = {}
+  { env }: { readonly env: NodeJS.ProcessEnv }
 ): ChildProcess {
-  const { free = false, output = 'ignore', ...others } = options
-  const [started, words]: [string, string[]] = free
-    ? [program, [...given]]
-    : pinned(measuredCore, program, given)
-  return owned(spawn(started, words, { ...others, stdio: ['ignore', output, 'inherit'] }))
+  const [started, words] = pinned(measuredCore, program, given)
+  return owned(spawn(started, words, { env, stdio: ['ignore', 'ignore', 'inherit'] }))
 }
 
 export async function stop(child: ChildProcess): Promise<void> {

@@ -6,13 +6,11 @@ import { join } from 'node:path'
 const here = import.meta.dirname
 export const root = join(here, '..')
 
-/** @param peers whether those that the gateway itself does not bring are needed */
-export function prepare(peers = true): void {
+export function prepare(): void {
   const installed = join(here, 'node_modules/.package-lock.json')
   if (
-    peers &&
-    (!existsSync(installed) ||
-      statSync(installed).mtimeMs < statSync(join(here, 'package-lock.json')).mtimeMs)
+    !existsSync(installed) ||
+    statSync(installed).mtimeMs < statSync(join(here, 'package-lock.json')).mtimeMs
   ) {
     run('npm', ['ci', '--no-audit', '--no-fund'], here)
   }

@@ -1,6 +1,5 @@
 /** Measuring by turns: every contestant once a round, so that a machine whose speed drifts is the same to all. */
 import { residentMegabytes } from './accounting.ts'
-import type { Request } from './load.ts'
 import type { Place } from './place.ts'
 import type { Subject } from './subjects.ts'
 
@@ -8,7 +7,6 @@ export interface Contestant {
   readonly label: string
   readonly subject: Subject
   readonly path: string
-  readonly rest?: Partial<Request>
 }
 
 export interface Pace {
@@ -17,11 +15,8 @@ export interface Pace {
   readonly warmMs: number
   readonly ms: number
   readonly count?: number
-  readonly rate?: number
   /** Before the first round each contestant answers so many, for the compiler's sake. */
   readonly warmUp: number
-  /** … or does so for so long, on a machine that is busy. */
-  readonly warmUpMs?: number
 }
 
 /** The figures of one contestant in one round. */
@@ -39,12 +34,9 @@ export interface Figure {
   /** The least and the most of the rounds; in an `interval`, its bounds. */
   readonly min: number
   readonly max: number
-  /** A quarter of the rounds was not above the lower one, and not below the upper one. */
-  readonly lowerQuartile: number
-  readonly upperQuartile: number
 }
 
-export const longestWarmUpMs = 3500
+const longestWarmUpMs = 3500
 
 /** The samples of each contestant, by label, one a round. */
 export async function measure(
@@ -52,19 +44,19 @@ export async function measure(
   contestants: readonly Contestant[],
   pace: Pace
 ): Promise<Map<string, Sample[]>> {
-  const { connections, warmMs, ms, count, rate } = pace
+  const { connections, warmMs, ms, count } = pace
   const samples = new Map<string, Sample[]>(contestants.map(({ label }) => [label, []]))
-  const requestsOf = ({ subject, path, rest }: Contestant) => ({
+  const requestsOf = ({ subject, path }: Contestant) => ({
     origin: subject.origin,
     pid: subject.pid,
-    requests: subject.requests(path, connections, rest)
+    requests: subject.requests(path, connections)
   })
   if (pace.warmUp > 0) {
     for (const contestant of contestants) {
       await place.load({
         ...requestsOf(contestant),
         warmMs: 0,
-        ms: pace.warmUpMs ?? longestWarmUpMs,
+        ms: longestWarmUpMs,
         count: pace.warmUp
       })
     }
@@ -76,8 +68,7 @@ export async function measure(
         ...requestsOf(contestant),
         warmMs,
         ms,
-        ...(count !== undefined && { count }),
-        ...(rate !== undefined && { rate })
+        ...(count !== undefined && { count })
       })
       const calls = total(await place.redisCalls()) - before
       samples.get(contestant.label)?.push({
@@ -104,13 +95,10 @@ export function figure(values: readonly number[]): Figure {
     sorted.length % 2 === 1
       ? [sorted[middle], sorted[middle]]
       : [sorted[middle - 1], sorted[middle]]
-  const quarter = Math.floor((sorted.length - 1) / 4)
   return {
     median: (low + high) / 2,
     min: sorted[0] ?? NaN,
-    max: sorted.at(-1) ?? NaN,
-    lowerQuartile: sorted[quarter] ?? NaN,
-    upperQuartile: sorted.at(-1 - quarter) ?? NaN
+    max: sorted.at(-1) ?? NaN
   }
 }
 
@@ -126,6 +114,8 @@ export function interval(values: readonly number[]): Figure {
   const bound = (part: number) => medians[Math.floor(resamples * part)] ?? NaN
   return { ...all, min: bound(0.025), max: bound(0.975) }
 }
+
+export const over = (a: number, b: number): number => a / b
 
 /** Round by round: what drifts between rounds falls out. */
 export const paired = (

@@ -1,34 +1,19 @@
 /** The measured processes: the gateway as its users start it, and its peers, each in a process of its own. */
 import type { ChildProcess } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { residentMegabytes } from './accounting.ts'
 import { type GatewayOptions, startGateway, temporaryFolder } from './gateway.ts'
 import type { Request } from './load.ts'
-import { freePort, has, type Place, startMeasured, stop, untilReady } from './place.ts'
+import { freePort, type Place, startMeasured, stop, untilReady } from './place.ts'
 
-const names = [
-  'gateway',
-  'plugin',
-  'sum',
-  'express',
-  'by-hand',
-  'nginx',
-  'haproxy',
-  'direct'
-] as const
-export type SubjectName = (typeof names)[number]
+export type SubjectName = 'gateway' | 'plugin' | 'express'
 
 export const titles: Readonly<Record<SubjectName, string>> = {
-  'gateway': 'Console Gateway',
-  'plugin': 'bare @fastify/http-proxy',
-  'sum': 'sum of Fastify plugins',
-  'express': 'Express stack',
-  'by-hand': 'handler by hand',
-  'nginx': 'nginx, proxy only',
-  'haproxy': 'HAProxy, proxy only',
-  'direct': 'upstream, direct'
+  gateway: 'Console Gateway',
+  plugin: 'bare @fastify/http-proxy',
+  express: 'Express stack'
 }
 
 export interface Subject {
@@ -40,9 +25,11 @@ export interface Subject {
   /** Resident megabytes before anybody called. */
   readonly restMegabytes: number
   /** One request for each of so many connections, each of a user of its own, signed in where the subject knows sessions. */
-  readonly requests: (path: string, connections: number, rest?: Partial<Request>) => Request[]
+  readonly requests: (path: string, connections: number) => Request[]
   /** Of the gateway: takes another config. */
-  readonly reload?: (version: number) => Promise<void>
+  readonly reload: (version: number) => Promise<void>
+  /** Milliseconds of the longest turn of its event loop since the last call. */
+  readonly longestTurn: () => Promise<number>
   readonly stop: () => Promise<void>
 }
 
@@ -68,50 +55,23 @@ interface Started {
   readonly port: number
   readonly startMs: number
   readonly signInAt?: string
-  readonly reload?: Subject['reload']
+  readonly reload: Subject['reload']
 }
-
-export const isGateway = (name: SubjectName) => name === 'gateway'
-
-export const isThere = (name: SubjectName) => (name !== 'nginx' && name !== 'haproxy') || has(name)
 
 interface Wishes {
   /** The pause before its memory is read, and before anybody signs in. */
   readonly restMs?: number
-  /** A folder for the profile that Node writes when it ends. */
-  readonly profileTo?: string
-  /** Of the gateway: another checkout, or less than all that it does. */
-  readonly gateway?: Pick<GatewayOptions, 'features' | 'folder'>
+  /** Another checkout, or more than the usual config. */
+  readonly gateway?: GatewayOptions
 }
 
 export async function startSubject(
   name: SubjectName,
   place: Place,
-  { restMs = 0, profileTo, gateway = {} }: Wishes = {}
+  { restMs = 0, gateway = {} }: Wishes = {}
 ): Promise<Subject> {
-  if (name === 'direct') {
-    return {
-      name,
-      pid: process.pid,
-      origin: place.upstream,
-      startMs: 0,
-      restMegabytes: 0,
-      requests: (path, connections, rest) =>
-        withFields(connections, () => ({
-          method: 'GET',
-          path: path
-            .replace(/^\/api(\/public)?\/(notices|shaped)/, '/notices')
-            .replace('/api/files', '/bytes'),
-          headers: {},
-          ...rest
-        })),
-      stop: async () => {}
-    }
-  }
-  const { child, port, startMs, signInAt, reload } = await start(name, place, {
-    ...gateway,
-    nodeOptions: profileTo === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profileTo]
-  })
+  const turns = join(temporaryFolder(name), 'turns')
+  const { child, port, startMs, signInAt, reload } = await start(name, place, { ...gateway, turns })
   const origin = `http://127.0.0.1:${port}`
   await wait(restMs)
   const restMegabytes = residentMegabytes(child.pid as number)
@@ -127,31 +87,25 @@ export async function startSubject(
     origin,
     startMs,
     restMegabytes,
-    requests: (path, connections, rest) =>
-      withFields(connections, index => {
+    requests: (path, connections) =>
+      Array.from({ length: connections }, (_, index) => {
         const cookie = cookies[index % users]
-        return {
-          method: 'GET',
-          path,
-          ...rest,
-          headers: { ...(cookie !== undefined && { cookie }), ...rest?.headers }
-        }
+        const own = cookie === undefined ? {} : { cookie }
+        const headers = { ...fields, 'x-forwarded-for': addressOf(index), ...own }
+        return { method: 'GET', path, headers }
       }),
-    ...(reload && { reload }),
+    reload,
+    longestTurn: async () => {
+      rmSync(turns, { force: true })
+      child.kill('SIGWINCH')
+      while (!existsSync(turns) || readFileSync(turns, 'utf8') === '') await wait(5)
+      return Number(readFileSync(turns, 'utf8'))
+    },
     stop: async () => {
       await stop(child)
     }
   }
 }
-
-const withFields = (connections: number, requestOf: (index: number) => Request): Request[] =>
-  Array.from({ length: connections }, (_, index) => {
-    const request = requestOf(index)
-    return {
-      ...request,
-      headers: { ...fields, 'x-forwarded-for': addressOf(index), ...request.headers }
-    }
-  })
 
 async function signIn(url: string, index: number): Promise<string> {
   const response = await fetch(url, {
@@ -171,86 +125,23 @@ async function signIn(url: string, index: number): Promise<string> {
 }
 
 async function start(
-  name: Exclude<SubjectName, 'direct'>,
+  name: SubjectName,
   place: Place,
-  options: GatewayOptions
+  options: GatewayOptions & { readonly turns: string }
 ): Promise<Started> {
   const port = await freePort()
   if (name === 'gateway') return await startGateway(port, place, options)
-  if (name === 'nginx' || name === 'haproxy') return await startNative(name, port, place)
   const began = performance.now()
-  const child = startMeasured(
-    process.execPath,
-    [
-      ...(options.nodeOptions ?? []),
-      join(import.meta.dirname, 'peers', `${name}.js`),
-      String(port),
-      place.upstream,
-      place.redis
-    ],
-    {
-      env: {
-        ...process.env,
-        NODE_ENV: 'production'
-      }
-    }
-  )
+  const peer = join(import.meta.dirname, 'peers', `${name}.js`)
+  const child = startMeasured(process.execPath, [peer, String(port), place.upstream, place.redis], {
+    env: { ...process.env, NODE_ENV: 'production' }
+  })
   await untilReady(`http://127.0.0.1:${port}/ready`, child)
   return {
     child,
     port,
     startMs: performance.now() - began,
-    ...((name === 'sum' || name === 'express') && { signInAt: '/login' })
+    reload: async () => {},
+    ...(name === 'express' && { signInAt: '/login' })
   }
-}
-
-/** One worker, kept connections, no access log: what a proxy costs that does nothing else. */
-async function startNative(
-  name: 'nginx' | 'haproxy',
-  port: number,
-  place: Place
-): Promise<Started> {
-  const folder = temporaryFolder(name)
-  const upstream = new URL(place.upstream).host
-  const file = join(folder, 'conf')
-  writeFileSync(
-    file,
-    name === 'nginx'
-      ? `daemon off; master_process off; pid ${folder}/pid; error_log stderr crit;
-events { worker_connections 1024; }
-http {
-  access_log off; client_body_temp_path ${folder}/body; proxy_temp_path ${folder}/proxy; fastcgi_temp_path ${folder}/f; uwsgi_temp_path ${folder}/u; scgi_temp_path ${folder}/s;
-  keepalive_requests 100000000;
-  upstream backend { server ${upstream}; keepalive 128; keepalive_requests 100000000; }
-  server {
-    listen 127.0.0.1:${port};
-    location = /ready { return 200 ready; }
-    location ~ ^/api/(?:public/)?notices/(.*)$ { proxy_pass http://backend/notices/$1; proxy_http_version 1.1; proxy_set_header Connection ""; }
-  }
-}
-`
-      : `global
-  nbthread 1
-defaults
-  mode http
-  timeout client 60s
-  timeout server 60s
-  timeout connect 2s
-frontend public
-  bind 127.0.0.1:${port}
-  http-request return status 200 content-type text/plain string ready if { path /ready }
-  http-request replace-path /api/(public/)?notices/(.*) /notices/\\2
-  default_backend backend
-backend backend
-  http-reuse always
-  server upstream ${upstream}
-`
-  )
-  const began = performance.now()
-  const child = startMeasured(
-    name,
-    name === 'nginx' ? ['-c', file, '-p', folder, '-e', 'stderr'] : ['-f', file, '-db']
-  )
-  await untilReady(`http://127.0.0.1:${port}/ready`, child)
-  return { child, port, startMs: performance.now() - began }
 }

@@ -144,11 +144,6 @@ const cases: Readonly<Record<string, Case>> = {
     fires: histogram('event_loop_delay_seconds', '', '0.1', '0.25'),
     quiet: histogram('event_loop_delay_seconds', '', '0.01', '0.025')
   },
-  ConsoleGatewayShapingStalls: {
-    fires: { 'shaping_stalls_total{route="r"}': '0+12x60' },
-    quiet: { 'shaping_stalls_total{route="r"}': '0+3x60' },
-    labels: { route: 'r' }
-  },
   ConsoleGatewayStrayErrors: {
     fires: { stray_errors_total: '0x20 1x40' },
     quiet: { stray_errors_total: '2x60' }
