@@ -39,7 +39,7 @@ export function temporaryFolder(name: string): string {
 export async function startGateway(
   port: number,
   place: Place,
-  { folder = root, size = {}, turns }: GatewayOptions & { readonly turns: string }
+  { folder = root, size, turns }: GatewayOptions & { readonly turns: string }
 ) {
   const opsPort = await freePort()
   const configFolder = temporaryFolder('gateway')
@@ -48,15 +48,15 @@ export async function startGateway(
     writeFileSync(join(configFolder, `${name}.yaml`), JSON.stringify(content))
   write('gateway', gatewayConfig(port, opsPort, place))
   write('limits', limitsConfig)
-  write('routes', routesConfig(place, size))
+  write('routes', routesConfig(place, size ?? {}))
   const began = performance.now()
   const child = startMeasured(
     process.execPath,
     [
       '--min-semi-space-size=8',
       '--max-semi-space-size=8',
-      '--import',
-      join(import.meta.dirname, 'peers/turns.js'),
+      // It costs some megabytes, and time at the start.
+      ...(size === undefined ? [] : ['--import', join(import.meta.dirname, 'peers/turns.js')]),
       join(folder, 'dist/launch.js'),
       'start',
       '--config',
@@ -81,7 +81,7 @@ export async function startGateway(
     port,
     startMs: performance.now() - began,
     reload: async (version: number) => {
-      write('routes', routesConfig(place, size, 30 + version))
+      write('routes', routesConfig(place, size ?? {}, 30 + version))
       await reload(ops)
     },
     signInAt: '/api/auth/admin/login'
