@@ -120,7 +120,7 @@ t.test('what npm packs has the presets', async t => {
   const text = readFileSync('presets/backend/drf.yaml', 'utf8')
   t.equal(await shownBy(t, 'bin/console-gateway.js', join(folder, 'package')), text)
   const page = readdirSync(join(folder, 'package/dist/page'))
-  t.ok(['index.html', 'main.js', 'page.css', 'boot.js'].every(name => page.includes(name)))
+  t.ok(['index.html', 'main.js', 'page.css'].every(name => page.includes(name)))
 })
 
 t.test('what the image copies has the presets', async t => {

@@ -51,6 +51,8 @@ export const sessionsTexts = {
   'effect.restartNeeded': '{n:of them needs a restart|of them need a restart}',
   'effect.faults': '{n:fault: the files will be refused|faults: the files will be refused}',
   'effect.minutes': '{n:minute|minutes}',
+  'effect.replicas': '{n:replica|replicas}',
+  'effect.silent': 'Replicas that do not answer: {names}',
   'effect.routes': '{n:route|routes}',
   'effect.requestsPerSecond': '{n} requests per second now',
   'undo.sessions.close': 'It cannot be taken back. People sign in again; nothing else is lost.',
