@@ -104,9 +104,6 @@ export const errorAdvice: Readonly<Record<ErrorCode, string>> = {
     'More requests than connections, or than the named bound: find the slow upstream ' +
     'first, then raise `upstreams.NAME.connections`, `upstreams.NAME.queue` or ' +
     '`upstreams.NAME.queueTimeout`, or the named bound.',
-  'upstream.unavailable': atUpstream(
-    'All addresses are left out by their breaker or health check.'
-  ),
   'gateway.stopping': 'Expected while a process stops: the client tries again.',
   'gateway.fault': 'A fault of the gateway: the log has the stack. Please report it.',
   'upstream.timeout': atUpstream(

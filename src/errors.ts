@@ -144,12 +144,6 @@ export const errorKinds = {
     'The service is busy. Please try again in a moment.',
     '服务繁忙,请稍后重试。'
   ),
-  'upstream.unavailable': kind(
-    503,
-    2,
-    'The service behind this page is not available right now. Please try again in a moment.',
-    '后端服务暂时不可用,请稍后再试。'
-  ),
   'gateway.stopping': kind(
     503,
     2,

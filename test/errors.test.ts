@@ -47,7 +47,6 @@ t.test('each code has the status of the contract', async t => {
     'shape.too-large': 502,
     'session.unavailable': 503,
     'overloaded': 503,
-    'upstream.unavailable': 503,
     'upstream.timeout': 504,
     'upstream.timeout.connect': 504,
     'upstream.timeout.idle': 504,

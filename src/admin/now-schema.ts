@@ -23,11 +23,8 @@ const upstreamNow = Type.Object({
   upstream: Type.String(),
   address: Type.String(),
   state: Type.String({
-    description:
-      'up; open (left out since it failed), trial (being tried), unhealthy (by health checks).'
+    description: 'up, open (too many requests failed in a row) or unhealthy (by health checks).'
   }),
-  breaker: Type.String({ description: 'closed, open or trial.' }),
-  ejected: Type.Boolean({ description: 'It gets no requests, while others of the upstream do.' }),
   inFlight,
   queued: Type.Integer({
     minimum: 0,

@@ -86,7 +86,6 @@ const occurrences: Readonly<Record<ErrorCode, Occurs>> = {
   'contract.broken': ({ isStrict }) => isStrict,
   'session.unavailable': facts => withSession(facts) || opensOrCloses(facts),
   'maintenance': facts => facts.endpoint === undefined || isLogin(facts),
-  'upstream.unavailable': withUpstream,
   'overloaded': facts => withUpstream(facts) || isLogin(facts) || facts.isBounded,
   'gateway.stopping': always,
   'gateway.fault': always,

@@ -54,7 +54,6 @@ export function openLiveRoute(
   const addParts = createLiveParts(config, { name, route, upstreams, options })
   return {
     ask: async () => {
-      await upstreams.resolved()
       const { value: main, isEmpty } = await askMain()
       if (addParts !== undefined) return { main, ...(await addParts(main)) }
       return isEmpty ? undefined : { ...withoutParts, main, whole: main }

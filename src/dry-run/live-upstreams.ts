@@ -37,11 +37,6 @@ export class LiveUpstreams {
     return pool
   }
 
-  /** Settles when each name of an address was looked up once. */
-  async resolved(): Promise<void> {
-    await Promise.all(this.#pools.map(pool => pool.resolved()))
-  }
-
   async close(): Promise<void> {
     await Promise.all(this.#pools.map(pool => pool.close()))
   }

@@ -1,31 +1,23 @@
-/** One address of an upstream: its connections, its requests in flight, and its breaker. */
-import type { LookupFunction } from 'node:net'
+/** One address of an upstream: its connections, and whether it works. */
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { adopt } from '../observability/emitters.ts'
-import { AddressState, type Failure, type Transition } from './address-state.ts'
 import { type FixedHeaders, fixedHeadersOf } from './headers.ts'
 import type { TlsFiles } from './tls-files.ts'
 
-/** The target of connections, with the name that they use. */
-export interface Endpoint {
-  /** Scheme, name and port as config has them: `Host` and the server name of TLS. */
-  readonly origin: string
-  readonly weight: number
-  /** The IPs of the name, one of each family at most; without them each connection looks it up. */
-  readonly ips?: readonly string[]
-  /** In the place of the origin's, where DNS says so. */
-  readonly port?: number
+/** `open`: too many requests failed in a row. `unhealthy`: its health checks fail. */
+export type AddressState = 'up' | 'open' | 'unhealthy'
+
+export interface AddressChange {
+  readonly to: 'open' | 'closed' | 'unhealthy' | 'healthy'
+  /** Of `open`. */
+  readonly failure?: Failure
 }
 
-/** Errors of connections that never were: nothing was written, so any request may go elsewhere. */
-const connectErrors = new WeakSet<object>()
+/** `connect`: there was no connection. `request`: a request failed by the back-end's doing. */
+export type Failure = 'connect' | 'request'
 
-export function isConnectError(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && connectErrors.has(error)
-}
-
-/** This machine has nothing left to connect with, or the pool was closed. */
+/** Errors that say nothing of an address: this machine had no sockets, or the pool was closed. */
 const localCodes = new Set([
   'EMFILE',
   'ENFILE',
@@ -33,62 +25,64 @@ const localCodes = new Set([
   'ENOMEM',
   'EADDRNOTAVAIL',
   'UND_ERR_CLOSED',
-  'UND_ERR_DESTROYED'
+  'UND_ERR_DESTROYED',
+  'UND_ERR_INVALID_ARG'
 ])
 
-/** More of the response to a check is not read. */
-const maxCheckBytes = 64 * 1024
-
-/** When this machine had nothing to try an address with, it is tried again so much later. */
-const localRetryMs = 1000
-
-/** Whether it says nothing of the address. */
 export function isLocalError(error: unknown): boolean {
   return localCodes.has(String((error as { code?: unknown } | null)?.code))
 }
 
+/** After this time a connection is made anew, so that a name which has moved is followed. */
+const connectionMs = 60_000
+/** More of the response to a health check is not read. */
+const maxCheckBytes = 64 * 1024
+
 export class Address {
-  readonly endpoint: Endpoint
-  /** The same for the same endpoint. */
-  readonly key: string
-  /** For logs and operators. */
-  readonly label: string
-  readonly state: AddressState
-  /** Requests that have it. */
+  /** Scheme, host and port. */
+  readonly origin: string
+  /** Requests that it has, WebSockets among them. */
   inFlight = 0
   /** Requests that it ever got; both numbers only rise. */
   requests = 0
   /** Those of them that failed by the back-end's doing. */
   failures = 0
-  /** Whether no other address could answer in its place. */
-  isOnly = false
   readonly #pool: Pool
   readonly #connect: buildConnector.connector
-  /** Of checks; requests have them already. */
+  /** Of health checks; requests have them already. */
   readonly #fixedHeaders: FixedHeaders | null
-  #probeTimer: NodeJS.Timeout | undefined
-  /** Whether it gets no more requests. */
-  #isOver = false
+  readonly #breaker: UpstreamConfig['breaker']
+  readonly #onChange: (change: AddressChange) => void
+  #isHealthy = true
+  #isOpen = false
+  /** In a row. */
+  #failed = 0
+  /** Of an open one: the time of the next request. */
+  #tryAt = 0
+  #since = Date.now()
 
   constructor(
-    endpoint: Endpoint,
+    url: string,
     config: UpstreamConfig,
     tls: TlsFiles,
-    onTransition: (address: Address, transition: Transition) => void
+    onChange: (address: string, change: AddressChange) => void
   ) {
-    this.endpoint = endpoint
-    this.key = keyOf(endpoint)
-    this.label = labelOf(endpoint)
-    this.state = new AddressState(config.breaker, transition => {
-      if (transition.failure === 'connect') this.#probeAfter(transition.openMs ?? 0)
-      onTransition(this, transition)
-    })
-    this.#connect = connectorOf(endpoint, config, tls)
+    const { origin } = new URL(url)
+    this.origin = origin
+    this.#onChange = change => onChange(origin, change)
+    this.#breaker = config.breaker
     this.#fixedHeaders = fixedHeadersOf(config) ?? null
+    this.#connect = buildConnector({
+      timeout: config.connectTimeout,
+      rejectUnauthorized: true,
+      ...tls
+    })
     this.#pool = adopt(
-      new Pool(endpoint.origin, {
-        connections: config.connections,
+      new Pool(origin, {
+        // `Slots` bound the requests.
+        connections: null,
         pipelining: 1,
+        clientTtl: connectionMs,
         // A `Keep-Alive` hint of the back-end counts instead, less undici's threshold of 2 s.
         keepAliveTimeout: Math.max(1, config.keepAlive),
         keepAliveMaxTimeout: Math.max(60_000, config.keepAlive),
@@ -102,23 +96,62 @@ export class Address {
     )
   }
 
+  get state(): AddressState {
+    if (!this.#isHealthy) return 'unhealthy'
+    return this.#isOpen ? 'open' : 'up'
+  }
+
+  /** The last change between `up` and the others, in milliseconds since the epoch. */
+  get since(): number {
+    return this.#since
+  }
+
+  /** Whether it gets requests; an open one gets one after each `openFor`. */
+  get isUsable(): boolean {
+    return this.#isHealthy && (!this.#isOpen || performance.now() >= this.#tryAt)
+  }
+
+  /** It gets a request. */
+  begin(): void {
+    this.inFlight++
+    this.requests++
+    if (this.#isOpen) this.#tryAt = performance.now() + this.#breaker.openFor
+  }
+
+  /** The request is over. */
+  end(): void {
+    this.inFlight--
+  }
+
+  succeeded(): void {
+    this.#failed = 0
+    if (this.#isOpen) this.#change({ to: 'closed' }, () => (this.#isOpen = false))
+  }
+
+  /** A connection that could not be made is enough, since the others can do without. */
+  failedBy(failure: Failure): void {
+    this.failures++
+    this.#failed = failure === 'connect' ? this.#breaker.failures : this.#failed + 1
+    if (this.#failed < this.#breaker.failures) return
+    this.#tryAt = performance.now() + this.#breaker.openFor
+    if (!this.#isOpen) this.#change({ to: 'open', failure }, () => (this.#isOpen = true))
+  }
+
+  /** What its health checks say; it is healthy until the first says otherwise. */
+  setHealthy(isHealthy: boolean): void {
+    if (this.#isHealthy === isHealthy) return
+    const to = isHealthy ? 'healthy' : 'unhealthy'
+    this.#change({ to }, () => (this.#isHealthy = isHealthy))
+  }
+
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     this.#pool.dispatch(options, handler)
   }
 
-  succeeded(): void {
-    this.state.succeeded(performance.now())
-  }
-
-  failed(failure: Failure): void {
-    this.state.failed(failure, performance.now(), this.isOnly)
-  }
-
   /** A connection that is none of the pool's. */
   connect(done: buildConnector.Callback): void {
-    const { hostname, host, protocol, port } = new URL(this.endpoint.origin)
-    const options = { hostname: hostname.replace(/^\[|\]$/g, ''), host, protocol, port }
-    this.#connect(options, done)
+    const { hostname, host, protocol, port } = new URL(this.origin)
+    this.#connect({ hostname: hostname.replace(/^\[|\]$/g, ''), host, protocol, port }, done)
   }
 
   /**
@@ -127,7 +160,7 @@ export class Address {
    * @throws where there is none in time
    */
   async check(path: string, timeoutMs: number): Promise<number> {
-    const client = adopt(new Client(this.endpoint.origin, { connect: this.#connect }))
+    const client = adopt(new Client(this.origin, { connect: this.#connect }))
     const headers = this.#fixedHeaders
     try {
       const signal = AbortSignal.timeout(timeoutMs)
@@ -141,78 +174,18 @@ export class Address {
 
   /** Lets what is running finish. */
   async retire(): Promise<void> {
-    this.#endProbes()
     await this.#pool.close()
   }
 
   /** Ends what is running. */
   async close(): Promise<void> {
-    this.#endProbes()
     await this.#pool.destroy()
   }
 
-  #endProbes(): void {
-    this.#isOver = true
-    clearTimeout(this.#probeTimer)
+  #change(change: AddressChange, set: () => void): void {
+    const wasUp = this.state === 'up'
+    set()
+    if (wasUp !== (this.state === 'up')) this.#since = Date.now()
+    this.#onChange(change)
   }
-
-  /** One that could not be reached is tried by a connection of its own, not by a request. */
-  #probeAfter(afterMs: number): void {
-    clearTimeout(this.#probeTimer)
-    // What was connecting then may still fail.
-    if (this.#isOver) return
-    this.#probeTimer = setTimeout(() => this.#probe(), Math.ceil(afterMs) + 1).unref()
-  }
-
-  #probe(): void {
-    if (!this.state.isDue(performance.now())) return
-    this.state.beginTrial(this)
-    this.connect((error, socket) => {
-      socket?.destroy()
-      if (error === null) return this.succeeded()
-      if (!isLocalError(error)) return this.failed('connect')
-      this.state.abandonTrial(this)
-      this.#probeAfter(localRetryMs)
-    })
-  }
-}
-
-/** Marks the errors of connections that failed, and puts in what DNS said. */
-function connectorOf(
-  { ips, port }: Endpoint,
-  config: UpstreamConfig,
-  tls: TlsFiles
-): buildConnector.connector {
-  const connect = buildConnector({
-    timeout: config.connectTimeout,
-    rejectUnauthorized: true,
-    ...tls,
-    ...(ips !== undefined && { lookup: lookupOf(ips) })
-  })
-  return (options, callback) =>
-    connect(port === undefined ? options : { ...options, port: String(port) }, (...result) => {
-      const [error] = result
-      if (error !== null) connectErrors.add(error)
-      callback(...result)
-    })
-}
-
-/** Gives what is known; of two families the first that connects is used (RFC 8305, by Node). */
-function lookupOf(ips: readonly string[]): LookupFunction {
-  const addresses = ips.map(address => ({ address, family: address.includes(':') ? 6 : 4 }))
-  return (_hostname, { all }, done) => {
-    if (all === true) return process.nextTick(done, null, addresses)
-    const [first] = addresses
-    process.nextTick(done, null, first?.address ?? '', first?.family)
-  }
-}
-
-export function keyOf(endpoint: Endpoint): string {
-  return JSON.stringify(endpoint)
-}
-
-function labelOf({ origin, ips, port }: Endpoint): string {
-  if (ips === undefined) return origin
-  const hosts = ips.map(ip => (ip.includes(':') ? `[${ip}]` : ip)).join(' or ')
-  return `${origin} at ${hosts}${port === undefined ? '' : `, port ${port}`}`
 }

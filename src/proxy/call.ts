@@ -8,22 +8,21 @@ import { isEventStream } from './event-stream.ts'
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { GatewayError } from '../errors.ts'
-import { type Address, isConnectError, isLocalError } from './address.ts'
-import type { Failure } from './address-state.ts'
+import { type Address, isLocalError } from './address.ts'
 import type { Balancer } from './balancer.ts'
 import { traceCall } from '../observability/traces/outgoing.ts'
 import { TrailAttempt } from '../observability/trail.ts'
 import { upstreamError } from './failures.ts'
-import type { RetryBudget } from './retry-budget.ts'
-import type { ConnectionQueue } from './queue.ts'
 import {
   Attempt,
   CollectedBody,
   type Exchange,
+  type HowFar,
   type UpstreamResponse,
   type Watcher
 } from './response.ts'
-import { asksForEvents, type StreamShare, tooManyStreams } from './stream-share.ts'
+import type { RetryBudget } from './retry-budget.ts'
+import { overloaded, type Slots } from './slots.ts'
 
 export interface UpstreamRequest {
   readonly method: string
@@ -43,17 +42,18 @@ export interface CallContext {
   /** Whether it may get the caller's `tracestate`. */
   readonly passesState: boolean
   readonly balancer: Balancer
-  readonly queue: ConnectionQueue
-  readonly streams: StreamShare
-  /** Statuses that count as failures of the address. */
-  readonly failureStatuses: ReadonlySet<number>
+  /** Of all requests but event streams. */
+  readonly slots: Slots
+  /** Half of them for streamed uploads: clients may be slow. */
+  readonly uploads: Slots
+  /** Of event streams, which may never end. */
+  readonly streams: Slots
   readonly budget: RetryBudget
   readonly onRetry: (kind: 'again' | 'elsewhere') => void
 }
 
-/** A response that takes longer than this counts as a stream. */
-const shortMs = 10_000
-const noAddresses: readonly Address[] = []
+/** Statuses that say that a back-end does not work, as a proxy in front of it does. */
+const failureStatuses = new Set([502, 503, 504])
 
 export class Call implements Watcher {
   readonly #context: CallContext
@@ -62,15 +62,12 @@ export class Call implements Watcher {
   readonly #exchange: Exchange
   readonly #done: Done
   readonly #isUpload: boolean
-  readonly #mayRetry: boolean
-  #hasRetried = false
+  readonly #mayRepeat: boolean
+  readonly #held: Slots[] = []
+  #hasRepeated = false
   #isSettled = false
   #address: Address | undefined
-  readonly #asksForEvents: boolean
-  /** Counted among the upstream's streams. */
-  #isStream = false
-  #streamTimer: NodeJS.Timeout | undefined
-  #tried = noAddresses
+  #tried: Address[] | undefined
   /** The running attempt, in the trail of the request. */
   #recorded: TrailAttempt | undefined
 
@@ -85,41 +82,59 @@ export class Call implements Watcher {
     this.#options = { method, path, headers, body, reset: false }
     this.#headers = headers
     this.#exchange = exchange
-    this.#mayRetry = body === null && isSafe(method)
+    this.#mayRepeat = body === null && isSafe(method)
     this.#isUpload = body instanceof Readable
-    this.#asksForEvents = asksForEvents(headers)
     this.#done = done
   }
 
-  /** Starts, or waits for a connection. */
+  /** Starts, or waits for its turn. */
   begin(): void {
-    const { queue, streams } = this.#context
-    if (this.#asksForEvents && streams.isFull) return this.#done(tooManyStreams())
-    if (queue.tryTake(this.#isUpload)) return this.start()
-    const { body } = this.#options
+    const { slots, uploads, streams } = this.#context
+    if (!asksForEvents(this.#headers)) {
+      return this.#isUpload ? this.#take(uploads, slots) : this.#take(slots)
+    }
+    if (!this.#hold(streams)) return this.#done(tooManyStreams())
+    this.#start()
+  }
+
+  #take(first: Slots, second?: Slots): void {
+    const go = () => (second === undefined ? this.#start() : this.#take(second))
+    if (this.#hold(first)) return go()
+    const refuse = (error: unknown) => {
+      this.#releaseSlots()
+      this.#done(upstreamError(error))
+    }
     try {
-      const leave = queue.wait({
-        user: this.#exchange.user,
-        bytes: typeof body === 'string' || Buffer.isBuffer(body) ? body.length : 0,
-        isUpload: this.#isUpload,
+      const leave = first.wait({
         start: () => {
+          this.#held.push(first)
           this.#endWait()
-          this.start()
+          go()
         },
         refuse: error => {
           this.#endWait()
-          this.#done(error)
+          refuse(error)
         }
       })
       this.#exchange.attempt = {
         fail: error => {
           leave()
-          this.#done(upstreamError(error))
+          refuse(error)
         }
       }
     } catch (error) {
-      this.#done(upstreamError(error))
+      refuse(error)
     }
+  }
+
+  #hold(slots: Slots): boolean {
+    const isFree = slots.tryTake()
+    if (isFree) this.#held.push(slots)
+    return isFree
+  }
+
+  #releaseSlots(): void {
+    for (const slots of this.#held.splice(0)) slots.release()
   }
 
   /** The wait for a connection is not the upstream's time. */
@@ -130,41 +145,41 @@ export class Call implements Watcher {
     if (trail !== undefined) trail.queueMs += now - startedAt
   }
 
-  start(): void {
-    try {
-      if (this.#asksForEvents) this.#addStream()
-      const address = this.#context.balancer.pick(this.#mayRetry, this)
-      this.#send(address)
-    } catch (error) {
-      this.#releaseStream()
-      this.#context.queue.release(this.#isUpload)
-      this.#done(upstreamError(error))
-    }
+  #start(): void {
+    this.#send(this.#context.balancer.pick() as Address)
   }
 
   onResponse(response: UpstreamResponse): void {
-    if (this.#context.failureStatuses.has(response.status)) this.#failed('request')
+    const { status, headers, body } = response
+    if (failureStatuses.has(status)) this.#address?.failedBy('request')
     else this.#address?.succeeded()
-    if (this.#recorded !== undefined) this.#recorded.status = response.status
-    if (!(response.body instanceof CollectedBody)) {
-      try {
-        this.#countStream(response)
-      } catch (error) {
-        response.body.destroy()
-        return this.#done(upstreamError(error))
-      }
+    if (this.#recorded !== undefined) this.#recorded.status = status
+    const isStream = !(body instanceof CollectedBody) && isEventStream(headers)
+    if (isStream && !this.#becomeStream()) {
+      body.destroy()
+      return this.#done(tooManyStreams())
     }
     this.#done(null, response)
   }
 
-  onFailed(error: unknown, isFree: boolean): void {
+  /** Events that were not asked for as such leave their slot to others. */
+  #becomeStream(): boolean {
+    const { streams } = this.#context
+    if (this.#held.includes(streams)) return true
+    if (!streams.tryTake()) return false
+    this.#releaseSlots()
+    this.#held.push(streams)
+    return true
+  }
+
+  onFailed(error: unknown, { isFree, isUnsent }: HowFar): void {
     const failure = upstreamError(error)
-    this.#tell(error, failure)
+    this.#tell(error, failure, isUnsent)
     this.#recorded?.fail(error, this.#exchange.isGone ? 'left' : failure.code)
     if (isFree) {
-      const next = this.#next(error, failure)
+      const next = this.#next(failure, isUnsent && !isLocalError(error))
       if (next !== undefined) {
-        this.#release()
+        this.#address?.end()
         return this.#send(next)
       }
       this.onSettled()
@@ -176,54 +191,22 @@ export class Call implements Watcher {
     if (this.#isSettled) return
     this.#isSettled = true
     if (this.#recorded?.ms === undefined) this.#recorded?.end()
-    this.#releaseStream()
-    this.#release()
-    this.#context.queue.release(this.#isUpload)
-  }
-
-  /** @throws GatewayError `overloaded` */
-  #addStream(): void {
-    const { streams } = this.#context
-    if (streams.isFull) throw tooManyStreams()
-    streams.add()
-    this.#isStream = true
-  }
-
-  /**
-   * A request for events that got something else is none any more; a response of another kind is
-   * one when it takes long.
-   * @throws GatewayError `overloaded` for events that were not asked for as such
-   */
-  #countStream({ headers }: UpstreamResponse): void {
-    if (!isEventStream(headers)) {
-      this.#releaseStream()
-      this.#streamTimer = setTimeout(() => {
-        this.#isStream = true
-        this.#context.streams.add()
-      }, shortMs).unref()
-    } else if (!this.#isStream) this.#addStream()
-  }
-
-  #releaseStream(): void {
-    clearTimeout(this.#streamTimer)
-    if (!this.#isStream) return
-    this.#isStream = false
-    this.#context.streams.release()
+    this.#address?.end()
+    this.#releaseSlots()
   }
 
   #send(address: Address): void {
     this.#address = address
-    address.inFlight++
-    address.requests++
+    address.begin()
     const exchange = this.#exchange
     const { trail, purpose, part } = exchange
     if (trail !== undefined) {
       const { upstream, passesState } = this.#context
-      const recorded = new TrailAttempt(upstream, address.label, purpose, part)
+      const recorded = new TrailAttempt(upstream, address.origin, purpose, part)
       this.#recorded = trail.addAttempt(recorded)
       if (trail.trace !== undefined) {
         const { method, path } = this.#options
-        const { origin } = address.endpoint
+        const { origin } = address
         const headers = this.#headers
         traceCall(trail.trace, recorded, { method, path, headers, origin, passesState })
       }
@@ -236,47 +219,46 @@ export class Call implements Watcher {
     }
   }
 
-  /** The connection is free again. */
-  #release(): void {
-    if (this.#address !== undefined) this.#address.inFlight--
-  }
-
   /** Tells the address what became of the attempt; what the client did says nothing of it. */
-  #tell(error: unknown, { code }: GatewayError): void {
-    if (!isLocalError(error)) {
-      if (isConnectError(error)) return this.#failed('connect')
-      const isTimeout = code.startsWith('upstream.timeout') && !this.#isUpload
-      if (isTimeout || isBroken(code)) return this.#failed('request')
-    }
-    this.#address?.state.abandonTrial(this)
-  }
-
-  #failed(failure: Failure): void {
-    if (this.#address === undefined) return
-    this.#address.failures++
-    this.#address.failed(failure)
+  #tell(error: unknown, { code }: GatewayError, isUnsent: boolean): void {
+    if (isLocalError(error)) return
+    if (isUnsent) return this.#address?.failedBy('connect')
+    const isTimeout = code.startsWith('upstream.timeout') && !this.#isUpload
+    if (isTimeout || isBroken(code)) this.#address?.failedBy('request')
   }
 
   /** The address for another attempt, if there may be one. */
-  #next(error: unknown, { code }: GatewayError): Address | undefined {
+  #next({ code }: GatewayError, isUnsent: boolean): Address | undefined {
     const { balancer, budget, onRetry } = this.#context
     const failed = this.#address
-    const exchange = this.#exchange
-    if (exchange.isGone || failed === undefined) return undefined
-    this.#tried = [...this.#tried, failed]
-    const isInTime = performance.now() - exchange.startedAt < exchange.timeoutMs
-    if (isConnectError(error) && isInTime) {
-      const other = balancer.pickOther(this.#tried)
+    const { isGone, startedAt, timeoutMs } = this.#exchange
+    if (isGone || failed === undefined) return undefined
+    const tried = (this.#tried ??= [])
+    tried.push(failed)
+    if (isUnsent && performance.now() - startedAt < timeoutMs) {
+      const other = balancer.pick(tried)
       if (other !== undefined) {
         onRetry('elsewhere')
         return other
       }
     }
-    if (!this.#mayRetry || this.#hasRetried || !isBroken(code) || !budget.spend()) return undefined
-    this.#hasRetried = true
+    if (!this.#mayRepeat || this.#hasRepeated || !isBroken(code) || !budget.spend())
+      return undefined
+    this.#hasRepeated = true
     onRetry('again')
-    return balancer.pickOther(this.#tried) ?? failed
+    const other = balancer.pick(tried)
+    // Rather the one that broke a connection once than one that is known not to work.
+    return other === undefined || (other.state !== 'up' && failed.state === 'up') ? failed : other
   }
+}
+
+function tooManyStreams(): GatewayError {
+  return overloaded('too many event streams of the upstream are open', 'streams')
+}
+
+/** As every EventSource does. */
+function asksForEvents({ accept }: UpstreamRequest['headers']): boolean {
+  return typeof accept === 'string' && accept.startsWith('text/event-stream')
 }
 
 /** RFC 9110 §9.2.1 */

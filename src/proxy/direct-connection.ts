@@ -26,34 +26,28 @@ export function connectDirectly(
 ): void {
   const tried: Address[] = []
   const connect = (address: Address) => {
-    address.inFlight++
-    const recorded = recordAttempt?.(address.label)
+    address.begin()
+    tried.push(address)
+    const recorded = recordAttempt?.(address.origin)
     address.connect((error, socket) => {
       if (error === null && socket !== null) {
         countUntilClosed(socket, address)
         address.succeeded()
-        return done(null, { socket, origin: address.endpoint.origin, recorded })
+        return done(null, { socket, origin: address.origin, recorded })
       }
-      address.inFlight--
+      address.end()
       recorded?.fail(error, upstreamError(error).code)
-      tried.push(address)
-      if (isLocalError(error)) address.state.abandonTrial(tried)
-      else address.failed('connect')
-      const other = tried.length === 1 ? balancer.pickOther(tried) : undefined
+      const isLocal = isLocalError(error)
+      if (!isLocal) address.failedBy('connect')
+      const other = isLocal ? undefined : balancer.pick(tried)
       if (other === undefined) done(upstreamError(error))
       else connect(other)
     })
   }
-  let address: Address
-  try {
-    address = balancer.pick(false, tried)
-  } catch (error) {
-    return done(upstreamError(error))
-  }
-  connect(address)
+  connect(balancer.pick() as Address)
 }
 
 /** Apart from the above: a closure of that would keep the handshake alive as long as the socket. */
 function countUntilClosed(socket: Socket, address: Address): void {
-  socket.once('close', () => address.inFlight--)
+  socket.once('close', () => address.end())
 }

@@ -1,82 +1,45 @@
-/** Active health checks: each address is asked again and again, whether or not it gets requests. */
+/** Health checks: each address is asked again and again, whether or not it gets requests. */
 import type { Address } from './address.ts'
 
 export interface HealthConfig {
   readonly path: string
+  /** Milliseconds between two checks. */
   readonly interval: number
-  readonly timeout: number
-  /** Checks in a row that have to pass before an address gets requests again. */
-  readonly healthy: number
-  /** Checks in a row that have to fail before it gets none. */
-  readonly unhealthy: number
-  readonly status: readonly number[]
 }
 
-export class HealthChecks {
-  readonly #config: HealthConfig
-  readonly #checks = new Map<Address, AddressCheck>()
+const timeoutMs = 2000
+/** One check may get lost; an address that answers again is of use at once. */
+const failuresUntilUnhealthy = 2
 
-  constructor(config: HealthConfig) {
-    this.#config = config
-  }
-
-  /** From now on these are checked, and no others. */
-  follow(addresses: readonly Address[]): void {
-    for (const [address, check] of this.#checks) {
-      if (addresses.includes(address)) continue
-      check.stop()
-      this.#checks.delete(address)
-    }
-    for (const address of addresses) {
-      if (!this.#checks.has(address)) {
-        this.#checks.set(address, new AddressCheck(address, this.#config))
-      }
-    }
-  }
-
-  stop(): void {
-    this.follow([])
+/** @returns a function that ends the checks */
+export function checkHealth(addresses: readonly Address[], config: HealthConfig): () => void {
+  const ends = addresses.map(address => checkAddress(address, config))
+  return () => {
+    for (const end of ends) end()
   }
 }
 
-/** The checks of one address: the next begins a while after the last has ended. */
-class AddressCheck {
-  readonly #address: Address
-  readonly #config: HealthConfig
-  #timer: NodeJS.Timeout | undefined
-  #isStopped = false
-  /** Above zero: so many passed in a row; below: failed. */
-  #streak = 0
+/** The next check begins a while after the last has ended. */
+function checkAddress(address: Address, { path, interval }: HealthConfig): () => void {
+  let timer: NodeJS.Timeout | undefined
+  let isOver = false
+  let failures = 0
 
-  constructor(address: Address, config: HealthConfig) {
-    this.#address = address
-    this.#config = config
-    void this.#run()
-  }
-
-  stop(): void {
-    this.#isStopped = true
-    clearTimeout(this.#timer)
-  }
-
-  async #run(): Promise<void> {
-    const { path, timeout, interval, status } = this.#config
-    const passes = await this.#address.check(path, timeout).then(
-      answered => status.includes(answered),
+  async function check(): Promise<void> {
+    const passes = await address.check(path, timeoutMs).then(
+      status => status >= 200 && status < 300,
       () => false
     )
-    if (this.#isStopped) return
-    this.#count(passes)
+    if (isOver) return
+    failures = passes ? 0 : failures + 1
+    if (passes) address.setHealthy(true)
+    else if (failures >= failuresUntilUnhealthy) address.setHealthy(false)
     // A tenth more or less, so that checks of many replicas do not meet.
-    const pauseMs = interval * (0.9 + Math.random() / 5)
-    this.#timer = setTimeout(() => void this.#run(), pauseMs).unref()
+    timer = setTimeout(() => void check(), interval * (0.9 + Math.random() / 5)).unref()
   }
-
-  #count(passes: boolean): void {
-    const { healthy, unhealthy } = this.#config
-    this.#streak = passes ? Math.max(0, this.#streak) + 1 : Math.min(0, this.#streak) - 1
-    const { state } = this.#address
-    if (this.#streak >= healthy) state.setHealthy(true, performance.now())
-    if (-this.#streak >= unhealthy) state.setHealthy(false, performance.now())
+  void check()
+  return () => {
+    isOver = true
+    clearTimeout(timer)
   }
 }

@@ -15,7 +15,6 @@ import {
   readPart
 } from './merge-parts.ts'
 import { hasNoContent } from './no-content.ts'
-import { queueUserOf } from './queue.ts'
 import type { Upstream, WholeResponse } from './upstream.ts'
 
 export interface Part extends PartRules {
@@ -74,7 +73,6 @@ async function fetchPart(
     method: 'GET',
     path: toUpstream(target),
     headers: toHeaders(headers, caller, false, true),
-    user: queueUserOf(caller.session, caller.address),
     timeoutMs,
     totalMs: timeoutMs,
     maxBytes,

@@ -3,11 +3,14 @@
  * such generation.
  */
 import type { UpstreamConfig } from '../config/schema/routes.ts'
-import type { Address } from './address.ts'
+import type { Address, AddressState } from './address.ts'
 import type { TlsFiles } from './tls-files.ts'
-import type { AddressEvents } from './address-set.ts'
-import type { Breaker } from './address-state.ts'
-import { createUpstream, type Upstream, type UpstreamPool } from './upstream.ts'
+import {
+  createUpstream,
+  type Upstream,
+  type UpstreamEvents,
+  type UpstreamPool
+} from './upstream.ts'
 
 export interface PoolLease {
   /** The upstream of this name. The same config gets the same connections. */
@@ -20,8 +23,7 @@ export interface PoolLease {
 export interface AddressStatus {
   readonly upstream: string
   readonly address: string
-  /** `open` is left out, `trial` is being tried, `unhealthy` is left out by health checks. */
-  readonly state: 'up' | 'open' | 'trial' | 'unhealthy'
+  readonly state: AddressState
   readonly inFlight: number
   /** The last change between in and out of use, in milliseconds since the epoch. */
   readonly since: number
@@ -29,7 +31,6 @@ export interface AddressStatus {
 
 /** An address with what it ever did. */
 export interface AddressUse extends AddressStatus {
-  readonly breaker: Breaker
   readonly requests: number
   /** Requests that failed by the back-end's doing. */
   readonly failures: number
@@ -55,7 +56,7 @@ interface SharedPool {
 }
 
 /** @param eventsOf who is told of the upstream of a name */
-export function createPools(eventsOf?: (name: string) => AddressEvents): Pools {
+export function createPools(eventsOf?: (name: string) => UpstreamEvents): Pools {
   const held = new Map<string, SharedPool>()
   const retiring = new Set<UpstreamPool>()
   const sumsOf = (count: (upstream: UpstreamPool) => number) => {
@@ -79,7 +80,7 @@ export function createPools(eventsOf?: (name: string) => AddressEvents): Pools {
     const latest = new Map<string, UpstreamPool>()
     for (const { name, upstream } of held.values()) latest.set(name, upstream)
     return [...latest].flatMap(([name, upstream]) =>
-      upstream.addresses().map(address => ({ name, address }))
+      upstream.addresses.map(address => ({ name, address }))
     )
   }
 
@@ -118,7 +119,6 @@ export function createPools(eventsOf?: (name: string) => AddressEvents): Pools {
     use: () =>
       addresses().map(({ name, address }) => ({
         ...statusOf(name, address),
-        breaker: address.state.breaker,
         requests: address.requests,
         failures: address.failures
       })),
@@ -132,13 +132,9 @@ export function createPools(eventsOf?: (name: string) => AddressEvents): Pools {
   }
 }
 
-function statusOf(upstream: string, { label, state, inFlight }: Address): AddressStatus {
-  const byBreaker = state.breaker === 'closed' ? 'up' : state.breaker
-  return {
-    upstream,
-    address: label,
-    state: byBreaker === 'up' && !state.isHealthy ? 'unhealthy' : byBreaker,
-    inFlight,
-    since: state.since
-  }
+function statusOf(
+  upstream: string,
+  { origin: address, state, inFlight, since }: Address
+): AddressStatus {
+  return { upstream, address, state, inFlight, since }
 }

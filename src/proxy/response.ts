@@ -13,8 +13,6 @@ import { sweep, type SweptCall, type TimeOuts } from './time-outs.ts'
 
 /** State of a proxied request, shared by route and upstream. */
 export interface Exchange extends Partial<Recorded> {
-  /** Its user in the queue for a connection. Read only if it has to wait. */
-  readonly user?: string | undefined
   /** To the first byte of the response. */
   readonly timeoutMs: number
   /** After the first byte. */
@@ -56,14 +54,19 @@ export interface UpstreamResponse {
   readonly body: CollectedBody | Readable
 }
 
+/** Of an attempt that failed. */
+export interface HowFar {
+  /** Whether the upstream connection is free; if not, `onSettled` follows. */
+  readonly isFree: boolean
+  /** Whether no connection was made, so that nothing was written. */
+  readonly isUnsent: boolean
+}
+
 /** Callbacks of an attempt. */
 export interface Watcher {
   readonly onResponse: (response: UpstreamResponse) => void
-  /**
-   * It failed before the response began.
-   * @param isFree whether the upstream connection is free; if not, `onSettled` follows
-   */
-  readonly onFailed: (error: unknown, isFree: boolean) => void
+  /** It failed before the response began. */
+  readonly onFailed: (error: unknown, howFar: HowFar) => void
   /** The upstream connection is free again. */
   readonly onSettled: () => void
 }
@@ -126,7 +129,10 @@ export class Attempt implements Dispatcher.DispatchHandler, SweptCall {
     if (hadAnswer && !this.#exchange.isGone) this.#exchange.cutCode = upstreamError(error).code
     const reason = error instanceof Error ? error : new Error(String(error))
     if (this.#controller?.aborted === false) this.#controller.abort(reason)
-    if (!hadAnswer) return this.#watcher.onFailed(error, isFree)
+    if (!hadAnswer) {
+      const isUnsent = isFree && this.#controller === undefined
+      return this.#watcher.onFailed(error, { isFree, isUnsent })
+    }
     this.#watcher.onSettled()
     this.#stream?.destroy(reason)
   }

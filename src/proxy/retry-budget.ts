@@ -8,21 +8,16 @@ const minRetries = 10
  * there are several addresses, beside it the requests of one that break at once when it dies.
  */
 export class RetryBudget {
-  #max = 0
-  #left = 0
+  readonly #max: number
+  #left: number
 
   constructor(connections: number, addresses: number) {
-    this.resize(connections, addresses)
+    this.#max = minRetries + (addresses > 1 ? Math.ceil(connections / addresses) : 0)
     this.#left = this.#max
   }
 
-  /** For another number of addresses. */
-  resize(connections: number, addresses: number): void {
-    this.#max = minRetries + (addresses > 1 ? Math.ceil(connections / addresses) : 0)
-  }
-
   earn(): void {
-    if (this.#left < this.#max) this.#left = Math.min(this.#max, this.#left + 0.1)
+    if (this.#left < this.#max) this.#left += 0.1
   }
 
   /** @returns whether a retry may be made */

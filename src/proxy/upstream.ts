@@ -1,19 +1,19 @@
 /** The back-ends as routes see them: each is one or more addresses behind one queue. */
 import { Readable } from 'node:stream'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
-import { targetsOf } from '../config/schema/upstream-addresses.ts'
+import { urlsOf } from '../config/schema/upstream-addresses.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import { type Recorded, type Trail, TrailAttempt } from '../observability/trail.ts'
 import type { TlsFiles } from './tls-files.ts'
-import { type AddressEvents, AddressSet } from './address-set.ts'
-import type { Lookup } from './resolver.ts'
+import { Address, type AddressChange } from './address.ts'
+import { Balancer } from './balancer.ts'
+import { checkHealth } from './health.ts'
 import { Call, type CallContext, type Done, type UpstreamRequest } from './call.ts'
-import { RetryBudget } from './retry-budget.ts'
 import { type FixedHeaders, fixedHeadersOf } from './headers.ts'
 import { connectDirectly } from './direct-connection.ts'
 import { abort, type Exchange, gone } from './response.ts'
-import { ConnectionQueue } from './queue.ts'
-import { StreamShare } from './stream-share.ts'
+import { RetryBudget } from './retry-budget.ts'
+import { Slots } from './slots.ts'
 import { type TimeOuts, timeOutsOf } from './time-outs.ts'
 
 /** A request of the gateway's own. */
@@ -22,8 +22,6 @@ export interface FetchOptions {
   readonly path: string
   readonly headers: Record<string, string | string[]>
   readonly body?: string
-  /** In the queue; a request without one is a user by itself. */
-  readonly user?: string
   /** To the first byte. */
   readonly timeoutMs: number
   /** To the last byte; without it only a body that stalls ends. */
@@ -55,45 +53,42 @@ export interface UpstreamOptions {
   readonly name?: string
   /** The PEM texts of `config.ca` and `config.tls`. */
   readonly tls?: TlsFiles
-  readonly events?: AddressEvents
-  /** In the place of the system's. */
-  readonly lookup?: Lookup
+  readonly events?: UpstreamEvents
 }
 
-const noEvents: AddressEvents = {
-  onTransition: () => {},
-  onMoved: () => {},
-  onUnresolved: () => {},
-  onRetry: () => {},
-  onWaited: () => {}
+export interface UpstreamEvents {
+  readonly onAddress: (address: string, change: AddressChange) => void
+  /** A request goes to an address once more, or elsewhere since it found no connection. */
+  readonly onRetry: (kind: 'again' | 'elsewhere') => void
+  /** A request has waited for a connection, which it got or gave up. */
+  readonly onWaited: (ms: number) => void
 }
+
+const noEvents: UpstreamEvents = { onAddress: () => {}, onRetry: () => {}, onWaited: () => {} }
 
 /** One back-end. It outlives the routes that use it; its creator closes it. */
 export function createUpstream(config: UpstreamConfig, options: UpstreamOptions = {}) {
-  const { name = '', tls = {}, events = noEvents, lookup } = options
-  const targets = targetsOf(config)
-  const { origin, pathname } = new URL(targets[0]?.url ?? '')
+  const { name = '', tls = {}, events = noEvents } = options
+  const urls = urlsOf(config)
+  const { origin, pathname } = new URL(urls[0] ?? '')
   const base = pathname.replace(/\/$/, '')
-  const budget = new RetryBudget(config.connections, targets.length)
-  const addresses = new AddressSet({
-    config,
-    tls,
-    events,
-    ...(lookup && { lookup }),
-    onChanged: ({ length }) => budget.resize(config.connections, length)
-  })
-  const { balancer } = addresses
-  const queue = new ConnectionQueue(config, events.onWaited)
+  const addresses = urls.map(url => new Address(url, config, tls, events.onAddress))
+  const balancer = new Balancer(addresses)
+  const endChecks = config.health && checkHealth(addresses, config.health)
+  const { connections, streams } = config
+  const slotsOf = (slots: number) => new Slots({ ...config, slots }, events.onWaited)
+  const slots = slotsOf(connections)
+  const uploads = slotsOf(Math.max(1, Math.floor(connections / 2)))
   const timeOuts = timeOutsOf(config)
   const fixedHeaders = fixedHeadersOf(config)
   const context: CallContext = {
     upstream: name,
     passesState: passesTraceState(config),
     balancer,
-    queue,
-    streams: new StreamShare(config),
-    failureStatuses: new Set(config.breaker.statuses),
-    budget,
+    slots,
+    uploads,
+    streams: slotsOf(streams),
+    budget: new RetryBudget(connections, urls.length),
     onRetry: events.onRetry
   }
 
@@ -104,7 +99,7 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
   function dispatch(request: UpstreamRequest, exchange: Exchange, done: Done): void {
     if (fixedHeaders !== undefined) addFixed(request, fixedHeaders)
     if (exchange.isGone) return done(gone())
-    budget.earn()
+    context.budget.earn()
     new Call(context, request, exchange, done).begin()
   }
 
@@ -112,7 +107,7 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
     /** Scheme, host and port, of the first address. */
     origin,
     /** Of all addresses: redirects to these are redirects within the upstream. */
-    origins: new Set(targets.map(({ url }) => new URL(url).origin)) as ReadonlySet<string>,
+    origins: new Set(addresses.map(address => address.origin)) as ReadonlySet<string>,
     /** The prefix of every upstream path, without a slash at its end. */
     base,
     config,
@@ -131,20 +126,22 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
     fetchWhole: (request: FetchOptions): Promise<WholeResponse> =>
       fetchWhole(dispatch, timeOuts, { ...request, path: base + request.path }),
     /** Requests that have a connection. */
-    inFlight: () => queue.running,
+    inFlight: () => slots.running + context.streams.running,
     /** Requests that wait for one. */
-    waiting: () => queue.waiting,
-    resolved: () => addresses.resolved(),
-    /** The addresses and how each is. */
-    addresses: () => balancer.addresses,
+    waiting: () => slots.waiting + uploads.waiting,
+    /** How each is. */
+    addresses,
     /** Ends what is running. */
     close: async () => {
-      queue.close(new GatewayError('gateway.stopping'))
-      await addresses.close()
+      endChecks?.()
+      const error = new GatewayError('gateway.stopping')
+      for (const each of [slots, uploads]) each.close(error)
+      await Promise.all(addresses.map(address => address.close()))
     },
     /** Lets what is running finish. */
     retire: async () => {
-      await addresses.retire()
+      endChecks?.()
+      await Promise.all(addresses.map(address => address.retire()))
     }
   }
 }
@@ -166,9 +163,8 @@ async function fetchWhole(
   timeOuts: TimeOuts,
   options: FetchOptions
 ): Promise<WholeResponse> {
-  const { timeoutMs, totalMs, maxBytes, tooLarge = 'upstream.invalid', signal, user } = options
+  const { timeoutMs, totalMs, maxBytes, tooLarge = 'upstream.invalid', signal } = options
   const exchange: Exchange = {
-    user,
     timeoutMs,
     timeOuts,
     collectBytes: maxBytes,

@@ -27,12 +27,11 @@ async function reachUpstream(name: string, { routes, authorities }: Config): Pro
   if (config === undefined) return []
   const upstream = createUpstream(config, { tls: tlsFilesOf(config, authorities) })
   try {
-    await upstream.resolved()
     return await Promise.all(
-      upstream.addresses().map(
+      upstream.addresses.map(
         async address =>
           await new Promise<Reached>(resolve => {
-            const place = { what: `upstream ${name}`, address: address.label }
+            const place = { what: `upstream ${name}`, address: address.origin }
             address.connect((error, socket) => {
               socket?.destroy()
               resolve(error === null ? place : { ...place, fault: reasonOf(error) })

@@ -1,8 +1,8 @@
 /** Log lines and metrics of the addresses of upstreams, and the list of degraded ones. */
 import type { Metrics } from '../observability/metrics.ts'
-import type { AddressEvents } from '../proxy/address-set.ts'
-import type { Transition } from '../proxy/address-state.ts'
+import type { AddressChange } from '../proxy/address.ts'
 import type { AddressStatus } from '../proxy/pools.ts'
+import type { UpstreamEvents } from '../proxy/upstream.ts'
 import type { Log } from './logger.ts'
 
 const reasons = {
@@ -13,16 +13,16 @@ const reasons = {
 /** Seconds. */
 const waitBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-const states = ['up', 'open', 'trial', 'unhealthy'] as const
+const states = ['up', 'open', 'unhealthy'] as const
 
-/** A line for each change of a state, but none of the trials that go on while it is down. */
+/** A line for each change of a state. */
 export function createUpstreamEvents(
   log: Log,
   metrics: Metrics
-): (upstream: string) => AddressEvents {
+): (upstream: string) => UpstreamEvents {
   const opened = metrics.counter(
     'console_gateway_upstream_address_opened_total',
-    'How often an address of an upstream was left out since it failed.',
+    'How often so many requests to an address failed in a row that it is left out.',
     ['upstream']
   )
   const retries = metrics.counter(
@@ -40,49 +40,32 @@ export function createUpstreamEvents(
   )
   return upstream => ({
     onWaited: ms => waits.with(upstream).observe(ms / 1000),
-    onTransition: (address, transition) => {
-      if (transition.to === 'open' && transition.isAgain !== true) opened.with(upstream).inc()
-      logTransition(log, { upstream, address }, transition)
+    onAddress: (address, change) => {
+      if (change.to === 'open') opened.with(upstream).inc()
+      logChange(log, { upstream, address }, change)
     },
-    onMoved: addresses =>
-      log.info(
-        { event: 'upstream.moved', upstream, addresses },
-        `upstream ${upstream}: its name stands for ${addresses.length} addresses now`
-      ),
-    onUnresolved: (name, err) =>
-      log.warn(
-        { event: 'upstream.unresolved', upstream, name, err },
-        `upstream ${upstream}: its name cannot be resolved; what it stood for stays in use`
-      ),
     onRetry: kind => retries.with(upstream, kind).inc()
   })
 }
 
-function logTransition(
+function logChange(
   log: Log,
   place: { readonly upstream: string; readonly address: string },
-  { to, openMs = 0, isAgain, failure }: Transition
+  { to, failure = 'request' }: AddressChange
 ): void {
   const line = { event: `upstream.address.${to}`, ...place }
   const text = `upstream ${place.upstream}: ${place.address}`
-  if (to === 'open') {
-    const seconds = Math.ceil(openMs / 100) / 10
-    const level = isAgain === true ? 'debug' : 'warn'
-    const reason = reasons[failure ?? 'request']
-    log[level](
-      { ...line, seconds, failure },
-      `${text} gets no requests for ${seconds} s: ${reason}`
-    )
-  } else if (to === 'trial') log.debug(line, `${text} is tried`)
-  else if (to === 'closed') log.info(line, `${text} gets requests again`)
-  else if (to === 'unhealthy') log.warn(line, `${text} gets no requests: health checks fail`)
+  const others = 'others of the upstream get its requests'
+  if (to === 'open') log.warn({ ...line, failure }, `${text}: ${reasons[failure]}; ${others}`)
+  else if (to === 'unhealthy') log.warn(line, `${text}: health checks fail; ${others}`)
+  else if (to === 'closed') log.info(line, `${text} works again`)
   else log.info(line, `${text}: health checks pass`)
 }
 
 export function measureAddresses(metrics: Metrics, addresses: () => AddressStatus[]): void {
   metrics.read(
     'console_gateway_upstream_addresses',
-    'Addresses of an upstream, by state: up, open (left out), trial, unhealthy.',
+    'Addresses of an upstream, by state: up, open (requests failed), unhealthy.',
     ['upstream', 'state'],
     () => {
       const all = addresses()
@@ -97,7 +80,7 @@ export function measureAddresses(metrics: Metrics, addresses: () => AddressStatu
   )
 }
 
-/** Upstreams with addresses that get no requests, for people. They make no replica unready. */
+/** Upstreams with addresses that do not work, for people. They make no replica unready. */
 export function degradedUpstreams(addresses: readonly AddressStatus[]): Record<string, string> {
   const degraded: Record<string, string> = {}
   for (const name of new Set(addresses.map(({ upstream }) => upstream))) {

@@ -56,7 +56,7 @@ t.test('rates, error share and percentiles of each route', async t => {
   })
 })
 
-t.test('a tripped breaker shows, and which address gets no requests', async t => {
+t.test('an address that does not work shows', async t => {
   const alive = await testUpstream(t.after)
   const dead = `http://127.0.0.1:${await freePort()}`
   const gateway = await gatewayWith(t, { pair: { urls: [alive.url, dead] }, sole: { url: dead } })
@@ -65,9 +65,9 @@ t.test('a tripped breaker shows, and which address gets no requests', async t =>
   const { upstreams } = await read(gateway)
   const of = (upstream: string, address: string) =>
     upstreams.find(each => each.upstream === upstream && each.address.includes(address))
-  t.match(of('pair', alive.url), { state: 'up', breaker: 'closed', ejected: false, errorShare: 0 })
-  t.match(of('pair', dead), { state: 'open', breaker: 'open', ejected: true, errorShare: 1 })
-  t.match(of('sole', dead), { state: 'open', breaker: 'open', ejected: false, errorShare: 1 })
+  t.match(of('pair', alive.url), { state: 'up', errorShare: 0 })
+  t.match(of('pair', dead), { state: 'open', errorShare: 1 })
+  t.match(of('sole', dead), { state: 'open', errorShare: 1 })
   t.ok((of('pair', alive.url)?.requestsPerSecond ?? 0) > 0)
 })
 

@@ -522,7 +522,7 @@ t.test('beside the upstream stand the states of its addresses at the running gat
   const folder = await configFolder({
     gateway: { ops: { listen: `127.0.0.1:${await freePort()}` } },
     routes: {
-      upstreams: { b: { urls: [backend.url, gone], breaker: { openFor: '1m', maxOpenFor: '1m' } } },
+      upstreams: { b: { urls: [backend.url, gone], breaker: { openFor: '1m' } } },
       routes: { list: { path: '/api/list', upstream: 'b', access: 'public' } }
     }
   })

@@ -70,8 +70,6 @@ const events = [
   'traces.failing',
   'traces.fault',
   'traces.ok',
-  'upstream.moved',
-  'upstream.unresolved',
   'users.changed',
   'users.outdated',
   'websocket.closed'
@@ -202,8 +200,7 @@ const codes = [
   'upstream.timeout',
   'upstream.timeout.connect',
   'upstream.timeout.idle',
-  'upstream.timeout.total',
-  'upstream.unavailable'
+  'upstream.timeout.total'
 ]
 
 /** All that a pattern's first group matches in the source, each once. */

@@ -1,10 +1,9 @@
 /** An upstream of several addresses, over real sockets. */
 import { Readable } from 'node:stream'
+import dns from 'node:dns'
 import { createServer } from 'node:http'
-import { createServer as createRawServer } from 'node:net'
-import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { freePort, listen } from '../support/ports.ts'
+import { freePort } from '../support/ports.ts'
 import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
 import { dispatchStreamed, trackedUpstream } from '../support/tracked-upstream.ts'
 import { until } from '../support/until.ts'
@@ -77,7 +76,7 @@ t.test('an address that refused gets requests again once it listens, without one
   const dead = `http://127.0.0.1:${port}`
   const { ask, transitions } = upstreamOf(t, {
     urls: [dead, backend.url],
-    breaker: { openFor: '20ms', maxOpenFor: '50ms', slowStart: '0ms' }
+    breaker: { openFor: '20ms' }
   })
   await until('it is left out', async () => {
     await ask()
@@ -97,8 +96,7 @@ t.test('an address that refused gets requests again once it listens, without one
     t.match(await ask('POST', 'x'), { status: 200 })
     return answers > 0
   })
-  t.ok(transitions.includes(`${dead} trial`))
-  t.ok(transitions.includes(`${dead} closed`))
+  t.same(transitions, [`${dead} open`, `${dead} closed`])
 })
 
 t.test('failing statuses, breaks and silence leave an address out; the rest answers', async t => {
@@ -108,10 +106,6 @@ t.test('failing statuses, breaks and silence leave an address out; the rest answ
   for (let count = 0; count < 100; count++) await ask()
   t.equal(bad.seen.length, 5, 'five failures, and no more')
   t.same(transitions, [`${bad.url} open`])
-
-  const own = upstreamOf(t, { urls: [bad.url, good.url], breaker: { statuses: [] } })
-  for (let count = 0; count < 30; count++) await own.ask()
-  t.same(own.transitions, [], 'no status counts')
 
   const silent = await silentPort(t)
   const { upstream, transitions: silences } = upstreamOf(t, {
@@ -137,38 +131,109 @@ t.test('what the client does counts for nothing', async t => {
     await t.rejects(upstream.fetchWhole({ ...options, signal: leaving }))
   }
   t.same(transitions, [])
-  for (const { inFlight } of upstream.addresses()) t.equal(inFlight, 0)
+  for (const { inFlight } of upstream.addresses) t.equal(inFlight, 0)
 })
 
-t.test('the only address answers 503 at once after five refusals, and is found again', async t => {
+t.test('the only address gets requests whatever became of the last ones', async t => {
+  const bad = await testUpstream(t.after, json(503, {}))
+  const { ask, transitions } = upstreamOf(t, { url: bad.url })
+  for (let count = 0; count < 20; count++) t.match(await ask(), { status: 503 })
+  t.same(transitions, [`${bad.url} open`], 'said once')
+
   const port = await freePort()
-  const openFor = async (time: string) => {
-    const { ask, transitions } = upstreamOf(t, {
-      url: `http://127.0.0.1:${port}`,
-      breaker: { openFor: time }
-    })
-    const code = 'upstream.refused'
-    for (let count = 0; count < 5; count++) await t.rejects(ask('POST'), { code })
-    return { ask, transitions }
+  const refusing = upstreamOf(t, { url: `http://127.0.0.1:${port}`, breaker: { openFor: '30m' } })
+  for (let count = 0; count < 10; count++) {
+    await t.rejects(refusing.ask('POST'), { code: 'upstream.refused' })
   }
-  const { ask: askSoon, transitions } = await openFor('30m')
-  const { ask } = await openFor('100ms')
-  await t.rejects(askSoon('POST'), { code: 'upstream.unavailable', detail: { retryAfter: Number } })
-  t.equal(transitions.length, 1)
   const server = createServer((_request, response) => response.end('back'))
   await new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve))
   t.after(() => {
     server.closeAllConnections()
     server.close()
   })
-  await until('it answers', async () => (await ask('POST')).status === 200)
+  t.match(await refusing.ask('POST'), { status: 200 }, 'the first request after it is back')
 })
 
-t.test('the only address stays closed whatever it answers', async t => {
-  const bad = await testUpstream(t.after, json(503, {}))
-  const { ask, transitions } = upstreamOf(t, { url: bad.url })
+t.test('where no address works all get requests', async t => {
+  const backends = await Promise.all([1, 2].map(() => testUpstream(t.after, json(503, {}))))
+  const { ask, transitions } = upstreamOf(t, {
+    urls: backends.map(({ url }) => url),
+    breaker: { failures: 1, openFor: '30m' }
+  })
   for (let count = 0; count < 20; count++) t.match(await ask(), { status: 503 })
-  t.same(transitions, [])
+  t.equal(transitions.length, 2)
+  for (const { seen } of backends) t.equal(seen.length, 10)
+})
+
+t.test('an address that is left out gets one request after openFor, until that works', async t => {
+  const held: Array<() => void> = []
+  let status = 503
+  const bad = await testUpstream(t.after, (_request, response) => {
+    held.push(() => response.writeHead(status).end())
+  })
+  const good = await testUpstream(t.after)
+  const { ask, transitions } = upstreamOf(t, {
+    urls: [bad.url, good.url],
+    breaker: { failures: 1, openFor: '1s' }
+  })
+  const asked = [ask(), ask()]
+  await until('it has a request', () => held.length === 1)
+  held[0]?.()
+  await Promise.all(asked)
+  t.same(transitions, [`${bad.url} open`])
+  status = 200
+  const trials: Array<Promise<unknown>> = []
+  await until('it is tried', () => {
+    trials.push(ask())
+    return held.length === 2
+  })
+  for (let count = 0; count < 10; count++) await ask()
+  t.equal(held.length, 2, 'others wait for what becomes of it')
+  held[1]?.()
+  await Promise.all(trials)
+  t.same(transitions, [`${bad.url} open`, `${bad.url} closed`])
+})
+
+t.test('a request that breaks at a working address is not sent to one that does not', async t => {
+  let answers = 0
+  const flaky = await rawUpstream(t.after, socket => {
+    answers++
+    if (answers === 2) socket.destroy()
+    else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+  })
+  const dead = `http://127.0.0.1:${await freePort()}`
+  const { ask } = upstreamOf(t, { urls: [dead, flaky.url], breaker: { openFor: '30m' } })
+  for (let count = 0; count < 3; count++) t.match(await ask(), { status: 200 })
+  t.equal(answers, 4)
+})
+
+t.test('a name that has moved is followed within a minute', async t => {
+  const port = await freePort()
+  const answering = async (address: string) => {
+    const server = createServer((_request, response) => response.end(address))
+    await new Promise<void>(resolve => server.listen(port, address, resolve))
+    t.after(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+  }
+  await Promise.all(['127.0.0.1', '127.0.0.2'].map(answering))
+  let place = '127.0.0.1'
+  const { lookup } = dns
+  t.after(() => Object.assign(dns, { lookup }))
+  Object.assign(dns, {
+    lookup: (_name: string, _options: object, done: (...found: unknown[]) => void) =>
+      done(null, [{ address: place, family: 4 }])
+  })
+  const { ask } = upstreamOf(t, { url: `http://moving.test:${port}`, keepAlive: '10m' })
+  const answer = async () => (await ask()).body.toString()
+  for (let count = 0; count < 3; count++) t.equal(await answer(), '127.0.0.1')
+  place = '127.0.0.2'
+  t.equal(await answer(), '127.0.0.1', 'connections are kept')
+  const { now } = Date
+  t.after(() => (Date.now = now))
+  Date.now = () => now() + 61_000
+  t.equal(await answer(), '127.0.0.2')
 })
 
 t.test('addresses that stand still hold back no others: in flight counts', async t => {
@@ -190,59 +255,5 @@ t.test('addresses that stand still hold back no others: in flight counts', async
   t.ok(release.length < 20, `the slow one got ${release.length} of 60`)
   for (const answer of release) answer()
   await Promise.all(held)
-  for (const { inFlight } of upstream.addresses()) t.equal(inFlight, 0)
-})
-
-/** Takes connections, and cuts each before TLS has begun. */
-async function cuttingPort(t: Test, afterMs: number): Promise<string> {
-  const server = createRawServer(socket => {
-    socket.on('error', () => {}).resume()
-    setTimeout(() => socket.destroy(), afterMs)
-  })
-  t.after(() => server.close())
-  return `https://127.0.0.1:${await listen(server)}`
-}
-
-const quickBreaker = { openFor: '20ms', maxOpenFor: '40ms' }
-
-t.test('a request that leaves takes nothing from a trial that it did not begin', async t => {
-  const urls = [await cuttingPort(t, 60), await cuttingPort(t, 60)]
-  const { upstream, ask, transitions } = upstreamOf(t, { urls, breaker: quickBreaker })
-  const trials = (url: string) => transitions.filter(each => each === `${url} trial`).length
-  await t.rejects(ask())
-  for (const url of urls) {
-    await until('it tries itself', () => trials(url) > 0)
-    const options = { method: 'GET', path: '/', headers: {}, timeoutMs: 5000, maxBytes: 1000 }
-    // Where most addresses are out all get requests, also one that tries itself.
-    const leaving = Array.from({ length: 8 }, () =>
-      upstream.fetchWhole({ ...options, signal: AbortSignal.timeout(10) }).catch(() => {})
-    )
-    await Promise.all(leaving)
-  }
-  for (const url of urls) {
-    const before = trials(url)
-    await until('it tries itself again', () => trials(url) > before + 1)
-  }
-})
-
-t.test('an address that nobody has any more tries itself no more', async t => {
-  const url = await cuttingPort(t, 30)
-  const duringTrial = upstreamOf(t, { urls: [url], breaker: quickBreaker })
-  await until('it is open', async () => {
-    await duringTrial.ask().catch(() => {})
-    return duringTrial.transitions.includes(`${url} open`)
-  })
-  await until('it tries itself', () => duringTrial.transitions.at(-1) === `${url} trial`)
-  const known = duringTrial.transitions.length
-  await duringTrial.upstream.retire()
-
-  const duringRequests = upstreamOf(t, { urls: [url], breaker: quickBreaker })
-  const asked = Array.from({ length: 5 }, () => duringRequests.ask().catch(() => {}))
-  await duringRequests.upstream.retire()
-  await Promise.all(asked)
-
-  // Long enough for five more trials.
-  await wait(500)
-  t.same(duringTrial.transitions.slice(known), [`${url} open`])
-  t.same(duringRequests.transitions, [`${url} open`])
+  for (const { inFlight } of upstream.addresses) t.equal(inFlight, 0)
 })

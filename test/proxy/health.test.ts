@@ -4,7 +4,7 @@ import { testUpstream, type TestUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 import { trackedUpstream } from '../support/tracked-upstream.ts'
 
-const health = { path: '/healthz', interval: '10ms', timeout: '5s', healthy: 2, unhealthy: 3 }
+const health = { path: '/healthz', interval: '10ms' }
 
 /** A back-end with a health of its own, which counts checks apart from requests. */
 async function backendOf(t: Test): Promise<TestUpstream & { status: number }> {
@@ -32,12 +32,12 @@ t.test('without health nothing is checked', async t => {
   t.equal(checksOf(backend), 0)
 })
 
-t.test('after three failures an address gets no requests, after two passes it does', async t => {
+t.test('an address whose checks fail gets no requests until one passes', async t => {
   const [good, sick] = [await backendOf(t), await backendOf(t)]
   const { ask, transitions } = upstreamOf(t, { urls: [good.url, sick.url], health })
   sick.status = 500
   await until('it is unhealthy', () => transitions.includes(`${sick.url} unhealthy`))
-  t.ok(checksOf(sick) >= 3)
+  t.ok(checksOf(sick) >= 2)
   const before = requestsOf(sick)
   for (let count = 0; count < 50; count++) await ask()
   t.equal(requestsOf(sick), before)
@@ -58,36 +58,28 @@ t.test('a check has the headers that the upstream always gets', async t => {
   t.match(backend.seen[0]?.headers, { 'x-tenant': 'acme' })
 })
 
-t.test('a status that is not expected, silence and a closed port fail', async t => {
+t.test('silence, a closed port and any status but 2xx fail', async t => {
   const good = await backendOf(t)
-  const own = await backendOf(t)
-  own.status = 299
+  good.status = 299
+  const moved = await backendOf(t)
+  moved.status = 302
   const silent = await testUpstream(t.after, () => {})
   const closed = await backendOf(t)
   await closed.close()
-  const { transitions } = upstreamOf(t, {
-    urls: [good.url, own.url, silent.url, closed.url],
-    health: { ...health, timeout: '400ms' }
-  })
-  const expected = [own.url, silent.url, closed.url].map(url => `${url} unhealthy`)
+  const urls = [good.url, moved.url, silent.url, closed.url]
+  const { transitions } = upstreamOf(t, { urls, health })
+  const expected = urls.slice(1).map(url => `${url} unhealthy`)
   await until('three fail', () => expected.every(line => transitions.includes(line)))
-  t.notOk(transitions.some(line => line.startsWith(good.url)))
-  const { transitions: others } = upstreamOf(t, {
-    urls: [own.url, good.url],
-    health: { ...health, status: [204, 299] }
-  })
-  const checked = checksOf(own)
-  await until('it is checked', () => checksOf(own) > checked + 5)
-  t.same(others, [])
+  t.equal(transitions.length, 3)
 })
 
-t.test('where more than half are unhealthy, all get requests', async t => {
-  const [one, two, three] = [await backendOf(t), await backendOf(t), await backendOf(t)]
-  const { ask, transitions } = upstreamOf(t, { urls: [one.url, two.url, three.url], health })
+t.test('where all are unhealthy, all get requests', async t => {
+  const [one, two] = [await backendOf(t), await backendOf(t)]
+  const { ask, transitions } = upstreamOf(t, { urls: [one.url, two.url], health })
   one.status = two.status = 503
-  await until('two are unhealthy', () => transitions.length === 2)
-  for (let count = 0; count < 60; count++) t.match(await ask(), { status: 200 })
-  t.ok([one, two, three].every(backend => requestsOf(backend) > 5))
+  await until('both are unhealthy', () => transitions.length === 2)
+  for (let count = 0; count < 20; count++) t.match(await ask(), { status: 200 })
+  t.ok([one, two].every(backend => requestsOf(backend) > 5))
 })
 
 t.test('the only address gets requests whatever its checks find', async t => {

@@ -12,9 +12,7 @@ export function trackedUpstream(
   const transitions: string[] = []
   const upstream = createUpstream(upstreamConfig(cleanUp, written), {
     events: {
-      onTransition: (address, { to }) => transitions.push(`${address} ${to}`),
-      onMoved: () => {},
-      onUnresolved: () => {},
+      onAddress: (address, { to }) => transitions.push(`${address} ${to}`),
       onRetry: () => {},
       onWaited: () => {}
     }

@@ -12,8 +12,6 @@ export interface UpstreamNow {
   readonly upstream: string
   readonly address: string
   readonly state: string
-  readonly breaker?: string
-  readonly ejected?: boolean | string | null
   readonly inFlight: number
   readonly queued?: number
   readonly requestsPerSecond?: number

@@ -2,11 +2,8 @@
 import type { BodyMapping } from '../../proxy/body-mapping.ts'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { clientAddress } from '../hooks/address.ts'
-import { liveSession } from '../hooks/session.ts'
 import { abort, type Exchange, type UpstreamResponse } from '../../proxy/response.ts'
 import type { Trail } from '../../observability/trail.ts'
-import { queueUserOf } from '../../proxy/queue.ts'
 import type { TimeOuts } from '../../proxy/time-outs.ts'
 import type { PartResults } from '../../proxy/merge-parts.ts'
 
@@ -78,11 +75,6 @@ export class ProxiedExchange implements Exchange {
     request.onResponseClose.push(() => {
       if (!reply.raw.writableFinished) this.leave()
     })
-  }
-
-  /** A getter: most requests get a connection at once. */
-  get user(): string {
-    return queueUserOf(liveSession(this.request), clientAddress(this.request))
   }
 
   /** Nobody reads the response any more: ends the upstream's work on it. */

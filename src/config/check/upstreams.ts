@@ -1,11 +1,9 @@
 /** Rules for upstreams: each reference names an existing one, and each upstream is referenced. */
-import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { nearest } from '../schema/faults.ts'
-import { isPort, splitHostPort } from '../schema/host-port.ts'
 import { partsOf } from '../schema/parts.ts'
 import type { UpstreamConfig } from '../schema/routes.ts'
-import { nameServer, type Target, targetsOf } from '../schema/upstream-addresses.ts'
+import { urlsOf } from '../schema/upstream-addresses.ts'
 import { ownMember, type Path } from '../schema/visit.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
@@ -24,7 +22,6 @@ export function checkUpstreams(config: UpstreamsConfig, report: Report): void {
     const reportKeys = (keys: Path, message: string) =>
       report('routes', ['upstreams', name, ...keys], message)
     checkAddresses(upstream, reportKeys)
-    checkNameServers(upstream, reportKeys)
     checkTls(upstream, config.authorities, reportKeys)
   }
   checkProfile(config, report)
@@ -44,27 +41,14 @@ function checkAddresses(
       ? report(['url'], 'is missing: name the back-end’s address, or several in "urls"')
       : report([], 'has both "url" and "urls": write all addresses in "urls"')
   }
-  const targets = targetsOf(upstream)
+  const addresses = urlsOf(upstream)
   const keysOf = (index: number) => (urls === undefined ? ['url'] : ['urls', index])
-  for (const [index, target] of targets.entries()) {
-    if (URL.canParse(target.url)) continue
+  for (const [index, address] of addresses.entries()) {
+    if (URL.canParse(address)) continue
     const example = 'expected one such as http://orders.internal:8080'
-    report(keysOf(index), `is not a valid URL: ${example}, found ${JSON.stringify(target.url)}`)
+    report(keysOf(index), `is not a valid URL: ${example}, found ${JSON.stringify(address)}`)
   }
-  if (targets.every(target => URL.canParse(target.url))) checkAlike(targets, keysOf, report)
-}
-
-function checkNameServers(
-  { dns }: UpstreamConfig,
-  report: (keys: Path, message: string) => void
-): void {
-  for (const [index, server] of dns.servers.entries()) {
-    // The colons of an IPv6 address stand in brackets.
-    const hasPort = server.lastIndexOf(':') > server.indexOf(']')
-    const { host, port } = splitHostPort(hasPort ? server : `${server}:53`)
-    if (isIP(host) !== 0 && isPort(port)) continue
-    report(['dns', 'servers', index], `expected ${nameServer}, found ${JSON.stringify(server)}`)
-  }
+  if (addresses.every(address => URL.canParse(address))) checkAlike(addresses, keysOf, report)
 }
 
 function checkTls(
@@ -73,7 +57,7 @@ function checkTls(
   report: (keys: Path, message: string) => void
 ): void {
   if (tls === undefined) return
-  if (targetsOf(upstream).some(({ url }) => url.startsWith('http:'))) {
+  if (urlsOf(upstream).some(url => url.startsWith('http:'))) {
     report(['tls'], 'has no effect: the address begins with http://, not https://')
   }
   if (ca !== undefined && tls.ca !== undefined) {
@@ -96,11 +80,11 @@ function checkTls(
 
 /** Requests may go to any of them: by the same protocol, with the same path before theirs. */
 function checkAlike(
-  targets: readonly Target[],
+  addresses: readonly string[],
   keysOf: (index: number) => Path,
   report: (keys: Path, message: string) => void
 ): void {
-  const [first, ...others] = targets.map(({ url }) => new URL(url))
+  const [first, ...others] = addresses.map(address => new URL(address))
   if (first === undefined) return
   const seen = new Set([first.origin])
   for (const [index, { origin, protocol, pathname }] of others.entries()) {
@@ -112,7 +96,7 @@ function checkAlike(
           'as the first address does'
       )
     }
-    if (seen.has(origin)) report(keys, `${origin} stands there twice; give it a weight`)
+    if (seen.has(origin)) report(keys, `${origin} stands there twice`)
     seen.add(origin)
   }
 }

@@ -4,7 +4,7 @@ import type { Config } from '../schema/config.ts'
 import { inUnits } from '../schema/primitives.ts'
 import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
 import { nameOfCookie } from '../schema/set-cookies.ts'
-import { targetsOf } from '../schema/upstream-addresses.ts'
+import { urlsOf } from '../schema/upstream-addresses.ts'
 import { limitRisks } from './limit-risks.ts'
 import { upstreamRisks } from './upstream-risks.ts'
 
@@ -77,7 +77,7 @@ function wider(name: string, old: RouteConfig, now: RouteConfig): string[] {
 
 function exposed(before: RoutesConfig, after: RoutesConfig): string[] {
   return both(before.upstreams, after.upstreams).flatMap(({ name, old, now }) => {
-    const [urlsBefore, urlsNow] = [urlsOf(old), urlsOf(now)]
+    const [urlsBefore, urlsNow] = [addressesOf(old), addressesOf(now)]
     const hosts = new Set(urlsBefore.map(({ host }) => host))
     const newHosts = urlsNow.filter(({ host }) => !hosts.has(host)).map(({ host }) => host)
     const losesTls = urlsBefore.some(isHttps) && !urlsNow.every(isHttps)
@@ -93,8 +93,8 @@ function exposed(before: RoutesConfig, after: RoutesConfig): string[] {
   })
 }
 
-function urlsOf(upstream: RoutesConfig['upstreams'][string]): URL[] {
-  return targetsOf(upstream).map(({ url }) => new URL(url))
+function addressesOf(upstream: RoutesConfig['upstreams'][string]): URL[] {
+  return urlsOf(upstream).map(url => new URL(url))
 }
 
 function isHttps({ protocol }: URL): boolean {

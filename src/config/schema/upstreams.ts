@@ -10,7 +10,6 @@ import {
   list,
   optional,
   secret,
-  size,
   text,
   whole
 } from './primitives.ts'
@@ -121,26 +120,18 @@ export const upstream = closed(
         'The maximum number of concurrent requests. Streamed uploads (above 64 KiB) get at most ' +
         'half of them.'
     }),
-    streams: Type.Number({
-      exclusiveMinimum: 0,
-      maximum: 1,
-      default: 0.5,
-      expected: 'a share above 0, at most 1, such as 0.5',
+    streams: whole({
+      minimum: 1,
+      maximum: 100_000,
+      default: 1000,
       description:
-        'The share of `connections` that streams may hold: event streams, and other responses ' +
-        'that take longer than 10 seconds. More event streams are answered 503 `overloaded`.'
+        'The maximum number of event streams (`text/event-stream`), which are not counted among ' +
+        'the `connections`. More are answered 503 `overloaded`.'
     }),
     queue: whole({
       maximum: 100_000,
       default: 100,
       description: 'How many requests may wait for a connection. More are answered 503.'
-    }),
-    queueBytes: size({
-      default: '16MiB',
-      minimum: 0,
-      description:
-        'The maximum total size of the bodies of waiting requests. More are answered 503. `0B`: ' +
-        'only requests without a body wait.'
     }),
     queueTimeout: duration({
       default: '10s',

@@ -3,7 +3,7 @@ import type { LoadedConfig } from '../../config/schema/config.ts'
 import { inUnits } from '../../config/schema/primitives.ts'
 import { routeSettings, timeoutOf } from '../../config/schema/resolved.ts'
 import { credentialOf, type RouteConfig, type UpstreamConfig } from '../../config/schema/routes.ts'
-import { firstUrlOf, targetsOf } from '../../config/schema/upstream-addresses.ts'
+import { firstUrlOf, urlsOf } from '../../config/schema/upstream-addresses.ts'
 import type { Path } from '../../config/schema/visit.ts'
 import { flatten } from '../../config/schema/shape-steps.ts'
 import { type TimeOutOverrides, timeOutsOf } from '../../proxy/time-outs.ts'
@@ -109,15 +109,15 @@ function upstreamDecisions(forwarded: Forwarded): Info[] {
   ]
 }
 
-/** The addresses that a request may go to; one by a name may be several. */
+/** The addresses that a request may go to. */
 function addressLines(upstream: UpstreamConfig, path: Path, locate: Locate): Lines {
   const { url, urls = [] } = upstream
   if (url !== undefined) return [{ text: url, at: locate('routes', [...path, 'url']) }]
   const { failures, openFor } = upstream.breaker
-  const breaker = `left out for ${ms(openFor)} and longer after ${failures} failures in a row`
+  const breaker = `left out for ${ms(openFor)} after ${failures} failures in a row`
   return [
-    ...targetsOf({ urls }).map((target, index) => ({
-      text: target.weight === 1 ? target.url : `${target.url}, weight ${target.weight}`,
+    ...urlsOf({ urls }).map((text, index) => ({
+      text,
       at: locate('routes', [...path, 'urls', index])
     })),
     {

@@ -86,12 +86,8 @@ function percentile(buckets: readonly number[], requests: number, part: number):
 }
 
 function upstreamsOf({ upstreams, seconds }: ProcessPresent): UpstreamNow[] {
-  const working = new Set(
-    upstreams.filter(({ state }) => state === 'up').map(({ upstream }) => upstream)
-  )
   return upstreams.map(({ requests, failures, ...address }) => ({
     ...address,
-    ejected: address.state !== 'up' && working.has(address.upstream),
     ...ratesOf(requests, failures, seconds)
   }))
 }

@@ -1,12 +1,12 @@
 /** A process at present: rates of the last ten seconds, its upstreams, its own load. */
+import type { AddressState } from '../../proxy/address.ts'
 import { RequestRates, type RouteCounts } from '../../app/request-rates.ts'
 import type { RedisState, Services } from '../../services/services.ts'
 
 export interface UpstreamCounts {
   readonly upstream: string
   readonly address: string
-  readonly state: 'up' | 'open' | 'trial' | 'unhealthy'
-  readonly breaker: 'closed' | 'open' | 'trial'
+  readonly state: AddressState
   readonly inFlight: number
   /** Requests that wait for a connection of the upstream, whichever address they get. */
   readonly queued: number

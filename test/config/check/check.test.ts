@@ -220,36 +220,6 @@ const rules: ReadonlyArray<readonly [title: string, files: Files, ...expected: s
     'gateway.yaml redis.cluster.0: expected a port of at most 65535, found 65536'
   ],
   [
-    'a name server is an IP address, with a port that exists',
-    {
-      routes: {
-        upstreams: {
-          b: {
-            ...upstreams.b,
-            dns: {
-              servers: [
-                '127.0.0.1',
-                '127.0.0.1:8600',
-                '[::1]',
-                '[::1]:53',
-                '999.1.1.1',
-                '1.2',
-                '1.1.1.1:99999',
-                '[::1]:65536',
-                '[1::2::3]'
-              ]
-            }
-          }
-        },
-        routes: { r: route() }
-      }
-    },
-    ...['999.1.1.1', '1.2', '1.1.1.1:99999', '[::1]:65536', '[1::2::3]'].map(
-      (server, index) =>
-        `routes.yaml upstreams.b.dns.servers.${index + 4}: expected an IP address, or IP:PORT such as 127.0.0.1:8600 or [::1]:53, found "${server}"`
-    )
-  ],
-  [
     'an upstream has a hundred addresses at most',
     {
       routes: {

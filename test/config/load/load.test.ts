@@ -214,10 +214,8 @@ t.test('each duration and size refuses 0, or its description says what 0 means',
     'keepAlive',
     'maxBody',
     'notice',
-    'queueBytes',
     'queueTimeout',
     'settle',
-    'slowStart',
     'staleness'
   ])
 })

@@ -1,8 +1,6 @@
 /** The addresses of an upstream, as files give them. */
 import t, { type Test } from 'tap'
-import { targetsOf } from '../../../src/config/schema/upstream-addresses.ts'
 import { faultsOf, textFolder } from '../../support/config-files.ts'
-import { upstreamConfig } from '../../support/upstream-config.ts'
 
 function faults(t: Test, upstream: string): string[] {
   const text = `upstreams: { b: ${upstream} }\nroutes: { r: { path: /api/r, upstream: b } }`
@@ -10,17 +8,6 @@ function faults(t: Test, upstream: string): string[] {
     fault => !fault.includes('warning')
   )
 }
-
-t.test('url and urls become addresses with weights', async t => {
-  const one = upstreamConfig(t.after, { url: 'http://b:1/base' })
-  t.same(targetsOf(one), [{ url: 'http://b:1/base', weight: 1 }])
-  const urls = ['http://b:1', { url: 'http://b:2' }, { url: 'http://b:3', weight: 5 }]
-  t.same(targetsOf(upstreamConfig(t.after, { urls })), [
-    { url: 'http://b:1', weight: 1 },
-    { url: 'http://b:2', weight: 1 },
-    { url: 'http://b:3', weight: 5 }
-  ])
-})
 
 t.test('an upstream has either of them, and its addresses are alike', async t => {
   const cases: Array<[upstream: string, fault: RegExp]> = [
@@ -31,10 +18,8 @@ t.test('an upstream has either of them, and its addresses are alike', async t =>
     ['{ urls: [http://b, https://c] }', /urls\.1.*http:/],
     ['{ urls: [http://b/x, http://c/y] }', /urls\.1.*"\/x"/],
     ['{ urls: [http://b, http://c, http://b] }', /urls\.2.*twice/],
-    ['{ urls: [http://b, "http://c:99999"] }', /urls\.1.*not a valid URL/],
-    ['{ urls: [{ url: http://b, weight: 0 }] }', /weight/],
-    ['{ url: http://b, breaker: { statuses: [404] } }', /statuses/]
+    ['{ urls: [http://b, "http://c:99999"] }', /urls\.1.*not a valid URL/]
   ]
   for (const [upstream, fault] of cases) t.match(faults(t, upstream), [fault], upstream)
-  t.same(faults(t, '{ urls: [http://b/x, { url: "http://c/x", weight: 3 }] }'), [])
+  t.same(faults(t, '{ urls: [http://b/x, http://c/x] }'), [])
 })

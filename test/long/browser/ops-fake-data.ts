@@ -39,8 +39,6 @@ export function frameOf({ routes = 8, upstreams = 3, text }: FakeOptions, number
       upstream: text ?? ['backend', 'billing', 'search'][index % 3],
       address: `10.0.${index}.7:8080`,
       state: index === 1 ? 'down' : 'up',
-      breaker: index === 1 ? 'open' : 'closed',
-      ejected: index === 4,
       inFlight: index === 1 ? 0 : 4 + index,
       queued: 0,
       requestsPerSecond: 30,

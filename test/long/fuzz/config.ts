@@ -47,9 +47,9 @@ function routes(places: Places): Record<string, unknown> {
     gone: { url: places.gone, ...timeouts, connections: 4, queue: 8 },
     fickle: { url: places.fickle, ...timeouts, connections: 4, queue: 8 },
     several: {
-      urls: [places.fickle, places.steady, { url: places.gone, weight: 2 }],
+      urls: [places.fickle, places.steady, places.gone],
       ...timeouts,
-      breaker: { failures: 3, openFor: '200ms', slowStart: '300ms' }
+      breaker: { failures: 3, openFor: '200ms' }
     }
   }
   const plain = kinds.flatMap(kind => [

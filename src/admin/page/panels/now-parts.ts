@@ -4,7 +4,7 @@ import type { ProcessNow, ReplicaNow, UpstreamNow } from '../api-types.ts'
 import { formatAgo, formatBytes, formatMs, formatNumber, formatShare } from '../format.ts'
 import { t } from '../words.ts'
 import { Card } from '../ui/layout.ts'
-import { Pill, StatePill } from '../ui/pill.ts'
+import { StatePill } from '../ui/pill.ts'
 import { type Column, Table } from '../ui/table.ts'
 
 interface UpstreamsProps {
@@ -32,18 +32,7 @@ export function UpstreamsCard({ upstreams }: UpstreamsProps): ComponentChildren 
       head: t('now.state'),
       width: '6.2rem',
       sortBy: ({ state }) => state,
-      cell: ({ state, ejected }) =>
-        ejected !== undefined && ejected !== false && ejected !== null
-          ? h(Pill, { tone: 'warn', text: t('now.ejected'), title: String(ejected) })
-          : h(StatePill, { state })
-    },
-    {
-      key: 'breaker',
-      head: t('now.breaker'),
-      width: '6.2rem',
-      hide: 'phone',
-      sortBy: ({ breaker }) => breaker ?? '',
-      cell: ({ breaker }) => (breaker === undefined ? '–' : h(StatePill, { state: breaker }))
+      cell: ({ state }) => h(StatePill, { state })
     },
     {
       key: 'inFlight',
