@@ -242,8 +242,8 @@ export class Call implements Watcher {
         return other
       }
     }
-    if (!this.#mayRepeat || this.#hasRepeated || !isBroken(code) || !budget.spend())
-      return undefined
+    const mayRepeat = this.#mayRepeat && !this.#hasRepeated && isBroken(code)
+    if (!mayRepeat || !budget.spend()) return undefined
     this.#hasRepeated = true
     onRetry('again')
     const other = balancer.pick(tried)
