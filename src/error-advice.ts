@@ -69,7 +69,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, string>> = {
     'send it differently; the gateway needs no change.',
   'request.timeout':
     'The client sent its request, or read its response, too slowly: ' +
-    '`server.requestTimeout` and `server.idleTimeout` bound that.',
+    '`server.requestTimeout`, 1 KiB a second and `server.idleTimeout` bound that.',
   'request.too-large':
     'Raise `sizes.body` in limits.yaml, or `routes.NAME.maxBody`, if it is legitimate.',
   'request.uri-too-long': 'Raise `sizes.url` in limits.yaml, if it is legitimate.',

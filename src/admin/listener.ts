@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import { endAfterOffer } from '../app/hooks/upgrade.ts'
-import { createPeerBound } from '../app/overload/peers.ts'
+import { boundConnections } from '../app/connections.ts'
 import { secureContextOf, setCertificate } from '../app/listener.ts'
 import { openSockets } from '../app/open-sockets.ts'
 import { endStalledConnections } from '../app/stalled-connections.ts'
@@ -36,8 +36,6 @@ const options = {
   insecureHTTPParser: false
 }
 const maxConnections = 1000
-/** Of one address: the probes of others get a connection still. */
-const maxPerPeer = 500
 const ipv6Prefix = 64
 
 export const maxOpsBody = 64 * 1024
@@ -49,19 +47,19 @@ export const graceMs = 2000
 export class OpsServers {
   readonly #servers: Server[] = []
   readonly #sockets: Array<ReadonlySet<Socket>> = []
-  readonly #boundPeers: (server: Server) => void
+  readonly #bound: (server: Server) => void
   #tls: ServerTls | undefined
 
   constructor(tls: ServerTls | undefined, trustedProxies: readonly string[]) {
     this.#tls = tls
-    this.#boundPeers = createPeerBound({ max: maxPerPeer, trustedProxies, ipv6Prefix })
+    this.#bound = boundConnections({ max: maxConnections, trustedProxies, ipv6Prefix })
   }
 
   /** Makes a server for Fastify. */
   readonly create = (handler: RequestListener): Server => {
     const server = createBoundedServer(this.#tls, handler)
     this.#servers.push(server)
-    this.#boundPeers(server)
+    this.#bound(server)
     this.#sockets.push(openSockets(server))
     return server
   }
@@ -81,7 +79,6 @@ export class OpsServers {
 function createBoundedServer(tls: ServerTls | undefined, handler: RequestListener): Server {
   const server =
     tls === undefined ? adopt(createServer(options, handler)) : createSecured(tls, handler)
-  server.maxConnections = maxConnections
   endStalledConnections(server, stallMs)
   // No bound beside that of their size: Node would drop further headers silently.
   server.maxHeadersCount = 0

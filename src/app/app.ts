@@ -28,10 +28,12 @@ import { createCountedAddress } from './hooks/address.ts'
 import { refuseBypassedHooks } from './hooks/bypassed-hooks.ts'
 import { addCors } from './hooks/cors.ts'
 import { readJsonBodies } from './hooks/json-body.ts'
+import { refuseUnderPressure } from './hooks/pressure.ts'
 import { requestPolicy } from './hooks/request-policy.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
 import { addSessionReader, addSessions } from './hooks/session.ts'
 import { addStalledReaders } from './hooks/stalled-readers.ts'
+import { createSessionCookieReader } from './hooks/session-cookie.ts'
 import {
   addStandardHeaders,
   type StandardHeaders,
@@ -99,6 +101,8 @@ async function addAll(app: FastifyInstance, { headers, ...parts }: AppParts): Pr
     addAudit(app, ledger, compileBodyFields(config.gateway.audit))
   }
   addStandardHeaders(app, headers)
+  const { name } = context.cookie
+  await refuseUnderPressure(app, createSessionCookieReader({ name, secrets: services.secrets }))
   addStalledReaders(app, server.idleTimeout)
   const { hidesNearer } = knownPaths
   app.addHook('onRequest', requestPolicy({ hosts, sizes: config.limits.sizes, hidesNearer }))

@@ -38,7 +38,6 @@ export async function createChecks(
       counts: services.counts,
       highestUse: services.highestUse,
       inFlight: services.inFlight,
-      inFlightShare: services.inFlightShare,
       onRefused
     }),
     guard: createGuard({ sessions: services.sessions, sendsTimeLeft: gateway.session.headers }),

@@ -76,7 +76,7 @@ export function createFastify(
  * An id from outside is taken only from a trusted load balancer, and only if it is well-formed: a
  * client that bypasses the load balancer must not choose what stands in the log.
  */
-export function requestId(
+function requestId(
   trust?: (address: string) => boolean
 ): (request: Pick<IncomingMessage, 'headers' | 'socket'>) => string {
   return ({ headers, socket }) => {

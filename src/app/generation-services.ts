@@ -7,7 +7,7 @@ import type { Ledger } from '../observability/audit/entry.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import type { Services } from '../services/services.ts'
-import type { ShedLog } from './overload/shed-log.ts'
+import type { ShedLog } from './shed-log.ts'
 import type { OperatorsMaintenance } from './hooks/maintenance.ts'
 import type { BindStream } from './endpoints/bound-stream.ts'
 
@@ -29,8 +29,6 @@ export type GenerationServices = Pick<
   /** By its name in `routes.yaml`. */
   readonly upstream: (name: string, config: UpstreamConfig) => Upstream
   readonly running: Running
-  /** Requests in flight that the load allows to one address or user. */
-  readonly inFlightShare: () => number
   /** Counts what is refused because of overload. */
   readonly shed: Pick<ShedLog, 'count'>
   /** Binds a live stream to its session. */

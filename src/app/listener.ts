@@ -15,6 +15,7 @@ import { recordUnrouted, type UnroutedRecords } from './hooks/unrouted.ts'
 import { adopt } from '../observability/emitters.ts'
 import type { Services } from '../services/services.ts'
 import { isTlsServer } from './open-sockets.ts'
+import { endSlowBodies } from './slow-bodies.ts'
 import { endStalledConnections } from './stalled-connections.ts'
 import {
   answerRefusal,
@@ -71,6 +72,7 @@ export function createListener(
       log.debug({ event: 'connection.refused', reason, address }, 'TLS failed')
   })
   endStalledConnections(server, settings.idleTimeout)
+  endSlowBodies(server, settings.requestTimeout)
   // One more than config allows: Node drops further headers silently, the request policy counts.
   server.maxHeadersCount = 1001
   return server
@@ -125,7 +127,8 @@ function createHttpServer(
 ): Server {
   const options = {
     headersTimeout: settings.headersTimeout,
-    requestTimeout: Math.max(settings.requestTimeout, settings.headersTimeout),
+    // Long bodies have a minimum rate, short ones `endSlowBodies`.
+    requestTimeout: 0,
     keepAliveTimeout: settings.keepAlive,
     connectionsCheckingInterval: 1000,
     maxHeaderSize: 16 * 1024,

@@ -87,9 +87,8 @@ export interface OfflineApp {
 }
 
 /** Requests of a dry run come one after the other. */
-const withoutLoad: Pick<GenerationServices, 'running' | 'inFlightShare' | 'shed'> = {
-  running: { begin: () => () => {}, burden: () => () => {} },
-  inFlightShare: () => Infinity,
+const withoutLoad: Pick<GenerationServices, 'running' | 'shed'> = {
+  running: { begin: () => () => {} },
   shed: { count: () => {} }
 }
 

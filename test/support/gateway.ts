@@ -35,7 +35,7 @@ export async function configFolder(files: Files = {}): Promise<string> {
     merge(
       {
         // A busy machine is no overload.
-        server: { listen: '127.0.0.1:0', overload: { turn: '1m' } },
+        server: { listen: '127.0.0.1:0' },
         ops: { listen: '127.0.0.1:0' },
         drain: { notice: '0ms', grace: '2s' },
         reload: { watch: false, settle: '20ms', poll: '1h' },

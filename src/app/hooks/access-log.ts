@@ -25,8 +25,6 @@ export interface Running {
    * @returns what to call when it is over
    */
   readonly begin: (member: { readonly destroy: () => unknown }) => () => void
-  /** Counts a request as part of the load. @returns what to call when it is over */
-  readonly burden: (request: FastifyRequest) => () => void
 }
 
 interface Options {
@@ -69,7 +67,7 @@ export function addAccessLog(
     recent?.begin(request)
     if (trace?.isLogged === true) addTraceId(request.log, trace.traceId)
     inFlight.inc()
-    const endings = [running.begin(reply.raw), running.burden(request)]
+    const endings = [running.begin(reply.raw)]
     request.onResponseClose = endings
     // One listener for all endings: a listener costs more than most of them do.
     reply.raw.on('close', () => {

@@ -27,8 +27,6 @@ interface Options {
   readonly highestUse: HighestUse
   /** Requests in flight, by user or address or route; outlives a generation, as requests do. */
   readonly inFlight: Map<string, number>
-  /** Under overload a caller may have less than config says. */
-  readonly inFlightShare: () => number
   /**
    * Called with the limit's name for each refusal, and for what a limit in shadow would have
    * refused.
@@ -200,7 +198,7 @@ function createDecision(
 }
 
 /** Counts requests in flight: of each caller, and of routes that have a bound of their own. */
-function createSlots({ config, inFlight, inFlightShare, onRefused }: Options) {
+function createSlots({ config, inFlight, onRefused }: Options) {
   const maxOf = new Map(Object.entries(config.inFlightPerRoute))
   const change = (key: string, by: number) => {
     const count = (inFlight.get(key) ?? 0) + by
@@ -220,7 +218,7 @@ function createSlots({ config, inFlight, inFlightShare, onRefused }: Options) {
     const bound = inFlightBound(route)
     const maxOfRoute = maxOf.get(route)
     const routeKey = inFlightRouteKey(route)
-    const max = Math.min(config[bound], inFlightShare())
+    const max = config[bound]
     if ((inFlight.get(subject) ?? 0) >= max) {
       onRefused(bound, false)
       return new GatewayError('limit.exceeded', {

@@ -4,6 +4,7 @@ import {
   lifetime,
   list,
   maxShaped,
+  maxStreamedBytes,
   name,
   named,
   oneOf,
@@ -77,6 +78,7 @@ const sizes = Type.Object(
   {
     body: size({
       default: '1MiB',
+      maximum: maxStreamedBytes,
       description:
         'The maximum size of a request body. A route can override it (`maxBody`). Increase it ' +
         'for uploads.'

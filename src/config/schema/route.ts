@@ -14,6 +14,7 @@ import {
   header,
   list,
   maxShaped,
+  maxStreamedBytes,
   name,
   oneOf,
   pathTemplate,
@@ -117,6 +118,7 @@ export const route = closed(
     maxBody: Type.Optional(
       size({
         minimum: 0,
+        maximum: maxStreamedBytes,
         description:
           'The maximum size of a request body. Default: `sizes.body` of `limits.yaml`. Increase ' +
           'it for uploads. `0B`: none is taken.',

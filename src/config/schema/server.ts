@@ -35,43 +35,6 @@ const tls = optional(
     '`tls` needs a restart.'
 )
 
-const overload = section(
-  {
-    inFlight: whole({
-      minimum: 128,
-      maximum: 1_000_000,
-      default: 10_000,
-      description:
-        'The maximum number of concurrent requests in one process, while turns of its event loop ' +
-        'are short. An address may have half of what is free.'
-    }),
-    inFlightPerAddress: whole({
-      minimum: 64,
-      maximum: 100_000,
-      default: 64,
-      description:
-        'The number of concurrent requests in one process that an address may always have, also ' +
-        'under overload. Many people may share an address.'
-    }),
-    connectionsPerAddress: whole({
-      minimum: 64,
-      maximum: 1_000_000,
-      default: 2000,
-      description:
-        'The maximum number of connections of one address to one process; more are reset. It ' +
-        'does not apply to `trustedProxies`.'
-    }),
-    turn: duration({
-      default: '25ms',
-      description:
-        'A turn of the event loop that lasts longer is late. While all turns of a quarter of a ' +
-        'second are late, the process takes fewer requests.'
-    })
-  },
-  'More load than one process can carry: requests over these bounds are answered 503 ' +
-    '`overloaded` at little cost. Users who are signed in come before others.'
-)
-
 export const server = section(
   {
     listen: listen({
@@ -140,8 +103,8 @@ export const server = section(
     requestTimeout: duration({
       default: '30s',
       description:
-        'How long a client may take to send a whole request. Increase it for large uploads over ' +
-        'slow connections.'
+        'How long a client may take to send a body of up to 64 KiB. A longer one may take as ' +
+        'long as it comes with 1 KiB a second at least.'
     }),
     idleTimeout: duration({
       default: '30s',
@@ -151,7 +114,15 @@ export const server = section(
         'connection. This is for console files and buffered responses. For streamed responses, ' +
         'the upstream’s `idleTimeout` applies.'
     }),
-    overload,
+    maxConnections: whole({
+      minimum: 16,
+      maximum: 1_000_000,
+      default: 10_000,
+      description:
+        'The maximum number of connections to one process. One address gets at most a quarter of ' +
+        'them, unless it is in `trustedProxies`. When all are in use, the oldest one without a ' +
+        'request is closed for a new one; without any, the new one is reset.'
+    }),
     keepAlive: duration({
       default: '72s',
       description:

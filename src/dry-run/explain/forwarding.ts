@@ -148,7 +148,7 @@ function timeoutsDecision(
       },
       ...bodyTimeOutLines(timeOuts, atRoute),
       {
-        text: `${ms(config.gateway.server.requestTimeout)} for the client to send the whole request`,
+        text: `${ms(config.gateway.server.requestTimeout)} for the client to send a body of up to 64 KiB`,
         at: locate('gateway', ['server', 'requestTimeout'])
       }
     ]

@@ -12,7 +12,7 @@ import type { OperatorsMaintenance } from '../../app/hooks/maintenance.ts'
 import type { RecentRequests } from '../../observability/recent-requests.ts'
 import type { Config } from '../../config/schema/config.ts'
 import type { Ledger } from '../../observability/audit/entry.ts'
-import { createAdmission, type Overload } from '../../app/overload/admission.ts'
+import type { ShedLog } from '../../app/shed-log.ts'
 import { responsesOf } from '../../app/unparsed.ts'
 import { createActiveRequests } from './active-requests.ts'
 import { type Services, tlsFilesOf } from '../../services/services.ts'
@@ -48,7 +48,7 @@ interface Outliving {
   readonly recent: RecentRequests<FastifyRequest>
   readonly maintenance: OperatorsMaintenance
   readonly ledger: Ledger | undefined
-  readonly overload: Overload
+  readonly shed: ShedLog
 }
 
 /** The longest time over which the ends of an old generation's streams are spread. */
@@ -59,7 +59,7 @@ export async function createGeneration(
   number: number,
   config: Config,
   services: Services,
-  { boundStreams, overload, ...outliving }: Outliving
+  { boundStreams, ...outliving }: Outliving
 ): Promise<Generation> {
   const running = createActiveRequests<Member>()
   const idle = Promise.withResolvers<void>()
@@ -67,7 +67,6 @@ export async function createGeneration(
   let limit: NodeJS.Timeout | undefined
   let streamLimit: NodeJS.Timeout | undefined
   let ended = 0
-  const admission = createAdmission(config, overload, services)
   const begin = (member: Member) => {
     const leave = running.enter(member)
     return () => {
@@ -84,9 +83,7 @@ export async function createGeneration(
     ...services,
     ...outliving,
     upstream,
-    running: { begin, burden: admission.begin },
-    inFlightShare: admission.share,
-    shed: overload.shed,
+    running: { begin },
     bindStream: streams.add
   }
   const building = buildApps(config, generationServices)
@@ -121,7 +118,7 @@ export async function createGeneration(
   return {
     number,
     config,
-    handle: admission.before((request, response) => app.routing(request, response)),
+    handle: (request, response) => app.routing(request, response),
     requests: running.size,
     operatorSignIn,
     responsesOf: socket => responsesOf(socket, running.list()),

@@ -4,8 +4,8 @@ import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { createHttpsRedirect } from '../../app/https-redirect.ts'
-import { createPeerBound } from '../../app/overload/peers.ts'
-import type { ShedLog } from '../../app/overload/shed-log.ts'
+import { boundConnections } from '../../app/connections.ts'
+import type { ShedLog } from '../../app/shed-log.ts'
 import { setCertificate } from '../../app/listener.ts'
 import { isTlsServer, openSockets } from '../../app/open-sockets.ts'
 import type { Upgrades } from '../../app/upgrades.ts'
@@ -30,14 +30,14 @@ export function createListeners({ config, server, upgrades, log, recent, shed }:
     redirect === undefined ? undefined : createHttpsRedirect(settings, { log, recent })
   const sockets = isTlsServer(server) ? openSockets(server) : new Set<Socket>()
   let { serverTls } = config
-  const boundPeers = createPeerBound({
-    max: settings.overload.connectionsPerAddress,
+  const bound = boundConnections({
+    max: settings.maxConnections,
     trustedProxies: settings.trustedProxies,
     ipv6Prefix: config.limits.ipv6Prefix,
     onRefused: address => shed.count('connections', { address })
   })
-  boundPeers(server)
-  if (redirectServer !== undefined) boundPeers(redirectServer)
+  bound(server)
+  if (redirectServer !== undefined) bound(redirectServer)
 
   return {
     /** @returns the address for the console, with the real port. @throws when it cannot listen */

@@ -21,7 +21,7 @@ import type { Ledger } from '../../observability/audit/entry.ts'
 import { countEndings, reviewChanged, reviewSignedIn } from '../../login/changed-users.ts'
 import { rememberRequests } from '../../app/remember-requests.ts'
 import { BoundStreams } from '../../app/bound-streams.ts'
-import { createOverload } from '../../app/overload/admission.ts'
+import { ShedLog } from '../../app/shed-log.ts'
 import { createListener } from '../../app/listener.ts'
 import { endUnread } from '../../app/unparsed.ts'
 import { Upgrades } from '../../app/upgrades.ts'
@@ -94,7 +94,7 @@ export function createPublicServer(config: Config, log: Log, surroundings: Surro
     maintenance,
     onError: err => log.error({ err }, 'a stream could not be held against its session')
   })
-  const overload = createOverload(services)
+  const shed = new ShedLog(services.metrics, log)
   const generations = new ServingGenerations(config)
   const upgrades = new Upgrades({
     handle: (request, response) => generations.handle(request, response),
@@ -103,7 +103,7 @@ export function createPublicServer(config: Config, log: Log, surroundings: Surro
   const recent = rememberRequests(config.gateway.ops.requests)
   const server = createListener(config, generations, { ...services, recent }, upgrades)
   const present = new Present(services)
-  const listeners = createListeners({ config, server, upgrades, log, recent, shed: overload.shed })
+  const listeners = createListeners({ config, server, upgrades, log, recent, shed })
 
   return {
     /** Builds a generation, which takes no requests yet. @throws when it cannot be built */
@@ -113,7 +113,7 @@ export function createPublicServer(config: Config, log: Log, surroundings: Surro
         recent,
         maintenance,
         ledger: surroundings.ledger,
-        overload
+        shed
       }),
     /** From now on this generation takes the requests. */
     activate: (generation: Generation): void => {
@@ -150,7 +150,7 @@ export function createPublicServer(config: Config, log: Log, surroundings: Surro
     close: async (): Promise<void> => {
       present.close()
       endEventLoop()
-      overload.close()
+      shed.write()
       streams.close()
       await services.close()
     }

@@ -266,7 +266,7 @@ t.test('an install key that changed is named and not taken; what else changed is
     'one'
   )
   const install = (name: string) => ({
-    server: { listen: '127.0.0.1:0', overload: { turn: '1m' } },
+    server: { listen: '127.0.0.1:0' },
     ops: { listen: '127.0.0.1:0' },
     drain: { notice: '0ms', grace: '2s' },
     reload: { watch: false, settle: '20ms', poll: '1h' },

@@ -1,7 +1,7 @@
 import { mock } from 'node:test'
 import t from 'tap'
-import { ShedLog } from '../../../src/app/overload/shed-log.ts'
-import { createMetrics } from '../../../src/observability/metrics.ts'
+import { ShedLog } from '../../src/app/shed-log.ts'
+import { createMetrics } from '../../src/observability/metrics.ts'
 
 t.test('a line has the totals of what was refused since the last one', async t => {
   const lines: unknown[] = []

@@ -2,12 +2,14 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import t from 'tap'
-import { testAuthority } from '../../support/authority.ts'
-import { type Files, testGateway } from '../../support/gateway.ts'
-import { freePort } from '../../support/ports.ts'
-import { until } from '../../support/until.ts'
+import { testAuthority } from '../support/authority.ts'
+import { type Files, testGateway } from '../support/gateway.ts'
+import { freePort } from '../support/ports.ts'
+import { until } from '../support/until.ts'
+import { testUpstream } from '../support/upstream.ts'
 
-const server = { overload: { connectionsPerAddress: 64 } }
+/** One address gets a quarter. */
+const server = { maxConnections: 256 }
 
 /** Opens connections from an address, and tells of one whether it was answered or reset. */
 async function opened(cleanUp: (undo: () => void) => void, files: Files) {
@@ -57,6 +59,42 @@ t.test('those of a trusted proxy are not counted', async t => {
   })
   const sockets = Array.from({ length: 80 }, () => open())
   for (const socket of sockets) t.ok(await isServed(socket))
+})
+
+t.test('when all are in use, the oldest one without a request gives way', async t => {
+  for (const files of [
+    {},
+    { server: { tls: pemFiles(t.after) }, session: { cookie: { secure: true } } }
+  ]) {
+    const max = 16
+    const held: Array<() => void> = []
+    const backend = await testUpstream(t.after, (_request, response) => {
+      held.push(() => response.end('{}'))
+    })
+    const { open, isServed } = await opened(t.after, {
+      gateway: { ...files, server: { ...files.server, maxConnections: max } },
+      routes: {
+        upstreams: { b: { url: backend.url } },
+        routes: { slow: { path: '/api/slow', access: 'public', upstream: 'b' } }
+      }
+    })
+    const addressOf = (n: number) => `127.0.0.${2 + (n % 4)}`
+    const [first, ...others] = Array.from({ length: max }, (_, n) => open(addressOf(n)))
+    const closed: Socket[] = []
+    for (const socket of [first, ...others]) {
+      if (socket === undefined) continue
+      t.ok(await isServed(socket))
+      socket.on('close', () => closed.push(socket))
+    }
+    first?.write('GET /api/slow HTTP/1.1\r\nHost: a\r\n\r\n')
+    await until('the first one has a request', () => held.length === 1)
+    t.ok(await isServed(open('127.0.0.9')), 'the new one is served')
+    await until('one gave way', () => closed.length > 0)
+    t.same(closed, [others[0]], 'the oldest without a request')
+    for (const socket of others) socket.write('GET /api/slow HTTP/1.1\r\nHost: a\r\n\r\n')
+    await until('all others have a request', () => held.length === max - 1)
+    t.ok(await isServed(open('127.0.0.10')), 'the one that was served gives way')
+  }
 })
 
 t.test('connections by https are reset below the encryption', async t => {

@@ -1,6 +1,6 @@
 /** Counts what overload refuses: a metric for each request, and one log line a second for all. */
 import type { FastifyBaseLogger } from 'fastify'
-import type { Counter, Family, Metrics } from '../../observability/metrics.ts'
+import type { Counter, Family, Metrics } from '../observability/metrics.ts'
 
 const everyMs = 1000
 
