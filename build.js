@@ -1,5 +1,6 @@
 /** Makes `dist/`, what images and installations run: the gateway and its packages in a few files, since a thousand of them take half a second to start. */
-import { rmSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, rmSync } from 'node:fs'
 import { build } from 'esbuild-wasm'
 import { bundlePage } from './src/admin/page/bundle.js'
 
@@ -71,3 +72,9 @@ await build({
   logLevel: 'warning'
 })
 await bundlePage(`${outdir}page`)
+// The schemas that the first lines of the config files name, for editors.
+if (existsSync('config')) {
+  execFileSync(process.execPath, ['dist/launch.js', 'schemas', '-c', 'config'], {
+    stdio: 'inherit'
+  })
+}

@@ -1,36 +1,19 @@
 /**
- * Writes config/schema and docs/configuration.md from the schemas in src/config/schema; with
- * `--check` it only says which of them are stale, and ends with 1.
+ * Writes docs/configuration.md from the schemas in src/config/schema; with `--check` it only says
+ * whether it is stale, and then ends with 1.
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { fileSchemas, schemaTexts } from '../src/config/schema/for-editors.ts'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileSchemas } from '../src/config/schema/for-editors.ts'
 import { boundsInWords } from '../src/config/schema/primitives.ts'
 import { isAnything, type Node } from '../src/config/schema/visit.ts'
 import { errorKinds } from '../src/errors.ts'
 
-const outputs = new Map([
-  ...schemaTexts().map(([name, text]) => [`config/schema/${name}.schema.json`, text] as const),
-  ['docs/configuration.md', configurationPage()]
-])
-const stale = [...outputs].filter(([file, content]) => current(file) !== content)
-for (const [file, content] of stale) {
-  if (process.argv.includes('--check')) {
-    process.stderr.write(`${file} is not what the schemas say: node scripts/reference.ts\n`)
-    process.exitCode = 1
-  } else {
-    mkdirSync(dirname(file), { recursive: true })
-    writeFileSync(file, content)
-    process.stdout.write(`wrote ${file}\n`)
-  }
-}
-
-function current(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return undefined
-  }
+const file = 'docs/configuration.md'
+const page = configurationPage()
+if (!process.argv.includes('--check')) writeFileSync(file, page)
+else if (readFileSync(file, 'utf8') !== page) {
+  process.stderr.write(`${file} is not what the schemas say: node scripts/reference.ts\n`)
+  process.exitCode = 1
 }
 
 function configurationPage(): string {
