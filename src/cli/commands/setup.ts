@@ -9,7 +9,7 @@ export const init: Command = {
   details: `
 Asks what it needs to know; each question has an option, for scripts. It signs in at
 the back-end once, with the account that you name, and finds out how sign-in, token,
-user, lists and paging work. It shows what the console will get, and writes DIR
+user and lists work. It shows what the console will get, and writes DIR
 (default: config): gateway.yaml, routes.yaml, limits.yaml, contracts, JSON Schemas for
 editors, and .env with the session secret. It says what it could not find out.
 

@@ -77,8 +77,7 @@ class InitSession {
       ...(backendPreset !== undefined && { backendPreset }),
       ...(signIn !== undefined && { signIn }),
       ...(fileUser !== undefined && { fileUser }),
-      ...(envelope !== undefined && { envelope }),
-      ...(seen.seen.paging !== undefined && { paging: seen.seen.paging })
+      ...(envelope !== undefined && { envelope })
     }
     const proposal = await propose(findings, folder, answers.io.env)
     this.#show(findings, proposal, seen.notes)

@@ -17,7 +17,7 @@ export interface LookOptions {
   readonly userPath?: string
   /** The path of the sign-out, if it was named. */
   readonly logoutPath?: string
-  /** Whether a preset describes the sign-in: what was not seen of it needs no note. */
+  /** Whether a preset describes the back-end: what it says needs no note. */
   readonly isPreset: boolean
   readonly report: (line: string) => void
 }
@@ -36,7 +36,7 @@ export async function look(options: LookOptions): Promise<Look> {
   const { account, client, wanted } = options
   if (account === undefined) {
     const seen = await lookAtRoutes({ client, credential: anonymous }, wanted)
-    return withEnvelope(seen, [...routeNotes(seen, wanted), ...guessNotes(client)])
+    return withEnvelope(seen, [...routeNotes(seen, options), ...guessNotes(client)])
   }
   const session = await signIn(options, account.call, account.credentials)
   options.report(`Signed in at ${account.call.path} (status ${session.response.status}).`)
@@ -74,7 +74,7 @@ async function lookWithin(
   }
   const whole = { ...backendSignIn, ...(logout !== undefined && { logout }) }
   const ofSignIn = options.isPreset ? [] : [...notes, ...sessionNotes(session)]
-  const all = [...ofSignIn, ...routeNotes(seen, wanted), ...guessNotes(client)]
+  const all = [...ofSignIn, ...routeNotes(seen, options), ...guessNotes(client)]
   return { signIn: whole, ...withEnvelope(seen, all, session.envelope) }
 }
 
@@ -184,7 +184,7 @@ function guessNotes(client: BackendClient): string[] {
   return [`${maxGuessing} requests were sent: further guesses were left out.`]
 }
 
-function routeNotes(seen: SeenRoutes, wanted: readonly WantedRoute[]): string[] {
+function routeNotes(seen: SeenRoutes, { wanted, isPreset }: LookOptions): string[] {
   const lists = seen.routes.filter(({ list }) => list !== undefined)
   return [
     ...(wanted.length === 0 ? ['What the console calls: name its lists with --route.'] : []),
@@ -192,8 +192,8 @@ function routeNotes(seen: SeenRoutes, wanted: readonly WantedRoute[]): string[] 
     ...lists
       .filter(({ list }) => list?.total === undefined)
       .map(({ path }) => `GET ${path}: no total; the console gets the number of rows of the page.`),
-    ...(lists.length > 0 && seen.paging === undefined
-      ? ['The names of paging: no common name had an effect (upstreams.backend.paging).']
+    ...(lists.length > 0 && !isPreset
+      ? ['The names of paging that console and back-end use: `paging` in routes.yaml says them.']
       : [])
   ]
 }

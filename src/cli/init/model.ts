@@ -1,7 +1,6 @@
 /** The answers that `init` got, and its findings: the input of the written config. */
 import type { TokenStyle } from './client.ts'
 import type { BackendEnvelope } from './envelope.ts'
-import type { Paging } from './lists.ts'
 import type { SeenRoute } from './routes.ts'
 import type { SignIn } from './sign-in.ts'
 import type { UserCall } from './transport.ts'
@@ -41,5 +40,4 @@ export interface Findings {
   readonly fileUser?: FileUser
   readonly envelope?: BackendEnvelope
   readonly routes: readonly SeenRoute[]
-  readonly paging?: Paging
 }

@@ -65,22 +65,18 @@ export function routesFile(findings: Findings, failing: ReadonlySet<string>): st
   ])
 }
 
-function upstreamLines({ url, headers, signIn, paging, backendPreset }: Findings): string[] {
+function upstreamLines({ url, headers, signIn, backendPreset }: Findings): string[] {
   return [
     `url: \${BACKEND_URL:-${url}}`,
     ...(Object.keys(headers).length === 0 ? [] : entry('headers', headers)),
     ...(signIn === undefined || backendPreset !== undefined
       ? []
-      : entry('credential', signIn.style, 'How the back-end takes the token of the session.')),
-    ...(paging === undefined || backendPreset !== undefined
-      ? []
-      : entry('paging', paging, 'The names of paging that the back-end takes.'))
+      : entry('credential', signIn.style, 'How the back-end takes the token of the session.'))
   ]
 }
 
-function pagingLines({ paging, console: { preset }, backendPreset }: Findings): string[] {
-  if (preset !== undefined) return []
-  if (paging === undefined && backendPreset === undefined) return []
+function pagingLines({ console: { preset }, backendPreset }: Findings): string[] {
+  if (preset !== undefined || backendPreset === undefined) return []
   return entry(
     'paging',
     { page: 'current', size: 'pageSize', defaultSize: 20 },

@@ -1,7 +1,7 @@
-/** Looks at GET calls of a back-end: lists and single records, and the names of paging. */
+/** Looks at GET calls of a back-end: lists and single records. */
 import { type BackendClient, type BackendResponse, type Credential, maxRequests } from './client.ts'
 import { type BackendEnvelope, envelopeOf, isSuccess } from './envelope.ts'
-import { findPaging, type ListPaths, listPathsOf, type Paging, rowTexts } from './lists.ts'
+import { type ListPaths, listPathsOf } from './lists.ts'
 
 /** A GET call that the console shall have. */
 export interface WantedRoute {
@@ -25,7 +25,6 @@ export interface SeenRoutes {
   readonly routes: readonly SeenRoute[]
   /** Wanted paths that could not be read, with the reason. */
   readonly failures: ReadonlyArray<{ readonly path: string; readonly reason: string }>
-  readonly paging?: Paging
 }
 
 interface RouteContext {
@@ -44,7 +43,6 @@ export async function lookAtRoutes(
   const { client, credential, envelope } = context
   const routes: SeenRoute[] = []
   const failures: Array<{ path: string; reason: string }> = []
-  let paging: Paging | undefined
   for (const route of wanted) {
     if (client.remaining() < reserved) {
       const reason = `not asked: init sends at most ${maxRequests} requests`
@@ -67,22 +65,8 @@ export async function lookAtRoutes(
       ...(ofRoute !== undefined && { envelope: ofRoute }),
       ...(list !== undefined && { list })
     })
-    if (list !== undefined) paging ??= await pagingOf(context, route, list)
   }
-  return { routes, failures, ...(paging !== undefined && { paging }) }
-}
-
-async function pagingOf(
-  { client, credential, envelope }: RouteContext,
-  { path }: WantedRoute,
-  list: ListPaths
-): Promise<Paging | undefined> {
-  return await findPaging(async parameters => {
-    if (!client.mayGuess()) return undefined
-    const search = new URLSearchParams(parameters).toString()
-    const response = await client.get(search === '' ? path : `${path}?${search}`, credential)
-    return isSuccess(response, envelope) ? rowTexts(response, list) : undefined
-  })
+  return { routes, failures }
 }
 
 function failureOf(response: BackendResponse): string {
