@@ -67,23 +67,6 @@ const cases: Readonly<Record<string, Case>> = {
     },
     quiet: { 'session_store_up{kind="redis"}': '1x60' }
   },
-  ConsoleGatewaySignOutsForgotten: {
-    fires: { session_epoch_forgotten_total: '0x20 1x40' },
-    quiet: { session_epoch_forgotten_total: '3x60' }
-  },
-  ConsoleGatewayRedisSlow: {
-    fires: histogram('redis_command_seconds', 'use="limits",outcome="ok"', '0.05', '0.1'),
-    quiet: histogram('redis_command_seconds', 'use="limits",outcome="ok"', '0.001', '0.005'),
-    labels: { use: 'limits' }
-  },
-  ConsoleGatewayLimitsLocal: {
-    fires: { limits_local: '1x60' },
-    quiet: { limits_local: '0x60' }
-  },
-  ConsoleGatewayClockSkew: {
-    fires: { clock_skew_seconds: '-3x60' },
-    quiet: { clock_skew_seconds: '0.4x60' }
-  },
   ConsoleGatewayUpstreamDown: {
     fires: {
       'upstream_addresses{upstream="b",state="up"}': '0x60',
@@ -92,17 +75,6 @@ const cases: Readonly<Record<string, Case>> = {
     quiet: {
       'upstream_addresses{upstream="b",state="up"}': '1x60',
       'upstream_addresses{upstream="b",state="open"}': '1x60'
-    },
-    labels: { upstream: 'b' }
-  },
-  ConsoleGatewayUpstreamDegraded: {
-    fires: {
-      'upstream_addresses{upstream="b",state="up"}': '1x60',
-      'upstream_addresses{upstream="b",state="unhealthy"}': '1x60'
-    },
-    quiet: {
-      'upstream_addresses{upstream="b",state="up"}': '2x60',
-      'upstream_addresses{upstream="b",state="open"}': '0x60'
     },
     labels: { upstream: 'b' }
   },
@@ -126,27 +98,13 @@ const cases: Readonly<Record<string, Case>> = {
       'sign_ins_total{source="s",outcome="accepted"}': '0+200x60'
     }
   },
-  ConsoleGatewayLockouts: {
-    fires: { 'lockouts_total{of="account"}': '0+1x60' },
-    quiet: { 'lockouts_total{of="account"}': '0x50 5x10' },
-    labels: { of: 'account' }
-  },
   ConsoleGatewayConfigRefused: {
     fires: { config_refused: '1x60' },
     quiet: { config_refused: '0x60' }
   },
-  ConsoleGatewayRestartNeeded: {
-    fires: { config_restart_needed: '2x800' },
-    quiet: { config_restart_needed: '2x300 0x500' },
-    at: 780
-  },
   ConsoleGatewayBusy: {
     fires: histogram('event_loop_delay_seconds', '', '0.1', '0.25'),
     quiet: histogram('event_loop_delay_seconds', '', '0.01', '0.025')
-  },
-  ConsoleGatewayStrayErrors: {
-    fires: { stray_errors_total: '0x20 1x40' },
-    quiet: { stray_errors_total: '2x60' }
   },
   ConsoleGatewayAuditCut: {
     fires: { audit_cut_total: '1x60' },
@@ -155,15 +113,6 @@ const cases: Readonly<Record<string, Case>> = {
   ConsoleGatewayAuditUnwritable: {
     fires: { audit_writable: '0x60' },
     quiet: { audit_writable: '1x20 0x2 1x38' }
-  },
-  ConsoleGatewayAuditLost: {
-    fires: { audit_lost_total: '0x20 7x40' },
-    quiet: { audit_lost_total: '7x60' }
-  },
-  ConsoleGatewayContractDrift: {
-    fires: { 'contract_answers_total{route="r",outcome="drifted"}': '0x20 4x40' },
-    quiet: { 'contract_answers_total{route="r",outcome="kept"}': '0+9x60' },
-    labels: { route: 'r' }
   }
 }
 
