@@ -47,36 +47,36 @@ export type AddingStage = (
 ) => void
 
 /** The body passes byte for byte, so its length does too, even if `Connection` lists it. */
-export const addLength: AddingStage = (sent, headers, _caller, hasBody) => {
+const addLength: AddingStage = (sent, headers, _caller, hasBody) => {
   const length = headers['content-length']
   if (hasBody && length !== undefined) sent['content-length'] = length
 }
 
 /** For responses that will be shaped. */
-export const addCodingForShape: AddingStage = sent => {
+const addCodingForShape: AddingStage = sent => {
   sent['accept-encoding'] = 'identity'
 }
 
-export const addAuthorization: AddingStage = (sent, { authorization }) => {
+const addAuthorization: AddingStage = (sent, { authorization }) => {
   if (authorization !== undefined) sent['authorization'] = authorization
 }
 
 /** @param names of the cookies that pass */
-export function addCookies(names: readonly string[]): AddingStage {
+function addCookies(names: readonly string[]): AddingStage {
   return (sent, { cookie }) => {
     const kept = cookie === undefined ? '' : keepCookies(cookie, names)
     if (kept !== '') sent['cookie'] = kept
   }
 }
 
-export const addForwarded: AddingStage = (sent, _headers, caller) => {
+const addForwarded: AddingStage = (sent, _headers, caller) => {
   sent['x-request-id'] = caller.requestId
   sent['x-forwarded-for'] = caller.address
   sent['x-forwarded-proto'] = caller.protocol
   if (caller.host !== undefined) sent['x-forwarded-host'] = caller.host
 }
 
-export function addIdentity(identity: GatewayConfig['identity']): AddingStage {
+function addIdentity(identity: GatewayConfig['identity']): AddingStage {
   return (sent, _headers, { session }) => {
     if (session === undefined) return
     const values = identityValues(session)
@@ -91,7 +91,7 @@ export function addIdentity(identity: GatewayConfig['identity']): AddingStage {
  * The token of one back-end must not be sent to another.
  * @throws GatewayError `route.credential`
  */
-export function refuseOtherSources(credentialFrom: string): AddingStage {
+function refuseOtherSources(credentialFrom: string): AddingStage {
   return (_sent, _headers, { session }) => {
     if (session !== undefined && session.source !== credentialFrom) {
       throw new GatewayError('route.credential')
@@ -100,7 +100,7 @@ export function refuseOtherSources(credentialFrom: string): AddingStage {
 }
 
 /** The session's cookies, after those of the client that pass. */
-export const addCredentialCookies: AddingStage = (sent, _headers, { session }) => {
+const addCredentialCookies: AddingStage = (sent, _headers, { session }) => {
   const cookies = session?.credential?.cookies
   if (cookies === undefined) return
   const { cookie } = sent
@@ -108,7 +108,7 @@ export const addCredentialCookies: AddingStage = (sent, _headers, { session }) =
 }
 
 /** @param before the token; a blank at its end included */
-export function addToken(header: string, before: string): AddingStage {
+function addToken(header: string, before: string): AddingStage {
   return (sent, _headers, { session }) => {
     const token = session?.credential?.token
     if (token !== undefined) sent[header] = before + token
@@ -116,7 +116,7 @@ export function addToken(header: string, before: string): AddingStage {
 }
 
 /** Where the route passes the client's own header, that one wins. */
-export function addBearer(before: string): AddingStage {
+function addBearer(before: string): AddingStage {
   const addTo = addToken('authorization', before)
   return (sent, headers, caller, hasBody) => {
     if (sent['authorization'] === undefined) addTo(sent, headers, caller, hasBody)

@@ -48,7 +48,7 @@ export type PassingStage = (name: string) => Kinds
  * Not those that are bound to one connection, built by the gateway, or trusted by back-ends, and
  * no names with `_`, `.` and the like, which CGI-like back-ends read as `-`.
  */
-export function trustedStage(reopened: readonly string[] = []): PassingStage {
+function trustedStage(reopened: readonly string[] = []): PassingStage {
   return name => {
     const isFree =
       /^[a-z0-9-]+$/.test(name) &&
@@ -60,12 +60,12 @@ export function trustedStage(reopened: readonly string[] = []): PassingStage {
 }
 
 /** With a list of the upstream, only what it or the route names. */
-export function listedStage(listed: readonly string[], reopened: readonly string[]): PassingStage {
+function listedStage(listed: readonly string[], reopened: readonly string[]): PassingStage {
   return name => (listed.includes(name) || reopened.includes(name) ? all : none)
 }
 
 /** Not those in which the upstream is told the user and the credential. */
-export function tellingStage({ identity, credential }: PassingOptions): PassingStage {
+function tellingStage({ identity, credential }: PassingOptions): PassingStage {
   const names = new Set<string | undefined>([
     identity.id,
     identity.username,
@@ -77,12 +77,12 @@ export function tellingStage({ identity, credential }: PassingOptions): PassingS
 }
 
 /** Not those that hold the console's own token. */
-export function tokenStage({ headers }: TokenNames): PassingStage {
+function tokenStage({ headers }: TokenNames): PassingStage {
   return name => (headers.has(name) ? none : all)
 }
 
 /** Before a response is shaped: none that ask for a part, a coding, or whether it has changed. */
-export function shapedStage(name: string): Kinds {
+function shapedStage(name: string): Kinds {
   switch (name) {
     case 'accept-encoding':
     case 'range':
@@ -98,7 +98,7 @@ export function shapedStage(name: string): Kinds {
 }
 
 /** A type only with the body that has it. */
-export function typeStage(name: string): Kinds {
+function typeStage(name: string): Kinds {
   return name === 'content-type' ? withBody : all
 }
 
