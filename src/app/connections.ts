@@ -15,7 +15,10 @@ interface Bound {
 
 interface Connection {
   readonly socket: Socket
+  readonly key: string
   readonly address: string
+  /** Requests without a whole response; a WebSocket is one for good. */
+  requests: number
 }
 
 /** @returns to be called with each listener */
@@ -23,64 +26,77 @@ export function boundConnections(bound: Bound): (server: Server) => void {
   const { max, onRefused } = bound
   const isTrusted = createTrust(bound.trustedProxies)
   const countedAddress = createCountedAddress(bound.ipv6Prefix)
+  /** In the order of their last requests. */
   const open = new Map<string, Connection>()
   const ofAddress = new Map<string, number>()
-  /** Keys of those without a request, the oldest first. */
-  const idle = new Set<string>()
+  /** By the sockets of requests: with https, those above the encryption. */
+  const bySocket = new WeakMap<Socket, Connection>()
 
+  /** With https, the socket is the one below the encryption. */
   function accept(socket: Socket): void {
     const { remoteAddress: ip } = socket
     if (ip === undefined) return
-    const key = keyOf(socket)
     const address = countedAddress({ ip, ips: [ip] })
     const count = ofAddress.get(address) ?? 0
     const hasTooMany = count >= Math.max(1, Math.floor(max / 4)) && !isTrusted(ip)
-    if (hasTooMany || (open.size >= max && !closeOldestIdle())) {
+    if (hasTooMany || (open.size >= max && !closeIdle())) {
       onRefused?.(address)
       return void socket.resetAndDestroy()
     }
+    const connection = { socket, key: keyOf(socket), address, requests: 0 }
     ofAddress.set(address, count + 1)
-    open.set(key, { socket, address })
-    idle.add(key)
-    socket.once('close', () => forget(key))
+    open.set(connection.key, connection)
+    socket.once('close', () => forget(connection))
   }
 
-  function closeOldestIdle(): boolean {
-    for (const key of idle) {
-      const { socket } = open.get(key) ?? {}
+  function closeIdle(): boolean {
+    for (const connection of open.values()) {
+      if (connection.requests > 0) continue
       // Not after its `close`, which comes in a later turn: the next one would close another.
-      forget(key)
-      socket?.destroy()
+      forget(connection)
+      connection.socket.destroy()
       return true
     }
     return false
   }
 
-  function forget(key: string): void {
-    const { address } = open.get(key) ?? {}
-    if (address === undefined) return
+  function forget(connection: Connection): void {
+    const { key, address } = connection
+    if (open.get(key) !== connection) return
     open.delete(key)
-    idle.delete(key)
     const count = (ofAddress.get(address) ?? 1) - 1
     if (count === 0) ofAddress.delete(address)
     else ofAddress.set(address, count)
   }
 
-  function onRequest({ socket }: IncomingMessage, response: ServerResponse): void {
-    const key = keyOf(socket)
-    idle.delete(key)
-    response.once('close', () => {
-      if (open.has(key)) idle.add(key)
-    })
+  function connectionOf(socket: Socket): Connection | undefined {
+    let connection = bySocket.get(socket)
+    if (connection === undefined) {
+      connection = open.get(keyOf(socket))
+      if (connection !== undefined) bySocket.set(socket, connection)
+    }
+    return connection
+  }
+
+  function onRequest({ socket }: IncomingMessage, response?: ServerResponse): void {
+    const connection = connectionOf(socket)
+    if (connection === undefined || open.get(connection.key) !== connection) return
+    connection.requests++
+    open.delete(connection.key)
+    open.set(connection.key, connection)
+    // Not `close`: one that does not finish closes its connection.
+    response?.once('finish', onFinish)
+  }
+
+  function onFinish(this: ServerResponse): void {
+    const connection = bySocket.get(this.req.socket)
+    if (connection !== undefined) connection.requests--
   }
 
   return server => {
-    // With https, this is the socket below the encryption.
     server.on('connection', accept)
     server.prependListener('request', onRequest)
-    for (const event of ['upgrade', 'connect']) {
-      server.prependListener(event, ({ socket }: IncomingMessage) => idle.delete(keyOf(socket)))
-    }
+    server.prependListener('upgrade', (request: IncomingMessage) => onRequest(request))
   }
 }
 
