@@ -8,9 +8,11 @@ import { until } from '../support/until.ts'
 import { closed, dial, webSocketUpstream } from '../support/websocket.ts'
 
 const connections = 1000
-const maxKiB = 40
+const maxHeapKiB = 12
+/** The system gives and takes memory by large pieces: from 29 to 44 KiB each in runs of one build. */
+const maxResidentKiB = 60
 
-t.test(`${connections} idle WebSockets take less than ${maxKiB} KiB each`, async t => {
+t.test(`${connections} idle WebSockets take less than ${maxHeapKiB} KiB of heap each`, async t => {
   const backend = await webSocketUpstream(t.after)
   const folder = await configFolder({
     gateway: { ops: { secret: '${OPS_SECRET}' } },
@@ -54,7 +56,8 @@ t.test(`${connections} idle WebSockets take less than ${maxKiB} KiB each`, async
   const kib = (of: 'rss' | 'heapUsed') =>
     (after.memory[of] - before.memory[of]) / 1024 / connections
   t.comment(`resident: ${kib('rss').toFixed(1)} KiB, heap: ${kib('heapUsed').toFixed(1)} KiB each`)
-  t.ok(kib('rss') < maxKiB, `${kib('rss').toFixed(1)} KiB resident each`)
+  t.ok(kib('heapUsed') < maxHeapKiB, `${kib('heapUsed').toFixed(1)} KiB of heap each`)
+  t.ok(kib('rss') < maxResidentKiB, `${kib('rss').toFixed(1)} KiB resident each`)
   const last = clients.at(-1)
   const told = last && closed(last)
   await fetch(`${gateway.url}/api/account/logout`, { method: 'POST', headers: { cookie } })

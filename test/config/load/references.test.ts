@@ -99,18 +99,16 @@ t.test('a fraction may be a reference where only a number may stand', async t =>
     'gateway.yaml':
       'login: { sources: [{ kind: upstream-login, upstream: b, path: /in, user: { id: id }, success: { path: v, in: ["${VERSION:-1.10}"] } }] }',
     'routes.yaml':
-      'upstreams: { b: { url: http://b, streams: "${S:-0.7}" } }\nroutes: { r: { path: /r, upstream: b, contract: { schema: { type: object }, sample: "${SAMPLE:-1}" } } }'
+      'upstreams: { b: { url: http://b } }\nroutes: { r: { path: /r, upstream: b, contract: { schema: { type: object }, sample: "${SAMPLE:-0.7}" } } }'
   }
   const { gateway, routes } = load(t, texts, {})
-  t.equal(routes.upstreams['b']?.streams, 0.7)
-  t.equal(routes.routes['r']?.contract?.sample, 1)
+  t.equal(routes.routes['r']?.contract?.sample, 0.7)
   t.match(gateway.login.sources[0], { success: { in: ['1.10'] } })
-  const others = load(t, texts, { S: '1', SAMPLE: ' 0.25 ' }).routes
-  t.equal(others.upstreams['b']?.streams, 1)
+  const others = load(t, texts, { SAMPLE: ' 0.25 ' }).routes
   t.equal(others.routes['r']?.contract?.sample, 0.25)
-  for (const S of ['.5', '5e-1', '0x1', '0.5.1', '-0.5', '1.01', 'half']) {
-    t.match(faults(t, texts, { S }), [
-      /^routes\.yaml:1 upstreams\.b\.streams: expected a share above 0, at most 1, such as 0\.5, found /
+  for (const SAMPLE of ['.5', '5e-1', '0x1', '0.5.1', '-0.5', '1.01', 'half']) {
+    t.match(faults(t, texts, { SAMPLE }), [
+      /^routes\.yaml:1 routes\.r\.contract\.sample: expected a share from 0 to 1, such as 0\.1, found /
     ])
   }
 })
