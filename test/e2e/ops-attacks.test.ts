@@ -63,7 +63,7 @@ t.test('an address that opens all connections it can leaves some to others', asy
   const ms = performance.now() - began
   t.ok(ms < 5000 + stoodStillMs(), 'before the others are cut for their slow headers')
   await Promise.race(cut)
-  t.equal(sockets.filter(({ destroyed }) => !destroyed).length >= 500, true)
+  t.equal(sockets.filter(({ destroyed }) => !destroyed).length >= 250, true)
 })
 
 t.test('whatever path is asked for, the answer may not be framed or sniffed', async t => {

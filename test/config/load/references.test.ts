@@ -108,7 +108,7 @@ t.test('a fraction may be a reference where only a number may stand', async t =>
   t.equal(others.routes['r']?.contract?.sample, 0.25)
   for (const SAMPLE of ['.5', '5e-1', '0x1', '0.5.1', '-0.5', '1.01', 'half']) {
     t.match(faults(t, texts, { SAMPLE }), [
-      /^routes\.yaml:1 routes\.r\.contract\.sample: expected a share from 0 to 1, such as 0\.1, found /
+      /^routes\.yaml:2 routes\.r\.contract\.sample: expected a share from 0 to 1, such as 0\.1, found /
     ])
   }
 })
