@@ -96,6 +96,8 @@ export function boundConnections(bound: Bound): (server: Server) => void {
   return server => {
     server.on('connection', accept)
     server.prependListener('request', onRequest)
+    // Where nobody takes upgrades, Node gives them as requests; a listener would change that.
+    if (server.listenerCount('upgrade') === 0) return
     server.prependListener('upgrade', (request: IncomingMessage) => onRequest(request))
   }
 }

@@ -68,6 +68,8 @@ export class Call implements Watcher {
   #isSettled = false
   #address: Address | undefined
   #tried: Address[] | undefined
+  /** It broke a connection, and is asked once more where no other one can be reached. */
+  #broken: Address | undefined
   /** The running attempt, in the trail of the request. */
   #recorded: TrailAttempt | undefined
 
@@ -236,7 +238,8 @@ export class Call implements Watcher {
     const tried = (this.#tried ??= [])
     tried.push(failed)
     if (isUnsent && performance.now() - startedAt < timeoutMs) {
-      const other = balancer.pick(tried)
+      const other = balancer.pick(tried) ?? this.#broken
+      if (other === this.#broken) this.#broken = undefined
       if (other !== undefined) {
         onRetry('elsewhere')
         return other
@@ -247,8 +250,8 @@ export class Call implements Watcher {
     this.#hasRepeated = true
     onRetry('again')
     const other = balancer.pick(tried)
-    // Rather the one that broke a connection once than one that is known not to work.
-    return other === undefined || (other.state !== 'up' && failed.state === 'up') ? failed : other
+    if (other !== undefined) this.#broken = failed
+    return other ?? failed
   }
 }
 

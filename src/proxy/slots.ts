@@ -56,7 +56,7 @@ export class Slots {
       throw overloaded('too many requests wait for the upstream', 'queue')
     }
     const startedAt = performance.now()
-    const timer = setTimeout(() => this.#expire(waiter), queueTimeout)
+    const timer = setTimeout(() => this.#expire(waiter), queueTimeout).unref()
     const leave = () => {
       clearTimeout(timer)
       if (this.#waiting.delete(waiter)) this.#onWaited(performance.now() - startedAt)

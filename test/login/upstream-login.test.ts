@@ -48,7 +48,6 @@ function sourceOf(
       responseTimeout: '30s',
       connections: 10,
       queue: 10,
-      queueBytes: '1KiB',
       queueTimeout: '1s',
       credential: credentialStyle
     })

@@ -48,6 +48,9 @@ t.test('more than the queue holds are refused; one that leaves makes room', t =>
 })
 
 t.test('one that waited for too long is refused', async t => {
+  // The time-out alone keeps no process alive.
+  const alive = setInterval(() => {}, 1000)
+  t.after(() => clearInterval(alive))
   const { slots, waits } = takenSlots({ queueTimeout: 1 })
   const refused = await new Promise(resolve =>
     slots.wait({ start: () => resolve('started'), refuse: resolve })
