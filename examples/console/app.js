@@ -1,161 +1,205 @@
-/** Starts the page, and decides by address and session which view is shown. */
+/** The demo's console: sign-in, profile, notices and orders. */
 import { call, isSignedOut } from './api.js'
+import { button, dateText, element, failureText, named } from './dom.js'
 import { watchSession } from './expiry.js'
-import { loginView } from './login.js'
-import { nameOf, overviewContent } from './overview.js'
-import { errorView, frame, loadingView, notFoundContent } from './panels.js'
-/** @import { Failure } from './api.js' */
 
-const loginPath = '/login'
-const app = /** @type {HTMLElement} */ (document.getElementById('app'))
-
-/** Who is signed in, as far as the page knows. @type {Record<string, unknown> | undefined} */
-let profile
+const app = document.getElementById('app')
+const watch = watchSession({ signOut, onEnded: showLogin })
 let view = new AbortController()
-let shownPath = ''
-const watch = watchSession({ signOut, onEnded: failure => openLogin(failure) })
 
-/**
- * Shows what belongs to the address now. The profile is asked for once; whoever has none is led to the sign-in page.
- * @param {string} [unkept] what to say if there is still no session
- * @returns {Promise<void>}
- */
+/** Asks who is signed in, and shows their page or the sign-in. */
 async function open(unkept = '') {
   view.abort()
   view = new AbortController()
   const { signal } = view
-  shownPath = location.pathname
-  if (profile === undefined) {
-    const answer = await call('/api/account/profile', { signal })
-    if (signal.aborted) return
-    if (!answer.ok) return isSignedOut(answer) ? openLogin(answer, unkept) : showError(answer)
-    profile = typeof answer.data === 'object' && answer.data !== null ? answer.data : {}
-    watch.start()
-  }
-  if (location.pathname === loginPath) return openAt(wantedAddress())
-  showPage(profile ?? {}, signal)
+  const answer = await call('/api/account/profile', { signal })
+  if (signal.aborted) return
+  if (answer.ok) return showOverview(answer.data, signal)
+  if (!isSignedOut(answer)) return showError(answer)
+  // That nobody has signed in yet needs no explanation.
+  showLogin(answer.code === 'session.none' ? { ...answer, message: unkept } : answer)
 }
 
-function showPage(/** @type {Record<string, unknown>} */ who, /** @type {AbortSignal} */ signal) {
-  const isOverview = location.pathname === '/'
-  const leave = (/** @type {Failure} */ failure) => {
-    if (!isSignedOut(failure)) return false
-    openLogin(failure)
-    return true
-  }
-  const content = isOverview
-    ? overviewContent({ profile: who, signal, isSignedOut: leave })
-    : notFoundContent()
-  show(isOverview ? 'Overview' : 'Not found', ...frame(nameOf(who), { signOut }, content))
+function show(path, title, ...nodes) {
+  if (location.pathname !== path) history.replaceState(null, '', path)
+  document.title = `${title} · Console`
+  app.replaceChildren(...nodes)
+  app.querySelector('[data-focus], h1')?.focus()
 }
 
-function showError(/** @type {Failure} */ failure) {
+const heading = text => element('h1', { tabindex: -1 }, text)
+const alert = (name, ...content) =>
+  element('p', { ...named(name), class: 'alert', role: 'alert' }, ...content)
+
+function showError(failure) {
+  const retry = button('retry', 'Retry', () => open())
   show(
+    location.pathname,
     'Not available',
-    errorView(failure, () => {
-      show('Loading', loadingView())
-      void open()
-    })
+    element(
+      'main',
+      { ...named('page-error'), class: 'card small' },
+      heading('The console is not available'),
+      element('p', { role: 'alert' }, ...failureText(failure)),
+      retry
+    )
   )
 }
 
-/**
- * The address that was wanted stays in the sign-in page's own, so that it outlives a reload.
- * @param {Failure} [failure] why, if it was not the user's wish
- * @param {string} [unkept]
- */
-function openLogin(failure, unkept = '') {
+/** @param failure why, where it was not the user's wish */
+function showLogin(failure) {
   watch.stop()
   view.abort()
-  view = new AbortController()
-  const wasSignedIn = profile !== undefined
-  profile = undefined
-  if (location.pathname !== loginPath) {
-    const wanted = location.pathname + location.search + location.hash
-    history.replaceState(
-      null,
-      '',
-      failure === undefined || wanted === '/'
-        ? loginPath
-        : `${loginPath}?${new URLSearchParams({ redirect: wanted })}`
+  const problem = alert('login-error')
+  const field = (name, label, more) =>
+    element(
+      'label',
+      {},
+      label,
+      element('input', {
+        ...named(name),
+        name,
+        'required': true,
+        'aria-describedby': 'login-error',
+        ...more
+      })
     )
+  const username = field('username', 'User name', { 'autocomplete': 'username', 'data-focus': '' })
+  const password = field('password', 'Password', {
+    type: 'password',
+    autocomplete: 'current-password'
+  })
+  const signIn = async () => {
+    if (!form.reportValidity()) return
+    problem.replaceChildren()
+    const json = {
+      username: username.lastChild.value,
+      password: password.lastChild.value,
+      type: 'account'
+    }
+    const answer = await call('/api/auth/admin/login', { method: 'POST', json })
+    if (answer.ok) {
+      return await open(
+        'You signed in, but the browser did not keep the session: does it take cookies?'
+      )
+    }
+    problem.replaceChildren(...failureText(answer))
+    password.lastChild.select()
   }
-  shownPath = location.pathname
-  // That nobody has signed in yet needs no explanation.
-  const reason =
-    failure === undefined || (failure.code === 'session.none' && !wasSignedIn)
-      ? unkept
-      : failure.message
-  show(
-    'Sign in',
-    loginView({
-      reason,
-      onSignedIn: () =>
-        open(
-          'You signed in, but the browser did not keep the session. Check that it accepts cookies from this site.'
-        )
-    })
+  const form = element(
+    'form',
+    {},
+    problem,
+    username,
+    password,
+    button('sign-in', 'Sign in', signIn, { type: 'submit' })
   )
+  show('/login', 'Sign in', element('main', { class: 'card small' }, heading('Sign in'), form))
+  // Put in after the view is shown, so that it is read aloud.
+  if (failure?.message) setTimeout(() => problem.replaceChildren(...failureText(failure)))
 }
 
 async function signOut() {
   const answer = await call('/api/account/logout', { method: 'POST' })
   if (!answer.ok && !isSignedOut(answer)) return answer
-  history.pushState(null, '', loginPath)
-  openLogin()
+  showLogin()
   return undefined
 }
 
-/** Only an address of this page: a link to the sign-in page must not lead elsewhere. */
-function wantedAddress() {
-  const wanted = new URLSearchParams(location.search).get('redirect') ?? '/'
-  const target = URL.canParse(wanted, location.origin)
-    ? new URL(wanted, location.origin)
-    : new URL('/', location.origin)
-  return target.origin === location.origin && target.pathname !== loginPath ? target.href : '/'
+function showOverview(profile, signal) {
+  const problem = alert('sign-out-error')
+  const leave = button('sign-out', 'Sign out', async () => {
+    const failure = await signOut()
+    if (failure !== undefined) problem.replaceChildren(...failureText(failure))
+  })
+  show(
+    '/',
+    'Overview',
+    element(
+      'header',
+      {},
+      element('strong', {}, 'Console'),
+      element('span', {}, profile.name),
+      leave
+    ),
+    element(
+      'main',
+      {},
+      problem,
+      heading(`Hello, ${profile.name}`),
+      profileCard(profile),
+      part('notices', 'Notices', '/api/notices', noticeList, signal),
+      part('orders', 'Orders', '/api/orders', orderTable, signal)
+    )
+  )
+  watch.start()
 }
 
-function openAt(/** @type {string} */ address) {
-  history.replaceState(null, '', address)
-  return open()
+function profileCard({ name, role, email, title, group }) {
+  const facts = Object.entries({ Email: email, Title: title, Group: group })
+  return element(
+    'section',
+    { ...named('profile'), class: 'card' },
+    element('h2', named('profile-name'), name),
+    element('p', { ...named('profile-role'), class: 'badge' }, role),
+    ...facts.map(([label, value]) => element('p', {}, `${label}: ${value}`))
+  )
 }
 
-function show(/** @type {string} */ title, /** @type {Node[]} */ ...nodes) {
-  const isFirst = document.title === 'Console'
-  document.title = `${title} · Console`
-  app.replaceChildren(...nodes)
-  const target = app.querySelector('[data-focus]') ?? (isFirst ? null : app.querySelector('h1'))
-  if (target instanceof HTMLElement) target.focus()
-}
-
-document.addEventListener('click', event => {
-  const link = event.target instanceof Element ? event.target.closest('a') : null
-  const isPlain =
-    event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey
-  if (
-    link === null ||
-    !isPlain ||
-    event.defaultPrevented ||
-    link.origin !== location.origin ||
-    link.hash !== ''
-  ) {
-    return
+/** A section that asks for a list and shows it; it fails by itself. */
+function part(name, title, path, render, signal) {
+  const content = element('div', {}, element('p', { role: 'status' }, 'Loading…'))
+  const load = async () => {
+    const answer = await call(path, { signal })
+    if (signal.aborted) return
+    if (answer.ok) return content.replaceChildren(render(answer.data))
+    if (isSignedOut(answer)) return showLogin(answer)
+    // A role that may not see this is no error: nothing is broken.
+    const isForbidden = answer.status === 403
+    content.replaceChildren(
+      ...(isForbidden
+        ? [element('p', named(`${name}-forbidden`), answer.message)]
+        : [
+            alert(`${name}-error`, ...failureText(answer)),
+            button(`${name}-retry`, 'Try again', load)
+          ])
+    )
   }
-  event.preventDefault()
-  if (link.href !== location.href) history.pushState(null, '', link.href)
-  void open()
-})
+  void load()
+  return element('section', { class: 'card' }, element('h2', {}, title), content)
+}
 
-// Also fires for jumps within the page.
-window.addEventListener('popstate', () => {
-  if (location.pathname !== shownPath) void open()
-})
+function noticeList(notices) {
+  const items = notices.map(({ title, description, datetime, type, read }) =>
+    element(
+      'li',
+      { 'data-testid': 'notice', 'class': read ? '' : 'unread' },
+      element('h3', {}, title),
+      element('p', {}, description),
+      element('small', {}, `${read ? '' : 'Unread · '}${type} · ${dateText(datetime)}`)
+    )
+  )
+  return element('ul', named('notices'), ...items)
+}
 
-// Brought back from the browser's memory: who was signed in may be so no longer.
-window.addEventListener('pageshow', event => {
-  if (!event.persisted) return
-  profile = undefined
-  void open()
-})
+function orderTable(orders) {
+  const cells = (tag, texts) => texts.map(text => element(tag, {}, text))
+  const money = (amount, currency) =>
+    new Intl.NumberFormat('en', { style: 'currency', currency }).format(amount)
+  const rows = orders.map(({ orderNo, customer, amount, currency, state, placedAt }) =>
+    element(
+      'tr',
+      { 'data-testid': 'order' },
+      ...cells('td', [orderNo, customer, money(amount, currency), state, dateText(placedAt)])
+    )
+  )
+  const head = element('tr', {}, ...cells('th', ['Order', 'Customer', 'Amount', 'State', 'Placed']))
+  return element(
+    'table',
+    named('orders'),
+    element('thead', {}, head),
+    element('tbody', {}, ...rows)
+  )
+}
 
 void open()
