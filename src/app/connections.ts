@@ -26,7 +26,7 @@ export function boundConnections(bound: Bound): (server: Server) => void {
   const { max, onRefused } = bound
   const isTrusted = createTrust(bound.trustedProxies)
   const countedAddress = createCountedAddress(bound.ipv6Prefix)
-  /** In the order of their last requests. */
+  /** The oldest first. */
   const open = new Map<string, Connection>()
   const ofAddress = new Map<string, number>()
   /** By the sockets of requests: with https, those above the encryption. */
@@ -80,12 +80,10 @@ export function boundConnections(bound: Bound): (server: Server) => void {
 
   function onRequest({ socket }: IncomingMessage, response?: ServerResponse): void {
     const connection = connectionOf(socket)
-    if (connection === undefined || open.get(connection.key) !== connection) return
+    if (connection === undefined) return
     connection.requests++
-    open.delete(connection.key)
-    open.set(connection.key, connection)
     // Not `close`: one that does not finish closes its connection.
-    response?.once('finish', onFinish)
+    response?.on('finish', onFinish)
   }
 
   function onFinish(this: ServerResponse): void {

@@ -63,7 +63,10 @@ export class Call implements Watcher {
   readonly #done: Done
   readonly #isUpload: boolean
   readonly #mayRepeat: boolean
-  readonly #held: Slots[] = []
+  /** Whose place it has: a connection's, or an event stream's. */
+  #slot: Slots | undefined
+  /** Of an upload, beside the connection's. */
+  #uploadSlot: Slots | undefined
   #hasRepeated = false
   #isSettled = false
   #address: Address | undefined
@@ -91,25 +94,34 @@ export class Call implements Watcher {
 
   /** Starts, or waits for its turn. */
   begin(): void {
-    const { slots, uploads, streams } = this.#context
-    if (!asksForEvents(this.#headers)) {
-      return this.#isUpload ? this.#take(uploads, slots) : this.#take(slots)
+    const { uploads, streams } = this.#context
+    if (asksForEvents(this.#headers)) {
+      if (!streams.tryTake()) return this.#done(tooManyStreams())
+      return this.#start(streams)
     }
-    if (!this.#hold(streams)) return this.#done(tooManyStreams())
-    this.#start()
+    if (!this.#isUpload) return this.#connect()
+    const go = () => {
+      this.#uploadSlot = uploads
+      this.#connect()
+    }
+    if (uploads.tryTake()) go()
+    else this.#wait(uploads, go)
   }
 
-  #take(first: Slots, second?: Slots): void {
-    const go = () => (second === undefined ? this.#start() : this.#take(second))
-    if (this.#hold(first)) return go()
+  #connect(): void {
+    const { slots } = this.#context
+    if (slots.tryTake()) this.#start(slots)
+    else this.#wait(slots, () => this.#start(slots))
+  }
+
+  #wait(slots: Slots, go: () => void): void {
     const refuse = (error: unknown) => {
       this.#releaseSlots()
       this.#done(upstreamError(error))
     }
     try {
-      const leave = first.wait({
+      const leave = slots.wait({
         start: () => {
-          this.#held.push(first)
           this.#endWait()
           go()
         },
@@ -129,14 +141,10 @@ export class Call implements Watcher {
     }
   }
 
-  #hold(slots: Slots): boolean {
-    const isFree = slots.tryTake()
-    if (isFree) this.#held.push(slots)
-    return isFree
-  }
-
   #releaseSlots(): void {
-    for (const slots of this.#held.splice(0)) slots.release()
+    const slots = [this.#uploadSlot, this.#slot]
+    this.#uploadSlot = this.#slot = undefined
+    for (const each of slots) each?.release()
   }
 
   /** The wait for a connection is not the upstream's time. */
@@ -147,7 +155,8 @@ export class Call implements Watcher {
     if (trail !== undefined) trail.queueMs += now - startedAt
   }
 
-  #start(): void {
+  #start(slots: Slots): void {
+    this.#slot = slots
     this.#send(this.#context.balancer.pick() as Address)
   }
 
@@ -167,10 +176,10 @@ export class Call implements Watcher {
   /** Events that were not asked for as such leave their slot to others. */
   #becomeStream(): boolean {
     const { streams } = this.#context
-    if (this.#held.includes(streams)) return true
+    if (this.#slot === streams) return true
     if (!streams.tryTake()) return false
     this.#releaseSlots()
-    this.#held.push(streams)
+    this.#slot = streams
     return true
   }
 

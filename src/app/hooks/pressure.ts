@@ -16,6 +16,8 @@ export async function refuseUnderPressure(
   app: FastifyInstance,
   sessionKeyIn: (cookieHeader: string) => string | undefined
 ): Promise<void> {
+  // Without bounds it only measures: its own hook makes a copy of the route's options each time.
+  await app.register(underPressure, { sampleInterval })
   let from = Infinity
   app.addHook('onReady', async () => {
     // What an app was late by while it was built is no load.
@@ -23,13 +25,10 @@ export async function refuseUnderPressure(
   })
   const isSignedIn = ({ headers: { cookie } }: FastifyRequest) =>
     cookie !== undefined && sessionKeyIn(cookie) !== undefined
-  await app.register(underPressure, {
-    maxEventLoopDelay: maxDelayMs,
-    sampleInterval,
-    pressureHandler: (request, _reply, _type, delayMs = 0) => {
-      if (performance.now() < from) return
-      if (delayMs <= maxSignedInDelayMs && isSignedIn(request)) return
-      throw new GatewayError('overloaded', { retryAfter, limit: 'eventLoop' })
-    }
+  app.addHook('onRequest', function checkPressure(request, _reply, done) {
+    const { eventLoopDelay } = app.memoryUsage()
+    if (eventLoopDelay <= maxDelayMs || performance.now() < from) return done()
+    if (eventLoopDelay <= maxSignedInDelayMs && isSignedIn(request)) return done()
+    done(new GatewayError('overloaded', { retryAfter, limit: 'eventLoop' }))
   })
 }
