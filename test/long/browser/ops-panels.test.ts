@@ -14,7 +14,7 @@ const panels = {
   requests: '/api/orders',
   sessions: 'alice',
   limits: 'signed-in',
-  config: 'limits.signed-in.max: 500 → 600',
+  config: 'routes.orders.timeout: 3s → 5s',
   maintenance: 'olivia'
 }
 
