@@ -1,11 +1,25 @@
 /** What `check` says of installations that are unsafe, or useless in a browser. */
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
+import { testAuthority } from '../../support/authority.ts'
+import { stopClock } from '../../support/clock.ts'
 import { run } from '../../support/command.ts'
-import { faultsOf, knownHash, textFolder } from '../../support/config-files.ts'
+import {
+  faultsOf,
+  knownHash,
+  reportsOf,
+  textFolder,
+  type Trees
+} from '../../support/config-files.ts'
 import { configFolder, testGateway } from '../../support/gateway.ts'
+
+const first = testAuthority(t.after)
+const second = testAuthority(t.after)
+const { certificate } = first
+const pair = { certificate, key: `file:${first.key}` }
+const day = 86_400_000
 
 const sound = { server: { hosts: ['h'], trustedProxies: ['10.0.0.0/8'] } }
 const said = (
@@ -181,4 +195,187 @@ t.test('a sign-in that a trusted proxy had by https needs no line', async t => {
   })
   t.equal(status, 200)
   t.notOk(gateway.log.some(({ event }) => event === 'login.insecure'))
+})
+
+/** About operators and the names of cookies. */
+function opsReports({ ops, gateway, ...files }: Trees & { readonly ops?: object }): string[] {
+  const trees = { gateway: { ...gateway, ...(ops && { ops }) }, ...files }
+  return reportsOf(trees).filter(report =>
+    /^(?:ops\.(?!listen)|\S*(?:\.cookie(?:\.name)?:|passCookies))/.test(report)
+  )
+}
+
+t.test('operators’ passwords cross no network in clear', async t => {
+  const role = 'admin'
+  for (const listen of ['0.0.0.0:9090', '[::]:9090', '10.0.0.1:9090', '192.168.1.1:9090']) {
+    t.match(opsReports({ ops: { listen, role } }), [/^ops\.role: (?!warning).*clear/], listen)
+    t.same(opsReports({ ops: { listen } }), [], `${listen} without the role`)
+    const behindProxy = opsReports({ ops: { listen, role, trustedProxies: ['10.0.0.5'] } })
+    t.same(behindProxy, [])
+    t.same(opsReports({ ops: { listen, role, tls: pair } }), [])
+  }
+  for (const listen of ['127.0.0.1:9090', '127.1.2.3:9090', '[::1]:9090', 'localhost:9090']) {
+    t.same(opsReports({ ops: { listen, role } }), [], listen)
+  }
+})
+
+t.test('a source that operators may come from has to exist', async t => {
+  const ops = { role: 'admin', sources: ['stuff'] }
+  t.match(opsReports({ ops }), [/^ops\.sources\S*: (?!warning).*no source "stuff"/])
+})
+
+t.test('a back-end whose roles make operators is warned of', async t => {
+  const source = { kind: 'upstream-login', upstream: 'b', path: '/in', user: { id: 'id' } }
+  const files = {
+    gateway: { login: { sources: [source] } },
+    routes: { upstreams: { b: { url: 'http://127.0.0.1:9' } } }
+  }
+  const named = { role: 'admin', sources: ['upstream-login:b'] }
+  const warnings = (ops: object) => opsReports({ ...files, ops })
+  t.match(warnings(named), [/: warning: .*makes operators of the gateway/])
+  t.match(warnings({ role: 'admin' }), [/: warning: .*nobody can have it/])
+  t.match(warnings({ sources: ['upstream-login:b'] }), [/makes operators/, /no effect/])
+})
+
+t.test('no other cookie has the name of the operators’ one', async t => {
+  const cookie = { name: 'console_ops', secure: false }
+  t.match(opsReports({ gateway: { session: { cookie } } }), [/^session\.cookie\.name: (?!warning)/])
+  const routes = {
+    upstreams: { b: { url: 'http://127.0.0.1:9' } },
+    routes: { r: { path: '/api/r', upstream: 'b', passCookies: ['console_ops'] } }
+  }
+  t.match(opsReports({ routes }), [/passCookies: (?!warning).*own cookies/])
+})
+
+t.test('ops.tls is held to the rules of server.tls', async t => {
+  t.match(opsReports({ ops: { tls: { ...pair, key: `file:${second.key}` } } }), [
+    /^ops\.tls\.key: does not fit the certificate/
+  ])
+  t.match(opsReports({ ops: { tls: pair, hosts: ['ops.example.com'] } }), [
+    /^ops\.tls\.certificate: warning: .*does not name "ops\.example\.com"/
+  ])
+})
+
+t.test('trusted proxies are addresses', async t => {
+  t.match(opsReports({ ops: { trustedProxies: ['proxy'] } }), [
+    /^ops\.trustedProxies\S*: (?!warning)/
+  ])
+})
+
+/** About `server.tls`, with file and line. */
+function tlsReports({ tls, server = {} }: { tls: object; server?: object }): string[] {
+  const gateway = { server: { listen: '127.0.0.1:0', tls, hosts: ['localhost'], ...server } }
+  const folder = textFolder(t.after, { 'gateway.yaml': stringify(gateway) })
+  return faultsOf(folder).filter(report => report.includes(' server.tls'))
+}
+
+t.test('a certificate with its key is no fault', async t => {
+  t.same(tlsReports({ tls: pair }), [])
+})
+
+t.test('a pair that cannot be used is a fault with file and line', async t => {
+  const folder = t.testdir({ 'no.pem': 'no certificate' })
+  const no = join(folder, 'no.pem')
+  const faults: ReadonlyArray<[object, RegExp]> = [
+    [
+      { ...pair, certificate: 'away.pem' },
+      /^gateway\.yaml:\d+ server\.tls\.certificate: .*read \(ENOENT\)/
+    ],
+    [
+      { ...pair, key: 'file:away.pem' },
+      /^gateway\.yaml:\d+ server\.tls\.key: .*cannot be read \(ENOENT\)/
+    ],
+    [
+      { ...pair, certificate: no },
+      /^gateway\.yaml:\d+ server\.tls\.certificate: .*does not begin with a/
+    ],
+    [{ ...pair, key: `file:${no}` }, /^gateway\.yaml:\d+ server\.tls\.key: is not a private key/],
+    [
+      { ...pair, key: `file:${second.key}` },
+      /^gateway\.yaml:\d+ server\.tls\.key: does not fit the certificate.*\(line \d+\)$/
+    ],
+    [{ certificate }, /^gateway\.yaml:\d+ server\.tls: the key "key" is missing/],
+    [{ ...pair, key: readFileSync(first.key, 'utf8') }, /a secret never stands in the file itself/]
+  ]
+  for (const [tls, fault] of faults) t.match(tlsReports({ tls }), [fault])
+})
+
+t.test('a chain is read from its first certificate on', async t => {
+  const chain = join(t.testdir({}), 'chain.pem')
+  const texts = [first, second].map(each => readFileSync(each.certificate, 'utf8'))
+  writeFileSync(chain, texts.join(''))
+  t.same(tlsReports({ tls: { ...pair, certificate: chain } }), [])
+  writeFileSync(chain, texts.toReversed().join(''))
+  t.match(tlsReports({ tls: { ...pair, certificate: chain } }), [/does not fit/])
+})
+
+t.test('a certificate that browsers refuse is a warning', async t => {
+  t.match(tlsReports({ tls: pair, server: { hosts: ['localhost', 'other.example'] } }), [
+    /certificate: warning: does not name "other\.example" of server\.hosts/
+  ])
+  const pass = stopClock(t.after)
+  pass(3 * day)
+  t.match(tlsReports({ tls: pair }), [/certificate: warning: expired on .* GMT: browsers/])
+  pass(-10 * day)
+  t.match(tlsReports({ tls: pair }), [/certificate: warning: is not valid before .* GMT/])
+})
+
+t.test('the listener that redirects needs names, and an address of its own', async t => {
+  const tls = { ...pair, redirect: '127.0.0.1:0' }
+  t.same(tlsReports({ tls }), [])
+  t.match(tlsReports({ tls, server: { hosts: [] } }), [/tls\.redirect: needs `server\.hosts`/])
+  const server = { listen: '127.0.0.1:443' }
+  t.match(tlsReports({ tls: { ...tls, redirect: '127.0.0.1:443' }, server }), [
+    /tls\.redirect: is the address of another listener/
+  ])
+  t.match(tlsReports({ tls: { ...tls, redirect: '127.0.0.1:70000' } }), [
+    /tls\.redirect: expected a port of at most 65535/
+  ])
+  t.match(tlsReports({ tls, server: { listen: '127.0.0.1:8443' } }), [
+    /tls\.redirect: warning: redirects to port 443, but server\.listen has 8443/
+  ])
+  t.same(tlsReports({ tls, server: { listen: '127.0.0.1:8443', ports: [443] } }), [])
+})
+
+/** Of each place of a file of authorities, with line and key. */
+function faultsWith(pem: string): string[] {
+  const folder = textFolder(t.after, {
+    'ca.pem': pem,
+    'gateway.yaml': 'session: { secrets: ["${S}"] }\nredis:\n  url: rediss://h:1\n  ca: ca.pem\n',
+    'routes.yaml': stringify({
+      upstreams: {
+        a: { url: 'https://a', ca: 'ca.pem' },
+        b: { url: 'https://b', tls: { ca: 'ca.pem' } }
+      },
+      routes: {
+        a: { path: '/api/a', upstream: 'a', rewrite: '/x' },
+        b: { path: '/api/b', upstream: 'b', rewrite: '/x' }
+      }
+    })
+  })
+  return faultsOf(folder, { S: 's'.repeat(32) }).filter(fault => !fault.includes('warning'))
+}
+
+t.test('a file of authorities holds a certificate', async t => {
+  const message = 'the file does not begin with a certificate: expected PEM'
+  const expected = [
+    `gateway.yaml:4 redis.ca: ${message}`,
+    `routes.yaml:4 upstreams.a.ca: ${message}`,
+    `routes.yaml:8 upstreams.b.tls.ca: ${message}`
+  ]
+  const authority = readFileSync(certificate, 'utf8')
+  const bad = {
+    'another text': 'a certificate',
+    'nothing': '',
+    'a key': readFileSync(first.key, 'utf8'),
+    'a broken one': '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'
+  }
+  for (const [title, pem] of Object.entries(bad)) t.same(faultsWith(pem), expected, title)
+  const good = {
+    'one': authority,
+    'several': authority.repeat(2),
+    'text before it': `Our authority\n\n${authority}`,
+    'lines of Windows': authority.replaceAll('\n', '\r\n')
+  }
+  for (const [title, pem] of Object.entries(good)) t.same(faultsWith(pem), [], title)
 })

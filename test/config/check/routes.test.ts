@@ -1,0 +1,267 @@
+/** What `check` says of upstreams and routes, beside the cases of rules.yaml. */
+import t from 'tap'
+import { reportsOf } from '../../support/config-files.ts'
+
+const b = { url: 'http://127.0.0.1:9' }
+const isFault = (report: string) => !report.includes(': warning: ')
+
+interface Over {
+  readonly envelope?: object
+  readonly upstream?: object
+  readonly route?: object
+}
+
+/** Of a route `r` to an upstream `b`. */
+const routeReports = ({ envelope = {}, upstream = {}, route = {} }: Over) =>
+  reportsOf({
+    gateway: { envelope },
+    routes: {
+      upstreams: { b: { ...b, ...upstream } },
+      routes: { r: { path: '/api/r', upstream: 'b', ...route } }
+    }
+  })
+
+t.test('an upstream has either of them, and its addresses are alike', async t => {
+  const faults = (upstream: object) =>
+    reportsOf({
+      routes: { upstreams: { b: upstream }, routes: { r: { path: '/api/r', upstream: 'b' } } }
+    }).filter(isFault)
+  const cases: Array<[upstream: object, fault: RegExp]> = [
+    [{}, /upstreams\.b\.url: is missing/],
+    [{ url: 'http://b', urls: ['http://c'] }, /upstreams\.b: .*both/],
+    [{ urls: [] }, /urls/],
+    [{ urls: ['http://b', 'ftp://c'] }, /urls/],
+    [{ urls: ['http://b', 'https://c'] }, /urls\.1.*http:/],
+    [{ urls: ['http://b/x', 'http://c/y'] }, /urls\.1.*"\/x"/],
+    [{ urls: ['http://b', 'http://c', 'http://b'] }, /urls\.2.*twice/],
+    [{ urls: ['http://b', 'http://c:99999'] }, /urls\.1.*not a valid URL/]
+  ]
+  for (const [upstream, fault] of cases) t.match(faults(upstream), [fault])
+  t.same(faults({ urls: ['http://b/x', 'http://c/x'] }), [])
+})
+
+t.test('a fallback and the browser’s cache are for reads of an upstream', async t => {
+  const faultsOf = (route: object) =>
+    routeReports({ route }).filter(report => isFault(report) && report.startsWith('routes.r.'))
+  t.same(faultsOf({ fallback: { body: [] }, cache: 'browser' }), [])
+  t.same(faultsOf({ fallback: { body: [] }, access: 'public' }), [])
+  t.match(faultsOf({ fallback: {} }), [/^routes.r.fallback: the key "body" is missing/])
+  t.match(faultsOf({ fallback: { body: [] }, methods: ['POST'] }), [/does not take GET/])
+  t.match(faultsOf({ cache: 'browser', methods: ['POST'] }), [/does not take GET/])
+  t.match(faultsOf({ cache: 'browser', access: 'public' }), [/passes as it is/])
+})
+
+t.test('what a WebSocket needs of its route is told', async t => {
+  const about = (route: object) =>
+    routeReports({ route: { websocket: {}, ...route } }).filter(each => each.includes('.websocket'))
+  t.same(about({}), [], '`websocket: {}` is enough')
+  t.match(about({ methods: ['POST'] }), [/needs GET/])
+  const parts = { list: { upstream: 'b', path: '/list' } }
+  t.match(about({ parts }), [/cannot be combined with parts/])
+  t.match(about({ upstream: undefined, parts }), [/without an upstream/])
+  t.match(about({ websocket: { ping: '0ms' } }), [
+    /routes.r.websocket.ping: expected at least 100ms, found "0ms"/
+  ])
+  t.match(about({ websocket: { ping: '1m', idle: '1m' } }), [
+    /websocket.ping: warning: is not shorter than idle/
+  ])
+})
+
+const faultsOf = (over: Over) => routeReports(over).filter(isFault)
+
+const tokens = {
+  tokenHeaders: ['authorization', 'x-access-token', 'x-auth-token'],
+  tokenCookies: ['Admin-Token'],
+  tokenQuery: ['token']
+}
+
+t.test('names of the console’s token are no fault by themselves', async t => {
+  t.same(faultsOf({ envelope: tokens }), [])
+  const upstream = { credential: 'header:x-access-token' }
+  t.same(faultsOf({ envelope: tokens, upstream }), [], 'the gateway may send there')
+  t.same(faultsOf({ route: { passAuthorization: true } }), [], 'and others may pass')
+})
+
+t.test('a key that passes such a name is a fault that says what to do', async t => {
+  const faults: ReadonlyArray<[Over, RegExp]> = [
+    [
+      { route: { passAuthorization: true } },
+      /^routes\.r\.passAuthorization: "authorization" is in `envelope\.tokenHeaders` of gateway\.yaml, .* real token of another user\. Remove it here/
+    ],
+    [
+      { route: { passRefusedHeaders: ['x-auth-token'] } },
+      /^routes\.r\.passRefusedHeaders\.0: "x-auth-token" is in `envelope\.tokenHeaders`/
+    ],
+    [
+      { upstream: { passHeaders: ['accept', 'x-access-token'] } },
+      /^upstreams\.b\.passHeaders\.1: "x-access-token" is in `envelope\.tokenHeaders`/
+    ],
+    [
+      { route: { passCookies: ['theme', 'Admin-Token'] } },
+      /^routes\.r\.passCookies\.1: the cookie "Admin-Token" is in `envelope\.tokenCookies`/
+    ],
+    [
+      { route: { query: { rename: { Token: 'ticket' } } } },
+      /^routes\.r\.query\.rename\.Token: the parameter "Token" is in `envelope\.tokenQuery`/
+    ],
+    [
+      { route: { query: { rename: { ticket: 'token' } } } },
+      /^routes\.r\.query\.rename\.ticket: the parameter "token" is in `envelope\.tokenQuery`/
+    ]
+  ]
+  for (const [over, message] of faults) {
+    t.match(faultsOf({ envelope: tokens, ...over }), [message])
+  }
+})
+
+t.test('a name in which no token travels is a fault', async t => {
+  t.match(faultsOf({ envelope: { tokenHeaders: ['cookie'] } }), [
+    /^envelope\.tokenHeaders\.0: .*`tokenCookies`/
+  ])
+  t.match(faultsOf({ envelope: { tokenHeaders: ['x-token', 'content-type'] } }), [
+    /^envelope\.tokenHeaders\.1: "content-type" is a header of HTTP itself/
+  ])
+  t.match(faultsOf({ envelope: { tokenCookies: ['console_sid'] } }), [
+    /^envelope\.tokenCookies\.0: is the session cookie/
+  ])
+})
+
+const part = { upstream: 'b', rewrite: '/n', into: 'n', required: false }
+
+t.test('the list of missing parts takes no name of another member', t => {
+  const faultsWith = (missing: string, envelope: object, more: object = {}) =>
+    routeReports({
+      envelope,
+      route: { methods: ['GET'], parts: { n: part }, missing, ...more }
+    }).filter(report => report.includes('is a member of every success'))
+  t.match(faultsWith('data', {}), [
+    /routes\.r\.missing: "data" is a member of every success: take another$/
+  ])
+  for (const [missing, envelope, more] of [
+    ['code', {}],
+    ['total', {}],
+    ['success', { dialect: 'problem' }, { dialect: 'ant-design-pro' }],
+    ['msg', { dialect: 'custom', custom: { members: { message: 'msg' } } }],
+    ['data', { dialect: 'custom', custom: { members: { data: false } } }]
+  ] as const) {
+    t.equal(faultsWith(missing, envelope, more).length, 1, `${missing} ${JSON.stringify(envelope)}`)
+  }
+  for (const [missing, envelope, more] of [
+    ['missing', {}],
+    ['code', { dialect: 'ant-design-pro' }],
+    ['data', { dialect: 'problem' }],
+    ['data', {}, { parts: {} }]
+  ] as const) {
+    t.same(faultsWith(missing, envelope, more), [], `${missing} ${JSON.stringify(envelope)}`)
+  }
+  t.end()
+})
+
+t.test('also of the profile', t => {
+  const profile = { missing: 'code', parts: { n: part } }
+  t.match(
+    reportsOf({ routes: { upstreams: { b }, endpoints: { profile } } }).join(),
+    /endpoints\.profile\.missing: "code" is a member of every success/
+  )
+  t.end()
+})
+
+/** Faults of routes.yaml. */
+const faultsIn = (routes: object) => reportsOf({ routes }).filter(isFault)
+
+const login = (answer: unknown) => ({ endpoints: { login: { answer } } })
+
+t.test('a name that is not in the list is a fault, with the nearest one', async t => {
+  t.same(faultsIn(login({ json: { user: '{username}', a: ['{profile.b.c}'] } })), [])
+  t.match(faultsIn(login({ json: { list: [{ user: '{user_name}' }] } })), [
+    /^endpoints\.login\.answer\.json\.list\.0\.user: there is no name \{user_name\}\. Did you mean "username"\?/
+  ])
+  t.match(faultsIn(login({ json: 1, byRole: { admin: '{sessionId}' } })), [
+    /^endpoints\.login\.answer\.byRole\.admin: there is no name \{sessionId\}/
+  ])
+  t.match(faultsIn(login({ json: ['{id.x}', '{profile.}', '{__proto__}'] })), [
+    /json\.0: \{id\} has no members: only \{profile\.MEMBER\} names one/,
+    /json\.1: a name is missing between the dots of \{profile\.\}/,
+    /json\.2: there is no name \{__proto__\}/
+  ])
+})
+
+t.test('a name in a member called __proto__ is checked too', async t => {
+  t.match(faultsIn(login({ json: JSON.parse('{"__proto__": {"a": "{nobody}"}}') })), [
+    /there is no name \{nobody\}/
+  ])
+})
+
+t.test('a sign-in answers with a success that has a body', async t => {
+  t.same(faultsIn(login({ json: 1, status: 201 })), [])
+  t.match(faultsIn(login({ json: 1, status: 401 })), [/from 200 to 299/])
+  for (const status of [204, 205, 302, 304]) {
+    t.match(faultsIn(login({ json: 1, status })), [/a status with a body/], String(status))
+  }
+})
+
+t.test('`inEnvelope: flat` needs members', async t => {
+  t.same(faultsIn(login({ json: '{profile}', inEnvelope: 'flat' })), [])
+  t.match(faultsIn(login({ json: '{roles}', inEnvelope: 'flat' })), [/must be a mapping/])
+  t.match(faultsIn(login({ json: {}, byRole: { admin: [] }, inEnvelope: 'flat' })), [
+    /byRole\.admin: must be a mapping/
+  ])
+})
+
+const route = (more: object) => ({ routes: { r: { path: '/api/r', ...more } } })
+
+t.test('without a session only constants are allowed', async t => {
+  const json = { id: '{id}' }
+  t.same(faultsIn(route({ answer: { json, byRole: { admin: 1 } } })), [])
+  t.match(faultsIn(route({ access: 'public', answer: { json } })), [
+    /^routes\.r\.answer\.json\.id: \{id\} needs a session/
+  ])
+  t.match(faultsIn(route({ access: 'public', answer: { json: 1, byRole: { admin: 1 } } })), [
+    /byRole: has no effect: no session/
+  ])
+  t.match(faultsIn({ endpoints: { logout: { answer: { json } } } }), [/needs a session/])
+})
+
+t.test('keys without effect beside an answer are faults', async t => {
+  const answer = { json: 1 }
+  t.same(faultsIn(route({ answer, methods: ['POST'], touch: 'never' })), [])
+  for (const [key, value] of Object.entries({
+    shape: 's',
+    timeout: '3s',
+    cache: 'browser',
+    passCookies: ['a'],
+    query: { drop: ['a'] }
+  })) {
+    t.ok(
+      faultsIn(route({ answer, [key]: value })).includes(
+        `routes.r.${key}: has no effect beside \`answer\``
+      ),
+      key
+    )
+  }
+  t.ok(
+    faultsIn({
+      upstreams: { b },
+      ...route({ answer, upstream: 'b' })
+    }).includes('routes.r.upstream: has no effect beside `answer`')
+  )
+  t.match(faultsIn(route({})), [/needs an upstream, parts or an answer/])
+})
+
+t.test('an error as a constant answer has no success envelope', async t => {
+  t.same(faultsIn(route({ answer: { json: {}, status: 410, inEnvelope: 'none' } })), [])
+  t.match(faultsIn(route({ answer: { json: {}, status: 410 } })), [/inEnvelope: none/])
+})
+
+t.test('a profile has one place in the envelope, and the status of its upstream', async t => {
+  const profile = (more: object) => ({
+    upstreams: { b },
+    endpoints: { profile: { from: 'upstream', upstream: 'b', ...more } }
+  })
+  t.same(faultsIn(profile({ inEnvelope: 'flat' })), [])
+  t.same(faultsIn(profile({ answer: { json: '{profile}', inEnvelope: 'flat' } })), [])
+  t.match(faultsIn(profile({ answer: { json: 1, status: 201 }, inEnvelope: 'none' })), [
+    /profile\.inEnvelope: has no effect: set `answer\.inEnvelope`/,
+    /profile\.answer\.status: has no effect/
+  ])
+})
