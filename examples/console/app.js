@@ -141,7 +141,7 @@ function profileCard({ name, role, email, title, group }) {
     'section',
     { ...named('profile'), class: 'card' },
     element('h2', named('profile-name'), name),
-    element('p', { ...named('profile-role'), class: 'badge' }, role),
+    element('p', named('profile-role'), role),
     ...facts.map(([label, value]) => element('p', {}, `${label}: ${value}`))
   )
 }

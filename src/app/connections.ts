@@ -24,6 +24,7 @@ interface Connection {
 /** @returns to be called with each listener */
 export function boundConnections(bound: Bound): (server: Server) => void {
   const { max, onRefused } = bound
+  const maxOfAddress = Math.floor(max / 4)
   const isTrusted = createTrust(bound.trustedProxies)
   const countedAddress = createCountedAddress(bound.ipv6Prefix)
   /** The oldest first. */
@@ -38,7 +39,7 @@ export function boundConnections(bound: Bound): (server: Server) => void {
     if (ip === undefined) return
     const address = countedAddress({ ip, ips: [ip] })
     const count = ofAddress.get(address) ?? 0
-    const hasTooMany = count >= Math.max(1, Math.floor(max / 4)) && !isTrusted(ip)
+    const hasTooMany = count >= maxOfAddress && !isTrusted(ip)
     if (hasTooMany || (open.size >= max && !closeIdle())) {
       onRefused?.(address)
       return void socket.resetAndDestroy()

@@ -72,7 +72,10 @@ export function createListener(
       log.debug({ event: 'connection.refused', reason, address }, 'TLS failed')
   })
   endStalledConnections(server, settings.idleTimeout)
-  endSlowBodies(server, settings.requestTimeout)
+  endSlowBodies(server, settings.requestTimeout, socket => {
+    if (socket.writable) refuse(socket, 'request.timeout')
+    else socket.destroy()
+  })
   // One more than config allows: Node drops further headers silently, the request policy counts.
   server.maxHeadersCount = 1001
   return server

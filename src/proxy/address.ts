@@ -137,7 +137,7 @@ export class Address {
     if (!this.#isOpen) this.#change({ to: 'open', failure }, () => (this.#isOpen = true))
   }
 
-  /** What its health checks say; it is healthy until the first says otherwise. */
+  /** Takes the result of its health checks. Without one it counts as healthy. */
   setHealthy(isHealthy: boolean): void {
     if (this.#isHealthy === isHealthy) return
     const to = isHealthy ? 'healthy' : 'unhealthy'

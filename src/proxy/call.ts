@@ -63,9 +63,9 @@ export class Call implements Watcher {
   readonly #done: Done
   readonly #isUpload: boolean
   readonly #mayRepeat: boolean
-  /** Whose place it has: a connection's, or an event stream's. */
+  /** It has one of these: `slots` of the upstream, or `streams`. */
   #slot: Slots | undefined
-  /** Of an upload, beside the connection's. */
+  /** An upload has one of `uploads` too. */
   #uploadSlot: Slots | undefined
   #hasRepeated = false
   #isSettled = false
@@ -142,9 +142,11 @@ export class Call implements Watcher {
   }
 
   #releaseSlots(): void {
-    const slots = [this.#uploadSlot, this.#slot]
+    const upload = this.#uploadSlot
+    const slot = this.#slot
     this.#uploadSlot = this.#slot = undefined
-    for (const each of slots) each?.release()
+    upload?.release()
+    slot?.release()
   }
 
   /** The wait for a connection is not the upstream's time. */

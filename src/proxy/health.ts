@@ -1,11 +1,8 @@
 /** Health checks: each address is asked again and again, whether or not it gets requests. */
+import type { UpstreamConfig } from '../config/schema/routes.ts'
 import type { Address } from './address.ts'
 
-export interface HealthConfig {
-  readonly path: string
-  /** Milliseconds between two checks. */
-  readonly interval: number
-}
+type HealthConfig = NonNullable<UpstreamConfig['health']>
 
 const timeoutMs = 2000
 /** One check may get lost; an address that answers again is of use at once. */

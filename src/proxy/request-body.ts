@@ -16,6 +16,8 @@ interface Bounds {
   readonly maxBytes: number
 }
 
+/** Bodies up to this size are collected, and sent in one write: below it a stream costs more. */
+export const maxCollectedBytes = 64 * 1024
 const firstBytes = 4096
 
 /**

@@ -1,4 +1,4 @@
-/** Who may use a connection of an upstream: so many at a time, the others wait in order. */
+/** Bounds the requests that an upstream gets at a time; the others wait in order. */
 import { GatewayError } from '../errors.ts'
 
 export interface SlotBounds {

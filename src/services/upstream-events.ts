@@ -55,7 +55,7 @@ function logChange(
 ): void {
   const line = { event: `upstream.address.${to}`, ...place }
   const text = `upstream ${place.upstream}: ${place.address}`
-  const others = 'others of the upstream get its requests'
+  const others = 'its requests go to others that work'
   if (to === 'open') log.warn({ ...line, failure }, `${text}: ${reasons[failure]}; ${others}`)
   else if (to === 'unhealthy') log.warn(line, `${text}: health checks fail; ${others}`)
   else if (to === 'closed') log.info(line, `${text} works again`)

@@ -25,7 +25,7 @@ import httpProxy from '@fastify/http-proxy'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { toRouterPath } from '../../config/schema/public-path.ts'
 import { GatewayError, toGatewayError } from '../../errors.ts'
-import { readBody, watchRate } from '../../proxy/request-body.ts'
+import { maxCollectedBytes, readBody, watchRate } from '../../proxy/request-body.ts'
 import { abort, type UpstreamResponse } from '../../proxy/response.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import type { ProxiedExchange } from './exchange.ts'
@@ -39,9 +39,6 @@ import {
 } from './proxied.ts'
 import { runResponseStages } from './response-stages.ts'
 import { takeUpgrades, type WebSocketServices } from './websocket.ts'
-
-/** A body in chunks is collected up to this size; a larger one is streamed. */
-const chunkedCollectBytes = 64 * 1024
 
 const exchangeKey = Symbol('exchange')
 
@@ -201,7 +198,7 @@ function readPluginBody(exchange: ProxiedExchange, body: unknown, done: BodyCall
   }
   const length = announcedLength(exchange)
   const bounds = {
-    collectBytes: length === undefined ? chunkedCollectBytes : exchange.collectBytes,
+    collectBytes: length === undefined ? maxCollectedBytes : exchange.collectBytes,
     maxBytes: exchange.maxBodyBytes
   }
   readBody(body, length, bounds, (error, whole) => {

@@ -15,7 +15,7 @@ import type { Envelope } from '../../shaping/envelope.ts'
 import { toGatewayError } from '../../errors.ts'
 import { responseHeaders, requestHeaders } from '../../proxy/headers.ts'
 import { createRewrite } from '../../proxy/path.ts'
-import { isBodyPending } from '../../proxy/request-body.ts'
+import { isBodyPending, maxCollectedBytes } from '../../proxy/request-body.ts'
 import type { UpstreamResponse } from '../../proxy/response.ts'
 import type { TimeOuts } from '../../proxy/time-outs.ts'
 import type { TokenNames } from '../../proxy/token-names.ts'
@@ -111,9 +111,6 @@ export interface ProxiedOptions extends PartsOptions {
 /** Longer than the upstream's own timeout: that one logs a stalled reader, so it must end first. */
 const afterUpstreamMs = 1000
 
-/** Bodies up to this size are collected and sent in one write: below it a stream costs more. */
-const collectBytes = 64 * 1024
-
 export interface Stages {
   readonly request: readonly RequestStage[]
   readonly response: readonly ResponseStage[]
@@ -146,7 +143,7 @@ export function compileProxied(route: ProxiedRoute, options: ProxiedOptions): Co
     exchange: {
       timeoutMs: route.timeoutMs,
       timeOuts: route.timeOuts,
-      collectBytes: shaping?.maxShaped ?? collectBytes,
+      collectBytes: shaping?.maxShaped ?? maxCollectedBytes,
       collectOnly: shaping !== undefined,
       maxBodyBytes: route.maxBody,
       isReadOnly: route.isReadOnly === true,

@@ -20,7 +20,7 @@ export async function refuseUnderPressure(
   await app.register(underPressure, { sampleInterval })
   let from = Infinity
   app.addHook('onReady', async () => {
-    // What an app was late by while it was built is no load.
+    // Building the app delays the event loop; that is no load.
     from = performance.now() + sampleInterval
   })
   const isSignedIn = ({ headers: { cookie } }: FastifyRequest) =>

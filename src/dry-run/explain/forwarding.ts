@@ -3,7 +3,7 @@ import type { LoadedConfig } from '../../config/schema/config.ts'
 import { inUnits } from '../../config/schema/primitives.ts'
 import { routeSettings, timeoutOf } from '../../config/schema/resolved.ts'
 import { credentialOf, type RouteConfig, type UpstreamConfig } from '../../config/schema/routes.ts'
-import { firstUrlOf, urlsOf } from '../../config/schema/upstream-addresses.ts'
+import { firstUrlOf } from '../../config/schema/upstream-addresses.ts'
 import type { Path } from '../../config/schema/visit.ts'
 import { flatten } from '../../config/schema/shape-steps.ts'
 import { type TimeOutOverrides, timeOutsOf } from '../../proxy/time-outs.ts'
@@ -116,7 +116,7 @@ function addressLines(upstream: UpstreamConfig, path: Path, locate: Locate): Lin
   const { failures, openFor } = upstream.breaker
   const breaker = `left out for ${ms(openFor)} after ${failures} failures in a row`
   return [
-    ...urlsOf({ urls }).map((text, index) => ({
+    ...urls.map((text, index) => ({
       text,
       at: locate('routes', [...path, 'urls', index])
     })),

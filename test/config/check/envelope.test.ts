@@ -129,33 +129,3 @@ t.test('a code of its own for sign-outs is no fault, nor is one of an outage', a
     /: warning: has no effect for the console: `endpoints\.refresh`/
   ])
 })
-
-const refreshReports = (custom: object, endpoints: object = { refresh: { path: '/refresh' } }) =>
-  reportsOf({
-    gateway: { envelope: { dialect: 'custom', successCode: '0000', custom } },
-    routes: { endpoints }
-  }).filter(report => report.includes('refreshCodes'))
-
-t.test('an ended session with the code of a refresh is a fault', async t => {
-  const refreshCodes = ['9998', '9999']
-  t.match(refreshReports({ refreshCodes, errors: { 'session.*': { code: '9999' } } }), [
-    /^envelope\.custom\.refreshCodes\.1: is the code of `session\.none`.*for ever/
-  ])
-  t.match(
-    refreshReports({ refreshCodes, errors: { '*': { code: 9999 } } }),
-    [/code of `session\.none`/],
-    'a number reads as the text'
-  )
-  const errors = { 'session.*': { code: '8888' }, 'session.idle': { code: '9998' } }
-  t.match(refreshReports({ refreshCodes, errors }), [/Codes\.0: is the code of `session\.idle`/])
-  t.match(refreshReports({ refreshCodes: [401] }), [/code of `session\.none`/], 'by default 401')
-})
-
-t.test('a code of its own for sign-outs is no fault, nor is one of an outage', async t => {
-  const refreshCodes = ['9999']
-  const errors = { 'session.*': { code: '8888' }, 'session.unavailable': { code: '9999' } }
-  t.same(refreshReports({ refreshCodes, errors }), [])
-  t.match(refreshReports({ refreshCodes, errors }, {}), [
-    /: warning: has no effect for the console: `endpoints\.refresh`/
-  ])
-})

@@ -99,7 +99,9 @@ t.test('a fraction may be a reference where only a number may stand', async t =>
     'gateway.yaml':
       'login: { sources: [{ kind: upstream-login, upstream: b, path: /in, user: { id: id }, success: { path: v, in: ["${VERSION:-1.10}"] } }] }',
     'routes.yaml':
-      'upstreams: { b: { url: http://b } }\nroutes: { r: { path: /r, upstream: b, contract: { schema: { type: object }, sample: "${SAMPLE:-0.7}" } } }'
+      'upstreams: { b: { url: http://b } }\n' +
+      'routes: { r: { path: /r, upstream: b, ' +
+      'contract: { schema: { type: object }, sample: "${SAMPLE:-0.7}" } } }'
   }
   const { gateway, routes } = load(t, texts, {})
   t.equal(routes.routes['r']?.contract?.sample, 0.7)
