@@ -86,8 +86,8 @@ export const errorAdvice: Readonly<Record<ErrorCode, string>> = {
     '`upstreams.NAME.url`, and that it runs. Each attempt names the reason.',
   'upstream.reset': atUpstream('The back-end closed the connection in the middle.'),
   'upstream.invalid':
-    'The back-end broke HTTP, or its response cannot be used here; the log line of the ' +
-    'request has the reason.',
+    'The back-end broke HTTP, or its response cannot be used here: the reason is given above, ' +
+    'and in the log line of the request.',
   'upstream.redirect':
     'The back-end redirects to another origin: correct the path, or set ' +
     '`routes.NAME.redirects: pass`.',

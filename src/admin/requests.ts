@@ -1,38 +1,26 @@
-/** `/ops/api/requests`: the last requests of all replicas. */
+/** `/ops/api/requests`: requests of all replicas that failed, were slow or changed something. */
 import type { FastifyInstance } from 'fastify'
 import { Type, type Static } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'
-import type { KeptRequests, RequestQuery } from '../observability/recent-requests.ts'
-import type { RequestRecord } from '../observability/request-record.ts'
+import {
+  type FoundRequests,
+  type KeptRequest,
+  maxLast,
+  type RequestQuery
+} from '../observability/failures.ts'
 import { errorAdvice } from '../error-advice.ts'
 import { errorKinds } from '../errors.ts'
 import { addOpsScope } from './api.ts'
 
-export interface RequestPlace {
-  readonly replica: string
-}
-
-export interface RequestsResponse {
-  /** Newest first. */
-  readonly requests: ReadonlyArray<RequestRecord & RequestPlace>
-  readonly hasMore: boolean
-  /** The requests that each replica still has. */
-  readonly kept: ReadonlyArray<KeptRequests & RequestPlace>
-  /** Replicas that did not answer. */
-  readonly silent: readonly string[]
-  /** Why other replicas could not be asked. */
-  readonly problem?: string | undefined
-}
-
 interface Options {
-  readonly find: (query: RequestQuery) => Promise<RequestsResponse>
+  readonly find: (query: RequestQuery) => Promise<FoundRequests>
 }
 
 const requestsQuery = Type.Object({
   status: Type.Optional(
     Type.String({
-      pattern: '^(?:failed|running|[1-5]xx|[1-5][0-9]{2})$',
-      description: '`failed`, `running`, `4xx` or `404`.'
+      pattern: '^(?:failed|[1-5]xx|[1-5][0-9]{2})$',
+      description: '`failed`, `4xx` or `404`.'
     })
   ),
   route: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
@@ -55,13 +43,17 @@ export function addRequestRoutes(ops: FastifyInstance, { find }: Options): void 
     scope.get<{ Querystring: Static<typeof requestsQuery> }>(
       '/requests',
       {
-        schema: { summary: 'The last requests, newest first.', querystring: requestsQuery },
+        schema: {
+          summary: 'Requests that failed, were slow or changed something, newest first.',
+          querystring: requestsQuery
+        },
         schemaErrorFormatter: malformed(
-          'status is failed, running, 4xx or 404, last a number up to 999: ' +
+          'status is failed, 4xx or 404, last a number up to 500: ' +
             '/requests?status=failed&last=20'
         )
       },
-      async ({ query: { last, ...query } }) => await find({ ...query, last: Number(last) })
+      async ({ query: { last, ...query } }) =>
+        await find({ ...query, last: Math.min(Number(last), maxLast) })
     )
     scope.get<{ Params: Static<typeof idParams> }>(
       '/requests/:id',
@@ -80,9 +72,9 @@ export function addRequestRoutes(ops: FastifyInstance, { find }: Options): void 
   })
 }
 
-function withAdvice<T extends RequestRecord>(record: T) {
-  const { code } = record
+function withAdvice(request: KeptRequest) {
+  const { code } = request
   // A replica of another version may have codes that this one does not know.
-  if (code === undefined || !Object.hasOwn(errorKinds, code)) return record
-  return { ...record, message: errorKinds[code].en, advice: errorAdvice[code] }
+  if (code === undefined || !Object.hasOwn(errorKinds, code)) return request
+  return { ...request, message: errorKinds[code].en, advice: errorAdvice[code] }
 }

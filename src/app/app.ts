@@ -94,7 +94,7 @@ async function addAll(app: FastifyInstance, { headers, ...parts }: AppParts): Pr
     tracer: services.tracer,
     toWall: services.sessions.toWall,
     aliases: aliasesOf(config),
-    recent: services.recent
+    failures: services.failures
   })
   const { ledger } = services
   if (ledger !== undefined && config.gateway.audit !== undefined) {

@@ -25,7 +25,6 @@ import type { ProxiedRoute } from './endpoints/proxied.ts'
 import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
 import { readJson } from '../json/body.ts'
 import { compileShape, isWrapped, type Shape } from '../shaping/shape.ts'
-import { oncePerText } from '../observability/log.ts'
 import { type TimeOutOverrides, timeOutsOf } from '../proxy/time-outs.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import { compileParts, type Composable } from './compile-parts.ts'
@@ -243,13 +242,16 @@ class RouteCompiler {
   }
 
   #missingLog(shape: string): (path: string) => void {
-    return oncePerText(path =>
+    const logged = new Set<string>()
+    return path => {
+      if (logged.has(path)) return
+      logged.add(path)
       this.#services.log.warn(
         { event: 'shape.missing', shape, path },
         `shape ${shape}: unwrap found nothing at "${path}" of an answer, and goes on with null. ` +
           'Look at the answer with `console-gateway shape ROUTE --live`'
       )
-    )
+    }
   }
 
   #bodyMappingOf(

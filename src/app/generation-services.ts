@@ -1,7 +1,7 @@
 /** The services and back-ends that one generation of the app is built with. */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
-import type { RecentRequests } from '../observability/recent-requests.ts'
+import type { Failures } from '../observability/failures.ts'
 import type { Running } from './hooks/access-log.ts'
 import type { Ledger } from '../observability/audit/entry.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
@@ -24,8 +24,8 @@ export type GenerationServices = Pick<
   | 'drift'
   | 'tracer'
 > & {
-  /** Remembers requests; without it none. */
-  readonly recent?: RecentRequests<FastifyRequest>
+  /** Keeps requests for `console-gateway why`; undefined in dry runs. */
+  readonly failures?: Failures
   /** By its name in `routes.yaml`. */
   readonly upstream: (name: string, config: UpstreamConfig) => Upstream
   readonly running: Running

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { unknownRoute } from './hooks/context.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { adopt } from '../observability/emitters.ts'
-import type { RecentRequests } from '../observability/recent-requests.ts'
+import type { Failures } from '../observability/failures.ts'
 import { Trail } from '../observability/trail.ts'
 import { checkTarget } from '../proxy/path.ts'
 import type { Services } from '../services/services.ts'
@@ -14,13 +14,12 @@ const timeoutMs = 5000
 
 interface Options {
   readonly log: Pick<Services['log'], 'error'>
-  /** Remembers the requests, for `console-gateway why`. */
-  readonly recent: Pick<RecentRequests, 'add'>
+  readonly failures: Pick<Failures, 'add'>
 }
 
 export function createHttpsRedirect(
   { hosts, ports }: Pick<GatewayConfig['server'], 'hosts' | 'ports'>,
-  { log, recent }: Options
+  { log, failures }: Options
 ): Server {
   const [port = 443] = ports
   const suffix = port === 443 ? '' : `:${port}`
@@ -44,7 +43,7 @@ export function createHttpsRedirect(
         response.setHeader('x-request-id', trail.requestId)
         redirect(request, adopt(response), origins)
         const { statusCode: status } = response
-        recent.add(Object.assign(trail, { status, route: unknownRoute }))
+        failures.add(Object.assign(trail, { status, route: unknownRoute }))
       }
     ),
     err => {

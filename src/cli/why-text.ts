@@ -1,19 +1,13 @@
 /** Requests in plain words. Names and paths come from clients, so all text is escaped. */
-import type { RequestPlace, RequestsResponse } from '../admin/requests.ts'
 import { errorAdvice } from '../error-advice.ts'
 import { errorKinds } from '../errors.ts'
-import type {
-  AttemptRecord,
-  LimitRecord,
-  RequestRecord,
-  SessionRecord
-} from '../observability/request-record.ts'
+import type { FoundRequests, KeptRequest as Request } from '../observability/failures.ts'
+import type { AttemptJson, LimitJson } from '../observability/request-json.ts'
 import { printable } from '../observability/unprintable.ts'
 import { table } from './admin-client.ts'
 import type { Output } from './command.ts'
 import { paint } from './colours.ts'
 
-type Request = RequestRecord & RequestPlace
 type Row = readonly [name: string, text: string]
 
 const fallbackRow: Row = [
@@ -21,7 +15,7 @@ const fallbackRow: Row = [
   'the upstream failed: answered by the fixed response of the route'
 ]
 
-const purposes: Readonly<Record<AttemptRecord['purpose'], string>> = {
+const purposes: Readonly<Record<AttemptJson['purpose'], string>> = {
   'request': '',
   'part': '',
   'sign-in': ', for the sign-in',
@@ -39,13 +33,13 @@ const units = [
 
 /** The whole story of one request. */
 export function formatRequest(request: Request, stream: Output): string {
-  const { id, at, address } = request
-  const head = `${request.method} ${request.path} → ${endText(request)}`
+  const { requestId, at, address, replica, status, ms } = request
+  const head = `${request.method} ${request.path} → ${status}, ${formatMs(ms)}`
   const rows: readonly Row[] = [
-    ['request', `${id}, at ${at} from ${address}${placeOf(request)}`],
+    ['request', `${requestId}, at ${at} from ${address}, replica ${replica}`],
     ['route', routeText(request)],
     ...userRows(request),
-    ...(request.session === undefined ? [] : [['session', sessionText(request.session)] as const]),
+    ...sessionRows(request),
     ...limitRows(request),
     ...upstreamRows(request),
     ...responseRows(request),
@@ -59,42 +53,25 @@ export function formatRequest(request: Request, stream: Output): string {
   return `${paint('bold', printable(head), stream)}\n${lines.join('')}`
 }
 
-function endText({ isRunning, at, ms, status }: Request): string {
-  return isRunning ? `still running since ${at}, for ${formatMs(ms)}` : `${status}, ${formatMs(ms)}`
-}
-
 /** One line each. */
 export function formatRequests(requests: readonly Request[], stream: Output): string {
-  const rows = requests.map(({ at, id, user = '', method, path, code = '', ...request }) => [
+  const rows = requests.map(({ at, requestId, user = '', method, path, code = '', ...request }) => [
     at,
-    id,
+    requestId,
     user,
     `${method} ${path}`,
-    request.isRunning ? 'running' : String(request.status),
+    String(request.status),
     code,
     formatMs(request.ms)
   ])
   return table([['AT', 'REQUEST', 'USER', 'WHAT', 'STATUS', 'CODE', 'TIME'], ...rows], stream)
 }
 
-/** A note on the requests that are remembered and those that were overwritten. */
-export function formatKept({ kept, silent, problem }: RequestsResponse): string {
-  const lines = kept.map(({ ok, failed, since, ...place }) => {
-    const [others, failures] = [ok, failed].map(({ overwritten, oldestAt = since }) =>
-      overwritten === 0 ? `all since ${since}` : `back to ${oldestAt} (${overwritten} overwritten)`
-    )
-    return `Remembered${placeOf(place)}: ${others}; of failed ones ${failures}.`
-  })
-  const all = [
-    ...lines,
-    ...(silent.length === 0 ? [] : [`No answer from ${silent.join(', ')}.`]),
-    ...(problem === undefined ? [] : [`${problem}.`])
-  ]
-  return all.map(line => `${printable(line)}\n`).join('')
-}
-
-function placeOf({ replica }: RequestPlace): string {
-  return `, replica ${replica}`
+/** A note on what is kept. */
+export function formatKept({ oldestAt, problem }: FoundRequests): string {
+  const kept =
+    oldestAt === undefined ? '' : `The oldest request that is kept began at ${oldestAt}.\n`
+  return `${kept}${problem === undefined ? '' : `${problem}.\n`}`
 }
 
 function routeText({ route, alias }: Request): string {
@@ -115,13 +92,18 @@ function userRows({ user, userId, source, needsRoles }: Request): Row[] {
   ]
 }
 
-function sessionText({ id = 'unknown', from, ms, ageMs, ended }: SessionRecord): string {
-  const age = ageMs === undefined ? '' : `, ${formatAge(ageMs)} old`
-  const asked = ms === undefined ? '' : ` in ${formatMs(ms)}`
-  if (from === 'cache') return `${id}${age}, found in the cache of the process`
-  if (from === 'store') return `${id}${age}, read from the store${asked}`
-  if (ended !== undefined) return `${id} is over (${ended}), as the store said${asked}`
-  return `${id}${age}`
+function sessionRows(request: Request): Row[] {
+  const { session, endedSession, sessionFrom, sessionMs, sessionAgeMs, sessionEnded } = request
+  if (session === undefined && endedSession === undefined && sessionFrom === undefined) return []
+  const id = session ?? endedSession ?? 'unknown'
+  const age = sessionAgeMs === undefined ? '' : `, ${formatAge(sessionAgeMs)} old`
+  const asked = sessionMs === undefined ? '' : ` in ${formatMs(sessionMs)}`
+  const told = {
+    cache: `${age}, found in the cache of the process`,
+    store: `${age}, read from the store${asked}`,
+    none: sessionEnded === undefined ? age : ` is over (${sessionEnded}), as the store said${asked}`
+  }
+  return [['session', id + told[sessionFrom ?? 'none']]]
 }
 
 function limitRows({ limits = [], limitsMs, limit, limitMax }: Request): Row[] {
@@ -136,7 +118,7 @@ function limitRows({ limits = [], limitsMs, limit, limitMax }: Request): Row[] {
   return [...rows, ['limits', `refused by ${limit}${max}`]]
 }
 
-function limitText(record: LimitRecord, refusedBy: string | undefined): string {
+function limitText(record: LimitJson, refusedBy: string | undefined): string {
   const { name, count = '?', max, windowMs, isEnforced, isExceeded } = record
   const window = `in ${formatAge(windowMs)}`
   const shadow = isEnforced ? '' : ', in shadow'
@@ -157,7 +139,7 @@ function upstreamRows(request: Request): Row[] {
   ]
 }
 
-function attemptText(attempt: AttemptRecord): string {
+function attemptText(attempt: AttemptJson): string {
   const { upstream, address, purpose, part, atMs, ms, status, failure, reason } = attempt
   const purposeText = part === undefined ? purposes[purpose] : `, for part ${part}`
   const time = ms === undefined ? 'still running' : `after ${formatMs(ms)}`
@@ -171,23 +153,19 @@ function failureText(failure: string, reason: string | undefined): string {
   return reason === undefined ? failure : `${failure} (${reason})`
 }
 
-function responseRows({ shapeMs, status, sent, isCut, isRunning }: Request): Row[] {
+function responseRows({ shapeMs, status, sent, isCut }: Request): Row[] {
   const bytes = sent === undefined ? '' : `, ${sent} bytes`
-  const end = isCut ? 'cut: the client left, or the connection was ended' : `${status}${bytes}`
-  return [
-    ...(shapeMs === undefined ? [] : [['shape', formatMs(shapeMs)] as const]),
-    ...(isRunning ? [] : [['sent', end] as const])
-  ]
+  const end =
+    isCut === true ? 'cut: the client left, or the connection was ended' : `${status}${bytes}`
+  return [...(shapeMs === undefined ? [] : [['shape', formatMs(shapeMs)] as const]), ['sent', end]]
 }
 
-function errorRows({ code }: Request): Row[] {
-  if (code === undefined) return []
+function errorRows({ code, reason }: Request): Row[] {
+  const reasons: Row[] = reason === undefined ? [] : [['reason', reason]]
+  if (code === undefined) return reasons
   // A replica of another version may have codes that this one does not know.
-  if (!Object.hasOwn(errorKinds, code)) return [['error', code]]
-  return [
-    ['error', `${code}: ${errorKinds[code].en}`],
-    ['to do', errorAdvice[code]]
-  ]
+  if (!Object.hasOwn(errorKinds, code)) return [['error', code], ...reasons]
+  return [['error', `${code}: ${errorKinds[code].en}`], ...reasons, ['to do', errorAdvice[code]]]
 }
 
 function formatMs(ms: number): string {

@@ -1,6 +1,6 @@
-/** `why`: the story of a request, from a running gateway and all its replicas. */
+/** `why`: what became of a request, at whichever replica. */
 import { jsonText } from './output.ts'
-import type { RequestsResponse } from '../admin/requests.ts'
+import type { FoundRequests } from '../observability/failures.ts'
 import { askAdmin } from './admin-client.ts'
 import { CommandError, type Invocation, type Output } from './command.ts'
 import { formatKept, formatRequest, formatRequests } from './why-text.ts'
@@ -10,11 +10,11 @@ const maxStories = 10
 const defaultLast = 5
 
 const notFound =
-  'No request of this id is remembered: another gateway answered it, it was overwritten, or it ' +
-  'never reached a gateway.'
+  'No request of this id is kept. Kept are those that failed, took more than a second or were no ' +
+  'GET; the access log has all.'
 
 export async function why({ gateway, rest: [id], values, json, io }: Invocation): Promise<number> {
-  const response = (await askAdmin(gateway, pathOf(id, values))) as unknown as RequestsResponse
+  const response = (await askAdmin(gateway, pathOf(id, values))) as unknown as FoundRequests
   if (json) io.stdout.write(jsonText(response))
   else io.stdout.write(format(response, id, io.stdout))
   return response.requests.length > 0 ? 0 : 3
@@ -34,10 +34,10 @@ function pathOf(id: string | undefined, values: Invocation['values']): string {
   return `/ops/api/requests/${id}`
 }
 
-function format(response: RequestsResponse, id: string | undefined, stream: Output): string {
+function format(response: FoundRequests, id: string | undefined, stream: Output): string {
   const { requests, hasMore } = response
   if (requests.length === 0) {
-    const what = id === undefined ? 'No such request is remembered.' : notFound
+    const what = id === undefined ? 'No such request is kept.' : notFound
     return `${what}\n${formatKept(response)}`
   }
   const twice =

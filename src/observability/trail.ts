@@ -126,7 +126,9 @@ export class Trail {
   sessionAt = 0
   /** When the session was opened, as of `Date.now()`. */
   sessionOpenedAt: number | undefined = undefined
-  /** Why the session that the cookie names is over. */
+  /** Whether the session that the cookie names is over. */
+  isSessionOver = false
+  /** Why it is over. */
   sessionEnded: string | undefined = undefined
 
   /** The limits that applied, in the order of `verdicts`. */
@@ -162,6 +164,8 @@ export class Trail {
   status = 0
   /** Of the error that was sent, or because of which the response was cut. */
   code: ErrorCode | undefined = undefined
+  /** What was wrong, where the code does not say it; without texts of clients. */
+  reason: string | undefined = undefined
   /** Whether the response ended before it was complete. */
   isCut = false
   /** Bytes of the response's body, where it was complete in memory. */
@@ -174,8 +178,6 @@ export class Trail {
   session: string | undefined = undefined
   /** Credential source of the user. */
   source: string | undefined = undefined
-  /** Among the running requests of the process; -1 before the beginning and from the end on. */
-  place = -1
 
   constructor(requestId: string, method: string, target: string, address: string) {
     this.requestId = requestId

@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { createAccess } from '../admin/access.ts'
 import { createActLedger } from '../admin/act-ledger.ts'
 import { addConfigRoutes } from '../admin/config.ts'
+import { addRequestRoutes } from '../admin/requests.ts'
 import { createGuard } from '../admin/guard.ts'
 import { createHostCheck } from '../admin/hosts.ts'
 import { operatorCookie } from '../admin/operator-cookie.ts'
@@ -21,7 +22,6 @@ import type { Log } from '../services/services.ts'
 import type { Operated } from './operated.ts'
 import { addData } from './ops/data.ts'
 import { serveStatus } from './ops/replica-config.ts'
-import { addRecentRequests } from './ops/requests.ts'
 import { urlOf } from './server/listeners.ts'
 import { createStatus, version } from './status.ts'
 
@@ -66,7 +66,7 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
   addConfig(app, operated)
   addData(app, operated)
   addMaintenance(app, operated)
-  addRecentRequests(app, operated)
+  addRequestRoutes(app, { find: publicServer.findRequests })
   addPageFiles(app)
   opened.push(() => app.close())
   let secretFile: SecretFile | undefined

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import pino, { type DestinationStream, type Logger } from 'pino'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { adopt } from '../observability/emitters.ts'
-import { addLineOutput, isoTime, standardOutput } from '../observability/log.ts'
+import { LineWriter } from '../observability/lines.ts'
 import { showInJson } from '../observability/unprintable.ts'
 
 export type Log = Logger
@@ -11,26 +11,29 @@ export type Log = Logger
 // For terminals only, so that nobody else waits for it.
 const require = createRequire(import.meta.url)
 
-/**
- * @param destination where lines go; standard output without it
- * @param base what every line says
- */
+/** @param destination where lines go; standard output without it */
 export function createLogger(
   { level, format }: GatewayConfig['log'],
-  destination?: DestinationStream,
-  base: Readonly<Record<string, unknown>> | null = null
+  destination?: DestinationStream
 ): Logger {
-  const timestamp = isoTime()
-  const options = { level, base, timestamp, serializers: { err: errorFields } }
-  const readable =
-    destination === undefined &&
-    (format === 'pretty' || (format === 'auto' && process.stdout.isTTY))
-  if (readable) return pino(options, prettyOutput())
-  const output = destination ?? standardOutput()
-  const formatters = { level: (label: string) => ({ level: label }) }
-  const logger = pino({ ...options, formatters }, output)
-  addLineOutput(logger, { output, timestamp, base: base ?? {} })
-  return logger
+  const options = {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    serializers: { err: errorFields },
+    formatters: { level: (label: string) => ({ level: label }) }
+  }
+  return pino(options, destination ?? outputOf(format))
+}
+
+function outputOf(format: GatewayConfig['log']['format']): DestinationStream {
+  // Asked also because it makes standard output a pipe that does not wait for its reader.
+  const { isTTY } = process.stdout
+  if (format === 'pretty' || (format === 'auto' && isTTY)) return prettyOutput()
+  const lines = new LineWriter(1)
+  const flush = () => lines.flushSync()
+  process.on('exit', flush)
+  return Object.assign(lines, { flush })
 }
 
 function prettyOutput(): DestinationStream {

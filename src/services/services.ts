@@ -2,12 +2,14 @@
  * Services that outlive a generation (Redis clients, sessions, upstream pools, counters, the
  * logger), and the choice of their adapters.
  */
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
 import type { Config } from '../config/schema/config.ts'
 import { type GatewayConfig, usesRedis } from '../config/schema/gateway.ts'
 import { createDrift, type Drift } from '../contract/drift.ts'
 import { createFileUsers, type FileUsers } from '../login/file-users.ts'
 import type { Ledger } from '../observability/audit/entry.ts'
+import { Failures } from '../observability/failures.ts'
 import { createMetrics, type Metrics } from '../observability/metrics.ts'
 import type { Environment } from '../observability/traces/settings.ts'
 import type { Tracer } from '../observability/traces/tracer.ts'
@@ -44,6 +46,7 @@ export interface Services extends LimitServices {
   readonly upstreams: Pools
   readonly metrics: Metrics
   readonly drift: Drift
+  readonly failures: Failures
   readonly tracer: Tracer
   readonly redis: () => RedisState
   readonly close: () => Promise<void>
@@ -89,6 +92,7 @@ export function createServices(
   const { secrets: configured } = gateway.session
   const secrets = configured.length > 0 ? configured : [ephemeralSecret(log)]
 
+  const failures = openFailures(shared, secrets, metrics)
   const operatorSessions =
     gateway.ops.role === undefined
       ? undefined
@@ -103,12 +107,14 @@ export function createServices(
     operatorSessions,
     secrets,
     drift: createDrift({ log, metrics }),
+    failures,
     tracer,
     metrics,
     upstreams,
     redis,
     close: async () => {
       await tracer.close()
+      await failures.close()
       await closeLimits()
       await operatorSessions?.release()
       await store.close()
@@ -116,6 +122,24 @@ export function createServices(
       await upstreams.close()
     }
   }
+}
+
+function openFailures(
+  shared: Shared | undefined,
+  secrets: readonly string[],
+  metrics: Metrics
+): Failures {
+  const dropped = metrics.counter(
+    'console_gateway_requests_not_kept_total',
+    'Failed, slow and changing requests that `why` does not find, since more than 100 of them ' +
+      'ended in the same second.'
+  )
+  return new Failures({
+    replica: `${hostname()}-${randomUUID().slice(0, 8)}`,
+    ...(shared?.background ?? { prefix: '' }),
+    seal: createSeal(secrets, 'request'),
+    onDropped: () => dropped.with().inc()
+  })
 }
 
 interface Measured {

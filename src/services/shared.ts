@@ -38,6 +38,8 @@ export interface Shared {
   readonly operatorStore: () => SessionStore
   readonly openCounts: (onForeignKey: RedisCountsOptions['onForeignKey']) => RedisCounts
   readonly lockouts: Lockouts
+  /** For what is told in the background; all its keys begin so, and are in one slot. */
+  readonly background: { readonly redis: Redis | Cluster; readonly prefix: string }
   readonly state: RedisHealth
   /** Calls its listener each time that Redis is connected, before sessions are looked up in it. */
   readonly onUp: (listener: () => void) => void
@@ -86,6 +88,7 @@ export function connectRedis(options: Options): Shared {
     openCounts: onForeignKey =>
       createRedisCounts({ redis: limits, prefix: slotPrefix(prefix), onForeignKey }),
     lockouts: createRedisLockouts(limits, slotPrefix(prefix)),
+    background: { redis: limits, prefix: slotPrefix(prefix) },
     state,
     onUp: listener => void client.on('ready', listener),
     close: () => {

@@ -15,6 +15,13 @@ const waitBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
 
 const states = ['up', 'open', 'unhealthy'] as const
 
+/** States of an address, for people. */
+export const stateTexts = {
+  up: 'works',
+  open: 'does not work: requests failed',
+  unhealthy: 'does not work: health checks fail'
+}
+
 /** A line for each change of a state. */
 export function createUpstreamEvents(
   log: Log,
@@ -87,7 +94,7 @@ export function degradedUpstreams(addresses: readonly AddressStatus[]): Record<s
     const all = addresses.filter(({ upstream }) => upstream === name)
     const down = all.filter(({ state }) => state !== 'up')
     if (down.length === 0) continue
-    const list = down.map(({ address, state }) => `${address} is ${state}`).join(', ')
+    const list = down.map(({ address, state }) => `${address} ${stateTexts[state]}`).join(', ')
     degraded[`upstream ${name}`] = `degraded, ${down.length} of ${all.length} addresses: ${list}`
   }
   return degraded

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { createHttpsRedirect } from '../../src/app/https-redirect.ts'
-import { RecentRequests } from '../../src/observability/recent-requests.ts'
+import type { Trail } from '../../src/observability/trail.ts'
 import { raw } from '../support/raw.ts'
 
 interface Settings {
@@ -10,8 +10,9 @@ interface Settings {
 }
 
 async function redirectsOf(t: Test, { hosts = ['Console.example'], ports = [] }: Settings = {}) {
-  const recent = new RecentRequests({ keep: 10, keepFailed: 10 })
-  const server = createHttpsRedirect({ hosts, ports }, { log: { error: () => {} }, recent })
+  const kept: Trail[] = []
+  const failures = { add: (trail: Trail) => void kept.push(trail) }
+  const server = createHttpsRedirect({ hosts, ports }, { log: { error: () => {} }, failures })
   await new Promise<void>(resolve => {
     server.listen(0, '127.0.0.1', resolve)
   })
@@ -21,7 +22,7 @@ async function redirectsOf(t: Test, { hosts = ['Console.example'], ports = [] }:
     const { status, whole } = await raw(`http://127.0.0.1:${port}`, `${head}\r\n\r\n`)
     const [, location] = /^location: (.*)$/m.exec(whole.replaceAll('\r', '')) ?? []
     const [, id = ''] = /^x-request-id: (.*)$/m.exec(whole.replaceAll('\r', '')) ?? []
-    const { requests } = recent.find({ id })
+    const requests = kept.filter(({ requestId }) => requestId === id)
     return { status, location, answer: whole, requests }
   }
 }

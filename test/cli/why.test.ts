@@ -6,6 +6,7 @@ import { run } from '../support/command.ts'
 import { configFolder, password, testGateway, type TestGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
 import { testRedis } from '../support/redis.ts'
+import { signInAt } from '../support/sign-in.ts'
 import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
 
@@ -29,7 +30,7 @@ async function several(t: Test, files: Files = {}) {
       upstreams: { backend: { url: backend.url }, away: { url: away } },
       aliases: { '/api/old-orders': '/api/orders' },
       routes: {
-        orders: { path: '/api/orders', upstream: 'backend' },
+        orders: { path: '/api/orders', methods: ['GET', 'POST'], upstream: 'backend' },
         shaped: {
           path: '/api/shaped',
           upstream: 'backend',
@@ -49,7 +50,7 @@ async function several(t: Test, files: Files = {}) {
 
 const idOf = ({ headers }: { readonly headers: Headers }) => headers.get('x-request-id') ?? ''
 
-/** The ring gets a request when its response has been closed, which may be after the client has it. */
+/** A request is kept when its response has been closed, which may be after the client has it. */
 async function remembered(gateway: TestGateway, id: string, count = 1): Promise<void> {
   await until('the request is remembered', async () => {
     const response = await gateway.ops(`/ops/api/requests/${id}`)
@@ -61,11 +62,12 @@ async function remembered(gateway: TestGateway, id: string, count = 1): Promise<
 t.test('an alias: route, user, session, limits, upstream and what was sent', async t => {
   const { gateway, why } = await several(t)
   const cookie = await gateway.signIn()
-  const id = idOf(await gateway.call('/api/old-orders?token=secret', { cookie }))
+  const path = '/api/old-orders?token=secret'
+  const id = idOf(await gateway.call(path, { cookie, method: 'POST' }))
   await remembered(gateway, id)
   const { code, out } = await why(id)
   t.equal(code, 0)
-  t.match(out, /^GET \/api\/old-orders → 200, [\d.]+ ms\n/)
+  t.match(out, /^POST \/api\/old-orders → 200, [\d.]+ ms\n/)
   t.match(out, new RegExp(`request +${id}, at .* from 127\\.0\\.0\\.1, replica `))
   t.match(out, 'orders, called as /api/old-orders, an alias of /api/orders')
   t.match(out, /user +alice \(id 1\), signed in by users-file/)
@@ -73,7 +75,7 @@ t.test('an alias: route, user, session, limits, upstream and what was sent', asy
   t.match(out, /limits +signed-in 1 of 100000 in 1 min/)
   t.match(out, /upstream +backend http:..127\.0\.0\.1:\d+, at [\d.]+ ms: 200 after [\d.]+ ms/)
   t.match(out, /sent +200, 12 bytes/)
-  t.match(out, /Remembered, replica [^:]+: all since .*; of failed ones all since /)
+  t.match(out, /^The oldest request that is kept began at \d{4}-/m)
   t.notMatch(out, 'secret')
 })
 
@@ -89,12 +91,13 @@ t.test('a back-end that is away: each attempt with its reason, and what to do', 
   t.match(out, /to do +Nothing listens at the address/)
   const line = await gateway.logged(({ msg, requestId }) => msg === 'request' && requestId === id)
   t.match(line, {
+    level: 'warn',
     code: 'upstream.refused',
-    upstreamAddress: away,
+    upstream: 'away',
+    reason: /ECONNREFUSED/,
     attempts: [{ upstream: 'away', address: away, reason: 'ECONNREFUSED' }]
   })
-  const warning = await gateway.logged(({ msg }) => msg === 'request failed')
-  t.match(warning, { code: 'upstream.refused', upstreamAddress: away })
+  t.equal(gateway.log.filter(({ requestId }) => requestId === id).length, 1, 'one line')
 })
 
 t.test('a part that was missing, and the time of shaping', async t => {
@@ -159,8 +162,8 @@ t.test('requests of a user, of a status and the last ones; the same as JSON', as
   t.ok(asked.requests.every(({ user }) => user === 'bob'))
   t.equal((await why('--last', '1')).out.match(/^ {2}request /gm)?.length, 1)
   t.match((await why('--user', 'bob', '--status', 'failed')).out, /→ 403[^→]*$/)
-  t.match(await why('--user', 'nobody'), { code: 3, out: /No such request is remembered/ })
-  for (let index = 0; index < 12; index++) await gateway.call('/api/orders', { cookie: alice })
+  t.match(await why('--user', 'nobody'), { code: 3, out: /No such request is kept/ })
+  for (let index = 0; index < 12; index++) await gateway.call('/api/nowhere', { cookie: alice })
   t.match((await why('--last', '12')).out, /^AT +REQUEST +USER +WHAT +STATUS/)
 })
 
@@ -193,20 +196,30 @@ t.test('names and paths of clients reach no terminal', async t => {
   }
 })
 
-t.test('what has been overwritten is said, and what is not found', async t => {
-  const { gateway, why } = await several(t, {
-    gateway: { ops: { listen: `127.0.0.1:${await freePort()}`, requests: { keep: 2 } } }
-  })
+t.test('a request that went well, and only read, is not kept', async t => {
+  const { gateway, why } = await several(t)
   const cookie = await gateway.signIn()
-  const ids: string[] = []
-  for (let index = 0; index < 4; index++) {
-    ids.push(idOf(await gateway.call('/api/orders', { cookie })))
-  }
-  await remembered(gateway, ids[3] ?? '')
-  const { code, out } = await why(ids[0] ?? '')
+  const { code, out } = await why(idOf(await gateway.call('/api/orders', { cookie })))
   t.equal(code, 3)
-  t.match(out, /No request of this id is remembered/)
-  t.match(out, /back to \d{4}-\d\d-\d\dT\S+ \(3 overwritten\); of failed ones all since/)
+  t.match(out, /^No request of this id is kept.*the access log has all/)
+})
+
+t.test('a sign-in that failed at the back-end: the reason itself', async t => {
+  const backend = await testUpstream(t.after, (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"token":')
+  })
+  const { gateway: login, routes } = signInAt(backend.url, { token: 'token' })
+  const folder = await configFolder({
+    gateway: { ...login, ops: { listen: `127.0.0.1:${await freePort()}` } },
+    routes
+  })
+  const gateway = await testGateway(t.after, folder)
+  const json = { username: 'ann', password }
+  const id = idOf(await gateway.call('/api/auth/admin/login', { json }))
+  await remembered(gateway, id)
+  const { out } = await run(['why', id, '--config', folder])
+  t.match(out, /upstream +b http.*, for the sign-in, at .*: 200 after/)
+  t.match(out, /error +[a-z.-]+: [^]*\n +reason +the sign-in response has no "token"/)
 })
 
 t.test('words that make no sense are refused', async t => {
@@ -233,55 +246,16 @@ t.test('a request that another replica answered is found', async t => {
   const folder = await files(await freePort())
   const a = await testGateway(t.after, folder, environment)
   const b = await testGateway(t.after, await files(await freePort()), environment)
-  await until('each knows the other', async () => {
-    const asked = await a.ops('/ops/api/requests?last=1')
-    const { kept, silent } = (await asked.json()) as {
-      readonly kept: readonly object[]
-      readonly silent: readonly string[]
-    }
-    return kept.length === 2 && silent.length === 0
-  })
   const id = idOf(await b.call('/api/nowhere'))
   await remembered(a, id)
   const { code, out } = await run(['why', id, '--config', folder], { env: environment })
   t.equal(code, 0)
   t.match(out, 'GET /api/nowhere → 404')
-  t.equal(out.match(/^Remembered, replica /gm)?.length, 2)
-})
-
-t.test('a stream is told while it runs', async t => {
-  const backend = await testUpstream(t.after, (_request, response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n')
-  })
-  const folder = await configFolder({
-    gateway: { ops: { listen: `127.0.0.1:${await freePort()}` } },
-    routes: {
-      upstreams: { backend: { url: backend.url } },
-      routes: { events: { path: '/api/events', upstream: 'backend' } }
-    }
-  })
-  const gateway = await testGateway(t.after, folder)
-  const cookie = await gateway.signIn()
-  const abort = new AbortController()
-  t.after(() => abort.abort())
-  const headers = { cookie, accept: 'text/event-stream' }
-  const response = await fetch(`${gateway.url}/api/events`, { headers, signal: abort.signal })
-  const id = idOf(response)
-  const why = async (...words: string[]) => await run(['why', ...words, '--config', folder])
-  const { code, out } = await why(id)
-  t.equal(code, 0)
-  t.match(out, /^GET \/api\/events → still running since \d{4}-\S+, for [\d.]+ m?s\n/)
-  t.match(out, /route +events\n +user +alice \(id 1\)/)
-  t.match(out, /upstream +backend http:..127\.0\.0\.1:\d+, at [\d.]+ ms: 200 still running\n/)
-  t.notMatch(out, /^ +sent /m)
-  t.match((await why('--last', '5', '--status', 'running')).out, id)
-  abort.abort()
-  await until('it has ended', async () => (await why(id)).out.includes('→ 499'))
 })
 
 t.test('an error code of another version is shown as it is', t => {
   const request = {
-    id: 'x',
+    requestId: 'x',
     at: '2026-01-01T00:00:00.000Z',
     address: '127.0.0.1',
     replica: 'new',
@@ -289,8 +263,6 @@ t.test('an error code of another version is shown as it is', t => {
     path: '/',
     route: 'orders',
     ms: 1,
-    isRunning: false,
-    isCut: false,
     status: 502
   }
   for (const code of ['upstream.of-tomorrow', 'constructor']) {

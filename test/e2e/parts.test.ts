@@ -253,11 +253,13 @@ t.test(
         [200, { id: 1, other: 0 }, ['unread', 'other']],
         title
       )
+      const line = await gateway.logged(({ msg }) => msg === 'request')
       t.match(
-        gateway.log.find(({ part: named }) => named === 'unread'),
-        { level: 'warn', route: 'r', code, requestId: String },
+        line,
+        { route: 'r', missing: ['unread', 'other'], reason: /^part (?:unread|other): / },
         title
       )
+      t.match(line['reason'], code, title)
       t.match(
         await metricsOf(gateway),
         /console_gateway_parts_missing_total\{route="r",part="unread"\} 1/
@@ -351,10 +353,10 @@ t.test('a part’s time is for its whole answer', async t => {
     }
   })
   t.same((await gateway.call('/api/r')).json, { id: 1, missing: ['slow'] })
-  t.match(
-    gateway.log.find(({ part }) => part === 'slow'),
-    { code: 'upstream.timeout' }
-  )
+  t.match(await gateway.logged(({ missing }) => missing !== undefined), {
+    missing: ['slow'],
+    reason: 'part slow: upstream.timeout'
+  })
 })
 
 t.test('a client that leaves ends all of them, and nothing is called missing', async t => {

@@ -101,16 +101,14 @@ export interface LockoutRow {
 export interface RequestsAnswer {
   readonly requests: readonly RequestRow[]
   readonly hasMore?: boolean
-  readonly silent?: readonly string[]
-  /** Why other replicas could not be asked. */
+  /** Why those of other replicas are missing. */
   readonly problem?: string
 }
 
 export interface RequestRow {
-  readonly id: string
+  readonly requestId: string
   readonly at: string
   readonly ms: number
-  readonly isRunning?: boolean
   readonly method: string
   readonly path: string
   readonly address?: string
@@ -118,6 +116,7 @@ export interface RequestRow {
   readonly upstream?: string
   readonly status: number
   readonly code?: string
+  readonly reason?: string
   readonly message?: string
   readonly advice?: string
   readonly isCut?: boolean
@@ -127,13 +126,12 @@ export interface RequestRow {
   readonly user?: string
   readonly userId?: string
   readonly source?: string
-  readonly session?: {
-    readonly id?: string
-    readonly from?: string
-    readonly ms?: number
-    readonly ageMs?: number
-    readonly ended?: string
-  }
+  readonly session?: string
+  readonly endedSession?: string
+  readonly sessionFrom?: string
+  readonly sessionMs?: number
+  readonly sessionAgeMs?: number
+  readonly sessionEnded?: string
   readonly limits?: readonly RequestLimit[]
   readonly limitsMs?: number
   readonly attempts?: readonly RequestAttempt[]

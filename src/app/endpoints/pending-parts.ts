@@ -1,9 +1,8 @@
 /** Fetches the parts of a response; they are aborted when its request ends. */
 import type { FastifyReply } from 'fastify'
 import type { GatewayError } from '../../errors.ts'
-import { forwardedForOf, type ForwardedHost } from '../hooks/forwarded-for.ts'
 import { reasonOf } from '../hooks/errors.ts'
-import { reasonsOfPart, whoOf } from '../hooks/request-facts.ts'
+import { forwardedForOf, type ForwardedHost } from '../hooks/forwarded-for.ts'
 import type { PartResults } from '../../proxy/merge-parts.ts'
 import { gather } from '../../proxy/parts.ts'
 import type { Shaping } from './shaped.ts'
@@ -26,20 +25,11 @@ export function fetchParts(
   const end = new AbortController()
   reply.raw.once('close', () => end.abort())
   if (reply.raw.closed) end.abort()
-  const onMissing = ({ name }: { readonly name: string }, error: GatewayError) => {
+  const onMissing = ({ name }: { readonly name: string }, { code, cause }: GatewayError) => {
     countMissing(route, name)
     request.trail.addMissing(name)
-    request.log.warn(
-      {
-        route,
-        part: name,
-        code: error.code,
-        ...whoOf(request),
-        ...reasonsOfPart(request.trail, name),
-        ...(error.cause !== undefined && { reason: reasonOf(error.cause) })
-      },
-      'a part of the answer is missing'
-    )
+    const why = cause === undefined ? '' : ` (${reasonOf(cause)})`
+    request.trail.reason = `part ${name}: ${code}${why}`
   }
   return gather(shaping.parts, {
     target: request.raw.url ?? '',

@@ -3,14 +3,12 @@
  * Queries, cookies and bodies are never logged.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Logger } from 'pino'
-import { parseKeepingDigits } from '../../json/digits.ts'
-import { infoWriter } from '../../observability/log.ts'
-import type { RecentRequests } from '../../observability/recent-requests.ts'
+import pino, { type Logger } from 'pino'
+import type { Failures } from '../../observability/failures.ts'
+import { fullRequestJson, isRemarkable, requestJson } from '../../observability/request-json.ts'
 import type { Tracer } from '../../observability/traces/tracer.ts'
 import { Trail, type TrailAlias } from '../../observability/trail.ts'
 import type { Sessions } from '../../session/session.ts'
-import { accessMembers } from './access-line.ts'
 import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
 import type { RequestMetrics } from './metrics.ts'
@@ -27,6 +25,11 @@ export interface Running {
   readonly begin: (member: { readonly destroy: () => unknown }) => () => void
 }
 
+/** Where a logger writes its lines. */
+interface Output {
+  readonly [pino.symbols.streamSym]: { readonly write: (line: string) => void }
+}
+
 interface Options {
   readonly log: Logger
   readonly requests: RequestMetrics
@@ -35,14 +38,14 @@ interface Options {
   readonly toWall: Sessions['toWall']
   /** By their paths, as the router has them. */
   readonly aliases: ReadonlyMap<string | undefined, TrailAlias>
-  readonly recent: Pick<RecentRequests<FastifyRequest>, 'begin' | 'end'> | undefined
+  /** Undefined in dry runs. */
+  readonly failures: Pick<Failures, 'add'> | undefined
 }
 
 export function addAccessLog(
   app: FastifyInstance,
-  { log, requests: { inFlight, meter }, running, tracer, toWall, aliases, recent }: Options
+  { log, requests: { inFlight, meter }, running, tracer, toWall, aliases, failures }: Options
 ): void {
-  const writeAccessLine = infoWriter(log, 'request', parseKeepingDigits)
   app.decorate('toWall', toWall)
   app.decorateRequest('address', undefined)
   app.decorateRequest('exchange', undefined)
@@ -64,7 +67,6 @@ export function addAccessLog(
     request.trail.trace = trace
     request.routeConfig = request.routeOptions.config
     setRoute(request, aliases)
-    recent?.begin(request)
     if (trace?.isLogged === true) addTraceId(request.log, trace.traceId)
     inFlight.inc()
     const endings = [running.begin(reply.raw)]
@@ -73,7 +75,7 @@ export function addAccessLog(
     reply.raw.on('close', () => {
       inFlight.inc(-1)
       complete(request, reply)
-      recent?.end(request.trail)
+      failures?.add(request.trail)
       recordSpans(request)
       keep(request)
       for (const end of endings) end()
@@ -92,8 +94,7 @@ export function addAccessLog(
     const { trail, routeConfig: config } = request
     config.meter ??= meter(trail.route, config.upstream)
     config.meter.count(trail, trail.trace?.isLogged === true ? trail.trace.traceId : undefined)
-    if (!log.isLevelEnabled('info')) return
-    writeAccessLine(accessMembers(trail, request.endedSession))
+    writeLine(log, trail)
   }
 }
 
@@ -106,13 +107,28 @@ function setRoute(
   if (aliases.size > 0) trail.alias = aliases.get(config.url)
 }
 
-/** Writes into the trail whose request it is, as far as this is known by now. */
-export function setUser(request: FastifyRequest): void {
+/**
+ * perf: a line that pino makes takes 2 µs more.
+ * Thousands that are refused because of overload are no warnings: they share one.
+ */
+function writeLine(log: Logger, trail: Trail): void {
+  const isFault = trail.status >= 500 && trail.code !== undefined && trail.code !== 'overloaded'
+  const level = isFault ? 'warn' : 'info'
+  if (!log.isLevelEnabled(level)) return
+  const time = new Date().toISOString()
+  const facts = isRemarkable(trail) ? fullRequestJson(trail) : requestJson(trail)
+  const line = JSON.stringify({ level, time, ...facts, msg: 'request' })
+  ;(log as unknown as Output)[pino.symbols.streamSym].write(`${line}\n`)
+}
+
+/** Writes into the trail whose request it is. */
+function setUser(request: FastifyRequest): void {
   const { trail, endedSession, actor } = request
   const session = liveSession(request)
   if (session !== undefined) return setSession(request, session)
   trail.user ??= endedSession === undefined ? actor : undefined
   trail.session ??= endedSession
+  trail.isSessionOver = endedSession !== undefined
 }
 
 /** Writes into the trail what is known at the end of a response. */

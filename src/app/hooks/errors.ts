@@ -1,12 +1,11 @@
 /** Sends the errors of all requests. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Envelope } from '../../shaping/envelope.ts'
-import { type ErrorCode, errorKinds, GatewayError, toGatewayError } from '../../errors.ts'
+import { type ErrorCode, GatewayError, toGatewayError } from '../../errors.ts'
 import { holdsCredential } from '../../login/leaked-credential.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import { unknownRoute } from './context.ts'
-import { reasonsOf, whoOf } from './request-facts.ts'
 import { liveOf } from './session.ts'
 
 /** Headers of an upstream's response that an error in its place must not keep. */
@@ -54,7 +53,7 @@ export function errorHandler({ envelope, errorStatus, extraOf, onError, shed }: 
   return function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
     if (isAbandoned(thrown, reply)) return void reply.hijack()
     const error = withoutSecrets(toGatewayError(thrown), request)
-    recordLimit(error, request)
+    recordReason(error, request)
     logError(error, request, shed)
     onError(error.code)
     const extra = extraOf(request, error)
@@ -70,8 +69,14 @@ export function errorHandler({ envelope, errorStatus, extraOf, onError, shed }: 
 }
 
 /** Requests that the router refuses have no trail. */
-function recordLimit({ detail }: GatewayError, { trail }: Partial<Pick<FastifyRequest, 'trail'>>) {
-  if (trail === undefined || detail.limit === undefined) return
+function recordReason(
+  { code, cause, detail }: GatewayError,
+  { trail }: Partial<Pick<FastifyRequest, 'trail'>>
+) {
+  if (trail === undefined) return
+  // The router's reason quotes the whole target, and tokens travel in queries.
+  if (cause !== undefined && code !== 'request.path') trail.reason = reasonOf(cause)
+  if (detail.limit === undefined) return
   trail.limit = detail.limit
   trail.limitMax = detail.limitMax
 }
@@ -120,22 +125,14 @@ export function replyWith(
   void reply.send(JSON.stringify(body))
 }
 
-function logError(error: GatewayError, request: FastifyRequest, shed: Shed): void {
-  // The router's reason quotes the whole target, and tokens travel in queries.
-  const tellsReason = error.cause !== undefined && error.code !== 'request.path'
-  const fields = {
-    code: error.code,
-    route: request.routeOptions.config.route ?? unknownRoute,
-    ...whoOf(request),
-    ...reasonsOf(request.trail),
-    ...(tellsReason && { reason: reasonOf(error.cause) })
+/** Everything else stands in the access line. */
+function logError({ code, cause, detail }: GatewayError, request: FastifyRequest, shed: Shed) {
+  const { route = unknownRoute } = request.routeOptions.config
+  if (code === 'overloaded') {
+    shed.count(detail.limit ?? 'other', { requestId: request.id, code, route })
+  } else if (code === 'gateway.fault') {
+    request.log.error({ code, route, err: cause }, 'internal error')
   }
-  if (error.code === 'overloaded') {
-    shed.count(error.detail.limit ?? 'other', { requestId: request.id, ...fields })
-  } else if (error.code === 'gateway.fault') {
-    request.log.error({ ...fields, err: error.cause }, 'internal error')
-  } else if (errorKinds[error.code].status >= 500) request.log.warn(fields, 'request failed')
-  else request.log.debug(fields, 'request refused')
 }
 
 /** One line: an upstream that is away needs no stack. */

@@ -11,7 +11,6 @@ import { createCountedAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
 import { gate } from './gate.ts'
 import { createLimiter, type Limiter } from './limiters.ts'
-import { whoOf } from './request-facts.ts'
 import { liveSession } from './session.ts'
 
 /** A hook, after the session's. */
@@ -161,7 +160,9 @@ function createDecision(
         limit: name,
         route,
         mode: enforced ? 'enforce' : 'shadow',
-        ...(isByAddress(request) ? { address: countedAddress(request) } : whoOf(request)),
+        ...(isByAddress(request)
+          ? { address: countedAddress(request) }
+          : { user: nameOf(request), session: liveSession(request)?.id }),
         seconds: Math.ceil(retryMs / 1000)
       },
       enforced ? 'over a limit' : 'over a limit that is in shadow'

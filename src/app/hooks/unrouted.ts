@@ -1,13 +1,13 @@
 /** Requests that reach no hook: Node's parser or the router refused them. */
 import type { FastifyBaseLogger } from 'fastify'
 import { type ErrorCode, errorKinds } from '../../errors.ts'
-import type { RecentRequests } from '../../observability/recent-requests.ts'
+import type { Failures } from '../../observability/failures.ts'
 import { Trail } from '../../observability/trail.ts'
 import { unknownRoute } from './context.ts'
 
 export interface UnroutedRecords {
   readonly log: FastifyBaseLogger
-  readonly recent?: Pick<RecentRequests, 'add'> | undefined
+  readonly failures?: Pick<Failures, 'add'> | undefined
 }
 
 interface Unrouted {
@@ -19,8 +19,8 @@ interface Unrouted {
   readonly target?: string | undefined
 }
 
-/** Writes the log line, and remembers the request. */
-export function recordUnrouted({ log, recent }: UnroutedRecords, unrouted: Unrouted): void {
+/** Writes the log line, and keeps the request. */
+export function recordUnrouted({ log, failures }: UnroutedRecords, unrouted: Unrouted): void {
   const { requestId, code, address, method = '', target = '' } = unrouted
   const { status } = errorKinds[code]
   const fields = { event: 'connection.refused', requestId, code, status, address }
@@ -28,7 +28,7 @@ export function recordUnrouted({ log, recent }: UnroutedRecords, unrouted: Unrou
   // A connection that was never used is not worth a line.
   if (code === 'request.timeout') return log.debug(fields, message)
   log.info(fields, message)
-  recent?.add(
+  failures?.add(
     Object.assign(new Trail(requestId, method, target, address ?? ''), {
       route: unknownRoute,
       status,

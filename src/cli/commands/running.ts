@@ -43,10 +43,11 @@ export const why: Command = {
     { needs: ['last'], takes: ['status', 'route', 'json'] }
   ],
   details: `
-The id is in X-Request-Id of every response, in the log and in error bodies. Every
-process remembers its last requests (ops.requests in gateway.yaml) and those that
-run; with Redis all replicas are asked. Nothing is kept of queries, bodies, header
-values and tokens.
+The id is in X-Request-Id of every response, in the log and in error bodies. Kept
+are the last 2000 requests that failed, took more than a second or were no GET: in
+Redis, those of all replicas; without Redis, until the process ends. All others
+stand in the access log alone. Nothing is kept of queries, bodies, header values
+and tokens.
 
 Up to 10 requests are told in full, the newest first; more have one line each.
 
@@ -62,7 +63,7 @@ Exit codes: 1 if no gateway answers, 3 if no request was found.`,
       value: 'N',
       description: 'the newest N, at most 500 (default: 5)'
     },
-    status: { type: 'string', value: 'STATUS', description: 'failed, running, 4xx or 404' },
+    status: { type: 'string', value: 'STATUS', description: 'failed, 4xx or 404' },
     route: { type: 'string', value: 'ROUTE', description: 'requests of this route' }
   },
   asksGateway: true,

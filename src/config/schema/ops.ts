@@ -1,17 +1,7 @@
 /** `ops` of `gateway.yaml`: the listener for operators, health checks and Prometheus. */
 import { Type } from 'typebox'
 import { certificatePair } from './certificate-pair.ts'
-import {
-  flag,
-  lifetime,
-  list,
-  listen,
-  optional,
-  secret,
-  section,
-  text,
-  whole
-} from './primitives.ts'
+import { flag, lifetime, list, listen, optional, secret, section, text } from './primitives.ts'
 
 /** The cookie of operators' sessions; with TLS it gets the prefix `__Host-`. */
 export const opsCookie = 'console_ops'
@@ -98,29 +88,7 @@ export const ops = section(
         '`true`: `/readyz` fails whenever Redis is unavailable. `false`: it fails only until ' +
         'Redis was reached once. All replicas share one Redis, so taking them all out of the ' +
         'load balancer would not help.'
-    }),
-    requests: section(
-      {
-        keep: whole({
-          default: 10_000,
-          maximum: 100_000,
-          description:
-            'How many requests that did not fail each process remembers. `0`: none. The oldest ' +
-            'gives way to the newest. They take 320 bytes each; where paths and names are long, ' +
-            'fewer fit.'
-        }),
-        keepFailed: whole({
-          default: 2000,
-          maximum: 100_000,
-          description:
-            'The same for requests that were refused, failed or cut: successful ones do not push ' +
-            'them out.'
-        })
-      },
-      'The last requests, for `console-gateway why` and `/ops/api/requests`: route, status, ' +
-        'user, times and reasons, without queries, bodies, header values and tokens. They are in ' +
-        'the memory of each process, and end with it.'
-    )
+    })
   },
   'The listener for operators, health checks and Prometheus.'
 )

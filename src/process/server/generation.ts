@@ -4,12 +4,10 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyRequest } from 'fastify'
 import { buildApp } from '../../app/app.ts'
 import { createOperatorSignIn, type OperatorSignIn } from '../../app/operator-sign-in.ts'
 import type { BoundStreams } from '../../app/bound-streams.ts'
 import type { OperatorsMaintenance } from '../../app/hooks/maintenance.ts'
-import type { RecentRequests } from '../../observability/recent-requests.ts'
 import type { Config } from '../../config/schema/config.ts'
 import type { Ledger } from '../../observability/audit/entry.ts'
 import type { ShedLog } from '../../app/shed-log.ts'
@@ -45,7 +43,6 @@ interface Member {
 /** Parts that outlive generations, beside the services. */
 interface Outliving {
   readonly boundStreams: BoundStreams
-  readonly recent: RecentRequests<FastifyRequest>
   readonly maintenance: OperatorsMaintenance
   readonly ledger: Ledger | undefined
   readonly shed: ShedLog

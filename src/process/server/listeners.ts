@@ -11,7 +11,7 @@ import { isTlsServer, openSockets } from '../../app/open-sockets.ts'
 import type { Upgrades } from '../../app/upgrades.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { splitHostPort } from '../../config/schema/host-port.ts'
-import type { RecentRequests } from '../../observability/recent-requests.ts'
+import type { Failures } from '../../observability/failures.ts'
 import type { Log } from '../../services/services.ts'
 
 interface Options {
@@ -19,15 +19,15 @@ interface Options {
   readonly server: Server
   readonly upgrades: Upgrades
   readonly log: Log
-  readonly recent: Pick<RecentRequests, 'add'>
+  readonly failures: Pick<Failures, 'add'>
   readonly shed: ShedLog
 }
 
-export function createListeners({ config, server, upgrades, log, recent, shed }: Options) {
+export function createListeners({ config, server, upgrades, log, failures, shed }: Options) {
   const { server: settings } = config.gateway
   const redirect = settings.tls?.redirect
   const redirectServer =
-    redirect === undefined ? undefined : createHttpsRedirect(settings, { log, recent })
+    redirect === undefined ? undefined : createHttpsRedirect(settings, { log, failures })
   const sockets = isTlsServer(server) ? openSockets(server) : new Set<Socket>()
   let { serverTls } = config
   const bound = boundConnections({

@@ -14,12 +14,11 @@ import { GatewayError } from '../../errors.ts'
 import { addServingRoutes, findOperator } from './admin-routes.ts'
 import { createGeneration, type Generation } from './generation.ts'
 import type { ChangedUser, Sources } from '../../login/file-users.ts'
-import type { RequestQuery } from '../../observability/recent-requests.ts'
+import type { RequestQuery } from '../../observability/failures.ts'
 import { tuneV8 } from './v8-tuning.ts'
 import { measureEventLoop } from '../../observability/event-loop.ts'
 import type { Ledger } from '../../observability/audit/entry.ts'
 import { countEndings, reviewChanged, reviewSignedIn } from '../../login/changed-users.ts'
-import { rememberRequests } from '../../app/remember-requests.ts'
 import { BoundStreams } from '../../app/bound-streams.ts'
 import { ShedLog } from '../../app/shed-log.ts'
 import { createListener } from '../../app/listener.ts'
@@ -100,17 +99,22 @@ export function createPublicServer(config: Config, log: Log, surroundings: Surro
     handle: (request, response) => generations.handle(request, response),
     endUnread
   })
-  const recent = rememberRequests(config.gateway.ops.requests)
-  const server = createListener(config, generations, { ...services, recent }, upgrades)
+  const server = createListener(config, generations, services, upgrades)
   const present = new Present(services)
-  const listeners = createListeners({ config, server, upgrades, log, recent, shed })
+  const listeners = createListeners({
+    config,
+    server,
+    upgrades,
+    log,
+    failures: services.failures,
+    shed
+  })
 
   return {
     /** Builds a generation, which takes no requests yet. @throws when it cannot be built */
     create: (number: number, next: Config): Promise<Generation> =>
       createGeneration(number, next, services, {
         boundStreams: streams,
-        recent,
         maintenance,
         ledger: surroundings.ledger,
         shed
@@ -133,7 +137,7 @@ export function createPublicServer(config: Config, log: Log, surroundings: Surro
     /** @returns the address for the console, with the real port. @throws when it cannot listen */
     listen: listeners.listen,
     ...viewOf(services, config.gateway.ops.strictRedis),
-    findRequests: (query: RequestQuery) => recent.find(query),
+    findRequests: (query: RequestQuery) => services.failures.find(query),
     present: () => present.read(),
     /** Adds the routes to the operators' listener that the services answer. */
     addAdminRoutes: (ops: FastifyInstance) =>

@@ -1,4 +1,4 @@
-/** The panel Requests: the last ones, filtered; the timeline of the chosen one beside them. */
+/** The panel Requests: failed, slow and changing ones; the timeline of the chosen one beside them. */
 import { type ComponentChildren, h } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { useJson } from '../api.ts'
@@ -14,19 +14,7 @@ import { Timeline } from './timeline.ts'
 
 const everyMs = 2000
 const maxRequests = 500
-const statuses = [
-  '',
-  'failed',
-  'running',
-  '2xx',
-  '3xx',
-  '4xx',
-  '401',
-  '403',
-  '404',
-  '429',
-  '5xx'
-] as const
+const statuses = ['', 'failed', '2xx', '3xx', '4xx', '401', '403', '404', '429', '5xx'] as const
 
 interface Filter {
   readonly status: string
@@ -86,23 +74,21 @@ export function RequestsPanel(): ComponentChildren {
         },
         h(Shown<RequestsAnswer>, {
           asked,
-          show: ({ requests, silent = [], problem }) => [
+          show: ({ requests, problem }) => [
             problem !== undefined && h('p', { class: 'note' }, problem),
-            silent.length > 0 &&
-              h('p', { class: 'note' }, t('requests.silent', { replicas: silent.join(', ') })),
             h(Table<RequestRow>, {
               label: t('requests.last'),
               columns: columnsOf(choose),
               rows: requests,
-              keyOf: ({ id, at, path }) => `${id} ${at} ${path}`,
-              isMarked: ({ id, at }) => id === chosen?.id && at === chosen.at,
+              keyOf: ({ requestId, at, path }) => `${requestId} ${at} ${path}`,
+              isMarked: ({ requestId, at }) => requestId === chosen?.requestId && at === chosen.at,
               empty: t('requests.none'),
               maxRows: 22
             })
           ]
         })
       ),
-      chosen !== undefined && h(Timeline, { key: chosen.id + chosen.at, row: chosen, close })
+      chosen !== undefined && h(Timeline, { key: chosen.requestId + chosen.at, row: chosen, close })
     )
   )
 }
@@ -145,7 +131,6 @@ function Filters({ filter, setFilter }: FiltersProps): ComponentChildren {
 }
 
 function statusText(status: string): string {
-  if (status === 'running') return t('requests.running')
   return status === 'failed' ? t('requests.failed') : status
 }
 

@@ -8,14 +8,12 @@ export function StatusPill({ row }: { readonly row: RequestRow }): ComponentChil
   return h(Pill, { tone: toneOf(row), text: textOf(row), title: row.code })
 }
 
-function textOf({ status, isCut = false, isRunning = false }: RequestRow): string {
-  if (isRunning) return t('requests.running')
+function textOf({ status, isCut = false }: RequestRow): string {
   return isCut ? `${status} ${t('requests.cut')}` : String(status)
 }
 
 function toneOf(row: RequestRow): 'ok' | 'warn' | 'bad' | 'plain' {
-  const { status, isCut = false, isRunning = false, code } = row
-  if (isRunning) return 'plain'
+  const { status, isCut = false, code } = row
   if (status >= 500 || isCut) return 'bad'
   if (status >= 400 || code !== undefined) return 'warn'
   return status >= 300 ? 'plain' : 'ok'

@@ -1,6 +1,6 @@
 /** The timeline of one request: a waterfall of its steps, in plain words, and what to do. */
 import { type ComponentChildren, h } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { useJson } from '../api.ts'
 import type { RequestRow } from '../api-types.ts'
 import { formatBytes, formatMs, formatSeconds, formatTime } from '../format.ts'
@@ -20,9 +20,6 @@ interface TimelineProps {
   readonly row: RequestRow
   readonly close: () => void
 }
-
-/** The pause between two readings of a request that still runs. */
-const refreshMs = 1000
 
 interface Detail {
   readonly requests?: readonly RequestRow[]
@@ -76,6 +73,7 @@ export function Timeline({ row: chosen, close }: TimelineProps): ComponentChildr
             null,
             h('strong', { class: 'mono' }, code),
             h('p', null, message ?? reasonOf(row)),
+            row.reason !== undefined && h('p', { class: 'mono' }, row.reason),
             advice !== undefined && h('p', null, h('b', null, t('timeline.todo')), ' ', advice)
           )
         ),
@@ -89,25 +87,17 @@ export function Timeline({ row: chosen, close }: TimelineProps): ComponentChildr
   )
 }
 
-/** The request with the advice to its error; one that still runs is followed to its end. */
+/** The request with the advice to its error. */
 function useDetail(chosen: RequestRow): RequestRow {
-  const [isRunning, setRunning] = useState(chosen.isRunning === true)
-  const { data } = useJson<Detail>(
-    `requests/${encodeURIComponent(chosen.id)}`,
-    isRunning ? refreshMs : undefined
-  )
-  const detail = data?.requests?.find(({ at, path }) => at === chosen.at && path === chosen.path)
-  useEffect(() => {
-    if (detail !== undefined) setRunning(detail.isRunning === true)
-  }, [detail])
-  return detail ?? chosen
+  const { data } = useJson<Detail>(`requests/${encodeURIComponent(chosen.requestId)}`)
+  return data?.requests?.find(({ at, path }) => at === chosen.at && path === chosen.path) ?? chosen
 }
 
 /** Reasons that the record itself holds. */
-function reasonOf({ limit, limitMax, needsRoles, session }: RequestRow): string {
+function reasonOf({ limit, limitMax, needsRoles, sessionEnded }: RequestRow): string {
   if (limit !== undefined) return t('timeline.refusedBy', { limit, max: limitMax ?? '' })
   if (needsRoles !== undefined) return t('timeline.needsRoles', { roles: needsRoles.join(', ') })
-  if (session?.ended !== undefined) return t('timeline.ended', { reason: session.ended })
+  if (sessionEnded !== undefined) return t('timeline.ended', { reason: sessionEnded })
   return ''
 }
 
@@ -133,16 +123,15 @@ function StepRow({
 }
 
 function stepsOf(row: RequestRow): Step[] {
-  const { session, limits = [], limitsMs = 0, attempts = [], queueMs, shapeMs, ms } = row
-  const sessionMs = session?.ms ?? 0
+  const { sessionMs = 0, limits = [], limitsMs = 0, attempts = [], queueMs, shapeMs, ms } = row
   const steps: Step[] = []
-  if (session !== undefined) {
+  if (row.sessionFrom !== undefined || row.session !== undefined) {
     steps.push({
       label: t('timeline.session'),
-      text: sessionText(session),
+      text: sessionText(row),
       startMs: 0,
       ms: sessionMs,
-      tone: session.ended === undefined ? 'plain' : 'warn'
+      tone: row.sessionEnded === undefined ? 'plain' : 'warn'
     })
   }
   if (limits.length > 0) {
@@ -168,10 +157,10 @@ function stepsOf(row: RequestRow): Step[] {
   return steps
 }
 
-function sessionText({ from, ageMs, ended }: NonNullable<RequestRow['session']>): string {
+function sessionText({ sessionFrom, sessionAgeMs: age, sessionEnded: ended }: RequestRow): string {
   const parts = [
-    from === undefined ? '' : word('sessionFrom', from),
-    ageMs === undefined ? '' : t('timeline.age', { age: formatSeconds(ageMs / 1000) }),
+    sessionFrom === undefined ? '' : word('sessionFrom', sessionFrom),
+    age === undefined ? '' : t('timeline.age', { age: formatSeconds(age / 1000) }),
     ended === undefined ? '' : t('timeline.ended', { reason: ended })
   ]
   return parts.filter(part => part !== '').join(' · ')
@@ -208,15 +197,9 @@ function attemptStep(attempt: NonNullable<RequestRow['attempts']>[number], total
   }
 }
 
-function sentText({
-  status,
-  isRunning = false,
-  sent,
-  missing = [],
-  isFallback
-}: RequestRow): string {
+function sentText({ status, sent, missing = [], isFallback }: RequestRow): string {
   const parts = [
-    isRunning ? t('requests.running') : t('timeline.sent', { status: String(status) }),
+    t('timeline.sent', { status: String(status) }),
     sent === undefined ? '' : formatBytes(sent),
     isFallback === true ? t('timeline.fallback') : '',
     missing.length === 0 ? '' : t('timeline.missing', { parts: missing.join(', ') })
@@ -226,12 +209,12 @@ function sentText({
 
 function Facts({ row }: { readonly row: RequestRow }): ComponentChildren {
   const facts: ReadonlyArray<readonly [string, string | undefined]> = [
-    [t('timeline.requestId'), row.id],
+    [t('timeline.requestId'), row.requestId],
     [t('requests.time'), formatTime(row.at)],
     [t('requests.route'), row.route],
     [t('requests.user'), row.user],
     [t('timeline.userId'), row.userId],
-    [t('timeline.sessionId'), row.session?.id],
+    [t('timeline.sessionId'), row.session ?? row.endedSession],
     [t('sessions.from'), row.address],
     [t('now.replica'), row.replica],
     [t('timeline.trace'), row.traceId]

@@ -2,13 +2,11 @@
 
 export const requestsTexts = {
   'requests.title': 'Requests',
-  'requests.last': 'Last requests',
+  'requests.last': 'Failed, slow and changing requests',
   'requests.none': 'No request fits.',
   'requests.follow': 'Follow',
-  'requests.silent': 'These replicas did not answer: {replicas}',
   'requests.anyStatus': 'Any status',
   'requests.failed': 'Failed',
-  'requests.running': 'running',
   'requests.time': 'Time',
   'requests.status': 'Status',
   'requests.request': 'Request',

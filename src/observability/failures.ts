@@ -1,0 +1,201 @@
+/**
+ * The requests that somebody may ask about: those that failed, were slow or might have changed
+ * something. Replicas keep them together in Redis, in a stream that the oldest leave; without Redis,
+ * or while it is away, they are in memory.
+ */
+import type { Cluster, Redis } from 'ioredis'
+import { type FullRequestJson, fullRequestJson, isRemarkable } from './request-json.ts'
+import type { Trail } from './trail.ts'
+
+export interface RequestQuery {
+  readonly id?: string | undefined
+  /** Name or id of a user. */
+  readonly user?: string | undefined
+  /** `404`, `4xx` or `failed`. */
+  readonly status?: string | undefined
+  readonly route?: string | undefined
+  /** The newest so many. */
+  readonly last?: number | undefined
+}
+
+export type KeptRequest = FullRequestJson & {
+  /** The replica that answered it. */
+  readonly replica: string
+}
+
+export interface FoundRequests {
+  /** Newest first. */
+  readonly requests: readonly KeptRequest[]
+  /** Whether more than `last` matched. */
+  readonly hasMore: boolean
+  /** ISO 8601: when the oldest that is kept began; absent where none is. */
+  readonly oldestAt?: string | undefined
+  /** Why those of other replicas are missing. */
+  readonly problem?: string | undefined
+}
+
+interface Options {
+  readonly replica: string
+  /** Undefined for a gateway that is alone. */
+  readonly redis?: Redis | Cluster | undefined
+  /** Before the name of the key. */
+  readonly prefix: string
+  readonly seal: {
+    readonly close: (key: string, text: string) => string
+    readonly open: (key: string, sealed: string) => string | undefined
+  }
+  /** Called for each that came when too many had come in the same second. */
+  readonly onDropped: () => void
+}
+
+/** Of all replicas together; a stream holds a few more. */
+const maxKept = 2000
+/** Of one process in a second: a flood must not push out everything else. */
+const maxPerSecond = 100
+/** More are not given at once. */
+export const maxLast = 500
+const defaultLast = 50
+const everyMs = 250
+/** A call that still runs, such as a sign-out at a back-end, is waited for so long. */
+const settleMs = 5000
+const pageSize = 200
+
+const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
+
+const away = 'Redis cannot be asked: only requests of this replica are shown'
+
+type Entry = [id: string, members: string[]]
+
+export class Failures {
+  readonly #options: Options
+  readonly #key: string
+  readonly #timer: NodeJS.Timeout | undefined
+  /** Oldest first: all that are not in Redis. */
+  #waiting: Trail[] = []
+  #second = 0
+  #inSecond = 0
+  #writing: Promise<void> | undefined
+
+  constructor(options: Options) {
+    this.#options = options
+    this.#key = `${options.prefix}failures`
+    if (options.redis === undefined) return
+    this.#timer = setInterval(() => void this.#write(), everyMs).unref()
+  }
+
+  /** @param trail of a request that has ended; one that nobody will ask about is left out */
+  add(trail: Trail): void {
+    if (safeMethods.has(trail.method) && !isRemarkable(trail) && trail.status !== 101) return
+    const second = Math.floor(performance.now() / 1000)
+    if (second !== this.#second) this.#inSecond = 0
+    this.#second = second
+    if (++this.#inSecond > maxPerSecond) return this.#options.onDropped()
+    this.#waiting.push(trail)
+    if (this.#waiting.length > maxKept) this.#waiting.shift()
+  }
+
+  async find({ last = defaultLast, ...query }: RequestQuery): Promise<FoundRequests> {
+    const matches = matcherOf(query)
+    await this.#write()
+    const own = this.#waiting.map(trail => this.#json(trail)).toReversed()
+    const { kept, oldestMs, problem } = await this.#read(matches, last + 1)
+    const requests = [...own.filter(matches), ...kept].toSorted(
+      (a, b) => Date.parse(b.at) - Date.parse(a.at)
+    )
+    const oldest = oldestMs ?? this.#waiting[0]?.at
+    return {
+      requests: requests.slice(0, last),
+      hasMore: requests.length > last,
+      oldestAt: oldest === undefined ? undefined : new Date(oldest).toISOString(),
+      problem
+    }
+  }
+
+  /** Writes the last ones, where Redis is there. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#write(0)
+  }
+
+  #json(trail: Trail): KeptRequest {
+    return { ...fullRequestJson(trail), replica: this.#options.replica }
+  }
+
+  /** Requests whose calls still run stay for `waitMs`. */
+  #write(waitMs = settleMs): Promise<void> {
+    this.#writing ??= this.#writeSettled(waitMs).finally(() => {
+      this.#writing = undefined
+    })
+    return this.#writing
+  }
+
+  async #writeSettled(waitMs: number): Promise<void> {
+    const { redis, seal } = this.#options
+    const isSettled = (trail: Trail) =>
+      !hasOpenCall(trail) || performance.now() - trail.startedAt - trail.ms > waitMs
+    const settled = this.#waiting.filter(isSettled)
+    if (redis?.status !== 'ready' || settled.length === 0) return
+    const written = new Set<Trail>()
+    const add = async (trail: Trail) => {
+      const sealed = seal.close(this.#key, JSON.stringify(this.#json(trail)))
+      // Where Redis is away, its client logs that, and the request waits.
+      const id = await redis
+        .xadd(this.#key, 'MAXLEN', '~', maxKept, '*', 'r', sealed)
+        .catch(() => null)
+      if (id !== null) written.add(trail)
+    }
+    await Promise.all(settled.map(add))
+    this.#waiting = this.#waiting.filter(trail => !written.has(trail))
+  }
+
+  /** @returns newest first, at most `count` */
+  async #read(matches: (request: KeptRequest) => boolean, count: number) {
+    const { redis } = this.#options
+    const kept: KeptRequest[] = []
+    if (redis === undefined) return { kept }
+    if (redis.status !== 'ready') return { kept, problem: away }
+    try {
+      const [oldest] = (await redis.xrange(this.#key, '-', '+', 'COUNT', 1)) as Entry[]
+      const oldestMs = oldest === undefined ? undefined : Number(oldest[0].split('-')[0])
+      let end = '+'
+      while (kept.length < count) {
+        const page = (await redis.xrevrange(this.#key, end, '-', 'COUNT', pageSize)) as Entry[]
+        kept.push(...page.flatMap(entry => this.#open(entry)).filter(matches))
+        const [lastId] = page.at(-1) ?? []
+        if (page.length < pageSize || lastId === undefined) break
+        end = `(${lastId}`
+      }
+      return { kept: kept.slice(0, count), oldestMs }
+    } catch {
+      return { kept, problem: away }
+    }
+  }
+
+  /** Nothing of what was sealed with another secret. */
+  #open([, members]: Entry): KeptRequest[] {
+    const text = this.#options.seal.open(this.#key, members[1] ?? '')
+    return text === undefined ? [] : [JSON.parse(text) as KeptRequest]
+  }
+}
+
+function hasOpenCall({ attempts }: Trail): boolean {
+  return attempts?.some(({ ms }) => ms === undefined) === true
+}
+
+function matcherOf({ id, user, status, route }: RequestQuery): (request: KeptRequest) => boolean {
+  const hasStatus = statusMatcher(status)
+  return request =>
+    (id === undefined || request.requestId === id) &&
+    (user === undefined || request.user === user || request.userId === user) &&
+    (route === undefined || request.route === route) &&
+    hasStatus(request)
+}
+
+function statusMatcher(status: string | undefined): (request: KeptRequest) => boolean {
+  if (status === undefined) return () => true
+  // Also an error that is sent with status 200, as some consoles want it.
+  if (status === 'failed') return request => request.status >= 400 || request.code !== undefined
+  const first = Number(status.replace(/xx$/, '00'))
+  const last = status.endsWith('xx') ? first + 99 : first
+  return request => request.status >= first && request.status <= last
+}

@@ -1,0 +1,143 @@
+/** Log lines: none is torn, lost or out of order on the way to standard output, up to the last. */
+import { spawn, spawnSync } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
+import t from 'tap'
+import { escapeInJson, printable, showInJson } from '../../src/observability/unprintable.ts'
+import { until } from '../support/until.ts'
+
+t.test('what a terminal would obey is escaped in lines, and means the same', t => {
+  const name = 'a\u009b31m\u202eb\u2066é'
+  const escaped = escapeInJson(JSON.stringify({ name }))
+  t.equal(escaped, '{"name":"a\\u009b31m\\u202eb\\u2066é"}')
+  t.same(JSON.parse(escaped), { name })
+  t.same(JSON.parse(showInJson(JSON.stringify({ name }))), { name: 'a\\u009b31m\\u202eb\\u2066é' })
+  t.equal(printable('a\u001b[31m\u202e'), 'a\\u001b[31m\\u202e')
+  t.end()
+})
+
+const logger = import.meta.resolve('../../src/services/logger.ts')
+
+/** A program that logs by the gateway's logger. */
+const program = (body: string) => [
+  '--expose-gc',
+  '--input-type=module',
+  '-e',
+  `import { createLogger } from '${logger}'
+   const log = createLogger({ level: 'info', format: 'json' })
+   ${body}`
+]
+
+/** Lines of many lengths, some of them longer than what is written at once. */
+const numbered = (count: number, end: string) =>
+  program(`
+    for (let number = 0; number < ${count}; number++) {
+      log.info({ number, text: 'ä€😀\\u202e'.repeat(number % 500 === 499 ? 30_000 : number % 40) })
+    }
+    ${end}
+  `)
+
+const isWhole = (text: string, count: number) => {
+  const lines = text.trimEnd().split('\n')
+  return (
+    lines.length === count &&
+    lines.every((line, index) => (JSON.parse(line) as { number: number }).number === index)
+  )
+}
+
+for (const end of ['', 'process.exit()', 'setImmediate(() => process.exit())']) {
+  t.test(`every line comes, in order and whole: ${end || 'nothing left to do'}`, t => {
+    const options = { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 } as const
+    const { stdout, status } = spawnSync(process.execPath, numbered(2000, end), options)
+    t.equal(status, 0)
+    t.notMatch(stdout, '\u202e')
+    t.ok(isWhole(stdout, 2000))
+    t.end()
+  })
+}
+
+t.test('every line comes where the reader is slow until the end of the process', async t => {
+  const child = spawn(process.execPath, numbered(5000, 'setTimeout(() => process.exit(), 200)'), {
+    stdio: ['ignore', 'pipe', 'inherit']
+  })
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text
+    child.stdout.pause()
+    setTimeout(() => child.stdout.resume(), 5)
+  })
+  await until('its output has ended', () => child.stdout.readableEnded)
+  t.ok(isWhole(output, 5000))
+})
+
+/** Logs 40 MB while nothing reads, says that it holds far less, and goes on until its input ends. */
+const flood = program(`
+  const line = 'x'.repeat(9000)
+  let left = 4400
+  const more = () => {
+    for (let count = 0; count < 10; count++) log.info(line)
+    if ((left -= 10) > 0) setImmediate(more)
+    else measure()
+  }
+  more()
+  // Memory is freed some time after the collection.
+  const measure = () => {
+    gc()
+    const { arrayBuffers, heapUsed } = process.memoryUsage()
+    if (arrayBuffers + heapUsed < 40 * 1024 * 1024) process.stderr.write('bounded')
+    else setTimeout(measure, 10)
+  }
+  process.stdin.resume().once('end', () => {
+    log.info('last')
+    process.exit()
+  })
+`)
+
+t.test('a reader that stood still costs lines and bounded memory, and is told', async t => {
+  const child = spawn(process.execPath, flood, { stdio: 'pipe' })
+  t.teardown(() => child.kill('SIGKILL'))
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+  })
+  await until('all is logged, and little is held', () => said === 'bounded')
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text
+  })
+  await until('the loss is told', () => output.includes('"event":"log.dropped"'))
+  child.stdin.end()
+  await until('the next lines come', () => output.includes('"msg":"last"}\n'))
+  const lines = output.trimEnd().split('\n')
+  const dropped = /"lines":(\d+)/.exec(output)?.[1]
+  t.equal(lines.length - 2 + Number(dropped), 4400)
+  t.doesNotThrow(() => lines.map(line => JSON.parse(line) as unknown))
+})
+
+/** Logs more than a pipe takes, once nothing reads it any more, and says that it goes on. */
+const goingOn = program(`
+  process.stdin.resume().once('end', () => {
+    for (let line = 0; line < 1000; line++) log.info('x'.repeat(5000))
+    log.flush()
+    process.stderr.write('goes on')
+    log.info('last')
+    process.exit()
+  })
+`)
+
+for (const fault of ['has no reader', 'has a reader that stands still', 'is a full disk']) {
+  t.test(`a fatal line, and the end, wait for no output that ${fault}`, async t => {
+    const full = fault === 'is a full disk' ? openSync('/dev/full', 'w') : undefined
+    const child = spawn(process.execPath, goingOn, { stdio: ['pipe', full ?? 'pipe', 'pipe'] })
+    t.teardown(() => child.kill('SIGKILL'))
+    if (full !== undefined) closeSync(full)
+    if (fault === 'has no reader') child.stdout?.destroy()
+    let said = ''
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      said += text
+    })
+    child.stdin?.end()
+    await until('the process has ended', () => child.exitCode !== null)
+    t.equal(child.exitCode, 0)
+    t.equal(said, 'goes on')
+  })
+}

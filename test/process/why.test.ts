@@ -1,0 +1,85 @@
+/** Requests that `why` finds: at any replica, after a restart, in a flood, and without Redis. */
+import t from 'tap'
+import type { FoundRequests } from '../../src/observability/failures.ts'
+import { start } from '../support/command.ts'
+import { configFolder, testGateway } from '../support/gateway.ts'
+import { freePort } from '../support/ports.ts'
+import { testRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
+
+const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
+
+async function replicaFolder(redisUrl: string, opsPort: number, port = 0): Promise<string> {
+  return await configFolder({
+    gateway: {
+      server: { listen: `127.0.0.1:${port}` },
+      ops: { listen: `127.0.0.1:${opsPort}` },
+      redis: { url: redisUrl },
+      session: { secrets: ['${SESSION_SECRET}'] }
+    }
+  })
+}
+
+const idOf = ({ headers }: { readonly headers: Headers }) => headers.get('x-request-id') ?? ''
+
+t.test('any replica answers, also after the end of the one that had the request', async t => {
+  const redis = await testRedis(t.after)
+  const [port, opsPort] = [await freePort(), await freePort()]
+  const other = start(t.after, await replicaFolder(redis.url, opsPort, port), environment)
+  await other.says('listening on')
+  const asked = await testGateway(
+    t.after,
+    await replicaFolder(redis.url, await freePort()),
+    environment
+  )
+  const find = async (id: string) => {
+    const response = await asked.ops(`/ops/api/requests/${id}`)
+    return (await response.json()) as FoundRequests
+  }
+  const first = idOf(await fetch(`http://127.0.0.1:${port}/api/nowhere`))
+  await until('the other replica tells it', async () => (await find(first)).requests.length === 1)
+  const last = idOf(await fetch(`http://127.0.0.1:${port}/api/nowhere`, { method: 'POST' }))
+  other.signal('SIGTERM')
+  await other.ended
+  for (const id of [first, last]) {
+    const { requests, oldestAt } = await find(id)
+    t.match(requests, [{ requestId: id, status: 404, code: 'route.unknown', replica: /-.{8}$/ }])
+    t.ok(oldestAt)
+  }
+  const list = await asked.ops('/ops/api/requests?status=4xx&last=1')
+  t.match(await list.json(), { requests: [{ requestId: last }], hasMore: true })
+})
+
+t.test('while Redis is away they are in memory, and go there when it is back', async t => {
+  const redis = await testRedis(t.after)
+  const folder = async () => await replicaFolder(redis.url, await freePort())
+  const one = await testGateway(t.after, await folder(), environment)
+  const other = await testGateway(t.after, await folder(), environment)
+  await redis.kill()
+  await one.logged(({ msg }) => String(msg).startsWith('Redis unavailable'))
+  const id = idOf(await one.call('/api/nowhere'))
+  const find = async (gateway: typeof one) =>
+    (await (await gateway.ops(`/ops/api/requests/${id}`)).json()) as FoundRequests
+  await until('it is found here', async () => (await find(one)).requests.length === 1)
+  t.match(await find(one), { problem: /only requests of this replica/ })
+  await redis.start()
+  await until('the other one finds it', async () => (await find(other)).requests.length === 1)
+  t.notOk((await find(one)).problem)
+})
+
+t.test('of a flood a hundred in a second are kept, the others are counted', async t => {
+  const gateway = await testGateway(t.after)
+  const calls = Array.from({ length: 450 }, async () => await gateway.call('/api/nowhere'))
+  const before = idOf(await gateway.call('/api/first', { method: 'POST' }))
+  await Promise.all(calls)
+  const metrics = async () => await (await gateway.ops('/metrics')).text()
+  let kept = 0
+  await until('all are kept or counted', async () => {
+    const response = await gateway.ops('/ops/api/requests?last=500')
+    kept = ((await response.json()) as FoundRequests).requests.length
+    const dropped = /^console_gateway_requests_not_kept_total (\d+)/m.exec(await metrics())?.[1]
+    return kept + Number(dropped ?? 0) === 451
+  })
+  t.ok(kept >= 100 && kept < 451, `${kept} kept`)
+  t.ok(before)
+})
