@@ -16,7 +16,6 @@ import type { ServerTls } from '../config/schema/config.ts'
 import { graceMs, maxOpsBody, OpsServers } from './listener.ts'
 import { opsHeaders } from './response-headers.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { formatFor } from '../observability/metrics-text.ts'
 
 export interface Readiness extends Dependencies {
   readonly ready: boolean
@@ -95,9 +94,9 @@ export function createAdminServer(options: Options): FastifyInstance {
     }
     return await reply.code(ready ? 200 : 503).send(body)
   })
-  ops.get('/metrics', async (request, reply) => {
-    const { type, body } = await metrics.text(formatFor(request.headers.accept))
-    return reply.header('vary', 'accept').type(type).send(body)
+  ops.get('/metrics', async (_request, reply) => {
+    const { type, body } = await metrics.text()
+    return reply.type(type).send(body)
   })
   ops.get('/openapi.json', (_request, reply) =>
     reply.type('application/json; charset=utf-8').send(openApi())

@@ -3,6 +3,7 @@ import { countedErrors } from './hooks/errors.ts'
 import { createRequestMetrics, type RequestMetrics } from './hooks/metrics.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import type { RequestRates } from '../observability/request-rates.ts'
 
 export interface AppMetrics {
   readonly requests: RequestMetrics
@@ -14,7 +15,7 @@ export interface AppMetrics {
   readonly onMissingPart: (route: string, part: string) => void
 }
 
-export function createAppMetrics(metrics: Metrics): AppMetrics {
+export function createAppMetrics(metrics: Metrics, rates: RequestRates): AppMetrics {
   const errors = countedErrors(metrics)
   const missingParts = metrics.counter(
     'console_gateway_parts_missing_total',
@@ -45,11 +46,11 @@ export function createAppMetrics(metrics: Metrics): AppMetrics {
     ['source', 'outcome']
   )
   return {
-    requests: createRequestMetrics(metrics),
-    onError: code => errors.with(code).inc(),
-    onRefused: (limit, inShadow) => (inShadow ? shadowed : refused).with(limit).inc(),
-    onLocked: kind => locks.with(kind).inc(),
-    onSignIn: (outcome, source) => signIns.with(source, outcome).inc(),
-    onMissingPart: (route, part) => missingParts.with(route, part).inc()
+    requests: createRequestMetrics(metrics, rates),
+    onError: code => errors.labels(code).inc(),
+    onRefused: (limit, inShadow) => (inShadow ? shadowed : refused).labels(limit).inc(),
+    onLocked: kind => locks.labels(kind).inc(),
+    onSignIn: (outcome, source) => signIns.labels(source, outcome).inc(),
+    onMissingPart: (route, part) => missingParts.labels(route, part).inc()
   }
 }

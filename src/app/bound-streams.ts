@@ -59,18 +59,18 @@ export class BoundStreams {
   constructor(options: Options) {
     this.#options = options
     const { metrics } = options
-    metrics.read(
-      'console_gateway_streams',
-      'Live streams (WebSocket, event streams, downloads) that are bound to sessions, by route.',
-      ['route'],
-      () => this.#countByRoute()
-    )
+    metrics.read({
+      name: 'console_gateway_streams',
+      help: 'Live streams (WebSocket, event streams, downloads) that are bound to sessions, by route.',
+      labelNames: ['route'],
+      read: () => this.#countByRoute()
+    })
     const ended = metrics.counter(
       'console_gateway_streams_ended_total',
       'Live streams that the gateway ended, by the reason.',
       ['reason']
     )
-    this.#countEnd = reason => ended.with(reason).inc()
+    this.#countEnd = reason => ended.labels(reason).inc()
   }
 
   get size(): number {

@@ -36,7 +36,7 @@ export function createContext(config: Config, services: GenerationServices): App
   return {
     config,
     services,
-    metrics: createAppMetrics(services.metrics),
+    metrics: createAppMetrics(services.metrics, services.rates),
     envelope: createEnvelope(envelope),
     answers: compileEndpointAnswers(config),
     cookie,

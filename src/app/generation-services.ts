@@ -21,6 +21,7 @@ export type GenerationServices = Pick<
   | 'lockouts'
   | 'inFlight'
   | 'metrics'
+  | 'rates'
   | 'drift'
   | 'tracer'
 > & {

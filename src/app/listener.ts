@@ -94,7 +94,7 @@ function createRefusals(
     const requestId = randomUUID()
     const { method, url: target } = request ?? {}
     recordUnrouted(records, { requestId, code, address: socket.remoteAddress, method, target })
-    errors.with(code).inc()
+    errors.labels(code).inc()
     return {
       status: error.status,
       headers: {

@@ -52,7 +52,7 @@ export function createOperatorSignIn(
   const names = operatorSources(config.gateway)
   // Before there is an app: it may throw.
   const sources = createSources(config, services).filter(({ name }) => names.includes(name))
-  const { onRefused, onLocked } = createAppMetrics(services.metrics)
+  const { onRefused, onLocked } = createAppMetrics(services.metrics, services.rates)
   const guard = createSignInGuard({
     config: config.limits,
     lockouts: services.lockouts,

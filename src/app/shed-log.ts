@@ -1,12 +1,12 @@
 /** Counts what overload refuses: a metric for each request, and one log line a second for all. */
 import type { FastifyBaseLogger } from 'fastify'
-import type { Counter, Family, Metrics } from '../observability/metrics.ts'
+import type { Counter, Metrics } from '../observability/metrics.ts'
 
 const everyMs = 1000
 
 export class ShedLog {
   readonly #log: Pick<FastifyBaseLogger, 'warn'>
-  readonly #counter: Family<Counter>
+  readonly #counter: Counter
   #byReason: Record<string, number> = {}
   #last: Readonly<Record<string, unknown>> = {}
   #timer: NodeJS.Timeout | undefined
@@ -22,7 +22,7 @@ export class ShedLog {
 
   /** @param last the fields of a request; of the last one they stand in the line */
   count(reason: string, last: Readonly<Record<string, unknown>>): void {
-    this.#counter.with(reason).inc()
+    this.#counter.labels(reason).inc()
     this.#byReason[reason] = (this.#byReason[reason] ?? 0) + 1
     this.#last = last
     this.#timer ??= setTimeout(() => this.write(), everyMs).unref()

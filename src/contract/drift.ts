@@ -3,7 +3,7 @@
  * logs when one begins and when it ends.
  */
 import type { CompiledSchema, Deviation } from '../json-schema/compile.ts'
-import type { Counter, Family, Metrics } from '../observability/metrics.ts'
+import type { Metrics } from '../observability/metrics.ts'
 
 export interface Drift {
   /** Queues a response to be checked when the process is idle; drops it where the queue is full. */
@@ -46,11 +46,7 @@ const calmAnswers = 10
 type ActiveDeviations = Map<string, Deviation & { calm: number }>
 
 export function createDrift({ log, metrics }: Options): Drift {
-  const answers = metrics.counter(
-    'console_gateway_contract_answers_total',
-    'Answers that were held against the contract of their route: "kept" it, "drifted" from it, were refused as "broken", or "dropped" unchecked, for want of time.',
-    ['route', 'outcome']
-  )
+  const answers = countAnswers(metrics)
   const deviations = metrics.counter(
     'console_gateway_contract_deviations_total',
     'Answers that differed from the contract of their route, by place and kind: "missing", "retyped", "invalid" or "new".',
@@ -78,9 +74,9 @@ export function createDrift({ log, metrics }: Options): Drift {
   const checked = (route: string, schema: CompiledSchema, seen: readonly Deviation[]) => {
     const { paths, present } = stateOf(route, schema)
     const current = bounded(seen, paths)
-    answers.with(route, current.size === 0 ? 'kept' : 'drifted').inc()
+    answers.count(route, current.size === 0 ? 'kept' : 'drifted')
     for (const [key, deviation] of current) {
-      deviations.with(route, deviation.path, deviation.kind).inc()
+      deviations.labels(route, deviation.path, deviation.kind).inc()
       if (!present.has(key)) {
         log.warn(
           { event: 'contract.drift', route, ...deviation },
@@ -106,37 +102,46 @@ export function createDrift({ log, metrics }: Options): Drift {
   }
 
   return {
-    list: () => listDrift(answers, route => routes.get(route)?.present),
+    list: () => answers.list(route => routes.get(route)?.present),
     look: (route, schema, read) => {
-      if (queue.length >= maxQueued) return answers.with(route, 'dropped').inc()
+      if (queue.length >= maxQueued) return answers.count(route, 'dropped')
       queue.push(() => checked(route, schema, deviationsOf(schema, read)))
       if (queue.length === 1) setImmediate(next)
     },
     broken: (route, schema, deviation) => {
-      answers.with(route, 'broken').inc()
+      answers.count(route, 'broken')
       const [counted] = bounded([deviation], stateOf(route, schema).paths).values()
-      if (counted !== undefined) deviations.with(route, counted.path, counted.kind).inc()
+      if (counted !== undefined) deviations.labels(route, counted.path, counted.kind).inc()
     }
   }
 }
 
-function listDrift(
-  answers: Family<Counter>,
-  presentOf: (route: string) => ActiveDeviations | undefined
-): RouteDrift[] {
-  const byRoute = Map.groupBy(answers.list(), ({ labels }) => labels['route'] ?? '')
-  return Array.from(byRoute, ([route, counters]) => {
-    const counted = (wanted: readonly string[]) =>
-      counters
-        .filter(({ labels }) => wanted.includes(labels['outcome'] ?? ''))
-        .reduce((sum, { cell }) => sum + cell.value, 0)
-    return {
-      route,
-      checked: counted(['kept', 'drifted', 'broken']),
-      broken: counted(['broken']),
-      deviations: Array.from(presentOf(route)?.values() ?? [], ({ kind, path }) => ({ kind, path }))
-    }
-  })
+/** Counts answers by route, for as long as the process lives. */
+function countAnswers(metrics: Metrics) {
+  const answers = metrics.counter(
+    'console_gateway_contract_answers_total',
+    'Answers that were held against the contract of their route: "kept" it, "drifted" from it, were refused as "broken", or "dropped" unchecked, for want of time.',
+    ['route', 'outcome']
+  )
+  const totals = new Map<string, { checked: number; broken: number }>()
+  return {
+    count: (route: string, outcome: 'kept' | 'drifted' | 'broken' | 'dropped') => {
+      answers.labels(route, outcome).inc()
+      const total = totals.get(route) ?? { checked: 0, broken: 0 }
+      totals.set(route, total)
+      if (outcome !== 'dropped') total.checked++
+      if (outcome === 'broken') total.broken++
+    },
+    list: (presentOf: (route: string) => ActiveDeviations | undefined): RouteDrift[] =>
+      Array.from(totals, ([route, total]) => ({
+        route,
+        ...total,
+        deviations: Array.from(presentOf(route)?.values() ?? [], ({ kind, path }) => ({
+          kind,
+          path
+        }))
+      }))
+  }
 }
 
 /** A response that cannot be read deviates as a whole. */

@@ -17,7 +17,8 @@ import type { Lockouts } from '../limits/lockouts.ts'
 import type { SharedCounts } from '../limits/shared-counts.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
 import { contextsOnly } from '../observability/traces/tracer.ts'
-import { createMetrics } from '../observability/metrics.ts'
+import { Metrics } from '../observability/metrics.ts'
+import { RequestRates } from '../observability/request-rates.ts'
 import { GatewayError } from '../errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import { createListener } from '../app/listener.ts'
@@ -123,7 +124,7 @@ export async function createOfflineApp(
     maxStalenessMs: gateway.session.staleness
   })
   const log = createLogger({ level: 'silent', format: 'json' }, { write: () => {} })
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   const parts: GenerationServices = {
     log,
     sessions,
@@ -133,6 +134,7 @@ export async function createOfflineApp(
     lockouts,
     inFlight,
     metrics,
+    rates: new RequestRates(),
     drift: createDrift({ log, metrics }),
     tracer: contextsOnly(),
     ...withoutLoad,

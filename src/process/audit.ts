@@ -65,30 +65,29 @@ export function openAudit(
 }
 
 export function measureAudit(metrics: Metrics, ledger: OpenLedger): void {
-  metrics.readCounter(
-    'console_gateway_audit_lines_total',
-    'Lines that were written to the audit ledger.',
-    [],
-    () => [[[], ledger.status().written]]
-  )
-  metrics.readCounter(
-    'console_gateway_audit_lost_total',
-    'Entries of the audit ledger that could not be written.',
-    [],
-    () => [[[], ledger.status().lost]]
-  )
-  metrics.readCounter(
-    'console_gateway_audit_cut_total',
-    'How often lines of the audit ledger were found cut, changed or deleted.',
-    [],
-    () => [[[], ledger.status().cut]]
-  )
-  metrics.read(
-    'console_gateway_audit_writable',
-    'Whether the audit ledger can be written: 1 or 0.',
-    [],
-    () => [[[], ledger.status().failing === undefined ? 1 : 0]]
-  )
+  metrics.read({
+    type: 'counter',
+    name: 'console_gateway_audit_lines_total',
+    help: 'Lines that were written to the audit ledger.',
+    read: () => [[[], ledger.status().written]]
+  })
+  metrics.read({
+    type: 'counter',
+    name: 'console_gateway_audit_lost_total',
+    help: 'Entries of the audit ledger that could not be written.',
+    read: () => [[[], ledger.status().lost]]
+  })
+  metrics.read({
+    type: 'counter',
+    name: 'console_gateway_audit_cut_total',
+    help: 'How often lines of the audit ledger were found cut, changed or deleted.',
+    read: () => [[[], ledger.status().cut]]
+  })
+  metrics.read({
+    name: 'console_gateway_audit_writable',
+    help: 'Whether the audit ledger can be written: 1 or 0.',
+    read: () => [[[], ledger.status().failing === undefined ? 1 : 0]]
+  })
 }
 
 const maxChanges = 20

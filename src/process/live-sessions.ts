@@ -19,9 +19,13 @@ export function measureSessions(
 ): void {
   const read = recentCount(countAlive, ticks)
   const add = (name: string, help: string, value: (census: Census) => number) =>
-    metrics.read(name, help, [], async () => {
-      const census = await read()
-      return census === undefined ? [] : [[[], value(census)]]
+    metrics.read({
+      name,
+      help,
+      read: async () => {
+        const census = await read()
+        return census === undefined ? [] : [[[], value(census)]]
+      }
     })
   add(
     'console_gateway_sessions_alive',

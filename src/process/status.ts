@@ -40,10 +40,12 @@ export function createStatus(reloader: Reloader, readiness: () => Readiness) {
 
 /** Counts reloads and measures the state of the config. */
 export function measureConfig(metrics: Metrics) {
-  metrics
-    .gauge('console_gateway_info', 'Always 1; says what runs.', ['version', 'node'])
-    .with(version, process.version)
-    .set(1)
+  metrics.read({
+    name: 'console_gateway_info',
+    help: 'Always 1; says what runs.',
+    labelNames: ['version', 'node'],
+    read: () => [[[version, process.version], 1]]
+  })
   const reloads = metrics.counter(
     'console_gateway_reloads_total',
     'Reloads, by what became of them: reloaded, unchanged, refused.',
@@ -51,11 +53,11 @@ export function measureConfig(metrics: Metrics) {
   )
   return {
     onOutcome: (outcome: Outcome['outcome']) => {
-      reloads.with(outcome).inc()
+      reloads.labels(outcome).inc()
     },
     follow: (reloader: Reloader) => {
       const addGauge = (name: string, help: string, value: () => number) =>
-        metrics.read(name, help, [], () => [[[], value()]])
+        metrics.read({ name, help, read: () => [[[], value()]] })
       addGauge(
         'console_gateway_generation',
         'The number of the running generation: 1 at start, higher with each reload.',

@@ -40,12 +40,12 @@ export function createLimits({
   })
   const counts = new SharedCounts(counted, measureLocal(metrics))
   const highestUse = new HighestUse()
-  metrics.read(
-    'console_gateway_limit_highest_use',
-    'The most that one caller used of a limit at once, in this hour.',
-    ['limit'],
-    () => highestUse.all().map(([limit, used]) => [[limit], used] as const)
-  )
+  metrics.read({
+    name: 'console_gateway_limit_highest_use',
+    help: 'The most that one caller used of a limit at once, in this hour.',
+    labelNames: ['limit'],
+    read: () => highestUse.all().map(([limit, used]) => [[limit], used] as const)
+  })
   const reportAway = createQuiet()
   const lockouts =
     shared === undefined
@@ -85,11 +85,13 @@ function createQuiet(): (report: () => void) => void {
 
 /** @returns to be called when counting turns local, and when it is shared again */
 function measureLocal(metrics: Metrics): (isAway: boolean) => void {
-  const isLocal = metrics
-    .gauge(
-      'console_gateway_limits_local',
-      'Whether limits are counted in this process alone, because Redis is away: 1 or 0.'
-    )
-    .with()
-  return isAway => isLocal.set(isAway ? 1 : 0)
+  let isLocal = false
+  metrics.read({
+    name: 'console_gateway_limits_local',
+    help: 'Whether limits are counted in this process alone, because Redis is away: 1 or 0.',
+    read: () => [[[], isLocal ? 1 : 0]]
+  })
+  return isAway => {
+    isLocal = isAway
+  }
 }

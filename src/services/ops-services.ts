@@ -201,7 +201,7 @@ function refusals({ metrics, log }: Options): (reason: RefusedReason) => void {
   )
   const logged = new Set<RefusedReason>()
   return reason => {
-    counter.with(reason).inc()
+    counter.labels(reason).inc()
     if (logged.has(reason)) return
     logged.add(reason)
     log.warn(

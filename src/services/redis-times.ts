@@ -20,8 +20,8 @@ export function measureRedis(metrics: Metrics): (client: Redis | Cluster, use: R
     buckets
   )
   return (client, use) => {
-    const ok = times.with(use, 'ok')
-    const failed = times.with(use, 'failed')
+    const ok = times.labels(use, 'ok')
+    const failed = times.labels(use, 'failed')
     const send = client.sendCommand.bind(client)
     client.sendCommand = (command: Command, ...rest: never[]) => {
       const startedAt = performance.now()

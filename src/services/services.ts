@@ -10,7 +10,8 @@ import { createDrift, type Drift } from '../contract/drift.ts'
 import { createFileUsers, type FileUsers } from '../login/file-users.ts'
 import type { Ledger } from '../observability/audit/entry.ts'
 import { Failures } from '../observability/failures.ts'
-import { createMetrics, type Metrics } from '../observability/metrics.ts'
+import { Metrics } from '../observability/metrics.ts'
+import { RequestRates } from '../observability/request-rates.ts'
 import type { Environment } from '../observability/traces/settings.ts'
 import type { Tracer } from '../observability/traces/tracer.ts'
 import { createPools, type Pools } from '../proxy/pools.ts'
@@ -45,6 +46,7 @@ export interface Services extends LimitServices {
   readonly inFlight: Map<string, number>
   readonly upstreams: Pools
   readonly metrics: Metrics
+  readonly rates: RequestRates
   readonly drift: Drift
   readonly failures: Failures
   readonly tracer: Tracer
@@ -71,7 +73,8 @@ export function createServices(
   log: Log,
   { environment = {}, ledger }: Surroundings = {}
 ): Services {
-  const metrics = createMetrics()
+  const metrics = new Metrics()
+  const rates = new RequestRates()
   const shared =
     gateway.redis !== undefined && usesRedis(gateway)
       ? connectRedis({ gateway, config: gateway.redis, folder, log, metrics })
@@ -84,7 +87,7 @@ export function createServices(
     shared === undefined ? { kind: 'embedded' } : { kind: 'redis', ...shared.state }
   const hasRedis = shared !== undefined
   const tracer = openTracer({ environment, folder, hasRedis, metrics, log })
-  addGauges(metrics, { redis, upstreams, skewMs: () => shared?.clock.skewMs() ?? 0 })
+  addGauges(metrics, { redis, rates, upstreams, skewMs: () => shared?.clock.skewMs() ?? 0 })
   const fileUsers = createFileUsers(store.announceUsers.bind(store), {
     onOutdated: source => log.warn({ event: 'users.outdated', source }, outdatedUsers)
   })
@@ -110,6 +113,7 @@ export function createServices(
     failures,
     tracer,
     metrics,
+    rates,
     upstreams,
     redis,
     close: async () => {
@@ -138,44 +142,49 @@ function openFailures(
     replica: `${hostname()}-${randomUUID().slice(0, 8)}`,
     ...(shared?.background ?? { prefix: '' }),
     seal: createSeal(secrets, 'request'),
-    onDropped: () => dropped.with().inc()
+    onDropped: () => dropped.inc()
   })
 }
 
 interface Measured {
   readonly redis: () => RedisState
+  readonly rates: RequestRates
   readonly upstreams: Pools
   readonly skewMs: () => number
 }
 
-function addGauges(metrics: Metrics, { redis, upstreams, skewMs }: Measured): void {
-  metrics.read(
-    'console_gateway_session_store_up',
-    'Whether the session store can be asked: 1 or 0.',
-    ['kind'],
-    () => {
+function addGauges(metrics: Metrics, { redis, rates, upstreams, skewMs }: Measured): void {
+  metrics.read({
+    name: 'console_gateway_requests_in_flight',
+    help: 'Requests that are being answered.',
+    read: () => [[[], rates.inFlight]]
+  })
+  metrics.read({
+    name: 'console_gateway_session_store_up',
+    help: 'Whether the session store can be asked: 1 or 0.',
+    labelNames: ['kind'],
+    read: () => {
       const state = redis()
       return [[[state.kind], state.kind === 'embedded' || state.up ? 1 : 0]]
     }
-  )
-  metrics.read(
-    'console_gateway_clock_skew_seconds',
-    'By how much the clock of this machine is ahead of that of Redis.',
-    [],
-    () => [[[], skewMs() / 1000]]
-  )
-  metrics.read(
-    'console_gateway_upstream_in_flight',
-    'Requests that an upstream is answering.',
-    ['upstream'],
-    () => Array.from(upstreams.inFlight(), ([name, requests]) => [[name], requests])
-  )
-  metrics.read(
-    'console_gateway_upstream_waiting',
-    'Requests that wait for a connection to an upstream.',
-    ['upstream'],
-    () => Array.from(upstreams.waiting(), ([name, requests]) => [[name], requests])
-  )
+  })
+  metrics.read({
+    name: 'console_gateway_clock_skew_seconds',
+    help: 'By how much the clock of this machine is ahead of that of Redis.',
+    read: () => [[[], skewMs() / 1000]]
+  })
+  metrics.read({
+    name: 'console_gateway_upstream_in_flight',
+    help: 'Requests that an upstream is answering.',
+    labelNames: ['upstream'],
+    read: () => Array.from(upstreams.inFlight(), ([name, requests]) => [[name], requests])
+  })
+  metrics.read({
+    name: 'console_gateway_upstream_waiting',
+    help: 'Requests that wait for a connection to an upstream.',
+    labelNames: ['upstream'],
+    read: () => Array.from(upstreams.waiting(), ([name, requests]) => [[name], requests])
+  })
   measureAddresses(metrics, upstreams.addresses)
 }
 
@@ -214,7 +223,7 @@ function openSessions(options: SessionOptions): Sessions {
     onTouchFailed: err =>
       log.debug({ err }, 'a session was used, but its idle clock could not be set'),
     onEpochForgotten: epochs => {
-      forgotten.with().inc()
+      forgotten.inc()
       log.error({ event: 'session.epoch-forgotten', ...epochs }, epochForgotten)
     }
   })

@@ -18,7 +18,7 @@ export function countSessions(metrics: Metrics): {
     ['reason']
   )
   return {
-    onOpened: source => opened.with(source).inc(),
-    onEnded: (cause, count) => closed.with(cause).inc(count)
+    onOpened: source => opened.labels(source).inc(),
+    onEnded: (cause, count) => closed.labels(cause).inc(count)
   }
 }

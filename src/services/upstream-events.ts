@@ -46,12 +46,12 @@ export function createUpstreamEvents(
     waitBuckets
   )
   return upstream => ({
-    onWaited: ms => waits.with(upstream).observe(ms / 1000),
+    onWaited: ms => waits.labels(upstream).observe(ms / 1000),
     onAddress: (address, change) => {
-      if (change.to === 'open') opened.with(upstream).inc()
+      if (change.to === 'open') opened.labels(upstream).inc()
       logChange(log, { upstream, address }, change)
     },
-    onRetry: kind => retries.with(upstream, kind).inc()
+    onRetry: kind => retries.labels(upstream, kind).inc()
   })
 }
 
@@ -70,11 +70,11 @@ function logChange(
 }
 
 export function measureAddresses(metrics: Metrics, addresses: () => AddressStatus[]): void {
-  metrics.read(
-    'console_gateway_upstream_addresses',
-    'Addresses of an upstream, by state: up, open (requests failed), unhealthy.',
-    ['upstream', 'state'],
-    () => {
+  metrics.read({
+    name: 'console_gateway_upstream_addresses',
+    help: 'Addresses of an upstream, by state: up, open (requests failed), unhealthy.',
+    labelNames: ['upstream', 'state'],
+    read: () => {
       const all = addresses()
       const names = [...new Set(all.map(({ upstream }) => upstream))]
       return names.flatMap(name =>
@@ -84,7 +84,7 @@ export function measureAddresses(metrics: Metrics, addresses: () => AddressStatu
         })
       )
     }
-  )
+  })
 }
 
 /** Upstreams with addresses that do not work, for people. They make no replica unready. */

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { BoundStreams } from '../../src/app/bound-streams.ts'
 import type { BoundStream } from '../../src/app/endpoints/bound-stream.ts'
 import { loadConfig } from '../../src/config/load/load.ts'
-import { createMetrics } from '../../src/observability/metrics.ts'
+import { Metrics } from '../../src/observability/metrics.ts'
 import { createLogger } from '../../src/services/logger.ts'
 import { createServices, type Services } from '../../src/services/services.ts'
 import { identityKey } from '../../src/session/identity-key.ts'
@@ -286,7 +286,7 @@ function local(t: Test) {
       return await sessions.getByKey(key)
     }
   }
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   const streams = new BoundStreams({
     sessions: counted,
     metrics,

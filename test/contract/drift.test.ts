@@ -3,7 +3,7 @@ import t from 'tap'
 import { compileSchema } from '../../src/json-schema/compile.ts'
 import { createContract } from '../../src/contract/contract.ts'
 import { createDrift } from '../../src/contract/drift.ts'
-import { createMetrics } from '../../src/observability/metrics.ts'
+import { Metrics } from '../../src/observability/metrics.ts'
 
 const schema = compileSchema({
   type: 'object',
@@ -13,7 +13,7 @@ const schema = compileSchema({
 
 const watching = () => {
   const lines: string[] = []
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   const line = (fields: object) => {
     lines.push(Object.values(fields).join(' '))
   }

@@ -87,7 +87,6 @@ const metrics = [
   'contract_answers_total',
   'contract_deviations_total',
   'errors_total',
-  'event_loop_delay_seconds',
   'generation',
   'generations_draining',
   'info',

@@ -103,8 +103,8 @@ const cases: Readonly<Record<string, Case>> = {
     quiet: { config_refused: '0x60' }
   },
   ConsoleGatewayBusy: {
-    fires: histogram('event_loop_delay_seconds', '', '0.1', '0.25'),
-    quiet: histogram('event_loop_delay_seconds', '', '0.01', '0.025')
+    fires: { 'nodejs_eventloop_lag_p99_seconds': '0.2x60', 'info{version="1"}': '1x60' },
+    quiet: { 'nodejs_eventloop_lag_p99_seconds': '0.02x60', 'info{version="1"}': '1x60' }
   },
   ConsoleGatewayAuditCut: {
     fires: { audit_cut_total: '1x60' },
@@ -125,7 +125,7 @@ function filled(text: string, labels: Readonly<Record<string, string>>): string 
 function inputOf(series: Series) {
   return Object.entries(series).map(([name, values]) => {
     const [, metric = '', labels = ''] = /^(\w+)(?:\{(.*)\})?$/.exec(name) ?? []
-    const prefix = metric === 'up' ? '' : 'console_gateway_'
+    const prefix = /^(?:up$|nodejs_)/.test(metric) ? '' : 'console_gateway_'
     const all = ['instance="gateway:9090"', ...(labels === '' ? [] : [labels])].join(',')
     return { series: `${prefix}${metric}{${all}}`, values }
   })

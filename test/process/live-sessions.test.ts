@@ -1,16 +1,16 @@
 import t from 'tap'
-import { createMetrics } from '../../src/observability/metrics.ts'
+import { Metrics } from '../../src/observability/metrics.ts'
 import { measureSessions } from '../../src/process/live-sessions.ts'
 
 /** The lines about sessions and users. */
-async function linesOf(metrics: ReturnType<typeof createMetrics>): Promise<string[]> {
+async function linesOf(metrics: Metrics): Promise<string[]> {
   const { body } = await metrics.text()
   return body.split('\n').filter(line => /^console_gateway_(sessions|users)/.test(line))
 }
 
 t.test('scrapes share one count for ten seconds', async t => {
   let now = 0
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   let counts = 0
   const count = async () => ({ sessions: ++counts * 10, users: 7 })
   measureSessions(metrics, count, () => now)
@@ -23,10 +23,10 @@ t.test('scrapes share one count for ten seconds', async t => {
 })
 
 t.test('without an answer of the store there is no number, and no scrape waits for it', async t => {
-  const failing = createMetrics()
+  const failing = new Metrics()
   measureSessions(failing, async () => await Promise.reject(new Error('away')))
   t.same(await linesOf(failing), [])
-  const slow = createMetrics()
+  const slow = new Metrics()
   measureSessions(slow, async () => await new Promise(() => {}))
   t.same(await linesOf(slow), [])
 })

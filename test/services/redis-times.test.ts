@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { createMetrics } from '../../src/observability/metrics.ts'
+import { Metrics } from '../../src/observability/metrics.ts'
 import { measureRedis } from '../../src/services/redis-times.ts'
 import { testRedis } from '../support/redis.ts'
 
@@ -9,7 +9,7 @@ t.test('commands are timed by use and outcome, those of pipelines as well', asyn
   const redis = new Redis(url, { lazyConnect: true })
   t.after(() => redis.disconnect())
   await redis.connect()
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   measureRedis(metrics)(redis, 'sessions')
   await redis.set('a', '1')
   await redis.pipeline().get('a').get('b').exec()

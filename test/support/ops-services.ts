@@ -1,7 +1,7 @@
 /** Services of operators over a real Redis, without the gateway around them. */
 import { loadConfig } from '../../src/config/load/load.ts'
 import type { MaintenanceConfig } from '../../src/config/schema/maintenance.ts'
-import { createMetrics } from '../../src/observability/metrics.ts'
+import { Metrics } from '../../src/observability/metrics.ts'
 import { createLogger } from '../../src/services/logger.ts'
 import { createOpsServices, type OpsServices } from '../../src/services/ops-services.ts'
 import { configFolder } from './gateway.ts'
@@ -33,7 +33,7 @@ export async function testMember(
   const log: Array<Record<string, unknown>> = []
   const write = (line: string) => void log.push(JSON.parse(line) as Record<string, unknown>)
   const inForce: TestMember['inForce'] = []
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   const member = createOpsServices({
     gateway: loadConfig(folder, environment).gateway,
     folder,

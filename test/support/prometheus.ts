@@ -24,11 +24,6 @@ interface PromSeries {
   readonly value: readonly [at: number, value: string]
 }
 
-interface PromExemplars {
-  readonly seriesLabels: Readonly<Record<string, string>>
-  readonly exemplars: ReadonlyArray<{ readonly labels: Readonly<Record<string, string>> }>
-}
-
 interface Target {
   readonly health: string
   readonly lastError: string
@@ -48,7 +43,6 @@ export async function testPrometheus(cleanUp: (undo: () => unknown) => void, tar
       `--config.file=${config}`,
       `--storage.tsdb.path=${join(folder, 'data')}`,
       `--web.listen-address=${address}`,
-      '--enable-feature=exemplar-storage',
       '--log.level=error'
     ],
     { stdio: ['ignore', 'ignore', 'inherit'] }
@@ -73,10 +67,6 @@ export async function testPrometheus(cleanUp: (undo: () => unknown) => void, tar
     target: async (): Promise<Target | undefined> =>
       (await ask<{ activeTargets: Target[] }>('targets')).activeTargets[0],
     query: async (query: string): Promise<PromSeries[]> =>
-      (await ask<{ result: PromSeries[] }>('query', { query })).result,
-    exemplars: async (query: string): Promise<PromExemplars[]> => {
-      const now = Date.now() / 1000
-      return await ask('query_exemplars', { query, start: `${now - 600}`, end: `${now + 60}` })
-    }
+      (await ask<{ result: PromSeries[] }>('query', { query })).result
   }
 }

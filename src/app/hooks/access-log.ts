@@ -44,7 +44,7 @@ interface Options {
 
 export function addAccessLog(
   app: FastifyInstance,
-  { log, requests: { inFlight, meter }, running, tracer, toWall, aliases, failures }: Options
+  { log, requests: { rates, meter }, running, tracer, toWall, aliases, failures }: Options
 ): void {
   app.decorate('toWall', toWall)
   app.decorateRequest('address', undefined)
@@ -68,12 +68,12 @@ export function addAccessLog(
     request.routeConfig = request.routeOptions.config
     setRoute(request, aliases)
     if (trace?.isLogged === true) addTraceId(request.log, trace.traceId)
-    inFlight.inc()
+    rates.inFlight++
     const endings = [running.begin(reply.raw)]
     request.onResponseClose = endings
     // One listener for all endings: a listener costs more than most of them do.
     reply.raw.on('close', () => {
-      inFlight.inc(-1)
+      rates.inFlight--
       complete(request, reply)
       failures?.add(request.trail)
       recordSpans(request)
@@ -93,7 +93,7 @@ export function addAccessLog(
   function keep(request: FastifyRequest): void {
     const { trail, routeConfig: config } = request
     config.meter ??= meter(trail.route, config.upstream)
-    config.meter.count(trail, trail.trace?.isLogged === true ? trail.trace.traceId : undefined)
+    config.meter.count(trail)
     writeLine(log, trail)
   }
 }

@@ -2,58 +2,36 @@
  * The metrics of requests: their number by route, method and status, and how long they and their
  * upstreams took.
  */
-import type { Counter, Family, Histogram, Metrics } from '../../observability/metrics.ts'
+import type { Counter, Metrics } from '../../observability/metrics.ts'
 import type { Trail } from '../../observability/trail.ts'
+import { buckets, type RequestRates } from '../../observability/request-rates.ts'
 
-/** Upper bounds of durations in seconds. */
-export const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
-
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-
-/** The members of a request's trail that are counted. */
-export type Counted = Pick<Trail, 'method' | 'status' | 'isCut' | 'ms' | 'upstreamMs'>
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 /** The series of one route; those of a method begin with its first request. */
 export interface Meter {
-  /** @param traceId of a trace that somebody keeps */
-  readonly count: (trail: Counted, traceId?: string) => void
+  readonly count: (trail: Pick<Trail, 'method' | 'status' | 'isCut' | 'ms' | 'upstreamMs'>) => void
 }
 
 export interface RequestMetrics {
-  readonly inFlight: Counter
+  readonly rates: RequestRates
   /** The same one for the same names; requests that no route takes share one. */
   readonly meter: (route: string, upstream: string | undefined) => Meter
 }
 
-interface RequestFamilies {
-  readonly requests: Family<Counter>
-  readonly durations: Family<Histogram>
-  readonly inFlight: Family<Counter>
-}
-
-export function requestFamilies(metrics: Metrics): RequestFamilies {
-  return {
-    requests: metrics.counter(
-      'console_gateway_requests_total',
-      'Requests, by route (an alias counts as what it stands for), method and class of the ' +
-        'status; "gone" where the client left before the answer.',
-      ['route', 'method', 'status']
-    ),
-    durations: metrics.histogram(
-      'console_gateway_request_duration_seconds',
-      'From the first byte of a request to the last of its answer, by route.',
-      ['route'],
-      buckets
-    ),
-    inFlight: metrics.gauge(
-      'console_gateway_requests_in_flight',
-      'Requests that are being answered.'
-    )
-  }
-}
-
-export function createRequestMetrics(metrics: Metrics): RequestMetrics {
-  const { requests, durations, inFlight } = requestFamilies(metrics)
+export function createRequestMetrics(metrics: Metrics, rates: RequestRates): RequestMetrics {
+  const requests = metrics.counter(
+    'console_gateway_requests_total',
+    'Requests, by route (an alias counts as what it stands for), method and class of the ' +
+      'status; "gone" where the client left before the answer.',
+    ['route', 'method', 'status']
+  )
+  const durations = metrics.histogram(
+    'console_gateway_request_duration_seconds',
+    'From the first byte of a request to the last of its answer, by route.',
+    ['route'],
+    buckets
+  )
   const firstBytes = metrics.histogram(
     'console_gateway_upstream_first_byte_seconds',
     'How long upstreams took to the first byte of their answers.',
@@ -63,32 +41,30 @@ export function createRequestMetrics(metrics: Metrics): RequestMetrics {
   const meters = new Map<string, Meter>()
 
   function createMeter(route: string, upstream: string | undefined): Meter {
-    const duration = durations.with(route)
-    const firstByte: Histogram | undefined =
-      upstream === undefined ? undefined : firstBytes.with(upstream)
-    const byMethod = new Map<string, Array<Counter | undefined>>(
-      methods.map(method => [method, []])
-    )
-    const others: Array<Counter | undefined> = []
+    const totals = rates.ofRoute(route)
+    const duration = durations.labels(route)
+    const firstByte = upstream === undefined ? undefined : firstBytes.labels(upstream)
+    const counters = new Map<string, Counter.Internal>()
     return {
-      count({ method, status, isCut, ms, upstreamMs }, traceId) {
-        const ofMethod = byMethod.get(method)
-        const counters = ofMethod ?? others
-        const kind = isCut ? 0 : Math.floor(status / 100)
-        const counter = (counters[kind] ??= requests.with(
-          route,
-          ofMethod === undefined ? 'other' : method,
-          kind === 0 ? 'gone' : `${kind}xx`
-        ))
+      count({ method, status, isCut, ms, upstreamMs }) {
+        totals.count(ms, status >= 500 && !isCut)
+        const kind = isCut ? 'gone' : `${Math.floor(status / 100)}xx`
+        const key = `${method} ${kind}`
+        let counter = counters.get(key)
+        if (counter === undefined) {
+          const known = methods.has(method) ? method : 'other'
+          counter = requests.labels(route, known, kind)
+          if (known === method) counters.set(key, counter)
+        }
         counter.inc()
-        duration.observe(ms / 1000, traceId)
-        if (upstreamMs !== undefined) firstByte?.observe(upstreamMs / 1000, traceId)
+        duration.observe(ms / 1000)
+        if (upstreamMs !== undefined) firstByte?.observe(upstreamMs / 1000)
       }
     }
   }
 
   return {
-    inFlight: inFlight.with(),
+    rates,
     meter: (route, upstream) => {
       const key = `${route} ${upstream ?? ''}`
       let meter = meters.get(key)

@@ -222,14 +222,13 @@ function countersOf(metrics: Metrics, queued: () => number) {
       'reached in time, a fault of the gateway, or its stop.',
     ['reason']
   )
-  metrics.read(
-    'console_gateway_trace_spans_queued',
-    'Spans that wait for the next batch.',
-    [],
-    () => [[[], queued()]]
-  )
+  metrics.read({
+    name: 'console_gateway_trace_spans_queued',
+    help: 'Spans that wait for the next batch.',
+    read: () => [[[], queued()]]
+  })
   return {
-    exported: (spans: number) => exported.with().inc(spans),
-    dropped: (reason: string, spans: number) => dropped.with(reason).inc(spans)
+    exported: (spans: number) => exported.inc(spans),
+    dropped: (reason: string, spans: number) => dropped.labels(reason).inc(spans)
   }
 }

@@ -1,6 +1,6 @@
 /** The present as operators read it: shares, rates and percentiles of its counts. */
 import type { Now, UpstreamNow } from '../../admin/now-schema.ts'
-import { boundsMs } from '../../app/request-rates.ts'
+import { boundsMs } from '../../observability/request-rates.ts'
 import type { RedisState } from '../../services/services.ts'
 import type { ProcessPresent } from './present.ts'
 

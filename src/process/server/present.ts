@@ -1,6 +1,6 @@
 /** A process at present: rates of the last ten seconds, its upstreams, its own load. */
 import type { AddressState } from '../../proxy/address.ts'
-import { RequestRates, type RouteCounts } from '../../app/request-rates.ts'
+import type { RequestRates, RouteCounts, Totals } from '../../observability/request-rates.ts'
 import type { RedisState, Services } from '../../services/services.ts'
 
 export interface UpstreamCounts {
@@ -37,7 +37,7 @@ export interface ProcessLoad {
 
 interface Sample {
   readonly at: number
-  readonly rows: Uint32Array
+  readonly totals: Totals
   /** Requests and failures by upstream and address. */
   readonly upstreams: ReadonlyMap<string, readonly [requests: number, failures: number]>
   readonly cpu: NodeJS.CpuUsage
@@ -56,16 +56,16 @@ const loopTimerMs = 20
  * 1,000 routes and 100 addresses.
  */
 export class Present {
-  readonly #services: Pick<Services, 'metrics' | 'upstreams' | 'redis'>
+  readonly #services: Pick<Services, 'upstreams' | 'redis'>
   readonly #rates: RequestRates
   readonly #samples: Sample[] = []
   readonly #timer: NodeJS.Timeout
   readonly #loop = new LoopDelay()
   #askedAt = -Infinity
 
-  constructor(services: Pick<Services, 'metrics' | 'upstreams' | 'redis'>) {
+  constructor(services: Pick<Services, 'rates' | 'upstreams' | 'redis'>) {
     this.#services = services
-    this.#rates = new RequestRates(services.metrics)
+    this.#rates = services.rates
     this.sample()
     this.#timer = setInterval(() => this.sample(), sampleEveryMs).unref()
   }
@@ -73,7 +73,7 @@ export class Present {
   sample(): void {
     this.#samples.push({
       at: performance.now(),
-      rows: this.#rates.read(),
+      totals: this.#rates.read(),
       upstreams: new Map(
         this.#services.upstreams
           .use()
@@ -96,7 +96,7 @@ export class Present {
       seconds: Math.max(0.001, (performance.now() - first.at) / 1000),
       inFlight: this.#rates.inFlight,
       queued: [...waiting.values()].reduce((sum, number) => sum + number, 0),
-      routes: this.#rates.since(first.rows),
+      routes: this.#rates.since(first.totals),
       upstreams: upstreams.use().map(({ requests, failures, ...each }) => {
         const [requestsThen, failuresThen] = first.upstreams.get(keyOf(each)) ?? [0, 0]
         // A new pool of the same address counts from zero.

@@ -16,7 +16,6 @@ import { createGeneration, type Generation } from './generation.ts'
 import type { ChangedUser, Sources } from '../../login/file-users.ts'
 import type { RequestQuery } from '../../observability/failures.ts'
 import { tuneV8 } from './v8-tuning.ts'
-import { measureEventLoop } from '../../observability/event-loop.ts'
 import type { Ledger } from '../../observability/audit/entry.ts'
 import { countEndings, reviewChanged, reviewSignedIn } from '../../login/changed-users.ts'
 import { BoundStreams } from '../../app/bound-streams.ts'
@@ -85,7 +84,6 @@ export function createPublicServer(config: Config, log: Log, surroundings: Surro
   tuneV8()
   const services = createServices(config, log, surroundings)
   measureStrayErrors(services.metrics)
-  const endEventLoop = measureEventLoop(services.metrics)
   const maintenance: OperatorsMaintenance = { current: [], now: services.sessions.wallNow }
   const streams = new BoundStreams({
     sessions: services.sessions,
@@ -153,7 +151,6 @@ export function createPublicServer(config: Config, log: Log, surroundings: Surro
     /** Releases the services, once all generations are closed. */
     close: async (): Promise<void> => {
       present.close()
-      endEventLoop()
       shed.write()
       streams.close()
       await services.close()

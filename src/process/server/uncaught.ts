@@ -26,7 +26,7 @@ export const strayErrors = (): number => strays
 export function measureStrayErrors(metrics: Metrics): void {
   const name = 'console_gateway_stray_errors_total'
   const help = 'Error events of sockets and streams that had no listener; the process went on.'
-  metrics.readCounter(name, help, [], () => [[[], strays]])
+  metrics.read({ type: 'counter', name, help, read: () => [[[], strays]] })
 }
 
 /** Counts stray errors from now on, also those that other code handles. */

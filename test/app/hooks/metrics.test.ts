@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createMetrics } from '../../../src/observability/metrics.ts'
+import { Metrics } from '../../../src/observability/metrics.ts'
 import { type Files, type TestGateway, testGateway } from '../../support/gateway.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
 
@@ -157,23 +157,23 @@ t.test('the process, what runs, and the session store are told', async t => {
 t.test(
   'a metric that is asked for twice is one, buckets add up, and labels are written so that nobody can forge a line',
   async t => {
-    const metrics = createMetrics()
-    const counter = () => metrics.counter('c_total', 'C.', ['a', 'b']).with('x"\n\\', 'y')
+    const metrics = new Metrics()
+    const counter = () => metrics.counter('c_total', 'C.', ['a', 'b']).labels('x"\n\\', 'y')
     counter().inc()
     counter().inc(2)
-    const durations = metrics.histogram('d_seconds', 'D.', ['a'], [1, 5]).with('z')
+    const durations = metrics.histogram('d_seconds', 'D.', ['a'], [1, 5]).labels('z')
     for (const value of [0.5, 1, 3, 9]) durations.observe(value)
-    metrics.gauge('e', 'E.').with().set(-1)
-    metrics.read('f', 'F.', ['g'], () => [
-      [['one'], 1],
-      [['two'], 2]
-    ])
+    metrics.read({ name: 'e', help: 'E.', read: () => [[[], -1]] })
+    const values = [[['one'], 1] as const, [['two'], 2] as const]
+    metrics.read({ type: 'counter', name: 'f', help: 'F.', labelNames: ['g'], read: () => values })
+    metrics.read({ name: 'unknown', help: 'U.', read: () => [] })
+    await metrics.text()
     const { body } = await metrics.text()
     for (const line of [
       'c_total{a="x\\"\\n\\\\",b="y"} 3',
-      'd_seconds_bucket{a="z",le="1"} 2',
-      'd_seconds_bucket{a="z",le="5"} 3',
-      'd_seconds_bucket{a="z",le="+Inf"} 4',
+      'd_seconds_bucket{le="1",a="z"} 2',
+      'd_seconds_bucket{le="5",a="z"} 3',
+      'd_seconds_bucket{le="+Inf",a="z"} 4',
       'd_seconds_sum{a="z"} 13.5',
       'd_seconds_count{a="z"} 4',
       'e -1',
@@ -184,5 +184,6 @@ t.test(
     ]) {
       t.ok(body.includes(`${line}\n`), line)
     }
+    t.notMatch(body, /^unknown/m, 'what cannot be read is not there')
   }
 )

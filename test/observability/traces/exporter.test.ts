@@ -1,7 +1,7 @@
 /** The export of spans to a real server, which takes them, refuses, hangs or is not there. */
 import type { ServerResponse } from 'node:http'
 import t from 'tap'
-import { createMetrics } from '../../../src/observability/metrics.ts'
+import { Metrics } from '../../../src/observability/metrics.ts'
 import { createExporter } from '../../../src/observability/traces/exporter.ts'
 import { readTraceSettings } from '../../../src/observability/traces/settings.ts'
 import { contextOf } from '../../../src/observability/traces/trace-context.ts'
@@ -29,7 +29,7 @@ function exporterTo(url: string, environment: Record<string, string> = {}) {
     info: (fields: object) => lines.push(fields as Line),
     warn: (fields: object) => lines.push(fields as Line)
   }
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   const exporter = createExporter({
     settings: exporting,
     version: '1.2.3',

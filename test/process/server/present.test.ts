@@ -1,8 +1,8 @@
 /** What a process reports of its present: differences, and what they cost. */
 import t from 'tap'
-import { type Counted, createRequestMetrics } from '../../../src/app/hooks/metrics.ts'
-import { boundsMs } from '../../../src/app/request-rates.ts'
-import { createMetrics } from '../../../src/observability/metrics.ts'
+import { createRequestMetrics, type Meter } from '../../../src/app/hooks/metrics.ts'
+import { Metrics } from '../../../src/observability/metrics.ts'
+import { boundsMs, RequestRates } from '../../../src/observability/request-rates.ts'
 import { presentJson } from '../../../src/process/server/present-json.ts'
 import { Present } from '../../../src/process/server/present.ts'
 import type { AddressUse } from '../../../src/proxy/pools.ts'
@@ -10,14 +10,14 @@ import type { AddressUse } from '../../../src/proxy/pools.ts'
 type Services = ConstructorParameters<typeof Present>[0]
 
 function processWith(routes: number, addresses: AddressUse[]) {
-  const metrics = createMetrics()
-  const requests = createRequestMetrics(metrics)
+  const rates = new RequestRates()
+  const requests = createRequestMetrics(new Metrics(), rates)
   const meters = Array.from({ length: routes }, (_, index) =>
     requests.meter(`r${index}`, undefined)
   )
   const upstreams = { use: () => addresses, waiting: () => [['b', 3]] } as unknown
   const present = new Present({
-    metrics,
+    rates,
     upstreams: upstreams as Services['upstreams'],
     redis: () => ({ kind: 'embedded' })
   })
@@ -36,7 +36,7 @@ const address = (requests: number, failures: number): AddressUse => ({
 })
 
 /** A request without an upstream. */
-const answered = (status: number, ms: number): Counted => ({
+const answered = (status: number, ms: number): Parameters<Meter['count']>[0] => ({
   method: 'GET',
   status,
   ms,
