@@ -5,7 +5,7 @@ import { malformed } from '../app/hooks/validation.ts'
 import { addAct } from './acts.ts'
 import { addOpsScope } from './api.ts'
 import type { Operator } from './operator.ts'
-import { addReplicas, type ReplicasStatus } from './replicas.ts'
+import { addReplicas } from './replicas.ts'
 import { planQuery, reloadBody } from './request-schemas.ts'
 
 /** Whether the operator accepts that most sessions of file users end. */
@@ -22,7 +22,7 @@ interface Options {
   /** The effect of a reload, in numbers. */
   readonly reloadEffect: () => Promise<object>
   /** Who runs what. */
-  readonly replicas: () => Promise<ReplicasStatus>
+  readonly replicas: () => Promise<object>
 }
 
 export function addConfigRoutes(ops: FastifyInstance, options: Options): void {

@@ -8,7 +8,7 @@ import { addOpsScope } from './api.ts'
 import { secretOperator } from './operator.ts'
 import { type MaintenanceBody, maintenanceBody, maintenanceEndBody } from './request-schemas.ts'
 
-type Bounded = MaintenanceConfig & { readonly until: string }
+type Bounded = MaintenanceConfig & { readonly from?: string; readonly until: string }
 
 interface Entry {
   readonly maintenance: Bounded
@@ -16,19 +16,14 @@ interface Entry {
   readonly since: string
 }
 
-interface InForce {
-  readonly replicas: readonly string[]
-  readonly silent: readonly string[]
-}
-
 interface Options {
   readonly record: {
     readonly isShared: boolean
-    readonly current: () => readonly Entry[]
+    readonly entries: () => readonly Entry[]
     /** @throws GatewayError for an end that is past or too far away */
-    readonly checkEnd: (until: string) => void
-    readonly begin: (maintenance: Bounded, author: string) => Promise<InForce>
-    readonly end: (routes: readonly string[]) => Promise<InForce>
+    readonly check: (times: Pick<Bounded, 'from' | 'until'>) => void
+    readonly begin: (maintenance: Bounded, author: string) => Promise<void>
+    readonly end: (routes: readonly string[]) => Promise<void>
   }
   /** Of the config in force. */
   readonly config: () => {
@@ -40,7 +35,7 @@ interface Options {
 }
 
 const hint =
-  'Give the end: {"until": "2026-12-01T06:00:00Z"}, and as needed "routes", "methods", ' +
+  'Give the end: {"until": "2026-12-01T06:00:00Z"}, and as needed "from", "routes", "methods", ' +
   '"allowRoles" and "message" (at most 500 characters).'
 const inThisProcess =
   'No Redis is configured: this maintenance is in force in this process alone, and ends with it.'
@@ -51,11 +46,12 @@ const maintenanceJson = {
   routes: texts,
   methods: texts,
   allowRoles: texts,
+  from: Type.Optional(Type.String({ pattern: timePattern })),
   until: Type.Optional(Type.String({ pattern: timePattern })),
   message: Type.Optional(text)
 }
 const responds = Type.Object({
-  shared: Type.Boolean({ description: 'Whether it is in force at all replicas.' }),
+  shared: Type.Boolean({ description: 'Whether it is in force at all replicas, within a second.' }),
   info: Type.Optional(text),
   file: Type.Union([Type.Object(maintenanceJson), Type.Null()]),
   operators: Type.Array(Type.Object({ ...maintenanceJson, author: text, since: text }))
@@ -69,7 +65,7 @@ export function addMaintenanceRoutes(ops: FastifyInstance, options: Options): vo
     ...info,
     file: config().maintenance ?? null,
     operators: record
-      .current()
+      .entries()
       .map(({ maintenance, author, since }) => ({ ...maintenance, author, since }))
   })
 
@@ -81,7 +77,7 @@ export function addMaintenanceRoutes(ops: FastifyInstance, options: Options): vo
   const namesOf = (routes: readonly string[]) =>
     routes.length > 0 ? routes : Object.keys(config().routes)
   const closedNames = () => [
-    ...new Set(record.current().flatMap(({ maintenance }) => namesOf(maintenance.routes)))
+    ...new Set(record.entries().flatMap(({ maintenance }) => namesOf(maintenance.routes)))
   ]
 
   addOpsScope(ops, scope => {
@@ -99,13 +95,13 @@ export function addMaintenanceRoutes(ops: FastifyInstance, options: Options): vo
       },
       run: async (body, { operator = secretOperator }) => {
         const maintenance = readMaintenance(body, options)
-        const inForce = await record.begin(maintenance, operator.name)
-        const { until, routes, methods } = maintenance
+        await record.begin(maintenance, operator.name)
+        const { from, until, routes, methods } = maintenance
         log.warn(
-          { event: 'maintenance.begun', by: operator.name, until, routes, methods },
+          { event: 'maintenance.begun', by: operator.name, from, until, routes, methods },
           'an operator closed routes for maintenance'
         )
-        return { ...show(), ...inForce }
+        return show()
       },
       undo: 'End the maintenance.'
     })
@@ -116,12 +112,12 @@ export function addMaintenanceRoutes(ops: FastifyInstance, options: Options): vo
       body: maintenanceEndBody,
       preview: ({ routes = [] }) => effectOf(routes.length > 0 ? routes : closedNames()),
       run: async ({ routes = [] }, { operator = secretOperator }) => {
-        const inForce = await record.end(routes)
+        await record.end(routes)
         log.warn(
           { event: 'maintenance.ended', by: operator.name, routes },
           'an operator ended maintenance'
         )
-        return { ...show(), ...inForce }
+        return show()
       },
       undo: 'Begin it again.'
     })
@@ -135,12 +131,13 @@ function readMaintenance(body: MaintenanceBody, { config, record }: Options): Bo
     route => route !== 'login' && !Object.hasOwn(routes, route)
   )
   if (unknown !== undefined) throw malformed(`routes.yaml has no route "${unknown}".`)()
-  record.checkEnd(body.until)
-  const { until, message, methods = [], allowRoles = [] } = body
+  const { from, until, message, methods = [], allowRoles = [] } = body
+  record.check({ until, ...(from !== undefined && { from }) })
   return {
     routes: body.routes ?? [],
     methods,
     allowRoles,
+    ...(from !== undefined && { from }),
     until,
     retryAfter: 60_000,
     ...(message !== undefined && { message })

@@ -54,14 +54,15 @@ const replicaNow = Type.Object({
   id: Type.String(),
   host: Type.String(),
   version: Type.String(),
-  configHash: Type.Optional(Type.String()),
+  configHash: Type.String(),
   ready: Type.Boolean(),
   seenAt: time,
-  requestsPerSecond: Type.Optional(perSecond),
-  errorShare: Type.Optional(errorShare),
-  inFlight: Type.Optional(inFlight),
-  queued: Type.Optional(Type.Integer({ minimum: 0 })),
-  p99Ms: Type.Optional(millisecondsOrNull('Of all its requests.'))
+  isSilent: Type.Boolean({ description: 'It told nothing for more than 3 s.' }),
+  requestsPerSecond: perSecond,
+  errorShare,
+  inFlight,
+  queued: Type.Integer({ minimum: 0 }),
+  p99Ms: millisecondsOrNull('Of all its requests.')
 })
 
 export const nowSchema = Type.Object({
@@ -86,5 +87,4 @@ export const nowSchema = Type.Object({
 })
 
 export type Now = Static<typeof nowSchema>
-export type ReplicaNow = Static<typeof replicaNow>
 export type UpstreamNow = Static<typeof upstreamNow>

@@ -18,19 +18,19 @@ const replicasStatus = Type.Object({
       since: Type.Optional(time),
       fault: Type.Optional(Type.String({ description: 'The first, of refused files.' })),
       restartNeeded: Type.Array(Type.String()),
-      seenAt: time
+      requestsPerSecond: Type.Number({ description: 'Over the last ten seconds.' }),
+      errorShare: Type.Number(),
+      seenAt: time,
+      isSilent: Type.Boolean({ description: 'It told nothing for more than 3 s.' })
     }),
     { description: 'The one that was asked first.' }
   ),
-  silent: Type.Array(Type.Object({ ...named, seenAt: Type.String() }), {
-    description: 'Replicas that were seen within 10 s, and did not answer.'
-  }),
-  info: Type.Optional(Type.String({ description: 'Why other replicas could not be asked.' }))
+  info: Type.Optional(Type.String({ description: 'Why others are not known.' }))
 })
 
 export type ReplicasStatus = Static<typeof replicasStatus>
 
-export function addReplicas(ops: FastifyInstance, status: () => Promise<ReplicasStatus>): void {
+export function addReplicas(ops: FastifyInstance, status: () => Promise<object>): void {
   addOpsScope(ops, scope => {
     scope.get(
       '/replicas',

@@ -31,6 +31,9 @@ export const lockoutsOf = Type.Object({
 
 /** As `maintenance` of routes.yaml, but its end is required. */
 export const maintenanceBody = Type.Object({
+  from: Type.Optional(
+    Type.String({ pattern: timePattern, description: 'The beginning; at once without it.' })
+  ),
   until: Type.String({ pattern: timePattern, description: 'The end, such as 2026-12-01T06:00Z.' }),
   routes: Type.Optional(
     Type.Array(Type.String({ maxLength: maxNameLength }), {

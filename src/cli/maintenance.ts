@@ -5,14 +5,13 @@ import { maintenanceInWords, type MaintenanceConfig } from '../config/schema/mai
 import { askAdmin } from './admin-client.ts'
 import type { Invocation } from './command.ts'
 
+type Closing = MaintenanceConfig & { readonly from?: string }
+
 interface Shown {
+  readonly shared: boolean
   readonly info?: string
   readonly file: MaintenanceConfig | null
-  readonly operators: ReadonlyArray<
-    MaintenanceConfig & { readonly author: string; readonly since: string }
-  >
-  readonly replicas?: readonly string[]
-  readonly silent?: readonly string[]
+  readonly operators: ReadonlyArray<Closing & { readonly author: string; readonly since: string }>
 }
 
 const path = '/ops/api/maintenance'
@@ -27,19 +26,19 @@ export async function maintenance({
   const shown = (await askAdmin(gateway, ...requestOf(what, values))) as unknown as Shown
   if (json) io.stdout.write(jsonText(shown))
   else printText(inWords(shown), io)
-  return (shown.silent ?? []).length > 0 ? 3 : 0
+  return 0
 }
 
 function requestOf(what: string, values: Invocation['values']): [path: string, body?: object] {
   if (what === 'show') return [path]
-  const { until, message, route, method } = values
+  const { from, until, message, route, method } = values
   if (what === 'end') return [`${path}/end`, route === undefined ? {} : { routes: route }]
   const roles = values['allow-role']
-  const ms = toMilliseconds(String(until))
   return [
     path,
     {
-      until: Number.isFinite(ms) ? new Date(Date.now() + ms).toISOString() : until,
+      ...(from !== undefined && { from: timeOf(from) }),
+      until: timeOf(until),
       ...(message !== undefined && { message }),
       ...(route !== undefined && { routes: route }),
       ...(method !== undefined && { methods: method }),
@@ -48,15 +47,20 @@ function requestOf(what: string, values: Invocation['values']): [path: string, b
   ]
 }
 
-function inWords({ info, file, operators, replicas, silent = [] }: Shown): string {
+/** A time as it is; a duration from now on. */
+function timeOf(value: Invocation['values'][string]) {
+  const ms = toMilliseconds(String(value))
+  return Number.isFinite(ms) ? new Date(Date.now() + ms).toISOString() : value
+}
+
+function inWords({ shared, info, file, operators }: Shown): string {
   const lines = [
     `routes.yaml: ${file === null ? 'closes nothing' : maintenanceInWords(file)}`,
     ...(operators.length === 0 ? ['operators: close nothing'] : []),
     ...operators.map(
       each => `operators: ${each.author} ${maintenanceInWords(each)}, since ${each.since}`
     ),
-    ...(replicas === undefined ? [] : [`in force at ${replicas.join(', ')}`]),
-    ...silent.map(id => `${id} did not confirm: it follows within a second, if it runs`),
+    ...(shared ? ['in force at all replicas within a second'] : []),
     ...(info === undefined ? [] : [info])
   ]
   return lines.join('\n')

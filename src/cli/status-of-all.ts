@@ -13,31 +13,31 @@ export async function statusOfAll(
 ): Promise<number> {
   const response = (await askAdmin(gateway, '/ops/api/replicas')) as unknown as ReplicasStatus
   stdout.write(json ? jsonText(response) : inWords(response, stdout))
-  const { replicas, silent } = response
-  const isWell = silent.length === 0 && replicas.every(({ fault }) => fault === undefined)
+  const isWell = response.replicas.every(({ fault, isSilent }) => fault === undefined && !isSilent)
   return isWell ? 0 : 3
 }
 
-const head = ['REPLICA', 'HOST', 'VERSION', 'STATE', 'GENERATION', 'CONFIG', 'FILES']
+const head = ['REPLICA', 'HOST', 'VERSION', 'STATE', 'GENERATION', 'CONFIG', 'FILES', 'REQUESTS/S']
 
-function inWords({ replicas, silent, info }: ReplicasStatus, stream: Output): string {
-  const rows = replicas.map(({ id, host, version, ready, ...config }) => [
-    id,
-    host,
-    version,
-    ready ? 'ready' : 'not ready',
-    String(config.generation),
-    config.configHash,
-    config.files
-  ])
-  const silentRows = silent.map(({ id, host, version, seenAt }) => [
-    id,
-    host,
-    version,
-    `silent, seen at ${seenAt}`
+function stateOf({ ready, isSilent, seenAt }: ReplicasStatus['replicas'][number]): string {
+  if (isSilent) return `silent since ${seenAt}`
+  return ready ? 'ready' : 'not ready'
+}
+
+function inWords({ replicas, info }: ReplicasStatus, stream: Output): string {
+  const rows = replicas.map(replica => [
+    replica.id,
+    replica.host,
+    replica.version,
+    stateOf(replica),
+    String(replica.generation),
+    replica.configHash,
+    replica.files,
+    String(replica.requestsPerSecond)
   ])
   const configs = new Set(replicas.map(({ configHash }) => configHash))
   const lines = [
+    `${replicas.length} ${replicas.length === 1 ? 'replica' : 'replicas'}`,
     ...replicas.flatMap(({ id, fault }) => (fault === undefined ? [] : [`${id}: ${fault}`])),
     ...replicas.flatMap(({ id, restartNeeded }) =>
       restartNeeded.length > 0 ? [`${id} needs a restart: ${restartNeeded.join(', ')}`] : []
@@ -45,8 +45,5 @@ function inWords({ replicas, silent, info }: ReplicasStatus, stream: Output): st
     ...(configs.size > 1 ? [`replicas run ${configs.size} different configs`] : []),
     ...(info === undefined ? [] : [info])
   ]
-  return (
-    table([head, ...rows, ...silentRows], stream) +
-    lines.map(line => `${printable(line)}\n`).join('')
-  )
+  return table([head, ...rows], stream) + lines.map(line => `${printable(line)}\n`).join('')
 }

@@ -6,7 +6,6 @@ import type { MaintenanceConfig } from '../config/schema/maintenance.ts'
 import { type GatewayError, toGatewayError } from '../errors.ts'
 import { clientAddress } from '../app/hooks/address.ts'
 import type { Access } from '../app/hooks/context.ts'
-import type { OperatorsMaintenance } from '../app/hooks/maintenance.ts'
 import { type GateStep, stepOfGate } from '../app/hooks/gate.ts'
 import { createMemoryLockouts } from '../limits/lockouts.ts'
 import { SharedCounts } from '../limits/shared-counts.ts'
@@ -96,7 +95,7 @@ export async function createTracedApp(
   const run: Run = { observed: noneObserved(), current: nothing }
   const paths: PublicPath[] = []
   const counts = new SharedCounts(undefined)
-  const maintenance: OperatorsMaintenance = { current: [], now: Date.now }
+  const maintenance = { current: nothing.maintenance, now: Date.now }
   const app = await createOfflineApp(config, {
     counts,
     lockouts: createMemoryLockouts(),

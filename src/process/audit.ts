@@ -9,11 +9,10 @@ import { createLedger, type OpenLedger } from '../observability/audit/ledger.ts'
 import { type AuditKey, auditKeys } from '../observability/audit/line.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { redisHeads } from '../services/audit-heads.ts'
-import type { OpsServices } from '../services/ops-services.ts'
-import type { Log } from '../services/services.ts'
+import type { Log, Services } from '../services/services.ts'
 import type { Attempt, Outcome } from './reload/outcome.ts'
 
-type Redis = NonNullable<OpsServices['redis']>
+type Redis = NonNullable<Services['background']['redis']>
 
 export interface AuditLedger extends OpenLedger {
   /** Absolute. */

@@ -6,7 +6,7 @@ import type { GatewayState } from './readiness.ts'
 
 interface Options extends Pick<
   Operated,
-  'config' | 'publicServer' | 'reloader' | 'ledger' | 'ops' | 'log'
+  'config' | 'publicServer' | 'reloader' | 'ledger' | 'fleet' | 'log'
 > {
   readonly state: GatewayState
   readonly operators: Pick<Operators, 'close'>
@@ -17,7 +17,7 @@ interface Options extends Pick<
 export function createStop(
   options: Options
 ): (options?: { readonly noticeMs?: number }) => Promise<void> {
-  const { config, state, publicServer, reloader, operators, ledger, ops, log } = options
+  const { config, state, publicServer, reloader, operators, ledger, fleet, log } = options
   const { drain: times } = config.gateway
   let stopping: Promise<void> | undefined
 
@@ -32,7 +32,7 @@ export function createStop(
     await reloader.close()
     await operators.close()
     await ledger?.close()
-    await ops.close()
+    await fleet.close()
     await publicServer.close()
     log.info('stopped')
   }

@@ -11,11 +11,14 @@ import { type Validate, validate } from './reload/validator.ts'
 import { createUserReview } from './reload/user-review.ts'
 import type { Attempt, Outcome, Trigger } from './reload/outcome.ts'
 import { createReloader, type Reloader } from './reload/reload.ts'
-import { createOpsServices, type OpsServices } from '../services/ops-services.ts'
+import { Fleet, type ReplicaState } from '../services/fleet.ts'
 import { createLogger, type Log } from '../services/services.ts'
 import { createStop } from './ending.ts'
 import { measureSessions } from './live-sessions.ts'
 import type { Operated } from './operated.ts'
+import { createSeal } from '../session/seal.ts'
+import { filesOf } from './ops/config-view.ts'
+import { presentJson } from './server/present-json.ts'
 import { readinessOf, stateAtStart } from './readiness.ts'
 import { openOperators, type Operators } from './operators.ts'
 import type { Generation } from './server/generation.ts'
@@ -94,24 +97,30 @@ async function open(start: Start): Promise<Gateway> {
   measured.follow(reloader)
   opened.push(() => publicServer.stop(0))
   const readiness = () => readinessOf(publicServer.readiness(), reloader, state)
-  const ops = openOpsServices({ config, log, publicServer, reloader, readiness })
-  opened.push(ops.close)
-  ledger?.useRedis(ops.redis)
-  state.maintenance = () => ops.maintenance.current()
+  const fleet = new Fleet({
+    id: publicServer.replica,
+    ...publicServer.background,
+    seal: createSeal(publicServer.secrets, 'replica'),
+    describe: () => describeReplica({ publicServer, reloader, readiness }),
+    onMaintenance: sealed => publicServer.maintenance.take(sealed)
+  })
+  opened.push(() => fleet.close())
+  ledger?.useRedis(publicServer.background.redis)
+  state.maintenance = () => publicServer.maintenance.entries()
   operators = await openOperators({
     config,
     publicServer,
     reloader,
     readiness,
     validate: validateFiles,
-    ops,
+    fleet,
     ledger,
     log,
     opened
   })
   const opsUrl = await operators.listen()
   // A maintenance that was begun before the start is in force from the first request on.
-  await ops.read
+  await fleet.begin()
   const url = await publicServer.listen()
   state.isListening = true
   // Requests need not wait for it: each session is reviewed when it is used as well.
@@ -120,7 +129,7 @@ async function open(start: Start): Promise<Gateway> {
   opened.push(() => watch?.close())
   log.info({ url, ops: opsUrl }, `listening on ${url}, for operators on ${opsUrl}`)
   const endWatch = () => watch?.close()
-  const parts = { config, publicServer, reloader, operators, ledger, ops, log }
+  const parts = { config, publicServer, reloader, operators, ledger, fleet, log }
   return { url, opsUrl, reload: reloader.reload, stop: createStop({ ...parts, state, endWatch }) }
 }
 
@@ -153,23 +162,30 @@ function recordOutcomes(
   }
 }
 
-type Parts = Pick<Operated, 'config' | 'log' | 'publicServer' | 'reloader' | 'readiness'>
+const startedAt = new Date().toISOString()
 
-function openOpsServices({ config, log, publicServer, reloader, readiness }: Parts): OpsServices {
-  const { gateway, folder } = config
-  return createOpsServices({
-    gateway,
-    folder,
-    log,
-    metrics: publicServer.metrics,
+type Parts = Pick<Operated, 'publicServer' | 'reloader' | 'readiness'>
+
+/** What other replicas and operators see of this one. */
+function describeReplica({ publicServer, reloader, readiness }: Parts): ReplicaState {
+  const { config, number } = reloader.current()
+  const { state, since, faults } = filesOf(reloader)
+  const { requestsPerSecond, errorShare, inFlight, queued, p99Ms } = presentJson(
+    publicServer.present(false)
+  )
+  return {
     version,
-    state: () => ({
-      generation: reloader.current().number,
-      configHash: configHashes(reloader.current().config).config,
-      ready: readiness().ready
-    }),
-    onMaintenance: publicServer.maintain
-  })
+    pid: process.pid,
+    startedAt,
+    ready: readiness().ready,
+    generation: number,
+    configHash: configHashes(config).config,
+    files: state,
+    since,
+    fault: faults?.[0],
+    restartNeeded: [...reloader.restartNeeded()],
+    ...{ requestsPerSecond, errorShare, inFlight, queued, p99Ms }
+  }
 }
 
 function watchConfig(

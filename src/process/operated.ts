@@ -1,7 +1,7 @@
 /** The parts of the gateway that the operators' listener shows and changes. */
 import type { Readiness } from '../admin/server.ts'
 import type { Config } from '../config/schema/config.ts'
-import type { OpsServices } from '../services/ops-services.ts'
+import type { Fleet } from '../services/fleet.ts'
 import type { AuditLedger } from './audit.ts'
 import type { Log } from '../services/services.ts'
 import type { Reloader } from './reload/reload.ts'
@@ -15,7 +15,7 @@ export interface Operated {
   readonly reloader: Reloader
   readonly readiness: () => Readiness
   readonly validate: Validate
-  readonly ops: OpsServices
+  readonly fleet: Fleet
   /** Undefined where config has no audit ledger. */
   readonly ledger: AuditLedger | undefined
   readonly log: Log

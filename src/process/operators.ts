@@ -21,7 +21,6 @@ import type { Config } from '../config/schema/config.ts'
 import type { Log } from '../services/services.ts'
 import type { Operated } from './operated.ts'
 import { addData } from './ops/data.ts'
-import { serveStatus } from './ops/replica-config.ts'
 import { urlOf } from './server/listeners.ts'
 import { createStatus, version } from './status.ts'
 
@@ -92,7 +91,7 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
 /** Status, plan and reload. */
 function addConfig(
   app: ReturnType<typeof createAdminServer>,
-  { publicServer, reloader, readiness, validate, ops }: Operated
+  { publicServer, reloader, readiness, validate, fleet }: Operated
 ): void {
   const planned = async (balancerMs: number) => {
     const { result } = await validate()
@@ -122,18 +121,18 @@ function addConfig(
     reload: confirmed => reloader.reload('operator', confirmed),
     plan: planned,
     reloadEffect,
-    replicas: serveStatus({ ops, reloader })
+    replicas: () => fleet.list()
   })
 }
 
 function addMaintenance(
   app: ReturnType<typeof createAdminServer>,
-  { reloader, ops, log }: Operated
+  { publicServer, reloader, fleet, log }: Operated
 ): void {
   addMaintenanceRoutes(app, {
-    record: ops.maintenance,
+    record: publicServer.maintenance,
     config: () => reloader.current().config.routes,
-    countReplicas: async () => (await ops.bus.replicas()).length,
+    countReplicas: async () => (await fleet.list()).replicas.length,
     log
   })
 }

@@ -2,6 +2,7 @@
 import type { Dependencies, Dependency } from '../admin/dependencies.ts'
 import type { Readiness } from '../admin/server.ts'
 import type { LedgerStatus, OpenLedger } from '../observability/audit/ledger.ts'
+import { maintenanceInWords, type MaintenanceConfig } from '../config/schema/maintenance.ts'
 import type { MaintenanceEntry } from '../services/maintenance-entries.ts'
 import type { Reloader } from './reload/reload.ts'
 
@@ -45,7 +46,7 @@ export function readinessOf(
       ...configPart(reloader),
       ...(status !== undefined && auditPart(status)),
       ...(closed.length > 0 && {
-        maintenance: closed.map(({ name, detail }) => `${name}: ${detail}`).join('; ')
+        maintenance: closed.map(({ name, detail }) => `${name} ${detail}`).join('; ')
       }),
       ...parts
     }
@@ -99,11 +100,10 @@ function auditHealth({ failing, headFailing, lost, waiting, cut }: LedgerStatus)
 
 type Closed = NonNullable<Dependencies['maintenance']>[number]
 
-function maintenanceOfFile({ until }: { readonly until?: string }): Closed {
-  const detail = until === undefined ? 'in force without an end' : `in force until ${until}`
-  return { name: 'routes.yaml', detail }
+function maintenanceOfFile(maintenance: MaintenanceConfig): Closed {
+  return { name: 'routes.yaml', detail: maintenanceInWords(maintenance) }
 }
 
 function maintenanceOfOperator({ maintenance, author, since }: MaintenanceEntry): Closed {
-  return { name: author, since, detail: `in force until ${maintenance.until}` }
+  return { name: author, since, detail: maintenanceInWords(maintenance) }
 }

@@ -2,7 +2,11 @@
 import type { MaintenanceConfig } from '../config/schema/maintenance.ts'
 import { GatewayError } from '../errors.ts'
 
-export type BoundedMaintenance = MaintenanceConfig & { readonly until: string }
+/** Closed from now on, or from a later time. */
+export type BoundedMaintenance = MaintenanceConfig & {
+  readonly from?: string
+  readonly until: string
+}
 
 export interface MaintenanceEntry {
   readonly maintenance: BoundedMaintenance

@@ -104,16 +104,6 @@ class Dialler {
     )
   }
 
-  /** For messages on channels: every server of a Cluster passes on those that any of them took. */
-  channelConnection(client: Redis | Cluster): Redis | undefined {
-    const options = { ...this.#tracking, connectionName: 'console-gateway-channels' }
-    if (!(client instanceof Cluster)) return this.#dialServer(options)
-    const primaries = client.nodes('master')
-    const any = primaries[Math.floor(Math.random() * primaries.length)]
-    if (any === undefined) return undefined
-    return adopt(new Redis({ ...options, ...addressOf(any) }))
-  }
-
   /** Connections that bring invalidations, one for each primary that `client` knows. */
   trackingConnections(client: Redis | Cluster): Redis[] {
     if (!(client instanceof Cluster)) return [this.#dialServer(this.#tracking)]

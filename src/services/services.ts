@@ -4,6 +4,7 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
+import type { Cluster, Redis } from 'ioredis'
 import type { Config } from '../config/schema/config.ts'
 import { type GatewayConfig, usesRedis } from '../config/schema/gateway.ts'
 import { createDrift, type Drift } from '../contract/drift.ts'
@@ -34,6 +35,12 @@ export { tlsFilesOf } from '../proxy/tls-files.ts'
 /** `embedded`, or how Redis is. */
 export type RedisState = { readonly kind: 'embedded' } | ({ readonly kind: 'redis' } & RedisHealth)
 
+/** All its keys begin so. */
+interface Background {
+  readonly redis?: Redis | Cluster
+  readonly prefix: string
+}
+
 export interface Services extends LimitServices {
   readonly log: Log
   readonly sessions: Sessions
@@ -49,6 +56,10 @@ export interface Services extends LimitServices {
   readonly rates: RequestRates
   readonly drift: Drift
   readonly failures: Failures
+  /** The name of this process among the replicas. */
+  readonly replica: string
+  /** Where replicas tell each other how they are; without Redis nowhere. */
+  readonly background: Background
   readonly tracer: Tracer
   readonly redis: () => RedisState
   readonly close: () => Promise<void>
@@ -95,7 +106,9 @@ export function createServices(
   const { secrets: configured } = gateway.session
   const secrets = configured.length > 0 ? configured : [ephemeralSecret(log)]
 
-  const failures = openFailures(shared, secrets, metrics)
+  const replica = `${hostname()}-${randomUUID().slice(0, 8)}`
+  const background = shared?.background ?? { prefix: '' }
+  const failures = openFailures({ replica, ...background }, secrets, metrics)
   const operatorSessions =
     gateway.ops.role === undefined
       ? undefined
@@ -111,6 +124,8 @@ export function createServices(
     secrets,
     drift: createDrift({ log, metrics }),
     failures,
+    replica,
+    background,
     tracer,
     metrics,
     rates,
@@ -129,7 +144,7 @@ export function createServices(
 }
 
 function openFailures(
-  shared: Shared | undefined,
+  place: Background & { readonly replica: string },
   secrets: readonly string[],
   metrics: Metrics
 ): Failures {
@@ -139,8 +154,7 @@ function openFailures(
       'ended in the same second.'
   )
   return new Failures({
-    replica: `${hostname()}-${randomUUID().slice(0, 8)}`,
-    ...(shared?.background ?? { prefix: '' }),
+    ...place,
     seal: createSeal(secrets, 'request'),
     onDropped: () => dropped.inc()
   })

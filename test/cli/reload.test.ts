@@ -56,7 +56,7 @@ t.test(
 
     t.match(await command('status', '--all'), {
       code: 3,
-      out: / refused *\n\S+: \S*limits\.yaml:1 limits: expected a mapping/
+      out: / refused +\d\S* *\n1 replica\n\S+: \S*limits\.yaml:1 limits: expected a mapping/
     })
 
     put(limits(20))

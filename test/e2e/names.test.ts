@@ -52,6 +52,7 @@ const events = [
   'logout.source',
   'maintenance.begun',
   'maintenance.ended',
+  'maintenance.foreign',
   'ops.host',
   'ops.login',
   'ops.login.refused',
@@ -59,8 +60,6 @@ const events = [
   'ops.refused',
   'process.stray-error',
   'process.uncaught',
-  'replicas.message-refused',
-  'replicas.refused',
   'requests.shed',
   'session.epoch-forgotten',
   'sessions.closed',
@@ -98,7 +97,6 @@ const metrics = [
   'parts_missing_total',
   'redis_command_seconds',
   'reloads_total',
-  'replica_messages_refused_total',
   'request_duration_seconds',
   'requests_in_flight',
   'requests_not_kept_total',
@@ -251,7 +249,8 @@ const isLater = (key: string) =>
   [
     '{cg}:failures',
     'cg:lockouts',
-    'cg:replica-directory',
+    '{cg}:replica-info',
+    '{cg}:replicas',
     'cg:users:*sources',
     'cg:users:users-file'
   ].includes(key)
@@ -278,9 +277,8 @@ t.test('the beginnings of keys in Redis', async t => {
     'locks',
     'maintenance',
     'ops:',
-    'replica-directory',
-    'replica-questions',
-    'replica-replies:',
+    'replica-info',
+    'replicas',
     'session',
     'signed-in',
     'users:'

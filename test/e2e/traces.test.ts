@@ -170,7 +170,10 @@ t.test('the session’s lookup in Redis is a span', async t => {
   const redis = await testRedis(t.after)
   const collector = await testCollector(t.after)
   const files = {
-    gateway: { redis: { url: redis.url, prefix: 'traces:' }, session: { secrets: ['${SECRET}'] } }
+    gateway: {
+      redis: { url: redis.url, prefix: 'traces:', connectTimeout: '30s', commandTimeout: '30s' },
+      session: { secrets: ['${SECRET}'] }
+    }
   }
   const environment = { ...exportTo(collector.url), SECRET: 'x'.repeat(32) }
   const other = await testGateway(t.after, files, environment)

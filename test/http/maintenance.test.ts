@@ -1,4 +1,5 @@
 /** What operators close adds up, at each replica, and each answer names all of it. */
+import { isDeepStrictEqual } from 'node:util'
 import t, { type Test } from 'tap'
 import { run } from '../support/command.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
@@ -125,18 +126,52 @@ t.test('case U3: all routes and one by its name stand beside each other', async 
 t.test('case U3: begun at two replicas at once, each route is closed at both', async t => {
   const { url } = await testRedis(t.after)
   const [a, b] = [await gatewayOf(t, url), await gatewayOf(t, url)]
-  const until = inMs(3_600_000)
+  const end = inMs(3_600_000)
   await Promise.all([
-    a.act({ until, routes: ['orders'] }),
-    b.act({ until, routes: ['notices'] }),
-    b.act({ until, routes: ['stock'] })
+    a.act({ until: end, routes: ['orders'] }),
+    b.act({ until: end, routes: ['notices'] }),
+    b.act({ until: end, routes: ['stock'] })
   ])
-  const last = await a.act({ until, routes: ['login'] })
+  const last = await a.act({ until: end, routes: ['login'] })
   t.same(last.operators.flatMap(({ routes }) => routes).toSorted(), [...names, 'login'].toSorted())
-  for (const replica of [a, b]) t.same(await replica.closed(), names)
+  const areClosed = async (routes: readonly string[]) => {
+    for (const replica of [a, b]) {
+      await until('it has the same', async () => isDeepStrictEqual(await replica.closed(), routes))
+    }
+  }
+  await areClosed(names)
   await b.end({ routes: ['orders'] })
-  for (const replica of [a, b]) t.same(await replica.closed(), ['notices', 'stock'])
+  await areClosed(['notices', 'stock'])
 })
+
+t.test(
+  'a later beginning: open until then, and status tells what is closed until when',
+  async t => {
+    const gateway = await gatewayOf(t)
+    const from = inMs(1500)
+    await gateway.act({ from, until: inMs(3_600_000), routes: ['orders'] })
+    t.same(await gateway.closed(), [])
+    const status = await run(['status', '--config', gateway.folder])
+    t.match(status.out, /maintenance +operator closes orders from \S+ until \S+\n/)
+    await until('it has begun', async () => (await gateway.closed()).length > 0)
+    t.ok(Date.now() >= Date.parse(from))
+    t.match(await gateway.act({ from: inMs(2000), until: inMs(1000) }), { status: 400 })
+    const words = [
+      'maintenance',
+      'begin',
+      '--from',
+      '10m',
+      '--until',
+      '20m',
+      '--allow-role',
+      'admin'
+    ]
+    t.match(await run([...words, '--config', gateway.folder]), {
+      code: 0,
+      out: /closes every route but for the roles admin from .* until /
+    })
+  }
+)
 
 t.test('case U3: the command names all that is closed, and opens one route', async t => {
   const gateway = await gatewayOf(t)

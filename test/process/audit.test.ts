@@ -124,18 +124,18 @@ t.test('maintenance in force is told, and its acts have lines', async t => {
     ).json()) as Verbose
     return { part, all: dependencies.filter(({ kind }) => kind === 'maintenance') }
   }
-  const ofFile = { name: 'routes.yaml', state: 'degraded', detail: 'in force without an end' }
+  const ofFile = { name: 'routes.yaml', state: 'degraded', detail: /^closes orders/ }
   t.match(await maintenance(), {
-    part: 'routes.yaml: in force without an end',
+    part: /^routes\.yaml closes orders \(DELETE\)$/,
     all: [ofFile]
   })
   const end = new Date(Date.now() + 3_600_000).toISOString()
   await gateway.ops('/ops/api/maintenance', { json: { until: end, routes: ['orders'] } })
   t.match(await maintenance(), {
-    part: `routes.yaml: in force without an end; operator: in force until ${end}`,
+    part: `routes.yaml closes orders (DELETE); operator closes orders until ${end}`,
     all: [
       ofFile,
-      { name: 'operator', state: 'degraded', since: /^20/, detail: `in force until ${end}` }
+      { name: 'operator', state: 'degraded', since: /^20/, detail: `closes orders until ${end}` }
     ]
   })
   await gateway.ops('/ops/api/maintenance/end', { json: {} })

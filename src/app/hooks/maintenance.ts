@@ -10,13 +10,13 @@ import { gate } from './gate.ts'
 /** The maintenances that operators began; generations come and go, this stays. */
 export interface OperatorsMaintenance {
   /** They add up; another array when one begins or ends. */
-  current: readonly MaintenanceConfig[]
+  readonly current: ReadonlyArray<MaintenanceConfig & { readonly from?: string }>
   /** An end is judged by this clock, which replicas share. */
   readonly now: () => number
 }
 
 interface ClosureOptions {
-  readonly config: MaintenanceConfig
+  readonly config: MaintenanceConfig & { readonly from?: string }
   /** The routes that are closed when config names none. */
   readonly routes: readonly string[]
   readonly now?: (() => number) | undefined
@@ -27,6 +27,7 @@ class Closure {
   readonly config: MaintenanceConfig
   readonly #routes: ReadonlySet<string>
   readonly #methods: ReadonlySet<string>
+  readonly #start: number
   readonly #end: number
   readonly #now: () => number
 
@@ -34,6 +35,7 @@ class Closure {
     this.config = config
     this.#routes = new Set(config.routes.length > 0 ? config.routes : routes)
     this.#methods = new Set(withHead(config.methods))
+    this.#start = config.from === undefined ? 0 : Date.parse(config.from)
     this.#end = config.until === undefined ? Infinity : Date.parse(config.until)
     this.#now = now
   }
@@ -42,7 +44,8 @@ class Closure {
   msLeft(route: string | undefined, method: string): number {
     if (route === undefined || !this.#routes.has(route)) return 0
     if (this.#methods.size > 0 && !this.#methods.has(method)) return 0
-    return Math.max(0, this.#end - this.#now())
+    const now = this.#now()
+    return now < this.#start ? 0 : Math.max(0, this.#end - now)
   }
 
   /** Whether somebody goes on working all the same; nobody's roles are known on public routes. */

@@ -44,7 +44,7 @@ export const maintenance: Command = {
     {
       words: 'begin',
       needs: ['until'],
-      takes: ['message', 'route', 'method', 'allow-role', 'json']
+      takes: ['from', 'message', 'route', 'method', 'allow-role', 'json']
     },
     { words: 'end', takes: ['route', 'json'] }
   ],
@@ -53,20 +53,21 @@ Without Redis it is in force in the process that is asked; with Redis at all
 replicas, also across reloads and restarts, until its end. maintenance of
 routes.yaml stays in force beside it.
 
-TIME is a time such as 2026-12-01T06:00:00Z, or a duration such as 30m; at most 7
-days ahead. Without --route all routes of routes.yaml are closed, without --method
+TIME is a time such as 2026-12-01T06:00:00Z, or a duration from now such as 30m; at
+most 7 days ahead. Without --route all routes of routes.yaml are closed, without --method
 all methods. What is closed already stays closed; a route that is named again takes
 the new end and message. end opens everything, end --route only these routes.
 
 Examples:
   console-gateway maintenance begin --until 30m --message 'Back at 06:00.'
   console-gateway maintenance begin --until 2h --method POST --method PUT
-  console-gateway maintenance begin --until 1h --route orders
+  console-gateway maintenance begin --from 2h --until 3h --route orders
   console-gateway maintenance end --route orders
   console-gateway maintenance end
-Exit codes: 1 if it was refused or no gateway answers, 3 if a replica did not confirm.`,
+Exit codes: 1 if it was refused or no gateway answers.`,
   options: {
-    'until': { type: 'string', value: 'TIME', description: 'the end, or for how long' },
+    'from': { type: 'string', value: 'TIME', description: 'the beginning; at once without it' },
+    'until': { type: 'string', value: 'TIME', description: 'the end' },
     'message': { type: 'string', value: 'TEXT', description: 'the message for users' },
     'route': {
       type: 'string',

@@ -75,10 +75,12 @@ export function maintenanceInWords({
   routes,
   methods,
   allowRoles,
+  from,
   until
-}: MaintenanceConfig): string {
+}: MaintenanceConfig & { readonly from?: string }): string {
   const what = routes.length === 0 ? 'every route' : routes.join(', ')
   const which = methods.length === 0 ? '' : ` (${methods.join(', ')})`
   const except = allowRoles.length === 0 ? '' : ` but for the roles ${allowRoles.join(', ')}`
-  return `closes ${what}${which}${except}${until === undefined ? '' : ` until ${until}`}`
+  const start = from === undefined ? '' : ` from ${from}`
+  return `closes ${what}${which}${except}${start}${until === undefined ? '' : ` until ${until}`}`
 }

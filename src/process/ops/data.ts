@@ -5,13 +5,12 @@ import { addConfigData } from '../../admin/config-data.ts'
 import { addNow } from '../../admin/now.ts'
 import type { Operated } from '../operated.ts'
 import { ConfigView } from './config-view.ts'
-import { NowSource } from './now.ts'
+import { nowReader } from './now.ts'
 
 export function addData(app: FastifyInstance, operated: Operated): void {
-  const { publicServer, reloader, ops } = operated
-  const now = new NowSource({ present: publicServer.present, reloader, bus: ops.bus })
+  const { publicServer } = operated
   const isAllowed = (request: FastifyRequest) => isStillOperator(request, publicServer.findOperator)
-  addNow(app, { read: now.read, isAllowed })
+  addNow(app, { read: nowReader(operated), isAllowed })
   const view = new ConfigView(operated)
   addConfigData(app, {
     current: () => view.current(),

@@ -86,9 +86,12 @@ export class Present {
     if (performance.now() - this.#askedAt > watchedForMs) this.#loop.stop()
   }
 
-  read(): ProcessPresent {
-    this.#askedAt = performance.now()
-    this.#loop.start()
+  /** @param isWatched whether somebody looks at it: then the delay of the event loop is measured */
+  read(isWatched = true): ProcessPresent {
+    if (isWatched) {
+      this.#askedAt = performance.now()
+      this.#loop.start()
+    }
     const first = this.#samples[0] as Sample
     const { upstreams, redis } = this.#services
     const waiting = new Map(upstreams.waiting())

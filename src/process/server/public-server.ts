@@ -5,8 +5,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import type { OperatorsMaintenance } from '../../app/hooks/maintenance.ts'
-import type { MaintenanceConfig } from '../../config/schema/maintenance.ts'
 import type { Config } from '../../config/schema/config.ts'
 import type { Readiness } from '../../admin/server.ts'
 import type { OperatorSignIn } from '../../app/operator-sign-in.ts'
@@ -26,6 +24,8 @@ import { Upgrades } from '../../app/upgrades.ts'
 import { createListeners } from './listeners.ts'
 import { measureStrayErrors } from './uncaught.ts'
 import { Present } from './present.ts'
+import { createSeal } from '../../session/seal.ts'
+import { Maintenance } from '../../services/maintenance.ts'
 import { createServices, type Log, type Services } from '../../services/services.ts'
 import { degradedUpstreams } from '../../services/upstream-events.ts'
 
@@ -84,7 +84,12 @@ export function createPublicServer(config: Config, log: Log, surroundings: Surro
   tuneV8()
   const services = createServices(config, log, surroundings)
   measureStrayErrors(services.metrics)
-  const maintenance: OperatorsMaintenance = { current: [], now: services.sessions.wallNow }
+  const maintenance = new Maintenance({
+    ...services.background,
+    seal: createSeal(services.secrets, 'maintenance'),
+    now: services.sessions.wallNow,
+    log
+  })
   const streams = new BoundStreams({
     sessions: services.sessions,
     metrics: services.metrics,
@@ -128,15 +133,12 @@ export function createPublicServer(config: Config, log: Log, surroundings: Surro
       }
     },
     ...reviewOf(services.sessions),
-    /** From now on these maintenances of operators are in force, and no others. */
-    maintain: async (next: readonly MaintenanceConfig[]) => {
-      maintenance.current = next
-    },
+    maintenance,
     /** @returns the address for the console, with the real port. @throws when it cannot listen */
     listen: listeners.listen,
     ...viewOf(services, config.gateway.ops.strictRedis),
     findRequests: (query: RequestQuery) => services.failures.find(query),
-    present: () => present.read(),
+    present: (isWatched?: boolean) => present.read(isWatched),
     /** Adds the routes to the operators' listener that the services answer. */
     addAdminRoutes: (ops: FastifyInstance) =>
       addServingRoutes(ops, { config, services, generations, log }),
@@ -174,6 +176,9 @@ function reviewOf(sessions: Services['sessions']) {
 function viewOf(services: Services, strictRedis: boolean) {
   return {
     metrics: services.metrics,
+    replica: services.replica,
+    background: services.background,
+    secrets: services.secrets,
     readiness: () => readinessOf(services, strictRedis),
     /** Live sessions in the store. @throws StoreUnavailable */
     countAlive: services.sessions.countAlive,

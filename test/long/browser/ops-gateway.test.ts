@@ -82,25 +82,6 @@ t.test('Requests: why somebody got a 403, with what to do about it', async t => 
   t.same(await axeFindings(page), [])
 })
 
-t.test('Requests: the timeline of one that runs goes on to its end', async t => {
-  const held = Promise.withResolvers<void>()
-  const { gateway } = await start(t, (_request, response) => {
-    void held.promise.then(() => response.end('{}'))
-  })
-  const cookie = await gateway.signIn('bob')
-  const called = gateway.call('/api/orders', { cookie })
-  const page = await signInOps(t, gateway)
-  await openPanel(page, 'requests')
-  await page.getByLabel('Status').selectOption('running')
-  await page.locator('tbody .link').first().click()
-  const timeline = page.getByRole('complementary', { name: 'Timeline' })
-  await timeline.getByText('running').first().waitFor()
-  held.resolve()
-  t.equal((await called).status, 200)
-  await timeline.getByText('Status 200 was sent').waitFor()
-  t.equal(await timeline.getByText('running').count(), 0)
-})
-
 t.test('Sessions: a session that is closed here is dead at once; lockouts are empty', async t => {
   const { gateway } = await start(t)
   const cookie = await gateway.signIn('bob')

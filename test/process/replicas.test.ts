@@ -3,15 +3,15 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
-import { start } from '../../support/command.ts'
-import { configFolder, noLockout, testGateway } from '../../support/gateway.ts'
-import { askOps } from '../../support/ops.ts'
-import { secret as sessionSecret } from '../../support/ops-services.ts'
-import { freePort } from '../../support/ports.ts'
-import { testRedis } from '../../support/redis.ts'
-import { until } from '../../support/until.ts'
+import { run, start } from '../support/command.ts'
+import { configFolder, noLockout, testGateway } from '../support/gateway.ts'
+import { askOps } from '../support/ops.ts'
+import { freePort } from '../support/ports.ts'
+import { redisCli } from '../support/redis-cli.ts'
+import { testRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
 
-const environment = { SESSION_SECRET: sessionSecret }
+const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
 const limits = (max: number) => ({
   lockout: noLockout,
   limits: { login: { by: 'address', max, window: '1m', routes: ['login'] } }
@@ -75,8 +75,8 @@ t.test('the status of all: who runs what, who refused files, and who is silent',
   const all = [a, b, c]
   await inTouch(all)
   const first = await hashOf(a)
-  const { replicas, silent, info } = await ask(c, 'replicas')
-  t.same([silent, info], [[], undefined])
+  const { replicas, info } = await ask(c, 'replicas')
+  t.equal(info, undefined)
   t.equal(replicas[0].id, (await ask(c, 'now')).replica, 'the one that was asked first')
   for (const replica of replicas) {
     t.match(replica, { ready: true, generation: 1, configHash: first, files: 'running' })
@@ -88,16 +88,43 @@ t.test('the status of all: who runs what, who refused files, and who is silent',
   t.not(second, first)
   writeFileSync(join(c.folder, 'limits.yaml'), 'limits: no\n')
   t.match(await ask(c, 'reload', {}), { outcome: 'refused' })
-  const now = (await ask(a, 'replicas')).replicas
-  t.same(now.map(({ configHash }: any) => configHash).toSorted(), [first, first, second].toSorted())
-  t.match(
-    now.find(({ files }: any) => files === 'refused'),
-    { fault: /limits\.yaml:1/ }
-  )
+  const of = async (replica: Replica, fits: (each: any) => boolean) =>
+    (await ask(replica, 'replicas')).replicas.filter(fits).length
+  await until('the others know', async () => {
+    const refused = ({ files, fault }: any) => files === 'refused' && /limits\.yaml:1/.test(fault)
+    return (
+      (await of(a, ({ configHash }) => configHash === first)) === 2 &&
+      (await of(a, ({ configHash }) => configHash === second)) === 1 &&
+      (await of(a, refused)) === 1
+    )
+  })
+  t.match(await run(['status', '--all', '--config', c.folder], { env: environment }), {
+    code: 3,
+    out: /limits\.yaml:1[^]*replicas run 2 different configs/
+  })
 
   const { id } = (await ask(c, 'replicas')).replicas[0]
   c.signal('SIGSTOP')
-  t.match(await ask(a, 'replicas'), { replicas: { length: 2 }, silent: [{ id }] })
+  await until('it is silent', async () => (await of(a, each => each.isSilent)) === 1)
+  t.equal(await of(a, each => each.isSilent && each.id === id), 1)
   c.signal('SIGCONT')
-  await inTouch(all)
+  await until('it speaks', async () => (await of(a, each => each.isSilent)) === 0)
+  c.signal('SIGTERM')
+  await c.ended
+  t.equal(await of(a, () => true), 2, 'who ends says goodbye')
+})
+
+t.test('what somebody else writes there changes nothing', async t => {
+  const redis = await testRedis(t.after)
+  const a = await single(t, redis.url)
+  await until(
+    'it has told',
+    async () => (await redisCli(redis.port, 'EXISTS', '{cg}:replicas')) === '1'
+  )
+  await redisCli(redis.port, 'ZADD', '{cg}:replicas', String(Date.now()), 'evil')
+  await redisCli(redis.port, 'HSET', '{cg}:replica-info', 'evil', '{"id":"evil"}')
+  await redisCli(redis.port, 'SET', '{cg}:maintenance', '[{"maintenance":{"routes":[]}}]')
+  await a.logged(({ event }) => event === 'maintenance.foreign')
+  t.equal((await ask(a, 'replicas')).replicas.length, 1)
+  t.same((await ask(a, 'maintenance')).operators, [])
 })

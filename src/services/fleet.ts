@@ -1,0 +1,177 @@
+/** The replicas of this gateway: each tells the others how it is, once a second. */
+import { hostname } from 'node:os'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Cluster, Redis } from 'ioredis'
+import type { Seal } from '../session/seal.ts'
+
+/** What a replica tells of itself. */
+export interface ReplicaState {
+  readonly version: string
+  readonly pid: number
+  readonly startedAt: string
+  readonly ready: boolean
+  readonly generation: number
+  /** The same for the same config at all replicas. */
+  readonly configHash: string
+  readonly files: 'running' | 'refused'
+  readonly since?: string | undefined
+  /** The first one, of refused files. */
+  readonly fault?: string | undefined
+  readonly restartNeeded: readonly string[]
+  readonly requestsPerSecond: number
+  readonly errorShare: number
+  readonly inFlight: number
+  readonly queued: number
+  readonly p99Ms: number | null
+}
+
+export interface Replica extends ReplicaState {
+  readonly id: string
+  readonly host: string
+  /** By the clock of Redis; ISO 8601. */
+  readonly seenAt: string
+  /** Whether it has told nothing for some seconds. */
+  readonly isSilent: boolean
+}
+
+interface Options {
+  readonly id: string
+  /** Undefined for a gateway that is alone. */
+  readonly redis?: Redis | Cluster | undefined
+  /** Before the names of keys, which then are in one slot. */
+  readonly prefix: string
+  readonly seal: Pick<Seal, 'close' | 'open'>
+  readonly describe: () => ReplicaState
+  /** Called with each beat, and soon after the start, with the maintenance that replicas share. */
+  readonly onMaintenance: (sealed: string | null) => void
+}
+
+const everyMs = 1000
+const silentMs = 3500
+/** A replica that told nothing for so long is forgotten. */
+const forgetMs = 10_000
+/** A start does not wait longer for Redis. */
+const startMs = 500
+
+const beatScript = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[3])) do
+  redis.call('ZREM', KEYS[1], id)
+  redis.call('HDEL', KEYS[2], id)
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+redis.call('PEXPIRE', KEYS[2], ARGV[3])
+return redis.call('GET', KEYS[3])`
+
+const listScript = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+return { now, redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES'), redis.call('HGETALL', KEYS[2]) }`
+
+export class Fleet {
+  readonly #options: Options
+  readonly #keys: readonly [seen: string, info: string, maintenance: string]
+  readonly #timer: NodeJS.Timeout | undefined
+  #beating: Promise<void> | undefined
+
+  constructor(options: Options) {
+    const { redis, prefix } = options
+    this.#options = options
+    this.#keys = [`${prefix}replicas`, `${prefix}replica-info`, `${prefix}maintenance`]
+    if (redis === undefined) return
+    redis.on('ready', this.#onReady)
+    this.#timer = setInterval(() => void this.#beat(), everyMs).unref()
+  }
+
+  readonly #onReady = () => void this.#beat()
+
+  get id(): string {
+    return this.#options.id
+  }
+
+  /** Resolves when what replicas share was read, and soon where Redis is away. */
+  async begin(): Promise<void> {
+    const { redis } = this.#options
+    if (redis === undefined) return
+    const isReady =
+      redis.status === 'ready' || new Promise<void>(resolve => redis.once('ready', resolve))
+    const first = Promise.resolve(isReady).then(() => this.#beat())
+    await Promise.race([first, wait(startMs, undefined, { ref: false })])
+  }
+
+  /** This replica first. @returns others too where Redis can be asked, and else why not */
+  async list(): Promise<{ readonly replicas: readonly Replica[]; readonly info?: string }> {
+    const { id, redis } = this.#options
+    const own: Replica = {
+      ...this.#own(),
+      seenAt: new Date().toISOString(),
+      isSilent: false
+    }
+    if (redis === undefined) {
+      return { replicas: [own], info: 'No Redis is configured: this replica knows of no other.' }
+    }
+    const all =
+      redis.status === 'ready' ? await this.#read(redis).catch(() => undefined) : undefined
+    if (all === undefined) {
+      return { replicas: [own], info: 'Redis cannot be asked: this replica knows of no other now.' }
+    }
+    return { replicas: [own, ...all.filter(each => each.id !== id)] }
+  }
+
+  async close(): Promise<void> {
+    const { id, redis } = this.#options
+    clearInterval(this.#timer)
+    redis?.off('ready', this.#onReady)
+    await this.#beating
+    if (redis?.status !== 'ready') return
+    const [seen, info] = this.#keys
+    await Promise.all([redis.zrem(seen, id), redis.hdel(info, id)]).catch(() => {})
+  }
+
+  #own() {
+    const { id, describe } = this.#options
+    return { id, host: hostname(), ...describe() }
+  }
+
+  /** Redis may take its time: one at a time. */
+  #beat(): Promise<void> {
+    this.#beating ??= this.#tell().finally(() => {
+      this.#beating = undefined
+    })
+    return this.#beating
+  }
+
+  async #tell(): Promise<void> {
+    const { id, redis, seal, onMaintenance } = this.#options
+    if (redis?.status !== 'ready') return
+    try {
+      const info = seal.close(id, JSON.stringify(this.#own()))
+      const shared = await redis.eval(beatScript, 3, ...this.#keys, id, info, forgetMs)
+      onMaintenance(shared as string | null)
+    } catch {
+      // Redis is away, which its client logs.
+    }
+  }
+
+  async #read(redis: Redis | Cluster): Promise<Replica[]> {
+    const { seal } = this.#options
+    const answer = await redis.eval(listScript, 2, ...this.#keys.slice(0, 2))
+    const [now, seen, info] = answer as [number, string[], string[]]
+    const texts = new Map(pairs(info))
+    return pairs(seen).flatMap(([id, at]) => {
+      // What is sealed with another secret is of another gateway.
+      const text = seal.open(id, texts.get(id) ?? '')
+      if (text === undefined) return []
+      const state = JSON.parse(text) as Omit<Replica, 'seenAt' | 'isSilent'>
+      const seenAt = new Date(Number(at)).toISOString()
+      return [{ ...state, seenAt, isSilent: now - Number(at) > silentMs }]
+    })
+  }
+}
+
+function pairs(flat: readonly string[]): Array<[string, string]> {
+  return flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] ?? '']] : []))
+}
