@@ -1,12 +1,6 @@
 /** Acts of operators in the audit ledger. */
 import type { ActEntry, ActLedger } from './acts.ts'
-import type { AuditEntry, Ledger, Outcome } from '../observability/audit/entry.ts'
-
-const outcomes = {
-  'act.begun': 'begun',
-  'act.done': 'done',
-  'act.failed': 'failed'
-} as const satisfies Record<ActEntry['event'], Outcome>
+import type { AuditEntry, Ledger } from '../observability/audit/entry.ts'
 
 /**
  * Acts that only take rights away. They go on where the ledger cannot be written: who is signed in
@@ -21,12 +15,14 @@ interface Options {
 
 export function createActLedger({ ledger, log }: Options): ActLedger {
   return {
+    check: act => {
+      if (!protectiveActs.has(act)) ledger.check()
+    },
     append: entry => ledger.append(toAuditEntry(entry)),
     commit: async entry => {
       try {
         await ledger.commit(toAuditEntry(entry))
       } catch (error) {
-        if (!protectiveActs.has(entry.act)) throw error
         const { act, operator, requestId } = entry
         log.warn(
           { event: 'audit.late', act, operator: operator.name, requestId, err: error },
@@ -42,7 +38,7 @@ function toAuditEntry(entry: ActEntry): AuditEntry {
   return {
     kind: 'act',
     act,
-    outcome: outcomes[event],
+    outcome: event === 'act.done' ? 'done' : 'failed',
     operator: operator.name,
     via: operator.via,
     address,

@@ -1,6 +1,6 @@
 /**
  * Acts of operators: every route that changes anything is added here, so that each has a preview
- * with its effect in numbers, and stands in the audit ledger before it takes effect.
+ * with its effect in numbers, and stands in the audit ledger before it is answered.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
@@ -29,13 +29,12 @@ export interface Act<S extends TSchema> {
 }
 
 export interface ActEntry {
-  /** `begun` is on disk before the act takes effect; its outcome has the same `requestId`. */
-  readonly event: 'act.begun' | 'act.done' | 'act.failed'
+  readonly event: 'act.done' | 'act.failed'
   readonly act: string
   readonly operator: Operator
   readonly address: string
   readonly requestId: string
-  /** The body of the request; of `act.done` the response. */
+  /** The body of the request, and of `act.done` the response. */
   readonly details: Fields
   /** The error's code, of `act.failed`. */
   readonly code?: string
@@ -43,7 +42,9 @@ export interface ActEntry {
 
 /** The part of the audit ledger that acts write to. */
 export interface ActLedger {
-  /** Resolves when the entry is on disk. */
+  /** @throws where the act must not be done, since the ledger cannot be written */
+  readonly check: (act: string) => void
+  /** Resolves when the entry is on disk, or it is logged that it waits. */
   readonly commit: (entry: ActEntry) => Promise<void>
   /** Writes the entry soon. */
   readonly append: (entry: ActEntry) => void
@@ -100,20 +101,20 @@ async function inLedger(
     address: clientAddress(request),
     requestId: request.id
   }
+  const body = request.body as Fields
   try {
-    await ledger.commit({ event: 'act.begun', ...common, details: request.body as Fields })
+    ledger.check(act)
   } catch (cause) {
-    // The refused line may wait, and be written later: it must not look like an act that began.
-    ledger.append({ event: 'act.failed', ...common, details: {}, code: 'ops.ledger' })
+    ledger.append({ event: 'act.failed', ...common, details: body, code: 'ops.ledger' })
     throw new GatewayError('ops.ledger', { cause })
   }
   try {
     const result = await run()
-    ledger.append({ event: 'act.done', ...common, details: { ...result } })
+    await ledger.commit({ event: 'act.done', ...common, details: { ...body, ...result } })
     return result
   } catch (error) {
     const { code } = toGatewayError(error)
-    ledger.append({ event: 'act.failed', ...common, details: {}, code })
+    await ledger.commit({ event: 'act.failed', ...common, details: body, code })
     throw error
   }
 }

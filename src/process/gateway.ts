@@ -23,7 +23,8 @@ import { readinessOf, stateAtStart } from './readiness.ts'
 import { openOperators, type Operators } from './operators.ts'
 import type { Generation } from './server/generation.ts'
 import { createPublicServer, type PublicServer } from './server/public-server.ts'
-import { type AuditLedger, measureAudit, openAudit, reloadEntry } from './audit.ts'
+import type { AuditLedger } from '../observability/audit/ledger.ts'
+import { measureAudit, openAudit, reloadEntry, storeHeads } from './audit.ts'
 import { measureConfig, version } from './status.ts'
 
 export interface Gateway {
@@ -69,7 +70,8 @@ interface Start {
 async function open(start: Start): Promise<Gateway> {
   const { config, log, environment, opened } = start
   const { folder } = config
-  const ledger = openAudit(config, log, opened)
+  const ledger = openAudit(config, log)
+  opened.push(() => ledger?.close())
   const state = stateAtStart(ledger)
   let watch: Watch | undefined
   let operators: Operators | undefined
@@ -105,7 +107,7 @@ async function open(start: Start): Promise<Gateway> {
     onMaintenance: sealed => publicServer.maintenance.take(sealed)
   })
   opened.push(() => fleet.close())
-  ledger?.useRedis(publicServer.background.redis)
+  if (ledger !== undefined) storeHeads(ledger, config, publicServer.background)
   state.maintenance = () => publicServer.maintenance.entries()
   operators = await openOperators({
     config,

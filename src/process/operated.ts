@@ -2,7 +2,7 @@
 import type { Readiness } from '../admin/server.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { Fleet } from '../services/fleet.ts'
-import type { AuditLedger } from './audit.ts'
+import type { AuditLedger } from '../observability/audit/ledger.ts'
 import type { Log } from '../services/services.ts'
 import type { Reloader } from './reload/reload.ts'
 import type { Validate } from './reload/validator.ts'

@@ -1,7 +1,7 @@
 /** Whether the running gateway is ready, with the state of config, ledger and maintenance. */
 import type { Dependencies, Dependency } from '../admin/dependencies.ts'
 import type { Readiness } from '../admin/server.ts'
-import type { LedgerStatus, OpenLedger } from '../observability/audit/ledger.ts'
+import type { AuditLedger, LedgerStatus } from '../observability/audit/ledger.ts'
 import { maintenanceInWords, type MaintenanceConfig } from '../config/schema/maintenance.ts'
 import type { MaintenanceEntry } from '../services/maintenance-entries.ts'
 import type { Reloader } from './reload/reload.ts'
@@ -12,7 +12,7 @@ export interface GatewayState {
   /** That of operators, while it is in force. */
   maintenance: () => readonly MaintenanceEntry[]
   /** Undefined where config has no audit ledger. */
-  readonly ledger: Pick<OpenLedger, 'status'> | undefined
+  readonly ledger: Pick<AuditLedger, 'status'> | undefined
 }
 
 export function stateAtStart(ledger: GatewayState['ledger']): GatewayState {
@@ -74,13 +74,9 @@ function configHealth(reloader: Reloader): Health {
   return { state: 'degraded', since: files.since, detail: 'the files were refused' }
 }
 
-const wasCut =
-  'lines were cut or changed since it was last written: see audit.cut in the log, ' +
-  'and run console-gateway audit verify'
-
 /** Information only: a ledger that cannot be written stops no traffic. */
-function auditPart({ failing, lost, waiting, cut }: LedgerStatus): { readonly audit?: string } {
-  if (failing === undefined) return cut > 0 ? { audit: wasCut } : {}
+function auditPart({ failing, lost, waiting }: LedgerStatus): { readonly audit?: string } {
+  if (failing === undefined) return {}
   return {
     audit:
       `cannot be written since ${iso(failing.since)} (${failing.reason}): ` +
@@ -88,12 +84,11 @@ function auditPart({ failing, lost, waiting, cut }: LedgerStatus): { readonly au
   }
 }
 
-function auditHealth({ failing, headFailing, lost, waiting, cut }: LedgerStatus): Health {
+function auditHealth({ failing, headFailing, lost, waiting }: LedgerStatus): Health {
   if (failing !== undefined) {
     const detail = `cannot be written (${failing.reason}): ${waiting} entries wait, ${lost} lost`
     return { state: 'degraded', since: iso(failing.since), detail }
   }
-  if (cut > 0) return { state: 'degraded', detail: wasCut }
   if (headFailing === undefined) return { state: 'up' }
   return { state: 'degraded', detail: `its head cannot be stored: ${headFailing}` }
 }

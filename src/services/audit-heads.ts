@@ -1,28 +1,37 @@
-/** The heads of the audit ledger's chains in Redis, in one hash. */
-import { setTimeout as wait } from 'node:timers/promises'
+/** The ends of the ledger's chains in Redis, in one hash: by chain its `mac`, and where its file is. */
+import { hostname } from 'node:os'
 import type { Cluster, Redis } from 'ioredis'
-import type { HeadStore } from '../observability/audit/head.ts'
+import type { Heads } from '../observability/audit/ledger.ts'
+import type { Head } from '../observability/audit/verify.ts'
 
-const readyMs = 1500
-const pollMs = 50
+interface Place {
+  readonly redis: Redis | Cluster
+  /** Before the name of the key. */
+  readonly prefix: string
+  /** Of the files; `stdout` for none. */
+  readonly folder: string
+}
 
-/** @param client is there once the gateway has made it; its commands fail while Redis is away */
-export function redisHeads(client: () => Promise<Redis | Cluster>, prefix: string): HeadStore {
-  const key = `${prefix}audit:heads`
-  const ready = async () => {
-    const redis = await client()
-    const giveUpAt = performance.now() + readyMs
-    while (redis.status !== 'ready' && performance.now() < giveUpAt) await wait(pollMs)
-    return redis
-  }
+const keyOf = ({ prefix }: Place) => `${prefix}audit-heads`
+const placeOf = ({ folder }: Place) => `${hostname()} ${folder}`
+
+export function redisHeads(place: Place): Heads {
+  const { redis } = place
   return {
-    read: async chain => (await (await ready()).hget(key, chain)) ?? undefined,
-    chains: async () => await (await ready()).hkeys(key),
-    write: async (chain, head) => {
-      await (await client()).hset(key, chain, head)
+    set: async (chain, mac) => {
+      if (redis.status !== 'ready') throw new Error('Redis is away')
+      await redis.hset(keyOf(place), chain, `${mac} ${placeOf(place)}`)
     },
-    remove: async chain => {
-      await (await client()).hdel(key, chain)
-    }
+    remove: async chains => await redis.hdel(keyOf(place), ...chains)
   }
+}
+
+export async function readHeads(place: Place): Promise<Record<string, Head>> {
+  const stored = await place.redis.hgetall(keyOf(place))
+  return Object.fromEntries(
+    Object.entries(stored).map(([chain, text]) => {
+      const [mac = ''] = text.split(' ', 1)
+      return [chain, { mac, isHere: text === `${mac} ${placeOf(place)}` }]
+    })
+  )
 }

@@ -102,7 +102,7 @@ export function connectRedis(options: Options): Shared {
 }
 
 /** In a Cluster, all keys that begin so are in one slot: `cg:` gives `{cg}:`. */
-function slotPrefix(prefix: string): string {
+export function slotPrefix(prefix: string): string {
   return `{${prefix.replace(/:$/, '') || 'cg'}}:`
 }
 

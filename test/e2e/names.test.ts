@@ -20,12 +20,9 @@ const secret = 'a secret of at least thirty-two characters'
 const sources = join(import.meta.dirname, '../../src')
 
 const events = [
-  'act.begun',
   'act.done',
   'act.failed',
-  'audit.cut',
   'audit.late',
-  'audit.unpruned',
   'audit.unwritable',
   'audit.writable',
   'clock.skew',
@@ -75,7 +72,6 @@ const events = [
 ]
 
 const metrics = [
-  'audit_cut_total',
   'audit_lines_total',
   'audit_lost_total',
   'audit_writable',
@@ -266,7 +262,7 @@ function membersOf(value: unknown): string[] {
 
 t.test('the beginnings of keys in Redis', async t => {
   t.same(inSources(/`\$\{(?:config\.)?prefix\}([a-z][\w:{-]+)/g), [
-    'audit:heads',
+    'audit-heads',
     'barrier',
     'clock:{',
     'f:',

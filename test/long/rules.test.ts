@@ -106,10 +106,6 @@ const cases: Readonly<Record<string, Case>> = {
     fires: { 'nodejs_eventloop_lag_p99_seconds': '0.2x60', 'info{version="1"}': '1x60' },
     quiet: { 'nodejs_eventloop_lag_p99_seconds': '0.02x60', 'info{version="1"}': '1x60' }
   },
-  ConsoleGatewayAuditCut: {
-    fires: { audit_cut_total: '1x60' },
-    quiet: { audit_cut_total: '0x60' }
-  },
   ConsoleGatewayAuditUnwritable: {
     fires: { audit_writable: '0x60' },
     quiet: { audit_writable: '1x20 0x2 1x38' }

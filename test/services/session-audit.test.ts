@@ -175,7 +175,8 @@ t.test('many sessions are named in several lines', async t => {
   const entries: unknown[] = []
   const record = recordRevocations({
     append: entry => entries.push(entry),
-    commit: async () => 1
+    check: () => {},
+    commit: async () => {}
   })
   const identity = { id: '1', username: 'alice', name: '', roles: [], profile: {} }
   const sessions = Array.from({ length: 33 }, (_, index) => `session-${index}`)

@@ -5,7 +5,7 @@ const [folder = ''] = process.argv.slice(2)
 const events: unknown[] = []
 const ignore = () => {}
 const error = (fields: object) => events.push((fields as { event: string }).event)
-const ledger = ledgerIn(folder, { log: { info: ignore, warn: ignore, error } })
+const ledger = ledgerIn(folder, { log: { info: ignore, error } })
 const outcomes: string[] = []
 const commit = async () => {
   const reason = ledger.commit({ kind: 'act' }).then(

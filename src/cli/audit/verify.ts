@@ -1,84 +1,157 @@
 /** `audit verify`: prints what is wrong with the ledger, by file and line. */
-import { jsonText } from '../output.ts'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { loadConfig } from '../../config/load/load.ts'
+import type { Config } from '../../config/schema/config.ts'
+import { usesRedis } from '../../config/schema/gateway.ts'
 import { parseKeepingDigits } from '../../json/digits.ts'
-import type { ChainReport, Finding, StoredHead } from '../../observability/audit/chain-report.ts'
-import { verifyFolder } from '../../observability/audit/verify.ts'
+import { auditKey, chainOf } from '../../observability/audit/line.ts'
+import { type Head, type Report, verifyLedger } from '../../observability/audit/verify.ts'
 import { printable } from '../../observability/unprintable.ts'
-import type { Invocation } from '../command.ts'
-import { type LedgerPlace, placeOf, readingFailed } from './place.ts'
+import { readHeads } from '../../services/audit-heads.ts'
+import { createRedisDialler } from '../../services/redis.ts'
+import { slotPrefix } from '../../services/shared.ts'
+import { CommandError, type Invocation, UsageError } from '../command.ts'
+import { jsonText } from '../output.ts'
 
-export async function audit(invocation: Invocation): Promise<number> {
-  const ledger = placeOf(invocation)
-  try {
-    return await verify(ledger, invocation)
-  } finally {
-    ledger.close()
-  }
+type Heads = Readonly<Record<string, Head>>
+
+interface Place {
+  /** Of the files; undefined for lines that went to standard output. */
+  readonly folder: string | undefined
+  readonly keys: readonly string[]
+  /** Undefined where there is no Redis. @throws where it cannot be asked */
+  readonly heads: (() => Promise<Heads>) | undefined
 }
 
-async function verify(place: LedgerPlace, { json, io }: Invocation): Promise<number> {
-  const { folder, keys, headOf, chainsWithHead } = place
-  const input = { folder, keys, headOf, chainsWithHead, parse: parseKeepingDigits }
-  const reports = await verifyFolder(input).catch((error: unknown) => {
-    throw readingFailed(folder, error)
+/** Longer is not waited for Redis. */
+const readyMs = 1500
+const withHeads = 'held against the heads in Redis'
+const withoutHeads =
+  'without Redis nothing shows whether the newest file was cut or deleted; all others are named by ' +
+  'those after them'
+
+export async function audit(invocation: Invocation): Promise<number> {
+  const { values, json, io } = invocation
+  const place = placeOf(invocation)
+  const collected = values['collected'] as readonly string[] | undefined
+  const files = collected ?? filesIn(place.folder)
+  const { heads, fault } = await headsOf(place)
+  const report = await verifyLedger({
+    files,
+    isCollected: collected !== undefined,
+    keys: place.keys.map(auditKey),
+    heads,
+    parse: parseKeepingDigits
+  }).catch((error: unknown) => {
+    throw unreadable(error)
   })
-  const code = codeOf(reports)
-  if (json) {
-    io.stdout.write(jsonText({ folder, verified: code, chains: reports }))
-    return code
-  }
-  if (reports.length === 0) {
-    io.stdout.write(`${folder} holds no ledger: no file, or all were deleted\n`)
-    return code
-  }
-  for (const report of reports) io.stdout.write(inWords(report))
+  const code = codeOf(report, fault)
+  const end = fault ?? (place.heads === undefined ? withoutHeads : withHeads)
+  if (json) io.stdout.write(jsonText({ files, verified: code, ...report, end }))
+  else io.stdout.write(inWords(report, files.length, end))
   return code
 }
 
 /** 1: not as it was written. 3: something cannot be shown. */
-function codeOf(reports: readonly ChainReport[]): number {
-  const severities = new Set(
-    reports.flatMap(({ findings }) => findings.map(({ severity }) => severity))
-  )
+function codeOf({ findings, lost, lines }: Report, fault: string | undefined): number {
+  const severities = new Set(findings.map(({ severity }) => severity))
   if (severities.has('fault')) return 1
-  const hasHeads = reports.every(({ head }) => head.from !== 'none')
-  return severities.has('warning') || !hasHeads || reports.length === 0 ? 3 : 0
+  return severities.has('warning') || lost > 0 || lines === 0 || fault !== undefined ? 3 : 0
 }
 
-function inWords(report: ChainReport): string {
-  const { chain, files, lines, since = '', until = '', head, findings, unlisted } = report
-  const faults = findings.filter(({ severity }) => severity === 'fault').length
-  const verdict = faults === 0 ? ofSoundChain(files) : 'NOT as it was written'
-  const inFiles = files === 1 ? '1 file' : `${files} files`
+function inWords(report: Report, files: number, end: string): string {
+  const { chains, lines, since = '', until = '', lost, findings } = report
+  const isSound = findings.every(({ severity }) => severity !== 'fault')
+  const of = `${lines} lines in ${chains} ${chains === 1 ? 'chain' : 'chains'}`
   const period = lines === 0 ? '' : `, ${since} to ${until}`
+  const verdict = isSound ? 'as it was written' : 'NOT as it was written'
   return [
-    `chain ${chain}: ${verdict} (${lines} lines in ${inFiles}${period})`,
-    ...findings.map(findingInWords),
-    ...(unlisted > 0 ? [`  and ${unlisted} more`] : []),
-    `  end: ${headInWords(head)}`,
+    lines === 0 && isSound
+      ? `there is no line of a ledger in ${files} files`
+      : `${verdict} (${of}${period})`,
+    ...findings.map(
+      ({ severity, file, line, message }) =>
+        `  ${severity}: ${file}${line === undefined ? '' : `:${line}`}: ${printable(message)}`
+    ),
+    ...(lost > 0 ? [`  ${lost} entries were lost, as the ledger says`] : []),
+    `  ends: ${printable(end)}`,
     ''
   ].join('\n')
 }
 
-function ofSoundChain(files: number): string {
-  return files === 0 ? 'nothing of it is here' : 'as it was written'
-}
-
-function findingInWords({ severity, file, line, message }: Finding): string {
-  return `  ${severity}: ${file}${line === undefined ? '' : `:${line}`}: ${printable(message)}`
-}
-
-function headInWords(head: StoredHead): string {
-  if (head.from === 'none') return `not verified, since ${printable(head.reason)}`
-  const { seq } = head.position
-  if (head.from === 'redis') {
-    return (
-      `held against the head in Redis (line ${seq}): ` +
-      'of a cut end, at most the last second would not show'
-    )
+async function headsOf({ heads }: Place): Promise<{ heads: Heads; fault?: string }> {
+  try {
+    return { heads: (await heads?.()) ?? {} }
+  } catch (error) {
+    return { heads: {}, fault: `not verified, since Redis cannot be asked: ${String(error)}` }
   }
-  return (
-    `held against the head beside it (line ${seq}): ` +
-    'who can write both files can cut the end unseen'
-  )
+}
+
+/** @throws CommandError, UsageError, ConfigError */
+function placeOf({ config: folder, values, io }: Invocation): Place {
+  const { 'folder': named, 'key-file': keyFile, collected } = values
+  if (named !== undefined && collected !== undefined) {
+    throw new UsageError('Give --folder or --collected.')
+  }
+  if (typeof keyFile === 'string') {
+    if (named === undefined && collected === undefined) {
+      throw new UsageError('With --key-file give --folder or --collected.')
+    }
+    return { folder: named as string | undefined, keys: readKeys(keyFile), heads: undefined }
+  }
+  if (named !== undefined) throw new UsageError('With --folder give --key-file.')
+  return configuredPlace(loadConfig(folder, io.env), collected !== undefined)
+}
+
+function configuredPlace({ gateway, folder }: Config, isCollected: boolean): Place {
+  const { audit: config, redis } = gateway
+  if (config === undefined) {
+    throw new CommandError('gateway.yaml has no audit ledger: there is no section `audit`.')
+  }
+  if (config.to === 'stdout' && !isCollected) {
+    throw new CommandError('The ledger goes to standard output: name the log by --collected FILE.')
+  }
+  const place = config.to === 'stdout' ? undefined : resolve(folder, config.folder)
+  const heads = async () => {
+    const dialler = createRedisDialler(redis as NonNullable<typeof redis>, folder)
+    const client = dialler.client({ onUp: () => {}, onDown: () => {} })
+    try {
+      await Promise.race([once(client, 'ready'), wait(readyMs, undefined, { ref: false })])
+      const prefix = slotPrefix(redis?.prefix ?? '')
+      return await readHeads({ redis: client, prefix, folder: place ?? 'stdout' })
+    } finally {
+      client.disconnect()
+      dialler.close()
+    }
+  }
+  const hasRedis = redis !== undefined && usesRedis(gateway)
+  return { folder: place, keys: config.key, heads: hasRedis ? heads : undefined }
+}
+
+function filesIn(folder: string | undefined): string[] {
+  if (folder === undefined) return []
+  try {
+    const names = readdirSync(folder).filter(name => chainOf(name) !== undefined)
+    return names.toSorted().map(name => join(folder, name))
+  } catch (error) {
+    throw unreadable(error)
+  }
+}
+
+function readKeys(file: string): string[] {
+  try {
+    const keys = readFileSync(file, 'utf8').split('\n')
+    return keys.map(key => key.trim()).filter(key => key !== '')
+  } catch (error) {
+    throw unreadable(error)
+  }
+}
+
+function unreadable(error: unknown): CommandError {
+  const { code, path = '' } = error as NodeJS.ErrnoException
+  const advice = code === 'ENOENT' ? ' The ledger has not begun, or the place is another.' : ''
+  return new CommandError(`${path} cannot be read (${code ?? String(error)}).${advice}`)
 }

@@ -94,26 +94,32 @@ Exit codes: 1 if it was refused or no gateway answers.`,
 
 export const audit: Command = {
   summary: 'verify the audit ledger',
-  ways: [{ words: 'verify', takes: ['folder', 'key-file', 'json'] }],
+  ways: [{ words: 'verify', takes: ['folder', 'key-file', 'collected', 'json'] }],
   details: `
 Reads the files of this machine; no gateway has to run. The folder and the key are
 those of gateway.yaml. On another machine name them: --folder and --key-file, a file
-with the key, or with several in lines.
+with the key, or with several in lines. With audit.to stdout name the collected log
+by --collected; lines of others in it are passed over.
 
 It says whether a line was changed, cut, moved or added, and whether a file is
-missing. It names file and line. That the end was not cut shows only the head: it is
-read from Redis, else from the file beside the ledger, which hides nothing from who
-can write both.
+missing. It names file and line. The end of the newest file is held against Redis;
+those of the others are named by the files after them.
 
 The files are lines of JSON: search them with jq, and follow them with tail -F.
 
 Examples:
   console-gateway audit verify
 Exit codes: 0 as it was written, 1 changed or unreadable, 3 something cannot be shown
-(entries were lost, the head is missing).`,
+(entries were lost, Redis cannot be asked).`,
   options: {
     'folder': { type: 'string', value: 'DIR', description: 'the folder of the ledger' },
-    'key-file': { type: 'string', value: 'FILE', description: 'a file with the key' }
+    'key-file': { type: 'string', value: 'FILE', description: 'a file with the key' },
+    'collected': {
+      type: 'string',
+      value: 'FILE',
+      multiple: true,
+      description: 'a log with lines of the ledger; may be repeated'
+    }
   },
   run: async invocation => (await import('../audit/verify.ts')).audit(invocation)
 }

@@ -7,7 +7,6 @@ import type { CheckedConfig, Report } from './report.ts'
 const minKeyLength = 32
 const memberPath = /^[^.\s]+(\.[^.\s]+)*$/
 const minFileBytes = 4096
-const minFileMs = 1000
 /** Members that hold credentials by their name. */
 const secretNames = /password|passwd|secret|token|credential|pwd/i
 
@@ -24,7 +23,7 @@ export function checkAudit(
   report: Report
 ): void {
   if (audit === undefined) return
-  if (isOfKernel(resolve(folder, audit.folder))) {
+  if (audit.to === 'files' && isOfKernel(resolve(folder, audit.folder))) {
     const message =
       'is in a file system of the kernel, such as /proc, where no file can be made: name ' +
       'a folder on a disk, such as /var/lib/console-gateway/audit'
@@ -37,7 +36,6 @@ export function checkAudit(
     report('gateway', audit.key.length === 1 ? ['audit', 'key'] : ['audit', 'key', index], message)
   })
   if (audit.maxSize < minFileBytes) report('gateway', ['audit', 'maxSize'], 'is less than 4KiB')
-  if (audit.maxAge < minFileMs) report('gateway', ['audit', 'maxAge'], 'is less than 1s')
   const names = Object.keys(routes)
   for (const [route, members] of Object.entries(audit.fields)) {
     if (!names.includes(route)) {

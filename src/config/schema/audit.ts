@@ -1,17 +1,6 @@
 /** `audit` of `gateway.yaml`: the ledger of who did what. */
 import { type Static, Type } from 'typebox'
-import {
-  duration,
-  lifetime,
-  list,
-  named,
-  oneOf,
-  optional,
-  pairs,
-  secret,
-  size,
-  text
-} from './primitives.ts'
+import { lifetime, list, named, oneOf, optional, pairs, secret, size, text } from './primitives.ts'
 
 /** The written form of a member's value: as it is, its last four characters, or its HMAC. */
 const howToShow = oneOf(['plain', 'last4', 'hash'], {
@@ -44,6 +33,12 @@ const key = Type.Union(
 
 export const audit = optional(
   {
+    to: oneOf(['files', 'stdout'], {
+      default: 'files',
+      description:
+        '`files`: into `folder`. `stdout`: to standard output, among the lines of the log, for who ' +
+        'collects that.'
+    }),
     folder: text({
       default: 'audit',
       description:
@@ -54,20 +49,16 @@ export const audit = optional(
     key: Type.Unsafe<readonly string[]>(key),
     maxSize: size({
       default: '64MiB',
-      description: 'A file that reaches this size is closed, and the next one begins.'
-    }),
-    maxAge: duration({
-      default: '7d',
-      description: 'The same for its age.'
+      description:
+        'A file that reaches this size, or is a day old, is closed, and the next one begins.'
     }),
     keep: lifetime({
       default: '0s',
       minimum: 0,
       maximum: 3700 * day,
       description:
-        'Closed files whose last line is older are deleted. A line of the ledger then says up to ' +
-        'which line, so that `audit verify` can tell deleted files from missing ones. `0s`: ' +
-        'nothing is deleted.',
+        'Files that were last written longer ago are deleted. A line of the ledger then names them, ' +
+        'so that `audit verify` can tell them from missing ones. `0s`: nothing is deleted.',
       examples: ['365d']
     }),
     fields: named(

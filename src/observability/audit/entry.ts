@@ -9,10 +9,10 @@ type EntryKind =
   | 'sessions.revoked'
   | 'config.reload'
   | 'maintenance'
-  /** An operator's act: one line before it (`begun`), one after it. */
+  /** An operator's act, with its outcome. */
   | 'act'
 
-export type Outcome = 'begun' | 'done' | 'failed' | 'refused'
+type Outcome = 'done' | 'failed' | 'refused'
 
 type Scalar = string | number | boolean
 
@@ -49,8 +49,6 @@ export interface AuditEntry {
   /** The name of an operator's act, such as `sessions.close`. */
   readonly act?: string | undefined
   readonly outcome?: Outcome | undefined
-  /** The `seq` of the line to which this outcome belongs. */
-  readonly of?: number | undefined
   /** Named facts of the act, such as how many sessions it closed. */
   readonly detail?: Readonly<Record<string, Scalar | undefined>> | undefined
 }
@@ -58,15 +56,17 @@ export interface AuditEntry {
 export interface Ledger {
   /** Records a fact soon. Never throws, never waits; what cannot be kept is counted. */
   readonly append: (entry: AuditEntry) => void
+  /** @throws LedgerUnavailable while it cannot be written */
+  readonly check: () => void
   /**
-   * Records a fact before what it says takes effect.
-   * @returns its `seq`, once the line is on disk
-   * @throws LedgerUnavailable
+   * Records a fact.
+   * @returns when its line is on disk
+   * @throws LedgerUnavailable where that failed; then the line waits
    */
-  readonly commit: (entry: AuditEntry) => Promise<number>
+  readonly commit: (entry: AuditEntry) => Promise<void>
 }
 
-/** The line of a fact is not on disk: what it announces must not happen. */
+/** The ledger cannot be written. */
 export class LedgerUnavailable extends Error {}
 
 const maxText = 512
@@ -99,7 +99,6 @@ export function membersOf(entry: AuditEntry): Record<string, unknown> {
   }
   if (entry.status !== undefined) members['status'] = entry.status
   if (entry.ms !== undefined) members['ms'] = Math.round(entry.ms * 100) / 100
-  if (entry.of !== undefined) members['of'] = entry.of
   if (entry.fields !== undefined) members['fields'] = cutAll(entry.fields)
   if (entry.detail !== undefined) members['detail'] = cutAll(entry.detail)
   return members

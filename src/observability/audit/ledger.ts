@@ -1,305 +1,279 @@
 /**
- * The ledger of this machine: takes entries, writes them in batches to its chain, and stores the
- * chain's head. A disk that takes nothing stops nobody but commits: entries wait, then are counted.
+ * The audit ledger: signed lines, each of which holds on to the one before. A process begins a
+ * chain of its own, in a file whose first line names the ends of all others; or it writes its chain
+ * to standard output.
  */
-import { pruneAbandonedChains } from './abandoned-chains.ts'
-import { Chain, type ChainOptions } from './chain.ts'
-import { type AuditEntry, type Ledger, LedgerUnavailable } from './entry.ts'
-import { formatHead, type HeadStore, readHead } from './head.ts'
-import { LedgerQueue, type Queued } from './ledger-queue.ts'
+import type { KeyObject } from 'node:crypto'
+import { type FileHandle, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { escapeInJson } from '../unprintable.ts'
+import { type AuditEntry, type Ledger, LedgerUnavailable, membersOf } from './entry.ts'
+import { createFile, newChain, writeAll } from './files.ts'
+import { fileOf, signed } from './line.ts'
 
-export interface LedgerOptions extends ChainOptions {
-  readonly heads: HeadStore
-  readonly log: LedgerLog
+interface Options {
+  /** A folder, or what takes a line. */
+  readonly to: string | ((line: string) => void)
+  readonly key: KeyObject
+  readonly maxFileBytes: number
+  /** Files that were last written longer ago are deleted; 0: none. */
+  readonly keepMs: number
+  readonly log: {
+    readonly info: (fields: object, message: string) => void
+    readonly error: (fields: object, message: string) => void
+  }
 }
 
-interface LedgerLog {
-  readonly info: (fields: object, message: string) => void
-  readonly warn: (fields: object, message: string) => void
-  readonly error: (fields: object, message: string) => void
+/** Keeps the last `mac` of each chain where who can write the files cannot. */
+export interface Heads {
+  readonly set: (chain: string, mac: string) => Promise<unknown>
+  readonly remove: (chains: readonly string[]) => Promise<unknown>
 }
 
 export interface LedgerStatus {
-  /** The reason why nothing can be written, and since when in ms since 1970. */
-  readonly failing: { readonly reason: string; readonly since: number } | undefined
-  readonly written: number
-  readonly lost: number
+  readonly failing?: { readonly reason: string; readonly since: number } | undefined
+  /** Why the last head is not stored. */
+  readonly headFailing?: string | undefined
   readonly waiting: number
-  readonly headFailing: string | undefined
-  readonly cut: number
+  readonly lost: number
+  readonly written: number
 }
 
-export interface OpenLedger extends Ledger {
-  /** Counts entries that were lost on their way here, such as between processes. */
-  readonly lose: (count: number, detail: Readonly<Record<string, string | number>>) => void
-  readonly status: () => LedgerStatus
-  /** Writes what waits, within a time, and releases the chain. */
-  readonly close: () => Promise<void>
+interface Waiting {
+  readonly at: number
+  readonly kind: string
+  readonly members: Readonly<Record<string, unknown>>
+  readonly done?: PromiseWithResolvers<void>
 }
 
+const maxWaiting = 20_000
+const batchSize = 500
 const batchMs = 50
 const retryMs = 1000
-const headMs = 1000
-const commitMs = 5000
-const closeMs = 3000
-const maxAtOnce = 512
+const maxFileMs = 86_400_000
+const noFile = { file: undefined, others: {}, pruned: [] }
 
-export function createLedger(options: LedgerOptions): OpenLedger {
-  return new BatchingLedger(options)
-}
-
-class BatchingLedger implements OpenLedger {
-  readonly #options: LedgerOptions
-  readonly #queue = new LedgerQueue()
-  #chain: Chain | undefined
+export class AuditLedger implements Ledger {
+  readonly #options: Options
+  #heads: Heads | undefined
+  #waiting: Waiting[] = []
+  #chain = ''
+  #seq = 0
+  #mac = ''
+  #file: FileHandle | undefined
+  #bytes = 0
+  #endAt = 0
+  #lostNow = 0
+  #status: { -readonly [K in keyof LedgerStatus]: LedgerStatus[K] } = {
+    waiting: 0,
+    lost: 0,
+    written: 0
+  }
+  #writing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
-  #wakeAt = 0
-  #running: Promise<void> | undefined
-  #failing: LedgerStatus['failing']
-  #headFailing: string | undefined
-  #written = 0
-  #cut = 0
-  #isClosed = false
-  #isUnpruned = false
-  /** Whether the stored head was held against the chain as this process found it. */
-  #isHeadChecked = false
-  #headSeq = 0
-  #headAt = -Infinity
   #storing: Promise<void> | undefined
+  #headTimer: NodeJS.Timeout | undefined
 
-  constructor(options: LedgerOptions) {
+  constructor(options: Options) {
     this.#options = options
-    this.#wake(0)
+    // The file is there from the start, or it is known why not.
+    this.#timer = setTimeout(() => void this.#write(), batchMs).unref()
   }
 
-  readonly append = (entry: AuditEntry): void => {
-    this.#queue.push(entry)
-    if (this.#failing === undefined) this.#wake(batchMs)
+  status(): LedgerStatus {
+    return { ...this.#status, waiting: this.#waiting.length }
   }
 
-  readonly commit = async (entry: AuditEntry): Promise<number> => {
-    if (this.#isClosed) throw new LedgerUnavailable('the audit ledger is closed')
-    const { promise, resolve, reject } = Promise.withResolvers<number>()
-    if (!this.#queue.push(entry, { resolve, reject })) {
-      throw new LedgerUnavailable(this.#failing?.reason ?? 'too many entries wait')
+  /** From now on the end of the chain is stored there too. */
+  storeHeads(heads: Heads): void {
+    this.#heads = heads
+    this.#storing ??= this.#storeHead()
+  }
+
+  append(entry: AuditEntry): void {
+    if (this.#waiting.length >= maxWaiting) {
+      this.#status.lost++
+      this.#lostNow++
+    } else this.#add(entry.kind, membersOf(entry), entry.at)
+  }
+
+  /** @throws LedgerUnavailable while it cannot be written */
+  check(): void {
+    const { failing } = this.#status
+    if (failing !== undefined) throw new LedgerUnavailable(failing.reason)
+  }
+
+  async commit(entry: AuditEntry): Promise<void> {
+    const { failing } = this.#status
+    if (failing !== undefined) {
+      this.append(entry)
+      throw new LedgerUnavailable(failing.reason)
     }
-    const timer = setTimeout(() => {
-      reject(new LedgerUnavailable(`the line was not on disk within ${commitMs} ms`))
-    }, commitMs)
-    this.#wake(0)
-    return await promise.finally(() => clearTimeout(timer))
+    const done = Promise.withResolvers<void>()
+    this.#add(entry.kind, membersOf(entry), entry.at, done)
+    void this.#write()
+    await done.promise
   }
 
-  readonly lose: OpenLedger['lose'] = (count, detail) => this.#queue.lose(count, detail)
-
-  readonly status = (): LedgerStatus => ({
-    failing: this.#failing,
-    written: this.#written,
-    lost: this.#queue.lostInAll,
-    waiting: this.#queue.size,
-    headFailing: this.#headFailing,
-    cut: this.#cut
-  })
-
-  readonly close = async (): Promise<void> => {
-    if (this.#isClosed) return
-    this.#isClosed = true
-    clearTimeout(this.#timer)
-    await within(closeMs, this.#end())
-    await this.#chain?.close().catch(() => {})
-  }
-
-  async #end(): Promise<void> {
-    await this.#run()
-    this.#chain?.addControl('stopped', {})
-    await this.#run()
+  /** Writes what waits, as far as it can be written. */
+  async close(): Promise<void> {
+    await this.#writing
+    if (this.#isOpen) this.#add('closed', {})
+    await this.#write()
     await this.#storing
-    await this.#chain?.sync()
-    await this.#storeHead()
-  }
-
-  #wake(afterMs: number): void {
-    const at = performance.now() + afterMs
-    if (this.#isClosed || (this.#timer !== undefined && this.#wakeAt <= at)) return
     clearTimeout(this.#timer)
-    this.#wakeAt = at
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined
-      void this.#run()
-    }, afterMs)
-    this.#timer.unref()
+    clearTimeout(this.#headTimer)
+    await this.#file?.close().catch(() => {})
+    this.#file = undefined
   }
 
-  async #run(): Promise<void> {
-    while (this.#running !== undefined) await this.#running
-    this.#running = this.#writeAll()
-    await this.#running
-    this.#running = undefined
+  #add(
+    kind: string,
+    members: Waiting['members'],
+    at = Date.now(),
+    done?: PromiseWithResolvers<void>
+  ): void {
+    this.#waiting.push({ at, kind, members, ...(done && { done }) })
+    this.#timer ??= setTimeout(() => void this.#write(), batchMs).unref()
   }
 
-  async #writeAll(): Promise<void> {
-    let taken: readonly Queued[] = []
-    try {
-      const chain = (this.#chain ??= await this.#open())
-      await this.#write(chain)
-      this.#report(chain)
-      while (this.#queue.size > 0 || this.#queue.hasLost) {
-        // Those that wait came before those that found no place: lines are in the order of times.
-        if (this.#queue.size === 0) {
-          this.#queue.takeLost((count, detail) => chain.addControl('lost', { count, ...detail }))
-        }
-        taken = this.#queue.take(maxAtOnce)
-        await this.#writeBatch(chain, taken)
-        taken = []
+  #write(): Promise<void> {
+    this.#writing ??= this.#writeWaiting().finally(() => {
+      this.#writing = undefined
+    })
+    return this.#writing
+  }
+
+  async #writeWaiting(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    // What is added in the same turn goes together.
+    await Promise.resolve()
+    while (this.#waiting.length > 0 || this.#chain === '' || this.#status.failing !== undefined) {
+      const batch = this.#waiting.splice(0, batchSize)
+      try {
+        if (!this.#isOpen) await this.#begin()
+        await this.#writeBatch(batch)
+      } catch (error) {
+        this.#fail(error as Error, batch)
+        return
       }
-      if (this.#headSeq < chain.position.seq) await this.#syncHead(chain)
-      this.#onSuccess()
-    } catch (error) {
-      for (const { waiter } of taken) waiter?.reject(new LedgerUnavailable(reasonOf(error)))
-      this.#queue.refuseCommits(new LedgerUnavailable(reasonOf(error)))
-      this.#onFailure(error)
+      for (const { done } of batch) done?.resolve()
+      this.#recover()
+      this.#storing ??= this.#storeHead()
     }
   }
 
-  async #writeBatch(chain: Chain, batch: readonly Queued[]): Promise<void> {
-    const numbers = batch.map(({ entry }) => chain.add(entry))
-    await this.#write(chain)
-    if (batch.some(({ waiter }) => waiter !== undefined)) await chain.sync()
-    batch.forEach(({ waiter }, index) => waiter?.resolve(numbers[index] as number))
-    this.#report(chain)
+  get #isOpen(): boolean {
+    return typeof this.#options.to === 'string' ? this.#file !== undefined : this.#chain !== ''
   }
 
-  async #write(chain: Chain): Promise<void> {
-    if (await chain.write()) await this.#prune(chain)
-  }
-
-  async #prune(chain: Chain): Promise<void> {
-    this.#reportUnpruned(await chain.prune())
-    // Files of other processes, or a store that is away, do not keep this chain from being written.
-    await pruneAbandonedChains(chain, this.#options).catch(() => {})
-  }
-
-  /** Once, until old files can be deleted again: they keep nothing from being written. */
-  #reportUnpruned(error: unknown): void {
-    if (error !== undefined && !this.#isUnpruned) {
-      this.#options.log.warn(
-        { event: 'audit.unpruned', err: error },
-        'old files of the audit ledger cannot be deleted: they stay, and the ledger goes on'
-      )
-    }
-    this.#isUnpruned = error !== undefined
-  }
-
-  #report(chain: Chain): void {
-    this.#written += chain.takeWritten().length
-  }
-
-  async #open(): Promise<Chain> {
-    const chain = await Chain.open(this.#options)
+  async #begin(): Promise<void> {
+    const { to, keepMs } = this.#options
+    const chain = newChain()
+    const { file, others, pruned } =
+      typeof to === 'string' ? await createFile(to, chain, keepMs) : noFile
+    this.#file = file
+    this.#chain = chain
+    this.#seq = 0
+    this.#mac = ''
+    this.#bytes = 0
+    this.#endAt = Date.now() + maxFileMs
+    const members = { pid: process.pid, others, ...(pruned.length > 0 && { pruned }) }
     try {
-      await within(2 * headMs, this.#checkHead(chain))
-      await this.#prune(chain)
-      return chain
+      await this.#put([{ at: Date.now(), kind: 'opened', members }])
     } catch (error) {
-      await chain.close()
+      // Each try would leave a file behind.
+      if (typeof to === 'string') await unlink(join(to, fileOf(chain))).catch(() => {})
       throw error
     }
+    if (pruned.length > 0) void this.#heads?.remove(pruned).catch(() => {})
   }
 
-  /** At most once a second, and only what the disk has: a crash must not look like a cut tail. */
-  async #syncHead(chain: Chain): Promise<void> {
-    const dueInMs = this.#headAt + headMs - performance.now()
-    if (dueInMs > 0) return this.#wake(dueInMs)
-    this.#headAt = performance.now()
-    if (await chain.leaveDeletedFile()) {
-      const message = 'the file of the audit ledger was deleted while it was written'
-      this.#cut++
-      this.#options.log.error({ event: 'audit.cut', chain: chain.id }, message)
-      await chain.write()
-    }
-    await chain.sync()
-    this.#storing ??= this.#storeHead().finally(() => {
-      this.#storing = undefined
-    })
+  async #writeBatch(batch: readonly Waiting[]): Promise<void> {
+    const lost = this.#lostNow
+    const entries = [...batch]
+    if (lost > 0) entries.push({ at: Date.now(), kind: 'lost', members: { count: lost } })
+    await this.#put(entries)
+    if (batch.some(({ done }) => done !== undefined)) await this.#file?.datasync()
+    this.#lostNow -= lost
+    if (this.#bytes >= this.#options.maxFileBytes || Date.now() >= this.#endAt) await this.#end()
+  }
+
+  async #put(entries: readonly Waiting[]): Promise<void> {
+    const { to } = this.#options
+    const lines = this.#lines(entries)
+    if (this.#file !== undefined) this.#bytes += await writeAll(this.#file, lines)
+    else if (typeof to !== 'string') to(lines)
+    this.#status.written += entries.length
+  }
+
+  /** The next batch begins another file. */
+  async #end(): Promise<void> {
+    if (this.#file === undefined) return
+    await this.#put([{ at: Date.now(), kind: 'closed', members: {} }])
+    await this.#storing
+    await this.#storeHead()
+    await this.#file.close()
+    this.#file = undefined
+  }
+
+  /** What was written of a batch stays in its file; the batch is written again, to another one. */
+  #fail(error: Error, batch: readonly Waiting[]): void {
+    const { code, message } = error as NodeJS.ErrnoException
+    const reason = code ?? message
+    for (const { done } of batch) done?.reject(new LedgerUnavailable(reason))
+    this.#waiting.unshift(...batch.map(({ at, kind, members }) => ({ at, kind, members })))
+    this.#closeFile()
+    this.#timer ??= setTimeout(() => void this.#write(), retryMs).unref()
+    if (this.#status.failing !== undefined) return
+    this.#status.failing = { reason, since: Date.now() }
+    this.#options.log.error(
+      { event: 'audit.unwritable', err: error },
+      'the audit ledger cannot be written: acts of operators are refused, other entries wait'
+    )
+  }
+
+  #closeFile(): void {
+    this.#file?.close().catch(() => {})
+    this.#file = undefined
+  }
+
+  #recover(): void {
+    if (this.#status.failing === undefined) return
+    this.#status.failing = undefined
+    const { lost } = this.#status
+    this.#options.log.info({ event: 'audit.writable', lost }, 'the audit ledger is written again')
   }
 
   async #storeHead(): Promise<void> {
-    const chain = this.#chain
-    if (chain === undefined || chain.hasPending) return
-    const { keys, heads } = this.#options
-    const { position } = chain
+    if (this.#heads === undefined) return
+    const [chain, mac] = [this.#chain, this.#mac]
     try {
-      if (!this.#isHeadChecked) await this.#checkHead(chain)
-      await heads.write(chain.id, formatHead(chain.id, position, keys[0]))
-      this.#headSeq = position.seq
-      this.#headFailing = undefined
-      // Lines that were written meanwhile have begun no store of their own.
-      if (this.#headSeq < chain.position.seq) this.#wake(0)
+      await this.#heads.set(chain, mac)
+      this.#status.headFailing = undefined
     } catch (error) {
-      this.#headFailing = reasonOf(error)
-      this.#wake(retryMs)
+      this.#status.headFailing = (error as Error).message
     }
+    this.#storing = undefined
+    const isLast = this.#status.headFailing === undefined && mac === this.#mac
+    if (!isLast) this.#headTimer ??= setTimeout(() => this.#storeAgain(), retryMs).unref()
   }
 
-  /** A stored head that the chain does not hold proves that its tail was cut or changed. */
-  async #checkHead(chain: Chain): Promise<void> {
-    const { keys, heads, log } = this.#options
-    const text = await heads.read(chain.id)
-    if (this.#isHeadChecked) return
-    this.#isHeadChecked = true
-    const { opened } = chain
-    const head = text === undefined ? undefined : readHead(chain.id, text, keys)
-    if (head === undefined) {
-      if (opened.seq > 0 || text !== undefined) {
-        chain.addControl('head', { state: text === undefined ? 'missing' : 'unreadable' })
-      }
-      return
+  #storeAgain(): void {
+    this.#headTimer = undefined
+    this.#storing ??= this.#storeHead()
+  }
+
+  #lines(entries: readonly Waiting[]): string {
+    let lines = ''
+    for (const { at, kind, members } of entries) {
+      const head = { seq: ++this.#seq, chain: this.#chain, at: new Date(at).toISOString(), kind }
+      const json = escapeInJson(JSON.stringify({ ...head, ...members }))
+      const { text, mac } = signed(json, this.#mac, this.#options.key)
+      this.#mac = mac
+      lines += `${text}\n`
     }
-    const mac = head.seq > opened.seq ? undefined : await chain.openedMacOf(head.seq)
-    if (head.seq <= opened.seq && (mac === undefined || mac === head.mac)) return
-    const detail = { state: 'cut', head: head.seq, foundAt: opened.seq }
-    chain.addControl('head', detail)
-    this.#cut++
-    log.error(
-      { event: 'audit.cut', chain: chain.id, ...detail },
-      'lines at the end of the audit ledger were cut or changed while it was closed'
-    )
+    return lines
   }
-
-  #onSuccess(): void {
-    if (this.#failing === undefined) return
-    const { log, now } = this.#options
-    const seconds = Math.round((now() - this.#failing.since) / 1000)
-    this.#failing = undefined
-    log.info(
-      { event: 'audit.writable', seconds, lost: this.#queue.lostInAll },
-      'the audit ledger can be written again'
-    )
-  }
-
-  #onFailure(error: unknown): void {
-    const { log, now } = this.#options
-    if (this.#failing === undefined) {
-      log.error(
-        { event: 'audit.unwritable', err: error },
-        'the audit ledger cannot be written: traffic goes on, acts of operators are refused'
-      )
-    }
-    this.#failing = { reason: reasonOf(error), since: this.#failing?.since ?? now() }
-    this.#wake(retryMs)
-  }
-}
-
-function reasonOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException
-  return code ?? message
-}
-
-async function within(ms: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const end = new Promise<void>(resolve => {
-    timer = setTimeout(resolve, ms)
-  })
-  await Promise.race([work.catch(() => {}), end])
-  clearTimeout(timer)
 }

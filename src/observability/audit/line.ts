@@ -1,94 +1,39 @@
 /**
- * A line of the ledger: JSON whose last member, `mac`, is the HMAC of the line's bytes before it.
- * They hold the `mac` of the line before, so that lines form a chain.
+ * A line of the ledger: JSON whose last member, `mac`, is the HMAC of the line before's `mac` and
+ * of this line's bytes, so that lines form a chain.
  */
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
-import { escapeInJson } from '../unprintable.ts'
 
-export interface AuditKey {
-  /** Says in each line which key it needs; tells nothing of the key. */
-  readonly id: string
-  readonly key: KeyObject
-}
-
-/** The state of a chain: the number and `mac` of its last line. */
-export interface ChainPosition {
-  readonly seq: number
-  readonly mac: string
-}
-
-const suffixStart = ',"mac":"'
-const suffixEnd = '"}'
 const macLength = 43
-const suffixLength = suffixStart.length + macLength + suffixEnd.length
+const suffix = (mac: string) => `,"mac":"${mac}"}`
+const suffixLength = suffix('').length + macLength
 
-/** @param secrets newest first */
-export function auditKeys(secrets: readonly string[]): AuditKey[] {
-  return secrets.map(secret => {
-    const key = createSecretKey(secret, 'utf8')
-    return { id: hmac(key, 'the id of this key').slice(0, 8), key }
-  })
+export const auditKey = (secret: string): KeyObject => createSecretKey(secret, 'utf8')
+
+export function macOf(key: KeyObject, before: string, body: string | Buffer): string {
+  return createHmac('sha256', key).update(before).update(body).digest('base64url')
 }
 
-export function hmac(key: KeyObject, data: string | Buffer): string {
-  return createHmac('sha256', key).update(data).digest('base64url')
-}
-
-/** @returns the line without its line break, and its `mac` */
-export function formatLine(
-  before: ChainPosition,
-  { id, key }: AuditKey,
-  { at, kind, members }: { at: number; kind: string; members: Readonly<Record<string, unknown>> }
+/** @param json an object with members */
+export function signed(
+  json: string,
+  before: string,
+  key: KeyObject
 ): { readonly text: string; readonly mac: string } {
-  const head = {
-    seq: before.seq + 1,
-    prev: before.mac,
-    key: id,
-    at: new Date(at).toISOString(),
-    kind
-  }
-  const body = escapeInJson(JSON.stringify({ ...head, ...members })).slice(0, -1)
-  const mac = hmac(key, body)
-  return { text: body + suffixStart + mac + suffixEnd, mac }
+  const body = json.slice(0, -1)
+  const mac = macOf(key, before, body)
+  return { text: body + suffix(mac), mac }
 }
 
-/** The members that every line begins with, as the line says: nothing of it is verified. */
-export interface ReadLine {
-  readonly seq: number
-  readonly prev: string
-  readonly keyId: string
-  readonly at: string
-  readonly kind: string
-  readonly mac: string
+/** @returns undefined for bytes that do not end as a line of the ledger does */
+export function split(line: Buffer): { readonly body: Buffer; readonly mac: string } | undefined {
+  const end = Math.max(0, line.length - suffixLength)
+  const text = line.toString('latin1', end)
+  const mac = text.slice(-macLength - 2, -2)
+  // The whole end is compared: its last bytes are under no signature.
+  return text === suffix(mac) ? { body: line.subarray(0, end), mac } : undefined
 }
 
-const linePattern =
-  /^\{"seq":([1-9]\d*),"prev":"([\w-]*)","key":"([\w-]+)","at":"([\w:.-]+)","kind":"([a-z.-]+)"/
-const macPattern = /,"mac":"([\w-]{43})"\}$/
-const maxHeadBytes = 220
-
-/** @returns undefined for bytes that are no line of a ledger */
-export function readLine(bytes: Buffer): ReadLine | undefined {
-  const start = linePattern.exec(bytes.toString('latin1', 0, maxHeadBytes))
-  const end = macPattern.exec(bytes.toString('latin1', Math.max(0, bytes.length - suffixLength)))
-  if (start === null || end === null) return undefined
-  const [, seq = '', prev = '', keyId = '', at = '', kind = ''] = start
-  return { seq: Number(seq), prev, keyId, at, kind, mac: end[1] as string }
-}
-
-/** Reads the JSON of a line; the one reader of JSON stands above this part. */
-export type ParseLine = (text: string) => unknown
-
-type Authenticity = 'genuine' | 'changed' | 'unknown key'
-
-/** Whether these bytes are a line as it was written with one of the keys. */
-export function authenticityOf(
-  bytes: Buffer,
-  { keyId, mac }: ReadLine,
-  keys: readonly AuditKey[]
-): Authenticity {
-  const key = keys.find(({ id }) => id === keyId)
-  if (key === undefined) return 'unknown key'
-  const body = bytes.subarray(0, bytes.length - suffixLength)
-  return hmac(key.key, body) === mac ? 'genuine' : 'changed'
-}
+/** The files of a ledger in a folder, each of which holds one chain. */
+export const fileOf = (chain: string): string => `audit-${chain}.jsonl`
+export const chainOf = (file: string): string | undefined => /^audit-(.+)\.jsonl$/.exec(file)?.[1]
