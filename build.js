@@ -63,7 +63,13 @@ await build({
   target: 'node24',
   banner: { js: commonJs.trim().replaceAll('\n', ';') },
   // Loaded where they are used, from where they are installed.
-  external: ['pino-pretty', 'ts-json-schema-generator', '@fastify/static', '@prometheus-io/client'],
+  external: [
+    'pino-pretty',
+    'ts-json-schema-generator',
+    '@fastify/static',
+    '@prometheus-io/client',
+    '@opentelemetry/*'
+  ],
   // Names stay, so that a stack can be read; the map has the lines.
   minifyWhitespace: true,
   // Beside the files: one letter of a name that is not ASCII, and V8 keeps the whole of it in two bytes for each letter.

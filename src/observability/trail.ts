@@ -4,7 +4,7 @@
  */
 import type { ErrorCode } from '../errors.ts'
 import { ownText } from '../bounded-map.ts'
-import type { TraceContext } from './traces/trace-context.ts'
+import type { TraceContext } from './traces/context.ts'
 
 /** Why a back-end is asked. */
 export type AttemptPurpose = 'request' | 'part' | 'sign-in' | 'renewal' | 'sign-out' | 'websocket'

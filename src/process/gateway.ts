@@ -77,7 +77,7 @@ async function open(start: Start): Promise<Gateway> {
   let operators: Operators | undefined
   const validateFiles: Validate = running =>
     validate({ folder, environment: { ...environment }, ...(running && { running }) })
-  const publicServer = createPublicServer(config, log, { environment, ledger })
+  const publicServer = createPublicServer(config, log, ledger)
   if (ledger !== undefined) measureAudit(publicServer.metrics, ledger)
   opened.push(publicServer.close)
   const first = await publicServer.create(1, config)

@@ -13,8 +13,6 @@ import type { Ledger } from '../observability/audit/entry.ts'
 import { Failures } from '../observability/failures.ts'
 import { Metrics } from '../observability/metrics.ts'
 import { RequestRates } from '../observability/request-rates.ts'
-import type { Environment } from '../observability/traces/settings.ts'
-import type { Tracer } from '../observability/traces/tracer.ts'
 import { createPools, type Pools } from '../proxy/pools.ts'
 import { createSeal } from '../session/seal.ts'
 import { createSessions, type Sessions } from '../session/session.ts'
@@ -26,7 +24,7 @@ import { createOperatorSessions, type OperatorSessions } from './operator-sessio
 import { connectRedis, type RedisHealth, type Shared } from './shared.ts'
 import { recordRevocations } from './session-audit.ts'
 import { countSessions } from './session-metrics.ts'
-import { openTracer } from './traces.ts'
+import { openTracer, type Tracer } from './traces.ts'
 import { createUpstreamEvents, measureAddresses } from './upstream-events.ts'
 
 export { createLogger, type Log } from './logger.ts'
@@ -65,13 +63,6 @@ export interface Services extends LimitServices {
   readonly close: () => Promise<void>
 }
 
-interface Surroundings {
-  /** Names the collector of traces, if any. */
-  readonly environment?: Environment
-  /** Undefined where config has no audit ledger. */
-  readonly ledger?: Ledger | undefined
-}
-
 const noRedis =
   'no Redis is configured: sessions live in this process, end with it, and are shared with no other'
 
@@ -79,11 +70,7 @@ const outdatedUsers =
   'another replica has read a later state of this users file: this process refuses by its own, ' +
   'and ends no sessions. After a rollback of the file, see "earlier state" in docs/operations.md'
 
-export function createServices(
-  { gateway, folder }: Config,
-  log: Log,
-  { environment = {}, ledger }: Surroundings = {}
-): Services {
+export function createServices({ gateway, folder }: Config, log: Log, ledger?: Ledger): Services {
   const metrics = new Metrics()
   const rates = new RequestRates()
   const shared =
@@ -97,7 +84,7 @@ export function createServices(
   const redis = (): RedisState =>
     shared === undefined ? { kind: 'embedded' } : { kind: 'redis', ...shared.state }
   const hasRedis = shared !== undefined
-  const tracer = openTracer({ environment, folder, hasRedis, metrics, log })
+  const tracer = openTracer(hasRedis, log)
   addGauges(metrics, { redis, rates, upstreams, skewMs: () => shared?.clock.skewMs() ?? 0 })
   const fileUsers = createFileUsers(store.announceUsers.bind(store), {
     onOutdated: source => log.warn({ event: 'users.outdated', source }, outdatedUsers)

@@ -64,8 +64,6 @@ const events = [
   'traces.config',
   'traces.export',
   'traces.failing',
-  'traces.fault',
-  'traces.ok',
   'users.changed',
   'users.outdated',
   'websocket.closed'
@@ -107,9 +105,6 @@ const metrics = [
   'stray_errors_total',
   'streams',
   'streams_ended_total',
-  'trace_spans_dropped_total',
-  'trace_spans_exported_total',
-  'trace_spans_queued',
   'upstream_address_opened_total',
   'upstream_addresses',
   'upstream_first_byte_seconds',

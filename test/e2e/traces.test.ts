@@ -1,9 +1,9 @@
 /** Traces from the console's request to the back-ends and to the collector. */
 import { once } from 'node:events'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import { createServer } from 'node:http'
-import { type DecodedSpan, testCollector } from '../support/collector.ts'
+import { type DecodedSpan, setEnvironment, testCollector } from '../support/collector.ts'
 import { testGateway } from '../support/gateway.ts'
 import { freePort, listen } from '../support/ports.ts'
 import { testRedis } from '../support/redis.ts'
@@ -16,10 +16,12 @@ const callerId = 'b7ad6b7169203331'
 const traceparent = `00-${traceId}-${callerId}-01`
 const pattern = /^00-([0-9a-f]{32})-([0-9a-f]{16})-0([01])$/
 
-const exportTo = (url: string) => ({
-  OTEL_EXPORTER_OTLP_ENDPOINT: url,
-  OTEL_BSP_SCHEDULE_DELAY: '20'
-})
+const exportTo = (t: Test, url: string, more: Readonly<Record<string, string>> = {}) =>
+  setEnvironment(t.after, {
+    OTEL_EXPORTER_OTLP_ENDPOINT: url,
+    OTEL_BSP_SCHEDULE_DELAY: '20',
+    ...more
+  })
 
 function only(spans: readonly DecodedSpan[], fits: (span: DecodedSpan) => boolean): DecodedSpan {
   const [span, ...others] = spans.filter(fits)
@@ -80,7 +82,8 @@ t.test('with OTEL_SDK_DISABLED the headers of the client pass as they are', asyn
     upstreams: { backend: { url: backend.url } },
     routes: { any: { path: '/api/any', access: 'public', upstream: 'backend' } }
   }
-  const gateway = await testGateway(t.after, { routes }, { OTEL_SDK_DISABLED: 'true' })
+  setEnvironment(t.after, { OTEL_SDK_DISABLED: 'true' })
+  const gateway = await testGateway(t.after, { routes })
   await gateway.call('/api/any')
   t.notOk('traceparent' in (backend.seen[0]?.headers ?? {}))
   await gateway.call('/api/any', { headers: { traceparent } })
@@ -90,6 +93,7 @@ t.test('with OTEL_SDK_DISABLED the headers of the client pass as they are', asyn
 t.test('a request’s spans hang together, and on those of the caller and the back-ends', async t => {
   const redis = await testRedis(t.after)
   const collector = await testCollector(t.after)
+  exportTo(t, collector.url)
   const backend = await testUpstream(t.after, json(200, { data: [{ noticeId: 'n1' }] }))
   const gateway = await testGateway(
     t.after,
@@ -109,7 +113,7 @@ t.test('a request’s spans hang together, and on those of the caller and the ba
         shapes: { notices: [{ unwrap: 'data' }, { wrap: 'list' }] }
       }
     },
-    { ...exportTo(collector.url), SECRET: 'x'.repeat(32) }
+    { SECRET: 'x'.repeat(32) }
   )
   const cookie = await gateway.signIn('bob')
   const headers = { traceparent, tracestate: 'foo=1' }
@@ -175,7 +179,8 @@ t.test('the session’s lookup in Redis is a span', async t => {
       session: { secrets: ['${SECRET}'] }
     }
   }
-  const environment = { ...exportTo(collector.url), SECRET: 'x'.repeat(32) }
+  exportTo(t, collector.url)
+  const environment = { SECRET: 'x'.repeat(32) }
   const other = await testGateway(t.after, files, environment)
   const cookie = await other.signIn('bob')
   const gateway = await testGateway(t.after, files, environment)
@@ -219,22 +224,19 @@ t.test('the calls of a sign-in and of a sign-out have the context too', async t 
 
 t.test('a WebSocket handshake has the context, and is a span', async t => {
   const collector = await testCollector(t.after)
+  exportTo(t, collector.url)
   const server = createServer()
   const sockets = new WebSocketServer({ server })
   const url = `http://127.0.0.1:${await listen(server)}`
   t.after(() => server.close())
-  const gateway = await testGateway(
-    t.after,
-    {
+  const gateway = await testGateway(t.after, {
+    routes: {
+      upstreams: { backend: { url } },
       routes: {
-        upstreams: { backend: { url } },
-        routes: {
-          events: { path: '/api/events', access: 'public', upstream: 'backend', websocket: {} }
-        }
+        events: { path: '/api/events', access: 'public', upstream: 'backend', websocket: {} }
       }
-    },
-    exportTo(collector.url)
-  )
+    }
+  })
   const connected = once(sockets, 'connection')
   const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/api/events?token=secret`, {
     headers: { traceparent, origin: gateway.url }
@@ -250,18 +252,15 @@ t.test('a WebSocket handshake has the context, and is a span', async t => {
 
 t.test('each attempt is a span with a context of its own', async t => {
   const collector = await testCollector(t.after)
+  exportTo(t, collector.url)
   const backend = await testUpstream(t.after)
   const dead = `http://127.0.0.1:${await freePort()}`
-  const gateway = await testGateway(
-    t.after,
-    {
-      routes: {
-        upstreams: { backend: { urls: [dead, backend.url] } },
-        routes: { any: { path: '/api/any', access: 'public', upstream: 'backend' } }
-      }
-    },
-    exportTo(collector.url)
-  )
+  const gateway = await testGateway(t.after, {
+    routes: {
+      upstreams: { backend: { urls: [dead, backend.url] } },
+      routes: { any: { path: '/api/any', access: 'public', upstream: 'backend' } }
+    }
+  })
   const retried = () =>
     collector.spans().find(({ attributes }) => attributes['error.type'] !== undefined)
   await until('an address refused', async () => {

@@ -1,6 +1,6 @@
 /**
  * An OTLP collector that takes nothing on trust: each request is decoded by OpenTelemetry's own
- * code, generated from the published protobuf.
+ * code, generated from the published protobuf (the last release of it that decodes).
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -21,15 +21,13 @@ import { listen } from './ports.ts'
 
 interface MessageType {
   readonly decode: (bytes: Uint8Array) => object
-  readonly encode: (message: object) => { readonly finish: () => Uint8Array }
   readonly verify: (message: object) => string | null
-  readonly fromObject: (value: object) => object
   readonly toObject: (message: object, options: object) => object
 }
 
 // The package exports its encoder alone; the generated code decodes as well.
 const require = createRequire(import.meta.url)
-const main = require.resolve('@opentelemetry/otlp-transformer')
+const main = require.resolve('otlp-decoder')
 const { opentelemetry } = require(join(main, '../generated/root.js')) as {
   readonly opentelemetry: {
     readonly proto: {
@@ -39,10 +37,8 @@ const { opentelemetry } = require(join(main, '../generated/root.js')) as {
     }
   }
 }
-const {
-  ExportTraceServiceRequest: requestType = assert.fail(),
-  ExportTraceServiceResponse: responseType = assert.fail()
-} = opentelemetry.proto.collector.trace.v1
+const { ExportTraceServiceRequest: requestType = assert.fail() } =
+  opentelemetry.proto.collector.trace.v1
 
 export interface DecodedSpan {
   readonly traceId: string
@@ -85,8 +81,8 @@ interface Message {
 }
 
 /** @throws where the bytes are not exactly what the published protobuf describes */
-export function decode(bytes: Uint8Array, type: string): Decoded {
-  const message = type === 'application/json' ? messageOfJson(bytes) : requestType.decode(bytes)
+export function decode(bytes: Uint8Array): Decoded {
+  const message = requestType.decode(bytes)
   assert.equal(requestType.verify(message), null)
   const options = { longs: String, enums: String, bytes: Buffer, defaults: true }
   const { resourceSpans } = requestType.toObject(message, options) as Message
@@ -110,27 +106,6 @@ export function decode(bytes: Uint8Array, type: string): Decoded {
       isError: status?.code === 'STATUS_CODE_ERROR'
     }))
   }
-}
-
-/** OTLP writes ids as hexadecimal digits, where protobuf's own JSON has base64. */
-function messageOfJson(bytes: Uint8Array): object {
-  const value = JSON.parse(Buffer.from(bytes).toString(), (key, member: unknown) => {
-    if (!['traceId', 'spanId', 'parentSpanId'].includes(key)) return member
-    assert.match(String(member), key === 'traceId' ? /^[0-9a-f]{32}$/ : /^[0-9a-f]{16}$/)
-    return Buffer.from(String(member), 'hex').toString('base64')
-  }) as object
-  const message = requestType.fromObject(value)
-  // Members that the protobuf does not know would be dropped.
-  const known = requestType.toObject(message, { longs: String, bytes: String })
-  assert.deepEqual(withoutEmptyLists(known), withoutEmptyLists(value))
-  return message
-}
-
-function withoutEmptyLists(value: object): unknown {
-  const text = JSON.stringify(value, (_key, member: unknown) =>
-    Array.isArray(member) && member.length === 0 ? undefined : member
-  )
-  return JSON.parse(text)
 }
 
 function hex(bytes: unknown): string {
@@ -173,10 +148,9 @@ export async function testCollector(
     void buffer(request).then(body => {
       const { headers, url: path = '' } = request
       const bytes = headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body
-      const type = String(headers['content-type'])
       if (collector.answer !== undefined) return collector.answer(response)
-      collector.requests.push({ ...decode(bytes, type), headers, path })
-      response.writeHead(200, { 'content-type': type }).end(type === 'application/json' ? '{}' : '')
+      collector.requests.push({ ...decode(bytes), headers, path })
+      response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
     })
   })
   const scheme = authority === undefined ? 'http' : 'https'
@@ -201,8 +175,17 @@ function serverOf(authority: Authority | undefined): Server {
   return createTlsServer({ key: readFileSync(key), cert: readFileSync(certificate) })
 }
 
-/** The body of a response that takes a part of a batch. */
-export function partialSuccess(rejectedSpans: number, errorMessage: string): Buffer {
-  const message = responseType.fromObject({ partialSuccess: { rejectedSpans, errorMessage } })
-  return Buffer.from(responseType.encode(message).finish())
+/** Sets variables of the process, which the exporter reads, until the end of the test. */
+export function setEnvironment(
+  cleanUp: (undo: () => unknown) => void,
+  variables: Readonly<Record<string, string>>
+): void {
+  const former = { ...process.env }
+  Object.assign(process.env, variables)
+  cleanUp(() => {
+    for (const name of Object.keys(variables)) {
+      if (former[name] === undefined) delete process.env[name]
+      else process.env[name] = former[name]
+    }
+  })
 }

@@ -1,7 +1,7 @@
 /** The trace context of a call to a back-end. */
 import type { AttemptSpan, TrailAttempt } from '../trail.ts'
 import { takeIds } from './random-ids.ts'
-import { type TraceContext, writeContext } from './trace-context.ts'
+import { type TraceContext, writeContext } from './context.ts'
 
 export interface OutgoingCall {
   readonly method: string

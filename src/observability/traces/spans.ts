@@ -3,29 +3,20 @@
  * conventions for HTTP. Queries, header values, bodies, user names and addresses of clients stay
  * out: spans leave the machine.
  */
+import type { Attributes, HrTime, SpanKind, SpanStatusCode } from '@opentelemetry/api'
+import type { ReadableSpan } from '@opentelemetry/sdk-trace'
 import type { Trail, TrailAttempt } from '../trail.ts'
 import { takeIds } from './random-ids.ts'
-import type { TraceContext } from './trace-context.ts'
+import type { TraceContext } from './context.ts'
 
-/** The numbers of OpenTelemetry's SpanKind. */
-export const spanKinds = { internal: 1, server: 2, client: 3 } as const
+/** The numbers of the API's SpanKind. */
+const spanKinds = { internal: 0 as SpanKind, server: 1 as SpanKind, client: 2 as SpanKind }
+const statuses = { unset: 0 as SpanStatusCode, error: 2 as SpanStatusCode }
+const sampledFlag = 1
 
-export type Attribute = readonly [name: string, value: string | number]
-
-export interface Span {
-  readonly traceId: string
-  readonly spanId: string
-  readonly parentId: string | undefined
-  /** Whether the parent is a span of another process. */
-  readonly isParentRemote: boolean
-  readonly state: string | undefined
-  readonly name: string
-  readonly kind: (typeof spanKinds)[keyof typeof spanKinds]
-  /** Milliseconds since 1970, with their fraction. */
-  readonly startMs: number
-  readonly endMs: number
-  readonly attributes: readonly Attribute[]
-  readonly isError: boolean
+/** What all spans of a process have in common. */
+export interface SpanOrigin extends Pick<ReadableSpan, 'resource' | 'instrumentationScope'> {
+  readonly hasRedis: boolean
 }
 
 /** A request whose spans are to be written. */
@@ -37,7 +28,12 @@ export interface EndedRequest {
   readonly template: string | undefined
 }
 
-type Inner = Pick<Span, 'spanId' | 'name' | 'kind' | 'attributes' | 'isError'> & {
+interface Step {
+  readonly spanId: string
+  readonly name: string
+  readonly kind: SpanKind
+  readonly attributes: Attributes
+  readonly isError: boolean
   /** As of `performance.now()`. */
   readonly startedAt: number
   readonly ms: number
@@ -47,46 +43,82 @@ const methods = new Set('CONNECT,DELETE,GET,HEAD,OPTIONS,PATCH,POST,PUT,QUERY,TR
 const otherMethod = '_OTHER'
 
 /** The request's span, and then those of its steps. */
-export function spansOf(request: EndedRequest, hasRedis: boolean): Span[] {
+export function spansOf(request: EndedRequest, origin: SpanOrigin): ReadableSpan[] {
   const { trail, trace } = request
-  const { traceId, spanId, parentId, state } = trace
-  const spans: Span[] = [
-    {
-      traceId,
-      spanId,
-      parentId,
-      isParentRemote: parentId !== undefined,
-      state,
-      name: nameOf(request),
-      kind: spanKinds.server,
-      startMs: trail.at,
-      endMs: trail.at + trail.ms,
-      attributes: attributesOf(request),
-      isError: isError(trail)
-    }
-  ]
-  const add = ({ startedAt, ms, ...span }: Inner) => {
-    const startMs = trail.at + startedAt - trail.startedAt
-    const endMs = startMs + ms
-    spans.push({ ...span, traceId, parentId: spanId, isParentRemote: false, state, startMs, endMs })
+  const { spanId, parentId } = trace
+  const ownStep: Step = {
+    spanId,
+    name: nameOf(request),
+    kind: spanKinds.server,
+    startedAt: trail.startedAt,
+    ms: trail.ms,
+    attributes: attributesOf(request),
+    isError: isError(trail)
   }
-  addSteps(trail, hasRedis, add)
-  for (const attempt of trail.attempts ?? []) addAttempt(trail, attempt, add)
-  return spans
+  const inner: Step[] = []
+  addSteps(trail, origin.hasRedis, step => inner.push(step))
+  for (const attempt of trail.attempts ?? []) addAttempt(trail, attempt, step => inner.push(step))
+  return [
+    spanOf(ownStep, request, origin, parentId),
+    ...inner.map(step => spanOf(step, request, origin, spanId))
+  ]
 }
 
-/** The number of a request's spans, without writing them. */
-export function countSpans({ trail }: EndedRequest): number {
-  const { sessionMs, limitsMs, shapeMs, attempts = [] } = trail
-  const steps = Number(sessionMs > 0) + Number(limitsMs > 0) + Number(shapeMs > 0)
-  return 1 + steps + attempts.reduce((sum, { span }) => sum + Number(span !== undefined), 0)
+function spanOf(
+  { spanId, name, kind, startedAt, ms, attributes, isError: hasFailed }: Step,
+  { trail, trace }: EndedRequest,
+  { resource, instrumentationScope }: SpanOrigin,
+  parentId: string | undefined
+): ReadableSpan {
+  const startMs = trail.at + startedAt - trail.startedAt
+  const contextOf = (id: string, isRemote = false) => ({
+    traceId: trace.traceId,
+    spanId: id,
+    traceFlags: sampledFlag,
+    isRemote
+  })
+  const isRemote = spanId === trace.spanId
+  const context = { ...contextOf(spanId), ...stateOf(trace.state) }
+  return {
+    name,
+    kind,
+    spanContext: () => context,
+    ...(parentId !== undefined && { parentSpanContext: contextOf(parentId, isRemote) }),
+    startTime: hrTime(startMs),
+    endTime: hrTime(startMs + ms),
+    duration: hrTime(ms),
+    status: { code: hasFailed ? statuses.error : statuses.unset },
+    attributes,
+    links: [],
+    events: [],
+    ended: true,
+    resource,
+    instrumentationScope,
+    droppedAttributesCount: 0,
+    droppedEventsCount: 0,
+    droppedLinksCount: 0
+  }
+}
+
+/** The exporter writes it as it came, and asks for nothing else. */
+function stateOf(state: string | undefined) {
+  if (state === undefined) return {}
+  const unused = () => {
+    throw new Error('the state of a trace is only written')
+  }
+  return { traceState: { serialize: () => state, get: unused, set: unused, unset: unused } }
+}
+
+function hrTime(ms: number): HrTime {
+  const seconds = Math.trunc(ms / 1000)
+  return [seconds, Math.round((ms - seconds * 1000) * 1e6)]
 }
 
 /** Steps that took no time of their own, such as a cached session, are attributes alone. */
-function addSteps(trail: Trail, hasRedis: boolean, add: (span: Inner) => void): void {
+function addSteps(trail: Trail, hasRedis: boolean, add: (step: Step) => void): void {
   const { sessionMs, sessionAt, limitsMs, limitsAt, shapeMs, shapeAt } = trail
   const kind = hasRedis ? spanKinds.client : spanKinds.internal
-  const ofStore: Attribute[] = hasRedis ? [['db.system.name', 'redis']] : []
+  const ofStore: Attributes = hasRedis ? { 'db.system.name': 'redis' } : {}
   const step = (name: string, startedAt: number, ms: number) => {
     if (ms === 0) return
     const spanId = takeIds().slice(32)
@@ -97,7 +129,7 @@ function addSteps(trail: Trail, hasRedis: boolean, add: (span: Inner) => void): 
       kind: isShape ? spanKinds.internal : kind,
       startedAt,
       ms,
-      attributes: isShape ? [] : ofStore,
+      attributes: isShape ? {} : ofStore,
       isError: false
     })
   }
@@ -109,24 +141,24 @@ function addSteps(trail: Trail, hasRedis: boolean, add: (span: Inner) => void): 
 function addAttempt(
   trail: Trail,
   { upstream, purpose, part, status, failure, startedAt, ms, span }: TrailAttempt,
-  add: (span: Inner) => void
+  add: (step: Step) => void
 ): void {
   // Without a span of its own the call belongs to another request, which has it.
   if (span === undefined) return
   const failed = failure ?? (status !== undefined && status >= 400 ? String(status) : undefined)
   const { hostname, port, protocol } = new URL(span.url)
   const defaultPort = protocol === 'https:' ? 443 : 80
-  const attributes: Attribute[] = [
-    ['http.request.method', methods.has(span.method) ? span.method : otherMethod],
-    ['url.full', span.url],
-    ['server.address', hostname],
-    ['server.port', port === '' ? defaultPort : Number(port)],
-    ['console_gateway.upstream', upstream],
-    ['console_gateway.purpose', purpose]
-  ]
-  if (status !== undefined) attributes.push(['http.response.status_code', status])
-  if (part !== undefined) attributes.push(['console_gateway.part', part])
-  if (failed !== undefined) attributes.push(['error.type', failed])
+  const attributes: Attributes = {
+    'http.request.method': methods.has(span.method) ? span.method : otherMethod,
+    'url.full': span.url,
+    'server.address': hostname,
+    'server.port': port === '' ? defaultPort : Number(port),
+    'console_gateway.upstream': upstream,
+    'console_gateway.purpose': purpose
+  }
+  if (status !== undefined) attributes['http.response.status_code'] = status
+  if (part !== undefined) attributes['console_gateway.part'] = part
+  if (failed !== undefined) attributes['error.type'] = failed
   add({
     spanId: span.spanId,
     name: methods.has(span.method) ? span.method : 'HTTP',
@@ -143,17 +175,17 @@ function nameOf({ trail: { method }, template }: EndedRequest): string {
   return template === undefined ? name : `${name} ${template}`
 }
 
-function attributesOf({ trail, scheme, template }: EndedRequest): Attribute[] {
+function attributesOf({ trail, scheme, template }: EndedRequest): Attributes {
   const { method, status, code, missing } = trail
-  const attributes: Attribute[] = [
-    ['http.request.method', methods.has(method) ? method : otherMethod],
-    ['url.path', trail.path],
-    ['url.scheme', scheme],
-    ['console_gateway.request_id', trail.requestId],
-    ['console_gateway.route', trail.route]
-  ]
+  const attributes: Attributes = {
+    'http.request.method': methods.has(method) ? method : otherMethod,
+    'url.path': trail.path,
+    'url.scheme': scheme,
+    'console_gateway.request_id': trail.requestId,
+    'console_gateway.route': trail.route
+  }
   const add = (name: string, value: string | number | undefined) => {
-    if (value !== undefined && value !== 0) attributes.push([name, value])
+    if (value !== undefined && value !== 0) attributes[name] = value
   }
   if (!methods.has(method)) add('http.request.method_original', method)
   add('http.route', template)

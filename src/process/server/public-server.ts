@@ -73,16 +73,9 @@ class ServingGenerations {
   }
 }
 
-interface Surroundings {
-  /** Names the collector of traces, if any. */
-  readonly environment: Readonly<Record<string, string | undefined>>
-  /** Undefined where config has no audit ledger. */
-  readonly ledger: Ledger | undefined
-}
-
-export function createPublicServer(config: Config, log: Log, surroundings: Surroundings) {
+export function createPublicServer(config: Config, log: Log, ledger: Ledger | undefined) {
   tuneV8()
-  const services = createServices(config, log, surroundings)
+  const services = createServices(config, log, ledger)
   measureStrayErrors(services.metrics)
   const maintenance = new Maintenance({
     ...services.background,
@@ -119,7 +112,7 @@ export function createPublicServer(config: Config, log: Log, surroundings: Surro
       createGeneration(number, next, services, {
         boundStreams: streams,
         maintenance,
-        ledger: surroundings.ledger,
+        ledger,
         shed
       }),
     /** From now on this generation takes the requests. */

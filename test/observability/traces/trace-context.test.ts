@@ -7,7 +7,7 @@ import {
   readTraceparent,
   readTracestate,
   writeContext
-} from '../../../src/observability/traces/trace-context.ts'
+} from '../../../src/observability/traces/context.ts'
 import { seed } from '../../support/seed.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'

@@ -20,7 +20,7 @@ async function opened(t: Test) {
   })
   const config = loadConfig(folder, {})
   const log = createLogger({ level: 'fatal', format: 'json' })
-  const server = createPublicServer(config, log, { environment: {}, ledger: undefined })
+  const server = createPublicServer(config, log, undefined)
   t.teardown(() => server.close())
   let apps = 0
   const count = (message: unknown) => {
