@@ -4,7 +4,7 @@
  * named.
  */
 import { hostname } from 'node:os'
-import { type EndedRequest, type SpanOrigin, spansOf } from './spans.ts'
+import type { EndedRequest, SpanOrigin } from './spans.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -93,8 +93,9 @@ function collectorOf(environment: Environment): { readonly url?: URL; readonly p
 }
 
 async function open({ environment, version, hasRedis, log }: Options): Promise<SpanExport> {
-  const [{ diag, DiagLogLevel }, { BatchSpanProcessor }, { OTLPTraceExporter }, resources] =
+  const [{ spansOf }, { diag, DiagLogLevel }, { BatchSpanProcessor }, exporters, resources] =
     await Promise.all([
+      import('./spans.ts'),
       import('@opentelemetry/api'),
       import('@opentelemetry/sdk-trace'),
       import('@opentelemetry/exporter-trace-otlp-proto'),
@@ -110,7 +111,7 @@ async function open({ environment, version, hasRedis, log }: Options): Promise<S
     return Number.isInteger(value) && value > 0 ? value : fallback
   }
   const processor = new BatchSpanProcessor({
-    exporter: new OTLPTraceExporter(),
+    exporter: new exporters.OTLPTraceExporter(),
     maxQueueSize: numberOf('OTEL_BSP_MAX_QUEUE_SIZE', 2048),
     maxExportBatchSize: numberOf('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 512),
     scheduledDelayMillis: numberOf('OTEL_BSP_SCHEDULE_DELAY', 5000),

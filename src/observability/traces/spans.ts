@@ -3,16 +3,17 @@
  * conventions for HTTP. Queries, header values, bodies, user names and addresses of clients stay
  * out: spans leave the machine.
  */
-import type { Attributes, HrTime, SpanKind, SpanStatusCode } from '@opentelemetry/api'
+import {
+  type Attributes,
+  type HrTime,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags
+} from '@opentelemetry/api'
 import type { ReadableSpan } from '@opentelemetry/sdk-trace'
 import type { Trail, TrailAttempt } from '../trail.ts'
 import { takeIds } from './random-ids.ts'
 import type { TraceContext } from './context.ts'
-
-/** The numbers of the API's SpanKind. */
-const spanKinds = { internal: 0 as SpanKind, server: 1 as SpanKind, client: 2 as SpanKind }
-const statuses = { unset: 0 as SpanStatusCode, error: 2 as SpanStatusCode }
-const sampledFlag = 1
 
 /** What all spans of a process have in common. */
 export interface SpanOrigin extends Pick<ReadableSpan, 'resource' | 'instrumentationScope'> {
@@ -49,7 +50,7 @@ export function spansOf(request: EndedRequest, origin: SpanOrigin): ReadableSpan
   const ownStep: Step = {
     spanId,
     name: nameOf(request),
-    kind: spanKinds.server,
+    kind: SpanKind.SERVER,
     startedAt: trail.startedAt,
     ms: trail.ms,
     attributes: attributesOf(request),
@@ -74,7 +75,7 @@ function spanOf(
   const contextOf = (id: string, isRemote = false) => ({
     traceId: trace.traceId,
     spanId: id,
-    traceFlags: sampledFlag,
+    traceFlags: TraceFlags.SAMPLED,
     isRemote
   })
   const isRemote = spanId === trace.spanId
@@ -87,7 +88,7 @@ function spanOf(
     startTime: hrTime(startMs),
     endTime: hrTime(startMs + ms),
     duration: hrTime(ms),
-    status: { code: hasFailed ? statuses.error : statuses.unset },
+    status: { code: hasFailed ? SpanStatusCode.ERROR : SpanStatusCode.UNSET },
     attributes,
     links: [],
     events: [],
@@ -117,7 +118,7 @@ function hrTime(ms: number): HrTime {
 /** Steps that took no time of their own, such as a cached session, are attributes alone. */
 function addSteps(trail: Trail, hasRedis: boolean, add: (step: Step) => void): void {
   const { sessionMs, sessionAt, limitsMs, limitsAt, shapeMs, shapeAt } = trail
-  const kind = hasRedis ? spanKinds.client : spanKinds.internal
+  const kind = hasRedis ? SpanKind.CLIENT : SpanKind.INTERNAL
   const ofStore: Attributes = hasRedis ? { 'db.system.name': 'redis' } : {}
   const step = (name: string, startedAt: number, ms: number) => {
     if (ms === 0) return
@@ -126,7 +127,7 @@ function addSteps(trail: Trail, hasRedis: boolean, add: (step: Step) => void): v
     add({
       spanId,
       name,
-      kind: isShape ? spanKinds.internal : kind,
+      kind: isShape ? SpanKind.INTERNAL : kind,
       startedAt,
       ms,
       attributes: isShape ? {} : ofStore,
@@ -162,7 +163,7 @@ function addAttempt(
   add({
     spanId: span.spanId,
     name: methods.has(span.method) ? span.method : 'HTTP',
-    kind: spanKinds.client,
+    kind: SpanKind.CLIENT,
     startedAt,
     ms: ms ?? Math.max(0, trail.startedAt + trail.ms - startedAt),
     attributes,
