@@ -24,6 +24,8 @@ export function createStop(
   async function stop(noticeMs: number): Promise<void> {
     state.isStopping = true
     options.endWatch()
+    // Kept connections go elsewhere, or wait for the next process, before this one ends.
+    if (noticeMs > 0) publicServer.leave()
     log.info(`stopping: not ready; taking requests for ${noticeMs} ms more`)
     await wait(noticeMs)
     if (!(await publicServer.stop(times.grace))) {

@@ -19,6 +19,7 @@ import type { Operated } from './operated.ts'
 import { createSeal } from '../session/seal.ts'
 import { filesOf } from './ops/config-view.ts'
 import { presentJson } from './server/present-json.ts'
+import { takeListenFds } from './listen-fds.ts'
 import { readinessOf, stateAtStart } from './readiness.ts'
 import { openOperators, type Operators } from './operators.ts'
 import type { Generation } from './server/generation.ts'
@@ -120,10 +121,11 @@ async function open(start: Start): Promise<Gateway> {
     log,
     opened
   })
-  const opsUrl = await operators.listen()
+  const held = takeListenFds()
+  const opsUrl = await operators.listen(held.ops)
   // A maintenance that was begun before the start is in force from the first request on.
   await fleet.begin()
-  const url = await publicServer.listen()
+  const url = await publicServer.listen(held)
   state.isListening = true
   // Requests need not wait for it: each session is reviewed when it is used as well.
   void userReview.reviewAtStart(reloader.current().config)

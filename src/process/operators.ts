@@ -21,7 +21,7 @@ import type { Config } from '../config/schema/config.ts'
 import type { Log } from '../services/services.ts'
 import type { Operated } from './operated.ts'
 import { addData } from './ops/data.ts'
-import { urlOf } from './server/listeners.ts'
+import { listen as listenOn, urlOf } from './server/listeners.ts'
 import { createStatus, version } from './status.ts'
 
 interface Options extends Operated {
@@ -30,8 +30,12 @@ interface Options extends Operated {
 }
 
 export interface Operators {
-  /** @returns its address. @throws when it cannot listen */
-  readonly listen: () => Promise<string>
+  /**
+   * @param fd of a socket that listens already
+   * @returns its address
+   * @throws when it cannot listen
+   */
+  readonly listen: (fd: number | undefined) => Promise<string>
   /** For new connections. @throws when it cannot; then the former stays */
   readonly takeCertificate: (config: Config) => void
   readonly close: () => Promise<void>
@@ -70,9 +74,13 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
   opened.push(() => app.close())
   let secretFile: SecretFile | undefined
   return {
-    listen: async () => {
+    listen: async fd => {
       const address = splitHostPort(listen)
-      await app.listen(address)
+      if (fd === undefined) await app.listen(address)
+      else {
+        await app.ready()
+        await listenOn(app.server, address, fd)
+      }
       const url = urlOf(address.host, app.server)
       if (configured === undefined) secretFile = leaveSecret(url, secret, log)
       opened.push(() => secretFile?.remove())

@@ -9,7 +9,9 @@ import { parse } from 'yaml'
 
 /** Where they are not just of the program's name. */
 const packages: Readonly<Record<string, readonly string[]>> = {
-  chromium: ['chromium', 'fonts-dejavu-core']
+  'chromium': ['chromium', 'fonts-dejavu-core'],
+  'systemd-analyze': ['systemd'],
+  'systemd-socket-activate': ['systemd']
 }
 
 const run = (command: string, ...args: readonly string[]) =>

@@ -1,5 +1,5 @@
 /** The listeners of a public server: one for the console, and one that redirects to its https. */
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
@@ -13,6 +13,7 @@ import type { Config } from '../../config/schema/config.ts'
 import { splitHostPort } from '../../config/schema/host-port.ts'
 import type { Failures } from '../../observability/failures.ts'
 import type { Log } from '../../services/services.ts'
+import type { HeldSockets } from '../listen-fds.ts'
 
 interface Options {
   readonly config: Config
@@ -23,6 +24,9 @@ interface Options {
   readonly shed: ShedLog
 }
 
+/** A connection that was just accepted brings its request within this time. */
+const beginMs = 50
+
 export function createListeners({ config, server, upgrades, log, failures, shed }: Options) {
   const { server: settings } = config.gateway
   const redirect = settings.tls?.redirect
@@ -30,6 +34,7 @@ export function createListeners({ config, server, upgrades, log, failures, shed 
     redirect === undefined ? undefined : createHttpsRedirect(settings, { log, failures })
   const sockets = isTlsServer(server) ? openSockets(server) : new Set<Socket>()
   let { serverTls } = config
+  let lingerMs = 0
   const bound = boundConnections({
     max: settings.maxConnections,
     trustedProxies: settings.trustedProxies,
@@ -41,11 +46,11 @@ export function createListeners({ config, server, upgrades, log, failures, shed 
 
   return {
     /** @returns the address for the console, with the real port. @throws when it cannot listen */
-    listen: async (): Promise<string> => {
+    listen: async (held: HeldSockets): Promise<string> => {
       if (redirect !== undefined && redirectServer !== undefined) {
-        await listen(redirectServer, splitHostPort(redirect))
+        await listen(redirectServer, splitHostPort(redirect), held.redirect)
       }
-      return await listen(server, splitHostPort(settings.listen))
+      return await listen(server, splitHostPort(settings.listen), held.console)
     },
     /** Takes the certificate of a new config, if it is another one. */
     activate: (next: Config) => {
@@ -53,22 +58,31 @@ export function createListeners({ config, server, upgrades, log, failures, shed 
       setCertificate(server, next.serverTls)
       serverTls = next.serverTls
     },
+    /** From now on each response is the last one of its connection. */
+    leave: () => {
+      server.prependListener('request', (_request, response: ServerResponse) => {
+        response.shouldKeepAlive = false
+      })
+      lingerMs = beginMs
+    },
     stop: async (graceMs: number): Promise<boolean> => {
-      if (redirectServer !== undefined) void closeServer(redirectServer)
-      const inTime = await stopServer({ server, sockets, upgrades, graceMs })
+      if (redirectServer !== undefined) void closeServer(redirectServer, 0)
+      const inTime = await stopServer({ server, sockets, upgrades, lingerMs, graceMs })
       redirectServer?.closeAllConnections()
       return inTime
     }
   }
 }
 
-async function listen(
-  server: Server,
-  { host, port }: { host: string; port: number }
+/** @param fd of a socket that listens already */
+export async function listen(
+  server: Pick<Server, 'once' | 'listen' | 'removeListener' | 'address'>,
+  { host, port }: { host: string; port: number },
+  fd: number | undefined
 ): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ port, host }, () => {
+    server.listen(fd === undefined ? { port, host } : { fd }, () => {
       server.removeListener('error', reject)
       resolve()
     })
@@ -88,12 +102,20 @@ interface Stop {
   /** Cut after the time, beside the server's own connections. */
   readonly sockets: ReadonlySet<Socket>
   readonly upgrades: Upgrades
+  /** The time in which a new connection may still bring its request. */
+  readonly lingerMs: number
   readonly graceMs: number
 }
 
 /** @returns whether all connections ended within the time; what is left then is cut */
-async function stopServer({ server, sockets, upgrades, graceMs }: Stop): Promise<boolean> {
-  const closed = closeServer(server)
+async function stopServer({
+  server,
+  sockets,
+  upgrades,
+  lingerMs,
+  graceMs
+}: Stop): Promise<boolean> {
+  const closed = closeServer(server, lingerMs)
   const limit = wait(graceMs, false, { ref: false })
   const inTime = await Promise.race([closed.then(() => true), limit])
   server.closeAllConnections()
@@ -103,10 +125,14 @@ async function stopServer({ server, sockets, upgrades, graceMs }: Stop): Promise
   return inTime
 }
 
-async function closeServer(server: Server): Promise<void> {
+async function closeServer(server: Server, lingerMs: number): Promise<void> {
   if (!server.listening) return
   const closed = Promise.withResolvers<void>()
+  const closeUnused = server.closeIdleConnections.bind(server)
+  // Node's `close` calls it at once: a request that is on its way would be reset.
+  if (lingerMs > 0) server.closeIdleConnections = () => {}
   server.close(() => closed.resolve())
-  server.closeIdleConnections()
+  await wait(lingerMs)
+  closeUnused()
   await closed.promise
 }

@@ -129,6 +129,7 @@ export function createPublicServer(config: Config, log: Log, ledger: Ledger | un
     maintenance,
     /** @returns the address for the console, with the real port. @throws when it cannot listen */
     listen: listeners.listen,
+    leave: listeners.leave,
     ...viewOf(services, config.gateway.ops.strictRedis),
     findRequests: (query: RequestQuery) => services.failures.find(query),
     present: (isWatched?: boolean) => present.read(isWatched),
