@@ -1,11 +1,5 @@
 /** Sockets that systemd, or whoever started the process, opened before and holds on to. */
-
-/** Descriptors, by what listens on them. */
-export interface HeldSockets {
-  readonly console?: number
-  readonly redirect?: number
-  readonly ops?: number
-}
+import type { HeldSockets } from './server/listeners.ts'
 
 const first = 3
 

@@ -20,8 +20,9 @@ t.test('systemd-analyze finds no fault in the units', async t => {
   t.match(text, 'ExecStart=/usr/bin/console-gateway start')
   writeFileSync(service, text.replace('/usr/bin/console-gateway', '/bin/true'))
   const units = readdirSync(folder).map(name => join(folder, name.replace('@', '@1')))
-  for (const name of readdirSync(folder))
+  for (const name of readdirSync(folder)) {
     cpSync(join(folder, name), join(folder, name.replace('@', '@1')))
+  }
   const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', ...units], {
     encoding: 'utf8',
     env: { ...process.env, SYSTEMD_UNIT_PATH: `${folder}:` }

@@ -80,7 +80,7 @@ async function slotsOn(t: Test, port: number, count: number): Promise<Slot[]> {
 /** Calls without a pause, on one kept connection or on a new one each, until it is stopped. */
 function callAgain(url: string, agent: Agent | false) {
   const outcomes = { answered: 0, lost: [] as string[] }
-  let isOver = false
+  const state = { isOver: false }
   const call = async () =>
     await new Promise<void>(resolve => {
       get(url, { agent }, response => {
@@ -95,12 +95,12 @@ function callAgain(url: string, agent: Agent | false) {
       })
     })
   const running = (async () => {
-    while (!isOver) await call()
+    while (!state.isOver) await call()
   })()
   return {
     outcomes,
     stop: async () => {
-      isOver = true
+      state.isOver = true
       await running
     }
   }

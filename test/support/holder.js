@@ -10,8 +10,8 @@ const [port, ...words] = process.argv.slice(2)
 const server = createServer()
 server.listen({ port: Number(port), host: '127.0.0.1', reusePort: true, backlog: 511 }, () => {
   const command = 'LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=console exec "$0" "$@"'
-  const { fd } = /** @type {any} */ (server)._handle
-  const stdio = ['ignore', 'inherit', 'inherit', fd]
+  const { _handle: handle } = /** @type {any} */ (server)
+  const stdio = ['ignore', 'inherit', 'inherit', handle.fd]
   while (spawnSync('sh', ['-c', command, ...words], { stdio }).status === 0);
   process.exit()
 })

@@ -13,7 +13,13 @@ import type { Config } from '../../config/schema/config.ts'
 import { splitHostPort } from '../../config/schema/host-port.ts'
 import type { Failures } from '../../observability/failures.ts'
 import type { Log } from '../../services/services.ts'
-import type { HeldSockets } from '../listen-fds.ts'
+
+/** Descriptors of sockets that listen already, by what they are for. */
+export interface HeldSockets {
+  readonly console?: number
+  readonly redirect?: number
+  readonly ops?: number
+}
 
 interface Options {
   readonly config: Config
