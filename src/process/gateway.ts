@@ -200,8 +200,6 @@ function watchConfig(
   const onChange = () => void reloader.reload('files changed')
   const watch = watchFiles({
     files: Object.keys(inputs),
-    settleMs: reload.settle,
-    pollMs: reload.poll,
     onChange
   })
   // The files may have changed since they were read.

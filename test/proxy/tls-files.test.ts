@@ -133,7 +133,7 @@ t.test('the watcher takes a certificate and its key once both are there', async 
     t,
     { url: `https://localhost:${port}`, tls },
     { 'ca.pem': server.certificate, 'client.pem': client.certificate, 'client.key': client.key },
-    { reload: { watch: true, settle: '50ms' } }
+    { reload: { watch: true } }
   )
   copyFileSync(other.certificate, join(gateway.folder, 'client.pem'))
   await gateway.logged(line => line['event'] === 'config.refused')

@@ -38,7 +38,7 @@ export async function configFolder(files: Files = {}): Promise<string> {
         server: { listen: '127.0.0.1:0' },
         ops: { listen: '127.0.0.1:0' },
         drain: { notice: '0ms', grace: '2s' },
-        reload: { watch: false, settle: '20ms', poll: '1h' },
+        reload: { watch: false },
         session: { cookie: { secure: false }, perUser: { max: 1000 } },
         login: { sources: [{ kind: 'users-file', file: 'users.yaml' }] }
       },

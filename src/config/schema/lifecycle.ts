@@ -26,21 +26,8 @@ export const reload = section(
       default: true,
       description:
         'Reload automatically when a config file changes, or a users, secret or certificate ' +
-        'file that config names. SIGHUP and `console-gateway reload` work in either case.'
-    }),
-    settle: duration({
-      default: '500ms',
-      minimum: 0,
-      description:
-        'How long the files must stay unchanged before they are reloaded. Increase it if a ' +
-        'deployment writes the files slowly, so that no incomplete file is read. `0s`: a change ' +
-        'is read at once.'
-    }),
-    poll: duration({
-      default: '10s',
-      description:
-        'How often the files are compared, in addition to notifications of the operating ' +
-        'system. Network file systems send no notifications.'
+        'file that config names: they are looked at every two seconds, and taken once they ' +
+        'stay the same. SIGHUP and `console-gateway reload` work in either case.'
     }),
     grace: duration({
       default: '10m',

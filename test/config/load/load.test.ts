@@ -219,7 +219,6 @@ t.test('each duration and size refuses 0, or its description says what 0 means',
     'maxBody',
     'notice',
     'queueTimeout',
-    'settle',
     'staleness'
   ])
 })
@@ -228,14 +227,13 @@ t.test('a duration or a size below its least is a fault that says the least', as
   t.same(
     faults(t, {
       'gateway.yaml':
-        'server: { headersTimeout: 0s }\nreload: { poll: 0m }\nsession: { idle: 0d, remembered: { absolute: 0h } }',
+        'server: { headersTimeout: 0s }\nsession: { idle: 0d, remembered: { absolute: 0h } }',
       'limits.yaml': 'sizes:\n  body: 0B\n  login: 0KiB\n'
     }),
     [
       'gateway.yaml:1 server.headersTimeout: expected at least 1ms, found "0s"',
-      'gateway.yaml:2 reload.poll: expected at least 1ms, found "0m"',
-      'gateway.yaml:3 session.idle: expected at least 1ms, found "0d"',
-      'gateway.yaml:3 session.remembered.absolute: expected at least 1ms, found "0h"',
+      'gateway.yaml:2 session.idle: expected at least 1ms, found "0d"',
+      'gateway.yaml:2 session.remembered.absolute: expected at least 1ms, found "0h"',
       'limits.yaml:2 sizes.body: expected at least 1B, found "0B"',
       'limits.yaml:3 sizes.login: expected at least 1B, found "0KiB"'
     ]

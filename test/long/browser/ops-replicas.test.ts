@@ -58,7 +58,7 @@ async function startReplicas() {
   const gateway = {
     ...common,
     server: { listen: `127.0.0.1:${port}` },
-    reload: { watch: true, settle: '50ms', poll: '1h' },
+    reload: { watch: true },
     ops: { ...common.ops, listen: `127.0.0.1:${opsPort}` }
   }
   const ofA = await configFolder({ ...files, gateway })

@@ -153,7 +153,7 @@ t.test('a file that is written in pieces is taken once, and whole', async t => {
         ])
       )
     })
-  const folder = await configFolder({ gateway: { reload: { watch: true, settle: '200ms' } } })
+  const folder = await configFolder({ gateway: { reload: { watch: true } } })
   writeFileSync(join(folder, 'routes.yaml'), routes(1))
   const gateway = await testGateway(t.after, folder)
   const whole = routes(20)

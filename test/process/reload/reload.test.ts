@@ -114,7 +114,7 @@ t.test(
 
 t.test('a fault is told once, however often the same files are saved', async t => {
   const gateway = await testGateway(t.after, {
-    gateway: { reload: { watch: true, settle: '20ms' } },
+    gateway: { reload: { watch: true } },
     limits: limits(5)
   })
   const refusals = () => gateway.log.filter(event('config.refused')).length
@@ -269,7 +269,7 @@ t.test('an install key that changed is named and not taken; what else changed is
     server: { listen: '127.0.0.1:0' },
     ops: { listen: '127.0.0.1:0' },
     drain: { notice: '0ms', grace: '2s' },
-    reload: { watch: false, settle: '20ms', poll: '1h' },
+    reload: { watch: false },
     session: { cookie: { name, secure: false }, perUser: { max: 1000 } },
     login: { sources: [{ kind: 'users-file', file: 'users.yaml' }] }
   })
@@ -320,7 +320,7 @@ t.test(
       server: { listen: '127.0.0.1:0' },
       ops: { listen: '127.0.0.1:0' },
       session: { cookie: { secure: false } },
-      reload: { watch: false, settle: '20ms', poll: '1h' },
+      reload: { watch: false },
       login: { sources: [{ kind: 'upstream-login', upstream, path: '/login', user: { id: 'id' } }] }
     })
     const gateway = await testGateway(t.after, {
