@@ -114,6 +114,7 @@ export class Failures {
   /** Writes the last ones, where Redis is there. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
+    await this.#writing
     await this.#write(0)
   }
 

@@ -6,6 +6,8 @@ import { writeSync } from 'node:fs'
 import { escapeInJson } from './unprintable.ts'
 
 const everyMs = 50
+/** The pause where the reader takes no more for the moment: a pipe holds 64 KiB. */
+const retryMs = 5
 /** So many characters are written at once. */
 const soonLength = 32_768
 /** More lines are dropped. */
@@ -63,7 +65,7 @@ export class LineWriter {
       } catch (error) {
         // Without a reader nobody will ever take them.
         if ((error as NodeJS.ErrnoException).code === 'EPIPE') this.#drop()
-        this.#timer = setTimeout(() => this.#writeAll(), everyMs).unref()
+        this.#timer = setTimeout(() => this.#writeAll(), retryMs).unref()
         return false
       }
       if (this.#begun.length === 0) this.#tellDropped()
