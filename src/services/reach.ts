@@ -4,6 +4,8 @@ import { sourceName, usesRedis } from '../config/schema/gateway.ts'
 import { tlsFilesOf } from '../proxy/tls-files.ts'
 import { createUpstream } from '../proxy/upstream.ts'
 import { createRedisDialler } from './redis.ts'
+import { probeRedis } from './redis-probe.ts'
+import { slotPrefix } from './shared.ts'
 
 export interface Reached {
   readonly what: string
@@ -59,7 +61,10 @@ async function reachRedis({ gateway, folder }: Config): Promise<Reached[]> {
     redis.connectTimeout + redis.commandTimeout
   )
   try {
-    return [await promise]
+    const reached = await promise
+    if (reached.fault !== undefined) return [reached]
+    const fault = await probeRedis(client, [redis.prefix, slotPrefix(redis.prefix)])
+    return [{ ...place, ...(fault !== undefined && { fault }) }]
   } finally {
     clearTimeout(timer)
     client.disconnect()

@@ -19,12 +19,15 @@ import { createStoreClock, type StoreClock } from '../session/store-clock.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Log } from './logger.ts'
 import { createRedisDialler, type RedisDialler } from './redis.ts'
+import { probeRedis } from './redis-probe.ts'
 import { measureRedis } from './redis-times.ts'
 
 export interface RedisHealth {
   readonly up: boolean
   /** Turns true at the first contact. */
   readonly hasConnected: boolean
+  /** It answers, but refuses what is needed: why, and what to do. */
+  readonly fault?: string | undefined
   /** The last change of `up`, as of `Date.now()`. */
   readonly since: number
   /** Milliseconds of its last answer; undefined while it is away. */
@@ -68,7 +71,7 @@ export function connectRedis(options: Options): Shared {
   const { prefix } = config
   const measure = measureRedis(metrics)
   const dialler = createRedisDialler(config, folder)
-  const { client, state } = dialSessions(dialler, log)
+  const { client, state } = dialSessions(dialler, log, prefix)
   measure(client, 'sessions')
   const clock = createStoreClock({
     askTime: async () => {
@@ -106,12 +109,15 @@ export function slotPrefix(prefix: string): string {
   return `{${prefix.replace(/:$/, '') || 'cg'}}:`
 }
 
-function dialSessions(dialler: RedisDialler, log: Log) {
+const refuses = 'Redis answers, but refuses what sessions need: sign-ins answer 503'
+
+function dialSessions(dialler: RedisDialler, log: Log, prefix: string) {
   const state = {
     up: false,
     hasConnected: false,
     since: Date.now(),
-    latencyMs: undefined as number | undefined
+    latencyMs: undefined as number | undefined,
+    fault: undefined as string | undefined
   }
   const client = dialler.client({
     onUp: () => {
@@ -131,6 +137,13 @@ function dialSessions(dialler: RedisDialler, log: Log) {
         'Redis unavailable: session routes answer 503; reconnecting'
       )
     }
+  })
+  client.on('ready', () => {
+    // Counts of limits go on in this process where their keys are refused.
+    void probeRedis(client, [prefix]).then(fault => {
+      state.fault = fault
+      if (fault !== undefined) log.error({ redis: dialler.place, reason: fault }, refuses)
+    })
   })
   return { client, state }
 }

@@ -2,8 +2,11 @@
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
 import { run } from '../support/command.ts'
+import { testCluster } from '../support/cluster.ts'
 import { textFolder } from '../support/config-files.ts'
+import { configFolder, testGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
+import { redisCli } from '../support/redis-cli.ts'
 import { testRedis } from '../support/redis.ts'
 import { testUpstream } from '../support/upstream.ts'
 
@@ -62,6 +65,45 @@ t.test('what cannot be reached is named with the reason, and the exit code is 1'
     ]
   })
   t.equal(code, 1)
+})
+
+/** What the gateway says of a Redis that answers, and does not do what it needs. */
+async function toldOf(t: Test, redisConfig: object) {
+  const gateway = {
+    redis: redisConfig,
+    session: { secrets: ['${SECRET}'] },
+    login: { sources: [{ kind: 'users-file', file: 'users.yaml' }] }
+  }
+  const folder = await configFolder({ gateway })
+  const { code, out } = await run(['check', '--live', '-c', folder], {
+    env: { ...environment, PASSWORD: 'p' }
+  })
+  const running = await testGateway(t.after, { gateway }, { ...environment, PASSWORD: 'p' })
+  await running.logged(({ msg }) => String(msg).startsWith('Redis answers, but refuses'))
+  const ready = await running.ops('/readyz')
+  const { redis: part } = (await ready.json()) as { readonly redis: string }
+  return { code, out, status: ready.status, part }
+}
+
+t.test('case 14: an ACL user that may not do what a sign-in does', async t => {
+  const acl = await testRedis(t.after)
+  const rights = ['on', '>p', '~*', '&*', '+@all', '-@scripting']
+  await redisCli(acl.port, 'ACL', 'SETUSER', 'gateway', ...rights)
+  const told = await toldOf(t, { url: acl.url, username: 'gateway', password: '${PASSWORD}' })
+  t.match(told, { code: 1, status: 503, part: /ACL user lacks a right.*NOPERM.*eval/ })
+  t.match(told.out, /redis: 127\.0\.0\.1:\d+: .*see "Rights of an ACL user" in docs/)
+  await redisCli(acl.port, 'ACL', 'SETUSER', 'gateway', '+@all', '-zadd')
+  t.match(await toldOf(t, { url: acl.url, username: 'gateway', password: '${PASSWORD}' }), {
+    code: 1,
+    status: 503,
+    part: /ACL user lacks a right/
+  })
+})
+
+t.test('case 14: a node of a Cluster in redis.url', async t => {
+  const cluster = await testCluster(t.after)
+  const told = await toldOf(t, { url: cluster.servers[0]?.url })
+  t.match(told, { code: 1, status: 503, part: /node of a Cluster: set redis\.cluster/ })
 })
 
 t.end()

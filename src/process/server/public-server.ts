@@ -27,6 +27,7 @@ import { Present } from './present.ts'
 import { createSeal } from '../../session/seal.ts'
 import { Maintenance } from '../../services/maintenance.ts'
 import { createServices, type Log, type Services } from '../../services/services.ts'
+import type { RedisHealth } from '../../services/shared.ts'
 import { degradedUpstreams } from '../../services/upstream-events.ts'
 
 export type PublicServer = ReturnType<typeof createPublicServer>
@@ -191,20 +192,14 @@ function readinessOf(services: Services, strictRedis: boolean): Readiness {
     return { ready: true, parts: { sessions: 'in this process', ...degraded }, upstreams }
   }
   return {
-    ready: strictRedis ? redis.up : redis.hasConnected,
+    ready: redis.fault === undefined && (strictRedis ? redis.up : redis.hasConnected),
     parts: { redis: redisPart(redis), ...degraded },
     redis: { state: redis.up ? 'up' : 'down', since: redis.since },
     upstreams
   }
 }
 
-function redisPart({
-  up,
-  hasConnected
-}: {
-  readonly up: boolean
-  readonly hasConnected: boolean
-}): string {
-  if (up) return 'up'
+function redisPart({ up, hasConnected, fault }: Omit<RedisHealth, 'since' | 'latencyMs'>): string {
+  if (up) return fault ?? 'up'
   return hasConnected ? 'away: what needs a session answers 503' : 'not reached yet'
 }
