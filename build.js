@@ -51,8 +51,7 @@ const outdir = new URL('dist/', import.meta.url).pathname
 rmSync(outdir, { recursive: true, force: true })
 await build({
   absWorkingDir: import.meta.dirname,
-  // What the others start in threads of their own stands beside them, under its own name.
-  entryPoints: ['src/launch.js', 'src/process/reload/validator-thread.ts'],
+  entryPoints: ['src/launch.js'],
   entryNames: '[name]',
   outdir,
   bundle: true,

@@ -13,12 +13,14 @@ import {
 import { parseKeepingDigits } from '../json/digits.ts'
 
 /** One fault for each expectation that fails. */
-export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> {
-  const { gateway, routes } = config
+export async function expectationFaults(
+  config: LoadedConfig,
+  yieldToRequests: () => Promise<void>
+): Promise<Fault[]> {
   const { counts, lockouts, reset } = createCounts()
   let sent: RecordedRequest | undefined
   let upstreamResponse: unknown
-  const names = ['errorCode', gateway.envelope.custom?.members.errorCode, 'code']
+  const names = ['errorCode', config.gateway.envelope.custom?.members.errorCode, 'code']
   const app = await createOfflineApp(withoutMaintenance(withErrorCode(config)), {
     counts,
     lockouts,
@@ -64,7 +66,7 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
         target,
         address: expected.address ?? `198.18.${(index >> 8) & 255}.${index & 255}`,
         headers: {
-          host: gateway.server.hosts[0] ?? 'localhost',
+          host: config.gateway.server.hosts[0] ?? 'localhost',
           ...(cookie !== undefined && { cookie }),
           ...(expected.body !== undefined && { 'content-type': 'application/json' }),
           ...headers
@@ -81,7 +83,8 @@ export async function expectationFaults(config: LoadedConfig): Promise<Fault[]> 
 
   try {
     const faults: Fault[] = []
-    for (const [index, [name, expected]] of Object.entries(routes.expect).entries()) {
+    for (const [index, [name, expected]] of Object.entries(config.routes.expect).entries()) {
+      await yieldToRequests()
       faults.push(...(await faultsOf(name, expected, index)))
     }
     return faults
@@ -135,12 +138,11 @@ function mismatches(
 
 /** A custom envelope without the error code has one here: expectations are about codes. */
 function withErrorCode(config: LoadedConfig): LoadedConfig {
-  const { gateway } = config
-  const { custom } = gateway.envelope
+  const { custom } = config.gateway.envelope
   if (custom === undefined || custom.members.errorCode !== false) return config
   const members = { ...custom.members, errorCode: 'errorCode' }
-  const envelope = { ...gateway.envelope, custom: { ...custom, members } }
-  return { ...config, gateway: { ...gateway, envelope } }
+  const envelope = { ...config.gateway.envelope, custom: { ...custom, members } }
+  return { ...config, gateway: { ...config.gateway, envelope } }
 }
 
 /** @param names of the members that hold the error code in some dialect */

@@ -1,5 +1,6 @@
 /** Runs the expectations of a config before it is used. */
 import { ConfigError, type Fault } from '../config/schema/faults.ts'
+import { createYield } from '../app/yield.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 
 /** @throws ConfigError for a config that a start and a reload refuse */
@@ -9,8 +10,11 @@ export async function assertUsable(config: LoadedConfig): Promise<void> {
 }
 
 /** One fault for each that fails. Nothing is loaded for a config without any. */
-export async function tryConfig(config: LoadedConfig): Promise<Fault[]> {
+export async function tryConfig(
+  config: LoadedConfig,
+  yieldToRequests = createYield()
+): Promise<Fault[]> {
   if (Object.keys(config.routes.expect).length === 0) return []
   const { expectationFaults } = await import('./expectations.ts')
-  return expectationFaults(config)
+  return await expectationFaults(config, yieldToRequests)
 }

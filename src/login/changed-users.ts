@@ -1,6 +1,7 @@
 /** Effects of changed users files on live sessions: counted before a reload, applied after it. */
 import {
   type ChangedUser,
+  changedUsers,
   changeSince,
   fileUsersOf,
   reviewAgainst,
@@ -33,11 +34,24 @@ const maxAtOnce = 50
  * Bound of users whose sessions a start reviews; sessions of others are reviewed on their next use.
  */
 const maxSignedIn = 100_000
-const minEnding = 10
+/** Fewer than these change on purpose. */
+const minChanged = 5
 
-/** Whether a reload would end so many sessions that an operator must confirm it. */
-export function isMassClosing({ ending, live }: Endings): boolean {
-  return ending >= minEnding && ending > live / 2
+/**
+ * Says in words that more than half of a file's users vanish or change their password at once:
+ * more likely a mistake than meant. Undefined where none does.
+ */
+export function massChange(before: Sources, after: Sources): string | undefined {
+  const all = Map.groupBy(fileUsersOf(before), ({ source }) => source)
+  const ending = changedUsers(before, after).filter(
+    ({ change }) => change === 'removed' || change === 'password changed'
+  )
+  for (const [source, changed] of Map.groupBy(ending, each => each.source)) {
+    const users = all.get(source)?.length ?? 0
+    if (changed.length < minChanged || changed.length <= users / 2) continue
+    return `${changed.length} of ${users} users of source ${source} vanish or change their password`
+  }
+  return undefined
 }
 
 /** @throws StoreUnavailable */

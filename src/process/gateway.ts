@@ -76,18 +76,16 @@ async function open(start: Start): Promise<Gateway> {
   const state = stateAtStart(ledger)
   let watch: Watch | undefined
   let operators: Operators | undefined
-  const validateFiles: Validate = running =>
-    validate({ folder, environment: { ...environment }, ...(running && { running }) })
+  const validateFiles: Validate = running => validate(folder, { ...environment }, running)
   const publicServer = createPublicServer(config, log, ledger)
   if (ledger !== undefined) measureAudit(publicServer.metrics, ledger)
   opened.push(publicServer.close)
-  const first = await publicServer.create(1, config)
-  publicServer.activate(first)
+  publicServer.activate(await publicServer.create(1, config))
   const measured = measureConfig(publicServer.metrics)
   measureSessions(publicServer.metrics, publicServer.countAlive)
   const userReview = createUserReview({ publicServer, log, isStopping: () => state.isStopping })
   const reloader = createReloader({
-    first,
+    generations: publicServer.generations,
     validate: validateFiles,
     create: (number, next) => buildInAll(publicServer, operators, number, next),
     activate: publicServer.activate,
@@ -150,7 +148,7 @@ async function buildInAll(
     operators?.takeCertificate(config)
     return generation
   } catch (error) {
-    await generation.retire(0)
+    await generation.end()
     throw error
   }
 }

@@ -26,7 +26,6 @@ const events = [
   'audit.unwritable',
   'audit.writable',
   'clock.skew',
-  'config.drained',
   'config.refused',
   'config.reloaded',
   'config.restart-needed',

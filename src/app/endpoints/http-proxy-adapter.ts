@@ -42,6 +42,9 @@ import { takeUpgrades, type WebSocketServices } from './websocket.ts'
 
 const exchangeKey = Symbol('exchange')
 
+/** Of one registration: so many are a few milliseconds, in which no request is answered. */
+const maxPaths = 10
+
 /**
  * Adds routes to a scope whose hooks check the request first.
  * perf: one registration for many paths takes 76 % off the CPU time of a build (1,000 routes, by
@@ -64,7 +67,7 @@ export async function addProxied(
     for (const route of ofUpstream) {
       const paths = route.paths.map(toRouterPath)
       // A path may have several routes, each with other methods.
-      if (paths.some(path => group.has(path))) await register()
+      if (group.size >= maxPaths || paths.some(path => group.has(path))) await register()
       const compiled = compileProxied(route, options)
       for (const path of paths) group.set(path, compiled)
     }

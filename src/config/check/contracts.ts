@@ -1,5 +1,6 @@
 /** Rules for contracts: one source each, a valid JSON Schema, and a response that is read. */
 import type { Report } from './report.ts'
+import type { Steps } from '../schema/steps.ts'
 import type { JsonSchema } from '../../json-schema/closed-schema.ts'
 import { withoutAnchors } from '../../json-schema/anchors.ts'
 import { schemaProblems } from '../../json-schema/compile.ts'
@@ -34,17 +35,17 @@ interface SchemaReaders {
   /** A file's value and the reporter of its faults; undefined if unreadable (already reported). */
   readonly read: (
     file: string
-  ) =>
-    | { readonly value: unknown; readonly report: (path: Path, message: string) => void }
-    | undefined
+  ) => Steps<
+    { readonly value: unknown; readonly report: (path: Path, message: string) => void } | undefined
+  >
   readonly report: (path: Path, message: string) => void
 }
 
 /** The JSON Schema of each contract by its route's name. Faults are reported at their own place. */
-export function loadContracts(
+export function* contractSteps(
   config: Holders,
   { read, report }: SchemaReaders
-): Record<string, JsonSchema> {
+): Steps<Record<string, JsonSchema>> {
   const schemas: Record<string, JsonSchema> = {}
   for (const [name, path, { schema, file }] of contractsIn(config)) {
     if ((schema === undefined) === (file === undefined)) {
@@ -53,7 +54,7 @@ export function loadContracts(
     }
     const source =
       typeof file === 'string'
-        ? read(file)
+        ? yield* read(file)
         : {
             value: schema,
             report: (inner: Path, message: string) => report([...path, 'schema', ...inner], message)
@@ -63,6 +64,7 @@ export function loadContracts(
     const problems = schemaProblems(rules)
     for (const problem of problems) source.report(problem.path, problem.message)
     if (problems.length === 0) schemas[name] = rules
+    yield
   }
   return schemas
 }

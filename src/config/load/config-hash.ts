@@ -21,30 +21,33 @@ export interface ConfigHashes {
 /** 64 bits: enough to tell configs of one installation apart. */
 const hexDigits = 16
 
-const hashes = new WeakMap<Config, ConfigHashes>()
+/** Of each section of a config: milliseconds where it has hundreds of routes. */
+const hashes = new WeakMap<object, string>()
 
 /**
- * Computed once for each config. A hash reveals nothing of secrets: they take part by an HMAC whose
+ * Computed once for each section. A hash reveals nothing of secrets: they take part by an HMAC whose
  * key is the first of `session.secrets`, which replicas share. Without any they do not take part.
  */
-export function configHashes(config: Config): ConfigHashes {
-  let hashed = hashes.get(config)
-  if (hashed === undefined) hashes.set(config, (hashed = hashesOf(config)))
-  return hashed
+export function configHashes({ gateway, routes, ...others }: Config): ConfigHashes {
+  const { limits, users, contracts, authorities } = others
+  const [key] = gateway.session.secrets
+  const replaced = [
+    hashOnce(routes, () => withoutSecrets(schemaOf.routes, routes, key)),
+    ...[limits, users, contracts, authorities].map(section => hashOnce(section, () => section))
+  ]
+  const install = hashOnce(gateway, () => {
+    const { server, ops, ...rest } = withoutSecrets(schemaOf.gateway, gateway, key)
+    return { ...rest, server: withoutAddress(server), ops: withoutAddress(ops) }
+  })
+  return { config: hashOf(replaced), install }
 }
 
-function hashesOf({ gateway, routes, limits, users, contracts, authorities }: Config) {
-  const [key] = gateway.session.secrets
-  const { server, ops, ...rest } = withoutSecrets(schemaOf.gateway, gateway, key)
-  const install = { ...rest, server: withoutAddress(server), ops: withoutAddress(ops) }
-  const replaced = {
-    routes: withoutSecrets(schemaOf.routes, routes, key),
-    limits,
-    users,
-    contracts,
-    authorities
-  }
-  return { config: hashOf(replaced), install: hashOf(install) }
+function hashOnce(section: object, value: () => unknown): string {
+  const known = hashes.get(section)
+  if (known !== undefined) return known
+  const hash = hashOf(value())
+  hashes.set(section, hash)
+  return hash
 }
 
 function withoutSecrets<T>(schema: Node, value: T, key: string | undefined): T {

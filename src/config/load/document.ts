@@ -1,18 +1,23 @@
 /** A YAML file of config before any schema check: its value, and where each key stands. */
 import { relative } from 'node:path'
 import {
+  Composer,
+  type CST,
   type Document,
   isAlias,
   isMap,
   isScalar,
   isSeq,
+  Lexer,
   LineCounter,
-  parseDocument,
-  visit
+  Parser,
+  visit,
+  YAMLParseError
 } from 'yaml'
 import type { Fault } from '../schema/faults.ts'
 import { isObject, type Path } from '../schema/visit.ts'
 import { type Inputs, NotUtf8Error } from './inputs.ts'
+import { runSteps, type Steps } from '../schema/steps.ts'
 import { aliasFault, maxAliasCount, nameOfKey, syntaxFaults, tagFaults } from './yaml-faults.ts'
 
 /** Which keys stand in a file, and where. */
@@ -41,13 +46,16 @@ interface ReadContext {
 }
 
 /** @param name for the message of {@link ReadContext.namedBy} */
-export function readDocument(
+export const readDocument = (...args: Parameters<typeof documentSteps>) =>
+  runSteps(documentSteps(...args))
+
+export function* documentSteps(
   file: string,
   name: string,
   context: ReadContext
-): ConfigDocument | undefined {
+): Steps<ConfigDocument | undefined> {
   const source = readSource(file, name, context)
-  return source === undefined ? undefined : parse(file, source, context)
+  return source === undefined ? undefined : yield* parse(file, source, context)
 }
 
 /** Relative to the current folder when below it; absolute otherwise. */
@@ -81,25 +89,19 @@ function readSource(
 }
 
 /** The value of a YAML text, before any schema check. */
-function parse(
+function* parse(
   file: string,
   source: string,
   { faults, isJsonSchema = false }: ReadContext
-): ConfigDocument | undefined {
+): Steps<ConfigDocument | undefined> {
   const lines = new LineCounter()
-  const document = parseDocument(source, {
-    lineCounter: lines,
-    prettyErrors: false,
-    merge: true,
-    // `syntaxFaults` finds those that stand twice.
-    uniqueKeys: false,
-    intAsBigInt: true
-  })
+  const document = yield* yamlSteps(source, lines)
   const syntax = syntaxFaults(source, document, lines)
   const mistakes = syntax.length > 0 ? syntax : tagFaults(document, lines)
   for (const { line, message } of mistakes) faults.push(faultOfFile(file, message, line))
   if (mistakes.length > 0) return undefined
   nameNullKeys(document)
+  yield
   const nodesAlong = (path: Path) => keysAndItemsAlong(document, path)
   const linesAlong = (path: Path) => nodesAlong(path).map(({ at }) => lines.linePos(at).line)
   const inexact: Path[] = []
@@ -130,6 +132,37 @@ function parse(
       return isScalar(last) && last.value === null && last.source !== ''
     }
   }
+}
+
+/** Of the lexer: so many take a millisecond. */
+const lexemesInStep = 1000
+
+/** As `parseDocument` of `yaml`, which takes 20 ms in one piece for a file with 200 routes. */
+function* yamlSteps(source: string, lines: LineCounter): Steps<Document.Parsed> {
+  const parser = new Parser(lines.addNewLine)
+  const tokens: CST.Token[] = []
+  lines.addNewLine(0)
+  let count = 0
+  for (const lexeme of new Lexer().lex(source)) {
+    tokens.push(...parser.next(lexeme))
+    if (++count % lexemesInStep === 0) yield
+  }
+  tokens.push(...parser.end())
+  yield
+  const composer = new Composer({
+    prettyErrors: false,
+    merge: true,
+    // `syntaxFaults` finds those that stand twice.
+    uniqueKeys: false,
+    intAsBigInt: true
+  })
+  const [document, second] = composer.compose(tokens, true, source.length)
+  yield
+  if (second !== undefined) {
+    const at = [second.range[0], second.range[1]] as const
+    document?.errors.push(new YAMLParseError([...at], 'MULTIPLE_DOCS', ''))
+  }
+  return document as Document.Parsed
 }
 
 /** A key with nothing in it stays the empty text. */

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Static, TSchema } from 'typebox'
 import { checkConfig } from '../check/check.ts'
-import { loadContracts } from '../check/contracts.ts'
+import { contractSteps } from '../check/contracts.ts'
 import { checkUsers } from '../check/users.ts'
 import type { CheckedConfig, Report } from '../check/report.ts'
 import type { Config, ConfigFile, LoadedConfig, ServerTls } from '../schema/config.ts'
@@ -16,14 +16,15 @@ import { usersSchema, type UsersConfig } from '../schema/users.ts'
 import { type PresetChoice, presetKeys } from '../schema/presets.ts'
 import { isObject, type Path } from '../schema/visit.ts'
 import { installDifferences } from './differences.ts'
-import { readDocument } from './document.ts'
+import { documentSteps } from './document.ts'
 import { withEnvFile } from './env-file.ts'
 import { createInputs, type Inputs } from './inputs.ts'
 import { type Layers, ownLayer } from './layers.ts'
 import { pemFilesOf, usersFiles } from './named-files.ts'
-import { readLayers } from './presets.ts'
-import { completeFile, type LoadedFile } from './read-file.ts'
+import { layerSteps } from './presets.ts'
+import { completeSteps, type LoadedFile } from './read-file.ts'
 import type { Environment } from './references.ts'
+import { runSteps, type Steps } from '../schema/steps.ts'
 
 interface Options {
   /**
@@ -38,17 +39,20 @@ interface Options {
 }
 
 /** @throws ConfigError with every fault at once. */
-export function loadConfig(
+export const loadConfig = (...args: Parameters<typeof loadSteps>): LoadedConfig =>
+  runSteps(loadSteps(...args))
+
+export function* loadSteps(
   folder: string,
   environment: Environment,
   options: Options = {}
-): LoadedConfig {
+): Steps<LoadedConfig> {
   const inputs = options.inputs ?? createInputs()
-  const config = load(folder, environment, { ...options, inputs })
+  const config = yield* load(folder, environment, { ...options, inputs })
   const { running } = options
   if (running === undefined || !changesPreset(config.restartNeeded)) return config
   // Until the restart, routes and limits are those of the presets that the process started with.
-  return load(folder, environment, { ...options, inputs, presets: running })
+  return yield* load(folder, environment, { ...options, inputs, presets: running })
 }
 
 function changesPreset(restartNeeded: readonly string[]): boolean {
@@ -61,20 +65,20 @@ interface LoadOptions extends Options {
   readonly presets?: PresetChoice
 }
 
-function load(
+function* load(
   folder: string,
   environment: Environment,
   { running, limitsFile = 'limits.yaml', inputs, presets }: LoadOptions
-): LoadedConfig {
+): Steps<LoadedConfig> {
   const loader = new Loader(resolve(folder), withEnvFile(folder, environment, inputs), inputs)
-  const files = loader.readFiles(limitsFile, presets)
+  const files = yield* loader.readFiles(limitsFile, presets)
   const config = {
     folder: resolve(folder),
     gateway: files.gateway.value,
     routes: files.routes.value,
     limits: files.limits.value,
-    users: loader.readUsers(files.gateway, running),
-    contracts: loader.readContracts(files.routes),
+    users: yield* loader.readUsers(files.gateway, running),
+    contracts: yield* loader.readContracts(files.routes),
     authorities: loader.readAuthorities(files.routes),
     written: {
       gateway: files.gateway.written,
@@ -84,10 +88,12 @@ function load(
     ...loader.readListenersTls(files.gateway),
     ...loader.readRedisCa(files.gateway)
   }
+  yield
   const restartNeeded =
     presets === undefined || running === undefined
       ? loader.check(config, files, running)
       : loader.checkForRunning(config, files, running)
+  yield
   const warnings = loader.warnings()
   return deepFreeze({
     ...config,
@@ -118,8 +124,8 @@ class Loader {
     this.#inputs = inputs
   }
 
-  #complete<T extends TSchema>(schema: T, layers: Layers): LoadedFile<Static<T>> {
-    return completeFile(schema, layers, {
+  #complete<T extends TSchema>(schema: T, layers: Layers): Steps<LoadedFile<Static<T>>> {
+    return completeSteps(schema, layers, {
       folder: this.#folder,
       environment: this.#environment,
       inputs: this.#inputs,
@@ -128,14 +134,14 @@ class Loader {
   }
 
   /** @param namedBy gets the fault of a missing file at the line that names it */
-  #read<T extends TSchema>(name: string, schema: T, namedBy?: (message: string) => void) {
-    const document = readDocument(resolve(this.#folder, name), name, {
+  *#read<T extends TSchema>(name: string, schema: T, namedBy?: (message: string) => void) {
+    const document = yield* documentSteps(resolve(this.#folder, name), name, {
       inputs: this.#inputs,
       faults: this.#faults,
       isJsonSchema: (schema as TSchema) === schemaFile,
       ...(namedBy && { namedBy })
     })
-    return document && this.#complete(schema, { file: ownLayer(document), presets: [] })
+    return document && (yield* this.#complete(schema, { file: ownLayer(document), presets: [] }))
   }
 
   /** Reports faults at paths of one file. */
@@ -149,8 +155,8 @@ class Loader {
    * @param running for `routes.yaml` and `limits.yaml`, instead of the presets in `gateway.yaml`
    * @throws ConfigError when one of the three files, or a preset, cannot be read
    */
-  readFiles(limitsFile: string, running?: PresetChoice): Files {
-    const layers = readLayers(this.#folder, {
+  *readFiles(limitsFile: string, running?: PresetChoice): Steps<Files> {
+    const layers = yield* layerSteps(this.#folder, {
       environment: this.#environment,
       inputs: this.#inputs,
       faults: this.#faults,
@@ -158,18 +164,21 @@ class Loader {
       ...(running && { running })
     })
     return {
-      gateway: this.#complete(gatewaySchema, layers.gateway),
-      routes: this.#complete(routesSchema, layers.routes),
-      limits: this.#complete(limitsSchema, layers.limits)
+      gateway: yield* this.#complete(gatewaySchema, layers.gateway),
+      routes: yield* this.#complete(routesSchema, layers.routes),
+      limits: yield* this.#complete(limitsSchema, layers.limits)
     }
   }
 
-  readUsers(gateway: Files['gateway'], running?: GatewayConfig): Record<string, UsersConfig> {
+  *readUsers(
+    gateway: Files['gateway'],
+    running?: GatewayConfig
+  ): Steps<Record<string, UsersConfig>> {
     const report = this.#reportIn(gateway)
     const users: Record<string, UsersConfig> = {}
     for (const { file, place, note } of usersFiles(gateway.value, running)) {
       if (Object.hasOwn(users, file)) continue
-      const loaded = this.#read(file, usersSchema, message => report(place, message + note))
+      const loaded = yield* this.#read(file, usersSchema, message => report(place, message + note))
       if (loaded === undefined) continue
       users[file] = loaded.value
       checkUsers(loaded.value, this.#reportIn(loaded))
@@ -177,14 +186,13 @@ class Loader {
     return users
   }
 
-  readContracts(routes: Files['routes']): Config['contracts'] {
-    return loadContracts(routes.value, {
-      read: name => {
-        const file = this.#read(name, schemaFile)
-        return (
-          file && { value: file.value as Static<typeof schemaFile>, report: this.#reportIn(file) }
-        )
-      },
+  *readContracts(routes: Files['routes']): Steps<Config['contracts']> {
+    const read = function* (this: Loader, name: string) {
+      const file = yield* this.#read(name, schemaFile)
+      return file && { value: file.value, report: this.#reportIn(file) }
+    }
+    return yield* contractSteps(routes.value, {
+      read: read.bind(this),
       report: this.#reportIn(routes)
     })
   }

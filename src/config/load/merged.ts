@@ -5,7 +5,8 @@ import type { Fault } from '../schema/faults.ts'
 import type { Path } from '../schema/visit.ts'
 import { createInputs } from './inputs.ts'
 import { mergeLayers, type Place } from './layers.ts'
-import { readLayers } from './presets.ts'
+import { layerSteps } from './presets.ts'
+import { runSteps } from '../schema/steps.ts'
 import type { Environment } from './references.ts'
 import { hideSecrets, schemaOf } from './written.ts'
 
@@ -22,7 +23,7 @@ export function mergedConfig(
   environment: Environment
 ): Readonly<Record<ConfigFile, MergedConfig>> {
   const faults: Fault[] = []
-  const layers = readLayers(folder, { environment, inputs: createInputs(), faults })
+  const layers = runSteps(layerSteps(folder, { environment, inputs: createInputs(), faults }))
   const merge = (file: ConfigFile): MergedConfig => {
     const { value, placeOf } = mergeLayers(schemaOf[file], layers[file])
     hideSecrets(schemaOf[file], value)

@@ -13,10 +13,11 @@ import {
   presetsOfKind
 } from '../schema/presets.ts'
 import { asNode } from '../schema/visit.ts'
-import { type ConfigDocument, readDocument } from './document.ts'
+import { type ConfigDocument, documentSteps, readDocument } from './document.ts'
 import type { Inputs } from './inputs.ts'
 import { type Layer, type Layers, mergeLayers, ownLayer } from './layers.ts'
 import { type Environment, resolveReferences } from './references.ts'
+import { runSteps, type Steps } from '../schema/steps.ts'
 
 /** The folder stands beside `src/` and beside `dist/`. */
 const isBuilt = !import.meta.url.endsWith('.ts')
@@ -38,21 +39,23 @@ interface PresetContext {
 }
 
 /** In the order of merging. An unknown name is left out: its schema reports it. */
-export function readPresets(
+export function* readPresets(
   choice: PresetChoice,
   { inputs, faults, report }: PresetContext
-): ConfigDocument[] {
-  return presetKinds.flatMap(kind => {
+): Steps<ConfigDocument[]> {
+  const documents: ConfigDocument[] = []
+  for (const kind of presetKinds) {
     const key = presetKeys[kind]
     const name = choice[key]
-    if (name === undefined || !presetsOfKind(kind).includes(name)) return []
-    const document = readDocument(presetFile(kind, name), `${name}.yaml`, {
+    if (name === undefined || !presetsOfKind(kind).includes(name)) continue
+    const document = yield* documentSteps(presetFile(kind, name), `${name}.yaml`, {
       inputs,
       faults,
       namedBy: message => report(key, `${message}: install the gateway again`)
     })
-    return document === undefined ? [] : [{ ...document, preset: name }]
-  })
+    if (document !== undefined) documents.push({ ...document, preset: name })
+  }
+  return documents
 }
 
 /**
@@ -73,7 +76,7 @@ export function readGatewayLayers(
   const choice = choiceOf(document, { environment, folder, read: inputs.read })
   return {
     file,
-    presets: layersOf(readPresets(choice, { inputs, faults, report }), 'gateway')
+    presets: layersOf(runSteps(readPresets(choice, { inputs, faults, report })), 'gateway')
   }
 }
 
@@ -87,14 +90,14 @@ interface LayersOptions {
 }
 
 /** @throws ConfigError when one of the three files, or a preset, cannot be read */
-export function readLayers(
+export function* layerSteps(
   folder: string,
   { environment, inputs, faults, limitsFile = 'limits.yaml', running }: LayersOptions
-): Readonly<Record<ConfigFile, Layers>> {
-  const read = (name: string) => readDocument(resolve(folder, name), name, { inputs, faults })
-  const gateway = read('gateway.yaml')
-  const routes = read('routes.yaml')
-  const limits = read(limitsFile)
+): Steps<Readonly<Record<ConfigFile, Layers>>> {
+  const read = (name: string) => documentSteps(resolve(folder, name), name, { inputs, faults })
+  const gateway = yield* read('gateway.yaml')
+  const routes = yield* read('routes.yaml')
+  const limits = yield* read(limitsFile)
   if (gateway === undefined || routes === undefined || limits === undefined) {
     throw new ConfigError(faults)
   }
@@ -103,8 +106,8 @@ export function readLayers(
     faults.push(fault([key], message))
   }
   const presetsOf = (choice: PresetChoice) => readPresets(choice, { inputs, faults, report })
-  const presets = presetsOf(choiceOf(gateway, { environment, folder, read: inputs.read }))
-  const others = running === undefined ? presets : presetsOf(running)
+  const presets = yield* presetsOf(choiceOf(gateway, { environment, folder, read: inputs.read }))
+  const others = running === undefined ? presets : yield* presetsOf(running)
   if (faults.length > 0) throw new ConfigError(faults)
   return {
     gateway: { file: ownLayer(gateway), presets: layersOf(presets, 'gateway') },

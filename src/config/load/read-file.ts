@@ -9,6 +9,7 @@ import { withEnvFile } from './env-file.ts'
 import { createInputs, type Inputs } from './inputs.ts'
 import { type Layers, type MergedFile, mergeLayers } from './layers.ts'
 import { type Environment, resolveReferences } from './references.ts'
+import { runSteps, type Steps } from '../schema/steps.ts'
 import { copyTree, hideSecrets } from './written.ts'
 
 export interface LoadedFile<T> extends Omit<MergedFile, 'value'> {
@@ -37,11 +38,17 @@ export function contextOfFolder(folder: string, environment: Environment): Compl
 }
 
 /** Completes and checks one config file by itself. */
-export function completeFile<T extends TSchema>(
+export const completeFile = <T extends TSchema>(
+  schema: T,
+  layers: Layers,
+  context: CompleteContext
+): LoadedFile<Static<T>> => runSteps(completeSteps(schema, layers, context))
+
+export function* completeSteps<T extends TSchema>(
   schema: T,
   layers: Layers,
   { environment, inputs, faults, folder }: CompleteContext
-): LoadedFile<Static<T>> {
+): Steps<LoadedFile<Static<T>>> {
   const node = asNode(schema)
   const { value, ...merged } = mergeLayers(node, layers)
   const report = (path: Path, message: string) => {
@@ -50,9 +57,13 @@ export function completeFile<T extends TSchema>(
   dropEmptySections(node, value)
   const written = copyTree(value)
   hideSecrets(node, written)
+  yield
   resolveReferences(node, value, { environment, folder, read: inputs.read, report })
+  yield
   fillDefaults(node, value)
+  yield
   schemaFaults(node, value, report)
+  yield
   return { ...merged, written, value: normalise(node, value) as Static<T> }
 }
 

@@ -28,13 +28,6 @@ export const reload = section(
         'Reload automatically when a config file changes, or a users, secret or certificate ' +
         'file that config names: they are looked at every two seconds, and taken once they ' +
         'stay the same. SIGHUP and `console-gateway reload` work in either case.'
-    }),
-    grace: duration({
-      default: '10m',
-      minimum: 0,
-      description:
-        'How long requests that began before a reload may continue with the old config, such as ' +
-        'uploads and event streams. After that they are ended. `0s`: at once.'
     })
   },
   'How `routes.yaml`, `limits.yaml` and users files are reloaded while the gateway runs.'

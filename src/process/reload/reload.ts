@@ -5,8 +5,9 @@ import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import type { Config } from '../../config/schema/config.ts'
 import type { Validated } from './validator.ts'
 import type { Generation } from '../server/generation.ts'
-import { Generations } from './generations.ts'
+import type { Generations } from '../server/generations.ts'
 import type { Attempt, Confirmed, FilesState, Outcome, Taken, Trigger } from './outcome.ts'
+import { massChange } from '../../login/changed-users.ts'
 import { keepInstall } from './keep-install.ts'
 import { inWords, logNewWarnings, messageOf } from './log-lines.ts'
 
@@ -27,17 +28,11 @@ export interface Reloader {
 }
 
 interface Options {
-  readonly first: Generation
+  readonly generations: Pick<Generations, 'current' | 'draining' | 'close'>
   readonly validate: (running: GatewayConfig) => Promise<Validated>
   readonly create: (number: number, config: Config) => Promise<Generation>
   /** From then on this generation takes the requests. */
   readonly activate: (generation: Generation) => void
-  /** The reason why a change of users files has to be confirmed; undefined for none. */
-  readonly massClosing: (
-    before: Config,
-    after: Config,
-    command: string
-  ) => Promise<string | undefined>
   /** Compares live sessions with the users in force. @returns the results, in words */
   readonly reviewUsers: (before: Config, after: Config) => Promise<readonly string[]>
   /** Called with the config's files after each reading. */
@@ -50,7 +45,6 @@ export const createReloader = (options: Options): Reloader => new ConfigReloader
 
 class ConfigReloader implements Reloader {
   readonly #options: Options
-  readonly #generations: Generations
   #taken: Taken = { at: new Date().toISOString(), by: 'start', changes: [] }
   #files: FilesState = { state: 'running' }
   #faults: readonly Fault[] = []
@@ -60,26 +54,22 @@ class ConfigReloader implements Reloader {
   /** A reload that has not begun yet; further calls share its outcome. */
   #waiting: Promise<Outcome> | undefined
   #isConfirmed = false
+  /** Of a generation that could not be built it is not used again. */
+  #lastNumber: number
 
   constructor(options: Options) {
-    const { first, create, activate, log } = options
     this.#options = options
-    this.#generations = new Generations({
-      first,
-      create,
-      activate,
-      graceMs: first.config.gateway.reload.grace,
-      log
-    })
-    this.#restartNeeded = first.config.restartNeeded
+    const { number, config } = this.current()
+    this.#lastNumber = number
+    this.#restartNeeded = config.restartNeeded
   }
 
-  readonly current = (): Generation => this.#generations.current
+  readonly current = (): Generation => this.#options.generations.current
   readonly files = (): FilesState => this.#files
   readonly faults = (): readonly Fault[] => ('faults' in this.#files ? this.#faults : [])
   readonly restartNeeded = (): readonly string[] => this.#restartNeeded
   readonly taken = (): Taken => this.#taken
-  readonly draining: Reloader['draining'] = () => this.#generations.draining()
+  readonly draining: Reloader['draining'] = () => this.#options.generations.draining()
 
   readonly reload: Reloader['reload'] = async (by, { yes = false, operator } = {}) => {
     this.#isConfirmed ||= yes
@@ -94,7 +84,7 @@ class ConfigReloader implements Reloader {
 
   readonly close = async (): Promise<void> => {
     await this.#last
-    await this.#generations.close()
+    await this.#options.generations.close()
   }
 
   async #record(attempt: Attempt, taken: Promise<Outcome>): Promise<Outcome> {
@@ -117,11 +107,15 @@ class ConfigReloader implements Reloader {
     logNewWarnings(this.#options.log, before, config)
     this.#takeRestartNeeded(config.restartNeeded)
     if (changes.length === 0) return this.#keep(by)
-    const { massClosing, reviewUsers, log } = this.#options
-    const reason = isConfirmed ? undefined : await massClosing(before, config, 'reload')
-    if (reason !== undefined) return this.#refuse(by, [reason])
+    const { reviewUsers, create, activate, log } = this.#options
+    const mistake = isConfirmed ? undefined : massChange(before, config)
+    if (mistake !== undefined) {
+      return this.#refuse(by, [
+        `${mistake}: if that is meant, run \`console-gateway reload --yes\``
+      ])
+    }
     try {
-      await this.#generations.swap(config)
+      activate(await create(++this.#lastNumber, config))
     } catch (error) {
       return this.#refuse(by, [`it could not be built: ${messageOf(error)}`])
     }

@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { changedUsers, type Sources } from '../../login/file-users.ts'
 import type { PublicServer } from '../server/public-server.ts'
-import { describeReview, isMassClosing, type ReviewedUser } from '../../login/changed-users.ts'
+import { describeReview, type ReviewedUser } from '../../login/changed-users.ts'
 
 interface Log {
   readonly info: (fields: object, message: string) => void
@@ -10,7 +10,7 @@ interface Log {
 }
 
 interface Options {
-  readonly publicServer: Pick<PublicServer, 'countEndings' | 'reviewChanged' | 'reviewSignedIn'>
+  readonly publicServer: Pick<PublicServer, 'reviewChanged' | 'reviewSignedIn'>
   readonly log: Log
   readonly isStopping: () => boolean
 }
@@ -24,29 +24,6 @@ export function createUserReview({ publicServer, log, isStopping }: Options) {
   let latest: Sources | undefined
   let isDue = false
   let isRunning = false
-
-  /** @param command the command that puts `after` in force, and takes `--yes` */
-  async function massClosing(
-    before: Sources,
-    after: Sources,
-    command: string
-  ): Promise<string | undefined> {
-    const changed = changedUsers(before, after)
-    if (changed.every(({ change }) => change === 'roles or profile changed')) return undefined
-    try {
-      const endings = await publicServer.countEndings(before, after)
-      if (!isMassClosing(endings)) return undefined
-      return (
-        `this would end ${endings.ending} of ${endings.live} sessions of file users; ` +
-        `if that is meant, run \`console-gateway ${command} --yes\``
-      )
-    } catch (err) {
-      // A removed user must not stay signed in because the store is unavailable.
-      const unknown = 'how many sessions that ends is unknown'
-      log.warn({ err }, `users files changed; ${unknown}: the session store is unavailable`)
-      return undefined
-    }
-  }
 
   async function reviewUsers(before: Sources, after: Sources): Promise<readonly string[]> {
     latest = after
@@ -94,7 +71,7 @@ export function createUserReview({ publicServer, log, isStopping }: Options) {
     }
   }
 
-  return { massClosing, reviewUsers, reviewAtStart }
+  return { reviewUsers, reviewAtStart }
 }
 
 function logReview(log: Log, reviewed: readonly ReviewedUser[]): readonly string[] {

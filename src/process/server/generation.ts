@@ -27,12 +27,12 @@ export interface Generation {
   /** The response that a connection waits for, where its request began here. */
   readonly responsesOf: (socket: Socket) => readonly ServerResponse[]
   /**
-   * Lets its requests finish, ends the rest after the time (0: at once), and releases what only
-   * this generation used.
-   * A second call can only end them at once.
-   * @returns how many requests had to be ended
+   * It takes no more requests, and closes when the last one has ended: each has its time-outs.
+   * Streams, which have none, are told to end after ten minutes.
    */
-  readonly retire: (graceMs: number) => Promise<number>
+  readonly retire: () => Promise<void>
+  /** Ends its requests at once, and closes. */
+  readonly end: () => Promise<void>
 }
 
 /** A response under way, or a WebSocket. */
@@ -48,8 +48,8 @@ interface Outliving {
   readonly shed: ShedLog
 }
 
-/** The longest time over which the ends of an old generation's streams are spread. */
-const maxSpreadMs = 30_000
+/** How long streams of an earlier generation go on, and the time over which their ends are spread. */
+const [streamsMs, spreadMs] = [600_000, 30_000]
 
 /** @throws when the config cannot be built; everything opened before is closed again */
 export async function createGeneration(
@@ -60,15 +60,12 @@ export async function createGeneration(
 ): Promise<Generation> {
   const running = createActiveRequests<Member>()
   const idle = Promise.withResolvers<void>()
-  let gone: Promise<number> | undefined
-  let limit: NodeJS.Timeout | undefined
-  let streamLimit: NodeJS.Timeout | undefined
-  let ended = 0
+  let closed: Promise<void> | undefined
   const begin = (member: Member) => {
     const leave = running.enter(member)
     return () => {
       leave()
-      if (gone !== undefined && running.size() === 0) idle.resolve()
+      if (closed !== undefined && running.size() === 0) idle.resolve()
     }
   }
 
@@ -89,27 +86,13 @@ export async function createGeneration(
     throw error
   })
 
-  /** Streams learn of their end before the last moment, and not all in the same one. */
-  function endLater(graceMs: number): void {
-    const spreadMs = Math.min(graceMs / 10, maxSpreadMs)
-    streamLimit = setTimeout(() => streams.drain(spreadMs), graceMs - spreadMs).unref()
-    limit = setTimeout(endAll, graceMs).unref()
-  }
-
-  function endAll(): void {
-    streams.drain(0)
-    ended += running.size()
-    for (const member of running.list()) member.destroy()
-  }
-
-  async function drain(): Promise<number> {
+  async function close(): Promise<void> {
+    const limit = setTimeout(() => streams.drain(spreadMs), streamsMs - spreadMs).unref()
     if (running.size() === 0) idle.resolve()
     await idle.promise
     clearTimeout(limit)
-    clearTimeout(streamLimit)
     await app.close()
     await lease.release()
-    return ended
   }
 
   return {
@@ -119,11 +102,11 @@ export async function createGeneration(
     requests: running.size,
     operatorSignIn,
     responsesOf: socket => responsesOf(socket, running.list()),
-    retire: async graceMs => {
-      gone ??= drain()
-      if (graceMs === 0) endAll()
-      else if (limit === undefined) endLater(graceMs)
-      return await gone
+    retire: () => (closed ??= close()),
+    end: async () => {
+      streams.drain(0)
+      for (const member of running.list()) member.destroy()
+      await (closed ??= close())
     }
   }
 }

@@ -2,15 +2,12 @@
  * The public server of this process: its services, its listener, and the generation that takes
  * requests.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../../config/schema/config.ts'
 import type { Readiness } from '../../admin/server.ts'
-import type { OperatorSignIn } from '../../app/operator-sign-in.ts'
-import { GatewayError } from '../../errors.ts'
 import { addServingRoutes, findOperator } from './admin-routes.ts'
 import { createGeneration, type Generation } from './generation.ts'
+import { Generations } from './generations.ts'
 import type { ChangedUser, Sources } from '../../login/file-users.ts'
 import type { RequestQuery } from '../../observability/failures.ts'
 import { tuneV8 } from './v8-tuning.ts'
@@ -35,45 +32,6 @@ export type PublicServer = ReturnType<typeof createPublicServer>
 /** Of a stop's time: within it streams are told to end, in the rest they may do so. */
 const drainShare = 0.8
 
-/** The generation that takes requests, and those before it that still answer some. */
-class ServingGenerations {
-  #config: Config
-  #current: Generation | undefined
-  #former: readonly Generation[] = []
-
-  /** @param config in force until the first generation takes requests */
-  constructor(config: Config) {
-    this.#config = config
-  }
-
-  get config(): Config {
-    return this.#config
-  }
-
-  activate(generation: Generation): void {
-    const former = this.#current === undefined ? this.#former : [this.#current, ...this.#former]
-    this.#former = former.filter(({ requests }) => requests() > 0)
-    this.#current = generation
-    this.#config = generation.config
-  }
-
-  /** @throws GatewayError */
-  readonly vouchForOperator: OperatorSignIn['vouch'] = async (...signIn) => {
-    const operators = this.#current?.operatorSignIn
-    if (operators === undefined) throw new GatewayError('gateway.stopping')
-    return await operators.vouch(...signIn)
-  }
-
-  handle(request: IncomingMessage, response: ServerResponse): void {
-    this.#current?.handle(request, response)
-  }
-
-  responsesOf(socket: Socket): readonly ServerResponse[] {
-    const generations = [...this.#former, ...(this.#current === undefined ? [] : [this.#current])]
-    return generations.flatMap(({ responsesOf }) => responsesOf(socket))
-  }
-}
-
 export function createPublicServer(config: Config, log: Log, ledger: Ledger | undefined) {
   tuneV8()
   const services = createServices(config, log, ledger)
@@ -91,11 +49,8 @@ export function createPublicServer(config: Config, log: Log, ledger: Ledger | un
     onError: err => log.error({ err }, 'a stream could not be held against its session')
   })
   const shed = new ShedLog(services.metrics, log)
-  const generations = new ServingGenerations(config)
-  const upgrades = new Upgrades({
-    handle: (request, response) => generations.handle(request, response),
-    endUnread
-  })
+  const generations = new Generations(config, log)
+  const upgrades = new Upgrades({ handle: generations.handle, endUnread })
   const server = createListener(config, generations, services, upgrades)
   const present = new Present(services)
   const listeners = createListeners({
@@ -108,6 +63,7 @@ export function createPublicServer(config: Config, log: Log, ledger: Ledger | un
   })
 
   return {
+    generations,
     /** Builds a generation, which takes no requests yet. @throws when it cannot be built */
     create: (number: number, next: Config): Promise<Generation> =>
       createGeneration(number, next, services, {

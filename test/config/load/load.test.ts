@@ -213,7 +213,6 @@ t.test('each duration and size refuses 0, or its description says what 0 means',
   t.same(documented.map(path => path.split('.').at(-1)).toSorted(), [
     'before',
     'grace',
-    'grace',
     'keep',
     'keepAlive',
     'maxBody',

@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs'
 import t from 'tap'
 import { createInputs } from '../../../src/config/load/inputs.ts'
 import { presetFile, presetText, readPresets } from '../../../src/config/load/presets.ts'
+import { runSteps } from '../../../src/config/schema/steps.ts'
 import type { Fault } from '../../../src/config/schema/faults.ts'
 import { presetKinds, presetsOfKind } from '../../../src/config/schema/presets.ts'
 import { loadConfig } from '../../../src/config/load/load.ts'
@@ -30,7 +31,7 @@ t.test('a preset has parts of the config files, without what only an installatio
       const faults: Fault[] = []
       const choice = kind === 'console' ? { extends: name } : { backend: name }
       const report = () => {}
-      const [preset] = readPresets(choice, { inputs: createInputs(), faults, report })
+      const [preset] = runSteps(readPresets(choice, { inputs: createInputs(), faults, report }))
       t.same(faults, [], presetFile(kind, name))
       const { gateway = {}, routes = {}, limits = {}, ...others } = preset?.value ?? {}
       t.same(Object.keys(others), [], name)

@@ -166,7 +166,7 @@ export async function attackedConfig(options: Options): Promise<AttackedConfig> 
       server,
       redis,
       session: { secrets: ['${SESSION_SECRET}'], perUser: { max: 20 }, ...session },
-      reload: { watch: true, grace: '1s' },
+      reload: { watch: true },
       console: { root: 'console' },
       login: { sources: [{ kind: 'users-file', file: 'users.yaml' }, backEndLogin] },
       ops: { secret: '${OPS_SECRET}' },

@@ -400,22 +400,6 @@ t.test(
   }
 )
 
-t.test('what does not finish within reload.grace is ended, and counted in the log', async t => {
-  const backend = await testUpstream(t.after, (_request, response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: one\n\n')
-  })
-  const gateway = await testGateway(t.after, {
-    gateway: { reload: { grace: '100ms' } },
-    routes: routesTo(backend.url, ['a'])
-  })
-  const stream = await fetch(`${gateway.url}/api/a`)
-  write(gateway, 'routes.yaml', routesTo(backend.url, ['a', 'b']))
-  await gateway.reload('operator')
-  await t.rejects(stream.text())
-  t.match(await gateway.logged(event('config.drained')), { generation: 1, ended: 1 })
-  t.equal((await gateway.call('/api/account/profile')).status, 401)
-})
-
 t.test('a page in a browser cannot reload or read the status', async t => {
   const gateway = await testGateway(t.after)
   for (const headers of [{ origin: 'http://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) {

@@ -49,7 +49,7 @@ t.test('one that is built has its app and upstreams until it is retired', async 
   const { config, server, left } = await opened(t)
   const built = await server.create(1, config)
   t.same(left(), { apps: 1, upstreams: ['b'] })
-  await built.retire(0)
+  await built.end()
   t.same(left(), nothing)
 })
 

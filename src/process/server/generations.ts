@@ -1,0 +1,74 @@
+/** The generation that takes requests, and those before it that still answer some. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { OperatorSignIn } from '../../app/operator-sign-in.ts'
+import type { Config } from '../../config/schema/config.ts'
+import { GatewayError } from '../../errors.ts'
+import type { Log } from '../../services/services.ts'
+import type { Generation } from './generation.ts'
+
+export class Generations {
+  readonly #config: Config
+  readonly #log: Pick<Log, 'error'>
+  #current: Generation | undefined
+  readonly #former = new Set<Generation>()
+
+  /** @param config in force until the first generation takes requests */
+  constructor(config: Config, log: Pick<Log, 'error'>) {
+    this.#config = config
+    this.#log = log
+  }
+
+  /** @throws before the first one was activated */
+  get current(): Generation {
+    if (this.#current === undefined) throw new Error('no generation takes requests yet')
+    return this.#current
+  }
+
+  get config(): Config {
+    return this.#current?.config ?? this.#config
+  }
+
+  /** From now on this generation takes the requests; the one before ends with its last. */
+  activate(generation: Generation): void {
+    const previous = this.#current
+    this.#current = generation
+    if (previous === undefined) return
+    this.#former.add(previous)
+    void previous
+      .retire()
+      .catch((err: unknown) => this.#log.error({ err }, 'an old generation could not be closed'))
+      .finally(() => this.#former.delete(previous))
+  }
+
+  draining(): Array<{ readonly generation: number; readonly requests: number }> {
+    return [...this.#former].map(({ number, requests }) => ({
+      generation: number,
+      requests: requests()
+    }))
+  }
+
+  /** Ends all requests that still run. */
+  async close(): Promise<void> {
+    await Promise.all(this.#all().map(generation => generation.end()))
+  }
+
+  /** @throws GatewayError */
+  readonly vouchForOperator: OperatorSignIn['vouch'] = async (...signIn) => {
+    const operators = this.#current?.operatorSignIn
+    if (operators === undefined) throw new GatewayError('gateway.stopping')
+    return await operators.vouch(...signIn)
+  }
+
+  readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
+    this.#current?.handle(request, response)
+  }
+
+  responsesOf(socket: Socket): readonly ServerResponse[] {
+    return this.#all().flatMap(({ responsesOf }) => responsesOf(socket))
+  }
+
+  #all(): readonly Generation[] {
+    return [...this.#former, ...(this.#current === undefined ? [] : [this.#current])]
+  }
+}
