@@ -3,9 +3,11 @@ import { closeSync, openSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import closeWithGrace from 'close-with-grace'
 import { ConfigError } from '../config/schema/faults.ts'
+import { createInputs } from '../config/load/inputs.ts'
+import { type LastGood, readLastGood } from '../config/load/last-good.ts'
 import { loadConfig } from '../config/load/load.ts'
 import type { Config } from '../config/schema/config.ts'
-import { type Gateway, startGateway } from '../process/gateway.ts'
+import { type Gateway, type Refused, startGateway } from '../process/gateway.ts'
 import { catchUncaught } from '../process/server/uncaught.ts'
 import { createLogger, type Log } from '../services/services.ts'
 import { assertUsable } from '../dry-run/try-config.ts'
@@ -13,23 +15,21 @@ import { printableLines } from '../observability/unprintable.ts'
 import type { Invocation } from './command.ts'
 import { endWithParent, isNpmScript } from './npm-parent.ts'
 
-export async function start({ config }: Invocation): Promise<number> {
-  return (await serve(config)) === undefined ? 1 : 0
+interface Values {
+  readonly 'state'?: string
+  readonly 'last-good'?: boolean
 }
 
 /** Time for the end of the process after the drain. */
 const endMs = 3000
 
 /**
- * Starts; stops on SIGTERM and SIGINT, reloads on SIGHUP. A reload that comes before it serves is
- * obeyed then; a stop ends it at once.
- * @param alsoStop called at the end
- * @returns undefined when it could not start; the reason is on standard error
+ * Stops on SIGTERM and SIGINT, reloads on SIGHUP. A reload that comes before it serves is obeyed
+ * then; a stop ends it at once.
+ * @returns the exit code: 1 when it could not start; the reason is on standard error
  */
-export async function serve(
-  folder: string,
-  alsoStop?: () => Promise<void>
-): Promise<Gateway | undefined> {
+export async function start({ config: folder, values }: Invocation): Promise<number> {
+  const { state, 'last-good': mayUseLastGood = false } = values as Values
   const started = Promise.withResolvers<Gateway>()
   reloadOnHangUp(started.promise)
   const leaveParent = isNpmScript() ? endWithParent() : () => {}
@@ -37,15 +37,13 @@ export async function serve(
   let gateway: Gateway
   let log: Log
   try {
-    const loaded = loadConfig(folder, process.env)
-    log = createLogger(loaded.gateway.log)
-    const { fault: _, ...plain } = loaded
-    await assertUsable(loaded)
-    config = plain
-    gateway = await startGateway(config, log)
+    const read = await usableConfig(folder, mayUseLastGood ? state : undefined)
+    config = read.config
+    log = createLogger(config.gateway.log)
+    gateway = await startGateway(config, log, process.env, { state, refused: read.refused })
   } catch (error) {
     process.stderr.write(`${printableLines(startMessage(error) ?? stackOf(error))}\n`)
-    return undefined
+    return 1
   }
   // Written now, because a killed process would lose its compile cache.
   flushCompileCache()
@@ -72,21 +70,44 @@ export async function serve(
       leaveParent()
       // SIGINT comes from a terminal, where no load balancer needs notice.
       await gateway.stop(signal === 'SIGINT' ? { noticeMs: 0 } : {})
-      await alsoStop?.()
     }
   )
   catchUncaught({
     log: () => log,
     onFatal: () => {
       setTimeout(() => process.exit(1), drain.grace + endMs)
-      void gateway
-        .stop({ noticeMs: 0 })
-        .then(alsoStop)
-        .finally(() => process.exit(1))
+      void gateway.stop({ noticeMs: 0 }).finally(() => process.exit(1))
     }
   })
   started.resolve(gateway)
-  return gateway
+  return 0
+}
+
+/**
+ * The config of the files; where they are refused, the one that is kept in `state`.
+ * @throws ConfigError
+ */
+async function usableConfig(
+  folder: string,
+  state: string | undefined
+): Promise<{ readonly config: Config; readonly refused?: Refused }> {
+  try {
+    return { config: await readConfig(folder) }
+  } catch (error) {
+    if (state === undefined || !(error instanceof ConfigError)) throw error
+    const lastGood = readLastGood(state)
+    if (lastGood === undefined) throw error
+    const config = await readConfig(folder, lastGood.texts)
+    return { config, refused: { faults: error.faults, lastGoodOf: lastGood.at } }
+  }
+}
+
+/** @throws ConfigError */
+async function readConfig(folder: string, texts?: LastGood['texts']): Promise<Config> {
+  const loaded = loadConfig(folder, process.env, { inputs: createInputs(texts) })
+  await assertUsable(loaded)
+  const { fault: _, ...config } = loaded
+  return config
 }
 
 /** From the first moment on: a signal without a handler would end the process. */

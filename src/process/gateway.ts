@@ -2,8 +2,9 @@
  * The running gateway: public server, operators' listener and the config in force: load → build →
  * listen → watch → swap → drain.
  */
-import { describeFault } from '../config/schema/faults.ts'
+import { describeFault, type Fault } from '../config/schema/faults.ts'
 import type { Config } from '../config/schema/config.ts'
+import { saveLastGood } from '../config/load/last-good.ts'
 import { configHashes } from '../config/load/config-hash.ts'
 import type { Environment } from '../config/load/references.ts'
 import { isAsRead, type Watch, watchFiles } from './reload/watcher.ts'
@@ -48,28 +49,43 @@ export interface Gateway {
 export async function startGateway(
   config: Config,
   log = createLogger(config.gateway.log),
-  environment: Environment = process.env
+  environment: Environment = process.env,
+  atStart: FilesAtStart = {}
 ): Promise<Gateway> {
   for (const warning of config.warnings) log.warn({ config: warning.path }, describeFault(warning))
   const opened: Start['opened'] = []
   try {
-    return await open({ config, log, environment, opened })
+    return await open({ config, log, environment, atStart, opened })
   } catch (error) {
     for (const close of opened.toReversed()) await Promise.try(close).catch(() => {})
     throw error
   }
 }
 
+/** Files that were refused at the start, while an earlier config runs. */
+export interface Refused {
+  readonly faults: readonly Fault[]
+  /** When the config that runs was accepted. */
+  readonly lastGoodOf: string
+}
+
+interface FilesAtStart {
+  /** The folder where the config that runs is kept. */
+  readonly state?: string | undefined
+  readonly refused?: Refused | undefined
+}
+
 interface Start {
   readonly config: Config
   readonly log: Log
   readonly environment: Environment
+  readonly atStart: FilesAtStart
   /** Closes what was opened, when a later step fails. */
   readonly opened: Array<() => unknown>
 }
 
 async function open(start: Start): Promise<Gateway> {
-  const { config, log, environment, opened } = start
+  const { config, log, environment, atStart, opened } = start
   const { folder } = config
   const ledger = openAudit(config, log)
   opened.push(() => ledger?.close())
@@ -92,6 +108,8 @@ async function open(start: Start): Promise<Gateway> {
     ...userReview,
     onFiles: files => watch?.follow(files),
     onOutcome: recordOutcomes(measured.onOutcome, ledger),
+    onTaken: keepLastGood(atStart.state, log),
+    refused: atStart.refused,
     log
   })
   opened.push(reloader.close)
@@ -150,6 +168,17 @@ async function buildInAll(
   } catch (error) {
     await generation.end()
     throw error
+  }
+}
+
+/** A config that cannot be kept runs all the same. */
+function keepLastGood(state: string | undefined, log: Log): (config: Config) => void {
+  return config => {
+    try {
+      if (state !== undefined) saveLastGood(state, config)
+    } catch (err) {
+      log.warn({ event: 'config.not-kept', err }, `the config cannot be kept in ${state}`)
+    }
   }
 }
 

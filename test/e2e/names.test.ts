@@ -26,6 +26,8 @@ const events = [
   'audit.unwritable',
   'audit.writable',
   'clock.skew',
+  'config.last-good',
+  'config.not-kept',
   'config.refused',
   'config.reloaded',
   'config.restart-needed',

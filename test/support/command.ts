@@ -69,7 +69,7 @@ export async function run(
 }
 
 /** `PROGRAM=dist/launch.js` runs what was built. */
-const program = process.env['PROGRAM'] ?? 'src/launch.js'
+export const program = process.env['PROGRAM'] ?? 'src/launch.js'
 
 /** Runs a command as a process of its own, to its end. */
 export async function runProcess(

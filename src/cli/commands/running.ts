@@ -3,16 +3,28 @@ import type { Command } from '../command.ts'
 
 export const start: Command = {
   summary: 'run the gateway (the default)',
-  ways: [{ takes: ['config'] }],
+  ways: [{ takes: ['config', 'state'] }, { needs: ['last-good', 'state'], takes: ['config'] }],
   details: `
 SIGTERM stops it after the requests in flight (drain), SIGINT at once; SIGHUP reads
 the config again. Started by npm or npx, it stops within a second of a SIGTERM to npm, in
 the same way. If it cannot start, or the config has faults, it prints the reason and ends
 with exit code 1.
 
+With --state it keeps the config that runs in a file of DIR, without secrets. With
+--last-good too, it starts with that one where the config has faults: readyz, status,
+log and metrics say so until the files are mended.
+
 Examples:
   console-gateway start -c /etc/console-gateway
+  console-gateway start --state /var/lib/console-gateway --last-good
   LISTEN=127.0.0.1:3000 console-gateway`,
+  options: {
+    'state': { type: 'string', value: 'DIR', description: 'keep the running config in DIR' },
+    'last-good': {
+      type: 'boolean',
+      description: 'where the config has faults, start with the one that ran last'
+    }
+  },
   run: async invocation => (await import('../start.ts')).start(invocation)
 }
 

@@ -75,7 +75,7 @@ function readSource(
   { inputs, faults, namedBy }: ReadContext
 ): string | undefined {
   try {
-    return inputs.read(file)
+    return inputs.readDocument(file)
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? 'unknown reason'
     if (error instanceof RangeError) {

@@ -10,8 +10,12 @@ export interface Inputs {
   readonly read: (file: string) => string
   /** @throws the system's error; RangeError for a file over 1 MiB */
   readonly readBytes: (file: string) => Buffer
+  /** As `read`, of a YAML file of config: its text is kept. */
+  readonly readDocument: (file: string) => string
   /** By absolute path: the digest of the content, or an empty string for an unreadable file. */
   readonly digests: () => Readonly<Record<string, string>>
+  /** By absolute path. No secret stands in them. */
+  readonly documents: () => Readonly<Record<string, string>>
 }
 
 export class NotUtf8Error extends RangeError {
@@ -42,18 +46,28 @@ function firstLineNotUtf8(content: Buffer): number {
   }
 }
 
-export function createInputs(): Inputs {
+/** @param texts by absolute path, instead of the files */
+export function createInputs(texts: ReadonlyMap<string, string> = new Map()): Inputs {
   const digests: Record<string, string> = {}
+  const documents: Record<string, string> = {}
   const readBytes = (file: string): Buffer => {
     digests[file] = ''
-    if (statSync(file).size > maxFileBytes) throw new RangeError('the file is larger than 1 MiB')
-    const content = readFileSync(file)
+    const content = contentOf(file, texts.get(file))
     digests[file] = createHash('sha256').update(content).digest('base64')
     return content
   }
+  const read = (file: string) => decodeText(readBytes(file)).replace(/^\ufeff/, '')
   return {
-    read: file => decodeText(readBytes(file)).replace(/^\ufeff/, ''),
+    read,
     readBytes,
-    digests: () => ({ ...digests })
+    readDocument: file => (documents[file] = read(file)),
+    digests: () => ({ ...digests }),
+    documents: () => ({ ...documents })
   }
+}
+
+function contentOf(file: string, text: string | undefined): Buffer {
+  if (text !== undefined) return Buffer.from(text)
+  if (statSync(file).size > maxFileBytes) throw new RangeError('the file is larger than 1 MiB')
+  return readFileSync(file)
 }

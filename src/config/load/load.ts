@@ -24,6 +24,7 @@ import { pemFilesOf, usersFiles } from './named-files.ts'
 import { layerSteps } from './presets.ts'
 import { completeSteps, type LoadedFile } from './read-file.ts'
 import type { Environment } from './references.ts'
+import { deepFreeze } from './written.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
 
 interface Options {
@@ -98,6 +99,7 @@ function* load(
   return deepFreeze({
     ...config,
     inputs: inputs.digests(),
+    documents: inputs.documents(),
     gateway: running ?? config.gateway,
     restartNeeded,
     warnings,
@@ -309,12 +311,4 @@ class Loader {
     if (warnings.length < this.#faults.length) throw new ConfigError(this.#faults)
     return warnings
   }
-}
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value)
-    for (const member of Object.values(value)) deepFreeze(member)
-  }
-  return value
 }

@@ -49,7 +49,8 @@ export function* readPresets(
     const name = choice[key]
     if (name === undefined || !presetsOfKind(kind).includes(name)) continue
     const document = yield* documentSteps(presetFile(kind, name), `${name}.yaml`, {
-      inputs,
+      // A preset belongs to the version that is installed.
+      inputs: { ...inputs, readDocument: inputs.read },
       faults,
       namedBy: message => report(key, `${message}: install the gateway again`)
     })

@@ -33,3 +33,11 @@ export function copyTree<T>(value: T): T {
     Object.entries(value).map(([key, member]) => [key, copyTree(member)])
   ) as T
 }
+
+export function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const member of Object.values(value)) deepFreeze(member)
+  }
+  return value
+}

@@ -37,6 +37,10 @@ interface Options {
   readonly reviewUsers: (before: Config, after: Config) => Promise<readonly string[]>
   /** Called with the config's files after each reading. */
   readonly onFiles: (files: readonly string[]) => void
+  /** Called with each config that runs from now on, also with that of the start. */
+  readonly onTaken: (config: Config) => void
+  /** Of files that were refused at the start: a config that was kept runs. */
+  readonly refused?: { readonly faults: readonly Fault[]; readonly lastGoodOf: string } | undefined
   readonly onOutcome: (outcome: Outcome, attempt: Attempt) => void
   readonly log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
 }
@@ -62,6 +66,8 @@ class ConfigReloader implements Reloader {
     const { number, config } = this.current()
     this.#lastNumber = number
     this.#restartNeeded = config.restartNeeded
+    if (options.refused === undefined) options.onTaken(config)
+    else this.#startRefused(options.refused)
   }
 
   readonly current = (): Generation => this.#options.generations.current
@@ -122,6 +128,7 @@ class ConfigReloader implements Reloader {
     const { number: generation } = this.current()
     this.#files = { state: 'running' }
     this.#taken = { at: new Date().toISOString(), by, changes }
+    this.#options.onTaken(config)
     log.info(
       { event: 'config.reloaded', generation, by, changes },
       `config reloaded: ${inWords(changes)}`
@@ -155,6 +162,16 @@ class ConfigReloader implements Reloader {
     return { faults: this.#faults.map(describeFault) }
   }
 
+  #startRefused({ faults, lastGoodOf }: NonNullable<Options['refused']>): void {
+    this.#taken = { at: lastGoodOf, by: 'start --last-good', changes: [] }
+    this.#options.log.warn(
+      { event: 'config.last-good', at: lastGoodOf },
+      `started with the config that was accepted at ${lastGoodOf}, since the files are refused`
+    )
+    this.#faults = faults.filter(({ severity }) => severity === 'fault')
+    this.#refuse('start', this.#faults.map(describeFault))
+  }
+
   /** The files hold the running config. */
   #keep(by: Trigger): Outcome {
     const wasRunning = this.#files.state === 'running'
@@ -178,7 +195,7 @@ class ConfigReloader implements Reloader {
     }
   }
 
-  #refuse(by: Trigger, faults: readonly string[]): Outcome {
+  #refuse(by: Trigger | 'start', faults: readonly string[]): Outcome {
     const { number: generation } = this.current()
     // An editor often saves a file in several steps: the same faults are logged once.
     const isLogged =
