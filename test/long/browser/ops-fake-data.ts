@@ -190,7 +190,7 @@ function requestsOf({ text }: FakeOptions, query: Readonly<Record<string, string
   const all = Array.from({ length: 300 }, (_, index) => {
     const status = [200, 200, 200, 401, 200, 429, 200, 502][index % 8] ?? 200
     return {
-      id: `req-${1000 - index}`,
+      requestId: `req-${1000 - index}`,
       at: ago(index * 2),
       ms: 12.4 + (index % 9) * 7,
       method: index % 5 === 0 ? 'POST' : 'GET',
@@ -207,7 +207,10 @@ function requestsOf({ text }: FakeOptions, query: Readonly<Record<string, string
       limitMax: status === 429 ? 600 : undefined,
       user: status === 401 ? undefined : (text ?? people[index % people.length]),
       userId: '17',
-      session: { id: 'T7cQ', from: status === 401 ? 'none' : 'cache', ms: 0.3, ageMs: 5_400_000 },
+      session: 'T7cQ',
+      sessionFrom: status === 401 ? 'none' : 'cache',
+      sessionMs: 0.3,
+      sessionAgeMs: 5_400_000,
       limits: [
         { name: 'signed-in', count: 212, max: 600, isEnforced: true, isExceeded: status === 429 }
       ],
