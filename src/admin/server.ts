@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
 import type { ActLedger } from './acts.ts'
-import { type Dependencies, dependenciesOf } from './dependencies.ts'
+import { dependenciesOf, partsOf } from './health.ts'
 import { addApiDescription } from './api.ts'
 import type { createAccess } from './access.ts'
 import { type createHostCheck, refuseAmbiguous } from './hosts.ts'
@@ -15,13 +15,8 @@ import { readJsonBodies } from '../app/hooks/json-body.ts'
 import type { ServerTls } from '../config/schema/config.ts'
 import { graceMs, maxOpsBody, OpsServers } from './listener.ts'
 import { opsHeaders } from './response-headers.ts'
+import type { GatewayState } from '../observability/gateway-state.ts'
 import type { Metrics } from '../observability/metrics.ts'
-
-export interface Readiness extends Dependencies {
-  readonly ready: boolean
-  /** The state of each part, for people. */
-  readonly parts: Readonly<Record<string, string>>
-}
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -30,7 +25,7 @@ declare module 'fastify' {
 }
 
 interface Options {
-  readonly readiness: () => Readiness
+  readonly state: () => GatewayState
   readonly metrics: Pick<Metrics, 'text'>
   /** The OpenAPI document of the config in force, as JSON. */
   readonly openApi: () => Buffer
@@ -51,7 +46,7 @@ interface Options {
  * developers.
  */
 export function createAdminServer(options: Options): FastifyInstance {
-  const { readiness, metrics, openApi, access, checkHost, version, ledger, log } = options
+  const { state, metrics, openApi, access, checkHost, version, ledger, log } = options
   const servers = new OpsServers(options.tls, options.trustedProxies ?? [])
   const ops = createOpsApp(servers, options)
   ops.decorate('setCertificate', tls => servers.setCertificate(tls))
@@ -83,13 +78,13 @@ export function createAdminServer(options: Options): FastifyInstance {
   addApiDescription(ops, version)
   ops.get('/healthz', () => ({ status: 'ok' }))
   ops.get('/readyz', async ({ operator, query }, reply) => {
-    const current = readiness()
-    const { ready, parts } = current
+    const current = state()
+    const { ready } = current
     const status = ready ? 'ready' : 'not ready'
     const isVerbose = Object.hasOwn(query as object, 'verbose')
     const body = {
       status,
-      ...(operator !== undefined && parts),
+      ...(operator !== undefined && partsOf(current)),
       ...(operator !== undefined && isVerbose && { dependencies: dependenciesOf(current) })
     }
     return await reply.code(ready ? 200 : 503).send(body)

@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 import { sourceName } from '../config/schema/gateway.ts'
 import { loadConfig } from '../config/load/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
-import type { Status } from '../process/status.ts'
+import type { Status } from '../admin/health.ts'
 import type {
   Decision,
   Explained,

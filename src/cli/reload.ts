@@ -1,6 +1,6 @@
 /** `reload`: replaces the running config, through the operators' listener. */
 import { jsonText, printText } from './output.ts'
-import type { Taken } from '../process/reload/outcome.ts'
+import type { Taken } from '../observability/gateway-state.ts'
 import { printableLines } from '../observability/unprintable.ts'
 import type { Invocation } from './command.ts'
 import { askAdmin } from './admin-client.ts'

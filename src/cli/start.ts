@@ -23,13 +23,29 @@ interface Values {
 /** Time for the end of the process after the drain. */
 const endMs = 3000
 
+export async function start({ config, values }: Invocation): Promise<number> {
+  const { state, 'last-good': isUsed = false } = values as Values
+  return (await serve(config, { state, mayUseLastGood: isUsed })) === undefined ? 1 : 0
+}
+
+interface Options {
+  /** The folder where the config that runs is kept. */
+  readonly state?: string | undefined
+  /** Whether that one is started where the files are refused. */
+  readonly mayUseLastGood?: boolean
+  /** Called at the end. */
+  readonly alsoStop?: () => Promise<void>
+}
+
 /**
- * Stops on SIGTERM and SIGINT, reloads on SIGHUP. A reload that comes before it serves is obeyed
- * then; a stop ends it at once.
- * @returns the exit code: 1 when it could not start; the reason is on standard error
+ * Starts; stops on SIGTERM and SIGINT, reloads on SIGHUP. A reload that comes before it serves is
+ * obeyed then; a stop ends it at once.
+ * @returns undefined when it could not start; the reason is on standard error
  */
-export async function start({ config: folder, values }: Invocation): Promise<number> {
-  const { state, 'last-good': mayUseLastGood = false } = values as Values
+export async function serve(
+  folder: string,
+  { state, mayUseLastGood = false, alsoStop }: Options = {}
+): Promise<Gateway | undefined> {
   const started = Promise.withResolvers<Gateway>()
   reloadOnHangUp(started.promise)
   const leaveParent = isNpmScript() ? endWithParent() : () => {}
@@ -43,7 +59,7 @@ export async function start({ config: folder, values }: Invocation): Promise<num
     gateway = await startGateway(config, log, process.env, { state, refused: read.refused })
   } catch (error) {
     process.stderr.write(`${printableLines(startMessage(error) ?? stackOf(error))}\n`)
-    return 1
+    return undefined
   }
   // Written now, because a killed process would lose its compile cache.
   flushCompileCache()
@@ -70,6 +86,7 @@ export async function start({ config: folder, values }: Invocation): Promise<num
       leaveParent()
       // SIGINT comes from a terminal, where no load balancer needs notice.
       await gateway.stop(signal === 'SIGINT' ? { noticeMs: 0 } : {})
+      await alsoStop?.()
     }
   )
   catchUncaught({
@@ -80,7 +97,7 @@ export async function start({ config: folder, values }: Invocation): Promise<num
     }
   })
   started.resolve(gateway)
-  return 0
+  return gateway
 }
 
 /**

@@ -1,7 +1,6 @@
 /** `status`: the state of a running gateway and its config. */
 import { jsonText } from './output.ts'
-import type { Status } from '../process/status.ts'
-import { stateTexts } from '../services/upstream-events.ts'
+import { type Status, stateTexts } from '../admin/health.ts'
 import { CommandError, type Invocation } from './command.ts'
 import { printable } from '../observability/unprintable.ts'
 import { askAdmin } from './admin-client.ts'
@@ -30,7 +29,7 @@ function formatStatus(shown: Status): string {
     ...Object.entries(parts).filter(([name]) => name !== 'config' && !name.startsWith('upstream ')),
     ...upstreams.map(({ upstream, address, state, inFlight }) => [
       `upstream ${upstream}`,
-      `${address} ${stateTexts[state as keyof typeof stateTexts]}, ${inFlight} requests`
+      `${address} ${stateTexts[state]}, ${inFlight} requests`
     ]),
     ['config', folder],
     ['hash', hash],

@@ -2,13 +2,13 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Operators } from './operators.ts'
 import type { Operated } from './operated.ts'
-import type { GatewayState } from './readiness.ts'
+import type { Life } from './state.ts'
 
 interface Options extends Pick<
   Operated,
   'config' | 'publicServer' | 'reloader' | 'ledger' | 'fleet' | 'log'
 > {
-  readonly state: GatewayState
+  readonly life: Life
   readonly operators: Pick<Operators, 'close'>
   readonly endWatch: () => void
 }
@@ -17,12 +17,12 @@ interface Options extends Pick<
 export function createStop(
   options: Options
 ): (options?: { readonly noticeMs?: number }) => Promise<void> {
-  const { config, state, publicServer, reloader, operators, ledger, fleet, log } = options
+  const { config, life, publicServer, reloader, operators, ledger, fleet, log } = options
   const { drain: times } = config.gateway
   let stopping: Promise<void> | undefined
 
   async function stop(noticeMs: number): Promise<void> {
-    state.isStopping = true
+    life.phase = 'stopping'
     options.endWatch()
     // Kept connections go elsewhere, or wait for the next process, before this one ends.
     if (noticeMs > 0) publicServer.leave()

@@ -5,7 +5,6 @@
 import { describeFault, type Fault } from '../config/schema/faults.ts'
 import type { Config } from '../config/schema/config.ts'
 import { saveLastGood } from '../config/load/last-good.ts'
-import { configHashes } from '../config/load/config-hash.ts'
 import type { Environment } from '../config/load/references.ts'
 import { isAsRead, type Watch, watchFiles } from './reload/watcher.ts'
 import { type Validate, validate } from './reload/validator.ts'
@@ -16,18 +15,17 @@ import { Fleet, type ReplicaState } from '../services/fleet.ts'
 import { createLogger, type Log } from '../services/services.ts'
 import { createStop } from './ending.ts'
 import { measureSessions } from './live-sessions.ts'
-import type { Operated } from './operated.ts'
 import { createSeal } from '../session/seal.ts'
-import { filesOf } from './ops/config-view.ts'
 import { presentJson } from './server/present-json.ts'
 import { takeListenFds } from './listen-fds.ts'
-import { readinessOf, stateAtStart } from './readiness.ts'
+import { createState, type Life } from './state.ts'
 import { openOperators, type Operators } from './operators.ts'
 import type { Generation } from './server/generation.ts'
 import { createPublicServer, type PublicServer } from './server/public-server.ts'
 import type { AuditLedger } from '../observability/audit/ledger.ts'
+import type { GatewayState } from '../observability/gateway-state.ts'
 import { measureAudit, openAudit, reloadEntry, storeHeads } from './audit.ts'
-import { measureConfig, version } from './status.ts'
+import { measureConfig } from './status.ts'
 
 export interface Gateway {
   /** The address for the console, with the real port, also when config says 0. */
@@ -89,7 +87,7 @@ async function open(start: Start): Promise<Gateway> {
   const { folder } = config
   const ledger = openAudit(config, log)
   opened.push(() => ledger?.close())
-  const state = stateAtStart(ledger)
+  const life: Life = { phase: 'starting' }
   let watch: Watch | undefined
   let operators: Operators | undefined
   const validateFiles: Validate = running => validate(folder, { ...environment }, running)
@@ -99,7 +97,11 @@ async function open(start: Start): Promise<Gateway> {
   publicServer.activate(await publicServer.create(1, config))
   const measured = measureConfig(publicServer.metrics)
   measureSessions(publicServer.metrics, publicServer.countAlive)
-  const userReview = createUserReview({ publicServer, log, isStopping: () => state.isStopping })
+  const userReview = createUserReview({
+    publicServer,
+    log,
+    isStopping: () => life.phase === 'stopping'
+  })
   const reloader = createReloader({
     generations: publicServer.generations,
     validate: validateFiles,
@@ -115,22 +117,22 @@ async function open(start: Start): Promise<Gateway> {
   opened.push(reloader.close)
   measured.follow(reloader)
   opened.push(() => publicServer.stop(0))
-  const readiness = () => readinessOf(publicServer.readiness(), reloader, state)
+  const { strictRedis } = config.gateway.ops
+  const state = createState({ life, publicServer, reloader, ledger, strictRedis })
   const fleet = new Fleet({
     id: publicServer.replica,
     ...publicServer.background,
     seal: createSeal(publicServer.secrets, 'replica'),
-    describe: () => describeReplica({ publicServer, reloader, readiness }),
+    describe: () => describeReplica(state(), publicServer),
     onMaintenance: sealed => publicServer.maintenance.take(sealed)
   })
   opened.push(() => fleet.close())
   if (ledger !== undefined) storeHeads(ledger, config, publicServer.background)
-  state.maintenance = () => publicServer.maintenance.entries()
   operators = await openOperators({
     config,
     publicServer,
     reloader,
-    readiness,
+    state,
     validate: validateFiles,
     fleet,
     ledger,
@@ -142,7 +144,7 @@ async function open(start: Start): Promise<Gateway> {
   // A maintenance that was begun before the start is in force from the first request on.
   await fleet.begin()
   const url = await publicServer.listen(held)
-  state.isListening = true
+  life.phase = 'serving'
   // Requests need not wait for it: each session is reviewed when it is used as well.
   void userReview.reviewAtStart(reloader.current().config)
   watch = watchConfig(config, reloader)
@@ -150,7 +152,7 @@ async function open(start: Start): Promise<Gateway> {
   log.info({ url, ops: opsUrl }, `listening on ${url}, for operators on ${opsUrl}`)
   const endWatch = () => watch?.close()
   const parts = { config, publicServer, reloader, operators, ledger, fleet, log }
-  return { url, opsUrl, reload: reloader.reload, stop: createStop({ ...parts, state, endWatch }) }
+  return { url, opsUrl, reload: reloader.reload, stop: createStop({ ...parts, life, endWatch }) }
 }
 
 /** @throws what building throws, also where operators cannot be served; nothing is left then */
@@ -193,14 +195,12 @@ function recordOutcomes(
   }
 }
 
-const startedAt = new Date().toISOString()
-
-type Parts = Pick<Operated, 'publicServer' | 'reloader' | 'readiness'>
-
 /** What other replicas and operators see of this one. */
-function describeReplica({ publicServer, reloader, readiness }: Parts): ReplicaState {
-  const { config, number } = reloader.current()
-  const { state, since, faults } = filesOf(reloader)
+function describeReplica(
+  { version, startedAt, ready, config }: GatewayState,
+  publicServer: PublicServer
+): ReplicaState {
+  const { generation, hash, files, restartNeeded } = config
   const { requestsPerSecond, errorShare, inFlight, queued, p99Ms } = presentJson(
     publicServer.present(false)
   )
@@ -208,13 +208,13 @@ function describeReplica({ publicServer, reloader, readiness }: Parts): ReplicaS
     version,
     pid: process.pid,
     startedAt,
-    ready: readiness().ready,
-    generation: number,
-    configHash: configHashes(config).config,
-    files: state,
-    since,
-    fault: faults?.[0],
-    restartNeeded: [...reloader.restartNeeded()],
+    ready,
+    generation,
+    configHash: hash,
+    files: files.state,
+    since: files.state === 'refused' ? files.since : undefined,
+    fault: files.faults?.[0],
+    restartNeeded: [...restartNeeded],
     ...{ requestsPerSecond, errorShare, inFlight, queued, p99Ms }
   }
 }

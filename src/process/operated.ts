@@ -1,7 +1,7 @@
 /** The parts of the gateway that the operators' listener shows and changes. */
-import type { Readiness } from '../admin/server.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { Fleet } from '../services/fleet.ts'
+import type { GatewayState } from '../observability/gateway-state.ts'
 import type { AuditLedger } from '../observability/audit/ledger.ts'
 import type { Log } from '../services/services.ts'
 import type { Reloader } from './reload/reload.ts'
@@ -13,7 +13,7 @@ export interface Operated {
   readonly config: Config
   readonly publicServer: PublicServer
   readonly reloader: Reloader
-  readonly readiness: () => Readiness
+  readonly state: () => GatewayState
   readonly validate: Validate
   readonly fleet: Fleet
   /** Undefined where config has no audit ledger. */

@@ -7,6 +7,7 @@ import { createActLedger } from '../admin/act-ledger.ts'
 import { addConfigRoutes } from '../admin/config.ts'
 import { addRequestRoutes } from '../admin/requests.ts'
 import { createGuard } from '../admin/guard.ts'
+import { statusOf } from '../admin/health.ts'
 import { createHostCheck } from '../admin/hosts.ts'
 import { operatorCookie } from '../admin/operator-cookie.ts'
 import { addPageFiles } from '../admin/page-files.ts'
@@ -22,7 +23,7 @@ import type { Log } from '../services/services.ts'
 import type { Operated } from './operated.ts'
 import { addData } from './ops/data.ts'
 import { listen as listenOn, urlOf } from './server/listeners.ts'
-import { createStatus, version } from './status.ts'
+import { version } from './status.ts'
 
 interface Options extends Operated {
   /** Closes what was opened, when a later step fails. */
@@ -43,12 +44,12 @@ export interface Operators {
 
 /** Builds the operators' listener. A secret that config does not set is written to a file. */
 export async function openOperators({ opened, ...operated }: Options): Promise<Operators> {
-  const { config, publicServer, reloader, readiness, ledger, log } = operated
+  const { config, publicServer, reloader, state, ledger, log } = operated
   const { ops } = config.gateway
   const { listen, hosts, openMetrics, secret: configured, trustedProxies } = ops
   const secret = configured ?? randomBytes(32).toString('base64url')
   const app = createAdminServer({
-    readiness,
+    state,
     metrics: publicServer.metrics,
     openApi: createKeptDocument(() => reloader.current().config),
     access: createAccess({
@@ -99,7 +100,7 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
 /** Status, plan and reload. */
 function addConfig(
   app: ReturnType<typeof createAdminServer>,
-  { publicServer, reloader, readiness, validate, fleet }: Operated
+  { publicServer, reloader, state, validate, fleet }: Operated
 ): void {
   const planned = async (balancerMs: number) => {
     const { result } = await validate()
@@ -125,7 +126,7 @@ function addConfig(
     return { faults: result.faults.filter(({ severity }) => severity === 'fault').length }
   }
   addConfigRoutes(app, {
-    status: createStatus(reloader, readiness),
+    status: () => statusOf(state()),
     reload: confirmed => reloader.reload('operator', confirmed),
     plan: planned,
     reloadEffect,

@@ -2,41 +2,12 @@
  * The state of a running gateway and its config: for operators as JSON, for Prometheus as metrics.
  */
 import packageJson from '../../package.json' with { type: 'json' }
-import type { Readiness } from '../admin/server.ts'
-import { configHashes } from '../config/load/config-hash.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Outcome } from './reload/outcome.ts'
 import type { Reloader } from './reload/reload.ts'
 
 /** The gateway's version, from package.json. */
 export const { version } = packageJson
-
-export type Status = ReturnType<ReturnType<typeof createStatus>>
-
-export function createStatus(reloader: Reloader, readiness: () => Readiness) {
-  const startedAt = new Date()
-  return () => {
-    const { ready, parts, upstreams = [] } = readiness()
-    const current = reloader.current()
-    return {
-      version,
-      node: process.version,
-      pid: process.pid,
-      startedAt: startedAt.toISOString(),
-      ready,
-      parts,
-      upstreams,
-      folder: current.config.folder,
-      generation: current.number,
-      requests: current.requests(),
-      draining: reloader.draining(),
-      files: reloader.files(),
-      restartNeeded: reloader.restartNeeded(),
-      hash: configHashes(current.config).config,
-      taken: reloader.taken()
-    }
-  }
-}
 
 /** Counts reloads and measures the state of the config. */
 export function measureConfig(metrics: Metrics) {

@@ -3,7 +3,8 @@
  * such generation.
  */
 import type { UpstreamConfig } from '../config/schema/routes.ts'
-import type { Address, AddressState } from './address.ts'
+import type { AddressStatus } from '../observability/gateway-state.ts'
+import type { Address } from './address.ts'
 import type { TlsFiles } from './tls-files.ts'
 import {
   createUpstream,
@@ -17,16 +18,6 @@ export interface PoolLease {
   readonly upstream: (name: string, config: UpstreamConfig, tls?: TlsFiles) => Upstream
   /** Retires upstreams that no other lease uses: requests in flight finish first. */
   readonly release: () => Promise<void>
-}
-
-/** An address and how it is. */
-export interface AddressStatus {
-  readonly upstream: string
-  readonly address: string
-  readonly state: AddressState
-  readonly inFlight: number
-  /** The last change between in and out of use, in milliseconds since the epoch. */
-  readonly since: number
 }
 
 /** An address with what it ever did. */

@@ -1,7 +1,7 @@
-/** Log lines and metrics of the addresses of upstreams, and the list of degraded ones. */
+/** Log lines and metrics of the addresses of upstreams. */
 import type { Metrics } from '../observability/metrics.ts'
 import type { AddressChange } from '../proxy/address.ts'
-import type { AddressStatus } from '../proxy/pools.ts'
+import type { AddressStatus } from '../observability/gateway-state.ts'
 import type { UpstreamEvents } from '../proxy/upstream.ts'
 import type { Log } from './logger.ts'
 
@@ -14,13 +14,6 @@ const reasons = {
 const waitBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 const states = ['up', 'open', 'unhealthy'] as const
-
-/** States of an address, for people. */
-export const stateTexts = {
-  up: 'works',
-  open: 'does not work: requests failed',
-  unhealthy: 'does not work: health checks fail'
-}
 
 /** A line for each change of a state. */
 export function createUpstreamEvents(
@@ -85,17 +78,4 @@ export function measureAddresses(metrics: Metrics, addresses: () => AddressStatu
       )
     }
   })
-}
-
-/** Upstreams with addresses that do not work, for people. They make no replica unready. */
-export function degradedUpstreams(addresses: readonly AddressStatus[]): Record<string, string> {
-  const degraded: Record<string, string> = {}
-  for (const name of new Set(addresses.map(({ upstream }) => upstream))) {
-    const all = addresses.filter(({ upstream }) => upstream === name)
-    const down = all.filter(({ state }) => state !== 'up')
-    if (down.length === 0) continue
-    const list = down.map(({ address, state }) => `${address} ${stateTexts[state]}`).join(', ')
-    degraded[`upstream ${name}`] = `degraded, ${down.length} of ${all.length} addresses: ${list}`
-  }
-  return degraded
 }

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { dependenciesOf } from '../../src/admin/dependencies.ts'
+import { dependenciesOf } from '../../src/admin/health.ts'
 import { testGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
 import { testRedis } from '../support/redis.ts'
@@ -62,11 +62,12 @@ t.test('/readyz?verbose tells operators each dependency, and since when', async 
 })
 
 t.test('an upstream is degraded since its first address failed, and down since its last', t => {
-  const address = (name: string, state: string, since: number) => {
+  const address = (name: string, state: 'up' | 'open' | 'unhealthy', since: number) => {
     return { upstream: 'b', address: name, state, inFlight: 0, since }
   }
+  const others = { config: { files: { state: 'running' } }, maintenance: [] }
   const healthOf = (...upstreams: ReadonlyArray<ReturnType<typeof address>>) => {
-    const [only] = dependenciesOf({ upstreams })
+    const [, only] = dependenciesOf({ ...others, upstreams } as never)
     return [only?.state, Date.parse(only?.since ?? '')]
   }
   const up = address('1', 'up', 5)

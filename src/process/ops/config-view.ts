@@ -125,7 +125,7 @@ export class ConfigView {
   }
 }
 
-export function filesOf({ files }: Pick<Options['reloader'], 'files'>) {
+function filesOf({ files }: Pick<Options['reloader'], 'files'>) {
   const { state, ...more } = files()
   return {
     state,

@@ -1,13 +1,7 @@
 /** The triggers of a reload, and its outcomes. */
+import type { Taken } from '../../observability/gateway-state.ts'
 
 export type Trigger = 'files changed' | 'SIGHUP' | 'operator'
-
-/** When and why the running config came, with its changes in words. */
-export interface Taken {
-  readonly at: string
-  readonly by: string
-  readonly changes: readonly string[]
-}
 
 export type Outcome =
   | {
@@ -26,11 +20,6 @@ export type Outcome =
       readonly taken?: Taken
     }
   | { readonly outcome: 'refused'; readonly generation: number; readonly faults: readonly string[] }
-
-/** The state of the config files, compared with the running config. */
-export type FilesState =
-  | { readonly state: 'running'; readonly faults?: never }
-  | { readonly state: 'refused'; readonly since: string; readonly faults: readonly string[] }
 
 export interface Confirmed {
   /** Whether the operator accepts that most sessions of file users end. */

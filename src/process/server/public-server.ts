@@ -4,7 +4,6 @@
  */
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../../config/schema/config.ts'
-import type { Readiness } from '../../admin/server.ts'
 import { addServingRoutes, findOperator } from './admin-routes.ts'
 import { createGeneration, type Generation } from './generation.ts'
 import { Generations } from './generations.ts'
@@ -24,8 +23,6 @@ import { Present } from './present.ts'
 import { createSeal } from '../../session/seal.ts'
 import { Maintenance } from '../../services/maintenance.ts'
 import { createServices, type Log, type Services } from '../../services/services.ts'
-import type { RedisHealth } from '../../services/shared.ts'
-import { degradedUpstreams } from '../../services/upstream-events.ts'
 
 export type PublicServer = ReturnType<typeof createPublicServer>
 
@@ -87,7 +84,7 @@ export function createPublicServer(config: Config, log: Log, ledger: Ledger | un
     /** @returns the address for the console, with the real port. @throws when it cannot listen */
     listen: listeners.listen,
     leave: listeners.leave,
-    ...viewOf(services, config.gateway.ops.strictRedis),
+    ...viewOf(services),
     findRequests: (query: RequestQuery) => services.failures.find(query),
     present: (isWatched?: boolean) => present.read(isWatched),
     /** Adds the routes to the operators' listener that the services answer. */
@@ -124,38 +121,22 @@ function reviewOf(sessions: Services['sessions']) {
 }
 
 /** What operators see of the services. */
-function viewOf(services: Services, strictRedis: boolean) {
+function viewOf(services: Services) {
   return {
     metrics: services.metrics,
     replica: services.replica,
     background: services.background,
     secrets: services.secrets,
-    readiness: () => readinessOf(services, strictRedis),
+    /** Undefined without Redis. */
+    redis: () => {
+      const redis = services.redis()
+      return redis.kind === 'embedded' ? undefined : redis
+    },
+    upstreams: services.upstreams.addresses,
     /** Live sessions in the store. @throws StoreUnavailable */
     countAlive: services.sessions.countAlive,
     drift: () => services.drift.list(),
     /** The operator of a session of the operators' page. */
     findOperator: (secretId: string) => findOperator(services.operatorSessions, secretId)
   }
-}
-
-/** Upstreams that are down make no replica unready: all would leave at once. */
-function readinessOf(services: Services, strictRedis: boolean): Readiness {
-  const redis = services.redis()
-  const upstreams = services.upstreams.addresses()
-  const degraded = degradedUpstreams(upstreams)
-  if (redis.kind === 'embedded') {
-    return { ready: true, parts: { sessions: 'in this process', ...degraded }, upstreams }
-  }
-  return {
-    ready: redis.fault === undefined && (strictRedis ? redis.up : redis.hasConnected),
-    parts: { redis: redisPart(redis), ...degraded },
-    redis: { state: redis.up ? 'up' : 'down', since: redis.since },
-    upstreams
-  }
-}
-
-function redisPart({ up, hasConnected, fault }: Omit<RedisHealth, 'since' | 'latencyMs'>): string {
-  if (up) return fault ?? 'up'
-  return hasConnected ? 'away: what needs a session answers 503' : 'not reached yet'
 }

@@ -32,7 +32,7 @@ async function opened(t: Test) {
   t.teardown(() => unsubscribe('fastify.initialization', count))
   const left = () => ({
     apps,
-    upstreams: server.readiness().upstreams?.map(({ upstream }) => upstream)
+    upstreams: server.upstreams().map(({ upstream }) => upstream)
   })
   return { config, server, left }
 }
