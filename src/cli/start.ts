@@ -8,7 +8,7 @@ import { type LastGood, readLastGood } from '../config/load/last-good.ts'
 import { loadConfig } from '../config/load/load.ts'
 import type { Config } from '../config/schema/config.ts'
 import { type Gateway, type Refused, startGateway } from '../process/gateway.ts'
-import { catchUncaught } from '../process/server/uncaught.ts'
+import { endOnUncaught } from '../process/fatal.ts'
 import { createLogger, type Log } from '../services/services.ts'
 import { assertUsable } from '../dry-run/try-config.ts'
 import { printableLines } from '../observability/unprintable.ts'
@@ -89,8 +89,8 @@ export async function serve(
       await alsoStop?.()
     }
   )
-  catchUncaught({
-    log: () => log,
+  endOnUncaught({
+    log,
     onFatal: () => {
       setTimeout(() => process.exit(1), drain.grace + endMs)
       void gateway.stop({ noticeMs: 0 }).finally(() => process.exit(1))

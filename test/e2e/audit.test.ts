@@ -269,7 +269,7 @@ t.test(
         }
       }
     })
-    const faults = new URL('../support/faults-on-signal.ts', import.meta.url).href
+    const faults = new URL('../support/fault-on-signal.ts', import.meta.url).href
     const gateway = start(t.after, folder, { ...env, NODE_OPTIONS: `--import=${faults}` })
     const url = await urlOf(gateway)
     const posts = [1, 2].map(

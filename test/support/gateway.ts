@@ -3,13 +3,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { createGateway, type Gateway } from '../../src/index.ts'
-import { countStrays, strayErrors } from '../../src/process/server/uncaught.ts'
 import { askOps, type OpsOptions } from './ops.ts'
 import { password } from './sign-in.ts'
 import { testUsers } from './users.ts'
 import { temporaryFolder } from './temporary.ts'
-
-countStrays()
 
 type Tree = Record<string, unknown>
 
@@ -113,7 +110,6 @@ export async function testGateway(
   })
   cleanUp(async () => {
     await gateway.stop({ noticeMs: 0 })
-    if (strayErrors() > 0) throw new Error(`${strayErrors()} error events found no listener`)
   })
   const call = async (
     path: string,

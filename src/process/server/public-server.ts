@@ -18,7 +18,6 @@ import { createListener } from '../../app/listener.ts'
 import { endUnread } from '../../app/unparsed.ts'
 import { Upgrades } from '../../app/upgrades.ts'
 import { createListeners } from './listeners.ts'
-import { measureStrayErrors } from './uncaught.ts'
 import { Present } from './present.ts'
 import { createSeal } from '../../session/seal.ts'
 import { Maintenance } from '../../services/maintenance.ts'
@@ -32,7 +31,6 @@ const drainShare = 0.8
 export function createPublicServer(config: Config, log: Log, ledger: Ledger | undefined) {
   tuneV8()
   const services = createServices(config, log, ledger)
-  measureStrayErrors(services.metrics)
   const maintenance = new Maintenance({
     ...services.background,
     seal: createSeal(services.secrets, 'maintenance'),

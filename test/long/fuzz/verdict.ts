@@ -23,8 +23,7 @@ const perUser = 48
 const isUnderWay = (name: string) => /_in_flight$|_draining$|_queued$|_waiting$/.test(name)
 /** Counts of what must never happen. */
 const isFault = ({ name, labels }: Samples[number]) =>
-  labels.includes('code="gateway.fault"') ||
-  /^console_gateway_.*(?:stray|uncaught|unhandled)/.test(name)
+  labels.includes('code="gateway.fault"') || /^console_gateway_.*(?:uncaught|unhandled)/.test(name)
 
 /** Waits until nothing is under way and descriptors stay the same; and measures. */
 export async function atRest(

@@ -122,7 +122,7 @@ async function judgeMetrics({ replicas, judge }: Stage): Promise<void> {
     const gateway = current()
     if (gateway === undefined) continue
     for (const { name, labels, value } of await gateway.metrics()) {
-      const isFault = labels.includes('gateway.fault') || name.includes('stray')
+      const isFault = labels.includes('gateway.fault')
       if (isFault && value !== 0) {
         judge.odd(`${name}${labels} is ${value}: ${gateway.faults().at(-1) ?? ''}`)
       }
