@@ -1,28 +1,25 @@
 /** `/ops/api/maintenance`: shows what is closed, and begins and ends maintenance for a time. */
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import { type MaintenanceConfig, timePattern } from '../config/schema/maintenance.ts'
+import {
+  type BoundedClosing,
+  type MaintenanceConfig,
+  type MaintenanceEntry,
+  timePattern
+} from '../config/schema/maintenance.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import { addAct } from './acts.ts'
 import { addOpsScope } from './api.ts'
 import { secretOperator } from './operator.ts'
 import { type MaintenanceBody, maintenanceBody, maintenanceEndBody } from './request-schemas.ts'
 
-type Bounded = MaintenanceConfig & { readonly from?: string; readonly until: string }
-
-interface Entry {
-  readonly maintenance: Bounded
-  readonly author: string
-  readonly since: string
-}
-
 interface Options {
   readonly record: {
     readonly isShared: boolean
-    readonly entries: () => readonly Entry[]
+    readonly entries: () => readonly MaintenanceEntry[]
     /** @throws GatewayError for an end that is past or too far away */
-    readonly check: (times: Pick<Bounded, 'from' | 'until'>) => void
-    readonly begin: (maintenance: Bounded, author: string) => Promise<void>
+    readonly check: (times: Pick<BoundedClosing, 'from' | 'until'>) => void
+    readonly begin: (maintenance: BoundedClosing, author: string) => Promise<void>
     readonly end: (routes: readonly string[]) => Promise<void>
   }
   /** Of the config in force. */
@@ -125,7 +122,7 @@ export function addMaintenanceRoutes(ops: FastifyInstance, options: Options): vo
 }
 
 /** @throws GatewayError for an end that is not ahead, or a route that config does not have */
-function readMaintenance(body: MaintenanceBody, { config, record }: Options): Bounded {
+function readMaintenance(body: MaintenanceBody, { config, record }: Options): BoundedClosing {
   const { routes } = config()
   const unknown = (body.routes ?? []).find(
     route => route !== 'login' && !Object.hasOwn(routes, route)

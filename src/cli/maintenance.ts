@@ -1,11 +1,13 @@
 /** `maintenance`: closes routes for a time, through the listener of a running gateway. */
 import { jsonText, printText } from './output.ts'
 import { toMilliseconds } from '../config/schema/primitives.ts'
-import { maintenanceInWords, type MaintenanceConfig } from '../config/schema/maintenance.ts'
+import {
+  type Closing,
+  maintenanceInWords,
+  type MaintenanceConfig
+} from '../config/schema/maintenance.ts'
 import { askAdmin } from './admin-client.ts'
 import type { Invocation } from './command.ts'
-
-type Closing = MaintenanceConfig & { readonly from?: string }
 
 interface Shown {
   readonly shared: boolean

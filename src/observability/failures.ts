@@ -60,7 +60,8 @@ const everyMs = 250
 const settleMs = 5000
 const pageSize = 200
 
-const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
+/** They change nothing (RFC 9110 §9.2.1). */
+export const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 
 const away = 'Redis cannot be asked: only requests of this replica are shown'
 

@@ -33,7 +33,7 @@ export interface RequestJson {
 export interface FullRequestJson extends RequestJson {
   /** When it began, ISO 8601. */
   readonly at: string
-  /** What was wrong, where the code does not say it. */
+  /** More than the code says of what was wrong. */
   readonly reason?: string | undefined
   readonly alias?: TrailAlias | undefined
   readonly upstream?: string | undefined

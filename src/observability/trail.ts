@@ -164,7 +164,7 @@ export class Trail {
   status = 0
   /** Of the error that was sent, or because of which the response was cut. */
   code: ErrorCode | undefined = undefined
-  /** What was wrong, where the code does not say it; without texts of clients. */
+  /** More than the code says of what was wrong; without texts of clients. */
   reason: string | undefined = undefined
   /** Whether the response ended before it was complete. */
   isCut = false

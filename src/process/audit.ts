@@ -1,12 +1,12 @@
 /** The audit ledger of the running gateway. */
 import { resolve } from 'node:path'
-import pino from 'pino'
 import type { Config } from '../config/schema/config.ts'
 import type { AuditEntry } from '../observability/audit/entry.ts'
 import { AuditLedger } from '../observability/audit/ledger.ts'
 import { auditKey } from '../observability/audit/line.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { redisHeads } from '../services/audit-heads.ts'
+import { writeLines } from '../services/logger.ts'
 import type { Log, Services } from '../services/services.ts'
 import type { Attempt, Outcome } from './reload/outcome.ts'
 
@@ -18,16 +18,12 @@ export function openAudit({ gateway, folder }: Config, log: Log): AuditLedger | 
   const { to, maxSize, keep } = audit
   return new AuditLedger({
     // By the log's own writer: lines of the log and of the ledger are never mixed.
-    to: to === 'stdout' ? lines => streamOf(log).write(lines) : resolve(folder, audit.folder),
+    to: to === 'stdout' ? lines => writeLines(log, lines) : resolve(folder, audit.folder),
     key: auditKey(newest),
     maxFileBytes: maxSize,
     keepMs: keep,
     log
   })
-}
-
-function streamOf(log: Log): { readonly write: (text: string) => void } {
-  return (log as never)[pino.symbols.streamSym]
 }
 
 /** From now on the ends of chains are stored in Redis, if there is one. */

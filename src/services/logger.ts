@@ -11,6 +11,11 @@ export type Log = Logger
 // For terminals only, so that nobody else waits for it.
 const require = createRequire(import.meta.url)
 
+/** Writes lines as they are, among those of the log. */
+export function writeLines(log: Log, lines: string): void {
+  ;(log as never as Record<symbol, DestinationStream>)[pino.symbols.streamSym]?.write(lines)
+}
+
 /** @param destination where lines go; standard output without it */
 export function createLogger(
   { level, format }: GatewayConfig['log'],

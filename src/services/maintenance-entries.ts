@@ -1,18 +1,6 @@
 /** What operators have closed: how a begin adds to it, and what an end leaves of it. */
-import type { MaintenanceConfig } from '../config/schema/maintenance.ts'
+import type { MaintenanceEntry } from '../config/schema/maintenance.ts'
 import { GatewayError } from '../errors.ts'
-
-/** Closed from now on, or from a later time. */
-export type BoundedMaintenance = MaintenanceConfig & {
-  readonly from?: string
-  readonly until: string
-}
-
-export interface MaintenanceEntry {
-  readonly maintenance: BoundedMaintenance
-  readonly author: string
-  readonly since: string
-}
 
 export const endMs = ({ maintenance }: MaintenanceEntry): number => Date.parse(maintenance.until)
 

@@ -3,18 +3,12 @@
  * in Redis, which the heartbeat reads; without Redis it is in force in this process alone.
  */
 import type { Cluster, Redis } from 'ioredis'
-import { endOf } from '../config/schema/maintenance.ts'
+import { type BoundedClosing, endOf, type MaintenanceEntry } from '../config/schema/maintenance.ts'
 import { GatewayError } from '../errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import type { Seal } from '../session/seal.ts'
 import type { Log } from './logger.ts'
-import {
-  type BoundedMaintenance,
-  endMs,
-  type MaintenanceEntry,
-  withBegun,
-  withoutRoutes
-} from './maintenance-entries.ts'
+import { endMs, withBegun, withoutRoutes } from './maintenance-entries.ts'
 
 interface Options {
   readonly redis?: Redis | Cluster | undefined
@@ -48,7 +42,7 @@ export class Maintenance {
   #text = ''
   #entries: readonly MaintenanceEntry[] = []
   /** What requests are held against; another array when one begins or ends. */
-  current: readonly BoundedMaintenance[] = []
+  current: readonly BoundedClosing[] = []
 
   constructor(options: Options) {
     this.#options = options
@@ -81,7 +75,7 @@ export class Maintenance {
   }
 
   /** @throws GatewayError `request.malformed` for an end that is past or too far away */
-  check({ until, from }: Pick<BoundedMaintenance, 'until' | 'from'>): void {
+  check({ until, from }: Pick<BoundedClosing, 'until' | 'from'>): void {
     const end = endOf(until)
     const leftMs = end - this.#options.now()
     if (!(leftMs > 0 && leftMs <= maxMs)) {
@@ -95,7 +89,7 @@ export class Maintenance {
    * Adds to what is closed: here at once, at other replicas within a second.
    * @throws GatewayError as `check`, and `ops.redis`
    */
-  async begin(maintenance: BoundedMaintenance, author: string): Promise<void> {
+  async begin(maintenance: BoundedClosing, author: string): Promise<void> {
     this.check(maintenance)
     const since = new Date(this.#options.now()).toISOString()
     await this.#change(entries => withBegun(entries, { maintenance, author, since }))

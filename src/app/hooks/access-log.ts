@@ -3,9 +3,10 @@
  * Queries, cookies and bodies are never logged.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import pino, { type Logger } from 'pino'
+import type { Logger } from 'pino'
 import type { Failures } from '../../observability/failures.ts'
 import { fullRequestJson, isRemarkable, requestJson } from '../../observability/request-json.ts'
+import { writeLines } from '../../services/logger.ts'
 import type { Tracer } from '../../services/traces.ts'
 import { Trail, type TrailAlias } from '../../observability/trail.ts'
 import type { Sessions } from '../../session/session.ts'
@@ -23,11 +24,6 @@ export interface Running {
    * @returns what to call when it is over
    */
   readonly begin: (member: { readonly destroy: () => unknown }) => () => void
-}
-
-/** Where a logger writes its lines. */
-interface Output {
-  readonly [pino.symbols.streamSym]: { readonly write: (line: string) => void }
 }
 
 interface Options {
@@ -118,7 +114,7 @@ function writeLine(log: Logger, trail: Trail): void {
   const time = new Date().toISOString()
   const facts = isRemarkable(trail) ? fullRequestJson(trail) : requestJson(trail)
   const line = JSON.stringify({ level, time, ...facts, msg: 'request' })
-  ;(log as unknown as Output)[pino.symbols.streamSym].write(`${line}\n`)
+  writeLines(log, `${line}\n`)
 }
 
 /** Writes into the trail whose request it is. */

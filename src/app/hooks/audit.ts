@@ -7,11 +7,10 @@ import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { AuditEntry, Ledger } from '../../observability/audit/entry.ts'
 import type { Session } from '../../session/record.ts'
+import { safeMethods } from '../../observability/failures.ts'
 import { type BodyFields, fieldsOf } from './audit-fields.ts'
 import { clientAddress } from './address.ts'
 import { liveSession } from './session.ts'
-
-const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 
 /** Add it after the access log, whose trail is complete when a response is closed. */
 export function addAudit(app: FastifyInstance, ledger: Ledger, fields: BodyFields): void {

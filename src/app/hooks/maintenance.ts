@@ -1,6 +1,6 @@
 /** Closes routes for a time, except for roles that config or the operator names. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { MaintenanceConfig } from '../../config/schema/maintenance.ts'
+import type { Closing, MaintenanceConfig } from '../../config/schema/maintenance.ts'
 import { withHead } from '../../config/schema/public-path.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Session } from '../../session/record.ts'
@@ -10,13 +10,13 @@ import { gate } from './gate.ts'
 /** The maintenances that operators began; generations come and go, this stays. */
 export interface OperatorsMaintenance {
   /** They add up; another array when one begins or ends. */
-  readonly current: ReadonlyArray<MaintenanceConfig & { readonly from?: string }>
+  readonly current: ReadonlyArray<Closing>
   /** An end is judged by this clock, which replicas share. */
   readonly now: () => number
 }
 
 interface ClosureOptions {
-  readonly config: MaintenanceConfig & { readonly from?: string }
+  readonly config: Closing
   /** The routes that are closed when config names none. */
   readonly routes: readonly string[]
   readonly now?: (() => number) | undefined

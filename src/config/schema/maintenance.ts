@@ -64,6 +64,18 @@ export const maintenanceSchema = Type.Optional(
 
 export type MaintenanceConfig = NonNullable<Static<typeof maintenanceSchema>>
 
+/** That of an operator may begin later. */
+export type Closing = MaintenanceConfig & { readonly from?: string }
+
+export type BoundedClosing = Closing & { readonly until: string }
+
+/** What an operator closed. */
+export interface MaintenanceEntry {
+  readonly maintenance: BoundedClosing
+  readonly author: string
+  readonly since: string
+}
+
 /** The time in milliseconds; NaN for a day that the calendar does not have, such as 30 February. */
 export function endOf(until: string): number {
   const [date, day] = [until.slice(0, 10), until.slice(8, 10)]
@@ -71,13 +83,7 @@ export function endOf(until: string): number {
 }
 
 /** A summary such as `closes orders (POST) until 2026-12-01T06:00:00Z`. */
-export function maintenanceInWords({
-  routes,
-  methods,
-  allowRoles,
-  from,
-  until
-}: MaintenanceConfig & { readonly from?: string }): string {
+export function maintenanceInWords({ routes, methods, allowRoles, from, until }: Closing): string {
   const what = routes.length === 0 ? 'every route' : routes.join(', ')
   const which = methods.length === 0 ? '' : ` (${methods.join(', ')})`
   const except = allowRoles.length === 0 ? '' : ` but for the roles ${allowRoles.join(', ')}`

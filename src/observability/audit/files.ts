@@ -10,7 +10,7 @@ const maxLineBytes = 64 * 1024
 export const newChain = (): string =>
   `${new Date().toISOString().replaceAll(/[:.]/g, '-')}-${randomBytes(3).toString('hex')}`
 
-/** What a new file says of the others in its folder. */
+/** The other files of the folder with their last MACs, for the first line of a new file. */
 export interface Others {
   /** By chain the `mac` of its last line: one that is cut or deleted later is missed. */
   readonly others: Readonly<Record<string, string>>

@@ -147,7 +147,7 @@ export class AuditLedger implements Ledger {
   async #writeWaiting(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    // What is added in the same turn goes together.
+    // Entries of the same turn of the event loop are one batch.
     await Promise.resolve()
     while (this.#waiting.length > 0 || this.#chain === '' || this.#status.failing !== undefined) {
       const batch = this.#waiting.splice(0, batchSize)
@@ -218,7 +218,7 @@ export class AuditLedger implements Ledger {
     this.#file = undefined
   }
 
-  /** What was written of a batch stays in its file; the batch is written again, to another one. */
+  /** A batch that failed is written again, to a new file; what the old one got of it stays there. */
   #fail(error: Error, batch: readonly Waiting[]): void {
     const { code, message } = error as NodeJS.ErrnoException
     const reason = code ?? message

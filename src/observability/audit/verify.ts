@@ -84,7 +84,7 @@ class Verification {
 
   async run(): Promise<Report> {
     const { files, isCollected } = this.#options
-    // What first lines name is looked for in all files.
+    // First lines name other files and their ends, which the files are then held against.
     if (!isCollected) for (const file of files) await this.#readFirst(file)
     for (const file of files) await this.#readAll(file)
     for (const [chain, { file, kind, isFaulty }] of this.#chains) {
