@@ -55,7 +55,7 @@ function beside(what: string, path: string, most: number, names: readonly Subjec
       cells: [
         figure(cpu(label)),
         ratio(label),
-        ...(['perSecond', 'p50Ms', 'p99Ms', 'megabytes', 'redisCalls'] as const).map(member =>
+        ...(['perSecond', 'p50Ms', 'p99Ms', 'megabytes'] as const).map(member =>
           figure(of(label, member))
         )
       ]
@@ -65,7 +65,7 @@ function beside(what: string, path: string, most: number, names: readonly Subjec
       const value = paired(cpu(titles.gateway), cpu(titles.express), over)
       bounds.push({ what: `${what}, CPU beside the Express stack`, value, most: 1 / 2.3 })
     }
-    const columns = ['CPU µs', 'ratio', 'requests/s', 'p50 ms', 'p99 ms', 'RSS MB', 'Redis calls']
+    const columns = ['CPU µs', 'ratio', 'requests/s', 'p50 ms', 'p99 ms', 'RSS MB']
     return { title: what, columns, rows, bounds }
   }
 }

@@ -2,27 +2,12 @@
 
 export const sizes = { small: 720, medium: 20_000 } as const
 
-interface Notice {
-  readonly noticeId: number
-  readonly subject: string
-  readonly body: string
-  readonly createdAt: number
-  readonly state: string
-  readonly kind?: string
-  readonly internal: string
-}
-
-interface Notices {
-  readonly code: number
-  readonly data: { readonly list: readonly Notice[]; readonly count: number }
-}
-
 /** As many notices as fit. */
-export function noticesOf(bytes: number): Notices {
-  const list: Notice[] = []
+export function noticesOf(bytes: number): object {
+  const list: object[] = []
   let used = JSON.stringify({ code: 0, data: { list, count: 10_000 } }).length
   for (let n = 1; ; n++) {
-    const notice: Notice = {
+    const notice = {
       noticeId: n,
       subject: `Order ${n} has been paid`,
       body: `The customer has paid; ship it within ${(n % 5) + 1} days.`,

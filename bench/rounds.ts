@@ -26,7 +26,6 @@ export interface Sample {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly megabytes: number
-  readonly redisCalls: number
 }
 
 export interface Figure {
@@ -63,30 +62,23 @@ export async function measure(
   }
   for (let round = 0; round < pace.rounds; round++) {
     for (const contestant of round % 2 === 0 ? contestants : contestants.toReversed()) {
-      const before = total(await place.redisCalls())
-      const { requests, answered, seconds, cpuMicros, p50Ms, p99Ms } = await place.load({
+      const { requests, seconds, cpuMicros, p50Ms, p99Ms } = await place.load({
         ...requestsOf(contestant),
         warmMs,
         ms,
         ...(count !== undefined && { count })
       })
-      const calls = total(await place.redisCalls()) - before
       samples.get(contestant.label)?.push({
         cpuMicros: cpuMicros / requests,
         perSecond: requests / seconds,
         p50Ms,
         p99Ms,
-        megabytes: residentMegabytes(contestant.subject.pid),
-        redisCalls: calls / answered
+        megabytes: residentMegabytes(contestant.subject.pid)
       })
     }
   }
   return samples
 }
-
-// Reading the counts is a call itself.
-const total = (calls: Readonly<Record<string, number>>) =>
-  Object.entries(calls).reduce((sum, [name, times]) => (name === 'info' ? sum : sum + times), 0)
 
 export function figure(values: readonly number[]): Figure {
   const sorted = values.toSorted((a, b) => a - b)

@@ -38,12 +38,9 @@ const fields = {
   'accept': 'application/json, text/plain, */*',
   'accept-encoding': 'identity',
   'accept-language': 'en-GB,en;q=0.9',
-  'referer': 'https://console.example.com/orders/list',
-  'sec-fetch-dest': 'empty',
   'sec-fetch-mode': 'cors',
   'sec-fetch-site': 'same-origin',
-  'user-agent':
-    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36',
+  'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Chrome/150.0.0.0 Safari/537.36',
   'x-forwarded-proto': 'https'
 }
 
@@ -61,7 +58,6 @@ interface Started {
 interface Wishes {
   /** The pause before its memory is read, and before anybody signs in. */
   readonly restMs?: number
-  /** Another checkout, or more than the usual config. */
   readonly gateway?: GatewayOptions
 }
 
@@ -101,9 +97,7 @@ export async function startSubject(
       while (!existsSync(turns) || readFileSync(turns, 'utf8') === '') await wait(5)
       return Number(readFileSync(turns, 'utf8'))
     },
-    stop: async () => {
-      await stop(child)
-    }
+    stop: () => stop(child)
   }
 }
 

@@ -2,77 +2,46 @@
 import { createServer, type ServerResponse } from 'node:http'
 import { noticesOf, sizes } from './notices.ts'
 
+const json = 'application/json; charset=utf-8'
 const chunk = Buffer.alloc(64 * 1024, 'x')
-function ready(bytes: number) {
-  const body = Buffer.from(JSON.stringify(noticesOf(bytes)))
-  const length = String(body.length)
-  const fields = ['content-type', 'application/json; charset=utf-8', 'content-length', length]
-  return { body, fields }
+
+function answer(type: string, body: Buffer) {
+  const fields = ['content-type', type, 'content-length', String(body.length)]
+  return (response: ServerResponse) => response.writeHead(200, fields).end(body)
+}
+
+const signedIn = {
+  user: { id: 'id', username: 'user', name: 'A Name of Usual Length', roles: ['admin'] },
+  token: 't'.repeat(40)
 }
 const answers = new Map(
-  Object.entries(sizes).map(([name, bytes]) => [`/notices/${name}`, ready(bytes)])
+  Object.entries(sizes).map(([name, bytes]) => [
+    `/notices/${name}`,
+    answer(json, Buffer.from(JSON.stringify(noticesOf(bytes))))
+  ])
 )
-/** Made when they are first asked for: `/notices/NUMBER` has so many bytes. */
-function answerTo(url: string) {
-  const bytes = /^\/notices\/(\d{1,8})$/.exec(url)?.[1]
-  if (bytes !== undefined && !answers.has(url)) answers.set(url, ready(Number(bytes)))
-  return answers.get(url)
-}
-const accepted = Buffer.from('{"code":0}')
 
 const server = createServer(
   { keepAliveTimeout: 600_000, requestTimeout: 0 },
   (request, response) => {
-    const { url = '', method } = request
-    const answer = answerTo(url)
-    if (answer !== undefined) return void response.writeHead(200, answer.fields).end(answer.body)
-    if (method === 'POST' && url === '/login') return signIn(request, response)
-    if (method === 'POST') {
-      return void request
-        .resume()
-        .on('end', () =>
-          response
-            .writeHead(200, [
-              'content-type',
-              'application/json',
-              'content-length',
-              String(accepted.length)
-            ])
-            .end(accepted)
-        )
-    }
-    if (url.startsWith('/bytes/')) return download(Number(url.slice(7)), response)
-    response.writeHead(404, ['content-length', '0']).end()
+    const { url = '' } = request
+    const known = answers.get(url)
+    if (known !== undefined) known(response)
+    else if (url === '/login') void signIn(request, response)
+    else if (url.startsWith('/bytes/')) download(Number(url.slice(7)), response)
+    else response.writeHead(404, ['content-length', '0']).end()
   }
 )
 
-function signIn(request: AsyncIterable<Buffer>, response: ServerResponse): void {
-  Array.fromAsync(request).then(
-    parts => {
-      const { username } = JSON.parse(Buffer.concat(parts).toString()) as { username: string }
-      response.writeHead(200, { 'content-type': 'application/json' }).end(
-        JSON.stringify({
-          user: {
-            id: `id-${username}`,
-            username,
-            name: 'A Name of Usual Length',
-            roles: ['admin']
-          },
-          token: 't'.repeat(40)
-        })
-      )
-    },
-    () => response.destroy()
-  )
+async function signIn(request: AsyncIterable<Buffer>, response: ServerResponse): Promise<void> {
+  const { username } = JSON.parse(Buffer.concat(await Array.fromAsync(request)).toString())
+  const user = { ...signedIn.user, id: `id-${username}`, username }
+  answer(json, Buffer.from(JSON.stringify({ ...signedIn, user })))(response)
 }
 
 function download(bytes: number, response: ServerResponse): void {
-  response.writeHead(200, [
-    'content-type',
-    'application/octet-stream',
-    'content-length',
-    String(bytes)
-  ])
+  const type = 'application/octet-stream'
+  response.writeHead(200, ['content-type', type, 'content-length', String(bytes)])
   let left = bytes
   const more = () => {
     while (left > 0) {
