@@ -40,14 +40,17 @@ export class Upgrades {
     socket.on('data', onBroken).on('end', onBroken).on('close', onBroken).resume()
     markUpgrade(request, upgrade)
     response.shouldKeepAlive = false
-    // Node's own listener is gone with the upgrade: a client that reads nothing would stay.
+    // Node's own listeners are gone with the upgrade: a long response would never go on, and a
+    // client that reads nothing would stay.
+    const onDrain = () => response.emit('drain')
+    socket.on('drain', onDrain)
     const onStalled = () => {
       if (!response.emit('timeout', socket)) socket.destroy()
     }
     socket.on('timeout', onStalled)
     response.once('finish', () => {
       socket.off('data', onBroken).off('end', onBroken).off('close', onBroken)
-      socket.off('timeout', onStalled)
+      socket.off('timeout', onStalled).off('drain', onDrain)
       if (response.statusCode !== 101) this.#options.endUnread(socket)
     })
     this.#options.handle(request, response)

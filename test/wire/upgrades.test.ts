@@ -1,8 +1,12 @@
 /** Upgrades where no route takes any: none is served, none hangs, none is told to a back-end. */
 import t, { type Test } from 'tap'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { join } from 'node:path'
+import { testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
+import { temporaryFolder } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
 import { json } from '../support/upstream.ts'
 import { answersBegun, open, openWire, refuses, serves } from './support.ts'
@@ -80,6 +84,27 @@ t.test('so are bogus handshakes, and offers of other protocols', async t => {
   }
   await ignores(t, 'OPTIONS', request('OPTIONS /api/things/1', [signedIn, ...webSocket]), [405])
   await serves(t, wire)
+})
+
+t.test('a long file comes whole to curl --http2 and Java clients, which offer h2c', async t => {
+  const root = temporaryFolder()
+  // More than a socket takes at once.
+  const bytes = 8 * 1024 * 1024
+  writeFileSync(join(root, 'app.js'), Buffer.alloc(bytes, 'a'))
+  const pages = await testGateway(t.after, { gateway: { console: { root } } })
+  const offer = ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMA']
+  const asked = request('GET /app.js', offer)
+  const answer = await raw(pages.url, asked, { enough: () => false })
+  t.equal(answer.status, 200)
+  t.equal(answer.whole.length - answer.whole.indexOf('\r\n\r\n') - 4, bytes)
+  const leaving = connect(Number(new URL(pages.url).port), '127.0.0.1')
+  leaving.write(asked)
+  await once(leaving, 'data')
+  leaving.destroy()
+  await until('nothing is left of who leaves', async () => {
+    const metrics = await (await pages.ops('/metrics')).text()
+    return /^console_gateway_requests_in_flight 0$/m.test(metrics)
+  })
 })
 
 t.test('odd targets of an upgrade are refused', async t => {

@@ -93,19 +93,11 @@ async function underWay(gateway: GatewayProcess): Promise<string[]> {
     .map(({ name, labels, value }) => `${name}${labels} is ${value}, expected 0`)
 }
 
-/** Tells which requests were never ended. */
-async function runningRequests(gateway: GatewayProcess): Promise<string[]> {
-  const { body } = await gateway.ask('/ops/api/requests?status=running')
-  const { requests } = JSON.parse(body) as { requests: readonly unknown[] }
-  return requests.map(request => `still runs: ${JSON.stringify(request)}`)
-}
-
 /** Everything that is wrong. The surroundings are healed, no client is connected. */
 export async function judge(gateway: GatewayProcess, before: AtRest): Promise<string[]> {
   const { exit } = gateway
   if (exit() !== undefined) return [`the process ended: ${JSON.stringify(exit())}`]
   const problems = await settles(gateway, 'in-flight counts', async () => await underWay(gateway))
-  if (problems.length > 0) problems.push(...(await runningRequests(gateway)))
   problems.push(...(await freshRequests(gateway)))
   problems.push(
     ...(await settles(gateway, 'descriptors', async () => await descriptors(gateway, before)))
