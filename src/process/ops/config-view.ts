@@ -7,7 +7,7 @@ import type { Config } from '../../config/schema/config.ts'
 import { describeFault } from '../../config/schema/faults.ts'
 import type { Operated } from '../operated.ts'
 
-type Options = Pick<Operated, 'config' | 'publicServer' | 'reloader' | 'validate'>
+type Options = Pick<Operated, 'config' | 'publicServer' | 'reloader' | 'state' | 'validate'>
 
 /** The response time-out of a load balancer that `plan` takes without another one. */
 const balancerMs = 60_000
@@ -28,25 +28,24 @@ export class ConfigView {
   }
 
   current(): ConfigNow {
-    const { reloader } = this.#options
-    const { config, number } = reloader.current()
-    const { at, by, changes } = reloader.taken()
-    const { config: hash, install: installHash } = configHashes(config)
+    const { reloader, state } = this.#options
+    const { folder, generation, hash, files, restartNeeded, taken } = state().config
     return {
-      folder: config.folder,
-      generation: number,
+      folder,
+      generation,
       hash,
-      installHash,
-      takenAt: at,
-      by,
-      changes: [...changes],
+      installHash: configHashes(reloader.current().config).install,
+      takenAt: taken.at,
+      by: taken.by,
+      changes: [...taken.changes],
       files: {
-        ...filesOf(reloader),
+        state: files.state,
+        ...(files.state === 'refused' && { since: files.since, faults: [...files.faults] }),
         places: reloader
           .faults()
           .map(({ file, line, path, message }) => ({ file, line, path, message }))
       },
-      restartNeeded: [...reloader.restartNeeded()]
+      restartNeeded: [...restartNeeded]
     }
   }
 
@@ -122,14 +121,5 @@ export class ConfigView {
   /** A running config has the `gateway.yaml` of the start, whatever its file says since then. */
   #writtenOf({ written }: Config): Written {
     return { ...written, gateway: this.#options.config.written.gateway }
-  }
-}
-
-function filesOf({ files }: Pick<Options['reloader'], 'files'>) {
-  const { state, ...more } = files()
-  return {
-    state,
-    ...('since' in more && { since: more.since }),
-    ...('faults' in more && { faults: [...more.faults] })
   }
 }

@@ -1,6 +1,5 @@
 /** What `/ops/api/now` tells: this process in full, other replicas by their heartbeat. */
 import type { Now } from '../../admin/now-schema.ts'
-import { configHashes } from '../../config/load/config-hash.ts'
 import type { Operated } from '../operated.ts'
 import { presentJson } from '../server/present-json.ts'
 
@@ -9,22 +8,18 @@ const freshMs = 800
 
 export function nowReader({
   publicServer,
-  reloader,
+  state,
   fleet
-}: Pick<Operated, 'publicServer' | 'reloader' | 'fleet'>): () => Promise<Now> {
+}: Pick<Operated, 'publicServer' | 'state' | 'fleet'>): () => Promise<Now> {
   return cached(async () => {
     const { replicas } = await fleet.list()
-    const { config, number } = reloader.current()
+    const { generation, hash, files } = state().config
     return {
       at: new Date().toISOString(),
       replica: fleet.id,
       ...presentJson(publicServer.present()),
       replicas: [...replicas],
-      config: {
-        generation: number,
-        hash: configHashes(config).config,
-        state: reloader.files().state
-      }
+      config: { generation, hash, state: files.state }
     }
   })
 }
