@@ -91,7 +91,9 @@ export function addConfigData(ops: FastifyInstance, options: Options): void {
     add('/config', 'The running config: since when, and what changed.', configNow, () =>
       options.current()
     )
-    add('/config/files', 'Where the files differ from what runs.', configFiles, options.files)
+    add('/config/files', 'Where the files differ from what runs.', configFiles, () =>
+      options.files()
+    )
     add(
       '/config/expectations',
       'The expectations of routes.yaml, and whether they are met.',

@@ -2,7 +2,10 @@
  * The operators' listener of the running gateway, and its routes.
  */
 import { randomBytes } from 'node:crypto'
-import { createAccess } from '../admin/access.ts'
+import type { FastifyRequest } from 'fastify'
+import { createAccess, isStillOperator } from '../admin/access.ts'
+import { addConfigData } from '../admin/config-data.ts'
+import { addNow } from '../admin/now.ts'
 import { createActLedger } from '../admin/act-ledger.ts'
 import { addConfigRoutes } from '../admin/config.ts'
 import { addRequestRoutes } from '../admin/requests.ts'
@@ -21,7 +24,8 @@ import { describeFault } from '../config/schema/faults.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { Log } from '../services/services.ts'
 import type { Operated } from './operated.ts'
-import { addData } from './ops/data.ts'
+import { ConfigView } from './ops/config-view.ts'
+import { nowReader } from './ops/now.ts'
 import { listen as listenOn, urlOf } from './server/listeners.ts'
 import { version } from './status.ts'
 
@@ -132,6 +136,14 @@ function addConfig(
     reloadEffect,
     replicas: () => fleet.list()
   })
+}
+
+/** The data of the operators' page. */
+function addData(app: ReturnType<typeof createAdminServer>, operated: Operated): void {
+  const { findOperator } = operated.publicServer
+  const isAllowed = (request: FastifyRequest) => isStillOperator(request, findOperator)
+  addNow(app, { read: nowReader(operated), isAllowed })
+  addConfigData(app, new ConfigView(operated))
 }
 
 function addMaintenance(
