@@ -11,6 +11,9 @@ export const stateTexts = {
 
 const iso = (ms: number) => new Date(ms).toISOString()
 
+const ledgerText = ({ reason }: { readonly reason: string }, { waiting, lost }: LedgerStatus) =>
+  `(${reason}): ${waiting} entries wait, ${lost} lost`
+
 const byUpstream = ({ upstreams }: Pick<GatewayState, 'upstreams'>) => [
   ...Map.groupBy(upstreams, ({ upstream }) => upstream)
 ]
@@ -22,7 +25,9 @@ export function partsOf(state: GatewayState): Readonly<Record<string, string>> {
   return {
     ...(phase !== 'serving' && { gateway: phase }),
     ...configPart(config),
-    ...(ledger?.failing !== undefined && { audit: ledgerText(ledger.failing, ledger) }),
+    ...(ledger?.failing !== undefined && {
+      audit: `cannot be written since ${iso(ledger.failing.since)} ${ledgerText(ledger.failing, ledger)}`
+    }),
     ...(closed !== '' && { maintenance: closed }),
     ...(redis === undefined ? { sessions: 'in this process' } : { redis: redisText(redis) }),
     ...Object.fromEntries(
@@ -46,11 +51,6 @@ function configPart({ files, generation }: GatewayState['config']) {
   }
 }
 
-function ledgerText({ since, reason }: NonNullable<LedgerStatus['failing']>, counts: LedgerStatus) {
-  const { waiting, lost } = counts
-  return `cannot be written since ${iso(since)} (${reason}): ${waiting} entries wait, ${lost} lost`
-}
-
 function redisText({ up, hasConnected, fault }: NonNullable<GatewayState['redis']>): string {
   if (up) return fault ?? 'up'
   return hasConnected ? 'away: what needs a session answers 503' : 'not reached yet'
@@ -72,44 +72,33 @@ export interface Dependency {
   }>
 }
 
-/** What the gateway depends on: up, degraded or down, and since when. */
+/** Lists the dependencies of the gateway: each is up, degraded or down, and since when. */
 export function dependenciesOf(state: GatewayState): Dependency[] {
   const { config, redis, ledger, maintenance } = state
-  const { files } = config
   return [
-    files.state === 'running'
-      ? { kind: 'config', name: 'config', state: 'up' }
-      : {
-          kind: 'config',
-          name: 'config',
-          state: 'degraded',
-          since: files.since,
-          detail: 'the files were refused'
-        },
-    ...(redis === undefined
-      ? []
-      : [
-          {
-            kind: 'redis' as const,
-            name: 'redis',
-            state: redis.up ? ('up' as const) : ('down' as const),
-            since: iso(redis.since)
-          }
-        ]),
+    configHealth(config.files),
+    ...(redis === undefined ? [] : [redisHealth(redis)]),
     ...(ledger === undefined ? [] : [ledgerHealth(ledger)]),
-    ...maintenance.map(each => ({
-      kind: 'maintenance' as const,
-      state: 'degraded' as const,
-      ...each
-    })),
+    ...maintenance.map((each): Dependency => ({ kind: 'maintenance', state: 'degraded', ...each })),
     ...byUpstream(state).map(([name, all]) => upstreamHealth(name, all))
   ]
 }
 
-function ledgerHealth({ failing, headFailing, lost, waiting }: LedgerStatus): Dependency {
+function configHealth(files: GatewayState['config']['files']): Dependency {
+  const of = { kind: 'config', name: 'config' } as const
+  if (files.state === 'running') return { ...of, state: 'up' }
+  return { ...of, state: 'degraded', since: files.since, detail: 'the files were refused' }
+}
+
+function redisHealth({ up, since }: NonNullable<GatewayState['redis']>): Dependency {
+  return { kind: 'redis', name: 'redis', state: up ? 'up' : 'down', since: iso(since) }
+}
+
+function ledgerHealth(status: LedgerStatus): Dependency {
+  const { failing, headFailing } = status
   const of = { kind: 'audit', name: 'audit' } as const
   if (failing !== undefined) {
-    const detail = `cannot be written (${failing.reason}): ${waiting} entries wait, ${lost} lost`
+    const detail = `cannot be written ${ledgerText(failing, status)}`
     return { ...of, state: 'degraded', since: iso(failing.since), detail }
   }
   if (headFailing === undefined) return { ...of, state: 'up' }
@@ -139,7 +128,7 @@ function stateOf(working: number, total: number): Health {
 
 export type Status = ReturnType<typeof statusOf>
 
-/** What `status` shows: who runs which config, and what is wrong. */
+/** The answer to `status`: who runs which config, and which part fails. */
 export function statusOf(state: GatewayState) {
   const { version, startedAt, ready, upstreams, config } = state
   return {

@@ -34,7 +34,7 @@ const maxAtOnce = 50
  * Bound of users whose sessions a start reviews; sessions of others are reviewed on their next use.
  */
 const maxSignedIn = 100_000
-/** Fewer than these change on purpose. */
+/** A change of fewer users is taken as meant. */
 const minChanged = 5
 
 /**

@@ -52,7 +52,7 @@ export interface GatewayState {
   readonly upstreams: readonly AddressStatus[]
   /** Undefined where config has no audit ledger. */
   readonly ledger: LedgerStatus | undefined
-  /** What is closed, by its author: an operator or `routes.yaml`. */
+  /** Each closing in force; its name is that of the author: an operator, or `routes.yaml`. */
   readonly maintenance: ReadonlyArray<{
     readonly name: string
     readonly since?: string

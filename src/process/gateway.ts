@@ -2,14 +2,14 @@
  * The running gateway: public server, operators' listener and the config in force: load → build →
  * listen → watch → swap → drain.
  */
-import { describeFault, type Fault } from '../config/schema/faults.ts'
+import { describeFault } from '../config/schema/faults.ts'
 import type { Config } from '../config/schema/config.ts'
 import { saveLastGood } from '../config/load/last-good.ts'
 import type { Environment } from '../config/load/references.ts'
 import { isAsRead, type Watch, watchFiles } from './reload/watcher.ts'
 import { type Validate, validate } from './reload/validator.ts'
 import { createUserReview } from './reload/user-review.ts'
-import type { Attempt, Outcome, Trigger } from './reload/outcome.ts'
+import type { Attempt, Outcome, Refused, Trigger } from './reload/outcome.ts'
 import { createReloader, type Reloader } from './reload/reload.ts'
 import { Fleet, type ReplicaState } from '../services/fleet.ts'
 import { createLogger, type Log } from '../services/services.ts'
@@ -58,13 +58,6 @@ export async function startGateway(
     for (const close of opened.toReversed()) await Promise.try(close).catch(() => {})
     throw error
   }
-}
-
-/** Files that were refused at the start, while an earlier config runs. */
-export interface Refused {
-  readonly faults: readonly Fault[]
-  /** When the config that runs was accepted. */
-  readonly lastGoodOf: string
 }
 
 interface FilesAtStart {

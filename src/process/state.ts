@@ -1,6 +1,6 @@
 /** Makes the one truth of the gateway's health. */
 import { configHashes } from '../config/load/config-hash.ts'
-import { maintenanceInWords } from '../config/schema/maintenance.ts'
+import { type MaintenanceConfig, maintenanceInWords } from '../config/schema/maintenance.ts'
 import type { AuditLedger } from '../observability/audit/ledger.ts'
 import type { GatewayState } from '../observability/gateway-state.ts'
 import type { Reloader } from './reload/reload.ts'
@@ -64,9 +64,7 @@ function isUsable(redis: GatewayState['redis'], strictRedis: boolean): boolean {
   return redis.fault === undefined && (strictRedis ? redis.up : redis.hasConnected)
 }
 
-type ByFile = Parameters<typeof maintenanceInWords>[0] | undefined
-
-function closedByFile(maintenance: ByFile): GatewayState['maintenance'] {
+function closedByFile(maintenance: MaintenanceConfig | undefined): GatewayState['maintenance'] {
   const { until } = maintenance ?? {}
   const isOver = until !== undefined && Date.parse(until) <= Date.now()
   if (maintenance === undefined || isOver) return []

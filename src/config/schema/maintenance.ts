@@ -69,7 +69,7 @@ export type Closing = MaintenanceConfig & { readonly from?: string }
 
 export type BoundedClosing = Closing & { readonly until: string }
 
-/** What an operator closed. */
+/** A closing that an operator began, with its author and the time of the begin. */
 export interface MaintenanceEntry {
   readonly maintenance: BoundedClosing
   readonly author: string

@@ -1,4 +1,5 @@
 /** The triggers of a reload, and its outcomes. */
+import type { Fault } from '../../config/schema/faults.ts'
 import type { Taken } from '../../observability/gateway-state.ts'
 
 export type Trigger = 'files changed' | 'SIGHUP' | 'operator'
@@ -20,6 +21,13 @@ export type Outcome =
       readonly taken?: Taken
     }
   | { readonly outcome: 'refused'; readonly generation: number; readonly faults: readonly string[] }
+
+/** Files that were refused at the start, while an earlier config runs. */
+export interface Refused {
+  readonly faults: readonly Fault[]
+  /** When the config that runs was accepted. */
+  readonly lastGoodOf: string
+}
 
 export interface Confirmed {
   /** Whether the operator accepts that most sessions of file users end. */

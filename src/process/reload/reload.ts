@@ -7,7 +7,7 @@ import type { Validated } from './validator.ts'
 import type { Generation } from '../server/generation.ts'
 import type { Generations } from '../server/generations.ts'
 import type { FilesState, Taken } from '../../observability/gateway-state.ts'
-import type { Attempt, Confirmed, Outcome, Trigger } from './outcome.ts'
+import type { Attempt, Confirmed, Outcome, Refused, Trigger } from './outcome.ts'
 import { massChange } from '../../login/changed-users.ts'
 import { keepInstall } from './keep-install.ts'
 import { inWords, logNewWarnings, messageOf } from './log-lines.ts'
@@ -40,8 +40,7 @@ interface Options {
   readonly onFiles: (files: readonly string[]) => void
   /** Called with each config that runs from now on, also with that of the start. */
   readonly onTaken: (config: Config) => void
-  /** Of files that were refused at the start: a config that was kept runs. */
-  readonly refused?: { readonly faults: readonly Fault[]; readonly lastGoodOf: string } | undefined
+  readonly refused?: Refused | undefined
   readonly onOutcome: (outcome: Outcome, attempt: Attempt) => void
   readonly log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
 }
@@ -163,7 +162,7 @@ class ConfigReloader implements Reloader {
     return { faults: this.#faults.map(describeFault) }
   }
 
-  #startRefused({ faults, lastGoodOf }: NonNullable<Options['refused']>): void {
+  #startRefused({ faults, lastGoodOf }: Refused): void {
     this.#taken = { at: lastGoodOf, by: 'start --last-good', changes: [] }
     this.#options.log.warn(
       { event: 'config.last-good', at: lastGoodOf },
