@@ -146,9 +146,9 @@ t.test(
 
 t.test('the process, what runs, and the session store are told', async t => {
   const found = await scraped(await testGateway(t.after))
-  for (const name of ['process_cpu_user_seconds_total', 'nodejs_heap_size_used_bytes']) {
-    t.ok((found.get(name) ?? 0) > 0, name)
-  }
+  // A kernel that counts in ticks of 10 ms tells 0 seconds for a gateway this young.
+  t.ok(found.has('process_cpu_user_seconds_total'))
+  t.ok((found.get('nodejs_heap_size_used_bytes') ?? 0) > 0)
   t.equal(found.get('console_gateway_session_store_up{kind="embedded"}'), 1)
   t.equal(found.get('console_gateway_generation'), 1)
   t.ok([...found.keys()].some(name => name.startsWith('console_gateway_info{version="')))
