@@ -87,7 +87,7 @@ async function signIn(
   const operator = { name: username, via: 'session' } as const
   const entry = { act: 'ops.sign-in', operator, address, requestId: request.id }
   try {
-    const { source, result } = await vouch(request, request.body, leavingOf(reply.raw))
+    const { source, result } = await vouch(request, request.body, leavingOf(reply.raw).signal)
     const former = request.operatorSession
     // A new id for each sign-in: one that somebody planted in the browser opens nothing.
     const secretId = randomBytes(32).toString('base64url')

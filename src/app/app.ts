@@ -8,40 +8,30 @@ import { mountOf } from '../config/schema/resolved.ts'
 import type { TrailAlias } from '../observability/trail.ts'
 import { createTokenRefresh } from '../login/token-refresh.ts'
 import { logoutAnswer } from './endpoint-answers.ts'
-import { addAggregated } from './endpoints/aggregated.ts'
-import { addAnswered } from './endpoints/answered.ts'
 import { addConsole } from './endpoints/console.ts'
-import { ignoreBodies } from './endpoints/ignored-bodies.ts'
 import { collectMethods } from './endpoints/known-paths.ts'
 import { addLogin } from './endpoints/login.ts'
 import { addLogout } from './endpoints/logout.ts'
-import { addProfile } from './endpoints/profile.ts'
-import { addProxied } from './endpoints/http-proxy-adapter.ts'
 import { addRefresh } from './endpoints/refresh.ts'
 import { addSession } from './endpoints/session.ts'
 import { addUnknown } from './endpoints/unknown.ts'
-import type { Access } from './hooks/context.ts'
 import { addAccessLog } from './hooks/access-log.ts'
 import { addAudit, recordSignOut } from './hooks/audit.ts'
 import { compileBodyFields } from './hooks/audit-fields.ts'
 import { createCountedAddress } from './hooks/address.ts'
-import { refuseBypassedHooks } from './hooks/bypassed-hooks.ts'
 import { addCors } from './hooks/cors.ts'
 import { readJsonBodies } from './hooks/json-body.ts'
 import { refuseUnderPressure } from './hooks/pressure.ts'
 import { requestPolicy } from './hooks/request-policy.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
 import { addSessionReader, addSessions } from './hooks/session.ts'
-import { addStalledReaders } from './hooks/stalled-readers.ts'
 import { createSessionCookieReader } from './hooks/session-cookie.ts'
-import {
-  addStandardHeaders,
-  type StandardHeaders,
-  standardHeaders
-} from './hooks/standard-headers.ts'
+import { addSending, type StandardHeaders, standardHeaders } from './hooks/sending.ts'
 import { addTokenRefresh } from './hooks/token-refresh.ts'
 import { type Checks, createChecks } from './checks.ts'
-import { compileRoutes, type Routes } from './compile-routes.ts'
+import { compileRoutes, type Routes } from './routes/compile.ts'
+import { addRoutes } from './routes/register.ts'
+import type { Route } from './routes/route.ts'
 import { type AppContext, createContext } from './context.ts'
 import { createFastify } from './fastify.ts'
 import type { GenerationServices } from './generation-services.ts'
@@ -62,10 +52,9 @@ export async function buildApp(
 
   const headers = standardHeaders(config.gateway.session.cookie.secure)
   const app = createFastify(context, headers)
-  const markDirect = refuseBypassedHooks(app)
   services.watch?.(app)
   try {
-    await addAll(app, { context, headers, routes, yieldToRequests, markDirect })
+    await addAll(app, { context, headers, routes, yieldToRequests })
     await app.ready()
     return app
   } catch (error) {
@@ -100,10 +89,9 @@ async function addAll(app: FastifyInstance, { headers, ...parts }: AppParts): Pr
   if (ledger !== undefined && config.gateway.audit !== undefined) {
     addAudit(app, ledger, compileBodyFields(config.gateway.audit))
   }
-  addStandardHeaders(app, headers)
+  addSending(app, { headers, stallMs: server.idleTimeout })
   const { name } = context.cookie
   await refuseUnderPressure(app, createSessionCookieReader({ name, secrets: services.secrets }))
-  addStalledReaders(app, server.idleTimeout)
   const { hidesNearer } = knownPaths
   app.addHook('onRequest', requestPolicy({ hosts, sizes: config.limits.sizes, hidesNearer }))
   await addCors(app, server)
@@ -131,8 +119,6 @@ interface Group {
   readonly checks: Checks
   readonly routes: Routes
   readonly yieldToRequests: () => Promise<void>
-  /** Marks a scope whose responses may go past onSend hooks. */
-  readonly markDirect: (scope: FastifyInstance) => void
 }
 
 /** Endpoints that open and close sessions: the session plugin sets and clears the cookie. */
@@ -202,7 +188,12 @@ async function addSessionEndpoints(scope: FastifyInstance, group: Group): Promis
     envelope,
     sendsTimeLeft: config.gateway.session.headers
   })
-  addProfile(scope, routes.profile)
+  const ofSession = routes.routes.filter(({ access }) => access !== 'public')
+  await addRoutesOf(
+    scope,
+    group,
+    ofSession.filter(route => !asksBackEnds(route))
+  )
   scope.register(async inner => {
     inner.removeAllContentTypeParsers()
     addTokenRefresh(
@@ -217,60 +208,54 @@ async function addSessionEndpoints(scope: FastifyInstance, group: Group): Promis
           )
       })
     )
-    await addRoutes(inner, group, access => access !== 'public')
+    await addRoutesOf(inner, group, ofSession.filter(asksBackEnds))
   })
 }
 
 /** Back-ends' endpoints that anyone may call: no session is looked up. */
 async function addPublicEndpoints(scope: FastifyInstance, group: Group): Promise<void> {
-  const { checks } = group
+  const { checks, routes } = group
   scope.removeAllContentTypeParsers()
   addOnRequest(scope, [checks.checkOrigin, checks.checkLimits, checks.refuseClosed])
-  await addRoutes(scope, group, access => access === 'public')
+  await addRoutesOf(
+    scope,
+    group,
+    routes.routes.filter(({ access }) => access === 'public')
+  )
 }
 
-async function addRoutes(
+/** Whether it needs the credential of the session, which is renewed before. */
+function asksBackEnds({ target, shaping }: Route): boolean {
+  return target !== undefined || shaping?.parts !== undefined
+}
+
+async function addRoutesOf(
   scope: FastifyInstance,
-  { context, routes, yieldToRequests, markDirect }: Group,
-  isIn: (access: Access) => boolean
+  { context, yieldToRequests }: Group,
+  routes: readonly Route[]
 ): Promise<void> {
-  const { config, services, mount, forwardedHost, metrics } = context
-  markDirect(scope)
-  const partsOptions = { forwardedHost, countMissing: metrics.onMissingPart }
+  const { config, services, mount, forwardedHost, metrics, tokenNames, sealedCookies } = context
   const { bindStream, running, inFlight, log } = services
-  const webSockets = {
-    origins: config.gateway.server.origins,
+  const options = {
+    identity: config.gateway.identity,
+    tokenNames,
+    mount,
     bindStream,
-    running,
-    tokenNames: context.tokenNames,
-    inFlight,
-    addressOf: createCountedAddress(config.limits.ipv6Prefix),
-    onRefused: metrics.onRefused,
-    log
-  }
-  await addProxied(
-    scope,
-    routes.proxied.filter(({ access }) => isIn(access)),
-    {
-      identity: config.gateway.identity,
-      tokenNames: webSockets.tokenNames,
-      mount,
+    sealedCookies,
+    forwardedHost,
+    countMissing: metrics.onMissingPart,
+    webSockets: {
+      origins: config.gateway.server.origins,
       bindStream,
-      sealedCookies: context.sealedCookies,
-      ...partsOptions,
-      webSockets
-    },
-    yieldToRequests
-  )
-  scope.register(async inner => {
-    ignoreBodies(inner)
-    for (const route of routes.aggregated) {
-      if (isIn(route.access)) addAggregated(inner, route, partsOptions)
+      running,
+      tokenNames,
+      inFlight,
+      addressOf: createCountedAddress(config.limits.ipv6Prefix),
+      onRefused: metrics.onRefused,
+      log
     }
-    for (const route of routes.answered) {
-      if (isIn(route.access)) addAnswered(inner, route, services.sessions)
-    }
-  })
+  }
+  await addRoutes(scope, routes, options, yieldToRequests)
 }
 
 /** Adds hooks in their order; one that is not configured is undefined. */

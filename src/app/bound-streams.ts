@@ -9,7 +9,7 @@ import type { Session } from '../session/record.ts'
 import type { Sessions } from '../session/session.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { StoreUnavailable } from '../session/store.ts'
-import type { BindStream, BoundStream } from './endpoints/bound-stream.ts'
+import type { BindStream, BoundStream } from './routes/bound-stream.ts'
 import { Closures, type OperatorsMaintenance } from './hooks/maintenance.ts'
 import type { Access } from './hooks/context.ts'
 

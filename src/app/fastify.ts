@@ -15,7 +15,7 @@ import { readForwardedProto } from './hooks/forwarded-for.ts'
 import { requestLog } from './hooks/request-log.ts'
 import { recordUnrouted } from './hooks/unrouted.ts'
 import { schemaController } from './hooks/validation.ts'
-import { type StandardHeaders, setStandardHeaders } from './hooks/standard-headers.ts'
+import { type StandardHeaders, setStandardHeaders } from './hooks/sending.ts'
 import type { AppContext } from './context.ts'
 
 /** @param headers the standard headers of every response */

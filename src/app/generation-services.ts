@@ -9,7 +9,7 @@ import type { Upstream } from '../proxy/upstream.ts'
 import type { Services } from '../services/services.ts'
 import type { ShedLog } from './shed-log.ts'
 import type { OperatorsMaintenance } from './hooks/maintenance.ts'
-import type { BindStream } from './endpoints/bound-stream.ts'
+import type { BindStream } from './routes/bound-stream.ts'
 
 export type GenerationServices = Pick<
   Services,

@@ -1,7 +1,7 @@
 /**
  * Ends connections whose client takes nothing of their responses, however short these are: a client
  * that sends many requests at once, and reads nothing, would keep its connection for good. Long
- * responses have a time of their own (`hooks/stalled-readers.ts`).
+ * responses have a time of their own (`hooks/sending.ts`).
  */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'

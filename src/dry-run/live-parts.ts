@@ -1,6 +1,6 @@
 /** The parts of a route, requested from their real back-ends and merged as the gateway does it. */
-import { type Composable, compileParts } from '../app/compile-parts.ts'
-import { applyShape } from '../app/shaped-values.ts'
+import { type Composable, compileParts } from '../app/routes/compile-parts.ts'
+import { applyShape } from '../app/routes/shaped-values.ts'
 import type { Config } from '../config/schema/config.ts'
 import { hasParameters, takes } from '../config/schema/public-path.ts'
 import { mountOf, pathsOf, routeSettings, upstreamPathOf } from '../config/schema/resolved.ts'

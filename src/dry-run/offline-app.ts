@@ -22,7 +22,6 @@ import { RequestRates } from '../observability/request-rates.ts'
 import { GatewayError } from '../errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import { createListener } from '../app/listener.ts'
-import { CollectedBody } from '../proxy/response.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import { createLogger } from '../services/services.ts'
 import type { GenerationServices } from '../app/generation-services.ts'
@@ -239,13 +238,13 @@ function offlineUpstream(
     origins: new Set([origin]),
     base,
     connect: done => done(new GatewayError('upstream.refused')),
-    dispatch: ({ method, path, headers, body }, { timeoutMs }, done) => {
+    send: async ({ method, path, headers, body, timeoutMs }) => {
       if (body instanceof Readable) body.resume()
       const target = path.slice(base.length)
       const bytes = Buffer.from(
         respond({ method, path: target, headers, timeoutMs, isPart: false })
       )
-      done(null, { status: 200, headers: headersOf(bytes), body: new CollectedBody(bytes) })
+      return { status: 200, headers: headersOf(bytes), body: bytes }
     },
     fetchWhole: async ({ method, path, headers, timeoutMs }) => {
       const body = Buffer.from(respond({ method, path, headers, timeoutMs, isPart: true }))

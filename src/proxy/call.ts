@@ -4,263 +4,255 @@
  * is, since nothing was written. One that is safe and has no body is asked again, once, where its
  * connection broke and nothing has gone to the client.
  */
-import { isEventStream } from './event-stream.ts'
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import type { GatewayError } from '../errors.ts'
-import { type Address, isLocalError } from './address.ts'
-import type { Balancer } from './balancer.ts'
+import { GatewayError } from '../errors.ts'
 import { traceCall } from '../observability/traces/outgoing.ts'
-import { TrailAttempt } from '../observability/trail.ts'
+import { type Recorded, TrailAttempt } from '../observability/trail.ts'
+import { type Address, isLocalError } from './address.ts'
+import { isEventStream } from './event-stream.ts'
 import { upstreamError } from './failures.ts'
-import {
-  Attempt,
-  CollectedBody,
-  type Exchange,
-  type HowFar,
-  type UpstreamResponse,
-  type Watcher
-} from './response.ts'
-import type { RetryBudget } from './retry-budget.ts'
+import { type Outcome, type ReceiveOptions, Receiver, type UpstreamResponse } from './receiver.ts'
 import { overloaded, type Slots } from './slots.ts'
 
-export interface UpstreamRequest {
-  readonly method: string
+export interface Call extends ReceiveOptions {
+  /** At the upstream, with the query. */
   readonly path: string
   readonly headers: Record<string, string | string[]>
-  readonly body?: string | Buffer | Readable | null
   /** Written by the gateway itself, not for a client. */
   readonly isOwn?: boolean
+  /** Aborted, with a GatewayError, when the response is not needed any more. */
+  readonly signal?: AbortSignal | undefined
+  /** The request that it is for, and why. */
+  readonly recorded?: Recorded | undefined
 }
-
-export type Done = (error: GatewayError | null, response?: UpstreamResponse) => void
 
 /** Shared by all calls of one upstream. */
 export interface CallContext {
   /** In `routes.yaml`. */
-  readonly upstream: string
+  readonly name: string
   /** Whether it may get the caller's `tracestate`. */
   readonly passesState: boolean
-  readonly balancer: Balancer
+  /** @returns the address for another attempt, none where it had all */
+  readonly pick: (tried?: readonly Address[]) => Address | undefined
   /** Of all requests but event streams. */
   readonly slots: Slots
   /** Half of them for streamed uploads: clients may be slow. */
   readonly uploads: Slots
-  /** Of event streams, which may never end. */
+  /** Of event streams, which may never end: they wait for no one. */
   readonly streams: Slots
-  readonly budget: RetryBudget
+  /** Each earns a tenth of a retry. */
+  readonly onRequest: () => void
+  /** @returns whether one may be sent once more */
+  readonly mayRetry: () => boolean
   readonly onRetry: (kind: 'again' | 'elsewhere') => void
 }
 
 /** Statuses that say that a back-end does not work, as a proxy in front of it does. */
 const failureStatuses = new Set([502, 503, 504])
 
-export class Call implements Watcher {
+/** @throws GatewayError `upstream.*`, `overloaded`, or the reason of the signal */
+export async function sendCall(context: CallContext, call: Call): Promise<UpstreamResponse> {
+  context.onRequest()
+  const { slots } = context
+  const { headers, body, recorded } = call
+  const isOrdinary = !(body instanceof Readable) && !asksForEvents(headers)
+  if (isOrdinary && slots.tryTake()) return start(context, call, [slots])
+  const askedAt = performance.now()
+  const places = await takePlaces(context, call)
+  if (recorded !== undefined) recorded.trail.queueMs += performance.now() - askedAt
+  return start(context, call, places)
+}
+
+/** What a call takes of the upstream; an upload two. @throws as `sendCall` does */
+async function takePlaces(context: CallContext, { headers, body, signal }: Call): Promise<Slots[]> {
+  const { slots, uploads, streams } = context
+  if (asksForEvents(headers)) {
+    if (streams.tryTake()) return [streams]
+    throw tooManyStreams()
+  }
+  if (!(body instanceof Readable)) {
+    await slots.take(signal)
+    return [slots]
+  }
+  await uploads.take(signal)
+  try {
+    await slots.take(signal)
+  } catch (error) {
+    uploads.release()
+    throw error
+  }
+  return [uploads, slots]
+}
+
+function start(context: CallContext, call: Call, places: Slots[]): Promise<UpstreamResponse> {
+  return new Promise((resolve, reject) => {
+    new Attempts(context, call, { places, resolve, reject }).start()
+  })
+}
+
+/** As every EventSource does. */
+function asksForEvents({ accept }: Call['headers']): boolean {
+  return typeof accept === 'string' && accept.startsWith('text/event-stream')
+}
+
+interface Waiting {
+  /** What it holds of the upstream. */
+  readonly places: Slots[]
+  readonly resolve: (response: UpstreamResponse) => void
+  readonly reject: (error: GatewayError) => void
+}
+
+class Attempts implements Outcome {
   readonly #context: CallContext
-  readonly #options: Dispatcher.DispatchOptions
-  readonly #headers: UpstreamRequest['headers']
-  readonly #exchange: Exchange
-  readonly #done: Done
-  readonly #isUpload: boolean
-  readonly #mayRepeat: boolean
-  /** It has one of these: `slots` of the upstream, or `streams`. */
-  #slot: Slots | undefined
-  /** An upload has one of `uploads` too. */
-  #uploadSlot: Slots | undefined
-  #hasRepeated = false
-  #isSettled = false
+  readonly #call: Call
+  readonly #waiting: Waiting
+  readonly #startedAt = performance.now()
+  readonly #tried: Address[] = []
   #address: Address | undefined
-  #tried: Address[] | undefined
   /** It broke a connection, and is asked once more where no other one can be reached. */
   #broken: Address | undefined
-  /** The running attempt, in the trail of the request. */
+  #mayRepeat: boolean
+  #receiver: Receiver | undefined
+  /** The running attempt, in the record of the request. */
   #recorded: TrailAttempt | undefined
+  #isAttemptOver = false
+  #isDone = false
 
-  constructor(
-    context: CallContext,
-    { method, path, headers, body = null }: UpstreamRequest,
-    exchange: Exchange,
-    done: Done
-  ) {
+  constructor(context: CallContext, call: Call, waiting: Waiting) {
+    const { method, body } = call
     this.#context = context
-    // `reset: false`: undici would close the connection after each HEAD.
-    this.#options = { method, path, headers, body, reset: false }
-    this.#headers = headers
-    this.#exchange = exchange
-    this.#mayRepeat = body === null && isSafe(method)
-    this.#isUpload = body instanceof Readable
-    this.#done = done
+    this.#call = call
+    this.#waiting = waiting
+    // RFC 9110 §9.2.1
+    const isSafe = method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
+    this.#mayRepeat = isSafe && (body === undefined || body === null)
   }
 
-  /** Starts, or waits for its turn. */
-  begin(): void {
-    const { uploads, streams } = this.#context
-    if (asksForEvents(this.#headers)) {
-      if (!streams.tryTake()) return this.#done(tooManyStreams())
-      return this.#start(streams)
+  start(): void {
+    this.#call.signal?.addEventListener('abort', this.#leave)
+    this.#send(this.#context.pick() as Address)
+  }
+
+  readonly #leave = () => {
+    this.#receiver?.fail(this.#call.signal?.reason)
+  }
+
+  onHead(status: number): void {
+    const { recorded } = this.#call
+    if (this.#recorded !== undefined) this.#recorded.status = status
+    if (recorded?.purpose === 'request') {
+      recorded.trail.upstreamMs = performance.now() - this.#startedAt
     }
-    if (!this.#isUpload) return this.#connect()
-    const go = () => {
-      this.#uploadSlot = uploads
-      this.#connect()
-    }
-    if (uploads.tryTake()) go()
-    else this.#wait(uploads, go)
-  }
-
-  #connect(): void {
-    const { slots } = this.#context
-    if (slots.tryTake()) this.#start(slots)
-    else this.#wait(slots, () => this.#start(slots))
-  }
-
-  #wait(slots: Slots, go: () => void): void {
-    const refuse = (error: unknown) => {
-      this.#releaseSlots()
-      this.#done(upstreamError(error))
-    }
-    try {
-      const leave = slots.wait({
-        start: () => {
-          this.#endWait()
-          go()
-        },
-        refuse: error => {
-          this.#endWait()
-          refuse(error)
-        }
-      })
-      this.#exchange.attempt = {
-        fail: error => {
-          leave()
-          refuse(error)
-        }
-      }
-    } catch (error) {
-      refuse(error)
-    }
-  }
-
-  #releaseSlots(): void {
-    const upload = this.#uploadSlot
-    const slot = this.#slot
-    this.#uploadSlot = this.#slot = undefined
-    upload?.release()
-    slot?.release()
-  }
-
-  /** The wait for a connection is not the upstream's time. */
-  #endWait(): void {
-    const { startedAt, trail } = this.#exchange
-    const now = performance.now()
-    this.#exchange.startedAt = now
-    if (trail !== undefined) trail.queueMs += now - startedAt
-  }
-
-  #start(slots: Slots): void {
-    this.#slot = slots
-    this.#send(this.#context.balancer.pick() as Address)
   }
 
   onResponse(response: UpstreamResponse): void {
     const { status, headers, body } = response
     if (failureStatuses.has(status)) this.#address?.failedBy('request')
     else this.#address?.succeeded()
-    if (this.#recorded !== undefined) this.#recorded.status = status
-    const isStream = !(body instanceof CollectedBody) && isEventStream(headers)
-    if (isStream && !this.#becomeStream()) {
+    if (body instanceof Readable && isEventStream(headers) && !this.#becomeStream()) {
       body.destroy()
-      return this.#done(tooManyStreams())
-    }
-    this.#done(null, response)
+      this.#waiting.reject(tooManyStreams())
+    } else this.#waiting.resolve(response)
+    this.#finish()
   }
 
   /** Events that were not asked for as such leave their slot to others. */
   #becomeStream(): boolean {
     const { streams } = this.#context
-    if (this.#slot === streams) return true
+    const { places } = this.#waiting
+    if (places.includes(streams)) return true
     if (!streams.tryTake()) return false
-    this.#releaseSlots()
-    this.#slot = streams
+    for (const slots of places.splice(0, places.length, streams)) slots.release()
     return true
   }
 
-  onFailed(error: unknown, { isFree, isUnsent }: HowFar): void {
+  onFailed(error: unknown, isUnsent: boolean): void {
     const failure = upstreamError(error)
-    this.#tell(error, failure, isUnsent)
-    this.#recorded?.fail(error, this.#exchange.isGone ? 'left' : failure.code)
-    if (isFree) {
-      const next = this.#next(failure, isUnsent && !isLocalError(error))
-      if (next !== undefined) {
-        this.#address?.end()
-        return this.#send(next)
-      }
-      this.onSettled()
-    }
-    this.#done(failure)
+    const isLocal = isLocalError(error)
+    const hasLeft = this.#call.signal?.aborted === true
+    if (!isLocal) this.#tellAddress(failure, isUnsent)
+    this.#recorded?.fail(error, hasLeft ? 'left' : failure.code)
+    const next =
+      this.#isAttemptOver && !hasLeft ? this.#next(failure, isUnsent && !isLocal) : undefined
+    if (next !== undefined) return this.#send(next)
+    this.#waiting.reject(failure)
+    this.#finish()
   }
 
-  onSettled(): void {
-    if (this.#isSettled) return
-    this.#isSettled = true
+  onOver(): void {
+    this.#isAttemptOver = true
     if (this.#recorded?.ms === undefined) this.#recorded?.end()
     this.#address?.end()
-    this.#releaseSlots()
+    if (this.#isDone) this.#release()
+  }
+
+  /** Its promise is settled; its connection may still be in use. */
+  #finish(): void {
+    this.#isDone = true
+    if (this.#isAttemptOver) this.#release()
+  }
+
+  #release(): void {
+    this.#call.signal?.removeEventListener('abort', this.#leave)
+    const { places } = this.#waiting
+    for (const slots of places.splice(0)) slots.release()
   }
 
   #send(address: Address): void {
+    const { method, path, headers, body = null, signal } = this.#call
     this.#address = address
+    this.#isAttemptOver = false
     address.begin()
-    const exchange = this.#exchange
-    const { trail, purpose, part } = exchange
-    if (trail !== undefined) {
-      const { upstream, passesState } = this.#context
-      const recorded = new TrailAttempt(upstream, address.origin, purpose, part)
-      this.#recorded = trail.addAttempt(recorded)
-      if (trail.trace !== undefined) {
-        const { method, path } = this.#options
-        const { origin } = address
-        const headers = this.#headers
-        traceCall(trail.trace, recorded, { method, path, headers, origin, passesState })
-      }
-    }
-    const attempt = new Attempt(exchange, this)
+    this.#record(address)
+    const receiver = (this.#receiver = new Receiver(this.#call, this.#startedAt, this))
+    if (signal?.aborted === true) return receiver.refuse(signal.reason)
     try {
-      address.dispatch(this.#options, attempt)
+      // `reset: false`: undici would close the connection after each HEAD.
+      const reset = method === 'HEAD' ? { reset: false } : {}
+      const options = { method: method as Dispatcher.HttpMethod, path, headers, body, ...reset }
+      address.dispatch(options, receiver)
     } catch (error) {
-      attempt.fail(error, true)
+      receiver.refuse(error)
     }
   }
 
-  /** Tells the address what became of the attempt; what the client did says nothing of it. */
-  #tell(error: unknown, { code }: GatewayError, isUnsent: boolean): void {
-    if (isLocalError(error)) return
+  #record(address: Address): void {
+    const { recorded, method, path, headers } = this.#call
+    if (recorded === undefined) return
+    const { name, passesState } = this.#context
+    const { trail, purpose, part } = recorded
+    const attempt = trail.addAttempt(new TrailAttempt(name, address.origin, purpose, part))
+    this.#recorded = attempt
+    if (trail.trace === undefined) return
+    const { origin } = address
+    traceCall(trail.trace, attempt, { method, path, headers, origin, passesState })
+  }
+
+  /** What the client did says nothing of an address. */
+  #tellAddress({ code }: GatewayError, isUnsent: boolean): void {
     if (isUnsent) return this.#address?.failedBy('connect')
-    const isTimeout = code.startsWith('upstream.timeout') && !this.#isUpload
+    const isTimeout = code.startsWith('upstream.timeout') && !(this.#call.body instanceof Readable)
     if (isTimeout || isBroken(code)) this.#address?.failedBy('request')
   }
 
   /** The address for another attempt, if there may be one. */
   #next({ code }: GatewayError, isUnsent: boolean): Address | undefined {
-    const { balancer, budget, onRetry } = this.#context
-    const failed = this.#address
-    const { isGone, startedAt, timeoutMs } = this.#exchange
-    if (isGone || failed === undefined) return undefined
-    const tried = (this.#tried ??= [])
-    tried.push(failed)
-    if (isUnsent && performance.now() - startedAt < timeoutMs) {
-      const other = balancer.pick(tried) ?? this.#broken
+    const { pick, mayRetry, onRetry } = this.#context
+    const failed = this.#address as Address
+    this.#tried.push(failed)
+    if (isUnsent && performance.now() - this.#startedAt < this.#call.timeoutMs) {
+      const other = pick(this.#tried) ?? this.#broken
       if (other === this.#broken) this.#broken = undefined
       if (other !== undefined) {
         onRetry('elsewhere')
         return other
       }
     }
-    const mayRepeat = this.#mayRepeat && !this.#hasRepeated && isBroken(code)
-    if (!mayRepeat || !budget.spend()) return undefined
-    this.#hasRepeated = true
+    if (!this.#mayRepeat || !isBroken(code) || !mayRetry()) return undefined
+    this.#mayRepeat = false
     onRetry('again')
-    const other = balancer.pick(tried)
+    const other = pick(this.#tried)
     if (other !== undefined) this.#broken = failed
     return other ?? failed
   }
@@ -268,16 +260,6 @@ export class Call implements Watcher {
 
 function tooManyStreams(): GatewayError {
   return overloaded('too many event streams of the upstream are open', 'streams')
-}
-
-/** As every EventSource does. */
-function asksForEvents({ accept }: UpstreamRequest['headers']): boolean {
-  return typeof accept === 'string' && accept.startsWith('text/event-stream')
-}
-
-/** RFC 9110 §9.2.1 */
-function isSafe(method: string): boolean {
-  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
 }
 
 /** Whether the back-end broke the exchange; a time-out is another matter. */

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { GatewayError } from '../errors.ts'
 import type { TrailAttempt } from '../observability/trail.ts'
 import { type Address, isLocalError } from './address.ts'
-import type { Balancer } from './balancer.ts'
+import type { CallContext } from './call.ts'
 import { upstreamError } from './failures.ts'
 
 export interface DirectConnection {
@@ -20,7 +20,7 @@ type Done = (error: GatewayError | null, connection?: DirectConnection) => void
  * address counts the connection among what it has in flight.
  */
 export function connectDirectly(
-  balancer: Balancer,
+  pick: CallContext['pick'],
   done: Done,
   recordAttempt?: (address: string) => TrailAttempt
 ): void {
@@ -39,12 +39,12 @@ export function connectDirectly(
       recorded?.fail(error, upstreamError(error).code)
       const isLocal = isLocalError(error)
       if (!isLocal) address.failedBy('connect')
-      const other = isLocal ? undefined : balancer.pick(tried)
+      const other = isLocal ? undefined : pick(tried)
       if (other === undefined) done(upstreamError(error))
       else connect(other)
     })
   }
-  connect(balancer.pick() as Address)
+  connect(pick() as Address)
 }
 
 /** Apart from the above: a closure of that would keep the handshake alive as long as the socket. */

@@ -4,9 +4,6 @@ import { Readable } from 'node:stream'
 import { GatewayError } from '../errors.ts'
 import { adopt } from '../observability/emitters.ts'
 
-/** Called with an error, the whole body, or a stream of a larger body. */
-type Done = (error: GatewayError | null, body?: Buffer | Upload) => void
-
 /** A body that is streamed, with the bytes of it that came so far. */
 export type Upload = Readable & { received: number }
 
@@ -24,51 +21,53 @@ const firstBytes = 4096
  * Collects a body. The upstream is called when it is complete, or larger than `collectBytes`: a
  * slow or broken client holds no upstream connection.
  * @param length as the client says, or undefined where it sends chunks
+ * @returns the whole body, or a stream of a larger one
+ * @throws GatewayError `request.too-large`, `request.timeout`, `request.malformed`
  */
-export function readBody(
+export async function readBody(
   body: Readable,
   length: number | undefined,
-  bounds: Bounds,
-  done: Done
-): void {
-  if (length !== undefined && length > bounds.collectBytes) {
+  { collectBytes, maxBytes }: Bounds
+): Promise<Buffer | Upload> {
+  if (length !== undefined && length > collectBytes) {
     body.pause()
-    return done(null, relayed(body, [], bounds.maxBytes))
+    return relayed(body, [], maxBytes)
   }
-  const endWatch = watchRate(body, () => finish(new GatewayError('request.timeout')))
-  let bytes: Buffer = Buffer.allocUnsafe(length ?? Math.min(firstBytes, bounds.collectBytes))
+  let bytes: Buffer = Buffer.allocUnsafe(length ?? Math.min(firstBytes, collectBytes))
   let size = 0
-
-  const onData = (chunk: Buffer) => {
-    const needed = size + chunk.length
-    if (needed > bounds.maxBytes) return finish(new GatewayError('request.too-large'))
-    if (needed > bounds.collectBytes) return stream(chunk)
-    if (needed > bytes.length) bytes = grown(bytes, needed, bounds.collectBytes)
-    size += chunk.copy(bytes, size)
-  }
-  const onEnd = () => {
-    if (length !== undefined && size !== length) finish(new GatewayError('request.malformed'))
-    else finish(null, bytes.subarray(0, size))
-  }
-  const onError = (cause: unknown) => finish(new GatewayError('request.malformed', { cause }))
-  const onClose = () => finish(new GatewayError('request.malformed'))
-
-  function leave(): void {
-    endWatch()
-    body.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose)
-  }
-  function finish(error: GatewayError | null, whole?: Buffer): void {
-    leave()
-    // The rest is read and dropped: otherwise the client would not read the response.
-    if (error !== null) adopt(body).resume()
-    done(error, whole)
-  }
-  function stream(chunk: Buffer): void {
-    leave()
-    body.pause()
-    done(null, relayed(body, [bytes.subarray(0, size), chunk], bounds.maxBytes))
-  }
-  body.on('data', onData).on('end', onEnd).on('error', onError).on('close', onClose)
+  return await new Promise((resolve, reject) => {
+    const fail = (error: GatewayError) => {
+      leave()
+      // The rest is read and dropped: otherwise the client would not read the response.
+      adopt(body).resume()
+      reject(error)
+    }
+    const endWatch = watchRate(body, () => fail(new GatewayError('request.timeout')))
+    const onData = (chunk: Buffer) => {
+      const needed = size + chunk.length
+      if (needed > maxBytes) return fail(new GatewayError('request.too-large'))
+      if (needed > collectBytes) {
+        leave()
+        body.pause()
+        return resolve(relayed(body, [bytes.subarray(0, size), chunk], maxBytes))
+      }
+      if (needed > bytes.length) bytes = grown(bytes, needed, collectBytes)
+      size += chunk.copy(bytes, size)
+    }
+    const onEnd = () => {
+      const isCut = length !== undefined && size !== length
+      if (isCut) return fail(new GatewayError('request.malformed'))
+      leave()
+      resolve(bytes.subarray(0, size))
+    }
+    const onError = (cause: unknown) => fail(new GatewayError('request.malformed', { cause }))
+    const onClose = () => fail(new GatewayError('request.malformed'))
+    function leave(): void {
+      endWatch()
+      body.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose)
+    }
+    body.on('data', onData).on('end', onEnd).on('error', onError).on('close', onClose)
+  })
 }
 
 function grown(bytes: Buffer, needed: number, maxBytes: number): Buffer {

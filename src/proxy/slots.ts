@@ -9,20 +9,17 @@ export interface SlotBounds {
   readonly queueTimeout: number
 }
 
-/** A request that waits. */
-export interface Waiter {
-  /** It has a slot, until `release()`. */
+interface Waiting {
   readonly start: () => void
-  readonly refuse: (error: GatewayError) => void
+  readonly refuse: (error: unknown) => void
 }
 
 export class Slots {
   readonly #bounds: SlotBounds
   readonly #onWaited: (ms: number) => void
   /** In the order in which they came. */
-  readonly #waiting = new Map<Waiter, () => void>()
+  readonly #waiting = new Set<Waiting>()
   #running = 0
-  #isStarting = false
 
   /** @param onWaited called for each request that leaves the queue, whatever became of it */
   constructor(bounds: SlotBounds, onWaited: (ms: number) => void) {
@@ -38,7 +35,7 @@ export class Slots {
     return this.#waiting.size
   }
 
-  /** @returns whether a slot was free, which is now taken */
+  /** @returns whether a slot was free, which is now taken until `release()` */
   tryTake(): boolean {
     if (this.#running >= this.#bounds.slots) return false
     this.#running++
@@ -47,51 +44,54 @@ export class Slots {
 
   /**
    * Waits for a slot.
-   * @returns a function that takes the request out of the queue
-   * @throws GatewayError `overloaded`
+   * @param signal aborted when nobody needs it any more
+   * @throws GatewayError `overloaded`, or the reason of `signal`
    */
-  wait(waiter: Waiter): () => void {
+  async take(signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted()
+    if (this.tryTake()) return
     const { queue, queueTimeout } = this.#bounds
-    if (this.#waiting.size >= queue) {
-      throw overloaded('too many requests wait for the upstream', 'queue')
-    }
+    const waiting = this.#waiting
+    if (waiting.size >= queue) throw overloaded('too many requests wait for the upstream', 'queue')
+    const onWaited = this.#onWaited
     const startedAt = performance.now()
-    const timer = setTimeout(() => this.#expire(waiter), queueTimeout).unref()
-    const leave = () => {
-      clearTimeout(timer)
-      if (this.#waiting.delete(waiter)) this.#onWaited(performance.now() - startedAt)
-    }
-    this.#waiting.set(waiter, leave)
-    return leave
+    await new Promise<void>((resolve, reject) => {
+      const onAbort = () => refuse(signal?.reason)
+      const timer = setTimeout(expire, queueTimeout).unref()
+      const self = { start, refuse }
+      signal?.addEventListener('abort', onAbort)
+      waiting.add(self)
+
+      function start(): void {
+        leave()
+        resolve()
+      }
+      function refuse(error: unknown): void {
+        leave()
+        reject(error)
+      }
+      function expire(): void {
+        refuse(overloaded('no connection to the upstream was free in time', 'queueTimeout'))
+      }
+      function leave(): void {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', onAbort)
+        waiting.delete(self)
+        onWaited(performance.now() - startedAt)
+      }
+    })
   }
 
   release(): void {
-    this.#running--
-    // One that fails at once releases its slot within start(): the running loop goes on.
-    if (this.#isStarting) return
-    this.#isStarting = true
-    try {
-      for (const [waiter, leave] of this.#waiting) {
-        if (!this.tryTake()) break
-        leave()
-        waiter.start()
-      }
-    } finally {
-      this.#isStarting = false
-    }
-  }
-
-  #expire(waiter: Waiter): void {
-    this.#waiting.get(waiter)?.()
-    waiter.refuse(overloaded('no connection to the upstream was free in time', 'queueTimeout'))
+    const [next] = this.#waiting
+    // The slot goes on to the next one without being free in between.
+    if (next === undefined) this.#running--
+    else next.start()
   }
 
   /** Refuses all that wait. */
   close(error: GatewayError): void {
-    for (const [waiter, leave] of this.#waiting) {
-      leave()
-      waiter.refuse(error)
-    }
+    for (const waiting of this.#waiting) waiting.refuse(error)
   }
 }
 

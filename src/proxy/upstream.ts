@@ -1,18 +1,15 @@
 /** The back-ends as routes see them: each is one or more addresses behind one queue. */
-import { Readable } from 'node:stream'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { urlsOf } from '../config/schema/upstream-addresses.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import { type Recorded, type Trail, TrailAttempt } from '../observability/trail.ts'
 import type { TlsFiles } from './tls-files.ts'
 import { Address, type AddressChange } from './address.ts'
-import { Balancer } from './balancer.ts'
-import { checkHealth } from './health.ts'
-import { Call, type CallContext, type Done, type UpstreamRequest } from './call.ts'
-import { type FixedHeaders, fixedHeadersOf } from './headers.ts'
+import { type Call, type CallContext, sendCall } from './call.ts'
 import { connectDirectly } from './direct-connection.ts'
-import { abort, type Exchange, gone } from './response.ts'
-import { RetryBudget } from './retry-budget.ts'
+import { type FixedHeaders, fixedHeadersOf } from './headers.ts'
+import { checkHealth } from './health.ts'
+import type { UpstreamResponse } from './receiver.ts'
 import { Slots } from './slots.ts'
 import { type TimeOuts, timeOutsOf } from './time-outs.ts'
 
@@ -45,7 +42,7 @@ export type UpstreamPool = ReturnType<typeof createUpstream>
 /** The members of a pool that routes and sign-in use. */
 export type Upstream = Pick<
   UpstreamPool,
-  'config' | 'origin' | 'origins' | 'base' | 'dispatch' | 'connect' | 'fetchWhole'
+  'config' | 'origin' | 'origins' | 'base' | 'send' | 'connect' | 'fetchWhole'
 >
 
 export interface UpstreamOptions {
@@ -68,39 +65,24 @@ const noEvents: UpstreamEvents = { onAddress: () => {}, onRetry: () => {}, onWai
 
 /** One back-end. It outlives the routes that use it; its creator closes it. */
 export function createUpstream(config: UpstreamConfig, options: UpstreamOptions = {}) {
-  const { name = '', tls = {}, events = noEvents } = options
+  const { tls = {}, events = noEvents } = options
   const urls = urlsOf(config)
   const { origin, pathname } = new URL(urls[0] ?? '')
   const base = pathname.replace(/\/$/, '')
   const addresses = urls.map(url => new Address(url, config, tls, events.onAddress))
-  const balancer = new Balancer(addresses)
   const endChecks = config.health && checkHealth(addresses, config.health)
-  const { connections, streams } = config
-  const slotsOf = (slots: number) => new Slots({ ...config, slots }, events.onWaited)
-  const slots = slotsOf(connections)
-  const uploads = slotsOf(Math.max(1, Math.floor(connections / 2)))
+  const context = contextOf(config, addresses, options)
+  const { name, pick, slots, uploads, streams } = context
   const timeOuts = timeOutsOf(config)
   const fixedHeaders = fixedHeadersOf(config)
-  const context: CallContext = {
-    upstream: name,
-    passesState: passesTraceState(config),
-    balancer,
-    slots,
-    uploads,
-    streams: slotsOf(streams),
-    budget: new RetryBudget(connections, urls.length),
-    onRetry: events.onRetry
-  }
 
   /**
-   * Sends a request and gives one response to `done`: an error of ours, or the response as soon as
-   * it may go on.
+   * Sends a request, and waits for its response to be whole, or to go on as a stream.
+   * @throws GatewayError `upstream.*`, `overloaded`, or the reason of the call's signal
    */
-  function dispatch(request: UpstreamRequest, exchange: Exchange, done: Done): void {
-    if (fixedHeaders !== undefined) addFixed(request, fixedHeaders)
-    if (exchange.isGone) return done(gone())
-    context.budget.earn()
-    new Call(context, request, exchange, done).begin()
+  function send(call: Call): Promise<UpstreamResponse> {
+    if (fixedHeaders !== undefined) addFixed(call, fixedHeaders)
+    return sendCall(context, call)
   }
 
   return {
@@ -111,11 +93,11 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
     /** The prefix of every upstream path, without a slash at its end. */
     base,
     config,
-    dispatch,
+    send,
     /** A connection outside the pool, for a protocol that only begins as HTTP. */
     connect: (done: Parameters<typeof connectDirectly>[1], trail?: Trail) =>
       connectDirectly(
-        balancer,
+        pick,
         done,
         trail && (address => trail.addAttempt(new TrailAttempt(name, address, 'websocket')))
       ),
@@ -124,9 +106,9 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
      * @throws GatewayError `upstream.*`, or `overloaded`
      */
     fetchWhole: (request: FetchOptions): Promise<WholeResponse> =>
-      fetchWhole(dispatch, timeOuts, { ...request, path: base + request.path }),
+      fetchWhole(send, timeOuts, { ...request, path: base + request.path }),
     /** Requests that have a connection. */
-    inFlight: () => slots.running + context.streams.running,
+    inFlight: () => slots.running + streams.running,
     /** Requests that wait for one. */
     waiting: () => slots.waiting + uploads.waiting,
     /** How each is. */
@@ -146,60 +128,92 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
   }
 }
 
+/** Retries that may be made at once, whatever came before. */
+const minRetries = 10
+
+function contextOf(
+  config: UpstreamConfig,
+  addresses: readonly Address[],
+  { name = '', events = noEvents }: UpstreamOptions
+): CallContext {
+  const { connections, streams } = config
+  const slotsOf = (slots: number) => new Slots({ ...config, slots }, events.onWaited)
+  // At most 10 % more load on a back-end in trouble. Where there are several addresses, beside it
+  // the requests of one that break at once when it dies.
+  const { length } = addresses
+  const maxRetries = minRetries + (length > 1 ? Math.ceil(connections / length) : 0)
+  let retries = maxRetries
+  return {
+    name,
+    passesState: passesTraceState(config),
+    pick: createPick(addresses),
+    slots: slotsOf(connections),
+    uploads: slotsOf(Math.max(1, Math.floor(connections / 2))),
+    streams: slotsOf(streams),
+    onRequest: () => {
+      retries = Math.min(maxRetries, retries + 0.1)
+    },
+    mayRetry: () => {
+      if (retries < 1) return false
+      retries--
+      return true
+    },
+    onRetry: events.onRetry
+  }
+}
+
 /** With a list of headers the caller's `tracestate` passes only if the list has it. */
 export function passesTraceState({ passHeaders }: Pick<UpstreamConfig, 'passHeaders'>): boolean {
   return passHeaders === undefined || passHeaders.includes('tracestate')
 }
 
 /** A body that the gateway writes keeps its own type. */
-function addFixed({ headers, isOwn }: UpstreamRequest, fixed: FixedHeaders) {
+function addFixed({ headers, isOwn }: Call, fixed: FixedHeaders) {
   const type = headers['content-type']
   Object.assign(headers, fixed)
   if (isOwn === true && type !== undefined) headers['content-type'] = type
 }
 
 async function fetchWhole(
-  dispatch: (request: UpstreamRequest, exchange: Exchange, done: Done) => void,
+  send: (call: Call) => Promise<UpstreamResponse>,
   timeOuts: TimeOuts,
-  options: FetchOptions
+  request: FetchOptions
 ): Promise<WholeResponse> {
-  const { timeoutMs, totalMs, maxBytes, tooLarge = 'upstream.invalid', signal } = options
-  const exchange: Exchange = {
-    timeoutMs,
-    timeOuts,
+  const { totalMs = timeOuts.totalMs, maxBytes, tooLarge = 'upstream.invalid' } = request
+  const { status, headers, body } = await send({
+    ...request,
+    timeOuts: { ...timeOuts, totalMs },
     collectBytes: maxBytes,
-    collectOnly: true,
-    isHead: false,
-    ...options.recorded,
-    startedAt: performance.now(),
-    isGone: signal?.aborted === true
+    collectsAll: true,
+    isOwn: true
+  })
+  if (Buffer.isBuffer(body)) return { status, headers, body }
+  body.destroy()
+  const cause = new Error(`the answer is larger than ${maxBytes} bytes`)
+  throw new GatewayError(tooLarge, { cause })
+}
+
+/**
+ * Of the addresses that work the one with the fewest requests in flight, by turns where several
+ * have as few; the same of all where none works.
+ * @param addresses one at least
+ */
+function createPick(addresses: readonly Address[]): CallContext['pick'] {
+  let turn = 0
+  return tried => {
+    const { length } = addresses
+    turn = (turn + 1) % length
+    let best: Address | undefined
+    for (let n = 0; n < length; n++) {
+      const address = addresses[(turn + n) % length] as Address
+      if (tried?.includes(address) === true) continue
+      if (best === undefined || isBetter(address, best)) best = address
+    }
+    return best
   }
-  const leave = () => {
-    exchange.isGone = true
-    abort(exchange)
-  }
-  const expire = () => {
-    const isLate = exchange.firstByteMs === undefined
-    abort(exchange, new GatewayError(isLate ? 'upstream.timeout' : 'upstream.timeout.total'))
-  }
-  const timer = totalMs === undefined ? undefined : setTimeout(expire, totalMs)
-  signal?.addEventListener('abort', leave, { once: true })
-  try {
-    return await new Promise((resolve, reject) => {
-      dispatch({ ...options, isOwn: true }, exchange, (error, response) => {
-        if (response === undefined) return reject(error ?? new GatewayError('upstream.invalid'))
-        const { status, headers, body } = response
-        if (!(body instanceof Readable)) return resolve({ status, headers, body: body.bytes })
-        body.destroy()
-        reject(
-          new GatewayError(tooLarge, {
-            cause: new Error(`the answer is larger than ${maxBytes} bytes`)
-          })
-        )
-      })
-    })
-  } finally {
-    clearTimeout(timer)
-    signal?.removeEventListener('abort', leave)
-  }
+}
+
+function isBetter(one: Address, other: Address): boolean {
+  const isUsable = one.isUsable
+  return isUsable === other.isUsable ? one.inFlight < other.inFlight : isUsable
 }

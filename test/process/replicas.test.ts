@@ -59,9 +59,11 @@ async function apart(t: Test, url: string) {
 }
 
 async function inTouch(replicas: readonly Replica[], count = replicas.length) {
+  // The first word of one that starts may be that it is not ready yet.
   await until('all replicas hear each other', async () => {
     for (const replica of replicas) {
-      if ((await ask(replica, 'replicas')).replicas.length !== count) return false
+      const { replicas: heard } = await ask(replica, 'replicas')
+      if (heard.filter(({ ready }: { ready: boolean }) => ready).length !== count) return false
     }
     return true
   })

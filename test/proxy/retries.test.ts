@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { createUpstream } from '../../src/proxy/upstream.ts'
 import { freePort } from '../support/ports.ts'
-import { dispatchStreamed } from '../support/tracked-upstream.ts'
+import { sendStreamed } from '../support/tracked-upstream.ts'
 import { rawUpstream } from '../support/upstream.ts'
 import { upstreamConfig } from '../support/upstream-config.ts'
 
@@ -84,7 +84,7 @@ t.test('a streamed response that breaks is cut, and its request goes nowhere els
   }
   const [one, two] = [await rawUpstream(t.after, streamed), await rawUpstream(t.after, streamed)]
   const upstream = upstreamOf(t, { urls: [one.url, two.url] })
-  const response = await dispatchStreamed(upstream, options)
+  const response = await sendStreamed(upstream, options)
   const { body } = response ?? {}
   let received = ''
   await t.rejects(async () => {

@@ -1,7 +1,8 @@
 /** Who may use a connection of an upstream, and who waits. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { GatewayError } from '../../src/errors.ts'
-import { Slots, type Waiter } from '../../src/proxy/slots.ts'
+import { Slots } from '../../src/proxy/slots.ts'
 
 const bounds = { slots: 2, queue: 3, queueTimeout: 60_000 }
 
@@ -11,70 +12,72 @@ function takenSlots(more: Partial<typeof bounds> = {}) {
   const waits: number[] = []
   const slots = new Slots({ ...bounds, ...more }, ms => waits.push(ms))
   while (slots.tryTake());
-  const waiter = (name: string): Waiter => ({
-    start: () => events.push(`${name} starts`),
-    refuse: ({ code, detail }) => events.push(`${name}: ${code} ${detail.limit}`)
-  })
-  return { slots, events, waits, wait: (name: string) => slots.wait(waiter(name)) }
+  const wait = async (name: string, signal?: AbortSignal) => {
+    try {
+      await slots.take(signal)
+      events.push(`${name} starts`)
+    } catch (error) {
+      const { code, detail } = error as GatewayError
+      events.push(`${name}: ${code} ${detail.limit ?? ''}`)
+    }
+  }
+  return { slots, events, waits, wait }
 }
 
-t.test('they start in the order in which they came, as slots become free', t => {
+t.test('they start in the order in which they came, as slots become free', async t => {
   const { slots, events, waits, wait } = takenSlots()
-  for (const name of ['a', 'b', 'c']) wait(name)
+  for (const name of ['a', 'b', 'c']) void wait(name)
   t.match({ running: slots.running, waiting: slots.waiting }, { running: 2, waiting: 3 })
   slots.release()
+  await nextTurn()
   t.same(events, ['a starts'])
   slots.release()
+  await nextTurn()
   t.same(events, ['a starts', 'b starts'])
   t.match({ running: slots.running, waiting: slots.waiting }, { running: 2, waiting: 1 })
   t.equal(waits.length, 2)
-  t.end()
 })
 
-t.test('more than the queue holds are refused; one that leaves makes room', t => {
+t.test('more than the queue holds are refused; one that leaves makes room', async t => {
   const { slots, events, wait } = takenSlots()
-  const [leave] = ['a', 'b', 'c'].map(wait)
-  const full = { code: 'overloaded', detail: { limit: 'queue', retryAfter: 1 } }
-  t.throws(() => wait('d'), full)
-  leave?.()
-  leave?.()
-  wait('d')
-  t.throws(() => wait('e'), full)
+  const leaving = new AbortController()
+  void wait('a', leaving.signal)
+  for (const name of ['b', 'c', 'd']) void wait(name)
+  await nextTurn()
+  t.same(events, ['d: overloaded queue'])
+  leaving.abort(new GatewayError('gateway.stopping'))
+  await nextTurn()
+  t.equal(events.at(-1), 'a: gateway.stopping ')
+  void wait('e')
+  await wait('f')
+  t.equal(events.at(-1), 'f: overloaded queue')
   slots.release()
-  t.same(events, ['b starts'])
+  await nextTurn()
+  t.equal(events.at(-1), 'b starts')
   slots.close(new GatewayError('gateway.stopping'))
+  await nextTurn()
+  t.same(events.slice(-2), ['c: gateway.stopping ', 'e: gateway.stopping '])
   t.equal(slots.waiting, 0)
-  t.end()
+  await wait('g', leaving.signal)
+  t.equal(events.at(-1), 'g: gateway.stopping ', 'one that has left does not begin to wait')
 })
 
 t.test('one that waited for too long is refused', async t => {
   // The time-out alone keeps no process alive.
   const alive = setInterval(() => {}, 1000)
   t.after(() => clearInterval(alive))
-  const { slots, waits } = takenSlots({ queueTimeout: 1 })
-  const refused = await new Promise(resolve =>
-    slots.wait({ start: () => resolve('started'), refuse: resolve })
-  )
-  t.match(refused, { code: 'overloaded', detail: { limit: 'queueTimeout' } })
+  const { slots, events, waits, wait } = takenSlots({ queueTimeout: 1 })
+  await wait('a')
+  t.same(events, ['a: overloaded queueTimeout'])
   t.equal(slots.waiting, 0)
   t.equal(waits.length, 1)
 })
 
-t.test('thousands that fail as they start need no deep stack, and leave nothing', t => {
-  const { slots } = takenSlots({ queue: 20_000 })
-  let starts = 0
-  for (let count = 0; count < 20_000; count++) {
-    slots.wait({
-      start: () => {
-        starts++
-        slots.release()
-      },
-      refuse: () => t.fail('refused')
-    })
-  }
+t.test('thousands that fail as they start leave nothing', async t => {
+  const { slots, wait } = takenSlots({ queue: 20_000 })
+  const all = Array.from({ length: 20_000 }, () => wait('x').then(() => slots.release()))
   slots.release()
   slots.release()
-  t.equal(starts, 20_000)
+  await Promise.all(all)
   t.match({ running: slots.running, waiting: slots.waiting }, { running: 0, waiting: 0 })
-  t.end()
 })

@@ -1,5 +1,6 @@
 /** An upstream over real sockets, with the transitions of its addresses. */
-import type { Exchange, UpstreamResponse } from '../../src/proxy/response.ts'
+import type { Call } from '../../src/proxy/call.ts'
+import type { UpstreamResponse } from '../../src/proxy/receiver.ts'
 import { createUpstream, type Upstream } from '../../src/proxy/upstream.ts'
 import { noTimeOuts } from './time-outs.ts'
 import { upstreamConfig } from './upstream-config.ts'
@@ -22,20 +23,10 @@ export function trackedUpstream(
 }
 
 /** Sends a request whose response is streamed beyond 1,000 bytes; undefined where it failed. */
-export async function dispatchStreamed(
-  upstream: Pick<Upstream, 'dispatch'>,
-  request: Parameters<Upstream['dispatch']>[0]
+export async function sendStreamed(
+  upstream: Pick<Upstream, 'send'>,
+  request: Pick<Call, 'method' | 'path' | 'headers' | 'body'>
 ): Promise<UpstreamResponse | undefined> {
-  const exchange: Exchange = {
-    timeoutMs: 5000,
-    timeOuts: noTimeOuts,
-    collectBytes: 1000,
-    collectOnly: false,
-    isHead: false,
-    startedAt: performance.now(),
-    isGone: false
-  }
-  return await new Promise(resolve => {
-    upstream.dispatch(request, exchange, (_error, response) => resolve(response))
-  })
+  const bounds = { timeoutMs: 5000, timeOuts: noTimeOuts, collectBytes: 1000, collectsAll: false }
+  return await upstream.send({ ...request, ...bounds }).catch(() => undefined)
 }

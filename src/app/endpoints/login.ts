@@ -13,7 +13,7 @@ import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { loginBody } from '../../config/schema/request-bodies.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
 import { GatewayError, toGatewayError } from '../../errors.ts'
-import type { SealedCookiesOf } from './sealed-cookies.ts'
+import type { SealedCookiesOf } from '../routes/sealed-cookies.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { leavingOf } from '../hooks/leaving.ts'
 import type { SignInGuard } from '../hooks/sign-in-guard.ts'
@@ -109,7 +109,7 @@ async function signIn(
   }
   const body = readBody(request, config.fields)
   request.actor = body.username
-  const leaving = leavingOf(reply.raw)
+  const leaving = leavingOf(reply.raw).signal
   const attempt = await signInGuard.attempt(request, body.username, leaving)
   // An unreachable store must not count as a failed sign-in.
   const refund = async (error: unknown): Promise<never> => {

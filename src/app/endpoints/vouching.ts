@@ -7,7 +7,7 @@ import type {
   SignInAttempt
 } from '../../login/credential-source.ts'
 import { keepCookies } from '../../proxy/cookie-header.ts'
-import type { SealedCookiesOf } from './sealed-cookies.ts'
+import type { SealedCookiesOf } from '../routes/sealed-cookies.ts'
 import type { VouchedUser } from './login-answer.ts'
 
 interface NamedRefusal extends Refusal {

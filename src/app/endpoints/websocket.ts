@@ -3,12 +3,12 @@
  * the response is an ordinary one until the upstream has agreed.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import type { FastifyReply, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
+import type { Socket } from 'node:net'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ErrorCode, GatewayError, toGatewayError } from '../../errors.ts'
 import { upstreamError } from '../../proxy/failures.ts'
-import { fixedHeadersOf } from '../../proxy/headers.ts'
+import { fixedHeadersOf, responseHeaders } from '../../proxy/headers.ts'
 import { passesTraceState } from '../../proxy/upstream.ts'
-import { CollectedBody } from '../../proxy/response.ts'
 import type { TokenNames } from '../../proxy/token-names.ts'
 import {
   acceptOf,
@@ -20,14 +20,13 @@ import {
 import { type Ending, Relay, type RelayEnd } from '../../proxy/websocket/relay.ts'
 import type { Live } from '../../session/evaluate.ts'
 import type { Running } from '../hooks/access-log.ts'
-import { gate } from '../hooks/gate.ts'
 import { sameOrigin } from '../hooks/same-origin.ts'
 import { liveOf } from '../hooks/session.ts'
 import { type Upgrade, upgradeOf } from '../hooks/upgrade.ts'
-import type { BindStream } from './bound-stream.ts'
-import type { ProxiedExchange } from './exchange.ts'
-import { type CompiledRoute, startExchange, type WebSocketRoute } from './proxied.ts'
-import { runResponseStages } from './response-stages.ts'
+import type { BindStream } from '../routes/bound-stream.ts'
+import type { Handler, Way } from '../routes/handler.ts'
+import type { Outgoing } from '../routes/outgoing.ts'
+import type { ForwardedRoute, WebSocketRoute } from '../routes/route.ts'
 import { createSlots, type Slot, type SlotOptions } from './websocket-slots.ts'
 
 export interface WebSocketServices extends SlotOptions {
@@ -52,68 +51,75 @@ const endings: Partial<Readonly<Record<ErrorCode, Omit<Ending, 'reason'>>>> = {
   'gateway.stopping': { code: 1012, borderMs: 5000 }
 }
 
-type Handler = (request: FastifyRequest, reply: FastifyReply) => unknown
-
 /**
  * @param handler of ordinary requests
- * @returns the handler, and the hook in front of it, of a route that takes upgrades too
+ * @returns the handler of a route that may take upgrades too
  */
 export function takeUpgrades(
-  route: CompiledRoute,
-  webSocket: WebSocketRoute,
+  route: ForwardedRoute,
+  way: Way,
   services: WebSocketServices,
   handler: Handler
-): Required<Pick<RouteOptions, 'onRequest' | 'handler'>> {
+): Handler {
+  const { webSocket } = route.target
+  if (webSocket === undefined) return handler
   const checkOrigin = sameOrigin(services.origins, { always: true })
-  // Browsers let any page open a WebSocket to anywhere, and send cookies along.
-  const checkUpgradeOrigin: onRequestHookHandler = (request, reply, done) => {
-    if (upgradeOf(request.raw) === undefined) return done()
-    checkOrigin(request, reply, done)
-  }
-  const open = createOpening(route, webSocket, services)
-  return {
-    onRequest: gate('origin', checkUpgradeOrigin),
-    handler: (request, reply) => {
-      const upgrade = upgradeOf(request.raw)
-      return upgrade === undefined ? handler(request, reply) : open(request, reply, upgrade)
-    }
+  const open = createOpening({ route, webSocket, services }, way)
+  return (request, reply) => {
+    const upgrade = upgradeOf(request.raw)
+    if (upgrade === undefined) return handler(request, reply)
+    // Browsers let any page open a WebSocket to anywhere, and send cookies along.
+    checkOrigin(request, reply, error => {
+      if (error !== undefined) return void reply.send(error)
+      try {
+        open(request, reply, upgrade)
+      } catch (thrown) {
+        reply.send(toGatewayError(thrown))
+      }
+    })
   }
 }
 
-function createOpening(
-  route: CompiledRoute,
-  webSocket: WebSocketRoute,
-  services: WebSocketServices
-) {
-  const { upstream } = route
-  const acquire = createSlots(route.route.name, webSocket, services)
+interface Opening {
+  readonly route: ForwardedRoute
+  readonly webSocket: WebSocketRoute
+  readonly services: WebSocketServices
+}
+
+function createOpening({ route, webSocket, services }: Opening, { toOutgoing, respond }: Way) {
+  const { upstream, timeoutMs } = route.target
+  const acquire = createSlots(route.name, webSocket, services)
   const fixedHeaders = fixedHeadersOf(upstream.config)
   const hidesProtocols = services.tokenNames.headers.has(protocolHeader)
+  const toClientHeaders = responseHeaders({ setCookies: route.target.setCookies, mayCache: false })
 
   return function openWebSocket(request: FastifyRequest, reply: FastifyReply, upgrade: Upgrade) {
     const handshake = readHandshake(request.raw)
     if (upgrade.isBroken) throw tooEarly()
     const slot = acquire(request)
     request.onResponseClose.push(() => slot.releaseUnlessKept())
-    const exchange = startExchange(route, request, reply)
+    const { path, headers: built } = toOutgoing(request)
     const target = {
-      path: exchange.path,
-      headers: { ...exchange.headers, ...fixedHeaders },
+      path,
+      headers: { ...built, ...fixedHeaders },
       connect: upstream.connect,
-      timeoutMs: route.exchange.timeoutMs,
+      timeoutMs,
       trail: request.trail,
       passesState: passesTraceState(upstream.config)
     }
-    const asked = hidesProtocols ? withBuiltProtocols(handshake, exchange.headers) : handshake
+    const asked = hidesProtocols ? withBuiltProtocols(handshake, built) : handshake
+    const startedAt = performance.now()
     const abandon = askUpstream(target, asked, (error, answer) => {
       upgrade.onBroken = undefined
-      exchange.firstByteMs = performance.now() - exchange.startedAt
+      request.trail.upstreamMs = performance.now() - startedAt
       if (answer === undefined) return void reply.send(toGatewayError(error))
-      if ('refused' in answer) return passRefusal(route, exchange, answer.refused)
+      if ('refused' in answer) {
+        return passRefusal(request, reply, answer.refused, { respond, timeoutMs })
+      }
       const { agreed } = answer
-      exchange.attempt = { fail: () => agreed.socket.destroy() }
       const headers = hidesProtocols ? withFirstProtocol(handshake, agreed) : agreed.headers
-      agree(reply, upgrade, switchingHeaders(route, reply, handshake, headers), () => {
+      const switching = switchingHeaders(toClientHeaders(headers), reply, handshake, headers)
+      agree(reply, upgrade, { headers: switching, ofUpstream: agreed.socket }, () => {
         slot.keep()
         startRelay(
           { route, webSocket, services, agreed, upgrade, slot, live: liveOf(request) },
@@ -121,7 +127,9 @@ function createOpening(
         )
       })
     })
-    exchange.attempt = { fail: () => abandon(tooEarly()) }
+    request.onResponseClose.push(() => {
+      if (!reply.raw.writableFinished) abandon(tooEarly())
+    })
     upgrade.onBroken = () => {
       abandon(tooEarly())
       if (!reply.sent) reply.send(tooEarly())
@@ -132,7 +140,7 @@ function createOpening(
 /** Subprotocols that are the console's token are replaced by those that the gateway built. */
 function withBuiltProtocols(
   handshake: Handshake,
-  { [protocolHeader]: built }: ProxiedExchange['headers']
+  { [protocolHeader]: built }: Outgoing['headers']
 ): Handshake {
   return { ...handshake, protocols: [built ?? []].flat() }
 }
@@ -150,19 +158,19 @@ function tooEarly(): GatewayError {
 
 /** The upstream's own response, as for an ordinary request. */
 function passRefusal(
-  { stages, exchange: { timeoutMs } }: CompiledRoute,
-  exchange: ProxiedExchange,
-  response: IncomingMessage
+  request: FastifyRequest,
+  reply: FastifyReply,
+  refused: IncomingMessage,
+  { respond, timeoutMs }: Pick<Way, 'respond'> & { readonly timeoutMs: number }
 ): void {
-  const { reply } = exchange
   const pieces: Buffer[] = []
   let bytes = 0
   const fail = (error: unknown) => {
-    response.destroy()
-    if (!exchange.isGone && !reply.sent) reply.send(upstreamError(error))
+    refused.destroy()
+    if (!reply.raw.closed && !reply.sent) reply.send(upstreamError(error))
   }
   const timer = setTimeout(() => fail(new GatewayError('upstream.timeout')), timeoutMs)
-  response
+  refused
     .on('error', fail)
     .on('data', (piece: Buffer) => {
       bytes += piece.length
@@ -171,23 +179,22 @@ function passRefusal(
     })
     .on('close', () => clearTimeout(timer))
     .on('end', () => {
-      if (exchange.isGone || reply.sent) return
-      const { statusCode: status = 502, headers } = response
-      reply.code(status)
-      const body = new CollectedBody(Buffer.concat(pieces))
-      runResponseStages(stages.response, exchange, { status, headers, body })
+      if (reply.raw.closed || reply.sent) return
+      const { statusCode: status = 502, headers } = refused
+      const response = { status, headers, body: Buffer.concat(pieces) }
+      Promise.try(() => respond(request, reply, response)).catch(fail)
     })
 }
 
 const ofBody = /^(?:sec-websocket-|content-|transfer-encoding$|date$)/
 
 function switchingHeaders(
-  { toClientHeaders }: CompiledRoute,
+  passed: Outgoing['headers'],
   reply: FastifyReply,
   { key }: Handshake,
   headers: IncomingHttpHeaders
 ) {
-  const ofUpstream = Object.entries(toClientHeaders(headers)).filter(([name]) => !ofBody.test(name))
+  const ofUpstream = Object.entries(passed).filter(([name]) => !ofBody.test(name))
   const protocol = headers[protocolHeader]
   const extensions = headers['sec-websocket-extensions']
   return {
@@ -202,18 +209,23 @@ function switchingHeaders(
   }
 }
 
-/** Sends the 101. @param onSwitched called when the socket is no HTTP connection any more */
+interface Switching {
+  readonly headers: ReturnType<typeof switchingHeaders>
+  readonly ofUpstream: Socket
+}
+
+/** Sends the 101, or ends the upstream's socket. @param onSwitched called when the socket is no HTTP connection any more */
 function agree(
   reply: FastifyReply,
   { socket }: Upgrade,
-  headers: ReturnType<typeof switchingHeaders>,
+  { headers, ofUpstream }: Switching,
   onSwitched: () => void
 ): void {
   const { raw } = reply
   try {
     raw.writeHead(101, headers as Record<string, string | string[]>)
   } catch (error) {
-    reply.request.exchange?.attempt?.fail(error)
+    ofUpstream.destroy()
     return void reply.send(new GatewayError('upstream.invalid', { cause: error }))
   }
   reply.hijack()
@@ -228,10 +240,7 @@ function agree(
   raw.end()
 }
 
-interface Opened {
-  readonly route: CompiledRoute
-  readonly webSocket: WebSocketRoute
-  readonly services: WebSocketServices
+interface Opened extends Opening {
   readonly agreed: Agreed
   readonly upgrade: Upgrade
   readonly slot: Slot
@@ -241,7 +250,7 @@ interface Opened {
 /** Holds on to nothing of the request: a connection may last for days. */
 function startRelay(opened: Opened, { id: requestId }: FastifyRequest): void {
   const { route, webSocket, services, agreed, upgrade, slot, live } = opened
-  const { name, access } = route.route
+  const { name, access, target } = route
   const startedAt = performance.now()
   const user = live && {
     user: live.session.identity.username,
@@ -253,7 +262,7 @@ function startRelay(opened: Opened, { id: requestId }: FastifyRequest): void {
     mayCompress: agreed.headers['sec-websocket-extensions'] !== undefined,
     pingMs: webSocket.ping,
     idleMs: webSocket.idle,
-    stallMs: route.upstream.config.idleTimeout
+    stallMs: target.upstream.config.idleTimeout
   }
   const over: Array<() => void> = [slot.release]
   const relay = new Relay(upgrade.socket, agreed.socket, options, end => {

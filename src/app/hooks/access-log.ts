@@ -44,7 +44,6 @@ export function addAccessLog(
 ): void {
   app.decorate('toWall', toWall)
   app.decorateRequest('address', undefined)
-  app.decorateRequest('exchange', undefined)
   app.decorateRequest('actor', undefined)
   app.decorateRequest('clientBody', undefined)
   app.decorateRequest('errorCode', undefined)
@@ -129,13 +128,12 @@ function setUser(request: FastifyRequest): void {
 
 /** Writes into the trail what is known at the end of a response. */
 function complete(request: FastifyRequest, reply: FastifyReply): void {
-  const { trail, exchange } = request
+  const { trail } = request
   const isAnswered = reply.raw.writableFinished
   trail.ms = performance.now() - trail.startedAt
   trail.isCut = !isAnswered
   trail.status = isAnswered ? reply.statusCode : 499
-  trail.code = isAnswered ? request.errorCode : exchange?.cutCode
-  trail.upstreamMs = exchange?.firstByteMs
+  if (isAnswered) trail.code = request.errorCode
   trail.sent = isAnswered ? (trail.sent ?? lengthOf(reply)) : undefined
   setUser(request)
 }

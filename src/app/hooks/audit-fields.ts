@@ -50,11 +50,10 @@ function shownBy(how: HowToShow, key: string): Member['show'] {
 
 /** The members of a request's body; undefined where config names none. */
 export function fieldsOf(
-  { exchange, clientBody, headers }: FastifyRequest,
+  { clientBody: body, headers }: FastifyRequest,
   members: readonly Member[] | undefined
 ): Readonly<Record<string, string>> | undefined {
   if (members === undefined) return undefined
-  const body = clientBody ?? (exchange as { readonly body?: unknown } | undefined)?.body
   // A larger body was streamed, and no part of it is in memory any more.
   if (!Buffer.isBuffer(body) || body.length > maxBodyBytes) return undefined
   const value = valueOf(body, headers)

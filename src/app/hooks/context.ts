@@ -3,9 +3,7 @@ import type { Envelope } from '../../shaping/envelope.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { PluginSession } from './session.ts'
 import type { Meter } from './metrics.ts'
-import type { StandardHeaders } from './standard-headers.ts'
 import type { Trail } from '../../observability/trail.ts'
-import type { Exchange } from '../../proxy/response.ts'
 import type { EndReason } from '../../session/record.ts'
 import type { Live } from '../../session/evaluate.ts'
 import type { NewSession, Sessions } from '../../session/session.ts'
@@ -47,8 +45,6 @@ declare module 'fastify' {
     routeConfig: FastifyRequest['routeOptions']['config']
     /** The client's address, once it was computed. */
     address: string | undefined
-    /** State of a proxied request, shared with its upstream. */
-    exchange: Exchange | undefined
     /**
      * Called when its response is closed, complete or not. Check that `close` has not fired before
      * you add to it.
@@ -66,12 +62,6 @@ declare module 'fastify' {
     ownErrorStatus: number | undefined
     /** The user name of a sign-in or sign-out, where no session tells it. */
     actor: string | undefined
-  }
-  interface FastifyReply {
-    /** Headers of every response, unless its route sets them itself. */
-    readonly standardHeaders: StandardHeaders
-    /** `server.idleTimeout`. */
-    readonly stallMs: number
   }
   interface Session {
     plugin?: PluginSession

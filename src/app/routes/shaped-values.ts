@@ -1,6 +1,6 @@
 /** Applies a route's shape to a value, and checks the result against its contract. */
-import type { Contract } from '../contract/contract.ts'
-import type { Shape } from '../shaping/shape.ts'
+import type { Contract } from '../../contract/contract.ts'
+import type { Shape } from '../../shaping/shape.ts'
 
 /** @throws GatewayError when the back-end's body reports an error */
 export function applyShape(shape: Shape, body: unknown): unknown {

@@ -1,24 +1,18 @@
 /** Responses that are streamed end with the session that asked for them. */
-import { isEventStream } from '../../proxy/event-stream.ts'
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ErrorCode } from '../../errors.ts'
-import type { UpstreamResponse } from '../../proxy/response.ts'
+import { isEventStream } from '../../proxy/event-stream.ts'
+import type { UpstreamResponse } from '../../proxy/receiver.ts'
 import { liveOf } from '../hooks/session.ts'
-import type { Access } from '../hooks/context.ts'
 import type { BindStream } from './bound-stream.ts'
-import type { ProxiedExchange } from './exchange.ts'
-
-export interface StreamedRoute {
-  readonly name: string
-  readonly access: Access
-  /** Whether streams keep their session alive: only if config says so itself. */
-  readonly touchesByStream: boolean
-}
+import type { ForwardedRoute } from './route.ts'
 
 /** Called before a response whose body is a stream is sent. */
 export type BindResponse = (
-  exchange: ProxiedExchange,
+  request: FastifyRequest,
+  reply: FastifyReply,
   headers: UpstreamResponse['headers'],
   body: Readable
 ) => void
@@ -26,23 +20,18 @@ export type BindResponse = (
 /** A client that does not take the end of its stream is cut after this. */
 const endMs = 250
 
-/** @returns undefined for a public route, whose streams belong to no session */
-export function createBinding(
-  { name, access, touchesByStream }: StreamedRoute,
-  bindStream: BindStream
-): BindResponse | undefined {
-  if (access === 'public') return undefined
-
-  return function bindResponse(exchange, headers, body) {
-    const { request, method } = exchange
-    const { raw } = exchange.reply
+/** Those of a public route belong to no session. */
+export function createBinding(route: ForwardedRoute, bindStream: BindStream): BindResponse {
+  const { name, access, target } = route
+  return (request, { raw }, headers, body) => {
     const live = liveOf(request)
     const hasEvents = isEventStream(headers)
     // The client of an unsafe request has to learn what became of it.
-    if (live === undefined || (method !== 'GET' && !hasEvents)) return
+    const isUnsafe = request.method !== 'GET' && target.isReadOnly !== true
+    if (access === 'public' || live === undefined || (isUnsafe && !hasEvents)) return
     const end = (reason: ErrorCode) => {
       request.errorCode = reason
-      exchange.cutCode = reason
+      request.trail.code = reason
       // A length that was announced cannot be kept any more.
       if (!hasEvents || raw.hasHeader('content-length')) return void raw.destroy()
       endEvents(raw, body)
@@ -54,7 +43,7 @@ export function createBinding(
         live,
         route: name,
         access,
-        touch: touchesByStream,
+        touch: target.touchesByStream,
         isFinite: !hasEvents,
         stream: { end }
       })

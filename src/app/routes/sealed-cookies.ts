@@ -7,8 +7,6 @@ import { sealedCookiesOf } from '../../config/schema/set-cookies.ts'
 import { cookieName, cookieValue } from '../../proxy/cookie-header.ts'
 import { createSeal, type Seal } from '../../session/seal.ts'
 import type { SessionCookie } from '../hooks/session.ts'
-import type { RequestStage } from './request-stages.ts'
-import type { ResponseStage } from './response-stages.ts'
 
 /** Of the sealed value. */
 const maxLength = 1024
@@ -89,33 +87,4 @@ export function createSealedCookies(
   if (sealing.length === 0) return new Map()
   const seal = createSeal(secrets, 'cookie-of-upstream')
   return new Map(sealing.map(each => [each.upstream, new SealedCookies({ ...each, seal, cookie })]))
-}
-
-/** The back-end gets its own cookies back. */
-export function openCookiesStage(sealed: SealedCookies, names: readonly string[]): RequestStage {
-  return function openCookies({ request, headers }) {
-    const opened = sealed.open(request.headers.cookie, names)
-    if (opened.length === 0) return
-    const { cookie } = headers
-    headers['cookie'] = [...(cookie === undefined ? [] : [String(cookie)]), ...opened].join('; ')
-  }
-}
-
-/** The browser gets the back-end's cookies sealed; no cache may hold them. */
-export function sealCookiesStage(sealed: SealedCookies, names: readonly string[]): ResponseStage {
-  return function sealCookies({ reply, responseHeaders }, { headers }) {
-    const set = sealed.close(headers['set-cookie'], names)
-    if (set.length === 0) return false
-    for (const each of set) reply.header('set-cookie', each)
-    reply.header('cache-control', 'no-store')
-    // These win where the response is sent in one write.
-    if (responseHeaders !== undefined) {
-      const passed = [responseHeaders['set-cookie'] ?? []].flat()
-      Object.assign(responseHeaders, {
-        'set-cookie': [...passed, ...set],
-        'cache-control': 'no-store'
-      })
-    }
-    return false
-  }
 }

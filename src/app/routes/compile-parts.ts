@@ -1,14 +1,14 @@
 /** A route's parts as the app needs them. */
-import { hasParameters } from '../config/schema/public-path.ts'
-import type { GatewayConfig } from '../config/schema/gateway.ts'
-import { timeoutOf } from '../config/schema/resolved.ts'
-import { credentialOf, type RouteConfig } from '../config/schema/routes.ts'
-import { requestHeaders } from '../proxy/headers.ts'
-import type { Part, Parts } from '../proxy/parts.ts'
-import { createRewrite } from '../proxy/path.ts'
-import { compileQuery } from '../proxy/query.ts'
-import { tokenNamesOf } from '../proxy/token-names.ts'
-import type { Upstream } from '../proxy/upstream.ts'
+import { hasParameters } from '../../config/schema/public-path.ts'
+import type { GatewayConfig } from '../../config/schema/gateway.ts'
+import { timeoutOf } from '../../config/schema/resolved.ts'
+import { credentialOf, type RouteConfig } from '../../config/schema/routes.ts'
+import { requestHeaders } from '../../proxy/headers.ts'
+import type { Part, Parts } from '../../proxy/parts.ts'
+import { createRewrite } from '../../proxy/path.ts'
+import { compileQuery } from '../../proxy/query.ts'
+import { tokenNamesOf } from '../../proxy/token-names.ts'
+import type { Upstream } from '../../proxy/upstream.ts'
 
 /** The settings of a route, or of the profile, that its parts need. */
 export type Composable = Pick<RouteConfig, 'path' | 'parts' | 'missing'> &

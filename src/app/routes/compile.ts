@@ -2,9 +2,9 @@
  * Config's routes as the app needs them: paths with their aliases, upstreams, compiled shapes,
  * credential sources.
  */
-import type { Config } from '../config/schema/config.ts'
-import type { BodyMapping } from '../proxy/body-mapping.ts'
-import { ownPaths } from '../config/schema/own-endpoints.ts'
+import type { Config } from '../../config/schema/config.ts'
+import type { BodyMapping } from '../../proxy/body-mapping.ts'
+import { ownPaths } from '../../config/schema/own-endpoints.ts'
 import {
   mountOf,
   pathsOf,
@@ -13,42 +13,37 @@ import {
   routeSettings,
   timeoutOf,
   upstreamPathOf
-} from '../config/schema/resolved.ts'
-import type { RouteConfig } from '../config/schema/routes.ts'
-import type { ContractConfig } from '../config/schema/contracts.ts'
-import { plainCookies, sealedCookies, sealedCookiesOf } from '../config/schema/set-cookies.ts'
-import { type Contract, type ContractRules, createContract } from '../contract/contract.ts'
-import type { AggregatedRoute } from './endpoints/aggregated.ts'
-import type { AnsweredRoute } from './endpoints/answered.ts'
-import { compileAnsweredRoutes } from './answered-routes.ts'
-import type { ProxiedRoute } from './endpoints/proxied.ts'
-import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
-import { readJson } from '../json/body.ts'
-import { compileShape, isWrapped, type Shape } from '../shaping/shape.ts'
-import { type TimeOutOverrides, timeOutsOf } from '../proxy/time-outs.ts'
-import type { Upstream } from '../proxy/upstream.ts'
+} from '../../config/schema/resolved.ts'
+import type { RouteConfig } from '../../config/schema/routes.ts'
+import type { ContractConfig } from '../../config/schema/contracts.ts'
+import { plainCookies, sealedCookies, sealedCookiesOf } from '../../config/schema/set-cookies.ts'
+import { type Contract, type ContractRules, createContract } from '../../contract/contract.ts'
+import { createEnvelope, type Envelope } from '../../shaping/envelope.ts'
+import { readJson } from '../../json/body.ts'
+import { compileShape, isWrapped, type Shape } from '../../shaping/shape.ts'
+import { type TimeOutOverrides, timeOutsOf } from '../../proxy/time-outs.ts'
+import type { Upstream } from '../../proxy/upstream.ts'
 import { compileParts, type Composable } from './compile-parts.ts'
 import { applyShape, checkContract } from './shaped-values.ts'
-import type { GenerationServices } from './generation-services.ts'
-import type { Answer } from '../shaping/answer.ts'
-import type { SessionProfile } from './endpoints/profile.ts'
+import type { GenerationServices } from '../generation-services.ts'
+import type { Answer } from '../../shaping/answer.ts'
+import { refuseLeak } from '../../login/leaked-credential.ts'
+import { compileConfiguredAnswer } from '../endpoint-answers.ts'
 import { compileProfile } from './compile-profile.ts'
+import type { OwnRoute, Route, Shaping } from './route.ts'
 
 export interface Routes {
   readonly login: readonly string[]
   readonly logout: readonly string[]
   readonly refresh: readonly string[]
-  /** Without paths when it comes from an upstream or has parts. */
-  readonly profile: SessionProfile
   readonly session: {
     readonly session: readonly string[]
     readonly extend: readonly string[]
     readonly list: readonly string[]
     readonly close: readonly string[]
   }
-  readonly proxied: readonly ProxiedRoute[]
-  readonly aggregated: readonly AggregatedRoute[]
-  readonly answered: readonly AnsweredRoute[]
+  /** Of config, and the profile. */
+  readonly routes: readonly Route[]
 }
 
 /** @param yieldToRequests is awaited before each route */
@@ -74,8 +69,7 @@ class RouteCompiler {
   readonly #services: GenerationServices
   readonly #profileAnswer: Answer | undefined
   readonly #envelope: Envelope
-  readonly #proxied: ProxiedRoute[] = []
-  readonly #aggregated: AggregatedRoute[] = []
+  readonly #compiled: Route[] = []
 
   constructor(config: Config, services: GenerationServices, profileAnswer: Answer | undefined) {
     this.#config = config
@@ -93,61 +87,60 @@ class RouteCompiler {
         ? undefined
         : createEnvelope({ ...gateway.envelope, dialect })
     const envelope = ownEnvelope ?? this.#envelope
+    const common = {
+      name,
+      paths: this.#pathsOf(route.path),
+      methods: route.methods,
+      touch,
+      access: route.access,
+      ...(ownEnvelope && { envelope: ownEnvelope }),
+      errorStatus
+    }
+    if (route.answer !== undefined) {
+      this.#compiled.push({ ...common, ...this.#answerOf(name, route.answer, envelope) })
+      return
+    }
     const shape = this.#shapeOf(route.shape, envelope)
     const isInEnvelope = isWrapped(routes.shapes[route.shape ?? ''] ?? [], routes.shapes)
     const rules = this.#rulesOf(name, route.contract, isInEnvelope && envelope.dataName)
     const contract = this.#contractOf(name, rules)
     const cookies = this.#cookiesOf(route)
     const parts = this.#partsOf({ ...route, ...cookies }, envelope, maxShaped)
-    const target = route.upstream === undefined ? undefined : this.#target(route, route.upstream)
-    const shaping = {
-      shape: (body: unknown) =>
-        checkContract(contract, shape === undefined ? body : applyShape(shape, body)),
-      shapeNothing: (nothing: null) => shape?.apply(nothing) ?? null,
+    const shaping: Shaping = {
+      shape: body => checkContract(contract, shape === undefined ? body : applyShape(shape, body)),
+      shapeNothing: nothing => shape?.apply(nothing) ?? null,
       maxShaped,
       tooLarge: route.tooLarge,
       ...(parts && { parts })
     }
-    const common = {
-      name,
-      touch,
-      access: route.access,
-      ...(ownEnvelope && { envelope: ownEnvelope }),
-      errorStatus
-    }
-    if (target === undefined) {
+    if (route.upstream === undefined) {
       if (parts === undefined) return
-      const paths = this.#pathsOf(route.path)
-      this.#aggregated.push({
-        ...common,
-        paths,
-        methods: route.methods,
-        initialValue: () => ({}),
-        shaping: { ...shaping, parts }
-      })
+      this.#compiled.push({ ...common, status: 200, initialValue: () => ({}), shaping })
       return
     }
-    this.#proxied.push({
+    const isShaped = shape !== undefined || parts !== undefined
+    this.#compiled.push({
       ...common,
-      ...target,
-      methods: route.methods,
-      query: queryMapsOf(routes, route),
-      body: this.#bodyMappingOf(route.body, envelope, maxShaped),
-      maxBody,
-      ...(shape !== undefined || parts !== undefined
-        ? { shaping }
-        : contract && {
+      ...(isShaped && { shaping }),
+      target: {
+        ...this.#target(route, route.upstream),
+        maxBody,
+        query: queryMapsOf(routes, route),
+        body: this.#bodyMappingOf(route.body, envelope, maxShaped),
+        ...(!isShaped &&
+          contract && {
             observe: (bytes, fields) => contract(() => readJson(bytes, fields, limits.sizes.shape))
           }),
-      passAuthorization: route.passAuthorization,
-      ...cookies,
-      passRefusedHeaders: route.passRefusedHeaders,
-      redirects: route.redirects,
-      cachesInBrowser:
-        route.cache === 'browser' && route.access !== 'public' && parts === undefined,
-      fallback: route.fallback,
-      webSocket: route.websocket && { ...route.websocket, touch },
-      touchesByStream: route.touch === 'always'
+        passAuthorization: route.passAuthorization,
+        ...cookies,
+        passRefusedHeaders: route.passRefusedHeaders,
+        redirects: route.redirects,
+        cachesInBrowser:
+          route.cache === 'browser' && route.access !== 'public' && parts === undefined,
+        fallback: route.fallback,
+        webSocket: route.websocket && { ...route.websocket, touch },
+        touchesByStream: route.touch === 'always'
+      }
     })
   }
 
@@ -163,19 +156,16 @@ class RouteCompiler {
       login: this.#pathsOf(paths.login),
       refresh: paths.refresh === undefined ? [] : this.#pathsOf(paths.refresh),
       logout: this.#pathsOf(paths.logout),
-      profile: this.#addProfile(),
-      proxied: this.#proxied,
-      aggregated: this.#aggregated,
-      answered: compileAnsweredRoutes(this.#config)
+      routes: [...this.#compiled, this.#profile()]
     }
   }
 
-  /** Only a profile from the session alone is answered by the endpoint itself. */
-  #addProfile(): Routes['profile'] {
+  #profile(): Route {
     const config = this.#config
     const { profile } = config.routes.endpoints
     const { maxShaped } = routeSettings(config, 'profile', profile)
-    const { session, proxied, aggregated } = compileProfile(config, {
+    return compileProfile(config, {
+      paths: this.#pathsOf(profile.path),
       answer: this.#profileAnswer,
       contract: this.#contractOf(
         'profile',
@@ -192,9 +182,26 @@ class RouteCompiler {
         profile.from === 'upstream' ? this.#target(profile, profile.upstream ?? '') : undefined,
       times: this.#services.sessions.times
     })
-    if (proxied !== undefined) this.#proxied.push(proxied)
-    if (aggregated !== undefined) this.#aggregated.push(aggregated)
-    return session
+  }
+
+  /** An answer that stands in config, without an upstream. */
+  #answerOf(
+    name: string,
+    config: NonNullable<RouteConfig['answer']>,
+    { success }: Envelope
+  ): Pick<OwnRoute, 'status' | 'initialValue' | 'shaping'> {
+    const answer = compileConfiguredAnswer(this.#config, config)
+    const { times } = this.#services.sessions
+    return {
+      status: answer.status,
+      initialValue: live => answer.render(live && { ...live, ...times() }),
+      shaping: {
+        shape: (value, live) => {
+          refuseLeak(value, live?.session.credential, `routes.${name}.answer`)
+          return success(value, undefined, answer.placement)
+        }
+      }
+    }
   }
 
   #cookiesOf({ upstream = '', passCookies, setCookies }: RouteConfig) {
@@ -222,7 +229,6 @@ class RouteCompiler {
   #target(route: TargetConfig, upstreamName: string) {
     const upstream = this.#upstreamOf(upstreamName)
     return {
-      paths: this.#pathsOf(route.path),
       upstream,
       upstreamName,
       upstreamPath: upstreamPathOf(route),

@@ -1,0 +1,57 @@
+/** What each response gets on its way out, whatever has made it. */
+import { isAscii } from 'node:buffer'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+
+/** The headers of every response, unless its route sets them itself. */
+export type StandardHeaders = Readonly<Record<string, string>>
+
+export function standardHeaders(secure: boolean): StandardHeaders {
+  return {
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'same-origin',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    ...(secure && { 'strict-transport-security': 'max-age=31536000' })
+  }
+}
+
+/** Larger bodies may wait for their reader, and are not copied. */
+const oneWriteBytes = 16 * 1024
+
+/** @param stallMs how long a response may make no progress, where its route says nothing else */
+export function addSending(
+  app: FastifyInstance,
+  { headers, stallMs }: { readonly headers: StandardHeaders; readonly stallMs: number }
+): void {
+  app.addHook('onSend', function completeResponse(request, reply, payload, done) {
+    setStandardHeaders(request, reply, headers)
+    if (payload === null || payload === undefined) return done()
+    const { length = Infinity } = payload as { readonly length?: number }
+    if (length > oneWriteBytes) limitStall(reply, stallMs)
+    // perf: Node sends a text together with the headers in one write, and bytes in a second one.
+    else if (Buffer.isBuffer(payload) && isAscii(payload)) {
+      return done(null, payload.toString('latin1'))
+    }
+    done()
+  })
+}
+
+export function setStandardHeaders(
+  request: Pick<FastifyRequest, 'id'>,
+  reply: Pick<FastifyReply, 'header' | 'hasHeader'>,
+  headers: StandardHeaders
+): void {
+  for (const name in headers) if (!reply.hasHeader(name)) reply.header(name, headers[name])
+  reply.header('x-request-id', request.id)
+}
+
+/**
+ * Ends the connection of a client that has stopped reading: its response holds memory and files.
+ * Each byte that the client takes is progress.
+ */
+function limitStall({ raw, request }: FastifyReply, stallMs: number): void {
+  raw.setTimeout(request.routeOptions.config.stallMs ?? stallMs, () => {
+    // With nothing left to take, not the client is slow but the response.
+    if ((raw.socket?.writableLength ?? 0) > 0) raw.socket?.destroy()
+  })
+}

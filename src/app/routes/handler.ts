@@ -1,0 +1,125 @@
+/**
+ * The way of a request through its route, from the hooks that let it pass (`app.ts`) to the
+ * response: asks the upstream and the parts, and gives both to `respond.ts`.
+ */
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { GatewayError, toGatewayError } from '../../errors.ts'
+import { writeJson } from '../../json/body.ts'
+import { createRewrite } from '../../proxy/path.ts'
+import { maxCollectedBytes, watchRate } from '../../proxy/request-body.ts'
+import type { Call } from '../../proxy/call.ts'
+import type { PartResults } from '../../proxy/merge-parts.ts'
+import { sendJsonText } from '../endpoints/send-answer.ts'
+import { liveOf } from '../hooks/session.ts'
+import { leavingOf } from '../hooks/leaving.ts'
+import type { BindStream } from './bound-stream.ts'
+import { sendFallback, sendWithFallback } from './fallback.ts'
+import { compileOutgoing, type OutgoingOptions, readOutgoingBody } from './outgoing.ts'
+import { fetchParts, type PartsOptions } from './parts.ts'
+import { createRespond } from './respond.ts'
+import type { ForwardedRoute, OwnRoute } from './route.ts'
+import { sendShaped } from './shaped.ts'
+
+export interface HandlerOptions extends OutgoingOptions, PartsOptions {
+  /** `server.mount`, the prefix of every public path. */
+  readonly mount: string
+  readonly bindStream: BindStream
+}
+
+/** It sends the response, or an error, whenever it can: nothing is to wait for it. */
+export type Handler = (request: FastifyRequest, reply: FastifyReply) => void
+
+/** Both directions of a route, which its WebSockets use too. */
+export type Way = ReturnType<typeof compileWay>
+
+export function compileWay(route: ForwardedRoute, options: HandlerOptions) {
+  const { target } = route
+  const publicPaths = route.paths.map(path => options.mount + path)
+  const rewrite = createRewrite(publicPaths, target.upstreamPath, target.upstream.base)
+  return {
+    toOutgoing: compileOutgoing(route, rewrite, options),
+    respond: createRespond(route, { ...options, rewrite })
+  }
+}
+
+/** @returns the handler of a route that goes to an upstream */
+export function createHandler(
+  route: ForwardedRoute,
+  { toOutgoing, respond }: Way,
+  options: PartsOptions
+): Handler {
+  const { target, shaping } = route
+  const { upstream, timeoutMs, timeOuts, fallback } = target
+  const collectBytes = shaping?.maxShaped ?? maxCollectedBytes
+  const receiving = { timeoutMs, timeOuts, collectBytes, collectsAll: shaping !== undefined }
+  const send = sendWithFallback(upstream, fallback)
+
+  const answer = async (request: FastifyRequest, reply: FastifyReply) => {
+    const end = leavingOf(reply.raw)
+    const { signal } = end
+    let body: Call['body'] = null
+    let parts: Promise<PartResults> | undefined
+    try {
+      const { method, path, headers } = toOutgoing(request)
+      if (request.body !== undefined) {
+        body = await readOutgoingBody(request, target, headers, collectBytes)
+        if (body instanceof Readable) watchUpload(request, end)
+      }
+      if (shaping?.parts !== undefined && method === 'GET') {
+        parts = fetchParts(request, route.name, { parts: shaping.parts, signal }, options)
+      }
+      const recorded = { trail: request.trail, purpose: 'request' } as const
+      const asked = send({ method, path, headers, body, signal, recorded, ...receiving })
+      const response = await (parts === undefined ? asked : unlessFailed(parts, asked))
+      if (reply.raw.closed) return
+      if (response !== undefined) await respond(request, reply, response, parts)
+      else if (fallback !== undefined) sendFallback(request, reply, fallback)
+    } catch (error) {
+      // A refused request did not reach undici, which otherwise ends its body.
+      if (body instanceof Readable) body.destroy()
+      if (parts !== undefined) end.abort(toGatewayError(error))
+      sendError(reply, error)
+    }
+  }
+  return (request, reply) => void answer(request, reply)
+}
+
+/** A required part that fails ends the request at once. */
+async function unlessFailed<T>(parts: Promise<PartResults>, asked: Promise<T>): Promise<T> {
+  return await Promise.race([asked, parts.then(() => asked)])
+}
+
+/** Ends an upload that is too slow, unless its response has begun. */
+function watchUpload({ body, trail }: FastifyRequest, end: AbortController): void {
+  watchRate(body as Readable, () => {
+    if (trail.upstreamMs === undefined) end.abort(new GatewayError('request.timeout'))
+  })
+}
+
+/** @returns the handler of a route without an upstream */
+export function createOwnHandler(route: OwnRoute, options: PartsOptions): Handler {
+  const { name, status, initialValue, shaping } = route
+  const { parts, shape } = shaping
+  const answer = async (request: FastifyRequest, reply: FastifyReply) => {
+    try {
+      const live = liveOf(request)
+      const value = initialValue(live)
+      if (parts === undefined) {
+        sendJsonText(reply, status, writeJson(shape(value, live)))
+        return
+      }
+      const { signal } = leavingOf(reply.raw)
+      const results = await fetchParts(request, name, { parts, signal }, options)
+      sendShaped(reply.code(status), value, shaping, results)
+    } catch (error) {
+      sendError(reply, error)
+    }
+  }
+  return (request, reply) => void answer(request, reply)
+}
+
+/** Unless nobody reads it. */
+function sendError(reply: FastifyReply, error: unknown): void {
+  if (!reply.raw.closed && !reply.sent) void reply.send(toGatewayError(error))
+}

@@ -1,0 +1,122 @@
+/** The request that an upstream gets in the place of the client's. */
+import { Readable } from 'node:stream'
+import type { FastifyRequest } from 'fastify'
+import { credentialOf } from '../../config/schema/routes.ts'
+import type { GatewayConfig } from '../../config/schema/gateway.ts'
+import { GatewayError } from '../../errors.ts'
+import { mapBody } from '../../proxy/body-mapping.ts'
+import type { Call } from '../../proxy/call.ts'
+import { requestHeaders } from '../../proxy/headers.ts'
+import type { Rewrite } from '../../proxy/path.ts'
+import { compileQuery } from '../../proxy/query.ts'
+import { maxCollectedBytes, readBody } from '../../proxy/request-body.ts'
+import type { TokenNames } from '../../proxy/token-names.ts'
+import { forwardedForOf, type ForwardedHost } from '../hooks/forwarded-for.ts'
+import type { SealedCookiesOf } from './sealed-cookies.ts'
+import type { ForwardedRoute, Target } from './route.ts'
+
+export interface OutgoingOptions {
+  readonly identity: GatewayConfig['identity']
+  readonly tokenNames: TokenNames
+  readonly forwardedHost: ForwardedHost
+  readonly sealedCookies?: SealedCookiesOf
+}
+
+/** Without its body. */
+export type Outgoing = Pick<Call, 'method' | 'path' | 'headers'>
+
+export type ToOutgoing = (request: FastifyRequest) => Outgoing
+
+/** What it returns throws a GatewayError `request.*`. */
+export function compileOutgoing(
+  { target, shaping }: ForwardedRoute,
+  { toUpstream }: Rewrite,
+  options: OutgoingOptions
+): ToOutgoing {
+  const { identity, tokenNames, forwardedHost } = options
+  const { config } = target.upstream
+  const credential = credentialOf(config.credential)
+  const toHeaders = requestHeaders({
+    identity,
+    tokenNames,
+    tellIdentity: config.identity,
+    credential: credential.as,
+    credentialScheme: credential.scheme,
+    credentialFrom: credential.from,
+    passHeaders: config.passHeaders,
+    passRefusedHeaders: target.passRefusedHeaders,
+    passAuthorization: target.passAuthorization,
+    passCookies: target.passCookies,
+    shaped: shaping !== undefined
+  })
+  const stripTokens = tokenNames.query?.strip
+  const { reads, others } = target.query ?? {}
+  const queryOfReads = reads && compileQuery(reads)
+  const queryOfOthers = others === reads ? queryOfReads : others && compileQuery(others)
+  const sealed = options.sealedCookies?.get(target.upstreamName)
+  const { pass = [] } = target.sealedCookies ?? {}
+
+  return request => {
+    const { raw } = request
+    const method = target.isReadOnly === true && raw.method === 'POST' ? 'GET' : request.method
+    const isRead = method === 'GET' || method === 'HEAD'
+    const url = raw.url ?? ''
+    const mark = url.indexOf('?')
+    let query = mark < 0 ? '' : url.slice(mark)
+    if (stripTokens !== undefined) query = stripTokens(query)
+    const toQuery = isRead ? queryOfReads : queryOfOthers
+    if (toQuery !== undefined) query = toQuery(query)
+    const caller = forwardedForOf(request, forwardedHost)
+    const headers = toHeaders(raw.headers, caller, hasBody(request, target), isRead)
+    if (sealed !== undefined && pass.length > 0) {
+      const { cookie } = headers
+      const opened = sealed.open(raw.headers.cookie, pass)
+      const all = [...(cookie === undefined ? [] : [String(cookie)]), ...opened]
+      if (all.length > 0) headers['cookie'] = all.join('; ')
+    }
+    return { method, path: toUpstream(url) + query, headers }
+  }
+}
+
+/** The plugin's parsers hand each body on as a stream; of reads they parse none. */
+function hasBody({ body }: FastifyRequest, { isReadOnly }: Target): boolean {
+  return body instanceof Readable && isReadOnly !== true
+}
+
+/**
+ * Reads the client's body, and maps it where the route says so: the headers that describe it are
+ * replaced in them. A large one is not read but streamed.
+ * @param collectBytes up to this size it is collected
+ * @throws GatewayError `request.*`
+ */
+export async function readOutgoingBody(
+  request: FastifyRequest,
+  target: Target,
+  headers: Outgoing['headers'],
+  collectBytes: number
+): Promise<NonNullable<Call['body']> | null> {
+  const { body: stream } = request
+  if (!(stream instanceof Readable)) return null
+  if (target.isReadOnly === true) {
+    stream.resume()
+    return null
+  }
+  const { body: mapping, maxBody: maxBytes } = target
+  const announced = headers['content-length']
+  const length = announced === undefined ? undefined : Number(announced)
+  if (mapping === undefined) {
+    const collected = length === undefined ? maxCollectedBytes : collectBytes
+    const body = await readBody(stream, length, { collectBytes: collected, maxBytes })
+    if (Buffer.isBuffer(body)) request.clientBody = body
+    return body
+  }
+  const bounds = { collectBytes: Math.min(mapping.maxBytes, maxBytes), maxBytes }
+  const whole = await readBody(stream, length, bounds)
+  if (whole instanceof Readable) {
+    whole.destroy()
+    throw new GatewayError('request.too-large')
+  }
+  request.clientBody = whole
+  // An empty body has no type.
+  return whole.length === 0 ? null : await mapBody(whole, headers, mapping)
+}

@@ -1,0 +1,95 @@
+/** A route as the app answers it, compiled from config: of a back-end, of parts, or of the profile. */
+import type { FallbackConfig } from '../../config/schema/fallback.ts'
+import type { QueryMaps } from '../../config/schema/resolved.ts'
+import type { WebSocketConfig } from '../../config/schema/websocket.ts'
+import type { BodyMapping } from '../../proxy/body-mapping.ts'
+import type { Parts } from '../../proxy/parts.ts'
+import type { UpstreamResponse } from '../../proxy/receiver.ts'
+import type { TimeOuts } from '../../proxy/time-outs.ts'
+import type { Upstream } from '../../proxy/upstream.ts'
+import type { Live } from '../../session/evaluate.ts'
+import type { Envelope } from '../../shaping/envelope.ts'
+import type { Access } from '../hooks/context.ts'
+
+interface CommonRoute {
+  readonly name: string
+  /** The public path and its aliases. */
+  readonly paths: readonly string[]
+  readonly methods: readonly string[]
+  readonly access: Access
+  /** Whether a call keeps the session from going idle. */
+  readonly touch: boolean
+  /** Without it, that of the gateway. */
+  readonly envelope?: Envelope
+  readonly errorStatus: 'own' | 'ok'
+}
+
+export interface ForwardedRoute extends CommonRoute {
+  readonly target: Target
+  /** Without it, bodies pass byte for byte. */
+  readonly shaping?: Shaping
+}
+
+/** Without an upstream: parts alone, the profile of the session, or an answer of config. */
+export interface OwnRoute extends CommonRoute {
+  readonly target?: undefined
+  readonly status: number
+  /** Parts are added to it, before it is shaped. */
+  readonly initialValue: (live: Live | undefined) => unknown
+  readonly shaping: Pick<Shaping, 'shape' | 'parts'>
+}
+
+export type Route = ForwardedRoute | OwnRoute
+
+/** What a route asks its upstream, and how the response passes. */
+export interface Target {
+  readonly upstream: Upstream
+  readonly upstreamName: string
+  /** At the upstream, without its base. */
+  readonly upstreamPath: string
+  readonly timeoutMs: number
+  /** Of the response after its first byte. */
+  readonly timeOuts: TimeOuts
+  readonly maxBody: number
+  /** Whether the upstream is called with GET and without a body, whatever the client's method. */
+  readonly isReadOnly?: boolean
+  /** Without it the query passes byte for byte. */
+  readonly query?: QueryMaps | undefined
+  /** Without it the request's body passes byte for byte. */
+  readonly body?: BodyMapping | undefined
+  readonly passAuthorization: boolean
+  readonly passCookies: readonly string[]
+  readonly passRefusedHeaders: readonly string[]
+  readonly setCookies: readonly string[]
+  /** Those that the browser keeps sealed: the ones that pass, and the ones that are set. */
+  readonly sealedCookies?: { readonly pass: readonly string[]; readonly set: readonly string[] }
+  readonly redirects: 'refuse' | 'pass'
+  /** Whether the browser may keep responses as long as the upstream's `Cache-Control` says. */
+  readonly cachesInBrowser?: boolean
+  /** Whether streams keep their session alive: only if config says so itself. */
+  readonly touchesByStream: boolean
+  readonly fallback?: FallbackConfig | undefined
+  /** Sees JSON that passes byte for byte, where it was small enough to be collected. */
+  readonly observe?: (bytes: Buffer, headers: UpstreamResponse['headers']) => void
+  /** Without it upgrades are refused. */
+  readonly webSocket?: WebSocketRoute | undefined
+}
+
+/** The settings of a route that takes upgrades to WebSocket. */
+export interface WebSocketRoute extends WebSocketConfig {
+  /** Whether connections keep their session alive: only if config says so itself. */
+  readonly touch: boolean
+}
+
+export interface Shaping {
+  /** Throws a GatewayError when the back-end's body reports an error. */
+  readonly shape: (body: unknown, live: Live | undefined) => unknown
+  /** The response where the back-end's has no content: neither its code nor a contract is asked. */
+  readonly shapeNothing: (nothing: null, live: Live | undefined) => unknown
+  /** Bytes of the body, as it comes and unpacked. */
+  readonly maxShaped: number
+  /** A larger one is refused with 502, or passes unshaped, byte for byte. */
+  readonly tooLarge: 'refuse' | 'pass'
+  /** Responses of other upstreams that are added before it is shaped. */
+  readonly parts?: Parts
+}

@@ -1,0 +1,243 @@
+/**
+ * undici's callbacks for one attempt: a small response is collected, a larger one is streamed, since
+ * piping between streams is a proxy's largest cost.
+ */
+import { Readable } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import { GatewayError } from '../errors.ts'
+import { adopt } from '../observability/emitters.ts'
+import { isEventStream } from './event-stream.ts'
+import { unreadable } from './failures.ts'
+import type { Upload } from './request-body.ts'
+import type { TimeOuts } from './time-outs.ts'
+
+export interface UpstreamResponse {
+  readonly status: number
+  readonly headers: Record<string, string | string[] | undefined>
+  /** Whole, or still on its way. */
+  readonly body: Buffer | Readable
+  /** Once the body has ended. */
+  trailers?: UpstreamResponse['headers']
+}
+
+export interface ReceiveOptions {
+  readonly method: string
+  /** Milliseconds to the first byte. */
+  readonly timeoutMs: number
+  /** After the first byte. */
+  readonly timeOuts: TimeOuts
+  /** Bodies up to this size are collected. */
+  readonly collectBytes: number
+  /** Whether the whole body is needed (shaping): then a slow one is waited for. */
+  readonly collectsAll: boolean
+  /** One that is streamed takes the client's time, not the upstream's, as long as it moves. */
+  readonly body?: string | Buffer | Upload | null
+}
+
+export interface Outcome {
+  readonly onHead: (status: number) => void
+  readonly onResponse: (response: UpstreamResponse) => void
+  /**
+   * It failed before the response began.
+   * @param isUnsent whether no connection was made, so that nothing was written
+   */
+  readonly onFailed: (error: unknown, isUnsent: boolean) => void
+  /** The connection is free again. Comes once, before `onFailed` where it failed at the upstream. */
+  readonly onOver: () => void
+}
+
+/** A body of unknown length is streamed after this wait: events and logs may never end. */
+const gatherMs = 5
+
+// A function, not a method: a timer takes its argument, and needs no closure.
+const tick = (receiver: Receiver) => receiver.onClock()
+const streamNow = (receiver: Receiver) => receiver.startStream()
+
+export class Receiver implements Dispatcher.DispatchHandler {
+  readonly #options: ReceiveOptions
+  readonly #outcome: Outcome
+  /** When the total time is over, as of `performance.now()`. */
+  readonly #endsAt: number
+  #controller: Dispatcher.DispatchController | undefined
+  #state: 'waiting' | 'collecting' | 'streaming' | 'over' = 'waiting'
+  #clock: NodeJS.Timeout
+  #clockMs: number
+  #gather: NodeJS.Timeout | undefined
+  #status = 0
+  #headers: UpstreamResponse['headers'] = {}
+  #chunks: Buffer[] = []
+  #received = 0
+  #uploaded = 0
+  #isEvents = false
+  #response: UpstreamResponse | undefined
+  #stream: Readable | undefined
+  #isSettled = false
+
+  /** @param startedAt of the call, as of `performance.now()` */
+  constructor(options: ReceiveOptions, startedAt: number, outcome: Outcome) {
+    this.#options = options
+    this.#outcome = outcome
+    const { timeoutMs, timeOuts } = options
+    this.#endsAt = startedAt + timeOuts.totalMs
+    this.#clockMs = Math.min(timeoutMs, timeOuts.totalMs)
+    this.#clock = setTimeout(tick, this.#clockMs, this)
+  }
+
+  /** Ends it: its time is over, or nobody needs its response. */
+  fail(error: unknown): void {
+    this.#end(error, this.#controller !== undefined, false)
+  }
+
+  /** It was not even given to undici. */
+  refuse(error: unknown): void {
+    this.#end(error, true, true)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#state !== 'over') return
+    // It failed while undici was connecting: only now undici can abort it.
+    controller.abort(new GatewayError('upstream.timeout'))
+    this.#settle()
+  }
+
+  onResponseStart(_: unknown, status: number, headers: UpstreamResponse['headers']): void {
+    if (status < 200 || this.#state !== 'waiting') return
+    this.#outcome.onHead(status)
+    const fault = unreadable(status, headers)
+    if (fault !== undefined) return this.fail(fault)
+    this.#status = status
+    this.#headers = headers
+    this.#state = 'collecting'
+    const { method, collectBytes, collectsAll } = this.#options
+    const length = headers['content-length']
+    const isEmpty = method === 'HEAD' || status === 204 || status === 205 || status === 304
+    this.#isEvents = !isEmpty && length === undefined && isEventStream(headers)
+    this.#startIdleClock()
+    if (isEmpty) return
+    // Only a body that is streamed can have trailers.
+    const hasTrailers = headers['trailer'] !== undefined && !collectsAll
+    const isOpen = length === undefined && (this.#isEvents || hasTrailers)
+    if (isOpen || Number(length) > collectBytes) this.startStream()
+  }
+
+  onResponseData(_: unknown, chunk: Buffer): void {
+    if (this.#state === 'over') return
+    // A body that drips keeps its clock from running out.
+    if (performance.now() >= this.#endsAt && !this.#isEvents) return this.onClock()
+    this.#received += chunk.length
+    this.#clock.refresh()
+    if (this.#stream !== undefined) return this.#push(chunk)
+    this.#chunks.push(chunk)
+    const { collectBytes, collectsAll } = this.#options
+    if (this.#received > collectBytes) this.startStream()
+    else if (!collectsAll && this.#headers['content-length'] === undefined) {
+      this.#gather ??= setTimeout(streamNow, gatherMs, this)
+    }
+  }
+
+  onResponseEnd(_: unknown, trailers: UpstreamResponse['headers']): void {
+    if (this.#state === 'over') return
+    this.#stopClocks()
+    this.#state = 'over'
+    this.#settle()
+    if (this.#response !== undefined) this.#response.trailers = trailers
+    if (this.#stream === undefined) this.#respond(this.#bytes())
+    else this.#stream.push(null)
+  }
+
+  onResponseError(_: unknown, error: unknown): void {
+    if (this.#state === 'over') this.#settle()
+    else this.#end(error, true, this.#controller === undefined)
+  }
+
+  onClock(): void {
+    // A timer may fire a millisecond early.
+    const isOver = performance.now() + 1 >= this.#endsAt && !this.#isEvents
+    if (this.#state === 'waiting') {
+      const { timeoutMs, timeOuts, body } = this.#options
+      const uploaded = body instanceof Readable ? body.received : 0
+      const isMoving = uploaded !== this.#uploaded
+      this.#uploaded = uploaded
+      if (isMoving && !isOver) return void this.#clock.refresh()
+      const isTotal = isOver && timeOuts.totalMs < timeoutMs
+      this.fail(new GatewayError(isTotal ? 'upstream.timeout.total' : 'upstream.timeout'))
+    } else if (isOver) this.fail(new GatewayError('upstream.timeout.total'))
+    else {
+      // A reader that stands still must not keep a connection that others need.
+      const isHeld = this.#controller?.paused === true
+      this.fail(new GatewayError(isHeld ? 'request.timeout' : 'upstream.timeout.idle'))
+    }
+  }
+
+  /** Stops collecting: the chunks so far and all further ones go through a stream. */
+  startStream(): void {
+    clearTimeout(this.#gather)
+    if (this.#state !== 'collecting') return
+    this.#state = 'streaming'
+    const body = adopt(
+      new Readable({
+        highWaterMark: 64 * 1024,
+        read: () => {
+          this.#clock.refresh()
+          this.#controller?.resume()
+        },
+        destroy: (error, done) => {
+          this.#end(error ?? new Error('the client left'), true, false)
+          done(error)
+        }
+      })
+    )
+    this.#stream = body
+    if (this.#received > 0) this.#push(this.#bytes())
+    this.#chunks = []
+    this.#respond(body)
+  }
+
+  #push(chunk: Buffer): void {
+    if (this.#stream?.push(chunk) === false) this.#controller?.pause()
+  }
+
+  #respond(body: Buffer | Readable): void {
+    this.#response = { status: this.#status, headers: this.#headers, body }
+    this.#outcome.onResponse(this.#response)
+  }
+
+  /** @param isFree whether undici has released the connection, or will as it is aborted */
+  #end(error: unknown, isFree: boolean, isUnsent: boolean): void {
+    if (this.#state === 'over') return
+    const wasStreaming = this.#state === 'streaming'
+    this.#state = 'over'
+    this.#stopClocks()
+    const reason = error instanceof Error ? error : new Error(String(error))
+    if (this.#controller?.aborted === false) this.#controller.abort(reason)
+    if (isFree) this.#settle()
+    if (wasStreaming) this.#stream?.destroy(reason)
+    else this.#outcome.onFailed(error, isUnsent)
+  }
+
+  #settle(): void {
+    if (this.#isSettled) return
+    this.#isSettled = true
+    this.#outcome.onOver()
+  }
+
+  #startIdleClock(): void {
+    const { idleMs, streamIdleMs, totalMs } = this.#options.timeOuts
+    const ms = this.#isEvents ? streamIdleMs : Math.min(idleMs, totalMs)
+    if (ms === this.#clockMs) return void this.#clock.refresh()
+    clearTimeout(this.#clock)
+    this.#clockMs = ms
+    this.#clock = setTimeout(tick, ms, this)
+  }
+
+  #stopClocks(): void {
+    clearTimeout(this.#clock)
+    clearTimeout(this.#gather)
+  }
+
+  #bytes(): Buffer {
+    const [first = Buffer.alloc(0)] = this.#chunks
+    return this.#chunks.length > 1 ? Buffer.concat(this.#chunks) : first
+  }
+}
