@@ -31,7 +31,7 @@ export class Upgrades {
     if (!takeTurn(response, socket)) return false
     adopt(socket)
     this.#remember(socket)
-    const upgrade: Upgrade = { socket, isBroken: false, onBroken: undefined }
+    const upgrade: Upgrade = { takeOver, isBroken: false, onBroken: undefined }
     const onBroken = () => {
       upgrade.isBroken = true
       upgrade.onBroken?.()
@@ -48,10 +48,18 @@ export class Upgrades {
       if (!response.emit('timeout', socket)) socket.destroy()
     }
     socket.on('timeout', onStalled)
-    response.once('finish', () => {
+    const leave = () => {
       socket.off('data', onBroken).off('end', onBroken).off('close', onBroken)
       socket.off('timeout', onStalled).off('drain', onDrain)
-      if (response.statusCode !== 101) this.#options.endUnread(socket)
+    }
+    function takeOver(): Socket {
+      leave()
+      response.detachSocket(socket)
+      return socket
+    }
+    response.once('finish', () => {
+      leave()
+      this.#options.endUnread(socket)
     })
     this.#options.handle(request, response)
     return true

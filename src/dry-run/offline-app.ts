@@ -237,7 +237,7 @@ function offlineUpstream(
     origin,
     origins: new Set([origin]),
     base,
-    connect: done => done(new GatewayError('upstream.refused')),
+    connect: () => Promise.reject(new GatewayError('upstream.refused')),
     send: async ({ method, path, headers, body, timeoutMs }) => {
       if (body instanceof Readable) body.resume()
       const target = path.slice(base.length)

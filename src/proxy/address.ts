@@ -1,4 +1,5 @@
 /** One address of an upstream: its connections, and whether it works. */
+import type { Socket } from 'node:net'
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { adopt } from '../observability/emitters.ts'
@@ -163,9 +164,14 @@ export class Address {
   }
 
   /** A connection that is none of the pool's. */
-  connect(done: buildConnector.Callback): void {
+  connect(): Promise<Socket> {
     const { hostname, host, protocol, port } = new URL(this.origin)
-    this.#connect({ hostname: hostname.replace(/^\[|\]$/g, ''), host, protocol, port }, done)
+    const name = hostname.replace(/^\[|\]$/g, '')
+    return new Promise((resolve, reject) => {
+      this.#connect({ hostname: name, host, protocol, port }, (error, socket) =>
+        error === null ? resolve(socket) : reject(error)
+      )
+    })
   }
 
   /**

@@ -2,11 +2,11 @@
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { urlsOf } from '../config/schema/upstream-addresses.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
-import { type Recorded, type Trail, TrailAttempt } from '../observability/trail.ts'
+import type { Recorded, Trail } from '../observability/trail.ts'
 import type { TlsFiles } from './tls-files.ts'
 import { Address, type AddressChange } from './address.ts'
 import { type Call, type CallContext, sendCall } from './call.ts'
-import { connectDirectly } from './direct-connection.ts'
+import { connect, type Connection } from './connect.ts'
 import { type FixedHeaders, fixedHeadersOf } from './headers.ts'
 import { checkHealth } from './health.ts'
 import type { UpstreamResponse } from './receiver.ts'
@@ -72,7 +72,7 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
   const addresses = urls.map(url => new Address(url, config, tls, events.onAddress))
   const endChecks = config.health && checkHealth(addresses, config.health)
   const context = contextOf(config, addresses, options)
-  const { name, pick, slots, uploads, streams } = context
+  const { slots, uploads, streams } = context
   const timeOuts = timeOutsOf(config)
   const fixedHeaders = fixedHeadersOf(config)
 
@@ -94,13 +94,11 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
     base,
     config,
     send,
-    /** A connection outside the pool, for a protocol that only begins as HTTP. */
-    connect: (done: Parameters<typeof connectDirectly>[1], trail?: Trail) =>
-      connectDirectly(
-        pick,
-        done,
-        trail && (address => trail.addAttempt(new TrailAttempt(name, address, 'websocket')))
-      ),
+    /**
+     * A connection outside the pool, for a protocol that only begins as HTTP.
+     * @throws GatewayError `upstream.*`
+     */
+    connect: (trail: Trail): Promise<Connection> => connect(context, trail),
     /**
      * A request of the gateway's own, its response collected.
      * @throws GatewayError `upstream.*`, or `overloaded`

@@ -30,16 +30,16 @@ async function reachUpstream(name: string, { routes, authorities }: Config): Pro
   const upstream = createUpstream(config, { tls: tlsFilesOf(config, authorities) })
   try {
     return await Promise.all(
-      upstream.addresses.map(
-        async address =>
-          await new Promise<Reached>(resolve => {
-            const place = { what: `upstream ${name}`, address: address.origin }
-            address.connect((error, socket) => {
-              socket?.destroy()
-              resolve(error === null ? place : { ...place, fault: reasonOf(error) })
-            })
-          })
-      )
+      upstream.addresses.map(async (address): Promise<Reached> => {
+        const place = { what: `upstream ${name}`, address: address.origin }
+        return await address.connect().then(
+          socket => {
+            socket.destroy()
+            return place
+          },
+          (error: unknown) => ({ ...place, fault: reasonOf(error) })
+        )
+      })
     )
   } finally {
     await upstream.close()

@@ -492,7 +492,7 @@ t.test(
       routes: {
         upstreams: { b: { url: 'http://127.0.0.1:9' } },
         routes: {
-          chat: { path: '/api/chat', upstream: 'b', websocket: { maxMessage: '2MiB', idle: '7m' } },
+          chat: { path: '/api/chat', upstream: 'b', websocket: { maxMessage: '2MiB' } },
           plain: { path: '/api/plain', upstream: 'b' }
         }
       }
@@ -505,7 +505,7 @@ t.test(
         ({ step }) => step
       )
     const chat = await explainOf('/api/chat')
-    t.match(chat.out, /messages of 2MiB at most.*after 7m/s)
+    t.match(chat.out, /messages of 2MiB at most/)
     t.match(chat.out, /10 connections of a user, 1000 in all/)
     const plain = stepsOf((await explainOf('/api/plain')).out)
     t.same(

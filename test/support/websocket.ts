@@ -97,14 +97,20 @@ export interface DialOptions {
   readonly protocols?: readonly string[]
   readonly headers?: Readonly<Record<string, string>>
   readonly compress?: boolean
+  /** Sent as it is, in the place of that of the URL. */
+  readonly path?: string
 }
 
 /** A client that is open. @throws an error with the status of an ordinary response */
 export async function dial(url: string, options: DialOptions = {}): Promise<WebSocket> {
-  const { cookie, protocols = [], headers = {}, compress = false } = options
+  const { cookie, protocols = [], headers = {}, compress = false, path } = options
   const socket = new WebSocket(url.replace(/^http/, 'ws'), [...protocols], {
     perMessageDeflate: compress,
-    headers: { ...(cookie !== undefined && { cookie }), ...headers }
+    headers: { ...(cookie !== undefined && { cookie }), ...headers },
+    finishRequest: request => {
+      if (path !== undefined) request.path = path
+      request.end()
+    }
   })
   await new Promise<void>((resolve, reject) => {
     socket.once('open', resolve)

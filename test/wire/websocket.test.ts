@@ -11,7 +11,7 @@ import { WebSocket } from 'ws'
 import { stringify } from 'yaml'
 import { configFolder, testGateway } from '../support/gateway.ts'
 import { standstill } from '../support/machine.ts'
-import { listen } from '../support/ports.ts'
+import { freePort, listen } from '../support/ports.ts'
 import { raw, request } from '../support/raw.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
@@ -320,51 +320,163 @@ t.test('caps by user and by route; a place is free again when a connection is ov
   t.equal(anyone.readyState, anyone.OPEN, 'another route has places of its own')
 })
 
-t.test(
-  'messages of all lengths, fragments, control frames, compression and close codes',
-  async t => {
-    for (const compress of [false, true]) {
-      const backend = await webSocketUpstream(t.after, { perMessageDeflate: compress })
-      const gateway = await testGateway(t.after, { routes: routes(backend.url) })
-      const cookie = await gateway.signIn()
-      const url = `${gateway.url}/api/chat`
-      const client = await dial(url, { cookie, compress })
-      t.equal(client.extensions.includes('permessage-deflate'), compress)
-      for (const length of [0, 1, 125, 126, 127, 65_535, 65_536, 200_000]) {
-        const text = 'aé☃𝄞'.repeat(length).slice(0, length).toWellFormed()
-        client.send(text)
-        t.equal(await message(client), text, `${length}, compressed: ${compress}`)
-        const bytes = Buffer.alloc(length, length % 251)
-        client.send(bytes)
-        const [data] = (await once(client, 'message')) as [Buffer]
-        t.ok(bytes.equals(data))
-      }
-      client.send('one ', { fin: false })
-      client.ping('between')
-      client.send('two ', { fin: false })
-      client.send('three', { fin: true })
-      const pong = once(client, 'pong')
-      t.equal(await message(client), 'one two three')
-      t.equal(String(((await pong) as [Buffer])[0]), 'between')
-      for (const code of [1000, 1001, 1003, 1008, 3000, 4999]) {
-        const each = await dial(url, { cookie, compress })
-        const [upstream] = backend.open().slice(-1)
-        const seen = upstream && closed(upstream)
-        each.close(code, 'why ☃')
-        t.same(await closed(each), { code, reason: 'why ☃' })
-        t.same(await seen, { code, reason: 'why ☃' })
-        const other = await dial(url, { cookie, compress })
-        const told = closed(other)
-        backend.open().at(-1)?.close(code, 'bye')
-        t.same(await told, { code, reason: 'bye' }, 'and from the upstream')
-      }
-      client.close()
-      await closed(client)
-    }
+t.test('messages of all lengths, fragments, control frames and close codes', async t => {
+  const backend = await webSocketUpstream(t.after)
+  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
+  const cookie = await gateway.signIn()
+  const url = `${gateway.url}/api/chat`
+  const client = await dial(url, { cookie, compress: true })
+  t.equal(client.extensions, '', 'nothing is compressed')
+  for (const length of [0, 1, 125, 126, 127, 65_535, 65_536, 200_000]) {
+    const text = 'aé☃𝄞'.repeat(length).slice(0, length).toWellFormed()
+    client.send(text)
+    t.equal(await message(client), text, `${length}`)
+    const bytes = Buffer.alloc(length, length % 251)
+    client.send(bytes)
+    const [data] = (await once(client, 'message')) as [Buffer]
+    t.ok(bytes.equals(data))
   }
-)
+  client.send('one ', { fin: false })
+  client.ping('between')
+  client.send('two ', { fin: false })
+  client.send('three', { fin: true })
+  const pong = once(client, 'pong')
+  t.equal(await message(client), 'one two three')
+  t.equal(String(((await pong) as [Buffer])[0]), 'between')
+  for (const code of [1000, 1001, 1003, 1008, 3000, 4999]) {
+    const each = await dial(url, { cookie })
+    const [upstream] = backend.open().slice(-1)
+    const seen = upstream && closed(upstream)
+    each.close(code, 'why ☃')
+    t.same(await closed(each), { code, reason: 'why ☃' })
+    t.same(await seen, { code, reason: 'why ☃' })
+    const other = await dial(url, { cookie })
+    const told = closed(other)
+    backend.open().at(-1)?.close(code, 'bye')
+    t.same(await told, { code, reason: 'bye' }, 'and from the upstream')
+  }
+  client.close()
+  await closed(client)
+})
 
-t.test('what only an end point can judge, such as UTF-8, is left to it', async t => {
+t.test('case 9: a subprotocol as long as a token passes, up to the header limit', async t => {
+  const backend = await webSocketUpstream(t.after)
+  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
+  const token = `eyJ.${'x'.repeat(1500)}`
+  const client = await dial(`${gateway.url}/api/open`, { protocols: [token, 'v2'] })
+  t.equal(client.protocol, token)
+  t.equal(backend.requests[0]?.headers['sec-websocket-protocol'], `${token},v2`)
+  client.terminate()
+})
+
+t.test('case 22: who is lost is told by the log, and the other side gets to know', async t => {
+  const backend = await webSocketUpstream(t.after)
+  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
+  const lines: object[] = []
+  const logged = async (by: string) =>
+    await gateway.logged(line => line['event'] === 'websocket.closed' && line['by'] === by)
+  const first = await dial(`${gateway.url}/api/open`)
+  const [seen] = backend.open()
+  const told = seen && closed(seen)
+  first.terminate()
+  t.same(await told, { code: 1001, reason: '' }, 'the client has vanished')
+  lines.push(await logged('client'))
+  const second = await dial(`${gateway.url}/api/open`)
+  const toldSecond = closed(second)
+  for (const upstream of backend.open()) upstream.terminate()
+  t.same(await toldSecond, { code: 1011, reason: '' }, 'the upstream has')
+  lines.push(await logged('upstream'))
+  t.ok(lines.every(line => !('closeCode' in line)))
+})
+
+t.test('a message that is too large ends both sides with 1009, whoever sent it', async t => {
+  const backend = await webSocketUpstream(t.after, {}, socket => {
+    socket.on('message', data => {
+      if (String(data as Buffer) === 'much') socket.send(Buffer.alloc(5000))
+    })
+  })
+  const gateway = await testGateway(t.after, {
+    routes: routes(backend.url, { maxMessage: '4KiB' })
+  })
+  for (const sent of ['much', Buffer.alloc(5000)]) {
+    const client = await dial(`${gateway.url}/api/open`)
+    const [upstream] = backend.open()
+    const toldUpstream = upstream && closed(upstream)
+    const told = closed(client)
+    client.send(sent)
+    t.equal((await told).code, 1009)
+    t.equal((await toldUpstream)?.code, 1009)
+  }
+  t.match(await gateway.logged(line => line['closeCode'] === 1009), { by: 'upstream' })
+})
+
+t.test('what an upstream sends together with its 101 arrives', async t => {
+  const backend = await webSocketUpstream(t.after, {}, socket => {
+    for (const word of ['one', 'two', 'three']) socket.send(word)
+  })
+  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
+  const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/api/open`)
+  const received: string[] = []
+  client.on('message', data => received.push(String(data as Buffer)))
+  await until('all three', () => received.length === 3)
+  t.same(received, ['one', 'two', 'three'])
+  client.terminate()
+})
+
+t.test('an address that refuses is passed over, and the path is sent as it came', async t => {
+  const backend = await webSocketUpstream(t.after)
+  const urls = [`http://127.0.0.1:${await freePort()}`, backend.url]
+  const upstreams = { b: { urls, breaker: { failures: 1000 } } }
+  const gateway = await testGateway(t.after, {
+    routes: {
+      upstreams,
+      routes: { any: { path: '/api/any/*', upstream: 'b', access: 'public', websocket: {} } }
+    }
+  })
+  const target = "/api/any/a^b|c/'d'?q='e'&f=[g]"
+  for (let count = 1; count <= 4; count++) {
+    const client = await dial(gateway.url, { path: target })
+    t.equal(backend.requests.length, count)
+    t.equal(backend.requests.at(-1)?.url, target)
+    client.terminate()
+  }
+})
+
+t.test('a reader that is slow gets everything; one that takes nothing is cut', async t => {
+  const piece = Buffer.alloc(64 * 1024)
+  const total = 400
+  let sent = 0
+  const backend = await webSocketUpstream(t.after, {}, socket => {
+    const onSent = (error?: Error | null) => {
+      if (!error) sent++
+    }
+    for (let count = 0; count < total; count++) socket.send(piece, onSent)
+  })
+  const upstreams = { b: { url: backend.url, idleTimeout: '2s' } }
+  const gateway = await testGateway(t.after, { routes: { ...routes(backend.url), upstreams } })
+  const slow = await dial(`${gateway.url}/api/open`)
+  let received = 0
+  slow.on('message', () => received++)
+  slow.pause()
+  await until('the upstream is held back', () => sent > 0)
+  for (let count = 0; count < 8; count++) {
+    slow.pause()
+    setTimeout(() => slow.resume(), 100)
+    await once(slow, 'message')
+  }
+  slow.resume()
+  await until('all of it', () => received === total)
+  t.equal(sent, total)
+  slow.terminate()
+  sent = 0
+  const still = await dial(`${gateway.url}/api/open`)
+  still.pause()
+  await gateway.logged(line => line['event'] === 'websocket.closed' && line['by'] === 'gateway')
+  t.ok(sent < total, `${sent} of ${total} were sent`)
+  still.terminate()
+})
+
+t.test('text that is not UTF-8 ends the connection with 1007', async t => {
   const backend = await webSocketUpstream(t.after)
   const gateway = await testGateway(t.after, { routes: routes(backend.url) })
   const cookie = await gateway.signIn()

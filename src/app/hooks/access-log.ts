@@ -129,7 +129,8 @@ function setUser(request: FastifyRequest): void {
 /** Writes into the trail what is known at the end of a response. */
 function complete(request: FastifyRequest, reply: FastifyReply): void {
   const { trail } = request
-  const isAnswered = reply.raw.writableFinished
+  // A 101 is written by another hand.
+  const isAnswered = reply.raw.writableFinished || reply.statusCode === 101
   trail.ms = performance.now() - trail.startedAt
   trail.isCut = !isAnswered
   trail.status = isAnswered ? reply.statusCode : 499

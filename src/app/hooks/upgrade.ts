@@ -7,7 +7,8 @@ import type { Socket } from 'node:net'
 
 /** An upgrade until its response: a client has to wait for that (RFC 6455 §4.1). */
 export interface Upgrade {
-  readonly socket: Socket
+  /** Takes the socket from the response, which is sent no more. */
+  readonly takeOver: () => Socket
   /** The client sent something before the response, or its end, or is gone. */
   isBroken: boolean
   /** Called when that happens. */

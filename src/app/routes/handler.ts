@@ -120,6 +120,6 @@ export function createOwnHandler(route: OwnRoute, options: PartsOptions): Handle
 }
 
 /** Unless nobody reads it. */
-function sendError(reply: FastifyReply, error: unknown): void {
+export function sendError(reply: FastifyReply, error: unknown): void {
   if (!reply.raw.closed && !reply.sent) void reply.send(toGatewayError(error))
 }

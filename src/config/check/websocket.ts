@@ -17,9 +17,5 @@ export function checkWebSockets(
     } else if (Object.keys(parts).length > 0) {
       report('routes', place, 'cannot be combined with parts')
     }
-    if (websocket.ping >= websocket.idle) {
-      const message = 'is not shorter than idle: quiet connections end without having been pinged'
-      report('routes', [...place, 'ping'], message, 'warning')
-    }
   }
 }

@@ -1,9 +1,6 @@
 /** `websocket` of a route: whether and how it takes upgrades to WebSocket. */
 import { Type, type Static } from 'typebox'
-import { closed, duration, size, whole } from './primitives.ts'
-
-/** A client that is asked more often has no time for anything else. */
-const minQuietMs = 100
+import { closed, size, whole } from './primitives.ts'
 
 export const websocketSchema = Type.Optional(
   closed(
@@ -11,8 +8,7 @@ export const websocketSchema = Type.Optional(
       maxMessage: size({
         default: '1MiB',
         description:
-          'The largest message, in both directions, as it is sent: its fragments together, ' +
-          'compressed where the two sides compress. A larger one ends the connection (close ' +
+          'The largest message, in both directions. A larger one ends the connection (close ' +
           'code 1009).'
       }),
       perUser: whole({
@@ -30,20 +26,6 @@ export const websocketSchema = Type.Optional(
         description:
           'How many connections the route has in all, in each process. One more is answered ' +
           '503 `overloaded`. They are separate from the upstream’s `connections`.'
-      }),
-      ping: duration({
-        default: '30s',
-        minimum: minQuietMs,
-        description:
-          'How long a connection may be quiet before the gateway pings the client. The pong ' +
-          'goes on to the upstream.'
-      }),
-      idle: duration({
-        default: '5m',
-        minimum: minQuietMs,
-        description:
-          'How long nothing at all may come from either side, pongs included, before the ' +
-          'connection ends.'
       })
     },
     {

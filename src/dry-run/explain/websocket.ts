@@ -15,8 +15,7 @@ export function webSocketDecision(options: Options): Array<Omit<Decision, 'resul
   const { route, path, locate } = options
   const { websocket } = route
   if (websocket === undefined) return []
-  const { maxMessage, perUser, connections, ping, idle } = websocket
-  const [pingText, idleText] = [ping, idle].map(ms => inUnits('x-duration', ms))
+  const { maxMessage, perUser, connections } = websocket
   const at = locate('routes', [...path, 'websocket'])
   return [
     {
@@ -26,7 +25,6 @@ export function webSocketDecision(options: Options): Array<Omit<Decision, 'resul
       lines: [
         { text: `messages of ${inUnits('x-size', maxMessage)} at most, either way`, at },
         { text: `${perUser} connections of a user, ${connections} in all, in each process`, at },
-        { text: `pinged after ${pingText} of quiet, ended after ${idleText}`, at },
         { text: 'ends with the session, the role and maintenance of the route', at }
       ]
     }

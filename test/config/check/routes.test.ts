@@ -59,12 +59,6 @@ t.test('what a WebSocket needs of its route is told', async t => {
   const parts = { list: { upstream: 'b', path: '/list' } }
   t.match(about({ parts }), [/cannot be combined with parts/])
   t.match(about({ upstream: undefined, parts }), [/without an upstream/])
-  t.match(about({ websocket: { ping: '0ms' } }), [
-    /routes.r.websocket.ping: expected at least 100ms, found "0ms"/
-  ])
-  t.match(about({ websocket: { ping: '1m', idle: '1m' } }), [
-    /websocket.ping: warning: is not shorter than idle/
-  ])
 })
 
 const faultsOf = (over: Over) => routeReports(over).filter(isFault)

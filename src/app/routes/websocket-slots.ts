@@ -14,19 +14,12 @@ export interface SlotOptions {
   readonly onRefused: (limit: string, inShadow: boolean) => void
 }
 
-/** A connection's place among those of its user and of its route. */
-export interface Slot {
-  /** It lasts longer than the response now. */
-  readonly keep: () => void
-  readonly release: () => void
-  readonly releaseUnlessKept: () => void
-}
-
+/** @returns takes a place, and returns what gives it back */
 export function createSlots(
   name: string,
   { perUser, connections }: WebSocketConfig,
   { inFlight, addressOf, onRefused }: SlotOptions
-): (request: FastifyRequest) => Slot {
+): (request: FastifyRequest) => () => void {
   const routeKey = `websocket:${name}`
   const change = (key: string, by: number) => {
     const count = (inFlight.get(key) ?? 0) + by
@@ -54,20 +47,12 @@ export function createSlots(
     }
     change(userKey, 1)
     change(routeKey, 1)
-    let isKept = false
     let isReleased = false
-    const release = () => {
+    return () => {
       if (isReleased) return
       isReleased = true
       change(userKey, -1)
       change(routeKey, -1)
-    }
-    return {
-      keep: () => (isKept = true),
-      release,
-      releaseUnlessKept: () => {
-        if (!isKept) release()
-      }
     }
   }
 }

@@ -1,0 +1,261 @@
+/**
+ * WebSocket on a route that goes to an upstream. All hooks of the route have let the upgrade pass by
+ * then, as a GET; until the upstream has agreed, the response is an ordinary one.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { type ErrorCode, GatewayError } from '../../errors.ts'
+import { adopt } from '../../observability/emitters.ts'
+import { upstreamError } from '../../proxy/failures.ts'
+import { fixedHeadersOf, responseHeaders } from '../../proxy/headers.ts'
+import { passesTraceState } from '../../proxy/upstream.ts'
+import type { TokenNames } from '../../proxy/token-names.ts'
+import { Relay } from '../../proxy/websocket-relay.ts'
+import { openWebSocket } from '../../proxy/websocket.ts'
+import type { Running } from '../hooks/access-log.ts'
+import { leavingOf } from '../hooks/leaving.ts'
+import { sameOrigin } from '../hooks/same-origin.ts'
+import { liveOf } from '../hooks/session.ts'
+import { type Upgrade, upgradeOf } from '../hooks/upgrade.ts'
+import type { BindStream } from './bound-stream.ts'
+import { type Handler, sendError, type Way } from './handler.ts'
+import type { ForwardedRoute, WebSocketRoute } from './route.ts'
+import { createSlots, type SlotOptions } from './websocket-slots.ts'
+
+export interface WebSocketServices extends SlotOptions {
+  /** Other origins whose pages may connect. */
+  readonly origins: readonly string[]
+  readonly bindStream: BindStream
+  readonly running: Running
+  readonly tokenNames: TokenNames
+  readonly log: { readonly info: (fields: object, message: string) => void }
+}
+
+/** Quiet connections are pinged; of one that is gone not even a pong comes. */
+const quiet = { pingMs: 30_000, idleMs: 5 * 60_000 }
+
+const protocolHeader = 'sec-websocket-protocol'
+
+/** Of an upstream that does not agree; a larger one is no use to a client that wants a socket. */
+const maxRefusalBytes = 64 * 1024
+
+/** Close codes of the gateway's own; those of 4000 and above are private (RFC 6455 §7.4.2). */
+const sessionEnded = 4401
+const closeCodes: Partial<Readonly<Record<ErrorCode, number>>> = {
+  'route.forbidden': 4403,
+  'maintenance': 1013,
+  'gateway.stopping': 1012
+}
+
+/**
+ * @param handler of ordinary requests
+ * @returns the handler of a route that may take upgrades too
+ */
+export function takeUpgrades(
+  route: ForwardedRoute,
+  way: Way,
+  services: WebSocketServices,
+  handler: Handler
+): Handler {
+  const { webSocket } = route.target
+  if (webSocket === undefined) return handler
+  const open = createOpening({ route, webSocket, services }, way)
+  return (request, reply) => {
+    const upgrade = upgradeOf(request.raw)
+    if (upgrade === undefined) return handler(request, reply)
+    open(request, reply, upgrade).catch((error: unknown) => sendError(reply, error))
+  }
+}
+
+interface Opening {
+  readonly route: ForwardedRoute
+  readonly webSocket: WebSocketRoute
+  readonly services: WebSocketServices
+}
+
+function createOpening(opening: Opening, { toOutgoing, respond }: Way) {
+  const { route, webSocket, services } = opening
+  const { upstream, timeoutMs, setCookies } = route.target
+  const { maxMessage } = webSocket
+  const acquire = createSlots(route.name, webSocket, services)
+  const fixedHeaders = fixedHeadersOf(upstream.config)
+  const passesState = passesTraceState(upstream.config)
+  const hidesProtocols = services.tokenNames.headers.has(protocolHeader)
+  const toClientHeaders = responseHeaders({ setCookies, mayCache: false })
+  // Browsers let any page open a WebSocket to anywhere, and send cookies along.
+  const checkOrigin = sameOrigin(services.origins, { always: true })
+
+  return async (request: FastifyRequest, reply: FastifyReply, upgrade: Upgrade) => {
+    checkOrigin(request, reply, error => {
+      if (error !== undefined) throw error
+    })
+    const offered = protocolsOf(request.raw)
+    if (upgrade.isBroken) throw tooEarly()
+    const release = acquire(request)
+    let isKept = false
+    try {
+      const end = leavingOf(reply.raw)
+      upgrade.onBroken = () => end.abort(tooEarly())
+      const { path, headers } = toOutgoing(request)
+      const { trail } = request
+      const startedAt = performance.now()
+      const opened = await openWebSocket({
+        ...{ upstream, path, maxMessage, timeoutMs, trail, passesState },
+        headers: { ...headers, ...fixedHeaders },
+        // Subprotocols that are the console's token give way to those that the gateway built.
+        protocols: hidesProtocols ? [headers[protocolHeader] ?? []].flat() : offered,
+        signal: end.signal
+      })
+      trail.upstreamMs = performance.now() - startedAt
+      upgrade.onBroken = undefined
+      if ('refused' in opened) {
+        const { statusCode: status = 502, headers: fields } = opened.refused
+        const body = await wholeOf(opened.refused, timeoutMs)
+        return await respond(request, reply, { status, headers: fields, body })
+      }
+      const client = accept(reply, upgrade, {
+        // Browsers need one of theirs agreed; the upstream's may be the session's real token.
+        protocol: hidesProtocols ? offered[0] : opened.socket.protocol,
+        headers: toClientHeaders(opened.headers),
+        maxMessage
+      })
+      if (client === undefined) return opened.socket.terminate()
+      isKept = true
+      startRelay(opening, request, { client, upstream: opened.socket, release })
+    } finally {
+      if (!isKept) release()
+    }
+  }
+}
+
+/**
+ * The subprotocols that a client offers, in a handshake that is well-formed (RFC 6455 §4.2.1).
+ * @throws GatewayError `request.malformed`
+ */
+function protocolsOf({ headers }: IncomingMessage): string[] {
+  if (headers['sec-websocket-version'] !== '13') {
+    throw new GatewayError('request.malformed', {
+      message: 'Only version 13 of the WebSocket protocol is supported here.',
+      headers: { 'sec-websocket-version': '13' }
+    })
+  }
+  const list = headers[protocolHeader]
+  const protocols = list === undefined ? [] : list.split(',').map(each => each.trim())
+  const isWellFormed =
+    /^[A-Za-z0-9+/]{22}==$/.test(headers['sec-websocket-key'] ?? '') &&
+    protocols.every(name => /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) &&
+    new Set(protocols).size === protocols.length
+  if (isWellFormed) return protocols
+  const message = 'The WebSocket handshake is not well-formed.'
+  throw new GatewayError('request.malformed', { message })
+}
+
+function tooEarly(): GatewayError {
+  return new GatewayError('request.malformed', {
+    message: 'A WebSocket client has to wait for the response before it sends more.'
+  })
+}
+
+/** @throws GatewayError `upstream.*` */
+async function wholeOf(refused: IncomingMessage, timeoutMs: number): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  const late = new GatewayError('upstream.timeout')
+  const timer = setTimeout(() => refused.destroy(late), timeoutMs)
+  try {
+    for await (const piece of refused as AsyncIterable<Buffer>) {
+      bytes += piece.length
+      if (bytes > maxRefusalBytes) throw new GatewayError('upstream.invalid')
+      pieces.push(piece)
+    }
+    return Buffer.concat(pieces)
+  } catch (error) {
+    throw upstreamError(error)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+interface Agreed {
+  readonly protocol: string | undefined
+  /** Of the upstream, for the client. */
+  readonly headers: Readonly<Record<string, string | string[]>>
+  readonly maxMessage: number
+}
+
+const ofHandshake = /^(?:sec-websocket-|content-|transfer-encoding$|connection$|upgrade$|date$)/
+
+/** Sends the 101. @returns undefined where the client is gone */
+function accept(
+  reply: FastifyReply,
+  upgrade: Upgrade,
+  { protocol, headers, maxMessage }: Agreed
+): WebSocket | undefined {
+  const { raw, request } = reply
+  const all = { ...reply.getHeaders(), ...headers, 'x-request-id': request.id }
+  const lines = Object.entries(all).flatMap(([name, value]) =>
+    ofHandshake.test(name) ? [] : [value].flat().map(each => `${name}: ${each}`)
+  )
+  const server = adopt(
+    new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      perMessageDeflate: false,
+      maxPayload: maxMessage,
+      // None, where the upstream chose none.
+      handleProtocols: () => (protocol === undefined || protocol === '' ? false : protocol)
+    })
+  )
+  server.once('headers', sent => sent.push(...lines))
+  let client: WebSocket | undefined
+  reply.hijack()
+  server.handleUpgrade(request.raw, upgrade.takeOver(), Buffer.alloc(0), opened => {
+    client = adopt(opened)
+  })
+  // The response is over; its socket, which would say so, goes on.
+  if (client !== undefined) reply.code(101)
+  raw.emit('close')
+  return client
+}
+
+interface Linked {
+  readonly client: WebSocket
+  readonly upstream: WebSocket
+  readonly release: () => void
+}
+
+/** Holds on to nothing of the request: a connection may last for days. */
+function startRelay(
+  { route, webSocket, services }: Opening,
+  request: FastifyRequest,
+  { client, upstream, release }: Linked
+): void {
+  const { name, access, target } = route
+  const { id: requestId } = request
+  const startedAt = performance.now()
+  const live = liveOf(request)
+  const user = live && {
+    user: live.session.identity.username,
+    userId: live.session.identity.id,
+    session: live.session.id
+  }
+  const times = { ...quiet, stallMs: target.upstream.config.idleTimeout }
+  const over = [release]
+  const relay = new Relay(client, upstream, times, end => {
+    for (const leave of over) leave()
+    const ms = Math.round(performance.now() - startedAt)
+    const line = { event: 'websocket.closed', ...end, requestId, route: name, ms, ...user }
+    services.log.info(line, 'WebSocket closed')
+  })
+  over.push(
+    services.running.begin(relay),
+    services.bindStream({
+      live,
+      route: name,
+      access,
+      touch: webSocket.touch,
+      stream: { end: reason => relay.end(closeCodes[reason] ?? sessionEnded, reason) }
+    })
+  )
+}

@@ -1,0 +1,197 @@
+/** Links the WebSocket of a client with that to its upstream: each gets the messages of the other. */
+import { type RawData, WebSocket } from 'ws'
+
+export interface RelayEnd {
+  readonly by: 'client' | 'upstream' | 'gateway'
+  /** Where the gateway ended it, or one side broke the protocol. */
+  readonly closeCode?: number
+  readonly reason?: string
+  /** Messages that passed. */
+  readonly toUpstream: number
+  readonly toClient: number
+}
+
+type Cause = Pick<RelayEnd, 'by' | 'closeCode' | 'reason'>
+
+export interface RelayTimes {
+  /** A side that is quiet for so long is pinged. */
+  readonly pingMs: number
+  /** A side of which nothing at all comes for so long, pongs included, is gone. */
+  readonly idleMs: number
+  /** A reader that takes nothing for so long is cut. */
+  readonly stallMs: number
+}
+
+/** Of the messages for one side: while more wait, the other side is not read. */
+const maxWaitingBytes = 256 * 1024
+const sweepMs = 1000
+/** A side that does not answer a close frame is cut after this. */
+const closeMs = 2000
+
+/** All that are open. */
+const relays = new Set<Relay>()
+let sweeping: NodeJS.Timeout | undefined
+
+export class Relay {
+  readonly #client: Side
+  readonly #upstream: Side
+  readonly #times: RelayTimes
+  readonly #onEnd: (end: RelayEnd) => void
+  #cause: Cause | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  /**
+   * @param upstream paused
+   * @param onEnd called when both sides are closed
+   */
+  constructor(
+    client: WebSocket,
+    upstream: WebSocket,
+    times: RelayTimes,
+    onEnd: (end: RelayEnd) => void
+  ) {
+    this.#client = new Side(client)
+    this.#upstream = new Side(upstream)
+    this.#times = times
+    this.#onEnd = onEnd
+    this.#pass(this.#client, this.#upstream, 'client')
+    this.#pass(this.#upstream, this.#client, 'upstream')
+    relays.add(this)
+    sweeping ??= setInterval(sweep, sweepMs).unref()
+    upstream.resume()
+  }
+
+  /** Tells the client why; the upstream only that it is over. */
+  end(closeCode: number, reason: string): void {
+    this.#begin({ by: 'gateway', closeCode, reason })
+    this.#client.close(closeCode, reason)
+    this.#upstream.close(1001)
+  }
+
+  destroy(): void {
+    this.#begin({ by: 'gateway' })
+    this.#terminate()
+  }
+
+  readonly #terminate = () => {
+    this.#client.socket.terminate()
+    this.#upstream.socket.terminate()
+  }
+
+  /** Begins its end: what came first is the cause. */
+  #begin(cause: Cause): void {
+    this.#cause ??= cause
+    this.#timer ??= setTimeout(this.#terminate, closeMs).unref()
+  }
+
+  look(now: number): void {
+    const { pingMs, idleMs, stallMs } = this.#times
+    for (const side of [this.#client, this.#upstream]) {
+      if (side.isStalled(now, stallMs)) return this.destroy()
+      if (side.quietMs(now) >= idleMs) return this.end(1001, 'idle')
+      side.pingAfter(pingMs, now)
+    }
+  }
+
+  #pass(from: Side, to: Side, by: 'client' | 'upstream'): void {
+    from.socket.on('message', (data, isBinary) => {
+      from.heardAt = performance.now()
+      to.send(data, isBinary, from)
+    })
+    from.socket.on('error', error => {
+      const closeCode = faultOf(error)
+      if (closeCode === undefined) return
+      // ws tells the side that broke the protocol.
+      this.#begin({ by, closeCode })
+      to.close(closeCode)
+    })
+    from.socket.on('close', (code, reason) => {
+      this.#begin({ by })
+      // 1005: closed without a code. 1006: lost.
+      if (code === 1006) to.close(by === 'client' ? 1001 : 1011)
+      else to.close(code === 1005 ? undefined : code, reason)
+      if (to.socket.readyState === WebSocket.CLOSED) this.#finish()
+    })
+  }
+
+  #finish(): void {
+    if (!relays.delete(this)) return
+    clearTimeout(this.#timer)
+    if (relays.size === 0) {
+      clearInterval(sweeping)
+      sweeping = undefined
+    }
+    const { by, ...cause } = this.#cause ?? { by: 'gateway' }
+    this.#onEnd({ by, ...cause, toUpstream: this.#upstream.sent, toClient: this.#client.sent })
+  }
+}
+
+class Side {
+  readonly socket: WebSocket
+  /** Messages that were sent to it. */
+  sent = 0
+  /** As all times here, of `performance.now()`. */
+  heardAt = performance.now()
+  #pingedAt = 0
+  #tookAt = 0
+
+  constructor(socket: WebSocket) {
+    this.socket = socket
+    const hear = () => {
+      this.heardAt = performance.now()
+    }
+    socket.on('ping', hear).on('pong', hear)
+  }
+
+  /** @param from is not read while too much waits here */
+  send(data: RawData, isBinary: boolean, from: Side): void {
+    const { socket } = this
+    if (socket.readyState !== WebSocket.OPEN) return
+    this.sent++
+    if (socket.bufferedAmount === 0) this.#tookAt = performance.now()
+    socket.send(data, { binary: isBinary }, () => {
+      this.#tookAt = performance.now()
+      if (from.socket.isPaused && socket.bufferedAmount <= maxWaitingBytes) from.socket.resume()
+    })
+    if (socket.bufferedAmount > maxWaitingBytes) from.socket.pause()
+  }
+
+  close(code?: number, reason?: Buffer | string): void {
+    // A close frame stands behind what waits, and is not read by a side that is paused.
+    this.socket.resume()
+    this.socket.close(code, reason)
+  }
+
+  isStalled(now: number, stallMs: number): boolean {
+    return this.socket.bufferedAmount > 0 && now - this.#tookAt >= stallMs
+  }
+
+  /** Of one that is not read nothing is known. */
+  quietMs(now: number): number {
+    if (this.socket.isPaused) this.heardAt = now
+    return now - this.heardAt
+  }
+
+  pingAfter(pingMs: number, now: number): void {
+    if (now - Math.max(this.heardAt, this.#pingedAt) < pingMs) return
+    this.#pingedAt = now
+    if (this.socket.readyState === WebSocket.OPEN) this.socket.ping()
+  }
+}
+
+function sweep(): void {
+  const now = performance.now()
+  for (const relay of relays) relay.look(now)
+}
+
+const faults: Readonly<Record<string, number>> = {
+  WS_ERR_INVALID_UTF8: 1007,
+  WS_ERR_TOO_MANY_BUFFERED_PARTS: 1008,
+  WS_ERR_UNSUPPORTED_MESSAGE_LENGTH: 1009
+}
+
+/** @returns the close code; undefined for an error that is no fault of the protocol */
+function faultOf(error: Error): number | undefined {
+  const { code = '' } = error as NodeJS.ErrnoException
+  return code.startsWith('WS_ERR_') ? (faults[code] ?? 1002) : undefined
+}
