@@ -1,7 +1,7 @@
 /**
  * Reads an upstream's JSON (content coding, charset, numbers without loss of digits) and writes it.
  */
-import { isAscii } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
 import { GatewayError } from '../errors.ts'
 import { decoded } from './coding.ts'
 import { parseKeepingDigits } from './digits.ts'
@@ -12,20 +12,32 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>
 
 /**
  * @param maxBytes of the decoded text
+ * @param onIgnored told which label of a body was ignored, since it is wrong
  * @throws GatewayError `shape.not-json`, whose cause gives position and kind of the fault, but
  * nothing of the body; `shape.too-large`
  */
-export function readJson(bytes: Buffer, headers: Headers, maxBytes: number): Json {
-  const plain = decoded(bytes, headers['content-encoding'], maxBytes)
-  if (plain.length > maxBytes) throw new GatewayError('shape.too-large')
-  const text = textOfBody(plain, headers['content-type'])
-  try {
-    return parseKeepingDigits(text)
-  } catch {
-    throw notJson(
-      `${jsonFault(text) ?? 'it is nested too deeply'}${typeNote(headers['content-type'])}`
-    )
+export function readJson(
+  bytes: Buffer,
+  headers: Headers,
+  maxBytes: number,
+  onIgnored: (label: string) => void = () => {}
+): Json {
+  let ignored: string | undefined
+  const ignore = (label: string) => {
+    ignored = label
   }
+  const plain = decoded(bytes, headers['content-encoding'], maxBytes, ignore)
+  if (plain.length > maxBytes) throw new GatewayError('shape.too-large')
+  const text = textOfBody(plain, headers['content-type'], ignore)
+  let value: Json
+  try {
+    value = parseKeepingDigits(text)
+  } catch {
+    const fault = ignored ?? jsonFault(text) ?? 'it is nested too deeply'
+    throw notJson(`${fault}${typeNote(headers['content-type'])}`)
+  }
+  if (ignored !== undefined) onIgnored(ignored)
+  return value
 }
 
 /** @throws GatewayError `shape.not-json` for a value nested too deeply */
@@ -49,18 +61,37 @@ function charsetOf(bytes: Buffer, contentType: string | string[] | undefined): s
   return named?.toLowerCase() ?? 'utf-8'
 }
 
-function textOfBody(bytes: Buffer, contentType: string | string[] | undefined): string {
+/**
+ * JSON is UTF-8 (RFC 8259 §8.1), so text that is well-formed UTF-8 beats a label that says
+ * otherwise, and so does any text a label that no decoder knows.
+ */
+function textOfBody(
+  bytes: Buffer,
+  contentType: string | string[] | undefined,
+  onIgnored: (label: string) => void
+): string {
   const charset = charsetOf(bytes, contentType)
   const isPlain = charset === 'utf-8' || charset === 'utf8'
-  if (isPlain && isAscii(bytes)) return bytes.toString('latin1')
+  const isPlainAscii = isAscii(bytes)
+  if (isPlain && isPlainAscii) return bytes.toString('latin1')
+  const decoder = isPlain ? utf8 : decoderOf(charset)
+  const isOtherwise = !isPlain && !isPlainAscii && !charset.startsWith('utf-16') && isUtf8(bytes)
+  if (decoder === undefined || isOtherwise) {
+    onIgnored(`its charset ${JSON.stringify(charset.slice(0, 40))} is not that of its bytes`)
+  }
   try {
-    return (isPlain ? utf8 : new TextDecoder(charset, { fatal: true })).decode(bytes)
-  } catch (error) {
-    throw notJson(
-      error instanceof RangeError
-        ? `its charset ${JSON.stringify(charset.slice(0, 40))} is not known`
-        : `its text is not ${charset.slice(0, 40)}`
-    )
+    return (decoder === undefined || isOtherwise ? utf8 : decoder).decode(bytes)
+  } catch {
+    throw notJson(`its text is not ${charset.slice(0, 40)}`)
+  }
+}
+
+/** @returns undefined for a charset that is not known */
+function decoderOf(charset: string): InstanceType<typeof TextDecoder> | undefined {
+  try {
+    return new TextDecoder(charset, { fatal: true })
+  } catch {
+    return undefined
   }
 }
 

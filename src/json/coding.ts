@@ -40,14 +40,18 @@ function codingsOf(contentEncoding: string | string[]): string[] {
 }
 
 /**
- * Decodes the codings of `Content-Encoding`, last one first: a fraction of parsing the result.
+ * Decodes the codings of `Content-Encoding`, last one first: a fraction of parsing the result. A
+ * label that is wrong is ignored, as browsers do: a name that no decoder knows, such as `UTF-8`,
+ * and one on bytes that it does not fit and that begin as JSON does.
+ * @param onIgnored told which label was ignored
  * @throws GatewayError `shape.too-large` where a stage is larger than `maxBytes`, `shape.not-json`
  * where one cannot be decoded
  */
 export function decoded(
   bytes: Buffer,
   contentEncoding: string | string[] | undefined,
-  maxBytes: number
+  maxBytes: number,
+  onIgnored: (label: string) => void = () => {}
 ): Buffer {
   if (contentEncoding === undefined) return bytes
   const codings = codingsOf(contentEncoding)
@@ -55,20 +59,33 @@ export function decoded(
   return codings.reduceRight((current, coding) => {
     const decode = decoders.get(coding)
     if (decode === undefined) {
-      throw unreadable(`its content coding ${JSON.stringify(coding.slice(0, 40))} is not known`)
+      onIgnored(`its content coding ${shown(coding)} is not known`)
+      return current
     }
     try {
       return decode(current, maxBytes)
     } catch (error) {
       if (error instanceof GatewayError) throw error
       const { code } = error as NodeJS.ErrnoException
-      throw code === 'ERR_BUFFER_TOO_LARGE'
-        ? new GatewayError('shape.too-large')
-        : unreadable(
-            `its content coding ${coding} ${code === 'Z_BUF_ERROR' ? 'breaks off' : 'is broken'}`
-          )
+      if (code === 'ERR_BUFFER_TOO_LARGE') throw new GatewayError('shape.too-large')
+      if (current === bytes && beginsAsJson(bytes)) {
+        onIgnored(`its content coding ${coding} is not that of its bytes`)
+        return bytes
+      }
+      throw unreadable(
+        `its content coding ${coding} ${code === 'Z_BUF_ERROR' ? 'breaks off' : 'is broken'}`
+      )
     }
   }, bytes)
+}
+
+const shown = (label: string) => JSON.stringify(label.slice(0, 40))
+
+/** An object or a list, maybe behind a byte order mark. */
+function beginsAsJson(bytes: Buffer): boolean {
+  const [first, second, third, fourth] = bytes
+  const start = first === 0xef && second === 0xbb && third === 0xbf ? fourth : first
+  return start === 0x7b || start === 0x5b
 }
 
 /**

@@ -60,6 +60,7 @@ const events = [
   'requests.shed',
   'session.epoch-forgotten',
   'sessions.closed',
+  'shape.label',
   'shape.missing',
   'traces.config',
   'traces.export',

@@ -85,14 +85,9 @@ t.test('a coding that is cut, broken, unknown or one too many is told as such', 
       { code: 'shape.not-json' },
       `${coding} broken`
     )
-    t.match(
-      faultOf(() => coded(text, coding)),
-      { code: 'shape.not-json' },
-      `${coding} not at all`
-    )
   }
   t.match(
-    faultOf(() => coded(text, 'compress')),
+    faultOf(() => coded(Buffer.from('no JSON'), 'compress')),
     { code: 'shape.not-json', reason: /"compress" is not known/ }
   )
   t.match(
@@ -173,11 +168,41 @@ t.test(
       { code: 'shape.not-json', reason: /its text is not utf-16le/ }
     )
     t.match(
-      faultOf(() => read('{}', { 'content-type': 'application/json; charset=klingon' })),
-      { code: 'shape.not-json', reason: /"klingon" is not known/ }
+      faultOf(() => read('{', { 'content-type': 'application/json; charset=klingon' })),
+      { code: 'shape.not-json', reason: /its charset "klingon"/ }
     )
   }
 )
+
+t.test('case 2: a label that is wrong is ignored, and told', async t => {
+  const plain = Buffer.from('{"a":"ü€😀"}')
+  const found = { a: 'ü€😀' }
+  const typed = (charset: string) => ({ 'content-type': `application/json; charset=${charset}` })
+  const labels: ReadonlyArray<readonly [Record<string, string>, RegExp]> = [
+    [typed('utf8mb4'), /charset "utf8mb4"/],
+    [typed('UTF_8'), /charset "utf_8"/],
+    [typed('iso-8859-1'), /charset "iso-8859-1"/],
+    [typed('GBK'), /charset "gbk"/],
+    ...['UTF-8', 'none', 'text', 'json', 'gzip', 'deflate', 'br', 'zstd'].map(
+      coding => [{ 'content-encoding': coding }, /content coding/] as const
+    )
+  ]
+  for (const [headers, told] of labels) {
+    const ignored: string[] = []
+    t.same(
+      readJson(plain, headers, 1000, label => ignored.push(label)),
+      found,
+      JSON.stringify(headers)
+    )
+    t.match(ignored, [told])
+  }
+  const right: string[] = []
+  const note = (label: string) => right.push(label)
+  readJson(Buffer.from('{"a":1}'), typed('iso-2022-jp'), 1000, note)
+  readJson(Buffer.from([0x22, 0xd6, 0xd0, 0x22]), typed('GBK'), 1000, note)
+  readJson(plain, typed('utf-8'), 1000, note)
+  t.same(right, [])
+})
 
 t.test('no number loses a digit', async t => {
   const long = [

@@ -111,6 +111,7 @@ class RouteCompiler {
       shapeNothing: nothing => shape?.apply(nothing) ?? null,
       maxShaped,
       tooLarge: route.tooLarge,
+      onIgnored: this.#labelLog(name),
       ...(parts && { parts })
     }
     if (route.upstream === undefined) {
@@ -245,6 +246,19 @@ class RouteCompiler {
       shapes,
       onMissing: this.#missingLog(name)
     })
+  }
+
+  /** Once for each route: it is the same with each response. */
+  #labelLog(route: string): (label: string) => void {
+    let isLogged = false
+    return label => {
+      if (isLogged) return
+      isLogged = true
+      this.#services.log.warn(
+        { event: 'shape.label', route, label },
+        `route ${route}: the response was read as the JSON that it is, although ${label}`
+      )
+    }
   }
 
   #missingLog(shape: string): (path: string) => void {

@@ -88,6 +88,8 @@ export interface Shaping {
   readonly shapeNothing: (nothing: null, live: Live | undefined) => unknown
   /** Bytes of the body, as it comes and unpacked. */
   readonly maxShaped: number
+  /** Told of a label of the body, such as its charset, that is wrong. */
+  readonly onIgnored?: (label: string) => void
   /** A larger one is refused with 502, or passes unshaped, byte for byte. */
   readonly tooLarge: 'refuse' | 'pass'
   /** Responses of other upstreams that are added before it is shaped. */

@@ -28,13 +28,13 @@ export function refuseOthers({ status, headers }: UpstreamResponse): void {
 export function readResponse(
   reply: FastifyReply,
   { headers, body }: UpstreamResponse,
-  { maxShaped }: Pick<Shaping, 'maxShaped'>
+  { maxShaped, onIgnored }: Pick<Shaping, 'maxShaped' | 'onIgnored'>
 ): unknown {
   const { trail } = reply.request
   const startedAt = performance.now()
   trail.shapeAt = startedAt
   if (!Buffer.isBuffer(body)) throw new GatewayError('shape.too-large')
-  const value = readJson(body, headers, maxShaped)
+  const value = readJson(body, headers, maxShaped, onIgnored)
   trail.shapeMs += performance.now() - startedAt
   return value
 }
