@@ -31,6 +31,7 @@ import { addTokenRefresh } from './hooks/token-refresh.ts'
 import { type Checks, createChecks } from './checks.ts'
 import { compileRoutes, type Routes } from './routes/compile.ts'
 import { addRoutes } from './routes/register.ts'
+import { createToPublic } from './routes/rewrites.ts'
 import type { Route } from './routes/route.ts'
 import { type AppContext, createContext } from './context.ts'
 import { createFastify } from './fastify.ts'
@@ -63,7 +64,7 @@ export async function buildApp(
   }
 }
 
-interface AppParts extends Omit<Group, 'checks'> {
+interface AppParts extends Omit<Group, 'checks' | 'toPublic'> {
   readonly headers: StandardHeaders
 }
 
@@ -99,7 +100,8 @@ async function addAll(app: FastifyInstance, { headers, ...parts }: AppParts): Pr
   // Then each group of endpoints has hooks of its own.
   const checks = await createChecks(app, context)
   const groups = [addSignInEndpoints, addSessionEndpoints, addPublicEndpoints]
-  const group = { ...parts, checks }
+  const toPublic = createToPublic(parts.routes.routes, mount)
+  const group = { ...parts, checks, toPublic }
   for (const addGroup of groups) {
     app.register(scope => addGroup(scope, group), { prefix: mount })
   }
@@ -118,6 +120,8 @@ interface Group {
   readonly context: AppContext
   readonly checks: Checks
   readonly routes: Routes
+  /** Path at an upstream → public path. */
+  readonly toPublic: ReturnType<typeof createToPublic>
   readonly yieldToRequests: () => Promise<void>
 }
 
@@ -231,7 +235,7 @@ function asksBackEnds({ target, shaping }: Route): boolean {
 
 async function addRoutesOf(
   scope: FastifyInstance,
-  { context, yieldToRequests }: Group,
+  { context, yieldToRequests, toPublic }: Group,
   routes: readonly Route[]
 ): Promise<void> {
   const { config, services, mount, forwardedHost, metrics, tokenNames, sealedCookies } = context
@@ -244,6 +248,7 @@ async function addRoutesOf(
     sealedCookies,
     forwardedHost,
     countMissing: metrics.onMissingPart,
+    toPublic,
     webSockets: {
       origins: config.gateway.server.origins,
       bindStream,

@@ -39,6 +39,8 @@ function codingsOf(contentEncoding: string | string[]): string[] {
     .filter(coding => coding !== '' && coding !== 'identity')
 }
 
+const shown = (label: string) => JSON.stringify(label.slice(0, 40))
+
 /**
  * Decodes the codings of `Content-Encoding`, last one first: a fraction of parsing the result. A
  * label that is wrong is ignored, as browsers do: a name that no decoder knows, such as `UTF-8`,
@@ -78,8 +80,6 @@ export function decoded(
     }
   }, bytes)
 }
-
-const shown = (label: string) => JSON.stringify(label.slice(0, 40))
 
 /** An object or a list, maybe behind a byte order mark. */
 function beginsAsJson(bytes: Buffer): boolean {

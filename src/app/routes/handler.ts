@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError, toGatewayError } from '../../errors.ts'
 import { writeJson } from '../../json/body.ts'
-import { createRewrite } from '../../proxy/path.ts'
+import { rewriteOf } from './rewrites.ts'
 import { maxCollectedBytes, watchRate } from '../../proxy/request-body.ts'
 import type { Call } from '../../proxy/call.ts'
 import type { PartResults } from '../../proxy/merge-parts.ts'
@@ -25,6 +25,8 @@ export interface HandlerOptions extends OutgoingOptions, PartsOptions {
   /** `server.mount`, the prefix of every public path. */
   readonly mount: string
   readonly bindStream: BindStream
+  /** Path at an upstream → public path of any route; undefined where none leads there. */
+  readonly toPublic: (upstream: string, path: string) => string | undefined
 }
 
 /** It sends the response, or an error, whenever it can: nothing is to wait for it. */
@@ -34,12 +36,14 @@ export type Handler = (request: FastifyRequest, reply: FastifyReply) => void
 export type Way = ReturnType<typeof compileWay>
 
 export function compileWay(route: ForwardedRoute, options: HandlerOptions) {
-  const { target } = route
-  const publicPaths = route.paths.map(path => options.mount + path)
-  const rewrite = createRewrite(publicPaths, target.upstreamPath, target.upstream.base)
+  const rewrite = rewriteOf(route, options.mount)
   return {
     toOutgoing: compileOutgoing(route, rewrite, options),
-    respond: createRespond(route, { ...options, rewrite })
+    respond: createRespond(route, {
+      ...options,
+      rewrite,
+      toPublic: path => rewrite.toPublic(path) ?? options.toPublic(route.target.upstreamName, path)
+    })
   }
 }
 

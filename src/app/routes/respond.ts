@@ -8,19 +8,18 @@ import { isJson, responseError, upstreamError } from '../../proxy/failures.ts'
 import { bodyHeaders, joinedVary, privateCaching, responseHeaders } from '../../proxy/headers.ts'
 import type { PartResults } from '../../proxy/merge-parts.ts'
 import { hasNoContent } from '../../proxy/no-content.ts'
-import type { Rewrite } from '../../proxy/path.ts'
 import type { UpstreamResponse } from '../../proxy/receiver.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import type { Live } from '../../session/evaluate.ts'
 import { jsonType } from '../../shaping/success.ts'
 import { createBinding } from './bind-response.ts'
 import type { BindStream } from './bound-stream.ts'
+import { createPlaces, type PlacesOptions } from './places.ts'
 import type { ForwardedRoute, Shaping, Target } from './route.ts'
 import type { SealedCookiesOf } from './sealed-cookies.ts'
 import { readResponse, refuseOthers, sendShaped } from './shaped.ts'
 
-interface RespondOptions {
-  readonly rewrite: Rewrite
+interface RespondOptions extends Omit<PlacesOptions, 'target'> {
   readonly sealedCookies?: SealedCookiesOf
   readonly bindStream: BindStream
 }
@@ -42,10 +41,6 @@ export function createRespond(route: ForwardedRoute, options: RespondOptions): R
     try {
       const { status, headers, body } = response
       describe(request, reply, response)
-      if (isRedirect(status)) {
-        const from = options.rewrite.toUpstream(request.raw.url ?? '')
-        reply.header('location', publicLocation(headers, from, target, options.rewrite))
-      }
       if (status >= 400 && (shaping !== undefined || !isJson(headers))) {
         const bytes = Buffer.isBuffer(body) ? body : undefined
         throw responseError({ status, headers, bytes }, upstream.config.errors)
@@ -67,20 +62,23 @@ export function createRespond(route: ForwardedRoute, options: RespondOptions): R
 }
 
 /** Chooses the upstream's headers for the client, and those that follow from them. */
-function createDescribing(route: ForwardedRoute, { sealedCookies }: RespondOptions) {
+function createDescribing(route: ForwardedRoute, options: RespondOptions) {
   const { target, shaping, access } = route
   const toClientHeaders = responseHeaders({
     setCookies: target.setCookies,
     mayCache: access === 'public' && shaping?.parts === undefined,
     shaped: shaping !== undefined
   })
-  const sealed = sealedCookies?.get(target.upstreamName)
+  const sealed = options.sealedCookies?.get(target.upstreamName)
+  const mapPlaces = createPlaces({ ...options, target })
   const { set = [] } = target.sealedCookies ?? {}
   const notVaried = shaping && 'accept-encoding'
 
   return (request: FastifyRequest, reply: FastifyReply, response: UpstreamResponse): void => {
     const { status, headers } = response
-    reply.code(status).headers(toClientHeaders(headers))
+    const sent = toClientHeaders(headers)
+    mapPlaces(request, response, sent)
+    reply.code(status).headers(sent)
     if (headers['vary'] !== undefined) {
       const names = joinedVary(varyOf(reply), headers['vary'], notVaried)
       if (names !== undefined) reply.header('vary', names)
@@ -102,42 +100,6 @@ function createDescribing(route: ForwardedRoute, { sealedCookies }: RespondOptio
 
 function varyOf(reply: FastifyReply): string | string[] | undefined {
   return reply.getHeader('vary') as string | string[] | undefined
-}
-
-/**
- * A redirect within the upstream becomes one to the public path.
- * @param from the path at the upstream
- * @throws GatewayError `upstream.redirect`
- */
-function publicLocation(
-  headers: UpstreamResponse['headers'],
-  from: string,
-  { upstream, redirects }: Target,
-  { toPublic }: Rewrite
-): string {
-  const { location: written } = headers
-  const location = escaped(typeof written === 'string' ? written : '')
-  const base = upstream.origin + from
-  if (location === '' || !URL.canParse(location, base)) throw new GatewayError('upstream.redirect')
-  const url = new URL(location, base)
-  if (upstream.origins.has(url.origin)) {
-    const path = toPublic(url.pathname)
-    if (path === undefined) throw new GatewayError('upstream.redirect')
-    return path + url.search + url.hash
-  }
-  if (redirects === 'pass' && /^https?:$/.test(url.protocol)) return location
-  throw new GatewayError('upstream.redirect')
-}
-
-/**
- * Raw bytes as escapes of these bytes: header text has a character a byte, which `URL` would take
- * for that character, and escape UTF-8 twice.
- */
-function escaped(location: string): string {
-  return location.replace(
-    /[\x80-\xff]/g,
-    byte => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`
-  )
 }
 
 /** Sends the body byte for byte: in one write where it was collected, else as a stream. */

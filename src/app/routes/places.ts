@@ -1,0 +1,116 @@
+/**
+ * Places in response headers (`Location`, `Content-Location`, `Link`, the path of a cookie): those
+ * at the upstream become public ones, and no internal host leaves.
+ */
+import type { FastifyRequest } from 'fastify'
+import { GatewayError } from '../../errors.ts'
+import type { Rewrite } from '../../proxy/path.ts'
+import type { UpstreamResponse } from '../../proxy/receiver.ts'
+import type { ForwardedHost } from '../hooks/forwarded-for.ts'
+import type { Target } from './route.ts'
+
+export interface PlacesOptions {
+  readonly target: Target
+  /** Of the route. */
+  readonly rewrite: Rewrite
+  /** Path at the upstream → public path, by whichever route of the upstream leads there. */
+  readonly toPublic: Rewrite['toPublic']
+  readonly forwardedHost: ForwardedHost
+}
+
+type Headers = Record<string, string | string[]>
+
+/** @returns writes the places of a response into the headers for the client */
+export function createPlaces({ target, rewrite, toPublic, forwardedHost }: PlacesOptions) {
+  const { upstream, redirects } = target
+
+  /** @returns undefined for a place that is none of the upstream's, and does not pass */
+  function publicPlace(request: FastifyRequest, written: string): string | undefined {
+    const reference = escaped(written)
+    const base = upstream.origin + rewrite.toUpstream(request.raw.url ?? '')
+    if (reference === '' || !URL.canParse(reference, base)) return undefined
+    const url = new URL(reference, base)
+    if (url.protocol !== 'http:' && url.protocol !== 'https:') return undefined
+    const path = toPublic(url.pathname)
+    const rest = url.search + url.hash
+    if (upstream.origins.has(url.origin)) return path === undefined ? undefined : path + rest
+    // The gateway itself told the upstream this name, as that of the console.
+    if (url.host === forwardedHost(request)?.toLowerCase()) {
+      const own = path ?? url.pathname
+      return own.startsWith('//') ? undefined : own + rest
+    }
+    return redirects === 'pass' ? reference : undefined
+  }
+
+  /** As `publicPlace`, of what is no redirect: what names no host may stay as it is. */
+  function placeOf(request: FastifyRequest, written: string): string | undefined {
+    const isRelative = !/^(?:[a-z][a-z0-9+.-]*:|[\\/]{2})/i.test(written)
+    return publicPlace(request, written) ?? (isRelative ? escaped(written) : undefined)
+  }
+
+  /** RFC 8288: a list of `<place>; parameters`. One that does not pass takes all with it. */
+  function linkOf(request: FastifyRequest, written: string): string | undefined {
+    let isWhole = true
+    const link = written.replace(/<([^<>]*)>/g, (_whole, place: string) => {
+      const mapped = placeOf(request, place)
+      isWhole &&= mapped !== undefined
+      return `<${mapped}>`
+    })
+    return isWhole ? link : undefined
+  }
+
+  return (request: FastifyRequest, { status, headers }: UpstreamResponse, sent: Headers): void => {
+    const { location, link } = headers
+    const contentLocation = headers['content-location']
+    if (status >= 300 && status < 400 && status !== 304) {
+      const place = publicPlace(request, typeof location === 'string' ? location : '')
+      if (place === undefined) throw new GatewayError('upstream.redirect')
+      sent['location'] = place
+    } else if (typeof location === 'string') {
+      set(sent, 'location', placeOf(request, location))
+    }
+    if (typeof contentLocation === 'string') {
+      set(sent, 'content-location', placeOf(request, contentLocation))
+    }
+    if (link !== undefined) {
+      const links = [link].flat().flatMap(each => linkOf(request, each) ?? [])
+      set(sent, 'link', links.length === 0 ? undefined : links)
+    }
+    const cookies = sent['set-cookie']
+    if (cookies !== undefined) {
+      sent['set-cookie'] = [cookies].flat().map(cookie => publicCookie(cookie, toPublic))
+    }
+  }
+}
+
+function set(headers: Headers, name: string, value: string | string[] | undefined): void {
+  if (value === undefined) delete headers[name]
+  else headers[name] = value
+}
+
+/** Without its `Domain`, that of the upstream, and with its path as browsers see it. */
+function publicCookie(cookie: string, toPublic: Rewrite['toPublic']): string {
+  return cookie
+    .split(';')
+    .filter(part => !/^\s*domain\s*=/i.test(part))
+    .map(part => {
+      const [, path] = /^\s*path\s*=\s*([^\s]*)\s*$/i.exec(part) ?? []
+      return path === undefined ? part : ` Path=${publicPrefix(path, toPublic)}`
+    })
+    .join(';')
+}
+
+/** A path below which the browser sends the cookie; `/` where no public path leads there. */
+function publicPrefix(path: string, toPublic: Rewrite['toPublic']): string {
+  if (!path.startsWith('/') || path === '/') return '/'
+  const found = toPublic(path) ?? toPublic(`${path}/`)?.replace(/\/$/, '')
+  return found === undefined || found === '' ? '/' : found
+}
+
+/**
+ * Raw bytes as escapes of these bytes: header text has a character a byte, which `URL` would take
+ * for that character, and escape UTF-8 twice.
+ */
+function escaped(place: string): string {
+  return place.replace(/[\x80-\xff]/g, byte => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`)
+}
