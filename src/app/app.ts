@@ -19,7 +19,7 @@ import { addAccessLog } from './hooks/access-log.ts'
 import { addAudit, recordSignOut } from './hooks/audit.ts'
 import { compileBodyFields } from './hooks/audit-fields.ts'
 import { createCountedAddress } from './hooks/address.ts'
-import { addCors } from './hooks/cors.ts'
+import { addCors, answerPreflights } from './hooks/cors.ts'
 import { readJsonBodies } from './hooks/json-body.ts'
 import { refuseUnderPressure } from './hooks/pressure.ts'
 import { requestPolicy } from './hooks/request-policy.ts'
@@ -91,11 +91,12 @@ async function addAll(app: FastifyInstance, { headers, ...parts }: AppParts): Pr
     addAudit(app, ledger, compileBodyFields(config.gateway.audit))
   }
   addSending(app, { headers, stallMs: server.idleTimeout })
+  await addCors(app, server)
   const { name } = context.cookie
   await refuseUnderPressure(app, createSessionCookieReader({ name, secrets: services.secrets }))
   const { hidesNearer } = knownPaths
   app.addHook('onRequest', requestPolicy({ hosts, sizes: config.limits.sizes, hidesNearer }))
-  await addCors(app, server)
+  answerPreflights(app, server)
 
   // Then each group of endpoints has hooks of its own.
   const checks = await createChecks(app, context)

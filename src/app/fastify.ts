@@ -10,6 +10,7 @@ import Fastify, {
 import { ownRoutes } from '../config/schema/own-endpoints.ts'
 import { toGatewayError } from '../errors.ts'
 import { createTrust } from './hooks/address.ts'
+import { setCorsHeaders } from './hooks/cors.ts'
 import { errorHandler } from './hooks/errors.ts'
 import { readForwardedProto } from './hooks/forwarded-for.ts'
 import { requestLog } from './hooks/request-log.ts'
@@ -53,6 +54,7 @@ export function createFastify(
     // The router cannot decode the path, so no hook runs: headers and log line are set here.
     frameworkErrors: (error, request, reply) => {
       setStandardHeaders(request, reply, headers)
+      setCorsHeaders(request, reply, gateway.server)
       answerError(error, request as FastifyRequest, reply as FastifyReply)
       recordUnrouted(services, {
         requestId: request.id,

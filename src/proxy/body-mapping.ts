@@ -29,23 +29,27 @@ export async function mapBody(
   headers: Headers,
   { maxBytes, shape, as }: BodyMapping
 ): Promise<string> {
-  const type = typeOf(headers['content-type'])
+  const { type, name } = typeOf(headers['content-type'])
   const value = type === 'json' ? readRequest(bytes, headers, maxBytes) : readForm(bytes, headers)
   const shaped = (await shape(value)) ?? null
   const target = as ?? type
   const body = target === 'json' ? writeJson(shaped) : writeForm(shaped)
-  headers['content-type'] = contentTypes[target]
+  // The client's own, such as `application/merge-patch+json`; what is written is UTF-8.
+  headers['content-type'] = target === type ? name : contentTypes[target]
   headers['content-length'] = String(Buffer.byteLength(body))
   delete headers['content-encoding']
   return body
 }
 
 /** @throws GatewayError `request.type` */
-function typeOf(contentType: string | string[] | undefined): BodyType {
-  const [type = ''] = String(contentType ?? '').split(';', 1)
-  const name = type.trim().toLowerCase()
-  if (name === contentTypes.form) return 'form'
-  if (/^application\/(?:[\w.+-]+\+)?json$/.test(name)) return 'json'
+function typeOf(contentType: string | string[] | undefined): {
+  readonly type: BodyType
+  readonly name: string
+} {
+  const [written = ''] = String(contentType ?? '').split(';', 1)
+  const name = written.trim().toLowerCase()
+  if (name === contentTypes.form) return { type: 'form', name }
+  if (/^application\/(?:[\w.+-]+\+)?json$/.test(name)) return { type: 'json', name }
   throw new GatewayError('request.type')
 }
 
@@ -60,11 +64,18 @@ function readRequest(bytes: Buffer, headers: Headers, maxBytes: number): Json {
   }
 }
 
-/** A name that comes more than once has a list of its values. */
+/** A name that comes more than once has a list of its values. @throws GatewayError `request.malformed` */
 function readForm(bytes: Buffer, headers: Headers): Json {
   if (headers['content-encoding'] !== undefined) throw new GatewayError('request.type')
+  const text = bytes.toString('utf8')
+  const parameters = new URLSearchParams(text)
+  // In another charset each letter would become this one.
+  const holds = (each: string) => each.includes('\ufffd')
+  if (!/%ef%bf%bd/i.test(text) && [...parameters].flat().some(holds)) {
+    throw new GatewayError('request.malformed', { cause: new Error('the form is not UTF-8') })
+  }
   const members = new Map<string, string | string[]>()
-  for (const [name, value] of new URLSearchParams(bytes.toString('utf8'))) {
+  for (const [name, value] of parameters) {
     const before = members.get(name)
     if (before === undefined) members.set(name, value)
     else if (Array.isArray(before)) before.push(value)

@@ -208,8 +208,7 @@ class Attempts implements Outcome {
     const receiver = (this.#receiver = new Receiver(this.#call, this.#startedAt, this))
     if (signal?.aborted === true) return receiver.refuse(signal.reason)
     try {
-      // `reset: false`: undici would close the connection after each HEAD.
-      const reset = method === 'HEAD' ? { reset: false } : {}
+      const reset = resetOf(method, body)
       const options = { method: method as Dispatcher.HttpMethod, path, headers, body, ...reset }
       address.dispatch(options, receiver)
     } catch (error) {
@@ -256,6 +255,15 @@ class Attempts implements Outcome {
     if (other !== undefined) this.#broken = failed
     return other ?? failed
   }
+}
+
+/**
+ * undici would close the connection after each HEAD. After a GET with a body it must be: a back-end
+ * that does not read such bodies takes them for the next request.
+ */
+function resetOf(method: string, body: Call['body']): { readonly reset?: boolean } {
+  if (method === 'HEAD') return { reset: false }
+  return method === 'GET' && body !== null ? { reset: true } : {}
 }
 
 function tooManyStreams(): GatewayError {

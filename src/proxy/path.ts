@@ -4,6 +4,7 @@ import { GatewayError } from '../errors.ts'
 
 // RFC 3986 pchar without ";", plus characters that browsers leave unescaped. "%" is checked below.
 const allowed = /^\/[A-Za-z0-9._~!$&'()*+,=:@/%|[\]^-]*$/
+const dotSegment = /\/\.(?:\/|$)|\/\.\./
 const emptyOrDotSegment = /\/\/|\/\.(?:\/|$)|\/\.\./
 /**
  * Escapes that two programs may read as two paths: of a separator, of a control character, of such
@@ -19,9 +20,14 @@ const queryRefused = /[^\x21-\x7e]|#/
  * Never repairs them.
  * @param target of the request line
  * @param hidesNearer whether escapes in a path hide a nearer known path
+ * @param takesSlashes whether `%2F` may stand in it
  * @throws GatewayError `request.path`
  */
-export function checkTarget(target: string, hidesNearer?: (path: string) => boolean): void {
+export function checkTarget(
+  target: string,
+  hidesNearer?: (path: string) => boolean,
+  takesSlashes = false
+): void {
   const mark = target.indexOf('?')
   const path = mark < 0 ? target : target.slice(0, mark)
   if (!allowed.test(path)) {
@@ -33,7 +39,8 @@ export function checkTarget(target: string, hidesNearer?: (path: string) => bool
     throw new GatewayError('request.path', { cause: 'it has an empty or a dot segment' })
   }
   if (path.includes('%')) {
-    if (doubtfulEscape.test(path)) {
+    const rest = takesSlashes ? path.replaceAll(/%2f/gi, '/') : path
+    if (doubtfulEscape.test(rest) || dotSegment.test(rest)) {
       throw new GatewayError('request.path', {
         cause: 'it holds an escape that two readers may take for two paths'
       })

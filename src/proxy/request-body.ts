@@ -146,13 +146,15 @@ export function watchRate(body: Readable, onSlow: () => void): () => void {
   return end
 }
 
+/** Whether the head of a request says that a body follows. */
+export function announcesBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+}
+
 /**
  * Whether a part of the request's body has not arrived. (`complete` is false just after the head,
  * even without a body.)
  */
-export function isBodyPending({ complete, headers }: IncomingMessage): boolean {
-  return (
-    !complete &&
-    (headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0')
-  )
+export function isBodyPending(request: IncomingMessage): boolean {
+  return !request.complete && announcesBody(request)
 }

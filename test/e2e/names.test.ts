@@ -57,6 +57,7 @@ const events = [
   'ops.logout',
   'ops.refused',
   'process.uncaught',
+  'request.body-dropped',
   'requests.shed',
   'session.epoch-forgotten',
   'sessions.closed',

@@ -31,6 +31,8 @@ export function addConsole(
     wildcard: true,
     allowedPath: path => !isApi(path),
     dotfiles: 'deny',
+    // `app.js.br` and `app.js.gz` beside `app.js`, as build tools make them.
+    preCompressed: true,
     cacheControl: false,
     setHeaders: (response, path) => {
       response.header(

@@ -65,9 +65,14 @@ export function collectMethods(app: FastifyInstance): KnownPaths {
       return nearest === undefined ? undefined : byPath.get(nearest)
     },
     hidesNearer: path => {
-      if (!hasReserved) return false
+      const hasSlash = /%2f/i.test(path)
+      if (!hasReserved && !hasSlash) return false
       const [kept, decoded] = [decodeURI(path), decodeURIComponent(path)]
-      return kept !== decoded && around(kept, takes)[0] !== around(decoded, takes)[0]
+      if (kept === decoded) return false
+      const [nearest, other] = [around(kept, takes)[0], around(decoded, takes)[0]]
+      if (!hasSlash) return nearest !== other
+      if (other === undefined) return false
+      return nearest === undefined || nearerFirst(other, nearest) < 0
     },
     lostMethods: () =>
       [...byPath].flatMap(([url, methods]) => {

@@ -23,6 +23,8 @@ declare module 'fastify' {
     /** The only credential source whose sessions the upstream takes. */
     credentialFrom?: string
     maxBody?: number
+    /** Whether `%2F` may stand in its path. */
+    passEncodedSlashes?: boolean
     /** Whether a request for it may be an upgrade to WebSocket. */
     takesUpgrades?: boolean
     /** Whether a call keeps the session from going idle; true without it. */

@@ -1,6 +1,6 @@
 /** CORS for the pages of other origins that config lists; without any, no hook is added. */
 import cors from '@fastify/cors'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 
 const exposedHeaders = [
@@ -9,22 +9,46 @@ const exposedHeaders = [
   'ratelimit',
   'ratelimit-policy',
   'x-session-idle-in',
-  'x-session-absolute-in'
+  'x-session-absolute-in',
+  'content-disposition',
+  'content-range',
+  'etag',
+  'x-total-count'
 ]
 
+type Server = Pick<GatewayConfig['server'], 'origins' | 'corsHeaders' | 'exposeHeaders'>
+
+/** Before all that may refuse: the page is to read the refusal too. */
 export async function addCors(
   app: FastifyInstance,
-  { origins, corsHeaders }: Pick<GatewayConfig['server'], 'origins' | 'corsHeaders'>
+  { origins, exposeHeaders }: Server
 ): Promise<void> {
   if (origins.length === 0) return
   await app.register(cors, {
     origin: [...origins],
     credentials: true,
-    exposedHeaders,
+    exposedHeaders: [...exposedHeaders, ...exposeHeaders],
     // With it the plugin answers every OPTIONS. So OPTIONS that is no preflight passes to the
     // plugin's own route, which hands it on as one that no route takes.
     preflight: false
   })
+}
+
+/** The headers of `addCors`, of a response that no hook runs for. */
+export function setCorsHeaders(
+  { headers: { origin } }: Pick<FastifyRequest, 'headers'>,
+  reply: Pick<FastifyReply, 'header'>,
+  { origins }: Pick<Server, 'origins'>
+): void {
+  if (origins.length === 0) return
+  reply.header('vary', 'Origin')
+  if (origin === undefined || !origins.includes(origin)) return
+  reply.header('access-control-allow-origin', origin)
+  reply.header('access-control-allow-credentials', 'true')
+}
+
+export function answerPreflights(app: FastifyInstance, { origins, corsHeaders }: Server): void {
+  if (origins.length === 0) return
   const headers = {
     'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
     'access-control-allow-headers': corsHeaders.join(', '),

@@ -56,7 +56,7 @@ function faultOf(request: FastifyRequest, options: Options): GatewayError | unde
     return new GatewayError('request.too-large')
   }
   try {
-    checkTarget(target, hidesNearer)
+    checkTarget(target, hidesNearer, request.routeOptions.config.passEncodedSlashes)
     return undefined
   } catch (cause) {
     return cause instanceof GatewayError ? cause : new GatewayError('request.path', { cause })

@@ -132,6 +132,9 @@ class RouteCompiler {
           contract && {
             observe: (bytes, fields) => contract(() => readJson(bytes, fields, limits.sizes.shape))
           }),
+        passGetBody: route.passGetBody,
+        passEncodedSlashes: route.passEncodedSlashes,
+        ...(route.framedByConsole && { framedBy: ["'self'", ...gateway.server.origins] }),
         passAuthorization: route.passAuthorization,
         ...cookies,
         passRefusedHeaders: route.passRefusedHeaders,

@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError, toGatewayError } from '../../errors.ts'
 import { writeJson } from '../../json/body.ts'
 import { rewriteOf } from './rewrites.ts'
-import { maxCollectedBytes, watchRate } from '../../proxy/request-body.ts'
+import { announcesBody, maxCollectedBytes, watchRate } from '../../proxy/request-body.ts'
 import type { Call } from '../../proxy/call.ts'
 import type { PartResults } from '../../proxy/merge-parts.ts'
 import { sendJsonText } from '../endpoints/send-answer.ts'
@@ -58,6 +58,17 @@ export function createHandler(
   const collectBytes = shaping?.maxShaped ?? maxCollectedBytes
   const receiving = { timeoutMs, timeOuts, collectBytes, collectsAll: shaping !== undefined }
   const send = sendWithFallback(upstream, fallback)
+  let isNoted = false
+  /** Once for the route: a client that sends a body with GET does so each time. */
+  const noteDropped = ({ body, raw, log }: FastifyRequest) => {
+    const { passGetBody, isReadOnly } = target
+    if (isNoted || body !== undefined || passGetBody === true || isReadOnly === true) return
+    isNoted = true
+    log.warn(
+      { event: 'request.body-dropped', route: route.name, method: raw.method },
+      'the body of the request was dropped: `passGetBody` of the route would send it'
+    )
+  }
 
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
     const end = leavingOf(reply.raw)
@@ -66,7 +77,8 @@ export function createHandler(
     let parts: Promise<PartResults> | undefined
     try {
       const { method, path, headers } = toOutgoing(request)
-      if (request.body !== undefined) {
+      if (announcesBody(request.raw)) {
+        noteDropped(request)
         body = await readOutgoingBody(request, target, headers, collectBytes)
         if (body instanceof Readable) watchUpload(request, end)
       }
@@ -95,8 +107,8 @@ async function unlessFailed<T>(parts: Promise<PartResults>, asked: Promise<T>): 
 }
 
 /** Ends an upload that is too slow, unless its response has begun. */
-function watchUpload({ body, trail }: FastifyRequest, end: AbortController): void {
-  watchRate(body as Readable, () => {
+function watchUpload({ raw, trail }: FastifyRequest, end: AbortController): void {
+  watchRate(raw, () => {
     if (trail.upstreamMs === undefined) end.abort(new GatewayError('request.timeout'))
   })
 }

@@ -9,7 +9,7 @@ import type { Call } from '../../proxy/call.ts'
 import { requestHeaders } from '../../proxy/headers.ts'
 import type { Rewrite } from '../../proxy/path.ts'
 import { compileQuery } from '../../proxy/query.ts'
-import { maxCollectedBytes, readBody } from '../../proxy/request-body.ts'
+import { announcesBody, maxCollectedBytes, readBody } from '../../proxy/request-body.ts'
 import type { TokenNames } from '../../proxy/token-names.ts'
 import { forwardedForOf, type ForwardedHost } from '../hooks/forwarded-for.ts'
 import type { SealedCookiesOf } from './sealed-cookies.ts'
@@ -67,7 +67,7 @@ export function compileOutgoing(
     const toQuery = isRead ? queryOfReads : queryOfOthers
     if (toQuery !== undefined) query = toQuery(query)
     const caller = forwardedForOf(request, forwardedHost)
-    const headers = toHeaders(raw.headers, caller, hasBody(request, target), isRead)
+    const headers = toHeaders(raw.headers, caller, bodyOf(request, target) !== undefined, isRead)
     if (sealed !== undefined && pass.length > 0) {
       const { cookie } = headers
       const opened = sealed.open(raw.headers.cookie, pass)
@@ -78,9 +78,14 @@ export function compileOutgoing(
   }
 }
 
-/** The plugin's parsers hand each body on as a stream; of reads they parse none. */
-function hasBody({ body }: FastifyRequest, { isReadOnly }: Target): boolean {
-  return body instanceof Readable && isReadOnly !== true
+/**
+ * The client's body, where it goes to the upstream. The plugin's parsers hand each on as a stream;
+ * of reads they parse none.
+ */
+function bodyOf({ body, raw }: FastifyRequest, target: Target): Readable | undefined {
+  if (target.isReadOnly === true) return undefined
+  if (body instanceof Readable) return body
+  return target.passGetBody === true && raw.method === 'GET' && announcesBody(raw) ? raw : undefined
 }
 
 /**
@@ -95,10 +100,9 @@ export async function readOutgoingBody(
   headers: Outgoing['headers'],
   collectBytes: number
 ): Promise<NonNullable<Call['body']> | null> {
-  const { body: stream } = request
-  if (!(stream instanceof Readable)) return null
-  if (target.isReadOnly === true) {
-    stream.resume()
+  const stream = bodyOf(request, target)
+  if (stream === undefined) {
+    if (request.body instanceof Readable) request.body.resume()
     return null
   }
   const { body: mapping, maxBody: maxBytes } = target

@@ -79,6 +79,7 @@ function configOfTarget({ target }: ForwardedRoute): Config {
     upstream: target.upstreamName,
     ...(from !== undefined && { credentialFrom: from }),
     maxBody: target.maxBody,
+    ...(target.passEncodedSlashes === true && { passEncodedSlashes: true }),
     ...(target.webSocket !== undefined && { takesUpgrades: true }),
     stallMs: target.timeOuts.idleMs + afterUpstreamMs
   }

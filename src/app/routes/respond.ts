@@ -41,7 +41,8 @@ export function createRespond(route: ForwardedRoute, options: RespondOptions): R
     try {
       const { status, headers, body } = response
       describe(request, reply, response)
-      if (status >= 400 && (shaping !== undefined || !isJson(headers))) {
+      const isMapped = shaping !== undefined || upstream.config.errors !== undefined
+      if (status >= 400 && (isMapped || !isJson(headers))) {
         const bytes = Buffer.isBuffer(body) ? body : undefined
         throw responseError({ status, headers, bytes }, upstream.config.errors)
       }
@@ -93,6 +94,9 @@ function createDescribing(route: ForwardedRoute, options: RespondOptions) {
     for (const each of cookies) reply.header('set-cookie', each)
     // No cache may hold them.
     if (cookies.length > 0) reply.header('cache-control', 'no-store')
+    if (target.framedBy !== undefined) {
+      reply.header('content-security-policy', `frame-ancestors ${target.framedBy.join(' ')}`)
+    }
     // The unread rest of a request's body would be parsed as the next request.
     if (isBodyPending(request.raw)) reply.header('connection', 'close')
   }

@@ -57,6 +57,11 @@ export interface Target {
   readonly query?: QueryMaps | undefined
   /** Without it the request's body passes byte for byte. */
   readonly body?: BodyMapping | undefined
+  /** Whether the body of a GET goes to the upstream; otherwise it is dropped. */
+  readonly passGetBody?: boolean
+  readonly passEncodedSlashes?: boolean
+  /** Who may show the responses in a frame; without it nobody. */
+  readonly framedBy?: readonly string[]
   readonly passAuthorization: boolean
   readonly passCookies: readonly string[]
   readonly passRefusedHeaders: readonly string[]

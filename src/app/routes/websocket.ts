@@ -210,6 +210,8 @@ function accept(
   server.once('headers', sent => sent.push(...lines))
   let client: WebSocket | undefined
   reply.hijack()
+  // It may stand among other offers, which are ignored (RFC 9110 §7.8).
+  request.raw.headers.upgrade = 'websocket'
   server.handleUpgrade(request.raw, upgrade.takeOver(), Buffer.alloc(0), opened => {
     client = adopt(opened)
   })

@@ -157,6 +157,25 @@ export const route = closed(
         '(`X-Forwarded-*`, `X-User-*`, `X-Scope-OrgID`, …). `check` warns about each.',
       examples: [['x-scope-orgid']]
     }),
+    passGetBody: flag({
+      default: false,
+      description:
+        'Send the body of a GET to the upstream. By default it is dropped. Only for an upstream ' +
+        'that reads bodies of GET: **another one takes the body for the next request, with the ' +
+        'identity of whoever comes then.** So each such request has a connection of its own.'
+    }),
+    passEncodedSlashes: flag({
+      default: false,
+      description:
+        'Take `%2F` in the path (names of queues, keys of objects), and send it as it came. By ' +
+        'default it is 400, since two programs may read it as two paths.'
+    }),
+    framedByConsole: flag({
+      default: false,
+      description:
+        'Let the console, and pages of `server.origins`, show the responses in a frame: PDF ' +
+        'files, HTML pages. Only for an upstream that you trust: its pages run as the console’s.'
+    }),
     setCookies: setCookiesSchema,
     redirects: oneOf(['refuse', 'pass'], {
       default: 'refuse',

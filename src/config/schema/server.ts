@@ -78,6 +78,14 @@ export const server = section(
       ],
       description: 'Request headers that pages of `origins` may send.'
     }),
+    exposeHeaders: list(header({ description: 'A response header.' }), {
+      default: [],
+      description:
+        'More response headers that pages of `origins` may read. They may read ' +
+        '`Content-Disposition`, `Content-Range`, `ETag`, `X-Total-Count`, `X-Request-ID` and ' +
+        'those of limits and sessions.',
+      examples: [['x-next-page']]
+    }),
     trustedProxies: list(text({ description: 'An address or CIDR block.' }), {
       default: [],
       description:
