@@ -29,17 +29,27 @@ interface Entry extends BoundStream {
   readonly scope: object
 }
 
+/**
+ * Where nobody tells of changes (Redis is in trouble), each session is asked for this often: all of
+ * them in each sweep would be what a store in trouble needs least.
+ */
+const askEveryMs = 5000
+
 /** The streams of one session. */
 interface OfSession {
   readonly key: string
   readonly entries: Set<Entry>
   live: Live
+  /** Not before it is asked for without news, as of `performance.now()`; 0 after news. */
+  askAt: number
+  /** The idle end for which it was asked: one that is reached is looked up at once. */
+  askedFor: number
   /** The store is being asked: a slow one must not be asked again meanwhile. */
   isPending: boolean
 }
 
 interface Options {
-  readonly sessions: Pick<Sessions, 'getCachedByKey' | 'getByKey' | 'use' | 'now'>
+  readonly sessions: Pick<Sessions, 'getCachedByKey' | 'getByKey' | 'hasNews' | 'use' | 'now'>
   readonly metrics: Metrics
   readonly maintenance?: OperatorsMaintenance
   /** Called for what is neither an end nor a store that cannot answer. */
@@ -115,7 +125,14 @@ export class BoundStreams {
       const { key } = live
       const ofSession = this.#bySession.get(key)
       if (ofSession === undefined) {
-        this.#bySession.set(key, { key, entries: new Set([entry]), live, isPending: false })
+        this.#bySession.set(key, {
+          key,
+          entries: new Set([entry]),
+          live,
+          askAt: 0,
+          askedFor: 0,
+          isPending: false
+        })
       } else ofSession.entries.add(entry)
       this.#timer ??= setInterval(() => this.#sweep(), sweepEveryMs).unref()
     }
@@ -152,13 +169,34 @@ export class BoundStreams {
       else if (sessions.now() >= ofSession.live.session.absoluteEnd) {
         // Known without the store: nothing moves the absolute end.
         this.#endSession(ofSession, 'session.absolute')
-      } else if (!ofSession.isPending) {
+      } else if (!ofSession.isPending && this.#isDue(ofSession)) {
         ofSession.isPending = true
         this.#ask(ofSession)
           .catch(onError)
           .finally(() => (ofSession.isPending = false))
       }
     }
+  }
+
+  /** A change that was announced, and an end that is known, are looked up at once. */
+  #isDue(ofSession: OfSession): boolean {
+    const { sessions } = this.#options
+    if (sessions.hasNews()) {
+      ofSession.askAt = 0
+      return true
+    }
+    const { idleEnd } = ofSession.live
+    if (sessions.now() >= idleEnd && ofSession.askedFor !== idleEnd) {
+      ofSession.askedFor = idleEnd
+      return true
+    }
+    const now = performance.now()
+    const spreadMs = Math.random() * askEveryMs
+    // The first ones are spread, too: the news ended for all at once.
+    if (ofSession.askAt === 0) ofSession.askAt = now + spreadMs
+    if (now < ofSession.askAt) return false
+    ofSession.askAt = now + askEveryMs + spreadMs / 5
+    return true
   }
 
   /** Streams go on while the store cannot answer: only what surely is over is ended. */

@@ -75,7 +75,7 @@ export class SessionCache<T extends object> {
   /**
    * Without a heartbeat for `maxStalenessMs` nothing in the cache counts: silence is not health.
    */
-  #isFresh(): boolean {
+  get isFresh(): boolean {
     return this.#isFollowed && this.#ticks() - this.#heartbeatAt < this.#maxStalenessMs
   }
 
@@ -83,7 +83,7 @@ export class SessionCache<T extends object> {
   getCached(key: string): { readonly value: T; readonly epoch: number } | undefined {
     const value = this.#entries.get(key)
     const epoch = this.#epoch
-    if (value === undefined || epoch === undefined || !this.#isFresh()) return undefined
+    if (value === undefined || epoch === undefined || !this.isFresh) return undefined
     this.stats.hits++
     return { value, epoch }
   }
@@ -93,7 +93,7 @@ export class SessionCache<T extends object> {
    * @throws StoreUnavailable
    */
   async read(key: string, isCurrent: (value: T) => boolean = () => true): Promise<T | undefined> {
-    const cached = this.#isFresh() ? this.#entries.get(key) : undefined
+    const cached = this.isFresh ? this.#entries.get(key) : undefined
     if (cached !== undefined && isCurrent(cached)) {
       this.stats.hits++
       return cached
@@ -104,7 +104,7 @@ export class SessionCache<T extends object> {
     this.#pending.set(key, pending)
     try {
       const value = await pending.promise
-      if (value !== undefined && !pending.isOutdated && this.#isFresh()) {
+      if (value !== undefined && !pending.isOutdated && this.isFresh) {
         this.#entries.set(key, value)
       }
       return value
@@ -121,10 +121,10 @@ export class SessionCache<T extends object> {
 
   /** @throws StoreUnavailable */
   async epoch(): Promise<number> {
-    if (this.#epoch !== undefined && this.#isFresh()) return this.#epoch
+    if (this.#epoch !== undefined && this.isFresh) return this.#epoch
     const changes = this.#epochChanges
     const epoch = await this.#store.epoch()
-    if (this.#isFresh() && changes === this.#epochChanges) this.#epoch = epoch
+    if (this.isFresh && changes === this.#epochChanges) this.#epoch = epoch
     return epoch
   }
 

@@ -142,6 +142,8 @@ export function createSessions(options: Options) {
     unlock: store.unlock.bind(store),
     now,
     ...createTimes(now),
+    /** Whether the store tells of changes now; otherwise only asking it does. */
+    hasNews: () => cache.isFresh,
     stats: cache.stats
   }
 }

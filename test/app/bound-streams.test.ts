@@ -275,11 +275,13 @@ function local(t: Test) {
     now: () => clock.now
   })
   const asked = { count: 0, ofCache: 0 }
+  const news = { come: true }
   const counted = {
     ...sessions,
+    hasNews: () => news.come,
     getCachedByKey: (key: string) => {
       asked.ofCache++
-      return sessions.getCachedByKey(key)
+      return news.come ? sessions.getCachedByKey(key) : undefined
     },
     getByKey: async (key: string) => {
       asked.count++
@@ -293,7 +295,7 @@ function local(t: Test) {
     onError: error => t.error(error)
   })
   t.after(() => streams.close())
-  return { clock, sessions, streams, asked, metrics }
+  return { clock, sessions, streams, asked, news, metrics }
 }
 
 /** Does something, then lets timers run for a time that no busy machine stretches. */
@@ -361,3 +363,20 @@ t.test(
     t.equal(last.reason(), undefined)
   }
 )
+
+t.test('case R7: without news each session is asked for once in 5 s, not all at once', async t => {
+  const { clock, sessions, streams, asked, news } = local(t)
+  const users = await Promise.all(Array.from({ length: 300 }, () => signIn({ sessions })))
+  const all = users.map(({ live }) => addTo(streams, live))
+  news.come = false
+  asked.count = 0
+  await new Promise(resolve => setTimeout(resolve, 2200))
+  t.ok(asked.count > 30 && asked.count < 250, `${asked.count} of 300 in 2.2 s`)
+  const before = asked.count
+  const ended = users.length - all.filter(each => each.reason() === undefined).length
+  t.equal(ended, 0)
+  // Each of these ends is known, and none is waited for.
+  clock.now += 61_000
+  await until('all have ended', () => all.every(each => each.reason() === 'session.idle'))
+  t.ok(asked.count - before <= 300 + 60, `${asked.count - before} to know the ends`)
+})
