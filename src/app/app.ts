@@ -31,6 +31,7 @@ import { addTokenRefresh } from './hooks/token-refresh.ts'
 import { type Checks, createChecks } from './checks.ts'
 import { compileRoutes, type Routes } from './routes/compile.ts'
 import { addRoutes } from './routes/register.ts'
+import { EndedSessions } from './routes/ended-sessions.ts'
 import { createToPublic } from './routes/rewrites.ts'
 import type { Route } from './routes/route.ts'
 import { type AppContext, createContext } from './context.ts'
@@ -250,6 +251,7 @@ async function addRoutesOf(
     forwardedHost,
     countMissing: metrics.onMissingPart,
     toPublic,
+    endedSessions: new EndedSessions(services.sessions),
     webSockets: {
       origins: config.gateway.server.origins,
       bindStream,

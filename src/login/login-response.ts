@@ -3,8 +3,9 @@ import type { AnswerTest, UpstreamLoginConfig } from '../config/schema/upstream-
 import { GatewayError } from '../errors.ts'
 import { readJson } from '../json/body.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
-import { isRawNumber, isRecord } from '../json/values.ts'
+import { isRecord } from '../json/values.ts'
 import type { Credential, Identity } from '../session/record.ts'
+import { matchesTest, plain } from './answer-test.ts'
 import type { Refusal } from './credential-source.ts'
 import { isTooDeep, plainMessage, valuesAt } from './response-values.ts'
 
@@ -30,9 +31,7 @@ export class LoginResponse {
   }
 
   matches(test: AnswerTest): boolean {
-    if (test.status !== undefined && !test.status.includes(this.#status)) return false
-    if (test.path === undefined) return true
-    return this.#valuesAt(test.path).some(value => fits(test, plain(value)))
+    return matchesTest(test, this.#status, this.#content)
   }
 
   /** The first outcome beside success that the response matches; a refusal before all others. */
@@ -199,20 +198,6 @@ function expiryOf(value: unknown, kind: ExpiryKind): number | undefined {
   const end = amount * factor + (isAbsolute ? 0 : Date.now())
   const hasEnd = isAbsolute ? end >= endOf1970 : amount >= 0
   return hasEnd && Number.isFinite(end) ? end : undefined
-}
-
-/** Whether a value is one that a test names; without any it must be there. */
-function fits({ in: values, startsWith }: AnswerTest, value: unknown): boolean {
-  if (values === undefined && startsWith === undefined) {
-    return value !== null && value !== undefined && value !== false
-  }
-  if (values?.includes(value as string | number | boolean) === true) return true
-  return typeof value === 'string' && startsWith?.some(start => value.startsWith(start)) === true
-}
-
-/** A number that a double cannot hold becomes its digits, so that two ids never become equal. */
-function plain(value: unknown): unknown {
-  return isRawNumber(value) ? value.rawJSON : value
 }
 
 /** An id, a name or a token: a string that is not empty, or a number. */

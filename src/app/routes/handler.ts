@@ -13,6 +13,7 @@ import type { PartResults } from '../../proxy/merge-parts.ts'
 import { sendJsonText } from '../endpoints/send-answer.ts'
 import { liveOf } from '../hooks/session.ts'
 import { leavingOf } from '../hooks/leaving.ts'
+import type { EndedSessions } from './ended-sessions.ts'
 import type { BindStream } from './bound-stream.ts'
 import { sendFallback, sendWithFallback } from './fallback.ts'
 import { compileOutgoing, type OutgoingOptions, readOutgoingBody } from './outgoing.ts'
@@ -25,6 +26,7 @@ export interface HandlerOptions extends OutgoingOptions, PartsOptions {
   /** `server.mount`, the prefix of every public path. */
   readonly mount: string
   readonly bindStream: BindStream
+  readonly endedSessions: EndedSessions
   /** Path at an upstream → public path of any route; undefined where none leads there. */
   readonly toPublic: (upstream: string, path: string) => string | undefined
 }
@@ -51,13 +53,14 @@ export function compileWay(route: ForwardedRoute, options: HandlerOptions) {
 export function createHandler(
   route: ForwardedRoute,
   { toOutgoing, respond }: Way,
-  options: PartsOptions
+  options: HandlerOptions
 ): Handler {
   const { target, shaping } = route
   const { upstream, timeoutMs, timeOuts, fallback } = target
   const collectBytes = shaping?.maxShaped ?? maxCollectedBytes
   const receiving = { timeoutMs, timeOuts, collectBytes, collectsAll: shaping !== undefined }
   const send = sendWithFallback(upstream, fallback)
+  const judge = options.endedSessions.judgeOf(target)
   let isNoted = false
   /** Once for the route: a client that sends a body with GET does so each time. */
   const noteDropped = ({ body, raw, log }: FastifyRequest) => {
@@ -86,8 +89,12 @@ export function createHandler(
         parts = fetchParts(request, route.name, { parts: shaping.parts, signal }, options)
       }
       const recorded = { trail: request.trail, purpose: 'request' } as const
-      const asked = send({ method, path, headers, body, signal, recorded, ...receiving })
-      const response = await (parts === undefined ? asked : unlessFailed(parts, asked))
+      const call = { method, path, headers, body, signal, recorded, ...receiving }
+      const asked = send(call)
+      let response = await (parts === undefined ? asked : unlessFailed(parts, asked))
+      if (judge !== undefined && response !== undefined) {
+        response = await judge(liveOf(request), call, response)
+      }
       if (reply.raw.closed) return
       if (response !== undefined) await respond(request, reply, response, parts)
       else if (fallback !== undefined) sendFallback(request, reply, fallback)

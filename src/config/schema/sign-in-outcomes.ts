@@ -55,6 +55,21 @@ const testOf = <T extends TProperties>(members: T, meta: Meta) =>
 
 export const answerTest = (meta: Meta) => testOf({}, meta)
 
+/** Of ordinary calls, which may be redirects. */
+export const endedTest = (meta: Meta) =>
+  testOf(
+    {
+      location: Type.Optional(
+        list(text({ description: 'The beginning of a path.' }), {
+          description: 'Where a redirect leads: the beginnings of its path, such as `/login`.',
+          examples: [['/login']],
+          minItems: 1
+        })
+      )
+    },
+    meta
+  )
+
 export const refusedTest = (meta: Meta) => testOf({ message }, meta)
 
 const outcomeTest = (description: string) => Type.Optional(testOf({ message }, { description }))

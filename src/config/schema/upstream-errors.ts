@@ -54,9 +54,9 @@ export const upstreamErrors = Type.Optional(
         '{ message: [PATH], fields: { at: [PATH], name: [PATH], text: [PATH] } }',
       description:
         'Where the JSON bodies of its errors (400 and above) have the message for people and ' +
-        'the errors of single fields. On routes with a shape, the message then stands in the ' +
-        'envelope and the field errors beside it (`envelope.fieldErrors`). Default: a text in ' +
-        '`errorMessage`, `message`, `msg` or `error`, and no field errors.',
+        'the errors of single fields. The message then stands in the envelope, and the field ' +
+        'errors beside it (`envelope.fieldErrors`), on all routes. Without it only routes with a ' +
+        'shape map errors: a text in `errorMessage`, `message`, `msg` or `error`.',
       examples: ['drf', { message: ['error.text'], fields: { at: ['error.fields'] } }]
     })
   )

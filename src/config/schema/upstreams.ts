@@ -15,6 +15,7 @@ import {
 } from './primitives.ts'
 import { upstreamPaging } from './request-mapping.ts'
 import { addresses } from './upstream-addresses.ts'
+import { endedTest } from './sign-in-outcomes.ts'
 import { upstreamErrors } from './upstream-errors.ts'
 
 export type CredentialConfig =
@@ -145,6 +146,15 @@ export const upstream = closed(
       default: true,
       description: 'Send the headers of `identity` to this upstream.'
     }),
+    sessionEnded: Type.Optional(
+      endedTest({
+        description:
+          'How to recognise, in any response, that the back-end’s own session of the user has ' +
+          'ended: after its restart, or a sign-out there. The session of the gateway then ends ' +
+          'too, with 401 `session.upstream`. A GET is asked once more before; for other methods ' +
+          'the second such response counts. While the back-end fails (5xx) nobody is signed out.'
+      })
+    ),
     errors: upstreamErrors,
     headers: Type.Optional(
       headerPairs(headerValue({ description: 'The value of the header.' }), {

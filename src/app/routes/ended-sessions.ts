@@ -1,0 +1,139 @@
+/**
+ * Recognises in ordinary responses that a back-end's own session has ended (`sessionEnded` of the
+ * upstream), and ends the user's. A faulty back-end must not sign everybody out: two responses in
+ * a row say so, none while it fails, and none about a credential that is not the latest.
+ */
+import { Readable } from 'node:stream'
+import { BoundedMap } from '../../bounded-map.ts'
+import { credentialOf, type UpstreamConfig } from '../../config/schema/routes.ts'
+import { GatewayError } from '../../errors.ts'
+import { readJson } from '../../json/body.ts'
+import { matchesTest } from '../../login/answer-test.ts'
+import type { Call } from '../../proxy/call.ts'
+import type { UpstreamResponse } from '../../proxy/receiver.ts'
+import type { Live } from '../../session/evaluate.ts'
+import { isSameCredential } from '../../session/renewals.ts'
+import type { Sessions } from '../../session/session.ts'
+import type { Target } from './route.ts'
+
+/** @throws GatewayError `session.upstream` where the session was ended */
+type Judge = (
+  live: Live | undefined,
+  call: Call,
+  response: UpstreamResponse
+) => Promise<UpstreamResponse>
+
+type EndedTest = NonNullable<UpstreamConfig['sessionEnded']>
+
+/** A response that says so is short; a longer one is not read for it. */
+const maxBytes = 16 * 1024
+/** After a failure what the back-end says of sessions is not believed for so long. */
+const distrustMs = 10_000
+const maxSuspects = 10_000
+
+/** Of one generation. */
+export class EndedSessions {
+  readonly #sessions: Pick<Sessions, 'endRefused' | 'reread'>
+  /** Sessions of which one response said so, by upstream and key. */
+  readonly #suspects = new BoundedMap<true>(maxSuspects)
+  /** The last failure of an upstream, as of `performance.now()`. */
+  readonly #failedAt = new Map<string, number>()
+
+  constructor(sessions: Pick<Sessions, 'endRefused' | 'reread'>) {
+    this.#sessions = sessions
+  }
+
+  /**
+   * @returns judges the response to a call, and gives the one for the client; undefined for an
+   * upstream without the test, or one that gets no credential of sessions
+   */
+  judgeOf({ upstream, upstreamName }: Target): Judge | undefined {
+    const { sessionEnded: test, credential } = upstream.config
+    if (test === undefined || credentialOf(credential).as === 'none') return undefined
+    const judged = { name: upstreamName, test }
+    return async (live, call, response) => {
+      if (live?.session.credential === undefined) return response
+      const isRead = call.method === 'GET' && call.body === null
+      const again = isRead ? () => upstream.send(call) : undefined
+      return await this.#judge(judged, live, response, again)
+    }
+  }
+
+  async #judge(
+    { name, test }: { readonly name: string; readonly test: EndedTest },
+    live: Live,
+    response: UpstreamResponse,
+    again: (() => Promise<UpstreamResponse>) | undefined
+  ): Promise<UpstreamResponse> {
+    const key = `${name} ${live.key}`
+    if (response.status >= 500) this.#failedAt.set(name, performance.now())
+    if (!saysEnded(test, response)) {
+      if (response.status < 400) this.#suspects.delete(key)
+      return response
+    }
+    destroy(response)
+    const failedAt = this.#failedAt.get(name)
+    if (failedAt !== undefined && performance.now() - failedAt < distrustMs) throw unconfirmed()
+    if (!this.#suspects.has(key)) {
+      this.#suspects.set(key, true)
+      if (again === undefined) throw unconfirmed()
+      const second = await again()
+      if (!saysEnded(test, second)) {
+        this.#suspects.delete(key)
+        return second
+      }
+      destroy(second)
+    }
+    this.#suspects.delete(key)
+    const current = await this.#sessions.reread(live)
+    if ('live' in current && isSameCredential(current.live.session, live.session)) {
+      await this.#sessions.endRefused(current.live)
+    } else if ('live' in current) throw unconfirmed()
+    throw new GatewayError('session.upstream')
+  }
+}
+
+function saysEnded(test: EndedTest, { status, headers, body }: UpstreamResponse): boolean {
+  if (test.status !== undefined && !test.status.includes(status)) return false
+  if (test.location !== undefined && !leadsTo(headers['location'], test.location)) return false
+  if (test.path === undefined) return true
+  if (!Buffer.isBuffer(body) || body.length > maxBytes) return false
+  if (!mayHold(test, headers, body)) return false
+  try {
+    return matchesTest(test, status, readJson(body, headers, maxBytes))
+  } catch {
+    return false
+  }
+}
+
+/** perf: most responses do not hold the value at all, so they need not be parsed for it. */
+function mayHold(
+  { in: values, startsWith }: EndedTest,
+  headers: UpstreamResponse['headers'],
+  body: Buffer
+): boolean {
+  if (headers['content-encoding'] !== undefined) return true
+  const texts = [...(values ?? []), ...(startsWith ?? [])].map(String)
+  // Others may be written as escapes.
+  const arePlain = texts.length > 0 && texts.every(text => /^[\w .,-]+$/.test(text))
+  return !arePlain || texts.some(text => body.includes(text))
+}
+
+function leadsTo(location: string | string[] | undefined, paths: readonly string[]): boolean {
+  if (typeof location !== 'string' || !URL.canParse(location, 'http://upstream')) return false
+  const { pathname } = new URL(location, 'http://upstream')
+  return paths.some(path => pathname.startsWith(path))
+}
+
+function destroy({ body }: UpstreamResponse): void {
+  if (body instanceof Readable) body.destroy()
+}
+
+/** Nobody is signed out yet: the page may try again. */
+function unconfirmed(): GatewayError {
+  return new GatewayError('upstream.error', {
+    status: 503,
+    retryAfter: 1,
+    cause: new Error('the response says that the back-end’s session has ended, once')
+  })
+}

@@ -1,0 +1,153 @@
+/** A back-end whose own session of the user has ended: the console's session ends with it. */
+import t from 'tap'
+import { testGateway } from '../support/gateway.ts'
+import { cookieIn } from '../support/sign-in.ts'
+import { testUpstream } from '../support/upstream.ts'
+
+type Answer = readonly [status: number, headers: Record<string, string>, body: string]
+const json = { 'content-type': 'application/json' }
+const fine: Answer = [200, json, '{"code":0,"data":[1]}']
+/** What it answers to ordinary calls, one after the other; the last one goes on. */
+let answers: Answer[] = [fine]
+const backend = await testUpstream(t.after, ({ url }, response) => {
+  const login: Answer = [200, json, '{"code":0,"token":"t","user":{"id":"1","name":"anna"}}']
+  const [status, headers, body] =
+    url === '/login' ? login : ((answers.length > 1 ? answers.shift() : answers[0]) ?? fine)
+  response.writeHead(status, headers).end(body)
+})
+const tests = {
+  code: { path: 'code', in: [401, 'EXPIRED'] },
+  status: { status: [401, 419] },
+  page: { status: [302], location: ['/login', '/sso/'] },
+  none: undefined
+}
+const upstreamOf = (sessionEnded: object | undefined) => ({
+  url: backend.url,
+  credential: 'bearer',
+  ...(sessionEnded && { sessionEnded })
+})
+const gateway = await testGateway(t.after, {
+  gateway: {
+    login: {
+      sources: [
+        {
+          kind: 'upstream-login',
+          upstream: 'code',
+          path: '/login',
+          success: { path: 'code', in: [0] },
+          refused: { path: 'code', in: [1] },
+          token: 'token',
+          user: { id: 'user.id', username: 'user.name' }
+        }
+      ]
+    }
+  },
+  routes: {
+    upstreams: Object.fromEntries(
+      Object.entries(tests).map(([name, test]) => [name, upstreamOf(test)])
+    ),
+    shapes: { unwrapped: [{ unwrap: 'data' }] },
+    routes: Object.fromEntries(
+      Object.keys(tests).flatMap(name => [
+        [name, { path: `/${name}`, upstream: name, methods: ['GET', 'POST'] }],
+        [`${name}-shaped`, { path: `/${name}-shaped`, upstream: name, shape: 'unwrapped' }]
+      ])
+    )
+  },
+  limits: {}
+})
+const signIn = async () => {
+  const answer = await gateway.call('/api/auth/admin/login', {
+    method: 'POST',
+    json: { username: 'anna', password: 'x' }
+  })
+  t.equal(answer.status, 200)
+  return cookieIn(answer.headers.getSetCookie())
+}
+const calls = async (path: string, cookie: string, method = 'GET') => {
+  const before = backend.seen.length
+  const answer = await gateway.call(path, {
+    method,
+    cookie,
+    ...(method === 'POST' && { json: {} })
+  })
+  return {
+    status: answer.status,
+    code: (answer.json as { errorCode?: string } | undefined)?.errorCode,
+    asked: backend.seen.length - before
+  }
+}
+const over = { status: 401, code: 'session.upstream' }
+const kept = { status: 200, code: undefined }
+
+const ended: ReadonlyArray<readonly [name: string, path: string, answer: Answer]> = [
+  ['a code in a 200', '/code', [200, json, '{"code":401,"msg":"认证失败"}']],
+  ['a code as text', '/code', [200, json, '{"code":"EXPIRED"}']],
+  ['a code on a shaped route', '/code-shaped', [200, json, '{"code":401}']],
+  ['its own 401', '/status', [401, json, '{"message":"Unauthenticated."}']],
+  ['a 419 that is a page', '/status-shaped', [419, { 'content-type': 'text/html' }, '<p>expired']],
+  ['a redirect to its sign-in page', '/page', [302, { location: '/login?next=/x' }, '']],
+  ['one with its own address', '/page-shaped', [302, { location: `${backend.url}/sso/in` }, '']]
+]
+for (const [name, path, answer] of ended) {
+  t.test(`case 8, U1: the session ends, once, with 401: ${name}`, async t => {
+    answers = [fine]
+    const [cookie, other] = [await signIn(), await signIn()]
+    answers = [answer]
+    t.match(await calls(path, cookie), { ...over, asked: 2 }, 'after it was asked once more')
+    t.match(await calls(path, cookie), { ...over, asked: 0 })
+    const session = await gateway.call('/api/account/profile', { cookie })
+    t.equal(session.status, 401, 'nothing says that the user is signed in')
+    answers = [fine]
+    t.match(await calls(path, other), kept, 'another session goes on')
+    t.match(await calls(path, await signIn()), kept)
+  })
+}
+
+t.test('case 8: a response that is contradicted ends nothing', async t => {
+  answers = [fine]
+  const cookie = await signIn()
+  const [, , gone] = ended[3] as (typeof ended)[number]
+  for (let count = 0; count < 3; count++) {
+    answers = [gone, fine]
+    t.match(await calls('/status', cookie), { ...kept, asked: 2 })
+  }
+})
+
+t.test('case 8: what may not be sent twice is not: the second such response counts', async t => {
+  answers = [fine]
+  const cookie = await signIn()
+  answers = [[401, json, '{}']]
+  t.match(await calls('/status', cookie, 'POST'), { status: 503, asked: 1 })
+  answers = [fine]
+  t.match(await calls('/status', cookie), kept, 'the back-end knows the user')
+  answers = [[401, json, '{}']]
+  t.match(await calls('/status', cookie, 'POST'), { status: 503, asked: 1 })
+  t.match(await calls('/status', cookie, 'POST'), { ...over, asked: 1 })
+})
+
+t.test('case 8: a back-end that fails signs nobody out', async t => {
+  answers = [fine]
+  const [cookie, other] = [await signIn(), await signIn()]
+  answers = [
+    [500, json, '{}'],
+    [200, json, '{"code":401}']
+  ]
+  t.match(await calls('/code', other), { status: 500 })
+  for (let count = 0; count < 4; count++) {
+    t.match(await calls('/code', cookie), { status: 503, code: 'upstream.error', asked: 1 })
+  }
+  answers = [fine]
+  t.match(await calls('/code', cookie), kept)
+})
+
+t.test('case 8: without the key nothing is recognised', async t => {
+  answers = [fine]
+  const cookie = await signIn()
+  answers = [[401, json, '{"code":401}']]
+  t.match(await calls('/none', cookie), { status: 401, asked: 1 })
+  answers = [fine]
+  t.match(await calls('/none', cookie), kept)
+})
+
+t.end()
