@@ -31,6 +31,7 @@ import { addTokenRefresh } from './hooks/token-refresh.ts'
 import { type Checks, createChecks } from './checks.ts'
 import { compileRoutes, type Routes } from './routes/compile.ts'
 import { addRoutes } from './routes/register.ts'
+import { createCredentialTaking } from './routes/changed-credentials.ts'
 import { EndedSessions } from './routes/ended-sessions.ts'
 import { createToPublic } from './routes/rewrites.ts'
 import type { Route } from './routes/route.ts'
@@ -212,7 +213,8 @@ async function addSessionEndpoints(scope: FastifyInstance, group: Group): Promis
             { err },
             'could not renew a back-end’s token; the current one is valid for a short time still'
           )
-      })
+      }),
+      services.sessions
     )
     await addRoutesOf(inner, group, ofSession.filter(asksBackEnds))
   })
@@ -252,6 +254,7 @@ async function addRoutesOf(
     countMissing: metrics.onMissingPart,
     toPublic,
     endedSessions: new EndedSessions(services.sessions),
+    takeCredential: createCredentialTaking(config, services.sessions),
     webSockets: {
       origins: config.gateway.server.origins,
       bindStream,

@@ -6,6 +6,7 @@ import { parseKeepingDigits } from '../json/digits.ts'
 import { isRecord } from '../json/values.ts'
 import type { Credential, Identity } from '../session/record.ts'
 import { matchesTest, plain } from './answer-test.ts'
+import { cookiesAfter } from './credential-cookies.ts'
 import type { Refusal } from './credential-source.ts'
 import { isTooDeep, plainMessage, valuesAt } from './response-values.ts'
 
@@ -138,22 +139,9 @@ export class LoginResponse {
 
   /** A cookie that the back-end does not set anew keeps the value that was sent. */
   #cookies(sentCookies: string): string | undefined {
-    const { cookies: names } = this.#config
-    const set = cookiesIn(this.#headers['set-cookie'], names)
-    const kept = cookiesIn(sentCookies === '' ? [] : sentCookies.split('; '), names)
-    const cookies = withSet(kept, set)
-    return cookies.length === 0 ? undefined : headerSafe(cookies.join('; '))
+    const cookies = cookiesAfter(sentCookies, this.#headers['set-cookie'], this.#config.cookies)
+    return cookies === '' ? undefined : headerSafe(cookies)
   }
-}
-
-/** The `name=value` pairs that are not set anew, then those that are: of each name the last. */
-function withSet(former: readonly string[], set: readonly string[]): string[] {
-  const byName = new Map(set.map(pair => [nameOf(pair), pair]))
-  return [...former.filter(pair => !byName.has(nameOf(pair))), ...byName.values()]
-}
-
-function nameOf(pair: string): string {
-  return pair.slice(0, Math.max(0, pair.indexOf('=')))
 }
 
 export function invalid(reason: string): GatewayError {
@@ -205,12 +193,6 @@ function text(value: unknown): string | undefined {
   const scalar = plain(value)
   if (typeof scalar === 'number') return String(scalar)
   return typeof scalar === 'string' && scalar !== '' ? scalar : undefined
-}
-
-/** The `name=value` pairs of `Set-Cookie` headers that have one of these names. */
-function cookiesIn(setCookie: string | string[] | undefined, names: readonly string[]): string[] {
-  const pairs = [setCookie ?? []].flat().map(cookie => cookie.split(';', 1)[0] ?? '')
-  return pairs.filter(pair => names.includes(nameOf(pair)))
 }
 
 /** A body that is not JSON has no members: the tests of config decide by the status alone. */

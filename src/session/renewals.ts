@@ -23,6 +23,11 @@ export interface Renewals {
     fence?: number,
     onLost?: (session: Session) => void
   ) => Promise<Renewed>
+  /**
+   * Takes a credential that a back-end has changed in an ordinary response: it is used here at
+   * once, and written at most once in 5 s.
+   */
+  readonly take: (from: Live, credential: Credential) => void
   /** The session with the credential that this process holds for it, if it holds one. */
   readonly withHeld: (live: Live) => Live
 }
@@ -42,7 +47,12 @@ interface NewCredential {
   readonly credential: Credential
   readonly fence: number
   readonly onLost: (session: Session) => void
+  /** Not written before, as of `performance.now()`. */
+  readonly dueAt: number
 }
+
+/** A back-end may change a cookie with each response. */
+const writeEveryMs = 5000
 
 /** Only as many as sessions are renewed while the store is away. */
 const maxHeld = 10_000
@@ -50,11 +60,82 @@ const retryEveryMs: Duration = 250
 /** Others write a session once a minute at most: so many changes in a row are no accident. */
 const maxTries = 10
 
-export function createRenewals({ store, format, read, onWritten, now }: Options): Renewals {
+export function createRenewals(options: Options): Renewals {
+  const { now } = options
+  const write = createWriter(options)
   const held = recentlyUsed<NewCredential>(maxHeld)
+  /** When a credential that was taken was last written. */
+  const writtenAt = recentlyUsed<number>(maxHeld)
   let timer: NodeJS.Timeout | undefined
 
-  async function write(renewal: NewCredential): Promise<Evaluation> {
+  async function renew(
+    from: Live,
+    credential: Credential,
+    fence = 0,
+    onLost: NewCredential['onLost'] = () => {}
+  ): Promise<Renewed> {
+    const renewal = { from, credential, fence, onLost, dueAt: 0 }
+    try {
+      return await write(renewal)
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+      held.set(from.key, renewal)
+      schedule()
+      return { live: { ...from, session: renewed(from.session, renewal) }, isHeld: true }
+    }
+  }
+
+  function take(from: Live, credential: Credential): void {
+    const { key } = from
+    const dueAt = held.peek(key)?.dueAt ?? (writtenAt.peek(key) ?? -Infinity) + writeEveryMs
+    held.set(key, { from, credential, fence: from.session.fence ?? 0, onLost: () => {}, dueAt })
+    if (dueAt <= performance.now()) void writeHeld()
+    schedule()
+  }
+
+  function schedule(): void {
+    timer ??= setTimeout(() => {
+      void writeHeld().finally(() => {
+        timer = undefined
+        if (held.size > 0) schedule()
+      })
+    }, retryEveryMs).unref()
+  }
+
+  async function writeHeld(): Promise<void> {
+    const startedAt = performance.now()
+    for (const [key, renewal] of held.entries()) {
+      if (renewal.dueAt > startedAt) continue
+      if (now() >= renewal.from.session.absoluteEnd) lose(renewal)
+      else {
+        const isSettled = await write(renewal).then(
+          () => true,
+          () => false
+        )
+        // One at a time, and none where the first shows that the store is still away.
+        if (!isSettled) return
+        writtenAt.set(key, performance.now())
+      }
+      // The held credential may have been exchanged while it was written.
+      if (held.peek(key) === renewal) held.delete(key)
+    }
+  }
+
+  function withHeld(live: Live): Live {
+    if (held.size === 0) return live
+    const renewal = held.get(live.key)
+    if (renewal === undefined || isSuperseded(live.session, renewal)) return live
+    return { ...live, session: renewed(live.session, renewal) }
+  }
+
+  return { renew, take, withHeld }
+}
+
+type Write = (renewal: NewCredential) => Promise<Evaluation>
+
+/** Writes by compare-and-set. */
+function createWriter({ store, format, read, onWritten }: Omit<Options, 'now'>): Write {
+  return async renewal => {
     const { key } = renewal.from
     for (let tries = 0; tries < maxTries; tries++) {
       const { record, evaluation } = await read(key)
@@ -74,57 +155,6 @@ export function createRenewals({ store, format, read, onWritten, now }: Options)
     }
     throw new StoreUnavailable(new Error('the session changed whenever it was to be written'))
   }
-
-  async function renew(
-    from: Live,
-    credential: Credential,
-    fence = 0,
-    onLost: NewCredential['onLost'] = () => {}
-  ): Promise<Renewed> {
-    const renewal = { from, credential, fence, onLost }
-    try {
-      return await write(renewal)
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error
-      held.set(from.key, renewal)
-      schedule()
-      return { live: { ...from, session: renewed(from.session, renewal) }, isHeld: true }
-    }
-  }
-
-  function schedule(): void {
-    timer ??= setTimeout(() => {
-      void writeHeld().finally(() => {
-        timer = undefined
-        if (held.size > 0) schedule()
-      })
-    }, retryEveryMs).unref()
-  }
-
-  async function writeHeld(): Promise<void> {
-    for (const [key, renewal] of held.entries()) {
-      if (now() >= renewal.from.session.absoluteEnd) lose(renewal)
-      else {
-        const isSettled = await write(renewal).then(
-          () => true,
-          () => false
-        )
-        // One at a time, and none where the first shows that the store is still away.
-        if (!isSettled) return
-      }
-      // The held credential may have been exchanged while it was written.
-      if (held.peek(key) === renewal) held.delete(key)
-    }
-  }
-
-  function withHeld(live: Live): Live {
-    if (held.size === 0) return live
-    const renewal = held.get(live.key)
-    if (renewal === undefined || isSuperseded(live.session, renewal)) return live
-    return { ...live, session: renewed(live.session, renewal) }
-  }
-
-  return { renew, withHeld }
 }
 
 function renewed(session: Session, { credential, fence }: NewCredential): Session {

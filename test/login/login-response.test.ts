@@ -24,7 +24,7 @@ t.test('a renewal keeps the cookies that it does not set anew', async t => {
 
 t.test('of a cookie that is set twice the last value counts', async t => {
   const { cookies } = responseOf('sid=; Max-Age=0', 'csrf=1', 'sid=new').credential('sid=sent')
-  t.equal(cookies, 'sid=new; csrf=1')
+  t.equal(cookies, 'csrf=1; sid=new')
 })
 
 t.test('an expiry that is empty, negative or of 1970 is none: the token does not expire', t => {

@@ -12,7 +12,7 @@ import { matchesTest } from '../../login/answer-test.ts'
 import type { Call } from '../../proxy/call.ts'
 import type { UpstreamResponse } from '../../proxy/receiver.ts'
 import type { Live } from '../../session/evaluate.ts'
-import { isSameCredential } from '../../session/renewals.ts'
+import type { Session } from '../../session/record.ts'
 import type { Sessions } from '../../session/session.ts'
 import type { Target } from './route.ts'
 
@@ -33,13 +33,13 @@ const maxSuspects = 10_000
 
 /** Of one generation. */
 export class EndedSessions {
-  readonly #sessions: Pick<Sessions, 'endRefused' | 'reread'>
+  readonly #sessions: Pick<Sessions, 'endRefused' | 'reread' | 'withHeld'>
   /** Sessions of which one response said so, by upstream and key. */
   readonly #suspects = new BoundedMap<true>(maxSuspects)
   /** The last failure of an upstream, as of `performance.now()`. */
   readonly #failedAt = new Map<string, number>()
 
-  constructor(sessions: Pick<Sessions, 'endRefused' | 'reread'>) {
+  constructor(sessions: Pick<Sessions, 'endRefused' | 'reread' | 'withHeld'>) {
     this.#sessions = sessions
   }
 
@@ -86,9 +86,11 @@ export class EndedSessions {
     }
     this.#suspects.delete(key)
     const current = await this.#sessions.reread(live)
-    if ('live' in current && isSameCredential(current.live.session, live.session)) {
-      await this.#sessions.endRefused(current.live)
-    } else if ('live' in current) throw unconfirmed()
+    if ('live' in current) {
+      const latest = this.#sessions.withHeld(current.live)
+      if (!haveSameCredential(latest.session, live.session)) throw unconfirmed()
+      await this.#sessions.endRefused(latest)
+    }
     throw new GatewayError('session.upstream')
   }
 }
@@ -123,6 +125,10 @@ function leadsTo(location: string | string[] | undefined, paths: readonly string
   if (typeof location !== 'string' || !URL.canParse(location, 'http://upstream')) return false
   const { pathname } = new URL(location, 'http://upstream')
   return paths.some(path => pathname.startsWith(path))
+}
+
+function haveSameCredential({ credential: a }: Session, { credential: b }: Session): boolean {
+  return a?.token === b?.token && a?.cookies === b?.cookies
 }
 
 function destroy({ body }: UpstreamResponse): void {

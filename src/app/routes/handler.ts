@@ -13,13 +13,14 @@ import type { PartResults } from '../../proxy/merge-parts.ts'
 import { sendJsonText } from '../endpoints/send-answer.ts'
 import { liveOf } from '../hooks/session.ts'
 import { leavingOf } from '../hooks/leaving.ts'
+import type { TakeCredential } from './changed-credentials.ts'
 import type { EndedSessions } from './ended-sessions.ts'
 import type { BindStream } from './bound-stream.ts'
 import { sendFallback, sendWithFallback } from './fallback.ts'
 import { compileOutgoing, type OutgoingOptions, readOutgoingBody } from './outgoing.ts'
 import { fetchParts, type PartsOptions } from './parts.ts'
 import { createRespond } from './respond.ts'
-import type { ForwardedRoute, OwnRoute } from './route.ts'
+import type { ForwardedRoute, OwnRoute, Target } from './route.ts'
 import { sendShaped } from './shaped.ts'
 
 export interface HandlerOptions extends OutgoingOptions, PartsOptions {
@@ -27,6 +28,7 @@ export interface HandlerOptions extends OutgoingOptions, PartsOptions {
   readonly mount: string
   readonly bindStream: BindStream
   readonly endedSessions: EndedSessions
+  readonly takeCredential: (target: Target) => TakeCredential | undefined
   /** Path at an upstream → public path of any route; undefined where none leads there. */
   readonly toPublic: (upstream: string, path: string) => string | undefined
 }
@@ -61,6 +63,7 @@ export function createHandler(
   const receiving = { timeoutMs, timeOuts, collectBytes, collectsAll: shaping !== undefined }
   const send = sendWithFallback(upstream, fallback)
   const judge = options.endedSessions.judgeOf(target)
+  const take = options.takeCredential(target)
   let isNoted = false
   /** Once for the route: a client that sends a body with GET does so each time. */
   const noteDropped = ({ body, raw, log }: FastifyRequest) => {
@@ -92,8 +95,12 @@ export function createHandler(
       const call = { method, path, headers, body, signal, recorded, ...receiving }
       const asked = send(call)
       let response = await (parts === undefined ? asked : unlessFailed(parts, asked))
+      const live = liveOf(request)
       if (judge !== undefined && response !== undefined) {
-        response = await judge(liveOf(request), call, response)
+        response = await judge(live, call, response)
+      }
+      if (take !== undefined && live !== undefined && response !== undefined) {
+        take(live, response.headers)
       }
       if (reply.raw.closed) return
       if (response !== undefined) await respond(request, reply, response, parts)

@@ -134,6 +134,14 @@ export const upstreamLogin = Type.Object(
         examples: ['data.token']
       })
     ),
+    renewedToken: Type.Optional(
+      header({
+        description:
+          'A header in which the back-end sends a new token with any response. The session takes ' +
+          'it over. So it does with `cookies`, without a key.',
+        examples: ['new-token']
+      })
+    ),
     expires: Type.Optional(expiry),
     refresh: refreshCall,
     refreshToken: Type.Optional(

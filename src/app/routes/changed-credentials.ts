@@ -1,0 +1,74 @@
+/**
+ * Credentials that a back-end changes in ordinary responses: cookies that it renews with each
+ * (PHP, ASP.NET, Laravel), and tokens in a header. The session takes them over.
+ */
+import type { Config } from '../../config/schema/config.ts'
+import { sourceName } from '../../config/schema/gateway.ts'
+import { credentialOf } from '../../config/schema/routes.ts'
+import { cookiesAfter } from '../../login/credential-cookies.ts'
+import type { UpstreamResponse } from '../../proxy/receiver.ts'
+import type { Live } from '../../session/evaluate.ts'
+import type { Sessions } from '../../session/session.ts'
+import type { Target } from './route.ts'
+
+/** Called with each response of an upstream that gets the credential of a session. */
+export type TakeCredential = (live: Live, headers: UpstreamResponse['headers']) => void
+
+interface Watched {
+  /** Names of cookies that the session keeps. */
+  readonly cookies: readonly string[]
+  /** A response header with a new token. */
+  readonly renewedToken: string | undefined
+}
+
+/** @returns undefined for an upstream that changes no credential */
+export function createCredentialTaking(
+  { gateway }: Config,
+  sessions: Pick<Sessions, 'take' | 'withHeld'>
+): (target: Target) => TakeCredential | undefined {
+  return ({ upstream, upstreamName }) => {
+    if (credentialOf(upstream.config.credential).as === 'none') return undefined
+    const bySource = new Map<string, Watched>()
+    for (const source of gateway.login.sources) {
+      // The credential of one back-end is none of another's to change.
+      if (source.kind !== 'upstream-login' || source.upstream !== upstreamName) continue
+      const { cookies, renewedToken } = source
+      if (cookies.length > 0 || renewedToken !== undefined) {
+        bySource.set(sourceName(source), { cookies, renewedToken })
+      }
+    }
+    if (bySource.size === 0) return undefined
+    return (asked, headers) => {
+      const watched = bySource.get(asked.session.source)
+      if (watched !== undefined) take(sessions, watched, asked, headers)
+    }
+  }
+}
+
+function take(
+  sessions: Pick<Sessions, 'take' | 'withHeld'>,
+  { cookies: names, renewedToken }: Watched,
+  asked: Live,
+  headers: UpstreamResponse['headers']
+): void {
+  const setCookie = headers['set-cookie']
+  const token = renewedToken === undefined ? undefined : headers[renewedToken]
+  if (setCookie === undefined && token === undefined) return
+  // Another response may have changed it meanwhile: of two at once the later one counts.
+  const live = sessions.withHeld(asked)
+  const { credential = {} } = live.session
+  const before = credential.cookies ?? ''
+  const cookies = cookiesAfter(before, setCookie, names)
+  const isNewToken = typeof token === 'string' && isSendable(token) && token !== credential.token
+  const areNewCookies = cookies !== before && isSendable(cookies)
+  if (!isNewToken && !areNewCookies) return
+  sessions.take(live, {
+    ...credential,
+    ...(areNewCookies && { cookies }),
+    ...(isNewToken && { token })
+  })
+}
+
+function isSendable(value: string): boolean {
+  return /^[\x20-\x7e]+$/.test(value)
+}

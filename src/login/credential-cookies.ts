@@ -1,0 +1,27 @@
+/** The cookies of a back-end that a session keeps. */
+
+/**
+ * Those of a `Cookie` header after a response: one that is not set anew keeps its value. Of other
+ * names, and of those that a response deletes, nothing is taken over.
+ * @param names those that count
+ * @returns a `Cookie` header's value
+ */
+export function cookiesAfter(
+  before: string,
+  setCookie: string | string[] | undefined,
+  names: readonly string[]
+): string {
+  const isNamed = (pair: string) => names.includes(nameOf(pair))
+  const former = before === '' ? [] : before.split('; ').filter(isNamed)
+  const set = [setCookie ?? []]
+    .flat()
+    .filter(each => !/;\s*max-age\s*=\s*-?0*\s*(?:;|$)/i.test(each))
+  const pairs = set.map(each => each.split(';', 1)[0] ?? '').filter(isNamed)
+  // Of each name the last.
+  const byName = new Map(pairs.map(pair => [nameOf(pair), pair]))
+  return [...former.filter(pair => !byName.has(nameOf(pair))), ...byName.values()].join('; ')
+}
+
+function nameOf(pair: string): string {
+  return pair.slice(0, Math.max(0, pair.indexOf('=')))
+}

@@ -1,0 +1,152 @@
+/** Back-ends that change a session's cookie or token in ordinary responses. */
+import { setTimeout as wait } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { createMemoryStore } from '../../src/session/memory-store.ts'
+import { createSeal } from '../../src/session/seal.ts'
+import { createSessions } from '../../src/session/session.ts'
+import { configFolder, testGateway } from '../support/gateway.ts'
+import { testRedis } from '../support/redis.ts'
+import { cookieIn } from '../support/sign-in.ts'
+import { until } from '../support/until.ts'
+import { testUpstream } from '../support/upstream.ts'
+
+/** Takes the latest value alone, and makes a new one with each response. */
+async function strictBackend(t: Test, credential: 'cookies' | 'bearer') {
+  let current = 0
+  const made = () => {
+    current++
+    return credential === 'cookies'
+      ? { 'set-cookie': [`SID=s${current}; Path=/; HttpOnly`, 'other=1', 'SID2=x; Max-Age=0'] }
+      : { 'new-token': `t${current}` }
+  }
+  const backend = await testUpstream(t.after, ({ url, headers }, response) => {
+    if (url === '/login') {
+      response.writeHead(200, { 'content-type': 'application/json', ...made() })
+      return void response.end(`{"id":"1","token":"t${current}"}`)
+    }
+    const sent = credential === 'cookies' ? headers.cookie : headers.authorization
+    const isKnown =
+      sent === (credential === 'cookies' ? `SID=s${current}` : `Bearer t${current}`) ||
+      url === '/lenient'
+    response.writeHead(isKnown ? 200 : 401, { 'content-type': 'application/json', ...made() })
+    response.end('{}')
+  })
+  return { backend, now: () => current }
+}
+
+const files = (url: string, credential: 'cookies' | 'bearer') => ({
+  gateway: {
+    login: {
+      sources: [
+        {
+          kind: 'upstream-login',
+          upstream: 'b',
+          path: '/login',
+          user: { id: 'id' },
+          ...(credential === 'cookies'
+            ? { cookies: ['SID', 'SID2'] }
+            : { token: 'token', renewedToken: 'new-token' })
+        }
+      ]
+    }
+  },
+  routes: {
+    upstreams: { b: { url, credential }, elsewhere: { url, credential: 'none' } },
+    routes: {
+      strict: { path: '/strict', upstream: 'b' },
+      lenient: { path: '/lenient', upstream: 'b' },
+      elsewhere: { path: '/elsewhere', upstream: 'elsewhere', rewrite: '/lenient' }
+    }
+  },
+  limits: {}
+})
+
+const signIn = async (gateway: Awaited<ReturnType<typeof testGateway>>) => {
+  const json = { username: 'anna', password: 'x' }
+  const answer = await gateway.call('/api/auth/admin/login', { method: 'POST', json })
+  return cookieIn(answer.headers.getSetCookie())
+}
+
+for (const credential of ['cookies', 'bearer'] as const) {
+  t.test(`case 7: the session takes over what each response renews: ${credential}`, async t => {
+    const { backend } = await strictBackend(t, credential)
+    const gateway = await testGateway(t.after, files(backend.url, credential))
+    const cookie = await signIn(gateway)
+    for (let count = 0; count < 10; count++) {
+      const answer = await gateway.call('/strict', { cookie })
+      t.equal(answer.status, 200, `call ${count}`)
+      t.same(answer.headers.getSetCookie(), [], 'the browser gets none of it')
+      t.equal(answer.headers.get('new-token'), null)
+    }
+    await Promise.all(Array.from({ length: 8 }, () => gateway.call('/lenient', { cookie })))
+    t.equal((await gateway.call('/strict', { cookie })).status, 200, 'of many at once the last one')
+    await gateway.call('/elsewhere', { cookie })
+    t.equal(
+      (await gateway.call('/strict', { cookie })).status,
+      401,
+      'another upstream changes nothing: what it made is unknown here'
+    )
+    t.equal((await gateway.call('/strict', { cookie })).status, 200, 'an error renews it as well')
+  })
+}
+
+t.test('case 7: other replicas get to know it', async t => {
+  const redis = await testRedis(t.after)
+  const { backend } = await strictBackend(t, 'cookies')
+  const { gateway, routes } = files(backend.url, 'cookies')
+  const shared = { redis: { url: redis.url }, session: { secrets: ['${SESSION_SECRET}'] } }
+  const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
+  const replica = async () =>
+    await testGateway(
+      t.after,
+      await configFolder({ gateway: { ...gateway, ...shared }, routes }),
+      environment
+    )
+  const [here, there] = [await replica(), await replica()]
+  const cookie = await signIn(here)
+  t.equal((await here.call('/strict', { cookie })).status, 200)
+  // The first change is written at once.
+  await wait(300)
+  t.equal((await there.call('/strict', { cookie })).status, 200)
+})
+
+t.test('case 7: a session is written once in 5 s, however often it changes', async t => {
+  const store = createMemoryStore()
+  t.after(() => store.close())
+  let writes = 0
+  const counting = {
+    ...store,
+    replace: async (...all: Parameters<typeof store.replace>) => {
+      writes++
+      return await store.replace(...all)
+    }
+  }
+  const sessions = createSessions({
+    store: counting,
+    seal: createSeal(['a secret of at least thirty-two characters']),
+    lifeTimes: { idle: 60_000, absolute: 3_600_000, remembered: {} },
+    perUser: { max: 10, over: 'refuse' },
+    maxStalenessMs: 60_000
+  })
+  const identity = { id: '1', username: 'anna', name: 'Anna', roles: [], profile: {} }
+  const visitor = { source: 'b', remembered: false, address: '', agent: '' }
+  await sessions.open('id', { identity, ...visitor, credential: { cookies: 'SID=0' } })
+  const evaluation = await sessions.get('id')
+  const live = 'live' in evaluation ? evaluation.live : t.fail('no session')
+  if (typeof live === 'boolean') return
+  const change = (value: number) => sessions.take(live, { cookies: `SID=${value}` })
+  const stored = async () => {
+    const current = await sessions.reread(live)
+    return 'live' in current ? current.live.session.credential?.cookies : undefined
+  }
+  change(1)
+  await until('the first change is written', async () => (await stored()) === 'SID=1')
+  for (let value = 2; value <= 200; value++) change(value)
+  t.equal(sessions.withHeld(live).session.credential?.cookies, 'SID=200', 'here it counts at once')
+  await wait(1000)
+  t.equal(writes, 1)
+  await until('the last one is written', async () => (await stored()) === 'SID=200')
+  t.equal(writes, 2)
+})
+
+t.end()
