@@ -20,7 +20,7 @@ import { addAudit, recordSignOut } from './hooks/audit.ts'
 import { compileBodyFields } from './hooks/audit-fields.ts'
 import { createCountedAddress } from './hooks/address.ts'
 import { addCors, answerPreflights } from './hooks/cors.ts'
-import { readJsonBodies } from './hooks/json-body.ts'
+import { readForms, readJsonBodies } from './hooks/json-body.ts'
 import { refuseUnderPressure } from './hooks/pressure.ts'
 import { requestPolicy } from './hooks/request-policy.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
@@ -142,6 +142,7 @@ async function addSignInEndpoints(
   await addSessions(scope, sessionOptions(context))
   addOnRequest(scope, [checks.checkOrigin, checks.checkLimits, checks.guard, checks.refuseClosed])
   scope.removeContentTypeParser('text/plain')
+  readForms(scope, gateway.login.fields.remember)
   addLogin(scope, {
     paths: routes.login,
     maxBody: limits.sizes.login,

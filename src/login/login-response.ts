@@ -87,10 +87,13 @@ export class LoginResponse {
    */
   credential(sentCookies: string): Credential {
     const { token: tokenPath, refreshToken, expires } = this.#config
-    const token = headerSafe(this.#textAt(tokenPath))
+    const token = headerSafe(
+      typeof tokenPath === 'object' ? this.#tokenIn(tokenPath.header) : this.#textAt(tokenPath)
+    )
     const cookies = this.#cookies(sentCookies)
     if (tokenPath !== undefined && token === undefined) {
-      throw invalid(`the sign-in response has no "${tokenPath}"`)
+      const place = typeof tokenPath === 'object' ? `header ${tokenPath.header}` : `"${tokenPath}"`
+      throw invalid(`the sign-in response has no ${place}`)
     }
     return credentialOf({
       token,
@@ -129,6 +132,13 @@ export class LoginResponse {
     return this.#valuesAt(path)
       .map(text)
       .find(value => value !== undefined)
+  }
+
+  /** Without its scheme, which `credential` of the upstream adds (RFC 9110 §11.4). */
+  #tokenIn(header: string): string | undefined {
+    const value = this.#headers[header]
+    const token = typeof value === 'string' ? value.trim().split(' ').at(-1) : undefined
+    return token === '' ? undefined : token
   }
 
   #expiryAt(expires: UpstreamLoginConfig['expires']): number | undefined {

@@ -202,14 +202,9 @@ t.test('no content type makes another sign-in of the same bytes', async t => {
     'application/json; charset=utf-16',
     '\xe4'
   ]
+  const form = `username=alice&password=${password}`
   for (const type of types) {
-    for (const body of [
-      right,
-      '{"username":["alice"],"password":"x"}',
-      'null',
-      '{',
-      `username=alice&password=${password}`
-    ]) {
+    for (const body of [right, '{"username":["alice"],"password":"x"}', 'null', '{', form]) {
       const answer = await raw(
         gateway.url,
         Buffer.from(
@@ -222,9 +217,10 @@ t.test('no content type makes another sign-in of the same bytes', async t => {
         )
       )
       t.ok([200, 400, 415].includes(answer.status), `${type}: ${answer.status}`)
-      if (answer.status === 200) t.equal(body, right, type)
+      const own = type === 'application/x-www-form-urlencoded' ? form : right
+      if (answer.status === 200) t.equal(body, own, type)
       else isEnvelope(t, answer.body)
-      if (body !== right) t.notMatch(answer.head, /set-cookie: console_sid/i)
+      if (body !== own) t.notMatch(answer.head, /set-cookie: console_sid/i)
     }
   }
   const none = await raw(

@@ -1,4 +1,4 @@
-/** JSON bodies of requests to the gateway's own endpoints, with every digit of their numbers. */
+/** Bodies of requests to the gateway's own endpoints: JSON, with every digit of its numbers, and forms. */
 import type { FastifyInstance } from 'fastify'
 import { GatewayError } from '../../errors.ts'
 import { parseKeepingDigits } from '../../json/digits.ts'
@@ -14,6 +14,20 @@ export function readJsonBodies(app: FastifyInstance): void {
       const cause = error instanceof SyntaxError ? new Error('Not valid JSON.') : error
       done(new GatewayError('request.malformed', { cause }))
     }
+  })
+}
+
+/**
+ * Forms of the sign-in: some consoles post them. A name that comes twice has its last value.
+ * @param flag the member that is true or false
+ */
+export function readForms(scope: FastifyInstance, flag: string): void {
+  const type = 'application/x-www-form-urlencoded'
+  scope.addContentTypeParser(type, { parseAs: 'string' }, (_request, body, done) => {
+    // `fromEntries` makes own members of all names, `__proto__` too.
+    const { [flag]: value, ...texts } = Object.fromEntries(new URLSearchParams(String(body)))
+    const isOn = value !== undefined && /^(?:true|on|1)$/.test(value)
+    done(null, value === undefined ? texts : { ...texts, [flag]: isOn })
   })
 }
 

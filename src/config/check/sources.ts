@@ -45,8 +45,9 @@ function checkTokens(
       if (path === undefined) continue
       const isWithin = (secret?: string) =>
         secret !== undefined && `${secret}.`.startsWith(`${path}.`)
+      const paths = [typeof token === 'object' ? undefined : token, refreshToken]
       // The response of `from` is another one than that with the token.
-      const secret = from === undefined ? [token, refreshToken].find(isWithin) : undefined
+      const secret = from === undefined ? paths.find(isWithin) : undefined
       const isToken = secret !== undefined || namesToken.test(path.split('.').at(-1) ?? '')
       if (!isToken) continue
       const isItself = secret === undefined || secret === path

@@ -4,6 +4,7 @@ import { sourceNameSchema } from './source-name.ts'
 import { expiry, logoutCall, refreshCall, userCall } from './sign-in-calls.ts'
 import { answerTest, outcomes, refusedTest } from './sign-in-outcomes.ts'
 import {
+  closed,
   dotted,
   duration,
   flag,
@@ -127,12 +128,24 @@ export const upstreamLogin = Type.Object(
       { additionalProperties: false, description: 'Where the response tells who signed in.' }
     ),
     token: Type.Optional(
-      dotted({
-        description:
-          'The path of the back-end’s token in the response. The token stays in the session; ' +
-          'the browser never sees it.',
-        examples: ['data.token']
-      })
+      Type.Unsafe<string | { readonly header: string }>(
+        Type.Union(
+          [
+            dotted({ description: 'A path in the response.' }),
+            closed(
+              { header: header({ description: 'A header of the response.' }) },
+              { description: 'A header. A scheme before the token, such as `Bearer`, is left out.' }
+            )
+          ],
+          {
+            expected: 'a path such as data.token, or { header: authorization }',
+            description:
+              'Where the back-end’s token is in the response: a path, or a header. The token ' +
+              'stays in the session; the browser never sees it.',
+            examples: ['data.token', { header: 'authorization' }]
+          }
+        )
+      )
     ),
     renewedToken: Type.Optional(
       header({

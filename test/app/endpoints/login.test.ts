@@ -240,7 +240,7 @@ t.test(
       status: 415,
       json: { errorCode: 'request.type' }
     })
-    t.match(await send('username=alice', 'application/x-www-form-urlencoded'), { status: 415 })
+    t.match(await send('username=alice', 'application/x-www-form-urlencoded'), { status: 400 })
     t.match(
       await send(JSON.stringify({ ...right, filler: 'x'.repeat(5000) }), 'application/json'),
       { status: 413, json: { errorCode: 'request.too-large' } }
