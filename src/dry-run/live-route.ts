@@ -4,10 +4,10 @@
  */
 import type { Config } from '../config/schema/config.ts'
 import { queryMapsOf, routeSettings, timeoutOf, upstreamPathOf } from '../config/schema/resolved.ts'
-import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
+import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { readJson } from '../json/body.ts'
 import type { Json } from '../json/values.ts'
-import { requestHeaders } from '../proxy/headers.ts'
+import { requestHeaders } from '../proxy/request-headers.ts'
 import { sourceOf } from '../proxy/parts.ts'
 import { compileQuery } from '../proxy/query.ts'
 import { tokenNamesOf } from '../proxy/token-names.ts'
@@ -96,13 +96,10 @@ function createMain(
 
 /** As of a route with a shape, so that the response comes without a coding, and whole. */
 function requestHeadersOf({ gateway }: Config, route: LiveTarget, upstream: UpstreamConfig) {
-  const credential = credentialOf(upstream.credential)
   return requestHeaders({
     identity: gateway.identity,
     tokenNames: tokenNamesOf(gateway.envelope),
-    tellIdentity: upstream.identity,
-    credential: credential.as,
-    passHeaders: upstream.passHeaders,
+    upstream,
     passRefusedHeaders: route.passRefusedHeaders ?? [],
     passAuthorization: false,
     passCookies: [],

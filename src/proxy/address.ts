@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { adopt } from '../observability/emitters.ts'
-import { type FixedHeaders, fixedHeadersOf } from './headers.ts'
+import { type FixedHeaders, fixedHeadersOf } from './request-headers.ts'
 import type { TlsFiles } from './tls-files.ts'
 
 /** `open`: too many requests failed in a row. `unhealthy`: its health checks fail. */

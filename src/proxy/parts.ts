@@ -4,7 +4,7 @@ import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { GatewayError } from '../errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import { responseError } from './failures.ts'
-import type { ForwardedFor, requestHeaders } from './headers.ts'
+import type { ForwardedFor, requestHeaders } from './request-headers.ts'
 import {
   failedPart,
   type JsonSource,

@@ -1,12 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import t from 'tap'
 import {
-  responseHeaders,
   type ForwardedFor,
-  joinedVary,
   requestHeaders,
   type RequestHeaderOptions
-} from '../../src/proxy/headers.ts'
+} from '../../src/proxy/request-headers.ts'
+import { joinedVary, responseHeaders } from '../../src/proxy/response-headers.ts'
 import { tokenNamesOf } from '../../src/proxy/token-names.ts'
 import type { Identity, Session } from '../../src/session/record.ts'
 
@@ -38,14 +37,32 @@ const caller = (over: Partial<ForwardedFor> = {}): ForwardedFor => ({
   session: session(),
   ...over
 })
-const options: RequestHeaderOptions = {
-  identity,
-  tellIdentity: true,
-  credential: 'none',
-  passAuthorization: false,
-  passCookies: [],
-  tokenNames: tokenNamesOf({ tokenHeaders: [], tokenCookies: [], tokenQuery: [] }),
-  shaped: false
+interface Over extends Partial<Omit<RequestHeaderOptions, 'upstream'>> {
+  readonly tellIdentity?: boolean
+  readonly credential?: string
+  readonly passHeaders?: readonly string[]
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** @param over what is not as usual; the last four are keys of the upstream */
+function optionsOf(over: Over = {}): RequestHeaderOptions {
+  const { tellIdentity = true, credential = 'none', passHeaders, headers, ...others } = over
+  const upstream = {
+    identity: tellIdentity,
+    credential,
+    ...(passHeaders && { passHeaders: [...passHeaders] }),
+    ...(headers && { headers })
+  }
+  return {
+    identity,
+    passAuthorization: false,
+    passCookies: [],
+    passRefusedHeaders: [],
+    tokenNames: tokenNamesOf({ tokenHeaders: [], tokenCookies: [], tokenQuery: [] }),
+    shaped: false,
+    ...others,
+    upstream
+  }
 }
 const own = {
   'x-request-id': 'req-1',
@@ -60,11 +77,11 @@ const own = {
 /** What the upstream gets, without a body unless `over` says so. */
 const sent = (
   headers: IncomingHttpHeaders,
-  over: Partial<RequestHeaderOptions> = {},
+  over: Over = {},
   who: Partial<ForwardedFor> = {},
   hasBody = false,
   isRead = !hasBody
-) => requestHeaders({ ...options, ...over })(headers, caller(who), hasBody, isRead)
+) => requestHeaders(optionsOf(over))(headers, caller(who), hasBody, isRead)
 
 t.test('the upstream is told who asks, from where, and under which request id', async t => {
   t.same(sent({ host: 'console.example.com' }), own)
@@ -524,7 +541,7 @@ t.test('conditions about the unshaped answer stay here, those on a change go on'
 })
 
 t.test('thousands of field names that clients made up change nothing for the next one', async t => {
-  const fields = requestHeaders(options)
+  const fields = requestHeaders(optionsOf())
   for (let index = 0; index < 5000; index++) {
     fields({ [`x-made-up-${index}`]: '1' }, caller(), false, true)
   }
@@ -659,4 +676,25 @@ t.test('what an answer varies by is said by both sides, each name once', async t
   t.equal(joinedVary('Origin', 'Accept-Encoding', 'accept-encoding'), 'Origin')
   t.equal(joinedVary('Origin', 'Accept, *'), '*')
   t.equal(joinedVary(undefined, 'Accept-Encoding,', 'accept-encoding'), undefined)
+})
+
+t.test('values of the profile are headers, and a client’s own of these names never pass', t => {
+  const headers = {
+    'x-tenant-id': '{profile.tenant.id}',
+    'x-dept': '{profile.dept}',
+    'x-none': '{profile.missing}',
+    'x-object': '{profile.tenant}',
+    'x-literal': '{id}'
+  }
+  const profile = { tenant: { id: 42 }, dept: '财务 , x' }
+  const who = { session: session({ identity: { ...alice, profile } }) }
+  const forged = { 'x-tenant-id': '1', 'x-dept': 'all', 'x-none': 'y', 'X-Tenant-Id': '2' }
+  const fields = sent(forged, { headers }, who)
+  t.match(fields, { 'x-tenant-id': '42', 'x-dept': '%E8%B4%A2%E5%8A%A1%20%2C%20x' })
+  for (const name of ['x-none', 'x-object', 'x-literal', 'X-Tenant-Id']) {
+    t.notOk(name in fields, name)
+  }
+  const nobody = sent(forged, { headers }, { session: undefined })
+  t.notOk('x-tenant-id' in nobody)
+  t.end()
 })

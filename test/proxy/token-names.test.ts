@@ -1,5 +1,5 @@
 import t from 'tap'
-import { requestHeaders } from '../../src/proxy/headers.ts'
+import { requestHeaders } from '../../src/proxy/request-headers.ts'
 import { tokenNamesOf } from '../../src/proxy/token-names.ts'
 
 const none = { tokenHeaders: [], tokenCookies: [], tokenQuery: [] }
@@ -60,11 +60,9 @@ t.test('without names nothing is done', async t => {
 t.test('the token passes in no header and no cookie, whatever else lets it pass', async t => {
   const toHeaders = requestHeaders({
     identity: { id: 'x-user-id', username: 'x-user-name', roles: 'x-user-roles', prefix: false },
-    tellIdentity: false,
-    credential: 'none',
+    upstream: { identity: false, credential: 'none', passHeaders: ['x-access-token', 'accept'] },
     passAuthorization: true,
     passCookies: ['Admin-Token', 'theme'],
-    passHeaders: ['x-access-token', 'accept'],
     passRefusedHeaders: ['x-auth-token'],
     tokenNames: tokenNamesOf({
       tokenHeaders: ['authorization', 'x-access-token', 'x-auth-token'],

@@ -1,6 +1,6 @@
 /** The data of a client that upstreams get in headers. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { ForwardedFor } from '../../proxy/headers.ts'
+import type { ForwardedFor } from '../../proxy/request-headers.ts'
 import { clientAddress } from './address.ts'
 import { liveSession } from './session.ts'
 

@@ -2,8 +2,8 @@
 import { hasParameters } from '../../config/schema/public-path.ts'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { timeoutOf } from '../../config/schema/resolved.ts'
-import { credentialOf, type RouteConfig } from '../../config/schema/routes.ts'
-import { requestHeaders } from '../../proxy/headers.ts'
+import type { RouteConfig } from '../../config/schema/routes.ts'
+import { requestHeaders } from '../../proxy/request-headers.ts'
 import type { Part, Parts } from '../../proxy/parts.ts'
 import { createRewrite } from '../../proxy/path.ts'
 import { compileQuery } from '../../proxy/query.ts'
@@ -37,7 +37,6 @@ export function compileParts(
   const changeQuery = queryChangeOf(route)
   const parts = Object.entries(route.parts).map(([name, part]): Part => {
     const upstream = upstreamOf(part.upstream)
-    const credential = credentialOf(upstream.config.credential)
     const isOwnUpstream = part.upstream === route.upstream
     return {
       name,
@@ -47,12 +46,8 @@ export function compileParts(
       ),
       toHeaders: requestHeaders({
         identity: gateway.identity,
-        tellIdentity: upstream.config.identity,
-        credential: credential.as,
-        credentialScheme: credential.scheme,
-        credentialFrom: credential.from,
-        passHeaders: upstream.config.passHeaders,
         tokenNames,
+        upstream: upstream.config,
         passRefusedHeaders: isOwnUpstream ? (route.passRefusedHeaders ?? []) : [],
         passAuthorization: isOwnUpstream && route.passAuthorization === true,
         passCookies: isOwnUpstream ? (route.passCookies ?? []) : [],

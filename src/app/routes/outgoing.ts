@@ -1,12 +1,11 @@
 /** The request that an upstream gets in the place of the client's. */
 import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
-import { credentialOf } from '../../config/schema/routes.ts'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { GatewayError } from '../../errors.ts'
 import { mapBody } from '../../proxy/body-mapping.ts'
 import type { Call } from '../../proxy/call.ts'
-import { requestHeaders } from '../../proxy/headers.ts'
+import { requestHeaders } from '../../proxy/request-headers.ts'
 import type { Rewrite } from '../../proxy/path.ts'
 import { compileQuery } from '../../proxy/query.ts'
 import { announcesBody, maxCollectedBytes, readBody } from '../../proxy/request-body.ts'
@@ -34,19 +33,14 @@ export function compileOutgoing(
   options: OutgoingOptions
 ): ToOutgoing {
   const { identity, tokenNames, forwardedHost } = options
-  const { config } = target.upstream
-  const credential = credentialOf(config.credential)
+  const { passRefusedHeaders, passAuthorization, passCookies } = target
   const toHeaders = requestHeaders({
     identity,
     tokenNames,
-    tellIdentity: config.identity,
-    credential: credential.as,
-    credentialScheme: credential.scheme,
-    credentialFrom: credential.from,
-    passHeaders: config.passHeaders,
-    passRefusedHeaders: target.passRefusedHeaders,
-    passAuthorization: target.passAuthorization,
-    passCookies: target.passCookies,
+    upstream: target.upstream.config,
+    passRefusedHeaders,
+    passAuthorization,
+    passCookies,
     shaped: shaping !== undefined
   })
   const stripTokens = tokenNames.query?.strip

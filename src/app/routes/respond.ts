@@ -5,7 +5,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors.ts'
 import { isEventStream } from '../../proxy/event-stream.ts'
 import { isJson, responseError, upstreamError } from '../../proxy/failures.ts'
-import { bodyHeaders, joinedVary, privateCaching, responseHeaders } from '../../proxy/headers.ts'
+import {
+  bodyHeaders,
+  joinedVary,
+  privateCaching,
+  responseHeaders
+} from '../../proxy/response-headers.ts'
 import type { PartResults } from '../../proxy/merge-parts.ts'
 import { hasNoContent } from '../../proxy/no-content.ts'
 import type { UpstreamResponse } from '../../proxy/receiver.ts'

@@ -11,7 +11,9 @@ import { credentialOf, type RoutesConfig } from '../schema/routes.ts'
 type HeaderConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
 
 export function checkFields(config: HeaderConfig, report: Report): void {
-  for (const rule of [checkAllowed, checkReopened, checkCredential]) rule(config, report)
+  for (const rule of [checkAllowed, checkReopened, checkCredential, checkValues]) {
+    rule(config, report)
+  }
 }
 
 /** Headers that the gateway sets; a client's value of one must never reach an upstream. */
@@ -33,6 +35,17 @@ function checkAllowed(config: HeaderConfig, report: Report): void {
     if (!takesBodies(config.routes, name)) continue
     const message = 'does not list content-type: the upstream cannot know the type of a body'
     report('routes', ['upstreams', name, 'passHeaders'], message, 'warning')
+  }
+}
+
+/** A placeholder that is none would be sent as it is written. */
+function checkValues({ routes }: HeaderConfig, report: Report): void {
+  for (const [name, { headers = {} }] of Object.entries(routes.upstreams)) {
+    for (const [header, value] of Object.entries(headers)) {
+      if (!/\{\s*\w+[^}]*\}/.test(value) || /^\{profile\.[\w.-]+\}$/.test(value)) continue
+      const path = ['upstreams', name, 'headers', header]
+      report('routes', path, 'expected {profile.PATH} alone, or a text without placeholders')
+    }
   }
 }
 

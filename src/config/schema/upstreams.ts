@@ -162,8 +162,10 @@ export const upstream = closed(
           'Headers that this upstream always gets, also at sign-in and with health checks. They ' +
           'replace those of the client. A `content-type` is for the bodies of clients alone: ' +
           'those that the gateway writes, such as the sign-in’s, keep theirs. For secrets, use ' +
-          '`secretHeaders`.',
-        examples: [{ accept: 'application/json' }]
+          '`secretHeaders`. `{profile.PATH}` is that member of the user’s profile: the header is ' +
+          'sent where it is a text, a number or true or false, percent-encoded where it is not ' +
+          'ASCII, and a client’s own never passes.',
+        examples: [{ accept: 'application/json' }, { 'x-tenant-id': '{profile.tenantId}' }]
       })
     ),
     secretHeaders: Type.Optional(

@@ -1,52 +1,9 @@
-/** Filters and builds the headers that cross the gateway, in both directions. */
-import type { IncomingHttpHeaders } from 'node:http'
+/** The headers of an upstream's response that the client gets. */
 import { connectionBound } from '../config/schema/header-names.ts'
-import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { memoized } from '../bounded-map.ts'
-import { type AddingOptions, addingStages, type ForwardedFor } from './added-headers.ts'
 import { cookieName } from './cookie-header.ts'
-import { compilePassing, kindOf, type PassingOptions, passingStages } from './passing-headers.ts'
-
-export type { ForwardedFor } from './added-headers.ts'
 
 type Headers = Record<string, string | string[]>
-
-export interface RequestHeaderOptions extends PassingOptions, AddingOptions {}
-
-/**
- * Builds the headers for the upstream: those of the client that pass, except the ones that
- * `Connection` lists, then the gateway's own, so that no client can drop what the gateway adds.
- */
-export function requestHeaders(
-  options: RequestHeaderOptions
-): (headers: IncomingHttpHeaders, by: ForwardedFor, hasBody: boolean, isRead: boolean) => Headers {
-  const passesIn = compilePassing(passingStages(options))
-  const adding = addingStages(options)
-  return (headers, caller, hasBody, isRead) => {
-    const sent: Headers = {}
-    const kind = kindOf(hasBody, isRead)
-    const listed = listedIn(headers.connection)
-    for (const name in headers) {
-      const value = headers[name]
-      if (value !== undefined && (passesIn(name) & kind) !== 0 && listed?.includes(name) !== true) {
-        sent[name] = value
-      }
-    }
-    for (const add of adding) add(sent, headers, caller, hasBody)
-    return sent
-  }
-}
-
-export type FixedHeaders = Readonly<Record<string, string>>
-
-/** The headers that an upstream always gets; undefined without any. */
-export function fixedHeadersOf({
-  headers,
-  secretHeaders
-}: Pick<UpstreamConfig, 'headers' | 'secretHeaders'>): FixedHeaders | undefined {
-  const fixed = { ...headers, ...secretHeaders }
-  return Object.keys(fixed).length === 0 ? undefined : fixed
-}
 
 /**
  * Never copied from an upstream's response: connection-bound, banners, set by the gateway itself.
@@ -183,7 +140,7 @@ export function joinedVary(
  * The header names that `Connection` binds to one connection (RFC 9110 §7.6.1). Most clients send
  * `keep-alive`, which never crosses.
  */
-function listedIn(connection: string | string[] | undefined) {
+export function listedIn(connection: string | string[] | undefined) {
   return connection === undefined || connection === 'keep-alive'
     ? undefined
     : String(connection)

@@ -1,0 +1,197 @@
+/** The headers that an upstream gets: of the client's those that pass, then the gateway's own. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { GatewayConfig } from '../config/schema/gateway.ts'
+import { builtByGateway, connectionBound, refusedFamilies } from '../config/schema/header-names.ts'
+import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
+import { memoized } from '../bounded-map.ts'
+import { GatewayError } from '../errors.ts'
+import type { Session } from '../session/record.ts'
+import { keepCookies } from './cookie-header.ts'
+import { identityValues, isProfileValue, profileValues } from './identity-values.ts'
+import { listedIn } from './response-headers.ts'
+import type { TokenNames } from './token-names.ts'
+
+type Headers = Record<string, string | string[]>
+
+export interface RequestHeaderOptions {
+  readonly identity: GatewayConfig['identity']
+  /** Never copied from the client, whatever passes otherwise. */
+  readonly tokenNames: TokenNames
+  readonly upstream: HeadersOfUpstream
+  readonly passAuthorization: boolean
+  readonly passCookies: readonly string[]
+  /** Names of refused families that pass nevertheless. */
+  readonly passRefusedHeaders: readonly string[]
+  /**
+   * Whether the response will be shaped. A part of it cannot be shaped, a condition would compare
+   * the unshaped response, and decompressing costs more than the network saves.
+   */
+  readonly shaped: boolean
+}
+
+type HeadersOfUpstream = Pick<UpstreamConfig, 'identity' | 'credential' | 'passHeaders' | 'headers'>
+
+/** What upstreams are told of a request. */
+export interface ForwardedFor {
+  readonly address: string
+  readonly protocol: string
+  /** The request's `Host`, if config lists it; an unlisted one is not passed on. */
+  readonly host: string | undefined
+  readonly requestId: string
+  readonly session: Session | undefined
+}
+
+/**
+ * The headers are built anew, so that no client can drop what the gateway adds: those that
+ * `Connection` lists are of the client's alone.
+ * @returns throws a GatewayError `route.credential` for a session of another source
+ */
+export function requestHeaders(
+  options: RequestHeaderOptions
+): (headers: IncomingHttpHeaders, by: ForwardedFor, hasBody: boolean, isRead: boolean) => Headers {
+  const passingOf = memoized(compilePassing(options))
+  const addOwn = compileOwn(options)
+  return (headers, caller, hasBody, isRead) => {
+    const sent: Headers = {}
+    const listed = listedIn(headers.connection)
+    for (const name in headers) {
+      const value = headers[name]
+      if (value === undefined || listed?.includes(name) === true) continue
+      const passing = passingOf(name)
+      const passes =
+        passing === 'always' ||
+        (passing === 'with a body' && hasBody) ||
+        (passing === 'in changes' && !isRead)
+      if (passes) sent[name] = value
+    }
+    // The body passes byte for byte, so its length does too, even if `Connection` lists it.
+    const length = headers['content-length']
+    if (hasBody && length !== undefined) sent['content-length'] = length
+    addOwn(sent, headers, caller)
+    return sent
+  }
+}
+
+export type FixedHeaders = Readonly<Record<string, string>>
+
+/** The headers that an upstream always gets; undefined without any. */
+export function fixedHeadersOf({
+  headers = {},
+  secretHeaders
+}: Pick<UpstreamConfig, 'headers' | 'secretHeaders'>): FixedHeaders | undefined {
+  const constant = Object.entries(headers).filter(([, written]) => !isProfileValue(written))
+  const fixed = { ...Object.fromEntries(constant), ...secretHeaders }
+  return Object.keys(fixed).length === 0 ? undefined : fixed
+}
+
+type Passing = 'always' | 'never' | 'with a body' | 'in changes'
+
+function compilePassing(options: RequestHeaderOptions): (name: string) => Passing {
+  const { identity, tokenNames, upstream, passRefusedHeaders: reopened, shaped } = options
+  const { as } = credentialOf(upstream.credential)
+  // Those in which the upstream is told the user, the credential, and more of the session.
+  const told = new Set<string | undefined>([
+    identity.id,
+    identity.username,
+    identity.roles,
+    identity.source,
+    as.startsWith('header:') ? as.slice(7) : undefined,
+    ...profileValues(upstream.headers).map(({ name }) => name)
+  ])
+  return name => {
+    const isReopened = reopened.includes(name)
+    const isListed = upstream.passHeaders?.includes(name) ?? true
+    if (!isReopened && !(isListed && isHarmless(name))) return 'never'
+    if (told.has(name) || tokenNames.headers.has(name)) return 'never'
+    if (name === 'content-type') return 'with a body'
+    return shaped ? passingWhereShaped(name) : 'always'
+  }
+}
+
+/**
+ * Not those that are bound to one connection, built by the gateway, or trusted by back-ends, and
+ * no names with `_`, `.` and the like, which CGI-like back-ends read as `-`.
+ */
+function isHarmless(name: string): boolean {
+  return (
+    /^[a-z0-9-]+$/.test(name) &&
+    !refusedFamilies.test(name) &&
+    !connectionBound.has(name) &&
+    !builtByGateway.has(name)
+  )
+}
+
+/** None that ask for a part, a coding, or whether it has changed. */
+function passingWhereShaped(name: string): Passing {
+  if (['accept-encoding', 'range', 'if-range'].includes(name)) return 'never'
+  // In a change these say whether it may be made at all (RFC 9110 §13.1).
+  return ['if-none-match', 'if-modified-since'].includes(name) ? 'in changes' : 'always'
+}
+
+type Add = (sent: Headers, headers: IncomingHttpHeaders, caller: ForwardedFor) => void
+
+function compileOwn(options: RequestHeaderOptions): Add {
+  const { identity, tokenNames, upstream, shaped } = options
+  const passAuthorization = options.passAuthorization && !tokenNames.headers.has('authorization')
+  const passCookies = options.passCookies.filter(name => !tokenNames.cookies.has(name))
+  const ofProfile = profileValues(upstream.headers)
+  const { from } = credentialOf(upstream.credential)
+  const addCredential = compileCredential(upstream)
+
+  return (sent, headers, caller) => {
+    const { session } = caller
+    if (shaped) sent['accept-encoding'] = 'identity'
+    if (passAuthorization && headers.authorization !== undefined) {
+      sent['authorization'] = headers.authorization
+    }
+    if (passCookies.length > 0 && headers.cookie !== undefined) {
+      const kept = keepCookies(headers.cookie, passCookies)
+      if (kept !== '') sent['cookie'] = kept
+    }
+    sent['x-request-id'] = caller.requestId
+    sent['x-forwarded-for'] = caller.address
+    sent['x-forwarded-proto'] = caller.protocol
+    if (caller.host !== undefined) sent['x-forwarded-host'] = caller.host
+    if (session === undefined) return
+    if (upstream.identity) {
+      const values = identityValues(session)
+      sent[identity.id] = identity.prefix ? values.prefixedId : values.id
+      if (identity.source !== undefined) sent[identity.source] = values.source
+      sent[identity.username] = values.username
+      sent[identity.roles] = values.roles
+    }
+    for (const { name, valueOf } of ofProfile) {
+      const value = valueOf(session)
+      if (value !== undefined) sent[name] = value
+    }
+    // The token of one back-end must not be sent to another.
+    if (from !== undefined && session.source !== from) throw new GatewayError('route.credential')
+    addCredential(sent, session)
+  }
+}
+
+function compileCredential({
+  credential
+}: HeadersOfUpstream): (sent: Headers, session: Session) => void {
+  const { as, scheme } = credentialOf(credential)
+  if (as === 'none') return () => {}
+  if (as === 'cookies') {
+    return (sent, session) => {
+      const cookies = session.credential?.cookies
+      if (cookies === undefined) return
+      // After those of the client that pass.
+      const { cookie } = sent
+      sent['cookie'] = cookie === undefined ? cookies : `${String(cookie)}; ${cookies}`
+    }
+  }
+  const isBearer = as === 'bearer'
+  const header = isBearer ? 'authorization' : as.slice('header:'.length)
+  const word = scheme ?? (isBearer ? 'Bearer' : undefined)
+  const before = word === undefined ? '' : `${word} `
+  return (sent, session) => {
+    const token = session.credential?.token
+    // Where the route passes the client's own header, that one wins.
+    if (token === undefined || (isBearer && sent[header] !== undefined)) return
+    sent[header] = before + token
+  }
+}
