@@ -8,6 +8,7 @@ import { mountOf } from '../config/schema/resolved.ts'
 import type { TrailAlias } from '../observability/trail.ts'
 import { createTokenRefresh } from '../login/token-refresh.ts'
 import { logoutAnswer } from './endpoint-answers.ts'
+import { addCheck } from './endpoints/check.ts'
 import { addConsole } from './endpoints/console.ts'
 import { collectMethods } from './endpoints/known-paths.ts'
 import { addLogin } from './endpoints/login.ts'
@@ -195,6 +196,11 @@ async function addSessionEndpoints(scope: FastifyInstance, group: Group): Promis
     answer: answers.refresh,
     envelope,
     sendsTimeLeft: config.gateway.session.headers
+  })
+  addCheck(scope, {
+    paths: routes.check,
+    identity: config.gateway.identity,
+    origins: config.gateway.server.origins
   })
   const ofSession = routes.routes.filter(({ access }) => access !== 'public')
   await addRoutesOf(

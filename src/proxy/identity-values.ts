@@ -1,4 +1,5 @@
 /** What headers tell upstreams of a session. */
+import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { isRawNumber, valueAt } from '../json/values.ts'
 import { identityKey } from '../session/identity-key.ts'
 import type { Identity, Session } from '../session/record.ts'
@@ -14,7 +15,7 @@ interface IdentityValues {
 /** Built once for each cached session. */
 const identityCache = new WeakMap<Identity, IdentityValues>()
 
-export function identityValues({ source, identity }: Session): IdentityValues {
+function identityValues({ source, identity }: Session): IdentityValues {
   const cached = identityCache.get(identity)
   if (cached !== undefined) return cached
   const values = {
@@ -26,6 +27,20 @@ export function identityValues({ source, identity }: Session): IdentityValues {
   }
   identityCache.set(identity, values)
   return values
+}
+
+/** The headers of `identity` for a session. */
+export function identityHeaders(
+  session: Session,
+  identity: GatewayConfig['identity']
+): Record<string, string> {
+  const values = identityValues(session)
+  return {
+    [identity.id]: identity.prefix ? values.prefixedId : values.id,
+    ...(identity.source !== undefined && { [identity.source]: values.source }),
+    [identity.username]: values.username,
+    [identity.roles]: values.roles
+  }
 }
 
 interface ProfileValue {

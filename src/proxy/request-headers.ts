@@ -7,7 +7,7 @@ import { memoized } from '../bounded-map.ts'
 import { GatewayError } from '../errors.ts'
 import type { Session } from '../session/record.ts'
 import { keepCookies } from './cookie-header.ts'
-import { identityValues, isProfileValue, profileValues } from './identity-values.ts'
+import { identityHeaders, isProfileValue, profileValues } from './identity-values.ts'
 import { listedIn } from './response-headers.ts'
 import type { TokenNames } from './token-names.ts'
 
@@ -153,13 +153,7 @@ function compileOwn(options: RequestHeaderOptions): Add {
     sent['x-forwarded-proto'] = caller.protocol
     if (caller.host !== undefined) sent['x-forwarded-host'] = caller.host
     if (session === undefined) return
-    if (upstream.identity) {
-      const values = identityValues(session)
-      sent[identity.id] = identity.prefix ? values.prefixedId : values.id
-      if (identity.source !== undefined) sent[identity.source] = values.source
-      sent[identity.username] = values.username
-      sent[identity.roles] = values.roles
-    }
+    if (upstream.identity) Object.assign(sent, identityHeaders(session, identity))
     for (const { name, valueOf } of ofProfile) {
       const value = valueOf(session)
       if (value !== undefined) sent[name] = value

@@ -36,6 +36,7 @@ export interface Routes {
   readonly login: readonly string[]
   readonly logout: readonly string[]
   readonly refresh: readonly string[]
+  readonly check: readonly string[]
   readonly session: {
     readonly session: readonly string[]
     readonly extend: readonly string[]
@@ -158,7 +159,8 @@ class RouteCompiler {
         close: this.#pathsOf(paths.close)
       },
       login: this.#pathsOf(paths.login),
-      refresh: paths.refresh === undefined ? [] : this.#pathsOf(paths.refresh),
+      refresh: this.#pathsOf(paths.refresh),
+      check: this.#pathsOf(paths.check),
       logout: this.#pathsOf(paths.logout),
       routes: [...this.#compiled, this.#profile()]
     }
@@ -220,8 +222,8 @@ class RouteCompiler {
     }
   }
 
-  #pathsOf(path: string): string[] {
-    return pathsOf(this.#config.routes, path)
+  #pathsOf(path: string | undefined): string[] {
+    return path === undefined ? [] : pathsOf(this.#config.routes, path)
   }
 
   #upstreamOf(name: string): Upstream {

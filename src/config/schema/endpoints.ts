@@ -85,6 +85,19 @@ export const endpoints = closed(
       { default: {}, description: 'The endpoint of the current user.' }
     ),
     refresh,
+    check: Type.Optional(
+      closed(
+        {
+          path: path({ default: '/api/auth/check', description: 'The path of the check (GET).' })
+        },
+        {
+          description:
+            'For proxies that ask before they pass a request on: 204 with the headers of ' +
+            '`identity`, 401 without a session, 403 without any of the roles of the query ' +
+            '(`?role=admin&role=ops`). `check: {}` is enough. Default: there is none.'
+        }
+      )
+    ),
     session: closed(
       {
         path: path({

@@ -20,6 +20,7 @@ export const ownRoutes = {
   logout: { name: 'logout', methods: ['GET', 'POST'], needsSession: true },
   profile: { name: 'profile', methods: ['GET', 'HEAD'], needsSession: true },
   refresh: { name: 'session', methods: ['POST'], needsSession: true },
+  check: { name: 'session', methods: ['GET', 'HEAD'], needsSession: true },
   session: { name: 'session', methods: ['GET'], needsSession: true },
   extend: { name: 'session', methods: ['POST'], needsSession: true },
   list: { name: 'session', methods: ['GET'], needsSession: true },
@@ -38,15 +39,19 @@ export function ownMethods(
 }
 
 /** Without a path an endpoint is not there. */
-type OwnPaths = Readonly<Record<Exclude<OwnKey, 'refresh'>, string> & { refresh?: string }>
+type Optional = 'refresh' | 'check'
+type OwnPaths = Readonly<
+  Record<Exclude<OwnKey, Optional>, string> & Partial<Record<Optional, string>>
+>
 
 export function ownPaths(endpoints: RoutesConfig['endpoints']): OwnPaths {
-  const { login, logout, profile, refresh, session } = endpoints
+  const { login, logout, profile, refresh, check, session } = endpoints
   return {
     login: login.path,
     logout: logout.path,
     profile: profile.path,
     ...(refresh && { refresh: refresh.path }),
+    ...(check && { check: check.path }),
     session: session.path,
     extend: `${session.path}/extend`,
     list: `${session.path}/list`,
@@ -69,7 +74,7 @@ export function ownEndpoints(endpoints: RoutesConfig['endpoints']): OwnEndpoint[
   return keys.flatMap(key => {
     const path = paths[key]
     const route = ownRoutes[key]
-    const section = key === 'refresh' ? key : route.name
+    const section = key === 'refresh' || key === 'check' ? key : route.name
     return path === undefined
       ? []
       : [{ ...route, methods: ownMethods(key, endpoints), path, section }]

@@ -1,0 +1,142 @@
+/** The examples of docs/forward-auth.md: run with the programs that they are for. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import { adopt } from '../../src/observability/emitters.ts'
+import { blocksOf } from '../support/doc-blocks.ts'
+import { testGateway } from '../support/gateway.ts'
+import { freePorts } from '../support/ports.ts'
+import { cookieIn, password } from '../support/sign-in.ts'
+import { until } from '../support/until.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+
+const host = 'console.example.com'
+const blocks = blocksOf('docs/forward-auth.md')
+
+interface Ports {
+  readonly proxy: number
+  readonly gateway: number
+  readonly backend: string
+}
+
+function example(language: string, { proxy, gateway, backend }: Ports): string {
+  const block = blocks.find(each => each.language === language)
+  if (block === undefined) throw new Error(`docs/forward-auth.md has no ${language} block`)
+  return block.text
+    .replace('listen 8443', `listen 127.0.0.1:${proxy}`)
+    .replace(`${host}:8443`, `${host}:${proxy}`)
+    .replaceAll('127.0.0.1:8080', `127.0.0.1:${gateway}`)
+    .replaceAll('127.0.0.1:9000', backend)
+}
+
+const proxies: Readonly<Record<string, (folder: string, ports: Ports) => [string, ...string[]]>> = {
+  nginx: (folder, ports) => {
+    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+      .map(name => `${name}_temp_path ${join(folder, name)};`)
+      .join(' ')
+    writeFileSync(
+      join(folder, 'nginx.conf'),
+      `daemon off; pid ${join(folder, 'pid')}; worker_processes 1; events {}
+http { access_log off; ${temporary} ${example('nginx', ports)} }`
+    )
+    return ['nginx', '-p', folder, '-c', 'nginx.conf', '-e', 'stderr']
+  },
+  caddy: (folder, ports) => {
+    const options = '{\n  admin off\n  auto_https off\n}\n'
+    writeFileSync(join(folder, 'Caddyfile'), options + example('caddyfile', ports))
+    return ['caddy', 'run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile']
+  }
+}
+
+interface Call {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+async function call(port: number, path: string, { method = 'GET', headers, body }: Call = {}) {
+  const asked = request({
+    host: '127.0.0.1',
+    port,
+    path,
+    method,
+    agent: false,
+    headers: { host: `${host}:${port}`, ...headers }
+  })
+  asked.end(body)
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  return { status: response.statusCode, headers: response.headers, body: await text(response) }
+}
+
+for (const [name, prepare] of Object.entries(proxies)) {
+  t.test(`${name} asks the gateway, as docs/forward-auth.md has it`, async t => {
+    const [proxy = 0, port = 0] = await freePorts(2)
+    const backend = await testUpstream(t.after, json(200, { report: 1 }))
+    await testGateway(t.after, {
+      gateway: {
+        server: { listen: `127.0.0.1:${port}` },
+        session: { cookie: { secure: false } },
+        identity: { id: 'x-user-id', username: 'x-user-name', roles: 'x-user-roles' }
+      },
+      routes: { endpoints: { check: {} } }
+    })
+    const ports = { proxy, gateway: port, backend: new URL(backend.url).host }
+    const [program, ...words] = prepare(t.testdir({}), ports)
+    const PATH = `${process.env['PATH'] ?? ''}:/usr/sbin`
+    const child = adopt(spawn(program, words, { env: { ...process.env, PATH } }))
+    let printed = ''
+    for (const stream of [child.stdout, child.stderr]) {
+      adopt(stream).on('data', chunk => (printed += String(chunk)))
+    }
+    const closed = once(child, 'close')
+    t.after(async () => {
+      child.kill('SIGTERM')
+      await closed
+    })
+    const answers = async () =>
+      await call(proxy, '/reports/x').then(
+        ({ status }) => status === 401,
+        () => false
+      )
+    await until(
+      `${name} answers, or ends`,
+      async () => child.exitCode !== null || (await answers())
+    )
+    t.equal(child.exitCode, null, printed)
+
+    const signIn = async (username: string) => {
+      const { status, headers } = await call(proxy, '/api/auth/admin/login', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ username, password })
+      })
+      t.equal(status, 200)
+      return cookieIn(headers['set-cookie'])
+    }
+    const [admin, user] = [await signIn('alice'), await signIn('bob')]
+    const forged = { 'x-user-id': 'root', 'x-user-roles': 'everything' }
+    t.equal((await call(proxy, '/reports/x', { headers: forged })).status, 401)
+    t.equal((await call(proxy, '/reports/x', { headers: { cookie: user, ...forged } })).status, 403)
+    t.equal(backend.seen.length, 0)
+    const passed = await call(proxy, '/reports/x?a=1', { headers: { cookie: admin, ...forged } })
+    t.match(passed, { status: 200, body: /report/ })
+    const seen = backend.seen[0]
+    t.equal(seen?.url, '/reports/x?a=1')
+    t.not(seen?.headers['x-user-id'], 'root')
+    t.match(seen?.headers['x-user-roles'], /admin/)
+    const change = { method: 'POST', body: '{}' }
+    const origins = { own: `http://${host}:${proxy}`, evil: 'https://evil.example' }
+    const headers = { 'cookie': admin, 'content-type': 'application/json' }
+    const evil = { ...headers, origin: origins.evil }
+    t.equal((await call(proxy, '/reports/x', { ...change, headers: evil })).status, 403)
+    t.equal((await call(proxy, '/reports/x', { ...change, headers })).status, 200)
+    await call(proxy, '/api/account/logout', { method: 'POST', headers: { cookie: admin } })
+    t.equal((await call(proxy, '/reports/x', { headers: { cookie: admin } })).status, 401)
+  })
+}
+
+t.end()
