@@ -24,6 +24,7 @@ import { compileShape, isWrapped, type Shape } from '../../shaping/shape.ts'
 import { type TimeOutOverrides, timeOutsOf } from '../../proxy/time-outs.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import { compileParts, type Composable } from './compile-parts.ts'
+import { logLabels, logMissing } from './response-log.ts'
 import { applyShape, checkContract } from './shaped-values.ts'
 import type { GenerationServices } from '../generation-services.ts'
 import type { Answer } from '../../shaping/answer.ts'
@@ -112,7 +113,7 @@ class RouteCompiler {
       shapeNothing: nothing => shape?.apply(nothing) ?? null,
       maxShaped,
       tooLarge: route.tooLarge,
-      onIgnored: this.#labelLog(name),
+      onIgnored: logLabels(this.#services.log, name),
       ...(parts && { parts })
     }
     if (route.upstream === undefined) {
@@ -249,34 +250,8 @@ class RouteCompiler {
     return compileShape(shapes[name] ?? [], {
       wrap: success,
       shapes,
-      onMissing: this.#missingLog(name)
+      onMissing: logMissing(this.#services.log, name)
     })
-  }
-
-  /** Once for each route: it is the same with each response. */
-  #labelLog(route: string): (label: string) => void {
-    let isLogged = false
-    return label => {
-      if (isLogged) return
-      isLogged = true
-      this.#services.log.warn(
-        { event: 'shape.label', route, label },
-        `route ${route}: the response was read as the JSON that it is, although ${label}`
-      )
-    }
-  }
-
-  #missingLog(shape: string): (path: string) => void {
-    const logged = new Set<string>()
-    return path => {
-      if (logged.has(path)) return
-      logged.add(path)
-      this.#services.log.warn(
-        { event: 'shape.missing', shape, path },
-        `shape ${shape}: unwrap found nothing at "${path}" of an answer, and goes on with null. ` +
-          'Look at the answer with `console-gateway shape ROUTE --live`'
-      )
-    }
   }
 
   #bodyMappingOf(

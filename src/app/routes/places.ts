@@ -90,14 +90,19 @@ function set(headers: Headers, name: string, value: string | string[] | undefine
 
 /** Without its `Domain`, that of the upstream, and with its path as browsers see it. */
 function publicCookie(cookie: string, toPublic: Rewrite['toPublic']): string {
-  return cookie
-    .split(';')
-    .filter(part => !/^\s*domain\s*=/i.test(part))
-    .map(part => {
-      const [, path] = /^\s*path\s*=\s*([^\s]*)\s*$/i.exec(part) ?? []
-      return path === undefined ? part : ` Path=${publicPrefix(path, toPublic)}`
-    })
-    .join(';')
+  const [pair = '', ...attributes] = cookie.split(';')
+  const kept = attributes.flatMap(attribute => {
+    const [name = '', value = ''] = attribute.split('=', 2).map(part => part.trim())
+    switch (name.toLowerCase()) {
+      case 'domain':
+        return []
+      case 'path':
+        return [` Path=${publicPrefix(value, toPublic)}`]
+      default:
+        return [attribute]
+    }
+  })
+  return [pair, ...kept].join(';')
 }
 
 /** A path below which the browser sends the cookie; `/` where no public path leads there. */

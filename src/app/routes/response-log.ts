@@ -1,0 +1,29 @@
+/** What is logged of responses, once: it is the same with each of a route. */
+import type { Logger } from 'pino'
+
+type Log = Pick<Logger, 'warn'>
+
+export function logLabels(log: Log, route: string): (label: string) => void {
+  let isLogged = false
+  return label => {
+    if (isLogged) return
+    isLogged = true
+    log.warn(
+      { event: 'shape.label', route, label },
+      `route ${route}: the response was read as the JSON that it is, although ${label}`
+    )
+  }
+}
+
+export function logMissing(log: Log, shape: string): (path: string) => void {
+  const logged = new Set<string>()
+  return path => {
+    if (logged.has(path)) return
+    logged.add(path)
+    log.warn(
+      { event: 'shape.missing', shape, path },
+      `shape ${shape}: unwrap found nothing at "${path}" of an answer, and goes on with null. ` +
+        'Look at the answer with `console-gateway shape ROUTE --live`'
+    )
+  }
+}
