@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { configFolder, testGateway } from '../support/gateway.ts'
+import { standstill } from '../support/machine.ts'
 import { request } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
@@ -75,6 +76,23 @@ t.test(
     t.equal(openFiles('large.bin'), 0)
   }
 )
+
+t.test('case V4: after once the time, not twice', async t => {
+  const { gateway, ask } = await open(t)
+  for (const target of ['/large.bin', '/api/shaped']) {
+    const from = gateway.log.length
+    const startedAt = performance.now()
+    const stoodStillMs = standstill()
+    const socket = await ask(target)
+    await gateway.logged(({ msg, path }) => msg === 'request' && path === target, from)
+    const ms = performance.now() - startedAt
+    // A shaped response may stand still a second longer than its upstream's.
+    const bound = target === '/large.bin' ? idleMs : 2000
+    t.ok(ms > 0.9 * bound, `${target}: not before its time, after ${Math.round(ms)} ms`)
+    t.ok(ms < 1.3 * bound + stoodStillMs(), `${target}: after ${Math.round(ms)} ms`)
+    socket.destroy()
+  }
+})
 
 t.test('a reader that is slow, but reads, gets the whole file', async t => {
   const { gateway, ask } = await open(t)

@@ -45,13 +45,28 @@ export function setStandardHeaders(
   reply.header('x-request-id', request.id)
 }
 
+/** Node looks at a socket's progress when its time is over, so one long time would be two. */
+const looks = 10
+
 /**
  * Ends the connection of a client that has stopped reading: its response holds memory and files.
  * Each byte that the client takes is progress.
  */
-function limitStall({ raw, request }: FastifyReply, stallMs: number): void {
-  raw.setTimeout(request.routeOptions.config.stallMs ?? stallMs, () => {
-    // With nothing left to take, not the client is slow but the response.
-    if ((raw.socket?.writableLength ?? 0) > 0) raw.socket?.destroy()
+function limitStall({ raw, request }: FastifyReply, usualMs: number): void {
+  const stallMs = request.routeOptions.config.stallMs ?? usualMs
+  const stepMs = stallMs / looks
+  let stillMs = 0
+  let lookedAt = performance.now()
+  raw.setTimeout(stepMs, () => {
+    const { socket } = raw
+    const passedMs = performance.now() - lookedAt
+    lookedAt += passedMs
+    // Without progress a look follows upon the other. With nothing left to take, not the client is
+    // slow but the response.
+    const isStill = (socket?.writableLength ?? 0) > 0
+    if (!isStill) stillMs = 0
+    else stillMs = passedMs < 1.5 * stepMs ? stillMs + passedMs : stepMs
+    if (stillMs >= stallMs) socket?.destroy()
+    else socket?.setTimeout(stepMs)
   })
 }
