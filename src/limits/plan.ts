@@ -1,6 +1,7 @@
 /** Compiles the limits of config into a plan: the limits that apply to a request, and their keys. */
 import type { LimitConfig, LimitsConfig } from '../config/schema/limits.ts'
 import { ownRoutes } from '../config/schema/own-endpoints.ts'
+import { textOf, valueAt } from '../json/values.ts'
 import { identityKey, type VouchedUser } from '../session/identity-key.ts'
 import type { Rate } from './gcra.ts'
 
@@ -8,7 +9,11 @@ import type { Rate } from './gcra.ts'
 export interface LimitSubject extends VouchedUser {
   /** The session's id. */
   readonly id: string
-  readonly identity: { readonly id: string; readonly roles: readonly string[] }
+  readonly identity: {
+    readonly id: string
+    readonly roles: readonly string[]
+    readonly profile?: unknown
+  }
 }
 
 export interface Limit {
@@ -100,6 +105,15 @@ export function callerOfUser(user: VouchedUser): string {
   return `u:${/[ %]/.test(key) ? key.replaceAll('%', '%25').replaceAll(' ', '%20') : key}`
 }
 
+/** The first part of each key of all who share a value of their profile; undefined without one. */
+function callerOfProfile(path: string, { identity }: LimitSubject): string | undefined {
+  const value = valueAt(identity.profile, path.split('.'))
+  const text = textOf(value)
+  return text === undefined || value === null
+    ? undefined
+    : `p:${encodeURIComponent(`${path}=${text}`.toWellFormed())}`
+}
+
 /** The first part of each key of an address. */
 export const callerOfAddress = (address: string): string => `a:${address}`
 
@@ -110,6 +124,7 @@ function compile(name: string, config: LimitConfig, apart = ''): Compiled {
   const withAddress = by.includes('address')
   const withSession = by.includes('session')
   const isOfAddressAlone = withAddress && by.length === 1
+  const shared = by.find(each => each.startsWith('profile.'))?.slice('profile.'.length)
   return {
     name,
     config,
@@ -118,7 +133,9 @@ function compile(name: string, config: LimitConfig, apart = ''): Compiled {
     keyOf: (address, caller) => {
       if (isOfAddressAlone || caller === undefined) return `${callerOfAddress(address)} ${field}`
       const session = withSession ? ` ${caller.id}` : ''
-      return `${callerOfUser(caller)} ${field}${session}${withAddress ? ` ${address}` : ''}`
+      const all = shared === undefined ? undefined : callerOfProfile(shared, caller)
+      const who = all ?? callerOfUser(caller)
+      return `${who} ${field}${session}${withAddress ? ` ${address}` : ''}`
     },
     keyOfEnded: session => `e:${session} ${field}`
   }

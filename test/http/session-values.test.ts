@@ -66,6 +66,35 @@ t.test(
   }
 )
 
+t.test('a limit may count all users of a tenant together', async t => {
+  const tenants: Readonly<Record<string, string>> = { anna: 'a b', ben: 'a b', carl: 'c', dora: '' }
+  let user = ''
+  const backend = await testUpstream(t.after, (_request, response) => {
+    const tenant = tenants[user]
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ id: user, user: tenant === '' ? {} : { tenant } }))
+  })
+  const limits = { limits: { tenant: { by: 'profile.tenant', max: 3, window: '1h' } } }
+  const gateway = await testGateway(t.after, { ...files(backend.url, {}), limits })
+  const cookies: Record<string, string> = {}
+  for (user of Object.keys(tenants)) {
+    const json = { username: user, password: 'x' }
+    const login = await gateway.call('/api/auth/admin/login', { method: 'POST', json })
+    cookies[user] = cookieIn(login.headers.getSetCookie())
+  }
+  const status = async (who: string) =>
+    (await gateway.call('/mine', { cookie: cookies[who] ?? '' })).status
+  t.same([await status('anna'), await status('ben'), await status('anna')], [200, 200, 200])
+  t.same([await status('anna'), await status('ben')], [429, 429], 'they share one budget')
+  t.equal(await status('carl'), 200, 'another tenant has its own')
+  t.equal(await status('dora'), 200, 'so has a user without one')
+  const folder = await configFolder({
+    ...files(backend.url, {}),
+    limits: { limits: { x: { by: ['profile.tenant', 'user'], max: 3, window: '1h' } } }
+  })
+  await t.rejects(testGateway(t.after, folder), { message: /x.by: a member of the profile stands/ })
+})
+
 t.test('a placeholder that is none is a fault', async t => {
   for (const value of ['{tenantId}', 'a{profile.x}', '{profile.}', '{profile.a b}']) {
     const folder = await configFolder(files('http://127.0.0.1:9', { 'x-tenant-id': value }))

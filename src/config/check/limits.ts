@@ -43,7 +43,9 @@ function checkRouteNames(config: LimitsAndRoutes, report: Report): void {
   }
 }
 
-const isOfUsers = (by: LimitConfig['by']) => by.includes('user') || by.includes('session')
+const isOfProfile = (by: LimitConfig['by']) => by.some(each => each.startsWith('profile.'))
+const isOfUsers = (by: LimitConfig['by']) =>
+  by.includes('user') || by.includes('session') || isOfProfile(by)
 
 /** `by` and the keys that narrow it: sign-ins have no user yet. */
 function checkWhom(config: LimitsAndRoutes, report: Report): void {
@@ -52,6 +54,9 @@ function checkWhom(config: LimitsAndRoutes, report: Report): void {
     const onlyLogin = routes.length === 1 && routes[0] === 'login'
     if (isOfUsers(by) && onlyLogin) {
       fault('by', 'counts nobody, since sign-in has no user yet; set by: address')
+    }
+    if (isOfProfile(by) && by.filter(each => each !== 'address').length > 1) {
+      fault('by', 'a member of the profile stands alone, or beside address')
     }
     if (roles.length > 0 && !isOfUsers(by)) {
       fault('roles', 'only signed-in callers have roles: set by: user or by: session')

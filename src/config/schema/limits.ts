@@ -14,19 +14,25 @@ import {
 } from './primitives.ts'
 import { lockout } from './lockout.ts'
 
-const whom = ['address', 'user', 'session'] as const
+type Whom = 'address' | 'user' | 'session' | `profile.${string}`
+
+const whom = Type.String({
+  pattern: '^(?:address|user|session|profile\\.[A-Za-z0-9_.-]+)$',
+  expected: 'address, user, session, or a member of the profile such as profile.tenantId',
+  description: 'One kind of caller.'
+})
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
 const limit = Type.Object(
   {
-    by: oneOrMany([...whom], {
-      ofOne: 'One kind of caller.',
+    by: oneOrMany<Whom>(whom, {
       ofMany: 'Several: each combination is counted separately.',
-      expected: `one of ${whom.join(', ')}, or a list of them`,
+      expected: 'address, user, session or profile.NAME, or a list of them',
       description:
         'What is counted. `address`: the address of callers who are not signed in, and of every ' +
-        'sign-in. `user`: signed-in callers. `session`: one sign-in of a user. A list such as ' +
-        '`[user, address]` counts each combination separately.'
+        'sign-in. `user`: signed-in callers. `session`: one sign-in of a user. ' +
+        '`profile.tenantId`: all users with the same value there, together; one without it is ' +
+        'counted alone. A list such as `[user, address]` counts each combination separately.'
     }),
     max: whole({
       minimum: 1,

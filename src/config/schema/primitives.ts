@@ -143,19 +143,13 @@ export const oneOf = <const T extends string[]>(values: T, meta: Meta) =>
     Type.String({ enum: values, expected: `one of ${values.join(', ')}`, ...meta })
   )
 /** One value or a list; config loading makes it a list. */
-export const oneOrMany = <const T extends string[]>(
-  values: T,
-  meta: Meta & { ofOne: string; ofMany: string }
+export const oneOrMany = <T>(
+  item: TSchema,
+  { ofMany, ...others }: Meta & { readonly ofMany: string }
 ) => {
-  const { ofOne, ofMany, ...others } = meta
-  const item = oneOf(values, { description: ofOne })
-  const items = list(item, {
-    minItems: 1,
-    uniqueItems: true,
-    format: 'x-one-or-many',
-    description: ofMany
-  })
-  return Type.Unsafe<ReadonlyArray<T[number]>>(Type.Union([item, items], others))
+  const format = 'x-one-or-many'
+  const items = list(item, { minItems: 1, uniqueItems: true, format, description: ofMany })
+  return Type.Unsafe<readonly T[]>(Type.Union([item, items], others))
 }
 /** Whether a branch of {@link oneOrMany} is the list. */
 export const isOneOrMany = ({ format }: { readonly format?: string }): boolean =>

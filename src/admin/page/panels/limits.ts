@@ -57,7 +57,8 @@ function columns(): ReadonlyArray<Column<LimitRow>> {
       head: t('limits.by'),
       width: '8rem',
       hide: 'tablet',
-      cell: ({ by }) => by.map(each => word('limitBy', each)).join(', ')
+      cell: ({ by }) =>
+        by.map(each => (each.startsWith('profile.') ? each : word('limitBy', each))).join(', ')
     },
     {
       key: 'number',
