@@ -20,6 +20,7 @@ import { addAccessLog } from './hooks/access-log.ts'
 import { addAudit, recordSignOut } from './hooks/audit.ts'
 import { compileBodyFields } from './hooks/audit-fields.ts'
 import { createCountedAddress } from './hooks/address.ts'
+import { addCompression } from './hooks/compression.ts'
 import { addCors, answerPreflights } from './hooks/cors.ts'
 import { readForms, readJsonBodies } from './hooks/json-body.ts'
 import { refuseUnderPressure } from './hooks/pressure.ts'
@@ -94,6 +95,7 @@ async function addAll(app: FastifyInstance, { headers, ...parts }: AppParts): Pr
     addAudit(app, ledger, compileBodyFields(config.gateway.audit))
   }
   addSending(app, { headers, stallMs: server.idleTimeout })
+  if (server.compress) await addCompression(app)
   await addCors(app, server)
   const { name } = context.cookie
   await refuseUnderPressure(app, createSessionCookieReader({ name, secrets: services.secrets }))

@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { certificatePair } from './certificate-pair.ts'
 import {
   duration,
+  flag,
   header,
   list,
   listen,
@@ -85,6 +86,13 @@ export const server = section(
         '`Content-Disposition`, `Content-Range`, `ETag`, `X-Total-Count`, `X-Request-ID` and ' +
         'those of limits and sessions.',
       examples: [['x-next-page']]
+    }),
+    compress: flag({
+      default: false,
+      description:
+        'Compress responses of text (JSON, HTML, scripts) that are larger than 1 KiB and not ' +
+        'compressed yet, with br or gzip. A proxy in front does it with less CPU time of this ' +
+        'process. Files of the console that are compressed beside the plain ones are always used.'
     }),
     trustedProxies: list(text({ description: 'An address or CIDR block.' }), {
       default: [],
