@@ -17,19 +17,16 @@ const lean = {
   // An import of `node:http` reads all of its members, and for `http.WebSocket` Node loads an
   // undici of its own: 35 ms and 13 MB. `require` reads none.
   'node:http': `module.exports = require('node:http')`,
-  // What the gateway and its proxy plugin use. The rest of undici (fetch, mocks, caches) is half a
-  // megabyte of code, and reads `globalThis.Headers`, with the same effect.
+  // What the gateway uses; its proxy plugin never sends. The rest of undici (fetch, mocks, caches) is
+  // half a megabyte of code, and reads `globalThis.Headers`, with the same effect.
   'undici': `
     const Dispatcher = require('undici/lib/dispatcher/dispatcher.js')
     Object.assign(Dispatcher.prototype, require('undici/lib/api/index.js'))
     module.exports = {
       Dispatcher,
-      Agent: require('undici/lib/dispatcher/agent.js'),
-      BalancedPool: require('undici/lib/dispatcher/balanced-pool.js'),
       Client: require('undici/lib/dispatcher/client.js'),
       Pool: require('undici/lib/dispatcher/pool.js'),
-      buildConnector: require('undici/lib/core/connect.js'),
-      errors: require('undici/lib/core/errors.js')
+      buildConnector: require('undici/lib/core/connect.js')
     }
   `
 }
