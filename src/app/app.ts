@@ -35,7 +35,7 @@ import { compileRoutes, type Routes } from './routes/compile.ts'
 import { addRoutes } from './routes/register.ts'
 import { createCredentialTaking } from './routes/changed-credentials.ts'
 import { EndedSessions } from './routes/ended-sessions.ts'
-import { createToPublic } from './routes/rewrites.ts'
+import { PublicPaths } from './routes/places.ts'
 import type { Route } from './routes/route.ts'
 import { type AppContext, createContext } from './context.ts'
 import { createFastify } from './fastify.ts'
@@ -68,7 +68,7 @@ export async function buildApp(
   }
 }
 
-interface AppParts extends Omit<Group, 'checks' | 'toPublic'> {
+interface AppParts extends Omit<Group, 'checks' | 'publicPaths'> {
   readonly headers: StandardHeaders
 }
 
@@ -106,8 +106,7 @@ async function addAll(app: FastifyInstance, { headers, ...parts }: AppParts): Pr
   // Then each group of endpoints has hooks of its own.
   const checks = await createChecks(app, context)
   const groups = [addSignInEndpoints, addSessionEndpoints, addPublicEndpoints]
-  const toPublic = createToPublic(parts.routes.routes, mount)
-  const group = { ...parts, checks, toPublic }
+  const group = { ...parts, checks, publicPaths: new PublicPaths(parts.routes.routes) }
   for (const addGroup of groups) {
     app.register(scope => addGroup(scope, group), { prefix: mount })
   }
@@ -126,8 +125,7 @@ interface Group {
   readonly context: AppContext
   readonly checks: Checks
   readonly routes: Routes
-  /** Path at an upstream → public path. */
-  readonly toPublic: ReturnType<typeof createToPublic>
+  readonly publicPaths: PublicPaths
   readonly yieldToRequests: () => Promise<void>
 }
 
@@ -248,20 +246,19 @@ function asksBackEnds({ target, shaping }: Route): boolean {
 
 async function addRoutesOf(
   scope: FastifyInstance,
-  { context, yieldToRequests, toPublic }: Group,
+  { context, yieldToRequests, publicPaths }: Group,
   routes: readonly Route[]
 ): Promise<void> {
-  const { config, services, mount, forwardedHost, metrics, tokenNames, sealedCookies } = context
+  const { config, services, forwardedHost, metrics, tokenNames, sealedCookies } = context
   const { bindStream, running, inFlight, log } = services
   const options = {
     identity: config.gateway.identity,
     tokenNames,
-    mount,
     bindStream,
     sealedCookies,
     forwardedHost,
     countMissing: metrics.onMissingPart,
-    toPublic,
+    publicPaths,
     endedSessions: new EndedSessions(services.sessions),
     takeCredential: createCredentialTaking(config, services.sessions),
     webSockets: {

@@ -32,6 +32,12 @@ export function valueAt(value: Json, path: readonly string[]): Json {
   return current
 }
 
+/** The text of a scalar at a path; undefined for null, a list or an object. */
+export function textAt(value: Json, path: string): string | undefined {
+  const found = valueAt(value, path.split('.'))
+  return found === null || found === undefined ? undefined : textOf(found)
+}
+
 /** Assignment that is also correct for `__proto__`, which JSON.parse makes an own member. */
 export function put(target: JsonRecord, name: string, value: Json): void {
   if (name === '__proto__') {

@@ -1,7 +1,7 @@
 /** Compiles the limits of config into a plan: the limits that apply to a request, and their keys. */
 import type { LimitConfig, LimitsConfig } from '../config/schema/limits.ts'
 import { ownRoutes } from '../config/schema/own-endpoints.ts'
-import { textOf, valueAt } from '../json/values.ts'
+import { textAt } from '../json/values.ts'
 import { identityKey, type VouchedUser } from '../session/identity-key.ts'
 import type { Rate } from './gcra.ts'
 
@@ -107,9 +107,8 @@ export function callerOfUser(user: VouchedUser): string {
 
 /** The first part of each key of all who share a value of their profile; undefined without one. */
 function callerOfProfile(path: string, { identity }: LimitSubject): string | undefined {
-  const value = valueAt(identity.profile, path.split('.'))
-  const text = textOf(value)
-  return text === undefined || value === null
+  const text = textAt(identity.profile, path)
+  return text === undefined
     ? undefined
     : `p:${encodeURIComponent(`${path}=${text}`.toWellFormed())}`
 }

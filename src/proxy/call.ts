@@ -11,8 +11,14 @@ import { traceCall } from '../observability/traces/outgoing.ts'
 import { type Recorded, TrailAttempt } from '../observability/trail.ts'
 import { type Address, isLocalError } from './address.ts'
 import { isEventStream } from './event-stream.ts'
-import { upstreamError } from './failures.ts'
-import { type Outcome, type ReceiveOptions, Receiver, type UpstreamResponse } from './receiver.ts'
+import { failureStatuses, upstreamError } from './failures.ts'
+import {
+  discard,
+  type Outcome,
+  type ReceiveOptions,
+  Receiver,
+  type UpstreamResponse
+} from './receiver.ts'
 import { overloaded, type Slots } from './slots.ts'
 
 export interface Call extends ReceiveOptions {
@@ -47,9 +53,6 @@ export interface CallContext {
   readonly mayRetry: () => boolean
   readonly onRetry: (kind: 'again' | 'elsewhere') => void
 }
-
-/** Statuses that say that a back-end does not work, as a proxy in front of it does. */
-const failureStatuses = new Set([502, 503, 504])
 
 /** @throws GatewayError `upstream.*`, `overloaded`, or the reason of the signal */
 export async function sendCall(context: CallContext, call: Call): Promise<UpstreamResponse> {
@@ -151,7 +154,7 @@ class Attempts implements Outcome {
     if (failureStatuses.has(status)) this.#address?.failedBy('request')
     else this.#address?.succeeded()
     if (body instanceof Readable && isEventStream(headers) && !this.#becomeStream()) {
-      body.destroy()
+      discard(response)
       this.#waiting.reject(tooManyStreams())
     } else this.#waiting.resolve(response)
     this.#finish()

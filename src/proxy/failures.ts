@@ -7,6 +7,9 @@ import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { readJson } from '../json/body.ts'
 import { readErrorBody } from '../json/error-body.ts'
 
+/** Statuses that say that a back-end does not work, as a proxy in front of it does. */
+export const failureStatuses: ReadonlySet<number> = new Set([502, 503, 504])
+
 const codes: Readonly<Record<string, ErrorCode>> = {
   ECONNREFUSED: 'upstream.refused',
   ENOTFOUND: 'upstream.refused',

@@ -1,6 +1,6 @@
 /** What headers tell upstreams of a session. */
 import type { GatewayConfig } from '../config/schema/gateway.ts'
-import { isRawNumber, valueAt } from '../json/values.ts'
+import { textAt } from '../json/values.ts'
 import { identityKey } from '../session/identity-key.ts'
 import type { Identity, Session } from '../session/record.ts'
 
@@ -55,13 +55,11 @@ const placeholder = /^\{profile\.([A-Za-z0-9_.-]+)\}$/
 /** Of the fixed headers of an upstream those whose value is a member of the user's profile. */
 export function profileValues(headers: Readonly<Record<string, string>> = {}): ProfileValue[] {
   return Object.entries(headers).flatMap(([name, written]) => {
-    const path = placeholder.exec(written)?.[1]?.split('.')
+    const path = placeholder.exec(written)?.[1]
     if (path === undefined) return []
     const valueOf = ({ identity }: Session) => {
-      const value = valueAt(identity.profile, path)
-      const scalar = isRawNumber(value) ? value.rawJSON : value
-      const isTold = ['string', 'number', 'boolean'].includes(typeof scalar)
-      return isTold ? headerValue(String(scalar)) : undefined
+      const text = textAt(identity.profile, path)
+      return text === undefined ? undefined : headerValue(text)
     }
     return [{ name: name.toLowerCase(), valueOf }]
   })

@@ -20,6 +20,11 @@ export interface UpstreamResponse {
   trailers?: UpstreamResponse['headers']
 }
 
+/** Nobody reads the rest of it. */
+export function discard({ body }: UpstreamResponse): void {
+  if (body instanceof Readable) body.destroy()
+}
+
 export interface ReceiveOptions {
   readonly method: string
   /** Milliseconds to the first byte. */

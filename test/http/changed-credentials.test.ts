@@ -6,7 +6,7 @@ import { createSeal } from '../../src/session/seal.ts'
 import { createSessions } from '../../src/session/session.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
 import { testRedis } from '../support/redis.ts'
-import { cookieIn } from '../support/sign-in.ts'
+import { cookieIn, signInAt } from '../support/sign-in.ts'
 import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
 
@@ -35,21 +35,12 @@ async function strictBackend(t: Test, credential: 'cookies' | 'bearer') {
 }
 
 const files = (url: string, credential: 'cookies' | 'bearer') => ({
-  gateway: {
-    login: {
-      sources: [
-        {
-          kind: 'upstream-login',
-          upstream: 'b',
-          path: '/login',
-          user: { id: 'id' },
-          ...(credential === 'cookies'
-            ? { cookies: ['SID', 'SID2'] }
-            : { token: 'token', renewedToken: 'new-token' })
-        }
-      ]
-    }
-  },
+  gateway: signInAt(
+    url,
+    credential === 'cookies'
+      ? { cookies: ['SID', 'SID2'] }
+      : { token: 'token', renewedToken: 'new-token' }
+  ).gateway,
   routes: {
     upstreams: { b: { url, credential }, elsewhere: { url, credential: 'none' } },
     routes: {

@@ -1,7 +1,7 @@
 /** A back-end whose own session of the user has ended: the console's session ends with it. */
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
-import { cookieIn } from '../support/sign-in.ts'
+import { cookieIn, signInAt } from '../support/sign-in.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 type Answer = readonly [status: number, headers: Record<string, string>, body: string]
@@ -27,21 +27,13 @@ const upstreamOf = (sessionEnded: object | undefined) => ({
   ...(sessionEnded && { sessionEnded })
 })
 const gateway = await testGateway(t.after, {
-  gateway: {
-    login: {
-      sources: [
-        {
-          kind: 'upstream-login',
-          upstream: 'code',
-          path: '/login',
-          success: { path: 'code', in: [0] },
-          refused: { path: 'code', in: [1] },
-          token: 'token',
-          user: { id: 'user.id', username: 'user.name' }
-        }
-      ]
-    }
-  },
+  gateway: signInAt(backend.url, {
+    upstream: 'code',
+    success: { path: 'code', in: [0] },
+    refused: { path: 'code', in: [1] },
+    token: 'token',
+    user: { id: 'user.id', username: 'user.name' }
+  }).gateway,
   routes: {
     upstreams: Object.fromEntries(
       Object.entries(tests).map(([name, test]) => [name, upstreamOf(test)])

@@ -1,22 +1,11 @@
 /** Values of the session in the headers of upstreams. */
 import t from 'tap'
 import { configFolder, testGateway } from '../support/gateway.ts'
-import { cookieIn } from '../support/sign-in.ts'
+import { cookieIn, signInAt } from '../support/sign-in.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 const files = (url: string, headers: Record<string, string>) => ({
-  gateway: {
-    login: {
-      sources: [
-        {
-          kind: 'upstream-login',
-          upstream: 'b',
-          path: '/login',
-          user: { id: 'id', profile: 'user' }
-        }
-      ]
-    }
-  },
+  gateway: signInAt(url, { user: { id: 'id', profile: 'user' } }).gateway,
   routes: {
     upstreams: { b: { url, headers } },
     routes: {

@@ -1,7 +1,7 @@
 /** Sign-ins that are not JSON in and JSON out. */
 import t from 'tap'
 import { password, testGateway } from '../support/gateway.ts'
-import { cookieIn } from '../support/sign-in.ts'
+import { cookieIn, signInAt } from '../support/sign-in.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 const login = '/api/auth/admin/login'
@@ -32,19 +32,7 @@ t.test('case 17: the token may come in a header of the back-end’s sign-in', as
     response.writeHead(200, { 'content-type': 'application/json' }).end('{"id":"1"}')
   })
   const gateway = await testGateway(t.after, {
-    gateway: {
-      login: {
-        sources: [
-          {
-            kind: 'upstream-login',
-            upstream: 'b',
-            path: '/login',
-            token: { header: 'authorization' },
-            user: { id: 'id' }
-          }
-        ]
-      }
-    },
+    gateway: signInAt(backend.url, { token: { header: 'authorization' } }).gateway,
     routes: {
       upstreams: { b: { url: backend.url, credential: 'bearer' } },
       routes: { any: { path: '/any', upstream: 'b' } }

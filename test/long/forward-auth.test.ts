@@ -1,17 +1,15 @@
 /** The examples of docs/forward-auth.md: run with the programs that they are for. */
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { adopt } from '../../src/observability/emitters.ts'
 import { blocksOf } from '../support/doc-blocks.ts'
 import { testGateway } from '../support/gateway.ts'
 import { freePorts } from '../support/ports.ts'
+import { nginxConfig, startProxy } from '../support/proxy-program.ts'
 import { cookieIn, password } from '../support/sign-in.ts'
-import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
 const host = 'console.example.com'
@@ -35,14 +33,7 @@ function example(language: string, { proxy, gateway, backend }: Ports): string {
 
 const proxies: Readonly<Record<string, (folder: string, ports: Ports) => [string, ...string[]]>> = {
   nginx: (folder, ports) => {
-    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
-      .map(name => `${name}_temp_path ${join(folder, name)};`)
-      .join(' ')
-    writeFileSync(
-      join(folder, 'nginx.conf'),
-      `daemon off; pid ${join(folder, 'pid')}; worker_processes 1; events {}
-http { access_log off; ${temporary} ${example('nginx', ports)} }`
-    )
+    writeFileSync(join(folder, 'nginx.conf'), nginxConfig(folder, example('nginx', ports)))
     return ['nginx', '-p', folder, '-c', 'nginx.conf', '-e', 'stderr']
   },
   caddy: (folder, ports) => {
@@ -85,28 +76,8 @@ for (const [name, prepare] of Object.entries(proxies)) {
       routes: { endpoints: { check: {} } }
     })
     const ports = { proxy, gateway: port, backend: new URL(backend.url).host }
-    const [program, ...words] = prepare(t.testdir({}), ports)
-    const PATH = `${process.env['PATH'] ?? ''}:/usr/sbin`
-    const child = adopt(spawn(program, words, { env: { ...process.env, PATH } }))
-    let printed = ''
-    for (const stream of [child.stdout, child.stderr]) {
-      adopt(stream).on('data', chunk => (printed += String(chunk)))
-    }
-    const closed = once(child, 'close')
-    t.after(async () => {
-      child.kill('SIGTERM')
-      await closed
-    })
-    const answers = async () =>
-      await call(proxy, '/reports/x').then(
-        ({ status }) => status === 401,
-        () => false
-      )
-    await until(
-      `${name} answers, or ends`,
-      async () => child.exitCode !== null || (await answers())
-    )
-    t.equal(child.exitCode, null, printed)
+    const command = prepare(t.testdir({}), ports)
+    await startProxy(t.after, command, async () => (await call(proxy, '/reports/x')).status)
 
     const signIn = async (username: string) => {
       const { status, headers } = await call(proxy, '/api/auth/admin/login', {

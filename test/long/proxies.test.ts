@@ -1,5 +1,4 @@
 /** The examples of docs/tls.md: run with the programs that they are for, in front of a real gateway. */
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { type IncomingMessage, request as requestPlain } from 'node:http'
@@ -9,13 +8,12 @@ import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { parse } from 'yaml'
-import { adopt } from '../../src/observability/emitters.ts'
 import { testAuthority } from '../support/authority.ts'
 import { blocksOf } from '../support/doc-blocks.ts'
 import { testGateway } from '../support/gateway.ts'
 import { freePorts } from '../support/ports.ts'
+import { nginxConfig, startProxy } from '../support/proxy-program.ts'
 import { password } from '../support/sign-in.ts'
-import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { message, webSocketUpstream } from '../support/websocket.ts'
 
@@ -51,14 +49,7 @@ const proxies: Readonly<Record<string, Proxy>> = {
         .replace('server 127.0.0.1:8080;', `server 127.0.0.1:${ports.gateway};`)
         .replace('/etc/ssl/console.example.com.pem', certificate)
         .replace('/etc/ssl/console.example.com.key', key)
-      const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
-        .map(name => `${name}_temp_path ${join(folder, name)};`)
-        .join(' ')
-      writeFileSync(
-        join(folder, 'nginx.conf'),
-        `daemon off; pid ${join(folder, 'pid')}; worker_processes 1; events {}
-http { access_log off; ${temporary} ${site} }`
-      )
+      writeFileSync(join(folder, 'nginx.conf'), nginxConfig(folder, site))
       return ['nginx', '-p', folder, '-c', 'nginx.conf', '-e', 'stderr']
     }
   },
@@ -139,27 +130,8 @@ async function start(t: Test, { prepare }: Proxy) {
       }
     }
   })
-  const [program, ...words] = prepare(t.testdir({}), { http, https, gateway: port })
-  const PATH = `${process.env['PATH'] ?? ''}:/usr/sbin`
-  const child = adopt(spawn(program, words, { env: { ...process.env, PATH } }))
-  let printed = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    adopt(stream).on('data', chunk => (printed += String(chunk)))
-  }
-  const closed = once(child, 'close')
-  t.after(async () => {
-    child.kill('SIGTERM')
-    await closed
-  })
-  const isServing = async () =>
-    await call(https, '/api/session').then(
-      ({ statusCode }) => statusCode === 401,
-      () => false
-    )
-  await until(`${program} answers, or ends`, async () => {
-    return child.exitCode !== null || (await isServing())
-  })
-  if (child.exitCode !== null) throw new Error(`${program} ended:\n${printed}`)
+  const command = prepare(t.testdir({}), { http, https, gateway: port })
+  await startProxy(t.after, command, async () => (await call(https, '/api/session')).statusCode)
   return { http, https, backend, events }
 }
 

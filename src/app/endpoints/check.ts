@@ -7,7 +7,7 @@ import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { GatewayError } from '../../errors.ts'
 import { identityHeaders } from '../../proxy/identity-values.ts'
-import { sameOrigin } from '../hooks/same-origin.ts'
+import { isHarmless, requireOrigin } from '../hooks/same-origin.ts'
 import { liveOf, sessionError } from '../hooks/session.ts'
 import { ignoreBodies } from './ignored-bodies.ts'
 
@@ -17,11 +17,8 @@ interface Options {
   readonly origins: readonly string[]
 }
 
-const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
-
 export function addCheck(scope: FastifyInstance, { paths, identity, origins }: Options): void {
   const { name, methods } = ownRoutes.check
-  const checkOrigin = sameOrigin(origins, { always: true })
   scope.register(async inner => {
     ignoreBodies(inner)
     for (const url of paths) {
@@ -30,11 +27,7 @@ export function addCheck(scope: FastifyInstance, { paths, identity, origins }: O
         url,
         config: { route: name, access: 'session' },
         handler: (request, reply) => {
-          if (changesSomething(request)) {
-            checkOrigin(request, reply, error => {
-              if (error !== undefined) throw error
-            })
-          }
+          if (changesSomething(request)) requireOrigin(request, origins)
           return answer(request, reply)
         }
       })
@@ -56,8 +49,8 @@ export function addCheck(scope: FastifyInstance, { paths, identity, origins }: O
   }
 }
 
-/** A proxy asks with GET, and says in a header what the client asks: whoever sends it is held to it. */
+/** A proxy asks with GET, and names the method of the client's request in a header. */
 function changesSomething({ headers }: FastifyRequest): boolean {
   const asked = [headers['x-forwarded-method'], headers['x-original-method']].flat()
-  return asked.some(method => method !== undefined && !safeMethods.has(method.toUpperCase()))
+  return asked.some(method => method !== undefined && !isHarmless(method.toUpperCase()))
 }

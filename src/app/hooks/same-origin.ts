@@ -19,14 +19,34 @@ export function sameOrigin(origins: readonly string[], { always = false } = {}) 
     _reply: unknown,
     done: (error?: Error) => void
   ): void {
-    if (!always && safeMethods.has(request.method)) return done()
-    done(
-      mayCall(request, origins) && !(always && isPrefetch(request))
-        ? undefined
-        : new GatewayError('origin.refused')
-    )
+    if (!always && isHarmless(request.method)) return done()
+    done(refusalOf(request, origins, always))
   }
   return gate('origin', checkOrigin)
+}
+
+/** Whether a request of another page with this method does no harm. */
+export function isHarmless(method: string): boolean {
+  return safeMethods.has(method)
+}
+
+/**
+ * The check of `always`, outside of a hook.
+ * @throws GatewayError `origin.refused`
+ */
+export function requireOrigin(request: FastifyRequest, origins: readonly string[]): void {
+  const refusal = refusalOf(request, origins, true)
+  if (refusal !== undefined) throw refusal
+}
+
+function refusalOf(
+  request: FastifyRequest,
+  origins: readonly string[],
+  always: boolean
+): GatewayError | undefined {
+  return mayCall(request, origins) && !(always && isPrefetch(request))
+    ? undefined
+    : new GatewayError('origin.refused')
 }
 
 /**

@@ -1,4 +1,4 @@
-/** What each response gets on its way out, whatever has made it. */
+/** Completes every response: standard headers, one write for a small body, an end for readers that stand still. */
 import { isAscii } from 'node:buffer'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 

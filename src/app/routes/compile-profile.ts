@@ -31,7 +31,7 @@ interface Options {
 
 type ProfileTarget = Pick<
   Target,
-  'upstream' | 'upstreamName' | 'upstreamPath' | 'timeoutMs' | 'timeOuts'
+  'upstream' | 'upstreamName' | 'rewrite' | 'timeoutMs' | 'timeOuts'
 >
 
 type BodyOf = (user: unknown, live: Live) => unknown

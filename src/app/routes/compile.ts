@@ -22,6 +22,7 @@ import { createEnvelope, type Envelope } from '../../shaping/envelope.ts'
 import { readJson } from '../../json/body.ts'
 import { compileShape, isWrapped, type Shape } from '../../shaping/shape.ts'
 import { type TimeOutOverrides, timeOutsOf } from '../../proxy/time-outs.ts'
+import { createRewrite } from '../../proxy/path.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import { compileParts, type Composable } from './compile-parts.ts'
 import { logLabels, logMissing } from './response-log.ts'
@@ -227,6 +228,11 @@ class RouteCompiler {
     return path === undefined ? [] : pathsOf(this.#config.routes, path)
   }
 
+  /** With the mount. */
+  #publicPathsOf(path: string): string[] {
+    return this.#pathsOf(path).map(each => mountOf(this.#config) + each)
+  }
+
   #upstreamOf(name: string): Upstream {
     const config = this.#config.routes.upstreams[name]
     if (config === undefined) throw new Error(`there is no upstream "${name}"`)
@@ -238,7 +244,7 @@ class RouteCompiler {
     return {
       upstream,
       upstreamName,
-      upstreamPath: upstreamPathOf(route),
+      rewrite: createRewrite(this.#publicPathsOf(route.path), upstreamPathOf(route), upstream.base),
       timeoutMs: timeoutOf(route, upstream.config),
       timeOuts: timeOutsOf(upstream.config, route)
     }
@@ -285,7 +291,7 @@ class RouteCompiler {
   #partsOf(route: Composable, envelope: Envelope, maxBytes: number) {
     return compileParts(route, {
       gateway: this.#config.gateway,
-      publicPaths: this.#pathsOf(route.path).map(path => mountOf(this.#config) + path),
+      publicPaths: this.#publicPathsOf(route.path),
       maxBytes,
       upstreamOf: name => this.#upstreamOf(name),
       shapePart: name => {

@@ -3,14 +3,13 @@
  * upstream), and ends the user's. A faulty back-end must not sign everybody out: two responses in
  * a row say so, none while it fails, and none about a credential that is not the latest.
  */
-import { Readable } from 'node:stream'
 import { BoundedMap } from '../../bounded-map.ts'
 import { credentialOf, type UpstreamConfig } from '../../config/schema/routes.ts'
 import { GatewayError } from '../../errors.ts'
 import { readJson } from '../../json/body.ts'
 import { matchesTest } from '../../login/answer-test.ts'
 import type { Call } from '../../proxy/call.ts'
-import type { UpstreamResponse } from '../../proxy/receiver.ts'
+import { discard, type UpstreamResponse } from '../../proxy/receiver.ts'
 import type { Live } from '../../session/evaluate.ts'
 import type { Session } from '../../session/record.ts'
 import type { Sessions } from '../../session/session.ts'
@@ -71,7 +70,7 @@ export class EndedSessions {
       if (response.status < 400) this.#suspects.delete(key)
       return response
     }
-    destroy(response)
+    discard(response)
     const failedAt = this.#failedAt.get(name)
     if (failedAt !== undefined && performance.now() - failedAt < distrustMs) throw unconfirmed()
     if (!this.#suspects.has(key)) {
@@ -82,7 +81,7 @@ export class EndedSessions {
         this.#suspects.delete(key)
         return second
       }
-      destroy(second)
+      discard(second)
     }
     this.#suspects.delete(key)
     const current = await this.#sessions.reread(live)
@@ -129,10 +128,6 @@ function leadsTo(location: string | string[] | undefined, paths: readonly string
 
 function haveSameCredential({ credential: a }: Session, { credential: b }: Session): boolean {
   return a?.token === b?.token && a?.cookies === b?.cookies
-}
-
-function destroy({ body }: UpstreamResponse): void {
-  if (body instanceof Readable) body.destroy()
 }
 
 /** Nobody is signed out yet: the page may try again. */

@@ -1,14 +1,12 @@
 /** The fixed response of a route whose upstream failed. For GET and HEAD. */
-import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FallbackConfig } from '../../config/schema/fallback.ts'
 import { toGatewayError } from '../../errors.ts'
+import { failureStatuses } from '../../proxy/failures.ts'
 import type { Call } from '../../proxy/call.ts'
-import type { UpstreamResponse } from '../../proxy/receiver.ts'
+import { discard, type UpstreamResponse } from '../../proxy/receiver.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import { jsonType } from '../../shaping/success.ts'
-
-const failureStatuses: ReadonlySet<number> = new Set([502, 503, 504])
 
 /** @returns what sends a call, and returns undefined where the fixed response is to be sent */
 export function sendWithFallback(
@@ -21,7 +19,7 @@ export function sendWithFallback(
     try {
       const response = await send(call)
       if (!failureStatuses.has(response.status)) return response
-      if (response.body instanceof Readable) response.body.destroy()
+      discard(response)
     } catch (error) {
       const { code, status } = toGatewayError(error)
       if (!code.startsWith('upstream.') || !failureStatuses.has(status)) throw error

@@ -6,7 +6,6 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError, toGatewayError } from '../../errors.ts'
 import { writeJson } from '../../json/body.ts'
-import { rewriteOf } from './rewrites.ts'
 import { announcesBody, maxCollectedBytes, watchRate } from '../../proxy/request-body.ts'
 import type { Call } from '../../proxy/call.ts'
 import type { PartResults } from '../../proxy/merge-parts.ts'
@@ -19,18 +18,16 @@ import type { BindStream } from './bound-stream.ts'
 import { sendFallback, sendWithFallback } from './fallback.ts'
 import { compileOutgoing, type OutgoingOptions, readOutgoingBody } from './outgoing.ts'
 import { fetchParts, type PartsOptions } from './parts.ts'
+import type { PublicPaths } from './places.ts'
 import { createRespond } from './respond.ts'
 import type { ForwardedRoute, OwnRoute, Target } from './route.ts'
 import { sendShaped } from './shaped.ts'
 
 export interface HandlerOptions extends OutgoingOptions, PartsOptions {
-  /** `server.mount`, the prefix of every public path. */
-  readonly mount: string
   readonly bindStream: BindStream
   readonly endedSessions: EndedSessions
   readonly takeCredential: (target: Target) => TakeCredential | undefined
-  /** Path at an upstream → public path of any route; undefined where none leads there. */
-  readonly toPublic: (upstream: string, path: string) => string | undefined
+  readonly publicPaths: PublicPaths
 }
 
 /** It sends the response, or an error, whenever it can: nothing is to wait for it. */
@@ -40,14 +37,9 @@ export type Handler = (request: FastifyRequest, reply: FastifyReply) => void
 export type Way = ReturnType<typeof compileWay>
 
 export function compileWay(route: ForwardedRoute, options: HandlerOptions) {
-  const rewrite = rewriteOf(route, options.mount)
   return {
-    toOutgoing: compileOutgoing(route, rewrite, options),
-    respond: createRespond(route, {
-      ...options,
-      rewrite,
-      toPublic: path => rewrite.toPublic(path) ?? options.toPublic(route.target.upstreamName, path)
-    })
+    toOutgoing: compileOutgoing(route, options),
+    respond: createRespond(route, options)
   }
 }
 

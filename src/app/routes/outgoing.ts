@@ -6,7 +6,6 @@ import { GatewayError } from '../../errors.ts'
 import { mapBody } from '../../proxy/body-mapping.ts'
 import type { Call } from '../../proxy/call.ts'
 import { requestHeaders } from '../../proxy/request-headers.ts'
-import type { Rewrite } from '../../proxy/path.ts'
 import { compileQuery } from '../../proxy/query.ts'
 import { announcesBody, maxCollectedBytes, readBody } from '../../proxy/request-body.ts'
 import type { TokenNames } from '../../proxy/token-names.ts'
@@ -26,10 +25,9 @@ export type Outgoing = Pick<Call, 'method' | 'path' | 'headers'>
 
 export type ToOutgoing = (request: FastifyRequest) => Outgoing
 
-/** What it returns throws a GatewayError `request.*`. */
+/** @returns a function that throws a GatewayError `request.*` for a request that cannot go on */
 export function compileOutgoing(
   { target, shaping }: ForwardedRoute,
-  { toUpstream }: Rewrite,
   options: OutgoingOptions
 ): ToOutgoing {
   const { identity, tokenNames, forwardedHost } = options
@@ -68,7 +66,7 @@ export function compileOutgoing(
       const all = [...(cookie === undefined ? [] : [String(cookie)]), ...opened]
       if (all.length > 0) headers['cookie'] = all.join('; ')
     }
-    return { method, path: toUpstream(url) + query, headers }
+    return { method, path: target.rewrite.toUpstream(url) + query, headers }
   }
 }
 

@@ -7,22 +7,41 @@ import { GatewayError } from '../../errors.ts'
 import type { Rewrite } from '../../proxy/path.ts'
 import type { UpstreamResponse } from '../../proxy/receiver.ts'
 import type { ForwardedHost } from '../hooks/forwarded-for.ts'
-import type { Target } from './route.ts'
+import type { Route, Target } from './route.ts'
+
+/** The way back from an upstream's paths, by whichever of its routes leads there. */
+export class PublicPaths {
+  readonly #byUpstream: Map<string, Target[]>
+
+  constructor(routes: readonly Route[]) {
+    const targets = routes.flatMap(({ target }) => (target === undefined ? [] : [target]))
+    this.#byUpstream = Map.groupBy(targets, ({ upstreamName }) => upstreamName)
+  }
+
+  /** @returns undefined where no public path leads to the path; that of `target` comes first */
+  of(target: Target, path: string): string | undefined {
+    const own = target.rewrite.toPublic(path)
+    if (own !== undefined) return own
+    for (const { rewrite } of this.#byUpstream.get(target.upstreamName) ?? []) {
+      const found = rewrite.toPublic(path)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+}
 
 export interface PlacesOptions {
   readonly target: Target
-  /** Of the route. */
-  readonly rewrite: Rewrite
-  /** Path at the upstream → public path, by whichever route of the upstream leads there. */
-  readonly toPublic: Rewrite['toPublic']
+  readonly publicPaths: PublicPaths
   readonly forwardedHost: ForwardedHost
 }
 
 type Headers = Record<string, string | string[]>
 
 /** @returns writes the places of a response into the headers for the client */
-export function createPlaces({ target, rewrite, toPublic, forwardedHost }: PlacesOptions) {
-  const { upstream, redirects } = target
+export function createPlaces({ target, publicPaths, forwardedHost }: PlacesOptions) {
+  const { upstream, rewrite, redirects } = target
+  const toPublic = (path: string) => publicPaths.of(target, path)
 
   /** @returns undefined for a place that is none of the upstream's, and does not pass */
   function publicPlace(request: FastifyRequest, written: string): string | undefined {
@@ -62,7 +81,7 @@ export function createPlaces({ target, rewrite, toPublic, forwardedHost }: Place
   return (request: FastifyRequest, { status, headers }: UpstreamResponse, sent: Headers): void => {
     const { location, link } = headers
     const contentLocation = headers['content-location']
-    if (status >= 300 && status < 400 && status !== 304) {
+    if (isRedirect(status)) {
       const place = publicPlace(request, typeof location === 'string' ? location : '')
       if (place === undefined) throw new GatewayError('upstream.redirect')
       sent['location'] = place
@@ -81,6 +100,10 @@ export function createPlaces({ target, rewrite, toPublic, forwardedHost }: Place
       sent['set-cookie'] = [cookies].flat().map(cookie => publicCookie(cookie, toPublic))
     }
   }
+}
+
+export function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400 && status !== 304
 }
 
 function set(headers: Headers, name: string, value: string | string[] | undefined): void {

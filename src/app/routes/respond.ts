@@ -13,13 +13,13 @@ import {
 } from '../../proxy/response-headers.ts'
 import type { PartResults } from '../../proxy/merge-parts.ts'
 import { hasNoContent } from '../../proxy/no-content.ts'
-import type { UpstreamResponse } from '../../proxy/receiver.ts'
+import { discard, type UpstreamResponse } from '../../proxy/receiver.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import type { Live } from '../../session/evaluate.ts'
 import { jsonType } from '../../shaping/success.ts'
 import { createBinding } from './bind-response.ts'
 import type { BindStream } from './bound-stream.ts'
-import { createPlaces, type PlacesOptions } from './places.ts'
+import { createPlaces, isRedirect, type PlacesOptions } from './places.ts'
 import type { ForwardedRoute, Shaping, Target } from './route.ts'
 import type { SealedCookiesOf } from './sealed-cookies.ts'
 import { readResponse, refuseOthers, sendShaped } from './shaped.ts'
@@ -61,7 +61,7 @@ export function createRespond(route: ForwardedRoute, options: RespondOptions): R
       if (shaping !== undefined) return respondShaped(reply, response, shaping, parts)
       relay(reply, response, target.observe)
     } catch (error) {
-      if (response.body instanceof Readable) response.body.destroy()
+      discard(response)
       throw error
     }
   }
@@ -164,7 +164,7 @@ function respondShaped(
   }
   if (isEmpty(status) || hasNone) return respondEmpty(reply, status, shaping, parts)
   if (isRedirect(status)) {
-    if (body instanceof Readable) body.destroy()
+    discard(response)
     return void reply.removeHeader('content-type').send()
   }
   // The length of a shaped body is unknown before it is shaped, so HEAD does not name one.
@@ -208,8 +208,4 @@ function passUnshaped(reply: FastifyReply, { headers, body }: UpstreamResponse):
 
 function isEmpty(status: number): boolean {
   return status === 204 || status === 205 || status === 304
-}
-
-function isRedirect(status: number): boolean {
-  return status >= 300 && status < 400 && status !== 304
 }

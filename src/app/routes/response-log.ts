@@ -1,4 +1,4 @@
-/** What is logged of responses, once: it is the same with each of a route. */
+/** Warnings about the responses of a route, each logged once: the next response has the same fault. */
 import type { Logger } from 'pino'
 
 type Log = Pick<Logger, 'warn'>

@@ -4,6 +4,7 @@ import type { QueryMaps } from '../../config/schema/resolved.ts'
 import type { WebSocketConfig } from '../../config/schema/websocket.ts'
 import type { BodyMapping } from '../../proxy/body-mapping.ts'
 import type { Parts } from '../../proxy/parts.ts'
+import type { Rewrite } from '../../proxy/path.ts'
 import type { UpstreamResponse } from '../../proxy/receiver.ts'
 import type { TimeOuts } from '../../proxy/time-outs.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
@@ -41,12 +42,12 @@ export interface OwnRoute extends CommonRoute {
 
 export type Route = ForwardedRoute | OwnRoute
 
-/** What a route asks its upstream, and how the response passes. */
+/** The upstream of a route, what it gets of a request, and what the client gets of its response. */
 export interface Target {
   readonly upstream: Upstream
   readonly upstreamName: string
-  /** At the upstream, without its base. */
-  readonly upstreamPath: string
+  /** From public paths to the upstream's, and back. */
+  readonly rewrite: Rewrite
   readonly timeoutMs: number
   /** Of the response after its first byte. */
   readonly timeOuts: TimeOuts
@@ -60,7 +61,7 @@ export interface Target {
   /** Whether the body of a GET goes to the upstream; otherwise it is dropped. */
   readonly passGetBody?: boolean
   readonly passEncodedSlashes?: boolean
-  /** Who may show the responses in a frame; without it nobody. */
+  /** Sources of `frame-ancestors`, the pages that may frame responses; without it none may. */
   readonly framedBy?: readonly string[]
   readonly passAuthorization: boolean
   readonly passCookies: readonly string[]

@@ -16,7 +16,7 @@ import { Relay } from '../../proxy/websocket-relay.ts'
 import { openWebSocket } from '../../proxy/websocket.ts'
 import type { Running } from '../hooks/access-log.ts'
 import { leavingOf } from '../hooks/leaving.ts'
-import { sameOrigin } from '../hooks/same-origin.ts'
+import { requireOrigin } from '../hooks/same-origin.ts'
 import { liveOf } from '../hooks/session.ts'
 import { type Upgrade, upgradeOf } from '../hooks/upgrade.ts'
 import type { BindStream } from './bound-stream.ts'
@@ -84,13 +84,10 @@ function createOpening(opening: Opening, { toOutgoing, respond }: Way) {
   const passesState = passesTraceState(upstream.config)
   const hidesProtocols = services.tokenNames.headers.has(protocolHeader)
   const toClientHeaders = responseHeaders({ setCookies, mayCache: false })
-  // Browsers let any page open a WebSocket to anywhere, and send cookies along.
-  const checkOrigin = sameOrigin(services.origins, { always: true })
 
   return async (request: FastifyRequest, reply: FastifyReply, upgrade: Upgrade) => {
-    checkOrigin(request, reply, error => {
-      if (error !== undefined) throw error
-    })
+    // Browsers let any page open a WebSocket to anywhere, and send cookies along.
+    requireOrigin(request, services.origins)
     const offered = protocolsOf(request.raw)
     if (upgrade.isBroken) throw tooEarly()
     const release = acquire(request)
@@ -102,7 +99,12 @@ function createOpening(opening: Opening, { toOutgoing, respond }: Way) {
       const { trail } = request
       const startedAt = performance.now()
       const opened = await openWebSocket({
-        ...{ upstream, path, maxMessage, timeoutMs, trail, passesState },
+        upstream,
+        path,
+        maxMessage,
+        timeoutMs,
+        trail,
+        passesState,
         headers: { ...headers, ...fixedHeaders },
         // Subprotocols that are the console's token give way to those that the gateway built.
         protocols: hidesProtocols ? [headers[protocolHeader] ?? []].flat() : offered,
