@@ -77,7 +77,7 @@ export class AuditLedger implements Ledger {
   constructor(options: Options) {
     this.#options = options
     // The file is there from the start, or it is known why not.
-    this.#timer = setTimeout(() => void this.#write(), batchMs).unref()
+    this.#writeAfter(batchMs)
   }
 
   status(): LedgerStatus {
@@ -134,7 +134,15 @@ export class AuditLedger implements Ledger {
     done?: PromiseWithResolvers<void>
   ): void {
     this.#waiting.push({ at, kind, members, ...(done && { done }) })
-    this.#timer ??= setTimeout(() => void this.#write(), batchMs).unref()
+    this.#writeAfter(batchMs)
+  }
+
+  #writeAfter(ms: number): void {
+    this.#timer ??= setTimeout(() => {
+      // It may find a write that is still running, which leaves the next one to another timer.
+      this.#timer = undefined
+      void this.#write()
+    }, ms).unref()
   }
 
   #write(): Promise<void> {
@@ -225,7 +233,7 @@ export class AuditLedger implements Ledger {
     for (const { done } of batch) done?.reject(new LedgerUnavailable(reason))
     this.#waiting.unshift(...batch.map(({ at, kind, members }) => ({ at, kind, members })))
     this.#closeFile()
-    this.#timer ??= setTimeout(() => void this.#write(), retryMs).unref()
+    this.#writeAfter(retryMs)
     if (this.#status.failing !== undefined) return
     this.#status.failing = { reason, since: Date.now() }
     this.#options.log.error(
