@@ -67,10 +67,12 @@ t.test(
     await other
     const nth = (times: number[], share: number) =>
       times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? Infinity
-    const [p99, one] = [nth(plainOnes, 0.99), nth(longOnes, 0.5)]
-    t.comment(`plain p50 ${nth(plainOnes, 0.5)} p99 ${p99}, long p50 ${one}, ${longOnes.length}`)
     t.ok(longOnes.length > 10, 'long responses were shaped all the time')
-    // It comes and goes by the same loop: each time one may be shaped, and this test reads them there too.
-    t.ok(p99 < 6 * one, `p99 is ${p99.toFixed(1)} ms, a long response takes ${one.toFixed(1)} ms`)
+    // Both come and go by the same loop, and each waits where the machine is busy: in the middle one
+    // long response may be before a plain one, at the worst a few.
+    for (const share of [0.5, 0.99]) {
+      const [plain, long] = [nth(plainOnes, share), nth(longOnes, share)]
+      t.ok(plain < 3 * long, `${share}: ${plain.toFixed(1)} ms, long ${long.toFixed(1)} ms`)
+    }
   }
 )

@@ -20,13 +20,14 @@ async function connected(t: Test, commandTimeout = 30_000) {
   const isUp = new Promise<void>(resolve => {
     up = resolve
   })
+  let redials = 0
   const redis = createRedisDialler(
     redisConfig({ url: server.url, connectTimeout: 30_000, commandTimeout }),
     '.'
-  ).client({ onUp: () => up(), onDown: () => {} })
+  ).client({ onUp: () => up(), onDown: () => void redials++ })
   t.after(() => redis.disconnect())
   await isUp
-  return { server, redis }
+  return { server, redis, redials: () => redials }
 }
 
 t.test('in memory', async t => {
@@ -177,7 +178,7 @@ t.test('it needs no right but to keys with its prefix', async t => {
 
 /** Lockouts over a real Redis that can be stopped. */
 async function withOutages(t: Test, commandTimeout?: number) {
-  const { server, redis } = await connected(t, commandTimeout)
+  const { server, redis, redials } = await connected(t, commandTimeout)
   const away: unknown[] = []
   let asked = 0
   const shared = createRedisLockouts(redis, '{cg}:')
@@ -224,7 +225,8 @@ async function withOutages(t: Test, commandTimeout?: number) {
     isShared,
     stop,
     goOn,
-    waits
+    waits,
+    redials
   }
 }
 
@@ -272,7 +274,7 @@ t.test('what was counted in this process is given back here, and not in Redis', 
 })
 
 t.test('right passwords all through outages lock nobody', async t => {
-  const { lockouts, failures, stop, goOn } = await withOutages(t, 300)
+  const { lockouts, failures, stop, goOn, redials } = await withOutages(t, 300)
   let isStopped = false
   // Where the machine stands still for 300 ms, an answer of a Redis that runs is lost as well.
   let lost = 0
@@ -288,7 +290,9 @@ t.test('right passwords all through outages lock nobody', async t => {
     isStopped = false
   }
   const left = await failures()
-  t.ok(left <= lost, `${left} left, ${lost} answers were lost`)
+  // A connection that was given up in an outage may take what was given back with it.
+  const most = lost + redials()
+  t.ok(left <= most, `${left} left, ${lost} answers and ${redials()} connections were lost`)
 })
 
 t.test('a refund that Redis refuses with NOPERM does not keep counts local', async t => {
