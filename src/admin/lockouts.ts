@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { GatewayError } from '../errors.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
-import { challenge, operatorsApart } from '../app/hooks/sign-in-guard.ts'
+import { challenge, operatorsApart } from '../app/sign-in/guard.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import { addAct } from './acts.ts'
 import { addOpsScope } from './api.ts'

@@ -1,5 +1,4 @@
 /** The counters of one generation's hooks and endpoints. */
-import { countedErrors } from './hooks/errors.ts'
 import { createRequestMetrics, type RequestMetrics } from './hooks/metrics.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
@@ -53,4 +52,12 @@ export function createAppMetrics(metrics: Metrics, rates: RequestRates): AppMetr
     onSignIn: (outcome, source) => signIns.labels(source, outcome).inc(),
     onMissingPart: (route, part) => missingParts.labels(route, part).inc()
   }
+}
+
+export function countedErrors(metrics: Metrics) {
+  return metrics.counter(
+    'console_gateway_errors_total',
+    'Errors that were answered, by their code.',
+    ['code']
+  )
 }

@@ -10,7 +10,8 @@ import type { Sessions } from '../session/session.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { StoreUnavailable } from '../session/store.ts'
 import type { BindStream, BoundStream } from './routes/bound-stream.ts'
-import { Closures, type OperatorsMaintenance } from './hooks/maintenance.ts'
+import type { OperatorsMaintenance } from './gateway.ts'
+import { Closures } from './hooks/maintenance.ts'
 import type { Access } from './hooks/context.ts'
 
 /** Twice a second, so that with a late turn of the event loop a stream still ends within 1 s. */

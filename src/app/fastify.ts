@@ -7,37 +7,22 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest
 } from 'fastify'
-import { ownRoutes } from '../config/schema/own-endpoints.ts'
 import { toGatewayError } from '../errors.ts'
 import { createTrust } from './hooks/address.ts'
 import { setCorsHeaders } from './hooks/cors.ts'
-import { errorHandler } from './hooks/errors.ts'
+import { createErrorHandler } from './hooks/errors.ts'
 import { readForwardedProto } from './hooks/forwarded-for.ts'
 import { requestLog } from './hooks/request-log.ts'
 import { recordUnrouted } from './hooks/unrouted.ts'
 import { schemaController } from './hooks/validation.ts'
-import { type StandardHeaders, setStandardHeaders } from './hooks/sending.ts'
-import type { AppContext } from './context.ts'
+import { setStandardHeaders } from './hooks/sending.ts'
+import type { Gateway } from './gateway.ts'
 
-/** @param headers the standard headers of every response */
-export function createFastify(
-  { config, services, metrics, envelope }: AppContext,
-  headers: StandardHeaders
-): FastifyInstance {
-  const { gateway, limits } = config
-  const { log } = services
-  const trustedProxies = gateway.server.trustedProxies
+export function createFastify(gateway: Gateway): FastifyInstance {
+  const { config, log } = gateway
+  const { trustedProxies } = config.gateway.server
   const trust = trustedProxies.length > 0 ? createTrust(trustedProxies) : undefined
-  const answerError = errorHandler({
-    envelope,
-    errorStatus: gateway.envelope.errorStatus,
-    extraOf: (request, error) =>
-      request.routeOptions.config.route === ownRoutes.profile.name && error.status === 401
-        ? envelope.notSignedIn
-        : undefined,
-    onError: metrics.onError,
-    shed: services.shed
-  })
+  const answerError = createErrorHandler(gateway)
   const app = Fastify({
     // Without a logger of its own, Fastify listens to responses only where an onResponse hook is.
     logController: new LogController({
@@ -49,14 +34,14 @@ export function createFastify(
     requestIdHeader: false,
     genReqId: requestId(trust),
     exposeHeadRoutes: false,
-    bodyLimit: limits.sizes.body,
+    bodyLimit: config.limits.sizes.body,
     schemaController,
     // The router cannot decode the path, so no hook runs: headers and log line are set here.
-    frameworkErrors: (error, request, reply) => {
-      setStandardHeaders(request, reply, headers)
-      setCorsHeaders(request, reply, gateway.server)
-      answerError(error, request as FastifyRequest, reply as FastifyReply)
-      recordUnrouted(services, {
+    frameworkErrors: (error, request: FastifyRequest, reply: FastifyReply) => {
+      setStandardHeaders(reply)
+      setCorsHeaders(reply)
+      answerError(error, request, reply)
+      recordUnrouted(gateway, {
         requestId: request.id,
         code: toGatewayError(error).code,
         address: request.ip,
@@ -64,11 +49,12 @@ export function createFastify(
         target: request.raw.url
       })
     },
-    routerOptions: { maxParamLength: limits.sizes.url },
+    routerOptions: { maxParamLength: config.limits.sizes.url },
     // A build yields to requests, so plugins may take their time.
     pluginTimeout: 0
   })
   app.log = log
+  app.decorate('gateway', gateway)
   if (trust !== undefined) readForwardedProto(app)
   app.setErrorHandler(answerError)
   return app

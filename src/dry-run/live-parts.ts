@@ -1,6 +1,5 @@
 /** The parts of a route, requested from their real back-ends and merged as the gateway does it. */
 import { type Composable, compileParts } from '../app/routes/compile-parts.ts'
-import { applyShape } from '../app/routes/shaped-values.ts'
 import type { Config } from '../config/schema/config.ts'
 import { hasParameters, takes } from '../config/schema/public-path.ts'
 import { mountOf, pathsOf, routeSettings, upstreamPathOf } from '../config/schema/resolved.ts'
@@ -10,7 +9,8 @@ import type { Json } from '../json/values.ts'
 import { merge, withMissing } from '../proxy/merge-parts.ts'
 import { gather, type Part, type Parts } from '../proxy/parts.ts'
 import { createRewrite } from '../proxy/path.ts'
-import { compileShape, type ShapeContext } from '../shaping/shape.ts'
+import { tokenNamesOf } from '../proxy/token-names.ts'
+import type { ShapeContext } from '../shaping/shape.ts'
 import {
   clientHeaders,
   clientOf,
@@ -67,19 +67,15 @@ export function createLiveParts(
   config: Config,
   { name, route, upstreams, options }: Surroundings
 ): ((response: Json) => Promise<MergedResponse>) | undefined {
-  const { shapes } = config.routes
-  const parts = compileParts(route, {
-    gateway: config.gateway,
-    publicPaths: publicPathsOf(config, route),
-    maxBytes: routeSettings(config, name, route).maxShaped,
-    upstreamOf: upstreamName => upstreams.open(upstreamName),
-    shapePart: shapeName => {
-      const onMissing = (path: string) =>
-        options.report(`the shape ${shapeName ?? ''} finds no "${path}" and goes on with null`)
-      const shape = compileShape(shapes[shapeName ?? ''] ?? [], { ...options.context, onMissing })
-      return body => applyShape(shape, body)
-    }
-  })
+  const services = {
+    config,
+    mount: mountOf(config),
+    tokenNames: tokenNamesOf(config.gateway.envelope),
+    upstream: (each: string) => upstreams.open(each),
+    log: { warn: (_fields: object, message: string) => options.report(message) }
+  }
+  const { maxShaped } = routeSettings(config, name, route)
+  const parts = compileParts(services, route, options.context.wrap, maxShaped)
   if (parts === undefined) return undefined
   const target = publicTargetOf(config, route, options.path)
   const asked = { ...parts, parts: parts.parts.map(livePart(route, parts, options)) }

@@ -9,7 +9,7 @@ import type { Config } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { firstUrlOf } from '../config/schema/upstream-addresses.ts'
 import { createDrift } from '../contract/drift.ts'
-import type { OperatorsMaintenance } from '../app/hooks/maintenance.ts'
+import type { OperatorsMaintenance } from '../app/gateway.ts'
 import { sessionCookie } from '../app/hooks/session.ts'
 import { createCachedSigner } from '../app/hooks/signer.ts'
 import { HighestUse } from '../limits/highest-use.ts'
@@ -24,7 +24,7 @@ import { adopt } from '../observability/emitters.ts'
 import { createListener } from '../app/listener.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import { createLogger } from '../services/services.ts'
-import type { GenerationServices } from '../app/generation-services.ts'
+import type { GatewayServices } from '../app/gateway.ts'
 import { createMemoryStore } from '../session/memory-store.ts'
 import type { Credential, Identity } from '../session/record.ts'
 import { createSeal } from '../session/seal.ts'
@@ -87,7 +87,7 @@ export interface OfflineApp {
 }
 
 /** Requests of a dry run come one after the other. */
-const withoutLoad: Pick<GenerationServices, 'running' | 'shed'> = {
+const withoutLoad: Pick<GatewayServices, 'running' | 'shed'> = {
   running: { begin: () => () => {} },
   shed: { count: () => {} }
 }
@@ -124,7 +124,7 @@ export async function createOfflineApp(
   })
   const log = createLogger({ level: 'silent', format: 'json' }, { write: () => {} })
   const metrics = new Metrics()
-  const parts: GenerationServices = {
+  const parts: GatewayServices = {
     log,
     sessions,
     secrets,

@@ -2,23 +2,18 @@
  * Serves the console's files, so that page and gateway share an origin: history fallback, hashed
  * assets cached for a year.
  */
+import { resolve } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-
-interface Options {
-  /** Absolute. */
-  readonly root: string
-  readonly prefix: string
-  readonly contentSecurityPolicy: string
-}
 
 /** Build tools put a hash of the content into a file's name. */
 const hashed =
   /[.-](?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{8,}\.(?:js|mjs|css|woff2?|png|jpe?g|svg|gif|webp|avif|ico|map|wasm)$/
 
-export function addConsole(
-  app: FastifyInstance,
-  { root, prefix, contentSecurityPolicy }: Options
-): void {
+export function addConsole(app: FastifyInstance): void {
+  const { config, mount: prefix } = app.gateway
+  const { console: pages } = config.gateway
+  if (pages === undefined) return
+  const { contentSecurityPolicy } = pages
   app.addHook('onRoute', route => {
     if (route.url === `${prefix}/*` && route.config?.route === undefined) {
       route.config = { ...route.config, route: 'console' }
@@ -26,7 +21,7 @@ export function addConsole(
   })
   // Imported only when there is a console.
   app.register(import('@fastify/static'), {
-    root,
+    root: resolve(config.folder, pages.root),
     prefix: `${prefix}/`,
     wildcard: true,
     allowedPath: path => !isApi(path),

@@ -1,28 +1,14 @@
 /** The session itself: what is left of it, extending it, and the user's own list of sessions. */
-import type {
-  FastifyInstance,
-  FastifyReply,
-  FastifyRequest,
-  RouteHandlerMethod,
-  RouteOptions
-} from 'fastify'
-import { ownRoutes } from '../../config/schema/own-endpoints.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { closeBody } from '../../config/schema/request-bodies.ts'
-import type { Envelope } from '../../shaping/envelope.ts'
 import { GatewayError } from '../../errors.ts'
+import { describeSession, secondsLeft } from '../../session/describe.ts'
+import type { Live } from '../../session/evaluate.ts'
+import { identityKey } from '../../session/identity-key.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { setTimeLeft } from '../hooks/guard.ts'
-import {
-  clearSessionCookie,
-  liveIn,
-  liveOf,
-  type SessionCookie,
-  sessionError
-} from '../hooks/session.ts'
-import { describeSession, secondsLeft } from '../../session/describe.ts'
-import { identityKey } from '../../session/identity-key.ts'
-import type { Live } from '../../session/evaluate.ts'
-import type { Sessions } from '../../session/session.ts'
+import { clearSessionCookie, liveIn, mustLive } from '../hooks/session.ts'
+import { addOwn } from './own.ts'
 
 /** Bytes of a request that closes or extends sessions: far more than it needs. */
 const maxBody = 4096
@@ -32,37 +18,15 @@ interface CloseBody {
   readonly others?: unknown
 }
 
-interface Options {
-  /** Each with its aliases. */
-  readonly paths: {
-    readonly session: readonly string[]
-    readonly extend: readonly string[]
-    readonly list: readonly string[]
-    readonly close: readonly string[]
-  }
-  readonly sessions: Sessions
-  readonly cookie: SessionCookie
-  readonly envelope: Envelope
-}
-
-export function addSession(
-  scope: FastifyInstance,
-  { paths, sessions, cookie, envelope }: Options
-): void {
-  const config = { route: ownRoutes.session.name, access: 'session' as const, touch: false }
-  const addRoutes = (
-    key: keyof Options['paths'],
-    handler: RouteHandlerMethod,
-    more: Partial<RouteOptions> = {}
-  ) => {
-    const method = [...ownRoutes[key].methods]
-    for (const url of paths[key]) scope.route({ method, url, config, handler, ...more })
-  }
+export function addSession(scope: FastifyInstance): void {
+  const { sessions, envelope } = scope.gateway
+  const config = { touch: false }
   const bounded = { bodyLimit: maxBody, config: { ...config, maxBody } }
-  addRoutes('session', show)
-  addRoutes('list', list)
-  addRoutes('extend', extend, bounded)
-  addRoutes('close', close, { ...bounded, schema: { body: closeBody }, attachValidation: true })
+  addOwn(scope, 'session', { config, handler: show })
+  addOwn(scope, 'list', { config, handler: list })
+  addOwn(scope, 'extend', { ...bounded, handler: extend })
+  const schema = { body: closeBody }
+  addOwn(scope, 'close', { ...bounded, schema, attachValidation: true, handler: close })
 
   async function show(request: FastifyRequest): Promise<unknown> {
     return envelope.success(timeLeft(mustLive(request), sessions.now()))
@@ -70,8 +34,7 @@ export function addSession(
 
   async function extend(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const live = liveIn(await sessions.extend(mustLive(request)))
-    const { session, idleEnd } = live
-    setTimeLeft(reply, { idleEnd, absoluteEnd: session.absoluteEnd, now: sessions.now() })
+    setTimeLeft(reply, live, sessions.now())
     return envelope.success(timeLeft(live, sessions.now()))
   }
 
@@ -115,16 +78,10 @@ export function addSession(
       'sessions closed'
     )
     if (which.except === undefined && (which.only === undefined || which.only === session.id)) {
-      clearSessionCookie(reply, cookie)
+      clearSessionCookie(reply)
     }
     return envelope.success({ closed })
   }
-}
-
-function mustLive(request: FastifyRequest): Live {
-  const live = liveOf(request)
-  if (live === undefined) throw sessionError(request)
-  return live
 }
 
 /** The body of the session endpoints: the user, the roles and the time until the session ends. */

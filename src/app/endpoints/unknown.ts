@@ -8,19 +8,14 @@ import type { LimitsHook } from '../hooks/limits.ts'
 import { opensPage, sendPage } from './console.ts'
 import type { KnownPaths } from './known-paths.ts'
 
-interface Options {
-  readonly knownPaths: KnownPaths
-  readonly checkLimits: LimitsHook
-  /** `server.mount`, the prefix of every public path. */
-  readonly mount: string
-  readonly hasConsole: boolean
-}
-
 /** To be added after all routes. */
 export function addUnknown(
   app: FastifyInstance,
-  { knownPaths, checkLimits, mount, hasConsole }: Options
+  knownPaths: KnownPaths,
+  checkLimits: LimitsHook
 ): void {
+  const { config, mount } = app.gateway
+  const hasConsole = config.gateway.console !== undefined
   // The nearest path decides alone: a method that it does not take must not reach a wider `/*`.
   app.register(async scope => {
     scope.addHook('onRequest', checkLimits)

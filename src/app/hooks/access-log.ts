@@ -4,45 +4,22 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import type { Failures } from '../../observability/failures.ts'
+import type { Config } from '../../config/schema/config.ts'
+import { toRouterPath } from '../../config/schema/public-path.ts'
+import { mountOf } from '../../config/schema/resolved.ts'
 import { fullRequestJson, isRemarkable, requestJson } from '../../observability/request-json.ts'
 import { writeLines } from '../../services/logger.ts'
-import type { Tracer } from '../../services/traces.ts'
 import { Trail, type TrailAlias } from '../../observability/trail.ts'
-import type { Sessions } from '../../session/session.ts'
 import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
-import type { RequestMetrics } from './metrics.ts'
 import { addTraceId } from './request-log.ts'
 import { liveSession } from './session.ts'
 import { setSession } from './session-trail.ts'
 
-/** Registers requests and WebSockets while they run. */
-export interface Running {
-  /**
-   * @param member is destroyed where it may run no longer
-   * @returns what to call when it is over
-   */
-  readonly begin: (member: { readonly destroy: () => unknown }) => () => void
-}
-
-interface Options {
-  readonly log: Logger
-  readonly requests: RequestMetrics
-  readonly running: Running
-  readonly tracer: Tracer
-  readonly toWall: Sessions['toWall']
-  /** By their paths, as the router has them. */
-  readonly aliases: ReadonlyMap<string | undefined, TrailAlias>
-  /** Undefined in dry runs. */
-  readonly failures: Pick<Failures, 'add'> | undefined
-}
-
-export function addAccessLog(
-  app: FastifyInstance,
-  { log, requests: { rates, meter }, running, tracer, toWall, aliases, failures }: Options
-): void {
-  app.decorate('toWall', toWall)
+export function addAccessLog(app: FastifyInstance): void {
+  const { config, log, counters, running, tracer, failures } = app.gateway
+  const { rates, meter } = counters.requests
+  const aliases = aliasesOf(config)
   app.decorateRequest('address', undefined)
   app.decorateRequest('actor', undefined)
   app.decorateRequest('clientBody', undefined)
@@ -86,17 +63,23 @@ export function addAccessLog(
   }
 
   function keep(request: FastifyRequest): void {
-    const { trail, routeConfig: config } = request
-    config.meter ??= meter(trail.route, config.upstream)
-    config.meter.count(trail)
+    const { trail, routeConfig: route } = request
+    route.meter ??= meter(trail.route, route.upstream)
+    route.meter.count(trail)
     writeLine(log, trail)
   }
 }
 
-function setRoute(
-  { trail, routeConfig: config }: FastifyRequest,
-  aliases: Options['aliases']
-): void {
+/** By their paths, as the router has them. */
+type Aliases = ReadonlyMap<string | undefined, TrailAlias>
+
+function aliasesOf(config: Config): Aliases {
+  const mount = mountOf(config)
+  const aliases = Object.entries(config.routes.aliases)
+  return new Map(aliases.map(([path, target]) => [mount + toRouterPath(path), { path, target }]))
+}
+
+function setRoute({ trail, routeConfig: config }: FastifyRequest, aliases: Aliases): void {
   trail.route = config.route ?? unknownRoute
   trail.upstream = config.upstream
   if (aliases.size > 0) trail.alias = aliases.get(config.url)

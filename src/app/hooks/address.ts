@@ -65,11 +65,14 @@ export function createTrust(blocks: readonly string[]): (address: string) => boo
   }
 }
 
+/** The address of a request, as limits count it. */
+export type CountedAddress = (request: Request) => string
+
 /**
  * Limits count an IPv4 address as it is, also when it is mapped to IPv6. Of an IPv6 address they
  * count the leading bits, since a customer has a whole network.
  */
-export function createCountedAddress(ipv6Prefix: number): (request: Request) => string {
+export function createCountedAddress(ipv6Prefix: number): CountedAddress {
   const cache = new Map<string, string>()
   return request => {
     const current = clientAddress(request)

@@ -8,12 +8,16 @@ import type { ErrorCode } from '../../errors.ts'
 import type { AuditEntry, Ledger } from '../../observability/audit/entry.ts'
 import type { Session } from '../../session/record.ts'
 import { safeMethods } from '../../observability/failures.ts'
-import { type BodyFields, fieldsOf } from './audit-fields.ts'
+import { type BodyFields, compileBodyFields, fieldsOf } from './audit-fields.ts'
 import { clientAddress } from './address.ts'
 import { liveSession } from './session.ts'
 
 /** Add it after the access log, whose trail is complete when a response is closed. */
-export function addAudit(app: FastifyInstance, ledger: Ledger, fields: BodyFields): void {
+export function addAudit(app: FastifyInstance): void {
+  const { ledger, config } = app.gateway
+  const { audit } = config.gateway
+  if (ledger === undefined || audit === undefined) return
+  const fields = compileBodyFields(audit)
   app.addHook('onRequest', function observeUnsafe(request, _reply, done) {
     if (safeMethods.has(request.method)) return done()
     request.onResponseClose.push(() => {

@@ -6,6 +6,7 @@ import type { FastifyInstance } from 'fastify'
 const quality = 4
 
 export async function addCompression(app: FastifyInstance): Promise<void> {
+  if (!app.gateway.config.gateway.server.compress) return
   // Imported only where config asks for it.
   await app.register(import('@fastify/compress'), {
     encodings: ['br', 'gzip'],

@@ -6,7 +6,7 @@ import type { Meter } from './metrics.ts'
 import type { Trail } from '../../observability/trail.ts'
 import type { EndReason } from '../../session/record.ts'
 import type { Live } from '../../session/evaluate.ts'
-import type { NewSession, Sessions } from '../../session/session.ts'
+import type { NewSession } from '../../session/session.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
 
 export type Access = RouteConfig['access']
@@ -35,10 +35,6 @@ declare module 'fastify' {
     envelope?: Envelope
     /** The HTTP status of a route's errors: `ok` is 200. */
     errorStatus?: 'own' | 'ok'
-  }
-  interface FastifyInstance {
-    /** A time of the sessions' clock by the wall clock. */
-    toWall: Sessions['toWall']
   }
   interface FastifyRequest {
     /** The record of the request; set by its first hook. */

@@ -1,7 +1,6 @@
 /** CORS for the pages of other origins that config lists; without any, no hook is added. */
 import cors from '@fastify/cors'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { GatewayConfig } from '../../config/schema/gateway.ts'
 
 const exposedHeaders = [
   'x-request-id',
@@ -16,13 +15,9 @@ const exposedHeaders = [
   'x-total-count'
 ]
 
-type Server = Pick<GatewayConfig['server'], 'origins' | 'corsHeaders' | 'exposeHeaders'>
-
 /** Before all that may refuse: the page is to read the refusal too. */
-export async function addCors(
-  app: FastifyInstance,
-  { origins, exposeHeaders }: Server
-): Promise<void> {
+export async function addCors(app: FastifyInstance): Promise<void> {
+  const { origins, exposeHeaders } = app.gateway.config.gateway.server
   if (origins.length === 0) return
   await app.register(cors, {
     origin: [...origins],
@@ -35,11 +30,9 @@ export async function addCors(
 }
 
 /** The headers of `addCors`, of a response that no hook runs for. */
-export function setCorsHeaders(
-  { headers: { origin } }: Pick<FastifyRequest, 'headers'>,
-  reply: Pick<FastifyReply, 'header'>,
-  { origins }: Pick<Server, 'origins'>
-): void {
+export function setCorsHeaders(reply: FastifyReply): void {
+  const { origin } = reply.request.headers
+  const { origins } = reply.server.gateway.config.gateway.server
   if (origins.length === 0) return
   reply.header('vary', 'Origin')
   if (origin === undefined || !origins.includes(origin)) return
@@ -47,7 +40,8 @@ export function setCorsHeaders(
   reply.header('access-control-allow-credentials', 'true')
 }
 
-export function answerPreflights(app: FastifyInstance, { origins, corsHeaders }: Server): void {
+export function answerPreflights(app: FastifyInstance): void {
+  const { origins, corsHeaders } = app.gateway.config.gateway.server
   if (origins.length === 0) return
   const headers = {
     'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',

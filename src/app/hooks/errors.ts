@@ -1,10 +1,10 @@
 /** Sends the errors of all requests. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Envelope } from '../../shaping/envelope.ts'
-import { type ErrorCode, GatewayError, toGatewayError } from '../../errors.ts'
+import { ownRoutes } from '../../config/schema/own-endpoints.ts'
+import { GatewayError, toGatewayError } from '../../errors.ts'
 import { holdsCredential } from '../../login/leaked-credential.ts'
-import type { Metrics } from '../../observability/metrics.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
+import type { Gateway } from '../gateway.ts'
 import { unknownRoute } from './context.ts'
 import { liveOf } from './session.ts'
 
@@ -25,43 +25,21 @@ const bodyHeaders = [
   'cache-control'
 ]
 
-interface Options {
-  readonly envelope: Envelope
-  /** `ok` answers every error with 200; a route may say otherwise. */
-  readonly errorStatus: 'own' | 'ok'
-  /** Members that a route's errors have beside the standard ones. */
-  readonly extraOf: (
-    request: FastifyRequest,
-    error: GatewayError
-  ) => Readonly<Record<string, unknown>> | undefined
-  /** Called for each error that is sent. */
-  readonly onError: (code: ErrorCode) => void
-  /** Counts what a bound refuses for all; many are refused at once, so they share a log line. */
-  readonly shed: Shed
-}
-
-interface Shed {
-  readonly count: (reason: string, last: Readonly<Record<string, unknown>>) => void
-}
-
-export const countedErrors = (metrics: Metrics) =>
-  metrics.counter('console_gateway_errors_total', 'Errors that were answered, by their code.', [
-    'code'
-  ])
-
-export function errorHandler({ envelope, errorStatus, extraOf, onError, shed }: Options) {
+export function createErrorHandler({ config, envelope, counters, shed }: Gateway) {
+  const { errorStatus } = config.gateway.envelope
   return function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
     if (isAbandoned(thrown, reply)) return void reply.hijack()
     const error = withoutSecrets(toGatewayError(thrown), request)
     recordReason(error, request)
     logError(error, request, shed)
-    onError(error.code)
-    const extra = extraOf(request, error)
-    const { config } = request.routeOptions
-    const { failure, statusOf, errorType } = config.envelope ?? envelope
-    const generalStatus = (config.errorStatus ?? errorStatus) === 'ok' ? 200 : error.status
+    counters.onError(error.code)
+    const route = request.routeOptions.config
+    const { failure, statusOf, errorType, notSignedIn } = route.envelope ?? envelope
+    const isProfile = route.route === ownRoutes.profile.name
+    const extra = isProfile && error.status === 401 ? notSignedIn : undefined
+    const generalStatus = (route.errorStatus ?? errorStatus) === 'ok' ? 200 : error.status
     replyWith(reply, error, {
-      body: { ...failure(error, request.id), ...(extra !== undefined && extra) },
+      body: { ...failure(error, request.id), ...extra },
       type: errorType,
       status: statusOf(error.code) ?? generalStatus
     })
@@ -126,7 +104,11 @@ export function replyWith(
 }
 
 /** Everything else stands in the access line. */
-function logError({ code, cause, detail }: GatewayError, request: FastifyRequest, shed: Shed) {
+function logError(
+  { code, cause, detail }: GatewayError,
+  request: FastifyRequest,
+  shed: Gateway['shed']
+) {
   const { route = unknownRoute } = request.routeOptions.config
   if (code === 'overloaded') {
     shed.count(detail.limit ?? 'other', { requestId: request.id, code, route })

@@ -50,14 +50,11 @@ function protocolIn(list: string): 'https' | 'http' {
   return /^(?:https|wss)$/i.test(protocol) ? 'https' : 'http'
 }
 
-export function forwardedForOf(
-  request: FastifyRequest,
-  forwardedHost: ForwardedHost
-): ForwardedFor {
+export function forwardedForOf(request: FastifyRequest): ForwardedFor {
   return {
     address: clientAddress(request),
     protocol: request.protocol === 'https' ? 'https' : 'http',
-    host: forwardedHost(request),
+    host: request.server.gateway.forwardedHost(request),
     requestId: request.id,
     session: liveSession(request)
   }

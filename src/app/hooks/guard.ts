@@ -2,21 +2,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors.ts'
 import { secondsLeft } from '../../session/describe.ts'
-import type { Sessions } from '../../session/session.ts'
+import type { Live } from '../../session/evaluate.ts'
+import type { Gateway } from '../gateway.ts'
 import { liveOf, sessionError, setLiveSession } from './session.ts'
 import { gate } from './gate.ts'
-
-interface Options {
-  readonly sessions: Sessions
-  /** Whether responses have headers with the session's remaining time. */
-  readonly sendsTimeLeft: boolean
-}
 
 /**
  * A hook that lets requests pass by the route's `access`, and marks their session as used unless
  * the route's `touch` is false.
  */
-export function createGuard({ sessions, sendsTimeLeft }: Options) {
+export function createGuard({ sessions, config }: Gateway) {
+  const sendsTimeLeft = config.gateway.session.headers
   function guard(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -38,23 +34,18 @@ export function createGuard({ sessions, sendsTimeLeft }: Options) {
     }
     const idleEnd = touch ? sessions.use(live) : live.idleEnd
     if (idleEnd !== live.idleEnd) setLiveSession(request, { ...live, idleEnd })
-    if (sendsTimeLeft) {
-      const { absoluteEnd } = live.session
-      setTimeLeft(reply, { idleEnd, absoluteEnd, now: sessions.now() })
-    }
+    if (sendsTimeLeft) setTimeLeft(reply, { session: live.session, idleEnd }, sessions.now())
     done()
   }
   return gate('access', guard)
 }
 
-interface TimeLeft {
-  readonly idleEnd: number
-  readonly absoluteEnd: number
-  /** By the clock of the sessions. */
-  readonly now: number
-}
-
-export function setTimeLeft(reply: FastifyReply, { idleEnd, absoluteEnd, now }: TimeLeft): void {
+/** @param now by the clock of the sessions */
+export function setTimeLeft(
+  reply: FastifyReply,
+  { session: { absoluteEnd }, idleEnd }: Pick<Live, 'session' | 'idleEnd'>,
+  now: number
+): void {
   reply
     .header('x-session-idle-in', secondsLeft(Math.min(idleEnd, absoluteEnd), now))
     .header('x-session-absolute-in', secondsLeft(absoluteEnd, now))

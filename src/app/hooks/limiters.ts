@@ -24,9 +24,9 @@ interface LimiterOptions extends CreateRateLimitOptions {
   readonly rate: Rate
 }
 
-export async function registerRateLimit(app: FastifyInstance, counts: SharedCounts): Promise<void> {
+export async function registerRateLimit(app: FastifyInstance): Promise<void> {
   app.decorateRequest('limitKey', '')
-  await app.register(rateLimit, { global: false, store: storeOver(counts) })
+  await app.register(rateLimit, { global: false, store: storeOver(app.gateway.counts) })
 }
 
 /** @returns counts a request under its `limitKey` */

@@ -1,13 +1,10 @@
 /** Limits of requests: finds those of a request, and refuses it when one is exceeded. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { LimitsConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Verdict } from '../../limits/gcra.ts'
-import type { HighestUse } from '../../limits/highest-use.ts'
 import { type ApplicableLimits, compilePlan, type Limit, signInRoute } from '../../limits/plan.ts'
-import type { SharedCounts } from '../../limits/shared-counts.ts'
 import { identityKey, type VouchedUser } from '../../session/identity-key.ts'
-import { createCountedAddress } from './address.ts'
+import type { Gateway } from '../gateway.ts'
 import { unknownRoute } from './context.ts'
 import { gate } from './gate.ts'
 import { createLimiter, type Limiter } from './limiters.ts'
@@ -20,21 +17,6 @@ export type LimitsHook = (
   done: (error?: Error) => void
 ) => void
 
-interface Options {
-  readonly config: LimitsConfig
-  readonly counts: SharedCounts
-  readonly highestUse: HighestUse
-  /** Requests in flight, by user or address or route; outlives a generation, as requests do. */
-  readonly inFlight: Map<string, number>
-  /**
-   * Called with the limit's name for each refusal, and for what a limit in shadow would have
-   * refused.
-   */
-  readonly onRefused: (limit: string, inShadow: boolean) => void
-}
-
-type CountedAddress = (request: FastifyRequest) => string
-
 /** The state of a limit after the request, and whether it was counted there. */
 interface Counted extends Verdict {
   readonly limit: Limit
@@ -43,20 +25,19 @@ interface Counted extends Verdict {
 }
 
 /** @param app has the rate-limit plugin */
-export function createLimits(app: FastifyInstance, options: Options): LimitsHook {
-  const { config, counts } = options
-  const plan = compilePlan(config)
-  const countedAddress = createCountedAddress(config.ipv6Prefix)
-  const acquireSlot = createSlots(options)
-  const count = createCounting(app, counts, countedAddress)
-  const decide = createDecision(options, countedAddress)
+export function createLimits(app: FastifyInstance): LimitsHook {
+  const { config, counts, addressOf } = app.gateway
+  const plan = compilePlan(config.limits)
+  const acquireSlot = createSlots(app.gateway)
+  const count = createCounting(app)
+  const decide = createDecision(app.gateway)
 
   return gate('limits', function checkLimits(request, reply, done) {
     const session = liveSession(request)
     const { route = unknownRoute } = request.routeConfig
     const ended = endedSessionOf(request)
     const subject =
-      ended === undefined ? inFlightKey(route, countedAddress(request), session) : `ended:${ended}`
+      ended === undefined ? inFlightKey(route, addressOf(request), session) : `ended:${ended}`
     const full = acquireSlot(subject, route, request, reply)
     if (full !== undefined) return done(full)
     const applicable =
@@ -84,11 +65,8 @@ function endedSessionOf(request: FastifyRequest): string | undefined {
     : undefined
 }
 
-function createCounting(
-  app: FastifyInstance,
-  counts: SharedCounts,
-  countedAddress: CountedAddress
-) {
+function createCounting(app: FastifyInstance) {
+  const { counts, addressOf } = app.gateway
   const limiters = new Map<Limit, Limiter>()
 
   function limiterOf(limit: Limit): Limiter {
@@ -99,7 +77,7 @@ function createCounting(
 
   function look(request: FastifyRequest, limits: readonly Limit[]): Counted[] {
     const ended = endedSessionOf(request)
-    const address = countedAddress(request)
+    const address = addressOf(request)
     const session = liveSession(request)
     return limits.map(limit => {
       const key = ended === undefined ? limit.keyOf(address, session) : limit.keyOfEnded(ended)
@@ -135,19 +113,17 @@ function createCounting(
 }
 
 /** Turns the state of a request's limits into headers, log lines, metrics and a refusal. */
-function createDecision(
-  { config, counts, highestUse, onRefused }: Options,
-  countedAddress: CountedAddress
-) {
+function createDecision({ config, counts, highestUse, counters, addressOf }: Gateway) {
+  const { headers } = config.limits
   const sendsHeaders = (isRefused: boolean) =>
-    config.headers === 'always' || (isRefused && config.headers === 'refused')
+    headers === 'always' || (isRefused && headers === 'refused')
 
   /** Whether the route is counted by address: also with a session, at the sign-in. */
   const isByAddress = (request: FastifyRequest) =>
     liveSession(request) === undefined || request.routeConfig.route === signInRoute
 
   function nameOf(request: FastifyRequest): string {
-    if (isByAddress(request)) return request.endedSession ?? countedAddress(request)
+    if (isByAddress(request)) return request.endedSession ?? addressOf(request)
     return liveSession(request)?.identity.username ?? ''
   }
 
@@ -161,7 +137,7 @@ function createDecision(
         route,
         mode: enforced ? 'enforce' : 'shadow',
         ...(isByAddress(request)
-          ? { address: countedAddress(request) }
+          ? { address: addressOf(request) }
           : { user: nameOf(request), session: liveSession(request)?.id }),
         seconds: Math.ceil(retryMs / 1000)
       },
@@ -173,7 +149,7 @@ function createDecision(
     const { limit, key, exceeded, remaining } = counted
     highestUse.note(limit.name, nameOf(request), limit.rate.burst - remaining, exceeded)
     if (!exceeded) return
-    onRefused(limit.name, !limit.enforced)
+    counters.onRefused(limit.name, !limit.enforced)
     if (counts.isNews(key)) logExceeded(request, counted)
   }
 
@@ -199,8 +175,8 @@ function createDecision(
 }
 
 /** Counts requests in flight: of each caller, and of routes that have a bound of their own. */
-function createSlots({ config, inFlight, onRefused }: Options) {
-  const maxOf = new Map(Object.entries(config.inFlightPerRoute))
+function createSlots({ config: { limits }, inFlight, counters: { onRefused } }: Gateway) {
+  const maxOf = new Map(Object.entries(limits.inFlightPerRoute))
   const change = (key: string, by: number) => {
     const count = (inFlight.get(key) ?? 0) + by
     if (count > 0) inFlight.set(key, count)
@@ -219,7 +195,7 @@ function createSlots({ config, inFlight, onRefused }: Options) {
     const bound = inFlightBound(route)
     const maxOfRoute = maxOf.get(route)
     const routeKey = inFlightRouteKey(route)
-    const max = config[bound]
+    const max = limits[bound]
     if ((inFlight.get(subject) ?? 0) >= max) {
       onRefused(bound, false)
       return new GatewayError('limit.exceeded', {

@@ -4,16 +4,9 @@ import type { Closing, MaintenanceConfig } from '../../config/schema/maintenance
 import { withHead } from '../../config/schema/public-path.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Session } from '../../session/record.ts'
+import type { Gateway, OperatorsMaintenance } from '../gateway.ts'
 import { liveSession } from './session.ts'
 import { gate } from './gate.ts'
-
-/** The maintenances that operators began; generations come and go, this stays. */
-export interface OperatorsMaintenance {
-  /** They add up; another array when one begins or ends. */
-  readonly current: ReadonlyArray<Closing>
-  /** An end is judged by this clock, which replicas share. */
-  readonly now: () => number
-}
 
 interface ClosureOptions {
   readonly config: Closing
@@ -117,8 +110,11 @@ export class Closures {
 }
 
 /** A hook after the guard: a request without access is refused as such, without `Retry-After`. */
-export function createMaintenance(options: Options) {
-  const closures = new Closures(options)
+export function createMaintenance({ config, maintenance: operators }: Gateway) {
+  const { maintenance, routes } = config.routes
+  // In a dry run nobody can close a route.
+  if (maintenance === undefined && operators === undefined) return undefined
+  const closures = new Closures({ config: maintenance, routes: Object.keys(routes), operators })
 
   function refuseClosed(
     request: FastifyRequest,
@@ -126,7 +122,7 @@ export function createMaintenance(options: Options) {
     done: (error?: Error) => void
   ): void {
     if (closures.areNone) return done()
-    const { route } = request.routeOptions.config
+    const { route } = request.routeConfig
     const refusal = closures.refusalOf(route, request.method, liveSession(request))
     done(refusal && errorOf(refusal))
   }

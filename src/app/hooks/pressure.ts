@@ -2,6 +2,7 @@
 import underPressure from '@fastify/under-pressure'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors.ts'
+import { createSessionCookieReader } from './session-cookie.ts'
 
 /** In the mean of a sample. */
 const maxDelayMs = 1000
@@ -11,11 +12,9 @@ const maxSignedInDelayMs = 3000
 const sampleInterval = maxSignedInDelayMs
 const retryAfter = 1
 
-/** @param sessionKeyIn gives undefined for a `Cookie` header without a valid signature */
-export async function refuseUnderPressure(
-  app: FastifyInstance,
-  sessionKeyIn: (cookieHeader: string) => string | undefined
-): Promise<void> {
+export async function refuseUnderPressure(app: FastifyInstance): Promise<void> {
+  const { cookie: sessionCookie, secrets } = app.gateway
+  const sessionKeyIn = createSessionCookieReader({ name: sessionCookie.name, secrets })
   // Without bounds it only measures: its own hook makes a copy of the route's options each time.
   await app.register(underPressure, { sampleInterval })
   let from = Infinity

@@ -4,28 +4,29 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { LimitsConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors.ts'
 import { checkTarget } from '../../proxy/path.ts'
+import type { Gateway } from '../gateway.ts'
 import { gate } from './gate.ts'
 import { asksWebSocket, upgradeOf } from './upgrade.ts'
 
-interface Options {
-  /** The names that are answered, in lower case; empty answers any. */
-  readonly hosts: readonly string[]
-  readonly sizes: LimitsConfig['sizes']
-  /** Whether escapes in a path hide a nearer known path. */
-  readonly hidesNearer: (path: string) => boolean
-}
+type HidesNearer = (path: string) => boolean
 
 // A registered name, an IPv4 address or a bracketed IPv6 address, and a port (RFC 3986 §3.2.2).
 const hostField = /^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$/
 
-/** @returns a hook that refuses, and never repairs, what could be read in two ways */
-export function requestPolicy(options: Options) {
+/**
+ * @param hidesNearer whether escapes in a path hide a nearer known path
+ * @returns a hook that refuses, and never repairs, what could be read in two ways
+ */
+export function requestPolicy({ config }: Gateway, hidesNearer: HidesNearer) {
+  const { sizes } = config.limits
+  // Without any each name is served.
+  const hosts = config.gateway.server.hosts.map(host => host.toLowerCase())
   function checkRequest(
     request: FastifyRequest,
     reply: FastifyReply,
     done: (error?: Error) => void
   ): void {
-    const error = faultOf(request, options)
+    const error = faultOf(request, { hosts, sizes, hidesNearer })
     if (error === undefined) return done()
     reply.header('connection', 'close')
     done(error)
@@ -33,8 +34,16 @@ export function requestPolicy(options: Options) {
   return gate('request', checkRequest)
 }
 
-function faultOf(request: FastifyRequest, options: Options): GatewayError | undefined {
-  const { hosts, sizes, hidesNearer } = options
+interface Policy {
+  readonly hosts: readonly string[]
+  readonly sizes: LimitsConfig['sizes']
+  readonly hidesNearer: HidesNearer
+}
+
+function faultOf(
+  request: FastifyRequest,
+  { hosts, sizes, hidesNearer }: Policy
+): GatewayError | undefined {
   const { raw } = request
   const target = raw.url ?? ''
   if (!isHttp1(raw)) return new GatewayError('request.malformed')

@@ -1,33 +1,19 @@
 /** Completes every response: standard headers, one write for a small body, an end for readers that stand still. */
 import { isAscii } from 'node:buffer'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-
-/** The headers of every response, unless its route sets them itself. */
-export type StandardHeaders = Readonly<Record<string, string>>
-
-export function standardHeaders(secure: boolean): StandardHeaders {
-  return {
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
-    'referrer-policy': 'same-origin',
-    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-    ...(secure && { 'strict-transport-security': 'max-age=31536000' })
-  }
-}
+import type { FastifyInstance, FastifyReply } from 'fastify'
 
 /** Larger bodies may wait for their reader, and are not copied. */
 const oneWriteBytes = 16 * 1024
 
-/** @param stallMs how long a response may make no progress, where its route says nothing else */
-export function addSending(
-  app: FastifyInstance,
-  { headers, stallMs }: { readonly headers: StandardHeaders; readonly stallMs: number }
-): void {
-  app.addHook('onSend', function completeResponse(request, reply, payload, done) {
-    setStandardHeaders(request, reply, headers)
+const transportHeader = 'strict-transport-security'
+
+export function addSending(app: FastifyInstance): void {
+  const { idleTimeout } = app.gateway.config.gateway.server
+  app.addHook('onSend', function completeResponse(_request, reply, payload, done) {
+    setStandardHeaders(reply)
     if (payload === null || payload === undefined) return done()
     const { length = Infinity } = payload as { readonly length?: number }
-    if (length > oneWriteBytes) limitStall(reply, stallMs)
+    if (length > oneWriteBytes) limitStall(reply, idleTimeout)
     // perf: Node sends a text together with the headers in one write, and bytes in a second one.
     else if (Buffer.isBuffer(payload) && isAscii(payload)) {
       return done(null, payload.toString('latin1'))
@@ -36,13 +22,20 @@ export function addSending(
   })
 }
 
-export function setStandardHeaders(
-  request: Pick<FastifyRequest, 'id'>,
-  reply: Pick<FastifyReply, 'header' | 'hasHeader'>,
-  headers: StandardHeaders
-): void {
-  for (const name in headers) if (!reply.hasHeader(name)) reply.header(name, headers[name])
-  reply.header('x-request-id', request.id)
+/** The headers of every response, unless its route sets them itself. */
+const standardHeaders = Object.entries({
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'same-origin',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'"
+})
+
+export function setStandardHeaders(reply: FastifyReply): void {
+  for (const [name, value] of standardHeaders) if (!reply.hasHeader(name)) reply.header(name, value)
+  if (reply.server.gateway.cookie.options.secure && !reply.hasHeader(transportHeader)) {
+    reply.header(transportHeader, 'max-age=31536000')
+  }
+  reply.header('x-request-id', reply.request.id)
 }
 
 /** Node looks at a socket's progress when its time is over, so one long time would be two. */
@@ -53,7 +46,7 @@ const looks = 10
  * Each byte that the client takes is progress.
  */
 function limitStall({ raw, request }: FastifyReply, usualMs: number): void {
-  const stallMs = request.routeOptions.config.stallMs ?? usualMs
+  const stallMs = request.routeConfig.stallMs ?? usualMs
   const stepMs = stallMs / looks
   let stillMs = 0
   let lookedAt = performance.now()

@@ -8,7 +8,7 @@ export function setSession({ trail, server }: FastifyRequest, session: Session):
   trail.user = session.identity.username
   trail.userId = session.identity.id
   trail.session = session.id
-  trail.sessionOpenedAt = server.toWall(session.createdAt)
+  trail.sessionOpenedAt = server.gateway.sessions.toWall(session.createdAt)
   trail.source = session.source
 }
 

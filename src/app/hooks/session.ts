@@ -60,22 +60,13 @@ export function sessionCookie({ name, secure, sameSite }: CookieConfig): Session
 
 const isUse = ({ routeConfig }: FastifyRequest) => routeConfig.touch !== false
 
-interface Options {
-  readonly sessions: Sessions
-  readonly cookie: SessionCookie
-  /** Newest first: it signs. A cookie that one of them signed is valid. */
-  readonly secrets: readonly string[]
-}
-
 /**
  * Loads the session of each request of `scope`, for endpoints that neither open nor close one:
  * nothing is hashed, compared or set on the way out. A store that cannot answer makes it 503, never
  * 401.
  */
-export function addSessionReader(
-  scope: FastifyInstance,
-  { sessions, cookie, secrets }: Options
-): void {
+export function addSessionReader(scope: FastifyInstance): void {
+  const { sessions, cookie, secrets } = scope.gateway
   const readCookie = createSessionCookieReader({ name: cookie.name, secrets })
   scope.addHook('onRequest', soleSession(cookie))
   const readSession = gate<onRequestHookHandler>('session', function (request, _reply, done) {
@@ -115,14 +106,13 @@ export function addSessionReader(
  * The same for endpoints that open and close sessions: there the plugin gives the browser its
  * cookie.
  */
-export async function addSessions(
-  scope: FastifyInstance,
-  { sessions, cookie, secrets }: Options
-): Promise<void> {
+export async function addSessions(scope: FastifyInstance): Promise<void> {
+  const { sessions, cookie, secrets } = scope.gateway
   scope.addHook('onRequest', soleSession(cookie))
   scope.addHook('onRequest', beforePlugin)
   await scope.register(fastifySession, {
     store: storeFor(sessions),
+    // Newest first: it signs. A cookie that one of them signed is valid.
     secret: createCachedSigner(secrets),
     cookieName: cookie.name,
     cookie: cookie.options as never,
@@ -177,16 +167,15 @@ export function setLiveSession(request: FastifyRequest, live: Live): void {
  * Opens a session under a new id; the browser's former one is closed.
  * @throws StoreUnavailable; GatewayError `login.too-many`
  */
-export async function openSession(
-  request: FastifyRequest,
-  cookie: SessionCookie,
-  sessions: Sessions,
-  opening: NewSession
-): Promise<Session> {
+export async function openSession(request: FastifyRequest, opening: NewSession): Promise<Session> {
+  const { sessions, cookie } = request.server.gateway
   try {
     const replaced = liveSession(request)
     if (replaced !== undefined) {
-      await sessions.close(request.session.sessionId, 'replaced', endBySignIn(request, replaced))
+      const { id: requestId } = request
+      const address = clientAddress(request)
+      const revoker = { user: replaced, by: 'sign-in', address, requestId } as const
+      await sessions.close(request.session.sessionId, 'replaced', { revoker })
     }
     if (request.cookies[cookie.name] !== undefined) await request.session.regenerate()
     request.session.opening = opening
@@ -211,29 +200,17 @@ function detachSession(request: FastifyRequest): void {
 }
 
 /** Closes the session that a request has just opened. @throws StoreUnavailable */
-export async function abandonSession(request: FastifyRequest, sessions: Sessions): Promise<void> {
+export async function abandonSession(request: FastifyRequest): Promise<void> {
   const { sessionId } = request.session
   detachSession(request)
-  await sessions.close(sessionId, 'revoked')
-}
-
-/** For the audit ledger: the sign-in ends the session that the browser had. */
-function endBySignIn(request: FastifyRequest, replaced: Session | undefined) {
-  if (replaced === undefined) return {}
-  const { id: requestId } = request
-  const address = clientAddress(request)
-  return { revoker: { user: replaced, by: 'sign-in', address, requestId } } as const
+  await request.server.gateway.sessions.close(sessionId, 'revoked')
 }
 
 /**
  * Closes the session of a request, if it has one, and clears its cookie.
  * @throws StoreUnavailable; the cookie is kept then, since the session may live on
  */
-export async function closeSession(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  cookie: SessionCookie
-): Promise<void> {
+export async function closeSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const session = liveSession(request)
   if (session !== undefined) setSession(request, session)
   // A sign-out that was 503 may have ended the session at the primary alone: the replicas must
@@ -241,18 +218,32 @@ export async function closeSession(
   const wasClosed = (request as Request).session?.ended === 'revoked'
   if (session !== undefined || wasClosed) await request.session.destroy()
   else request.session = null as never
-  clearSessionCookie(reply, cookie)
+  clearSessionCookie(reply)
 }
 
 /** The plugin itself does not clear the browser's cookie. */
-export function clearSessionCookie(reply: FastifyReply, cookie: SessionCookie): void {
+export function clearSessionCookie(reply: FastifyReply): void {
+  const { cookie } = reply.server.gateway
   reply.clearCookie(cookie.name, cookie.options as never)
+}
+
+/** The cookies in which consoles keep a token of their own. */
+export function expireTokenCookies(reply: FastifyReply): void {
+  const { tokenCookies } = reply.server.gateway.config.gateway.envelope
+  for (const name of tokenCookies) reply.clearCookie(name, { path: '/' })
 }
 
 /** The error of a request without a live session. */
 export function sessionError(request: FastifyRequest): GatewayError {
   const ended = request.ended ?? (request as Request).session?.ended
   return new GatewayError(ended === undefined ? 'session.none' : `session.${ended}`)
+}
+
+/** @throws GatewayError of a request without a live session */
+export function mustLive(request: FastifyRequest): Live {
+  const live = liveOf(request)
+  if (live === undefined) throw sessionError(request)
+  return live
 }
 
 /** The session that a store has just read. @throws GatewayError where it is none any more */

@@ -1,19 +1,24 @@
 /** Renews an expiring token before a proxied request goes out with it. */
 import type { FastifyInstance } from 'fastify'
-import type { TokenRefresh } from '../../login/token-refresh.ts'
-import type { Sessions } from '../../session/session.ts'
-import { setLiveSession, liveOf } from './session.ts'
+import { createTokenRefresh } from '../../login/token-refresh.ts'
+import { liveOf, setLiveSession } from './session.ts'
 
-export function addTokenRefresh(
-  scope: FastifyInstance,
-  { ensureFresh }: TokenRefresh,
-  { withHeld }: Pick<Sessions, 'withHeld'>
-): void {
+export function addTokenRefresh(scope: FastifyInstance): void {
+  const { sessions, sources, log } = scope.gateway
+  const { ensureFresh } = createTokenRefresh({
+    sessions,
+    sources,
+    onFailed: err =>
+      log.warn(
+        { err },
+        'could not renew a back-end’s token; the current one is valid for a short time still'
+      )
+  })
   scope.addHook('onRequest', function ensureCredential(request, _reply, done) {
     const live = liveOf(request)
     if (live?.session.credential === undefined) return done()
     if (live.session.credential.expiresAt === undefined) {
-      const held = withHeld(live)
+      const held = sessions.withHeld(live)
       if (held !== live) setLiveSession(request, held)
       return done()
     }

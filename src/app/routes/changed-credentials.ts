@@ -2,13 +2,13 @@
  * Credentials that a back-end changes in ordinary responses: cookies that it renews with each
  * (PHP, ASP.NET, Laravel), and tokens in a header. The session takes them over.
  */
-import type { Config } from '../../config/schema/config.ts'
 import { sourceName } from '../../config/schema/gateway.ts'
 import { credentialOf } from '../../config/schema/routes.ts'
 import { cookiesAfter } from '../../login/credential-cookies.ts'
 import type { UpstreamResponse } from '../../proxy/receiver.ts'
 import type { Live } from '../../session/evaluate.ts'
 import type { Sessions } from '../../session/session.ts'
+import type { Gateway } from '../gateway.ts'
 import type { Target } from './route.ts'
 
 /** Called with each response of an upstream that gets the credential of a session. */
@@ -22,26 +22,24 @@ interface Watched {
 }
 
 /** @returns undefined for an upstream that changes no credential */
-export function createCredentialTaking(
-  { gateway }: Config,
-  sessions: Pick<Sessions, 'take' | 'withHeld'>
-): (target: Target) => TakeCredential | undefined {
-  return ({ upstream, upstreamName }) => {
-    if (credentialOf(upstream.config.credential).as === 'none') return undefined
-    const bySource = new Map<string, Watched>()
-    for (const source of gateway.login.sources) {
-      // The credential of one back-end is none of another's to change.
-      if (source.kind !== 'upstream-login' || source.upstream !== upstreamName) continue
-      const { cookies, renewedToken } = source
-      if (cookies.length > 0 || renewedToken !== undefined) {
-        bySource.set(sourceName(source), { cookies, renewedToken })
-      }
+export function takeCredentialOf(
+  { config, sessions }: Gateway,
+  { upstream, upstreamName }: Target
+): TakeCredential | undefined {
+  if (credentialOf(upstream.config.credential).as === 'none') return undefined
+  const bySource = new Map<string, Watched>()
+  for (const source of config.gateway.login.sources) {
+    // The credential of one back-end is none of another's to change.
+    if (source.kind !== 'upstream-login' || source.upstream !== upstreamName) continue
+    const { cookies, renewedToken } = source
+    if (cookies.length > 0 || renewedToken !== undefined) {
+      bySource.set(sourceName(source), { cookies, renewedToken })
     }
-    if (bySource.size === 0) return undefined
-    return (asked, headers) => {
-      const watched = bySource.get(asked.session.source)
-      if (watched !== undefined) take(sessions, watched, asked, headers)
-    }
+  }
+  if (bySource.size === 0) return undefined
+  return (asked, headers) => {
+    const watched = bySource.get(asked.session.source)
+    if (watched !== undefined) take(sessions, watched, asked, headers)
   }
 }
 

@@ -1,14 +1,19 @@
 /** A route's parts as the app needs them. */
 import { hasParameters } from '../../config/schema/public-path.ts'
-import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { timeoutOf } from '../../config/schema/resolved.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
 import { requestHeaders } from '../../proxy/request-headers.ts'
 import type { Part, Parts } from '../../proxy/parts.ts'
 import { createRewrite } from '../../proxy/path.ts'
 import { compileQuery } from '../../proxy/query.ts'
-import { tokenNamesOf } from '../../proxy/token-names.ts'
-import type { Upstream } from '../../proxy/upstream.ts'
+import type { Wrap } from '../../shaping/shape.ts'
+import {
+  applyShape,
+  type CompileServices,
+  publicPathsOf,
+  shapeOf,
+  upstreamOf
+} from './compile-common.ts'
 
 /** The settings of a route, or of the profile, that its parts need. */
 export type Composable = Pick<RouteConfig, 'path' | 'parts' | 'missing'> &
@@ -19,24 +24,19 @@ export type Composable = Pick<RouteConfig, 'path' | 'parts' | 'missing'> &
     >
   >
 
-interface Options {
-  readonly gateway: Pick<GatewayConfig, 'identity' | 'envelope'>
-  /** With the mount, aliases too. */
-  readonly publicPaths: readonly string[]
-  readonly maxBytes: number
-  readonly upstreamOf: (name: string) => Upstream
-  readonly shapePart: (shape: string | undefined) => Part['shape']
-}
-
 /** Undefined for a route without parts. */
 export function compileParts(
+  gateway: CompileServices,
   route: Composable,
-  { gateway, publicPaths, maxBytes, upstreamOf, shapePart }: Options
+  wrap: Wrap,
+  maxBytes: number
 ): Parts | undefined {
-  const tokenNames = tokenNamesOf(gateway.envelope)
+  const { tokenNames } = gateway
+  const publicPaths = publicPathsOf(gateway, route.path)
   const changeQuery = queryChangeOf(route)
   const parts = Object.entries(route.parts).map(([name, part]): Part => {
-    const upstream = upstreamOf(part.upstream)
+    const upstream = upstreamOf(gateway, part.upstream)
+    const shape = shapeOf(gateway, part.shape, wrap)
     const isOwnUpstream = part.upstream === route.upstream
     return {
       name,
@@ -45,7 +45,7 @@ export function compileParts(
         changeQuery(tokenNames.query?.strip(query) ?? query)
       ),
       toHeaders: requestHeaders({
-        identity: gateway.identity,
+        identity: gateway.config.gateway.identity,
         tokenNames,
         upstream: upstream.config,
         passRefusedHeaders: isOwnUpstream ? (route.passRefusedHeaders ?? []) : [],
@@ -55,7 +55,7 @@ export function compileParts(
       }),
       timeoutMs: timeoutOf(part, upstream.config),
       maxBytes,
-      shape: shapePart(part.shape),
+      shape: body => applyShape(shape, body),
       unwrap: part.unwrap?.split('.') ?? [],
       into: part.into?.split('.') ?? [],
       isRequired: part.required,

@@ -2,63 +2,40 @@
  * The profile endpoint as the app needs it: from an upstream it is a proxied route, with parts an
  * aggregated one, and from the session alone an endpoint of the gateway.
  */
-import type { Config } from '../../config/schema/config.ts'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
-import { profilePlacement, routeSettings } from '../../config/schema/resolved.ts'
-import type { Contract } from '../../contract/contract.ts'
+import { pathsOf, profilePlacement, routeSettings } from '../../config/schema/resolved.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
-import type { Parts } from '../../proxy/parts.ts'
-import type { SessionTimes } from '../../session/describe.ts'
 import type { Live } from '../../session/evaluate.ts'
-import type { Answer } from '../../shaping/answer.ts'
 import { fillCurrentUser } from '../../shaping/current-user.ts'
-import type { Envelope } from '../../shaping/envelope.ts'
-import type { Shape } from '../../shaping/shape.ts'
-import type { Route, Shaping, Target } from './route.ts'
-import { applyShape, checkContract } from './shaped-values.ts'
+import type { Gateway } from '../gateway.ts'
+import { applyShape, checkContract, contractOf, shapeOf, wayOf } from './compile-common.ts'
+import { compileParts } from './compile-parts.ts'
+import type { Route, Shaping } from './route.ts'
 
-interface Options {
-  readonly paths: readonly string[]
-  readonly answer: Answer | undefined
-  readonly contract: Contract | undefined
-  readonly envelope: Envelope
-  readonly shape: Shape | undefined
-  readonly parts: Parts | undefined
-  /** Undefined for a profile from the session. */
-  readonly target: ProfileTarget | undefined
-  readonly times: () => SessionTimes
-}
-
-type ProfileTarget = Pick<
-  Target,
-  'upstream' | 'upstreamName' | 'rewrite' | 'timeoutMs' | 'timeOuts'
->
-
-type BodyOf = (user: unknown, live: Live) => unknown
-
-export function compileProfile(config: Config, options: Options): Route {
+export function compileProfile(gateway: Gateway): Route {
+  const { config, envelope, answers } = gateway
   const { profile } = config.routes.endpoints
-  const { paths, target, parts, answer, shape } = options
   const { errorStatus, maxBody, maxShaped, touch } = routeSettings(config, 'profile', profile)
-  const bodyOf = createBody(config, options)
+  const bodyOf = createBody(gateway)
+  const shape = shapeOf(gateway, profile.shape, envelope.success)
+  const parts = compileParts(gateway, profile, envelope.success, maxShaped)
   const common = {
     name: ownRoutes.profile.name,
-    paths,
+    paths: pathsOf(config.routes, profile.path),
     methods: profile.methods,
     touch,
     access: 'session',
     errorStatus
   } as const
   const shaping: Shaping = {
-    shape: (user, live) =>
-      live && bodyOf(shape === undefined ? user : applyShape(shape, user), live),
+    shape: (user, live) => live && bodyOf(applyShape(shape, user), live),
     shapeNothing: (nothing, live) => live && bodyOf(nothing, live),
     maxShaped,
     tooLarge: 'refuse',
     ...(parts && { parts })
   }
-  if (target === undefined) {
-    const status = parts === undefined ? (answer?.status ?? 200) : 200
+  if (profile.from !== 'upstream') {
+    const status = parts === undefined ? (answers.profile?.status ?? 200) : 200
     return {
       ...common,
       status,
@@ -70,7 +47,7 @@ export function compileProfile(config: Config, options: Options): Route {
     ...common,
     shaping,
     target: {
-      ...target,
+      ...wayOf(gateway, profile, profile.upstream ?? ''),
       isReadOnly: true,
       maxBody,
       passAuthorization: false,
@@ -84,14 +61,17 @@ export function compileProfile(config: Config, options: Options): Route {
 }
 
 /** The whole body for a user, as the session or the upstream has it. */
-function createBody(config: Config, { answer, contract, envelope, times }: Options): BodyOf {
+function createBody(gateway: Gateway): (user: unknown, live: Live) => unknown {
+  const { config, envelope, sessions } = gateway
+  const answer = gateway.answers.profile
+  const { contract: rules } = config.routes.endpoints.profile
   const placement = profilePlacement(config.routes)
-  return (user, live) => {
-    const { session, idleEnd } = live
+  const contract = contractOf(gateway, 'profile', rules, placement === 'data' && envelope.dataName)
+  return (user, { session, idleEnd }) => {
     const value =
       answer === undefined
         ? fillCurrentUser(user, session.identity)
-        : answer.render({ session, idleEnd, ...times(), profile: user })
+        : answer.render({ session, idleEnd, ...sessions.times(), profile: user })
     refuseLeak(value, session.credential, 'endpoints.profile')
     return checkContract(contract, envelope.success(value, undefined, placement))
   }

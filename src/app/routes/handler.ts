@@ -9,26 +9,17 @@ import { writeJson } from '../../json/body.ts'
 import { announcesBody, maxCollectedBytes, watchRate } from '../../proxy/request-body.ts'
 import type { Call } from '../../proxy/call.ts'
 import type { PartResults } from '../../proxy/merge-parts.ts'
-import { sendJsonText } from '../endpoints/send-answer.ts'
+import { sendJsonText } from '../endpoints/own.ts'
 import { liveOf } from '../hooks/session.ts'
 import { leavingOf } from '../hooks/leaving.ts'
-import type { TakeCredential } from './changed-credentials.ts'
-import type { EndedSessions } from './ended-sessions.ts'
-import type { BindStream } from './bound-stream.ts'
+import { takeCredentialOf } from './changed-credentials.ts'
 import { sendFallback, sendWithFallback } from './fallback.ts'
-import { compileOutgoing, type OutgoingOptions, readOutgoingBody } from './outgoing.ts'
-import { fetchParts, type PartsOptions } from './parts.ts'
-import type { PublicPaths } from './places.ts'
+import { compileOutgoing, readOutgoingBody } from './outgoing.ts'
+import { fetchParts } from './parts.ts'
 import { createRespond } from './respond.ts'
-import type { ForwardedRoute, OwnRoute, Target } from './route.ts'
+import type { ForwardedRoute, OwnRoute } from './route.ts'
+import type { RouteServices } from './services.ts'
 import { sendShaped } from './shaped.ts'
-
-export interface HandlerOptions extends OutgoingOptions, PartsOptions {
-  readonly bindStream: BindStream
-  readonly endedSessions: EndedSessions
-  readonly takeCredential: (target: Target) => TakeCredential | undefined
-  readonly publicPaths: PublicPaths
-}
 
 /** It sends the response, or an error, whenever it can: nothing is to wait for it. */
 export type Handler = (request: FastifyRequest, reply: FastifyReply) => void
@@ -36,10 +27,10 @@ export type Handler = (request: FastifyRequest, reply: FastifyReply) => void
 /** Both directions of a route, which its WebSockets use too. */
 export type Way = ReturnType<typeof compileWay>
 
-export function compileWay(route: ForwardedRoute, options: HandlerOptions) {
+export function compileWay(route: ForwardedRoute, services: RouteServices) {
   return {
-    toOutgoing: compileOutgoing(route, options),
-    respond: createRespond(route, options)
+    toOutgoing: compileOutgoing(route, services),
+    respond: createRespond(route, services)
   }
 }
 
@@ -47,15 +38,15 @@ export function compileWay(route: ForwardedRoute, options: HandlerOptions) {
 export function createHandler(
   route: ForwardedRoute,
   { toOutgoing, respond }: Way,
-  options: HandlerOptions
+  services: RouteServices
 ): Handler {
   const { target, shaping } = route
   const { upstream, timeoutMs, timeOuts, fallback } = target
   const collectBytes = shaping?.maxShaped ?? maxCollectedBytes
   const receiving = { timeoutMs, timeOuts, collectBytes, collectsAll: shaping !== undefined }
   const send = sendWithFallback(upstream, fallback)
-  const judge = options.endedSessions.judgeOf(target)
-  const take = options.takeCredential(target)
+  const judge = services.endedSessions.judgeOf(target)
+  const take = takeCredentialOf(services, target)
   let isNoted = false
   /** Once for the route: a client that sends a body with GET does so each time. */
   const noteDropped = ({ body, raw, log }: FastifyRequest) => {
@@ -81,7 +72,7 @@ export function createHandler(
         if (body instanceof Readable) watchUpload(request, end)
       }
       if (shaping?.parts !== undefined && method === 'GET') {
-        parts = fetchParts(request, route.name, { parts: shaping.parts, signal }, options)
+        parts = fetchParts(request, shaping.parts, signal)
       }
       const recorded = { trail: request.trail, purpose: 'request' } as const
       const call = { method, path, headers, body, signal, recorded, ...receiving }
@@ -120,8 +111,7 @@ function watchUpload({ raw, trail }: FastifyRequest, end: AbortController): void
 }
 
 /** @returns the handler of a route without an upstream */
-export function createOwnHandler(route: OwnRoute, options: PartsOptions): Handler {
-  const { name, status, initialValue, shaping } = route
+export function createOwnHandler({ status, initialValue, shaping }: OwnRoute): Handler {
   const { parts, shape } = shaping
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
     try {
@@ -132,7 +122,7 @@ export function createOwnHandler(route: OwnRoute, options: PartsOptions): Handle
         return
       }
       const { signal } = leavingOf(reply.raw)
-      const results = await fetchParts(request, name, { parts, signal }, options)
+      const results = await fetchParts(request, parts, signal)
       sendShaped(reply.code(status), value, shaping, results)
     } catch (error) {
       sendError(reply, error)

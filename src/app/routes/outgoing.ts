@@ -1,24 +1,15 @@
 /** The request that an upstream gets in the place of the client's. */
 import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
-import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { GatewayError } from '../../errors.ts'
 import { mapBody } from '../../proxy/body-mapping.ts'
 import type { Call } from '../../proxy/call.ts'
 import { requestHeaders } from '../../proxy/request-headers.ts'
 import { compileQuery } from '../../proxy/query.ts'
 import { announcesBody, maxCollectedBytes, readBody } from '../../proxy/request-body.ts'
-import type { TokenNames } from '../../proxy/token-names.ts'
-import { forwardedForOf, type ForwardedHost } from '../hooks/forwarded-for.ts'
-import type { SealedCookiesOf } from './sealed-cookies.ts'
+import { forwardedForOf } from '../hooks/forwarded-for.ts'
 import type { ForwardedRoute, Target } from './route.ts'
-
-export interface OutgoingOptions {
-  readonly identity: GatewayConfig['identity']
-  readonly tokenNames: TokenNames
-  readonly forwardedHost: ForwardedHost
-  readonly sealedCookies?: SealedCookiesOf
-}
+import type { RouteServices } from './services.ts'
 
 /** Without its body. */
 export type Outgoing = Pick<Call, 'method' | 'path' | 'headers'>
@@ -28,12 +19,11 @@ export type ToOutgoing = (request: FastifyRequest) => Outgoing
 /** @returns a function that throws a GatewayError `request.*` for a request that cannot go on */
 export function compileOutgoing(
   { target, shaping }: ForwardedRoute,
-  options: OutgoingOptions
+  { config, tokenNames, sealedCookies }: RouteServices
 ): ToOutgoing {
-  const { identity, tokenNames, forwardedHost } = options
   const { passRefusedHeaders, passAuthorization, passCookies } = target
   const toHeaders = requestHeaders({
-    identity,
+    identity: config.gateway.identity,
     tokenNames,
     upstream: target.upstream.config,
     passRefusedHeaders,
@@ -45,7 +35,7 @@ export function compileOutgoing(
   const { reads, others } = target.query ?? {}
   const queryOfReads = reads && compileQuery(reads)
   const queryOfOthers = others === reads ? queryOfReads : others && compileQuery(others)
-  const sealed = options.sealedCookies?.get(target.upstreamName)
+  const sealed = sealedCookies.get(target.upstreamName)
   const { pass = [] } = target.sealedCookies ?? {}
 
   return request => {
@@ -58,7 +48,7 @@ export function compileOutgoing(
     if (stripTokens !== undefined) query = stripTokens(query)
     const toQuery = isRead ? queryOfReads : queryOfOthers
     if (toQuery !== undefined) query = toQuery(query)
-    const caller = forwardedForOf(request, forwardedHost)
+    const caller = forwardedForOf(request)
     const headers = toHeaders(raw.headers, caller, bodyOf(request, target) !== undefined, isRead)
     if (sealed !== undefined && pass.length > 0) {
       const { cookie } = headers

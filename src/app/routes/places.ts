@@ -6,7 +6,6 @@ import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors.ts'
 import type { Rewrite } from '../../proxy/path.ts'
 import type { UpstreamResponse } from '../../proxy/receiver.ts'
-import type { ForwardedHost } from '../hooks/forwarded-for.ts'
 import type { Route, Target } from './route.ts'
 
 /** The way back from an upstream's paths, by whichever of its routes leads there. */
@@ -30,16 +29,10 @@ export class PublicPaths {
   }
 }
 
-export interface PlacesOptions {
-  readonly target: Target
-  readonly publicPaths: PublicPaths
-  readonly forwardedHost: ForwardedHost
-}
-
 type Headers = Record<string, string | string[]>
 
 /** @returns writes the places of a response into the headers for the client */
-export function createPlaces({ target, publicPaths, forwardedHost }: PlacesOptions) {
+export function createPlaces(target: Target, publicPaths: PublicPaths) {
   const { upstream, rewrite, redirects } = target
   const toPublic = (path: string) => publicPaths.of(target, path)
 
@@ -54,7 +47,8 @@ export function createPlaces({ target, publicPaths, forwardedHost }: PlacesOptio
     const rest = url.search + url.hash
     if (upstream.origins.has(url.origin)) return path === undefined ? undefined : path + rest
     // The gateway itself told the upstream this name, as that of the console.
-    if (url.host === forwardedHost(request)?.toLowerCase()) {
+    const told = request.server.gateway.forwardedHost(request)
+    if (url.host === told?.toLowerCase()) {
       const own = path ?? url.pathname
       return own.startsWith('//') ? undefined : own + rest
     }

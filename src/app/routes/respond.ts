@@ -18,16 +18,10 @@ import { isBodyPending } from '../../proxy/request-body.ts'
 import type { Live } from '../../session/evaluate.ts'
 import { jsonType } from '../../shaping/success.ts'
 import { createBinding } from './bind-response.ts'
-import type { BindStream } from './bound-stream.ts'
-import { createPlaces, isRedirect, type PlacesOptions } from './places.ts'
+import { createPlaces, isRedirect } from './places.ts'
 import type { ForwardedRoute, Shaping, Target } from './route.ts'
-import type { SealedCookiesOf } from './sealed-cookies.ts'
+import type { RouteServices } from './services.ts'
 import { readResponse, refuseOthers, sendShaped } from './shaped.ts'
-
-interface RespondOptions extends Omit<PlacesOptions, 'target'> {
-  readonly sealedCookies?: SealedCookiesOf
-  readonly bindStream: BindStream
-}
 
 /** @throws GatewayError that is to be sent in the place of the response */
 type Respond = (
@@ -37,11 +31,11 @@ type Respond = (
   parts?: Promise<PartResults>
 ) => Promise<void> | void
 
-export function createRespond(route: ForwardedRoute, options: RespondOptions): Respond {
+export function createRespond(route: ForwardedRoute, services: RouteServices): Respond {
   const { target, shaping } = route
   const { upstream } = target
-  const describe = createDescribing(route, options)
-  const bind = createBinding(route, options.bindStream)
+  const describe = createDescribing(route, services)
+  const bind = createBinding(route, services.bindStream)
   return (request, reply, response, parts) => {
     try {
       const { status, headers, body } = response
@@ -68,15 +62,15 @@ export function createRespond(route: ForwardedRoute, options: RespondOptions): R
 }
 
 /** Chooses the upstream's headers for the client, and those that follow from them. */
-function createDescribing(route: ForwardedRoute, options: RespondOptions) {
+function createDescribing(route: ForwardedRoute, services: RouteServices) {
   const { target, shaping, access } = route
   const toClientHeaders = responseHeaders({
     setCookies: target.setCookies,
     mayCache: access === 'public' && shaping?.parts === undefined,
     shaped: shaping !== undefined
   })
-  const sealed = options.sealedCookies?.get(target.upstreamName)
-  const mapPlaces = createPlaces({ ...options, target })
+  const sealed = services.sealedCookies.get(target.upstreamName)
+  const mapPlaces = createPlaces(target, services.publicPaths)
   const { set = [] } = target.sealedCookies ?? {}
   const notVaried = shaping && 'accept-encoding'
 

@@ -1,7 +1,8 @@
 /** Warnings about the responses of a route, each logged once: the next response has the same fault. */
-import type { Logger } from 'pino'
 
-type Log = Pick<Logger, 'warn'>
+interface Log {
+  readonly warn: (fields: object, message: string) => void
+}
 
 export function logLabels(log: Log, route: string): (label: string) => void {
   let isLogged = false

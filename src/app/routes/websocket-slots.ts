@@ -3,22 +3,14 @@ import type { FastifyRequest } from 'fastify'
 import type { WebSocketConfig } from '../../config/schema/websocket.ts'
 import { GatewayError } from '../../errors.ts'
 import { identityKey } from '../../session/identity-key.ts'
+import type { Gateway } from '../gateway.ts'
 import { liveOf } from '../hooks/session.ts'
-
-export interface SlotOptions {
-  /** Connections, by route and by user; outlives a generation, as they do. */
-  readonly inFlight: Map<string, number>
-  /** As limits count it. */
-  readonly addressOf: (request: FastifyRequest) => string
-  /** Counts refusals, by the name of the bound. */
-  readonly onRefused: (limit: string, inShadow: boolean) => void
-}
 
 /** @returns takes a place, and returns what gives it back */
 export function createSlots(
   name: string,
   { perUser, connections }: WebSocketConfig,
-  { inFlight, addressOf, onRefused }: SlotOptions
+  { inFlight, addressOf, counters: { onRefused } }: Gateway
 ): (request: FastifyRequest) => () => void {
   const routeKey = `websocket:${name}`
   const change = (key: string, by: number) => {

@@ -11,27 +11,16 @@ import { upstreamError } from '../../proxy/failures.ts'
 import { fixedHeadersOf } from '../../proxy/request-headers.ts'
 import { responseHeaders } from '../../proxy/response-headers.ts'
 import { passesTraceState } from '../../proxy/upstream.ts'
-import type { TokenNames } from '../../proxy/token-names.ts'
 import { Relay } from '../../proxy/websocket-relay.ts'
 import { openWebSocket } from '../../proxy/websocket.ts'
-import type { Running } from '../hooks/access-log.ts'
+import type { Gateway } from '../gateway.ts'
 import { leavingOf } from '../hooks/leaving.ts'
 import { requireOrigin } from '../hooks/same-origin.ts'
 import { liveOf } from '../hooks/session.ts'
 import { type Upgrade, upgradeOf } from '../hooks/upgrade.ts'
-import type { BindStream } from './bound-stream.ts'
 import { type Handler, sendError, type Way } from './handler.ts'
 import type { ForwardedRoute, WebSocketRoute } from './route.ts'
-import { createSlots, type SlotOptions } from './websocket-slots.ts'
-
-export interface WebSocketServices extends SlotOptions {
-  /** Other origins whose pages may connect. */
-  readonly origins: readonly string[]
-  readonly bindStream: BindStream
-  readonly running: Running
-  readonly tokenNames: TokenNames
-  readonly log: { readonly info: (fields: object, message: string) => void }
-}
+import { createSlots } from './websocket-slots.ts'
 
 /** Quiet connections are pinged; of one that is gone not even a pong comes. */
 const quiet = { pingMs: 30_000, idleMs: 5 * 60_000 }
@@ -56,7 +45,7 @@ const closeCodes: Partial<Readonly<Record<ErrorCode, number>>> = {
 export function takeUpgrades(
   route: ForwardedRoute,
   way: Way,
-  services: WebSocketServices,
+  services: Gateway,
   handler: Handler
 ): Handler {
   const { webSocket } = route.target
@@ -72,7 +61,7 @@ export function takeUpgrades(
 interface Opening {
   readonly route: ForwardedRoute
   readonly webSocket: WebSocketRoute
-  readonly services: WebSocketServices
+  readonly services: Gateway
 }
 
 function createOpening(opening: Opening, { toOutgoing, respond }: Way) {
@@ -87,7 +76,7 @@ function createOpening(opening: Opening, { toOutgoing, respond }: Way) {
 
   return async (request: FastifyRequest, reply: FastifyReply, upgrade: Upgrade) => {
     // Browsers let any page open a WebSocket to anywhere, and send cookies along.
-    requireOrigin(request, services.origins)
+    requireOrigin(request, services.config.gateway.server.origins)
     const offered = protocolsOf(request.raw)
     if (upgrade.isBroken) throw tooEarly()
     const release = acquire(request)

@@ -5,16 +5,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { buildApp } from '../../app/app.ts'
-import { createOperatorSignIn, type OperatorSignIn } from '../../app/operator-sign-in.ts'
+import { createOperatorSignIn, type OperatorSignIn } from '../../app/sign-in/operators.ts'
 import type { BoundStreams } from '../../app/bound-streams.ts'
-import type { OperatorsMaintenance } from '../../app/hooks/maintenance.ts'
+import type { OperatorsMaintenance } from '../../app/gateway.ts'
 import type { Config } from '../../config/schema/config.ts'
 import type { Ledger } from '../../observability/audit/entry.ts'
 import type { ShedLog } from '../../app/shed-log.ts'
 import { responsesOf } from '../../app/unparsed.ts'
 import { createActiveRequests } from './active-requests.ts'
 import { type Services, tlsFilesOf } from '../../services/services.ts'
-import type { GenerationServices } from '../../app/generation-services.ts'
+import type { GatewayServices } from '../../app/gateway.ts'
 
 export interface Generation {
   /** 1 at start, a higher one with each reload. One that could not be built leaves a gap. */
@@ -70,7 +70,7 @@ export async function createGeneration(
   }
 
   const lease = services.upstreams.lease()
-  const upstream: GenerationServices['upstream'] = (name, upstreamConfig) =>
+  const upstream: GatewayServices['upstream'] = (name, upstreamConfig) =>
     lease.upstream(name, upstreamConfig, tlsFilesOf(upstreamConfig, config.authorities))
   const streams = boundStreams.scope()
   const generationServices = {
@@ -80,8 +80,7 @@ export async function createGeneration(
     running: { begin },
     bindStream: streams.add
   }
-  const building = buildApps(config, generationServices)
-  const { app, operatorSignIn } = await building.catch(async (error: unknown) => {
+  const app = await buildApp(config, generationServices).catch(async (error: unknown) => {
     await lease.release()
     throw error
   })
@@ -100,7 +99,7 @@ export async function createGeneration(
     config,
     handle: (request, response) => app.routing(request, response),
     requests: running.size,
-    operatorSignIn,
+    operatorSignIn: createOperatorSignIn(app.gateway),
     responsesOf: socket => responsesOf(socket, running.list()),
     retire: () => (closed ??= close()),
     end: async () => {
@@ -109,10 +108,4 @@ export async function createGeneration(
       await (closed ??= close())
     }
   }
-}
-
-/** The app, and the sign-in of operators. @throws what building throws; then none is open */
-async function buildApps(config: Config, services: GenerationServices) {
-  const operatorSignIn = createOperatorSignIn(config, services)
-  return { app: await buildApp(config, services), operatorSignIn }
 }

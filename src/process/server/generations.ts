@@ -1,7 +1,7 @@
 /** The generation that takes requests, and those before it that still answer some. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { OperatorSignIn } from '../../app/operator-sign-in.ts'
+import type { OperatorSignIn } from '../../app/sign-in/operators.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { GatewayError } from '../../errors.ts'
 import type { Log } from '../../services/services.ts'

@@ -1,7 +1,9 @@
 /** The guard of sign-in by itself: what each attempt takes, gives back and tells. */
 import type { FastifyRequest } from 'fastify'
 import t, { type Test } from 'tap'
-import { createSignInGuard } from '../../../src/app/hooks/sign-in-guard.ts'
+import type { Gateway } from '../../../src/app/gateway.ts'
+import { createCountedAddress } from '../../../src/app/hooks/address.ts'
+import { createSignInGuard } from '../../../src/app/sign-in/guard.ts'
 import { createMemoryLockouts, type Lockouts } from '../../../src/limits/lockouts.ts'
 import { noLockout } from '../../support/gateway.ts'
 import { stopClock } from '../../support/clock.ts'
@@ -17,17 +19,24 @@ function setUp(t: Test, bounds: object, isOfOperators = false) {
   const locked: string[] = []
   const log: object[] = []
   const make = (apart: boolean) =>
-    createSignInGuard({
-      config: { ipv6Prefix: 64, lockout: { knownBrowser: true, ...noLockout, ...bounds } as never },
-      lockouts,
-      knownBrowsers: {
-        idOf: ({ headers }) => headers['x-browser'] as string | undefined,
-        remember: () => {}
-      },
-      isOfOperators: apart,
-      onRefused: limit => void refused.push(limit),
-      onLocked: kind => void locked.push(kind)
-    })
+    createSignInGuard(
+      {
+        config: { limits: { lockout: { knownBrowser: true, ...noLockout, ...bounds } as never } },
+        lockouts,
+        addressOf: createCountedAddress(64),
+        counters: {
+          onRefused: (limit: string) => void refused.push(limit),
+          onLocked: (kind: string) => void locked.push(kind)
+        }
+      } as unknown as Gateway,
+      {
+        isOfOperators: apart,
+        knownBrowsers: {
+          idOf: ({ headers }) => headers['x-browser'] as string | undefined,
+          remember: () => {}
+        }
+      }
+    )
   const guard = make(isOfOperators)
   interface By {
     readonly browser?: string

@@ -9,86 +9,51 @@ import type {
   FastifySchemaValidationError
 } from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
-import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { loginBody } from '../../config/schema/request-bodies.ts'
-import type { Envelope } from '../../shaping/envelope.ts'
 import { GatewayError, toGatewayError } from '../../errors.ts'
-import type { SealedCookiesOf } from '../routes/sealed-cookies.ts'
-import { clientAddress } from '../hooks/address.ts'
-import { leavingOf } from '../hooks/leaving.ts'
-import type { SignInGuard } from '../hooks/sign-in-guard.ts'
-import { liveOf, openSession, type SessionCookie } from '../hooks/session.ts'
-import {
-  type CredentialSource,
-  type RefusalKind,
-  signOutAtSource
-} from '../../login/credential-source.ts'
-import { decryptPassword, type PasswordCipher } from '../../login/password-cipher.ts'
-import type { Answer } from '../../shaping/answer.ts'
-import { authorityOf } from '../../shaping/current-user.ts'
+import { type RefusalKind, signOutAtSource } from '../../login/credential-source.ts'
+import { decryptPassword } from '../../login/password-cipher.ts'
 import type { TokenNames } from '../../proxy/token-names.ts'
 import type { Session } from '../../session/record.ts'
 import type { Sessions } from '../../session/session.ts'
+import { authorityOf } from '../../shaping/current-user.ts'
+import { addOwn, sendAnswer } from '../endpoints/own.ts'
+import { clientAddress } from '../hooks/address.ts'
+import { leavingOf } from '../hooks/leaving.ts'
+import { expireTokenCookies, openSession } from '../hooks/session.ts'
 import { endUnopened, endUnread, refuseBeforeOpening, rereadFormer } from './back-end-sessions.ts'
-import { sendLoginAnswer, type VouchedUser } from './login-answer.ts'
+import { createSignInGuard, type SignInGuard } from './guard.ts'
 import {
   countRefusal,
   countUndecided,
   refusalError,
   refusalKindOf,
   refuseWithStatus200
-} from './refused-sign-in.ts'
-import { consoleRequest, firstVouching } from './vouching.ts'
-
-interface SignInOptions {
-  readonly config: GatewayConfig['login']
-  readonly sources: readonly CredentialSource[]
-  readonly signInGuard: SignInGuard
-  readonly sessions: Sessions
-  readonly cookie: SessionCookie
-  readonly expireTokenCookies: (reply: FastifyReply) => void
-  readonly envelope: Envelope
-  /** The dialect's own answer without it. */
-  readonly answer: Answer | undefined
-  readonly sealedCookies: SealedCookiesOf
-  readonly onOutcome: (outcome: SignInOutcome, source: string) => void
-  readonly tokenNames: TokenNames
-}
-
-interface Options extends SignInOptions {
-  readonly paths: readonly string[]
-  readonly maxBody: number
-}
+} from './refusals.ts'
+import { consoleRequest, firstVouching, type VouchedUser } from './vouching.ts'
 
 type SignInOutcome = 'accepted' | 'refused' | RefusalKind | 'limited' | 'malformed' | 'failed'
 
-export function addLogin(scope: FastifyInstance, { paths, maxBody, ...options }: Options): void {
-  const schema = { body: loginBody(options.config.fields) }
-  for (const url of paths) {
-    scope.route({
-      method: [...ownRoutes.login.methods],
-      url,
-      bodyLimit: maxBody,
-      schema,
-      attachValidation: true,
-      config: { route: ownRoutes.login.name, access: 'public', maxBody },
-      handler: (request, reply) => countedSignIn(options, request, reply)
-    })
-  }
-}
-
-async function countedSignIn(
-  options: SignInOptions,
-  request: FastifyRequest,
-  reply: FastifyReply
-): Promise<unknown> {
-  const decided = { by: '' }
-  try {
-    return await signIn(options, request, reply, decided)
-  } catch (error) {
-    options.onOutcome(outcomeOf(toGatewayError(error)), decided.by)
-    throw error
-  }
+export function addLogin(scope: FastifyInstance): void {
+  const { gateway } = scope
+  const { gateway: config, limits } = gateway.config
+  const maxBody = limits.sizes.login
+  const guard = createSignInGuard(gateway)
+  addOwn(scope, 'login', {
+    bodyLimit: maxBody,
+    schema: { body: loginBody(config.login.fields) },
+    attachValidation: true,
+    config: { access: 'public', maxBody },
+    handler: async (request: FastifyRequest, reply: FastifyReply) => {
+      const decided = { by: '' }
+      try {
+        return await signIn(request, reply, guard, decided)
+      } catch (error) {
+        gateway.counters.onSignIn(outcomeOf(toGatewayError(error)), decided.by)
+        throw error
+      }
+    }
+  })
 }
 
 /** The name of the credential source that vouched, or whose refusal is sent. */
@@ -97,33 +62,35 @@ interface Decided {
 }
 
 async function signIn(
-  options: SignInOptions,
   request: FastifyRequest,
   reply: FastifyReply,
+  guard: SignInGuard,
   decided: Decided
 ): Promise<unknown> {
-  const { config, sources, signInGuard } = options
+  const { gateway } = request.server
+  const { envelope, sessions, counters } = gateway
+  const { login } = gateway.config.gateway
   // No coding is decoded here, and a coded body must not be read as it is.
   if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') {
     throw new GatewayError('request.type')
   }
-  const body = readBody(request, config.fields)
+  const body = readBody(request, login.fields)
   request.actor = body.username
   const leaving = leavingOf(reply.raw).signal
-  const attempt = await signInGuard.attempt(request, body.username, leaving)
+  const attempt = await guard.attempt(request, body.username, leaving)
   // An unreachable store must not count as a failed sign-in.
   const refund = async (error: unknown): Promise<never> => {
     await attempt.refund()
     throw error
   }
-  const verdict = await firstVouching(sources, {
+  const verdict = await firstVouching(gateway.sources, {
     username: body.username,
     password: body.password,
-    extra: withoutTokens(body.extra, options.tokenNames),
+    extra: withoutTokens(body.extra, gateway.tokenNames),
     address: clientAddress(request),
     requestId: request.id,
     trail: request.trail,
-    request: consoleRequest(request, options.sealedCookies)
+    request: consoleRequest(request)
   })
   if ('failure' in verdict) {
     await countUndecided(attempt, verdict)
@@ -133,27 +100,29 @@ async function signIn(
   if ('vouched' in verdict) {
     await countRefusal(attempt, verdict, request, body.username)
     const error = refusalError(verdict)
-    if (config.refusedStatus === 401) throw error
-    options.onOutcome(verdict.kind ?? 'refused', decided.by)
-    return refuseWithStatus200(options.envelope, { request, reply, type: body.type }, error)
+    if (login.refusedStatus === 401) throw error
+    counters.onSignIn(verdict.kind ?? 'refused', decided.by)
+    return refuseWithStatus200(reply, body.type, error)
   }
-  await refuseBeforeOpening(options, request, verdict, leaving).catch(refund)
-  const former = await rereadFormer(options, liveOf(request))
-  const session = await openFor(options, request, body, verdict).catch(async error => {
-    await endUnopened(options, request, verdict, former)
+  await refuseBeforeOpening(request, verdict, leaving).catch(refund)
+  const former = await rereadFormer(request)
+  const session = await openFor(request, body, verdict).catch(async error => {
+    await endUnopened(request, verdict, former)
     return await refund(error)
   })
   await attempt.refund()
   attempt.remember(reply)
-  if (former !== undefined) signOutAtSource(options, former.session, request)
-  if (leaving.aborted) await endUnread(options, request, session)
+  if (former !== undefined) signOutAtSource(gateway, former.session, request)
+  if (leaving.aborted) await endUnread(request, session)
   leaving.throwIfAborted()
-  options.expireTokenCookies(reply)
-  options.onOutcome('accepted', decided.by)
+  expireTokenCookies(reply)
+  counters.onSignIn('accepted', decided.by)
   logSignIn(request, verdict, session)
-  const { answer, envelope, sessions } = options
+  const answer = gateway.answers.login
   if (answer !== undefined) {
-    return sendLoginAnswer(reply, answer, envelope, { session, times: sessions.times() })
+    const idleEnd = session.createdAt + session.idleMs
+    const value = answer.render({ session, idleEnd, ...sessions.times() })
+    return sendAnswer(reply, answer, envelope.success(value, undefined, answer.placement))
   }
   return envelope.login({ type: body.type, authority: authorityOf(verdict.result.identity) })
 }
@@ -166,13 +135,13 @@ function withoutTokens(extra: Body['extra'], { query }: TokenNames): Body['extra
 
 /** Opens the session of a user whom a source vouches for. */
 function openFor(
-  { sessions, cookie }: SignInOptions,
   request: FastifyRequest,
   { remember }: Body,
   { source, result: { identity, credential, file } }: VouchedUser
 ): Promise<Session> {
+  const { cookie, sessions } = request.server.gateway
   if (cookie.options.secure && request.protocol !== 'https') warnOnce(sessions, request)
-  return openSession(request, cookie, sessions, {
+  return openSession(request, {
     identity,
     source,
     remembered: remember,
@@ -248,17 +217,15 @@ function readBody(
     ...extra
   } = body as Record<string, unknown>
   const { type } = extra
+  const { cipher } = fields
   return {
     username: username as string,
-    password: plainPassword(password as string, fields.cipher),
+    password:
+      cipher === undefined ? (password as string) : decryptPassword(password as string, cipher),
     remember: remember === true,
     type: typeof type === 'string' ? type.slice(0, 64) : 'account',
     extra
   }
-}
-
-function plainPassword(password: string, cipher: PasswordCipher | undefined): string {
-  return cipher === undefined ? password : decryptPassword(password, cipher)
 }
 
 /** The advice for a sign-in body with these faults. */

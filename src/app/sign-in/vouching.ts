@@ -4,11 +4,16 @@ import type {
   ConsoleRequest,
   CredentialSource,
   Refusal,
-  SignInAttempt
+  SignInAttempt,
+  SignInResult
 } from '../../login/credential-source.ts'
 import { keepCookies } from '../../proxy/cookie-header.ts'
-import type { SealedCookiesOf } from '../routes/sealed-cookies.ts'
-import type { VouchedUser } from './login-answer.ts'
+
+/** A user, and the source that vouches for its password. */
+export interface VouchedUser {
+  readonly source: string
+  readonly result: Extract<SignInResult, { readonly vouched: true }>
+}
 
 interface NamedRefusal extends Refusal {
   /** The name of the credential source. */
@@ -55,17 +60,13 @@ export async function firstVouching(
 }
 
 /** The parts of the console's request that sources may pass on. */
-export function consoleRequest(
-  request: FastifyRequest,
-  sealedCookies: SealedCookiesOf
-): ConsoleRequest {
-  const { headers, query } = request
+export function consoleRequest({ headers, query, server }: FastifyRequest): ConsoleRequest {
   const { cookie = '' } = headers
   return {
     headers,
     query: query as Record<string, unknown>,
     cookie: (upstream, name) => {
-      const sealed = sealedCookies.get(upstream)
+      const sealed = server.gateway.sealedCookies.get(upstream)
       if (sealed?.names.has(name) !== true) return keepCookies(cookie, [name])
       return sealed.open(cookie, [name]).join('')
     }

@@ -3,7 +3,7 @@ import { createHmac, hash, randomBytes } from 'node:crypto'
 import { Signer, type CookieSerializeOptions } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { knownBrowserCookie } from '../../config/schema/lockout.ts'
-import type { SessionCookie } from './session.ts'
+import type { Gateway } from '../gateway.ts'
 
 export interface KnownBrowsers {
   /**
@@ -13,14 +13,6 @@ export interface KnownBrowsers {
   readonly idOf: (request: FastifyRequest, username: string) => string | undefined
   /** Adds the account to the browser's cookie. */
   readonly remember: (request: FastifyRequest, reply: FastifyReply, username: string) => void
-}
-
-interface Options {
-  /** Its attributes are used for this cookie too. */
-  readonly cookie: SessionCookie
-  /** Newest first: it signs, all verify. */
-  readonly secrets: readonly string[]
-  readonly now?: () => number
 }
 
 /**
@@ -37,11 +29,11 @@ const lifetimeMs = 90 * 24 * 3_600_000
 /** People share browsers. The account that was not used for the longest time is dropped. */
 const maxAccounts = 5
 
+/** The attributes of the session's cookie are used for this one too. */
 export function createKnownBrowsers({
   cookie: { options },
-  secrets,
-  now = Date.now
-}: Options): KnownBrowsers {
+  secrets
+}: Pick<Gateway, 'cookie' | 'secrets'>): KnownBrowsers {
   // Another key than for session cookies, so that neither can be used as the other.
   const signer = new Signer(
     secrets.map(secret => createHmac('sha256', secret).update('known browser').digest('base64url'))
@@ -49,7 +41,7 @@ export function createKnownBrowsers({
   const name = options.secure ? `__Host-${knownBrowserCookie}` : knownBrowserCookie
   const digestOf = (id: string, username: string) =>
     hash('sha256', `${id} ${username}`, 'base64url').slice(0, 22)
-  const seconds = () => Math.floor(now() / 1000)
+  const seconds = () => Math.floor(Date.now() / 1000)
 
   function read(request: FastifyRequest): { id: string; accounts: SignedInAccount[] } | undefined {
     const signed = request.cookies[name]

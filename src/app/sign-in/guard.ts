@@ -1,13 +1,13 @@
 /** Bounds how often passwords may be guessed: by account, by address, and by both together. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { LimitsConfig, LockoutConfig } from '../../config/schema/limits.ts'
+import type { LockoutConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors.ts'
 import { accountKey } from '../../limits/account.ts'
 import type { Rate } from '../../limits/gcra.ts'
-import type { Bucket, Lockouts, Taken } from '../../limits/lockouts.ts'
+import type { Bucket, Taken } from '../../limits/lockouts.ts'
 import { SignInLines, timeIsOver } from '../../limits/sign-in-line.ts'
-import { createCountedAddress } from './address.ts'
-import type { KnownBrowsers } from './known-browser.ts'
+import type { Gateway } from '../gateway.ts'
+import { createKnownBrowsers, type KnownBrowsers } from './known-browser.ts'
 
 /**
  * An attempt that was counted before its password is judged; ends with `refused`, `refund` or
@@ -44,16 +44,14 @@ export interface SignInGuard {
   ) => Promise<AttemptHandle>
 }
 
+type Parts = Pick<Gateway, 'lockouts' | 'counters' | 'addressOf' | 'cookie' | 'secrets'> & {
+  readonly config: { readonly limits: Pick<Gateway['config']['limits'], 'lockout'> }
+}
+
 interface Options {
-  readonly config: Pick<LimitsConfig, 'lockout' | 'ipv6Prefix'>
-  readonly lockouts: Lockouts
-  readonly knownBrowsers: KnownBrowsers | undefined
   /** Guesses at the operators' page are counted apart: they lock nobody out of the console. */
   readonly isOfOperators?: boolean
-  /** Called with the lockout's name for each refusal. */
-  readonly onRefused: (limit: string, inShadow: boolean) => void
-  /** Called for each bucket that a failure used up. */
-  readonly onLocked: (kind: string) => void
+  readonly knownBrowsers?: KnownBrowsers
 }
 
 type Kind = 'account' | 'address' | 'accountAndAddress' | 'browser'
@@ -68,22 +66,30 @@ export const challenge = 'challenge'
 /** Begins the keys of failures at the operators' page. */
 export const operatorsApart = 'ops-'
 
-export function createSignInGuard(options: Options): SignInGuard {
-  const { lockouts, knownBrowsers } = options
+export function createSignInGuard(
+  parts: Parts,
+  { isOfOperators = false, knownBrowsers }: Options = {}
+): SignInGuard {
+  const { lockouts } = parts
+  const apart = isOfOperators ? operatorsApart : ''
+  const browsers =
+    knownBrowsers ??
+    (parts.config.limits.lockout.knownBrowser && !isOfOperators
+      ? createKnownBrowsers(parts)
+      : undefined)
   const lines = new SignInLines(lockouts)
-  const bucketsOf = createBuckets(options)
-  const { refusalOf, reportLocks } = createReports(options)
+  const bucketsOf = createBuckets(parts, apart)
+  const { refusalOf, reportLocks } = createReports(parts)
   const takeChallenge = async (account: string, max: number) => {
     if (max === 0) return false
-    const key = `${options.isOfOperators ? operatorsApart : ''}${challenge} ${account}`
     const rate = { max, windowMs: hourMs, burst: max }
-    return (await lockouts.take([{ key, rate }])).isTaken
+    return (await lockouts.take([{ key: `${apart}${challenge} ${account}`, rate }])).isTaken
   }
 
   return {
     attempt: async (request, username, leaving) => {
       const account = accountKey(username)
-      const buckets = bucketsOf(request, account, knownBrowsers?.idOf(request, username))
+      const buckets = bucketsOf(request, account, browsers?.idOf(request, username))
       const taken = await lines.take(buckets, leaving)
       if (taken === timeIsOver || !taken.isTaken) throw refusalOf(buckets, taken)
       const giveBack = async (those: readonly Bucket[]) => {
@@ -108,32 +114,28 @@ export function createSignInGuard(options: Options): SignInGuard {
           await giveBack(buckets.filter(({ kind }) => kind !== 'address'))
           return false
         },
-        remember: reply => knownBrowsers?.remember(request, reply, username)
+        remember: reply => browsers?.remember(request, reply, username)
       }
     }
   }
 }
 
-type BucketsOf = (
-  request: FastifyRequest,
-  account: string,
-  knownBrowser: string | undefined
-) => KindBucket[]
-
-function createBuckets({ config, isOfOperators = false }: Options): BucketsOf {
-  const countedAddress = createCountedAddress(config.ipv6Prefix)
-  const { address, accountAndAddress, account } = config.lockout
-  const apart = isOfOperators ? operatorsApart : ''
+function createBuckets({ config, addressOf }: Parts, apart: string) {
+  const { address, accountAndAddress, account } = config.limits.lockout
   const bucket = (kind: Kind, lockout: LockoutConfig['account'], of: string): KindBucket[] =>
     lockout === 'off' ? [] : [{ kind, key: `${apart}${kind} ${of}`, rate: rateOf(lockout) }]
 
-  return (request, name, knownBrowser) => {
+  return (
+    request: FastifyRequest,
+    name: string,
+    knownBrowser: string | undefined
+  ): KindBucket[] => {
     if (knownBrowser !== undefined) {
       // A stolen cookie is no way round whatever is counted.
       const lockout = [accountAndAddress, account, address].find(each => each !== 'off') ?? 'off'
       return bucket('browser', lockout, `${name} ${knownBrowser}`)
     }
-    const from = countedAddress(request)
+    const from = addressOf(request)
     return [
       ...bucket('address', address, from),
       ...bucket('accountAndAddress', accountAndAddress, `${name} ${from}`),
@@ -146,7 +148,7 @@ function rateOf({ failures, every }: Exclude<LockoutConfig['account'], 'off'>): 
   return { max: 1, windowMs: every, burst: failures }
 }
 
-function createReports({ onRefused, onLocked }: Options) {
+function createReports({ counters: { onRefused, onLocked } }: Parts) {
   return {
     refusalOf: (buckets: readonly KindBucket[], taken: Taken | typeof timeIsOver) => {
       if (taken === timeIsOver) {

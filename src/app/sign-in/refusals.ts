@@ -2,10 +2,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ErrorCode, GatewayError, toGatewayError } from '../../errors.ts'
 import type { Refusal, RefusalKind } from '../../login/credential-source.ts'
-import type { Envelope } from '../../shaping/envelope.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { replyWith } from '../hooks/errors.ts'
-import type { AttemptHandle } from '../hooks/sign-in-guard.ts'
+import type { AttemptHandle } from './guard.ts'
 import type { Undecided } from './vouching.ts'
 
 const codeOfRefusal = {
@@ -60,21 +59,15 @@ export function refusalKindOf(code: ErrorCode): RefusalKind | undefined {
   return kinds.find(kind => codeOfRefusal[kind] === code)
 }
 
-interface Exchange {
-  readonly request: FastifyRequest
-  readonly reply: FastifyReply
-  /** The kind of sign-in that the console sent. */
-  readonly type: string
-}
-
-/** For consoles that only read `status: error` in the body. */
-export function refuseWithStatus200(
-  envelope: Envelope,
-  { request, reply, type }: Exchange,
-  error: GatewayError
-): void {
+/**
+ * For consoles that only read `status: error` in the body.
+ * @param type the kind of sign-in that the console sent
+ */
+export function refuseWithStatus200(reply: FastifyReply, type: string, error: GatewayError): void {
+  const { id, server } = reply.request
+  const { envelope } = server.gateway
   replyWith(reply, new GatewayError(error.code, { ...error.detail, status: 200 }), {
-    body: envelope.loginRefused(error, type, request.id),
+    body: envelope.loginRefused(error, type, id),
     type: envelope.errorType,
     status: 200
   })

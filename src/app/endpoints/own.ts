@@ -1,0 +1,43 @@
+/** Adds the gateway's own endpoints, and sends what they answer. */
+import type { FastifyInstance, FastifyReply, RouteOptions } from 'fastify'
+import { type OwnKey, ownMethods, ownPaths, ownRoutes } from '../../config/schema/own-endpoints.ts'
+import { pathsOf } from '../../config/schema/resolved.ts'
+import { writeJson } from '../../json/body.ts'
+import type { Answer } from '../../shaping/answer.ts'
+import { jsonType } from '../../shaping/success.ts'
+
+/** Adds one at its path and the aliases; none where config has no such endpoint. */
+export function addOwn(
+  scope: FastifyInstance,
+  key: OwnKey,
+  options: Omit<RouteOptions, 'method' | 'url'>
+): void {
+  const { routes } = scope.gateway.config
+  const path = ownPaths(routes.endpoints)[key]
+  if (path === undefined) return
+  const config = { route: ownRoutes[key].name, access: 'session' as const, ...options.config }
+  for (const url of pathsOf(routes, path)) {
+    scope.route({ ...options, config, method: [...ownMethods(key, routes.endpoints)], url })
+  }
+}
+
+/**
+ * Takes bodies of any type on the routes of a scope, and drops them: consoles send all sorts, or an
+ * empty one that claims to be JSON.
+ */
+export function ignoreBodies(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('*', (_request, payload, done) => {
+    payload.resume()
+    done(null)
+  })
+}
+
+/** Any value is JSON here: Fastify would send a text as text/plain, and null as nothing. */
+export function sendAnswer(reply: FastifyReply, { status }: Answer, body: unknown): FastifyReply {
+  return sendJsonText(reply, status, writeJson(body))
+}
+
+export function sendJsonText(reply: FastifyReply, status: number, text: string): FastifyReply {
+  return reply.code(status).header('content-type', jsonType).send(text)
+}

@@ -1,0 +1,86 @@
+/** What routes of config and the profile are compiled of. */
+import type { ContractConfig } from '../../config/schema/contracts.ts'
+import { pathsOf, timeoutOf, upstreamPathOf } from '../../config/schema/resolved.ts'
+import type { RouteConfig } from '../../config/schema/routes.ts'
+import { type Contract, createContract } from '../../contract/contract.ts'
+import { createRewrite } from '../../proxy/path.ts'
+import { type TimeOutOverrides, timeOutsOf } from '../../proxy/time-outs.ts'
+import type { Upstream } from '../../proxy/upstream.ts'
+import { compileShape, type Shape, type Wrap } from '../../shaping/shape.ts'
+import type { Gateway } from '../gateway.ts'
+import { logMissing } from './response-log.ts'
+import type { Target } from './route.ts'
+
+/** The members of a gateway that parts are compiled with: live tries have no others. */
+export interface CompileServices extends Pick<Gateway, 'config' | 'mount' | 'tokenNames'> {
+  readonly upstream: Gateway['upstream']
+  readonly log: { readonly warn: (fields: object, message: string) => void }
+}
+
+/** With the mount, aliases too. */
+export function publicPathsOf({ config, mount }: CompileServices, path: string): string[] {
+  return pathsOf(config.routes, path).map(each => mount + each)
+}
+
+export function upstreamOf({ config, upstream }: CompileServices, name: string): Upstream {
+  const found = config.routes.upstreams[name]
+  if (found === undefined) throw new Error(`there is no upstream "${name}"`)
+  return upstream(name, found)
+}
+
+type Routed = TimeOutOverrides & Pick<RouteConfig, 'path' | 'rewrite' | 'timeout'>
+
+/** The way to the upstream. */
+export function wayOf(
+  gateway: Gateway,
+  route: Routed,
+  upstreamName: string
+): Pick<Target, 'upstream' | 'upstreamName' | 'rewrite' | 'timeoutMs' | 'timeOuts'> {
+  const upstream = upstreamOf(gateway, upstreamName)
+  const paths = publicPathsOf(gateway, route.path)
+  return {
+    upstream,
+    upstreamName,
+    rewrite: createRewrite(paths, upstreamPathOf(route), upstream.base),
+    timeoutMs: timeoutOf(route, upstream.config),
+    timeOuts: timeOutsOf(upstream.config, route)
+  }
+}
+
+export function shapeOf(
+  { config, log }: CompileServices,
+  name: string | undefined,
+  wrap: Wrap
+): Shape | undefined {
+  if (name === undefined) return undefined
+  const { shapes } = config.routes
+  const onMissing = logMissing(log, name)
+  return compileShape(shapes[name] ?? [], { wrap, shapes, onMissing })
+}
+
+/** @throws GatewayError when the back-end's body reports an error */
+export function applyShape(shape: Shape | undefined, body: unknown): unknown {
+  if (shape === undefined) return body
+  const refusal = shape.refusal(body)
+  if (refusal !== undefined) throw refusal
+  return shape.apply(body)
+}
+
+/** @param dataName the member of the envelope that the contract is about */
+export function contractOf(
+  { config, drift }: Gateway,
+  route: string,
+  contract: ContractConfig | undefined,
+  dataName: string | false
+): Contract | undefined {
+  const schema = config.contracts[route]
+  if (contract === undefined || contract.mode === 'off' || schema === undefined) return undefined
+  const { mode, sample } = contract
+  return createContract({ schema, mode, sample, dataName, route, drift })
+}
+
+/** @throws GatewayError when the response breaks a strict contract */
+export function checkContract(contract: Contract | undefined, answer: unknown): unknown {
+  contract?.(() => answer)
+  return answer
+}

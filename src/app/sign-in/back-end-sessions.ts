@@ -1,0 +1,87 @@
+/** The sessions at back-ends that a sign-in leaves there when it opens none of the gateway. */
+import type { FastifyRequest } from 'fastify'
+import { signOutAtSource } from '../../login/credential-source.ts'
+import { refuseLeak } from '../../login/leaked-credential.ts'
+import type { Live } from '../../session/evaluate.ts'
+import type { Session } from '../../session/record.ts'
+import { abandonSession, liveOf } from '../hooks/session.ts'
+import type { VouchedUser } from './vouching.ts'
+
+/** The session that a sign-in would open, for checks before it is opened. */
+export function sessionBefore({ source, result }: VouchedUser, now: number): Session {
+  return {
+    id: '',
+    identity: result.identity,
+    source,
+    ...(result.credential && { credential: result.credential }),
+    remembered: false,
+    createdAt: now,
+    absoluteEnd: now,
+    idleMs: 0,
+    address: '',
+    agent: ''
+  }
+}
+
+/**
+ * Called with a right password, before the session is opened.
+ * @param leaving aborted when the client leaves: nobody would get the session
+ * @throws GatewayError `upstream.invalid` for a secret of the session's credential in the answer,
+ *   such as a token in a member of the profile; the reason of `leaving`. The back-end's own session
+ *   is then ended.
+ */
+export async function refuseBeforeOpening(
+  request: FastifyRequest,
+  user: VouchedUser,
+  leaving: AbortSignal
+): Promise<void> {
+  const { gateway } = request.server
+  const now = gateway.sessions.now()
+  const session = sessionBefore(user, now)
+  try {
+    leaving.throwIfAborted()
+    const value = gateway.answers.login?.render({ session, idleEnd: now, now, aheadMs: 0 })
+    refuseLeak(value, session.credential, 'endpoints.login.answer')
+  } catch (error) {
+    signOutAtSource(gateway, session, request)
+    throw error
+  }
+}
+
+/**
+ * The browser's session as the store has it now: its token may have been renewed while the password
+ * of the next one was checked. As it was, where the store does not tell.
+ */
+export async function rereadFormer(request: FastifyRequest): Promise<Live | undefined> {
+  const former = liveOf(request)
+  if (former === undefined) return undefined
+  const current = await request.server.gateway.sessions.reread(former).catch(() => undefined)
+  return current !== undefined && 'live' in current ? current.live : former
+}
+
+/** Ends a session whose client left while it was opened: nobody has its cookie. */
+export async function endUnread(request: FastifyRequest, session: Session): Promise<void> {
+  try {
+    await abandonSession(request)
+  } finally {
+    signOutAtSource(request.server.gateway, session, request)
+  }
+}
+
+/** Ends at back-ends what a sign-in leaves there whose session could not be opened. */
+export async function endUnopened(
+  request: FastifyRequest,
+  user: VouchedUser,
+  former: Live | undefined
+): Promise<void> {
+  const { gateway } = request.server
+  const { sessions } = gateway
+  // Without a session of ours, nobody would ever end that of the back-end.
+  signOutAtSource(gateway, sessionBefore(user, sessions.now()), request)
+  if (former === undefined) return
+  // Its end comes first, so it may have ended all the same; else the browser goes on with it.
+  const current = await sessions.reread(former).catch(() => undefined)
+  if (current !== undefined && 'ended' in current) {
+    signOutAtSource(gateway, former.session, request)
+  }
+}
