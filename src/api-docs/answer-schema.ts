@@ -5,7 +5,7 @@ import {
   sessionNameOf,
   sessionNames
 } from '../config/schema/answer.ts'
-import { isRecord, type JsonSchema } from '../json-schema/closed-schema.ts'
+import { isSchema as isRecord, type JsonSchema } from '../contract/schema.ts'
 
 const typesOfNames: Readonly<Record<(typeof sessionNames)[keyof typeof sessionNames], JsonSchema>> =
   {

@@ -3,7 +3,7 @@
  * schema that a reference names, becomes its own component, because generators of client types
  * find named types only there.
  */
-import { isRecord, type JsonSchema, resolveReference } from '../json-schema/closed-schema.ts'
+import { isSchema as isRecord, type JsonSchema, resolveReference } from '../contract/schema.ts'
 
 const definitionKeywords = ['$defs', 'definitions'] as const
 /** Steps of a pointer that say nothing in a name. */

@@ -6,7 +6,7 @@ import { closeBody } from '../config/schema/request-bodies.ts'
 import type { Config } from '../config/schema/config.ts'
 import { routeSettings } from '../config/schema/resolved.ts'
 import { credentialOf, type RouteConfig } from '../config/schema/routes.ts'
-import { isRecord, type JsonSchema } from '../json-schema/closed-schema.ts'
+import { isSchema as isRecord, type JsonSchema } from '../contract/schema.ts'
 import { pascal } from './contract-components.ts'
 import {
   type Description,

@@ -2,7 +2,7 @@
 import type { Config } from '../config/schema/config.ts'
 import type { CustomEnvelope } from '../config/schema/custom-envelope.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
-import type { JsonSchema } from '../json-schema/closed-schema.ts'
+import type { JsonSchema } from '../contract/schema.ts'
 
 /** With the dialect of an operation, which may differ from the config's. */
 export type EnvelopeSettings = GatewayConfig['envelope']

@@ -1,6 +1,6 @@
 /** The public interface as OpenAPI 3.1, from config alone. */
 import { createHash } from 'node:crypto'
-import type { JsonSchema } from '../json-schema/closed-schema.ts'
+import type { JsonSchema } from '../contract/schema.ts'
 import type { Config } from '../config/schema/config.ts'
 import { isEndpoint } from '../config/schema/own-endpoints.ts'
 import { type ErrorCode, errorKinds } from '../errors.ts'

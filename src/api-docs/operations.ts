@@ -1,6 +1,6 @@
 /** Public operations with their requests and responses: the source of OpenAPI and TypeScript. */
 import { pathsOf } from '../config/schema/resolved.ts'
-import type { JsonSchema } from '../json-schema/closed-schema.ts'
+import type { JsonSchema } from '../contract/schema.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { RouteConfig } from '../config/schema/routes.ts'
 import { ownMember } from '../config/schema/visit.ts'

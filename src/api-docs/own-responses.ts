@@ -1,5 +1,5 @@
 /** JSON Schemas of the gateway's own responses: the current user, sign-in, sessions. */
-import type { JsonSchema } from '../json-schema/closed-schema.ts'
+import type { JsonSchema } from '../contract/schema.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { loginBody } from '../config/schema/request-bodies.ts'
 import { errorKinds } from '../errors.ts'

@@ -1,5 +1,5 @@
 /** The JSON Schema of a shape's result: named members and made types; the rest stays open. */
-import type { JsonSchema } from '../json-schema/closed-schema.ts'
+import type { JsonSchema } from '../contract/schema.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import { flatten } from '../config/schema/shape-steps.ts'
 import { isWrapped } from '../shaping/shape.ts'

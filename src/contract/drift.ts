@@ -2,16 +2,26 @@
  * Observes deviations of responses from their contracts, outside the requests: counts them, and
  * logs when one begins and when it ends.
  */
-import type { CompiledSchema, Deviation } from '../json-schema/compile.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import { steadyNow } from '../steady-clock.ts'
+import type { Deviation } from './check.ts'
+import type { JsonSchema } from './schema.ts'
 
 export interface Drift {
-  /** Queues a response to be checked when the process is idle; drops it where the queue is full. */
-  readonly look: (route: string, schema: CompiledSchema, read: () => unknown) => void
-  /** Counts a response that was refused for a deviation. */
-  readonly broken: (route: string, schema: CompiledSchema, deviation: Deviation) => void
+  /** Deviations of a route begin anew with another schema; a reload that leaves it goes on. */
+  readonly of: (route: string, schema: JsonSchema) => ObservedRoute
   /** Of each route whose responses were checked. */
   readonly list: () => RouteDrift[]
+}
+
+interface ObservedRoute {
+  /**
+   * Looks at a response when it has been sent, at most at one a second.
+   * @param deviations may throw for one that cannot be read
+   */
+  readonly look: (deviations: () => readonly Deviation[]) => void
+  /** Counts a response that was refused for a deviation. */
+  readonly broken: (deviation: Deviation) => void
 }
 
 export interface RouteDrift {
@@ -32,8 +42,8 @@ interface Options {
   readonly metrics: Metrics
 }
 
-/** Queued responses, each of which is held in memory. */
-const maxQueued = 16
+/** Between two looks; after one that took long, a hundred times as long. */
+const everyMs = 1000
 /** Paths of a route that are counted apart; further ones count as `other`. */
 const maxPaths = 50
 /**
@@ -42,117 +52,109 @@ const maxPaths = 50
  */
 const calmAnswers = 10
 
-/** Current deviations, each with the number of responses in a row that did not have it. */
-type ActiveDeviations = Map<string, Deviation & { calm: number }>
+/** What is known of the responses of a route, which generations share. */
+interface State {
+  /** Of its schema. */
+  readonly digest: string
+  readonly paths: Set<string>
+  /** Each with the number of responses in a row that did not have it. */
+  readonly present: Map<string, Deviation & { calm: number }>
+  /** As of `steadyNow()`. */
+  lookAt: number
+}
+
+interface Total {
+  checked: number
+  broken: number
+}
 
 export function createDrift({ log, metrics }: Options): Drift {
-  const answers = countAnswers(metrics)
+  const answers = metrics.counter(
+    'console_gateway_contract_answers_total',
+    'Answers that were held against the contract of their route: "kept" it, "drifted" from it, or were refused as "broken".',
+    ['route', 'outcome']
+  )
   const deviations = metrics.counter(
     'console_gateway_contract_deviations_total',
     'Answers that differed from the contract of their route, by place and kind: "missing", "retyped", "invalid" or "new".',
     ['route', 'path', 'kind']
   )
-  const queue: Array<() => void> = []
-  const routes = new Map<
-    string,
-    {
-      readonly schema: CompiledSchema
-      readonly paths: Set<string>
-      readonly present: ActiveDeviations
-    }
-  >()
+  const states = new Map<string, State>()
+  /** For as long as the process lives. */
+  const totals = new Map<string, Total>()
 
-  /** State starts anew with a new schema. */
-  const stateOf = (route: string, schema: CompiledSchema) => {
-    const state = routes.get(route)
-    if (state?.schema === schema) return state
-    const created = { schema, paths: new Set<string>(), present: new Map() as ActiveDeviations }
-    routes.set(route, created)
-    return created
+  function count(route: string, outcome: 'kept' | 'drifted' | 'broken'): void {
+    answers.labels(route, outcome).inc()
+    const total = totals.get(route) ?? { checked: 0, broken: 0 }
+    totals.set(route, total)
+    total.checked++
+    if (outcome === 'broken') total.broken++
   }
 
-  const checked = (route: string, schema: CompiledSchema, seen: readonly Deviation[]) => {
-    const { paths, present } = stateOf(route, schema)
+  function note(route: string, { paths, present }: State, seen: readonly Deviation[]): void {
     const current = bounded(seen, paths)
-    answers.count(route, current.size === 0 ? 'kept' : 'drifted')
+    count(route, current.size === 0 ? 'kept' : 'drifted')
     for (const [key, deviation] of current) {
       deviations.labels(route, deviation.path, deviation.kind).inc()
       if (!present.has(key)) {
-        log.warn(
-          { event: 'contract.drift', route, ...deviation },
-          'answers differ from the contract'
-        )
+        const fields = { event: 'contract.drift', route, ...deviation }
+        log.warn(fields, 'answers differ from the contract')
       }
       present.set(key, { ...deviation, calm: 0 })
     }
     for (const [key, deviation] of present) {
       if (current.has(key) || ++deviation.calm < calmAnswers) continue
       present.delete(key)
-      log.info(
-        { event: 'contract.kept', route, path: deviation.path, kind: deviation.kind },
-        'answers are as the contract says again'
-      )
+      const { path, kind } = deviation
+      const fields = { event: 'contract.kept', route, path, kind }
+      log.info(fields, 'answers are as the contract says again')
     }
-  }
-
-  // One in each turn of the event loop, so that requests are served in between.
-  const next = () => {
-    queue.shift()?.()
-    if (queue.length > 0) setImmediate(next)
   }
 
   return {
-    list: () => answers.list(route => routes.get(route)?.present),
-    look: (route, schema, read) => {
-      if (queue.length >= maxQueued) return answers.count(route, 'dropped')
-      queue.push(() => checked(route, schema, deviationsOf(schema, read)))
-      if (queue.length === 1) setImmediate(next)
+    of: (route, schema) => {
+      const digest = JSON.stringify(schema)
+      let state = states.get(route)
+      if (state?.digest !== digest) {
+        state = { digest, paths: new Set(), present: new Map(), lookAt: 0 }
+        states.set(route, state)
+      }
+      const of = state
+      return {
+        look: read => {
+          if (steadyNow() < of.lookAt) return
+          of.lookAt = steadyNow() + everyMs
+          setImmediate(() => {
+            const startedAt = performance.now()
+            note(route, of, readable(read))
+            const ms = performance.now() - startedAt
+            of.lookAt = Math.max(of.lookAt, steadyNow() + 100 * ms)
+          })
+        },
+        broken: deviation => {
+          count(route, 'broken')
+          for (const { path, kind } of bounded([deviation], of.paths).values()) {
+            deviations.labels(route, path, kind).inc()
+          }
+        }
+      }
     },
-    broken: (route, schema, deviation) => {
-      answers.count(route, 'broken')
-      const [counted] = bounded([deviation], stateOf(route, schema).paths).values()
-      if (counted !== undefined) deviations.labels(route, counted.path, counted.kind).inc()
-    }
+    list: () => Array.from(totals, ([route, total]) => describe(route, total, states.get(route)))
   }
 }
 
-/** Counts answers by route, for as long as the process lives. */
-function countAnswers(metrics: Metrics) {
-  const answers = metrics.counter(
-    'console_gateway_contract_answers_total',
-    'Answers that were held against the contract of their route: "kept" it, "drifted" from it, were refused as "broken", or "dropped" unchecked, for want of time.',
-    ['route', 'outcome']
-  )
-  const totals = new Map<string, { checked: number; broken: number }>()
-  return {
-    count: (route: string, outcome: 'kept' | 'drifted' | 'broken' | 'dropped') => {
-      answers.labels(route, outcome).inc()
-      const total = totals.get(route) ?? { checked: 0, broken: 0 }
-      totals.set(route, total)
-      if (outcome !== 'dropped') total.checked++
-      if (outcome === 'broken') total.broken++
-    },
-    list: (presentOf: (route: string) => ActiveDeviations | undefined): RouteDrift[] =>
-      Array.from(totals, ([route, total]) => ({
-        route,
-        ...total,
-        deviations: Array.from(presentOf(route)?.values() ?? [], ({ kind, path }) => ({
-          kind,
-          path
-        }))
-      }))
-  }
+function describe(route: string, total: Total, state: State | undefined): RouteDrift {
+  const present = [...(state?.present.values() ?? [])]
+  return { route, ...total, deviations: present.map(({ kind, path }) => ({ kind, path })) }
 }
 
 /** A response that cannot be read deviates as a whole. */
-function deviationsOf(schema: CompiledSchema, read: () => unknown): Deviation[] {
-  let answer: unknown
+function readable(read: () => readonly Deviation[]): readonly Deviation[] {
   try {
-    answer = read()
+    return read()
   } catch {
     return [{ kind: 'invalid', path: '(all)' }]
   }
-  return schema.sampledDeviations(answer)
 }
 
 /** paths that are counted apart; grows up to its bound */

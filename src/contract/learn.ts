@@ -1,162 +1,86 @@
-/**
- * Derives a first JSON Schema from responses: members that are always there are required, varying
- * types are a union, and a format that all strings have is kept.
- */
-import { createRequire } from 'node:module'
-import type { JsonSchema } from '../json-schema/closed-schema.ts'
+/** A first JSON Schema of the given values, for people to read and prune. */
 import { isRawNumber } from '../json/values.ts'
+import { isSchema, type JsonSchema } from './schema.ts'
 
-const library = () =>
-  (createRequire(import.meta.url)('ajv-formats') as typeof import('ajv-formats'))
-    .default as unknown as { readonly get: (name: string) => unknown }
-
-/** Values seen at one path, in all responses and all items of a list. */
-interface Seen {
-  readonly kinds: Set<'null' | 'boolean' | 'number' | 'string'>
-  /** Whether a number had more digits than a double holds. */
-  isLong?: boolean
-  /** Formats that all strings so far have; undefined before the first. */
-  formats?: readonly Format[]
-  list?: Seen
-  record?: { count: number; readonly members: Map<string, { count: number; readonly seen: Seen }> }
-}
-
-const formats = ['date-time', 'date', 'uuid', 'email'] as const
-type Format = (typeof formats)[number]
-
-let tests: ReadonlyMap<Format, (text: string) => boolean> | undefined
-
-/** Made when responses are learnt from: a gateway that serves does not load the library. */
-function fits(name: Format, text: string): boolean {
-  tests ??= loadTests()
-  return tests.get(name)?.(text) === true
-}
-
-function loadTests() {
-  const { get } = library()
-  return new Map(
-    formats.map(name => {
-      const format = get(name) as
-        | { readonly validate?: (text: string) => boolean }
-        | RegExp
-        | ((text: string) => boolean)
-      if (format instanceof RegExp) return [name, (text: string) => format.test(text)] as const
-      if (typeof format === 'function') return [name, format] as const
-      return [name, (text: string) => format.validate?.(text) === true] as const
-    })
-  )
-}
+const formats: ReadonlyArray<readonly [name: string, test: RegExp]> = [
+  ['date-time', /^\d{4}-\d\d-\d\d[tT ]\d\d:\d\d:\d\d(\.\d+)?([zZ]|[+-]\d\d:?\d\d)$/],
+  ['date', /^\d{4}-\d\d-\d\d$/],
+  ['uuid', /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i],
+  ['email', /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/]
+]
+/** Members named like this are data: all of them share one schema. */
+const isKey = (name: string): boolean =>
+  /^(?:\d+|[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{24,})$/i.test(name)
 
 /** The description of numbers that JavaScript would round. */
 export const longNumbers =
   'Numbers of more digits than JavaScript holds: a console reads other numbers. ' +
   'Make texts of them in the shape (convert: to string).'
 
-/** @param answers at least one */
-export function learnSchema(answers: readonly unknown[]): JsonSchema {
-  const seen: Seen = { kinds: new Set() }
-  for (const answer of answers) add(seen, answer)
-  return write(seen)
-}
-
-function add(seen: Seen, value: unknown): void {
-  if (Array.isArray(value)) {
-    seen.list ??= { kinds: new Set() }
-    for (const item of value) add(seen.list, item)
-  } else if (isRawNumber(value)) {
-    seen.kinds.add('number')
-    seen.isLong = true
-  } else if (typeof value === 'object' && value !== null) {
-    const record = (seen.record ??= { count: 0, members: new Map() })
-    record.count++
-    for (const [name, member] of Object.entries(value)) {
-      const entry = record.members.get(name) ?? {
-        count: 0,
-        seen: { kinds: new Set() } satisfies Seen
-      }
-      record.members.set(name, entry)
-      entry.count++
-      add(entry.seen, member)
-    }
-  } else {
-    if (typeof value === 'string') {
-      seen.formats = (seen.formats ?? formats).filter(name => fits(name, value))
-    }
-    seen.kinds.add(value === null ? 'null' : (typeof value as 'boolean'))
-  }
-}
-
-/** An empty schema where nothing was seen: it allows any value. */
-function write({ kinds, isLong = false, formats: common = [], list, record }: Seen): JsonSchema {
-  const [format] = common
-  const plain = [...kinds].filter(kind => kind !== 'null')
-  const branches: JsonSchema[] = [
-    ...(record === undefined ? [] : [writeRecord(record)]),
-    ...(list === undefined ? [] : [writeList(list)]),
-    ...(plain.length === 0
-      ? []
-      : [
-          {
-            type: plain.length === 1 ? plain[0] : plain,
-            ...(format !== undefined && { format }),
-            ...(isLong && { description: longNumbers })
-          }
-        ])
+/** @returns {} where nothing was seen: any value */
+export function learnSchema(values: readonly unknown[]): JsonSchema {
+  const lists = values.filter(value => Array.isArray(value))
+  const records = values.filter(isRecord)
+  const scalars = values.filter(
+    value => !Array.isArray(value) && !isRecord(value) && value !== null
+  )
+  const branches = [
+    ...(records.length > 0 ? [recordSchema(records)] : []),
+    ...(lists.length > 0 ? [listSchema(lists.flat())] : []),
+    ...(scalars.length > 0 ? [scalarSchema(scalars)] : [])
   ]
-  const [only, ...more] = branches
-  if (!kinds.has('null')) return more.length === 0 ? (only ?? {}) : { anyOf: branches }
-  if (only === undefined) return { type: 'null' }
-  if (more.length > 0) return { anyOf: [...branches, { type: 'null' }] }
-  return { ...only, type: [only['type'], 'null'].flat() }
+  const [only = {}, ...more] = branches
+  if (!values.includes(null)) return more.length === 0 ? only : { anyOf: branches }
+  if (branches.length === 0) return { type: 'null' }
+  return more.length === 0
+    ? { ...only, type: [only['type'], 'null'].flat() }
+    : { anyOf: [...branches, { type: 'null' }] }
 }
 
-function writeList(items: Seen): JsonSchema {
-  const written = write(items)
-  return { type: 'array', ...(Object.keys(written).length > 0 && { items: written }) }
-}
-
-/** Member names such as numbers and UUIDs are data: the values under them share a schema. */
-const isKey = (name: string) => /^(?:\d+|[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{24,})$/i.test(name)
-
-function writeRecord({ count, members }: NonNullable<Seen['record']>): JsonSchema {
-  const names = [...members.keys()]
+function recordSchema(records: ReadonlyArray<Record<string, unknown>>): JsonSchema {
+  const names = [...new Set(records.flatMap(Object.keys))]
   if (names.length > 0 && names.every(isKey)) {
-    const all: Seen = { kinds: new Set() }
-    for (const { seen } of members.values()) merge(all, seen)
-    return { type: 'object', additionalProperties: write(all) }
+    return { type: 'object', additionalProperties: learnSchema(records.flatMap(Object.values)) }
   }
-  const required = names.filter(name => members.get(name)?.count === count)
-  const written = (isProto: boolean) =>
-    [...members]
-      .filter(([name]) => (name === '__proto__') === isProto)
-      .map(([name, { seen }]) => [isProto ? '^__proto__$' : name, write(seen)] as const)
-  const patterns = written(true)
+  const having = (name: string) => records.filter(record => Object.hasOwn(record, name))
+  const required = names.filter(name => having(name).length === records.length)
+  const learned = (some: readonly string[]) =>
+    some.map(name => [name, learnSchema(having(name).map(record => record[name]))] as const)
+  const [proto, named] = [names.filter(isProto), names.filter(name => !isProto(name))]
   return {
     type: 'object',
     ...(required.length > 0 && { required }),
-    properties: Object.fromEntries(written(false)),
-    // Under `properties` the validator passes over this name, so that drift would call it new.
-    ...(patterns.length > 0 && { patternProperties: Object.fromEntries(patterns) })
+    properties: Object.fromEntries(learned(named)),
+    // Under `properties` the validator passes over this name.
+    ...(proto.length > 0 && { patternProperties: { '^__proto__$': learned(proto)[0]?.[1] } })
   }
 }
 
-function merge(into: Seen, { kinds, isLong = false, formats: common, list, record }: Seen): void {
-  for (const kind of kinds) into.kinds.add(kind)
-  if (isLong) into.isLong = true
-  if (common !== undefined) {
-    into.formats = (into.formats ?? common).filter(name => common.includes(name))
+function listSchema(items: readonly unknown[]): JsonSchema {
+  return { type: 'array', ...(items.length > 0 && { items: learnSchema(items) }) }
+}
+
+function scalarSchema(values: readonly unknown[]): JsonSchema {
+  const types = [...new Set(values.map(value => (isLongNumber(value) ? 'number' : typeof value)))]
+  const texts = values.filter(value => typeof value === 'string')
+  const format = formats.find(
+    ([, test]) => texts.length > 0 && texts.every(text => test.test(text))
+  )
+  return {
+    type: types.length === 1 ? types[0] : types,
+    ...(format && { format: format[0] }),
+    ...(values.some(isLongNumber) && { description: longNumbers })
   }
-  if (list !== undefined) merge((into.list ??= { kinds: new Set() }), list)
-  if (record === undefined) return
-  const target = (into.record ??= { count: 0, members: new Map() })
-  target.count += record.count
-  for (const [name, { count, seen }] of record.members) {
-    const entry = target.members.get(name) ?? {
-      count: 0,
-      seen: { kinds: new Set() } satisfies Seen
-    }
-    target.members.set(name, entry)
-    entry.count += count
-    merge(entry.seen, seen)
-  }
+}
+
+function isLongNumber(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && isRawNumber(value)
+}
+
+function isProto(name: string): boolean {
+  return name === '__proto__'
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return isSchema(value) && !isLongNumber(value)
 }

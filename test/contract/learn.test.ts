@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { compileSchema, schemaProblems } from '../../src/json-schema/compile.ts'
+import { compileContract } from '../../src/contract/check.ts'
+import { schemaProblems } from '../../src/contract/problems.ts'
 import { parseKeepingDigits } from '../../src/json/digits.ts'
 import { learnSchema, longNumbers } from '../../src/contract/learn.ts'
 import { seed } from '../support/seed.ts'
@@ -79,7 +80,7 @@ t.test('names that are data are not learned by name', t => {
 t.test('members may be called like what objects are born with', t => {
   for (const name of ['toString', 'constructor', 'valueOf', 'hasOwnProperty', '__proto__']) {
     const given = [{}, JSON.parse(`{"${name}": false}`)] as unknown[]
-    const { deviations, refusal } = compileSchema(learnSchema(given))
+    const { deviations, refusal } = compileContract(learnSchema(given))
     for (const answer of given) {
       t.same([refusal(answer), deviations(answer)], [undefined, []], JSON.stringify(answer))
     }
@@ -115,7 +116,7 @@ t.test('what was learned from answers holds for them, whatever they are', t => {
         const given = JSON.parse(JSON.stringify(answers)) as unknown[]
         const schema = learnSchema(given)
         if (schemaProblems(schema).length > 0) return false
-        const { deviations, refusal } = compileSchema(schema)
+        const { deviations, refusal } = compileContract(schema)
         return given.every(
           answer => refusal(answer) === undefined && deviations(answer).length === 0
         )

@@ -75,8 +75,7 @@ export function contractOf(
 ): Contract | undefined {
   const schema = config.contracts[route]
   if (contract === undefined || contract.mode === 'off' || schema === undefined) return undefined
-  const { mode, sample } = contract
-  return createContract({ schema, mode, sample, dataName, route, drift })
+  return createContract({ schema, mode: contract.mode, dataName, route, drift })
 }
 
 /** @throws GatewayError when the response breaks a strict contract */

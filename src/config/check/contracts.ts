@@ -1,9 +1,8 @@
 /** Rules for contracts: one source each, a valid JSON Schema, and a response that is read. */
 import type { Report } from './report.ts'
 import type { Steps } from '../schema/steps.ts'
-import type { JsonSchema } from '../../json-schema/closed-schema.ts'
-import { withoutAnchors } from '../../json-schema/anchors.ts'
-import { schemaProblems } from '../../json-schema/compile.ts'
+import type { JsonSchema } from '../../contract/schema.ts'
+import { schemaProblems } from '../../contract/problems.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
 import { isObject, type Path } from '../schema/visit.ts'
 import type { ContractConfig } from '../schema/contracts.ts'
@@ -60,10 +59,9 @@ export function* contractSteps(
             report: (inner: Path, message: string) => report([...path, 'schema', ...inner], message)
           }
     if (source === undefined || !isObject(source.value)) continue
-    const rules = withoutAnchors(source.value)
-    const problems = schemaProblems(rules)
+    const problems = schemaProblems(source.value)
     for (const problem of problems) source.report(problem.path, problem.message)
-    if (problems.length === 0) schemas[name] = rules
+    if (problems.length === 0) schemas[name] = source.value
     yield
   }
   return schemas

@@ -68,9 +68,6 @@ function fill(
 }
 
 function valueOf(filled: string, declared: Node): unknown {
-  const trimmed = filled.trim()
-  // Not in a union with texts: there "1.10" may be a version.
-  if (declared.type === 'number' && /^-?\d+(\.\d+)?$/.test(trimmed)) return Number(trimmed)
   return takesNumberOrFlag(declared) ? numberOrFlag(filled) : filled
 }
 

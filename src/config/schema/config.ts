@@ -1,5 +1,5 @@
 /** A loaded config: all files, validated and with their defaults. */
-import type { JsonSchema } from '../../json-schema/closed-schema.ts'
+import type { JsonSchema } from '../../contract/schema.ts'
 import type { Fault } from './faults.ts'
 import type { GatewayConfig } from './gateway.ts'
 import type { LimitsConfig } from './limits.ts'

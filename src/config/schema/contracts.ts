@@ -23,17 +23,9 @@ export const contractSchema = Type.Object(
     mode: oneOf(['observe', 'strict', 'off'], {
       default: 'observe',
       description:
-        '`observe`: a sample of responses is checked, outside the request; differences are ' +
+        '`observe`: one response a second at most is checked, after it was sent; differences are ' +
         'counted, and logged when they begin and end. `strict`: in addition, a response that ' +
         'breaks the schema is replaced by 502 `contract.broken`. `off`: nothing is checked.'
-    }),
-    sample: Type.Number({
-      minimum: 0,
-      maximum: 1,
-      default: 0.1,
-      expected: 'a share from 0 to 1, such as 0.1',
-      description:
-        'The share of responses that is checked: `0.1` is one in ten. A busy process checks fewer.'
     })
   },
   {

@@ -1,5 +1,5 @@
 /** Bodies that the public endpoints take: one schema each, which validates and is published. */
-import type { JsonSchema } from '../../json-schema/closed-schema.ts'
+import type { JsonSchema } from '../../contract/schema.ts'
 import type { GatewayConfig } from './gateway.ts'
 
 type LoginFields = GatewayConfig['login']['fields']

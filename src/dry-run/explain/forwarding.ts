@@ -264,10 +264,9 @@ function shapeDecision({ config, name, route, main, parts, path, locate }: Forwa
 
 function contractDecision({ route: { contract }, path, locate }: Forwarded): Info[] {
   if (contract === undefined) return []
-  const { file = 'a schema', mode, sample } = contract
-  const share = mode === 'observe' ? `, ${sample * 100} of 100 responses` : ''
+  const { file = 'a schema', mode } = contract
   const at = locate('routes', [...path, 'contract'])
-  return [{ step: 'contract', text: `${file}, ${mode}${share}`, at }]
+  return [{ step: 'contract', text: `${file}, ${mode}`, at }]
 }
 
 function errorsDecision(forwarded: Forwarded): Info {

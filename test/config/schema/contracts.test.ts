@@ -1,5 +1,4 @@
 import t from 'tap'
-import { compileSchema } from '../../../src/json-schema/compile.ts'
 import { loadConfig } from '../../../src/config/load/load.ts'
 import { faultsOf, textFolder } from '../../support/config-files.ts'
 
@@ -36,30 +35,13 @@ t.test('bounds of 64 bits are rounded as the numbers of a console are', async t 
   t.same(loadConfig(folderWith(`schema: { ${bounds} }`), {}).contracts, contract)
   const inFile = folderWith('file: c.yaml', { 'c.yaml': `{ ${bounds} }` })
   t.same(loadConfig(inFile, {}).contracts, contract)
-  t.match(faultsOf(folderWith('sample: 9223372036854775807\n      schema: {}')), [
-    /^routes\.yaml:9 .*too long to be exact/
-  ])
 })
 
-t.test('references to an anchor are read as references to its place', async t => {
-  const json = (reference: string) => ({
-    $anchor: 'all',
-    properties: { 'of/one': { $ref: reference }, 'all': { $ref: '#/$defs/The%20one' } },
-    $defs: { 'The one': { $anchor: 'one', type: 'string' } }
-  })
-  const read = (reference: string) =>
-    folderWith('file: c.json', { 'c.json': JSON.stringify(json(reference), null, 1) })
-  const contract = loadConfig(read('#one'), {}).contracts['r'] ?? {}
-  t.match(contract, { properties: { 'of/one': { $ref: '#/$defs/The%20one' } } })
-  t.notMatch(JSON.stringify(contract), '$anchor')
-  t.same(compileSchema(contract).deviations({ 'of/one': 1, 'all': 'x', 'more': 1 }), [
-    { kind: 'retyped', path: 'of/one' },
-    { kind: 'new', path: 'more' }
+t.test('an anchor is a fault, with its place', async t => {
+  const json = { $defs: { One: { $anchor: 'one', type: 'string' } }, $ref: '#one' }
+  t.match(faultsOf(folderWith('file: c.json', { 'c.json': JSON.stringify(json) })), [
+    /^c\.json:1 .*\$anchor: is not read here: refer by place/
   ])
-  t.match(loadConfig(read('#all'), {}).contracts, {
-    r: { properties: { 'of/one': { $ref: '#' } } }
-  })
-  t.match(faultsOf(read('#other')), [/of\/one\.\$ref: there is nothing at "#other"/])
 })
 
 t.test('what is wrong with it is a fault where it stands', async t => {
@@ -86,9 +68,6 @@ t.test('what is wrong with it is a fault where it stands', async t => {
   ])
   t.same(faultsOf(folderWith('schema: { type: array }\n      file: c.json', { 'c.json': '{}' })), [
     'routes.yaml:8 routes.r.contract: needs one of schema and file'
-  ])
-  t.match(faultsOf(folderWith('schema: { type: array }\n      sample: 2')), [
-    /^routes\.yaml:10 routes\.r\.contract\.sample: expected a share from 0 to 1/
   ])
   t.match(faultsOf(folderWith('schema: [1]')), [
     /^routes\.yaml:9 routes\.r\.contract\.schema: expected a mapping/

@@ -79,7 +79,7 @@ function routes(places: Places): Record<string, unknown> {
       formed('shaped', { shape: 'rows' }),
       formed('lifted', { shape: 'lifted' }),
       formed('open/lifted', { access: 'public', shape: 'lifted' }),
-      formed('observed', { contract: { schema: contract, mode: 'observe', sample: 1 } }),
+      formed('observed', { contract: { schema: contract, mode: 'observe' } }),
       formed('strict', { shape: 'rows', contract: { schema: contract, mode: 'strict' } }),
       formed('clicked', { cache: 'browser' }),
       formed('lasting', { shape: 'rows', fallback: { body: { data: [] } } }),
