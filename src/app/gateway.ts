@@ -34,8 +34,8 @@ type Shared =
 
 /** The services and back-ends that a generation is built with. They outlive it. */
 export interface GatewayServices extends Pick<Services, Shared> {
-  /** Keeps requests for `console-gateway why`; undefined in dry runs. */
-  readonly failures?: Failures
+  /** Keeps requests for `console-gateway why`. */
+  readonly failures: Pick<Failures, 'add'>
   /** By its name in `routes.yaml`. */
   readonly upstream: (name: string, config: UpstreamConfig) => Upstream
   readonly running: Running
@@ -49,8 +49,10 @@ export interface GatewayServices extends Pick<Services, Shared> {
   readonly ledger?: Ledger | undefined
   /** Replaces the sources that config names. */
   readonly sources?: readonly CredentialSource[]
-  /** Called with the app before anything is added to it: for dry runs. */
-  readonly watch?: (app: FastifyInstance) => void
+  /** Called with the app before anything is added to it: for plugins. */
+  readonly watch?: ((app: FastifyInstance) => void) | undefined
+  /** Called with the value that a shape gets: for dry runs. */
+  readonly watchShape?: (name: string, value: unknown) => void
 }
 
 /** Registers requests and WebSockets while they run. */

@@ -12,7 +12,6 @@ const others = {
   'check': ofConfig.check,
   'explain': ofConfig.explain,
   'plan': ofConfig.plan,
-  'shape': ofConfig.shape,
   'openapi': ofConfig.openapi,
   'status': running.status,
   'why': running.why,

@@ -1,71 +1,109 @@
-/** `explain`: every decision of the gateway on a request, with file and line. */
+/** `explain`: what the gateway does with a request, by the real app, with file and line. */
 import { METHODS } from 'node:http'
 import { isIP } from 'node:net'
-import { sourceName } from '../config/schema/gateway.ts'
 import { loadConfig } from '../config/load/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
-import type { Status } from '../admin/health.ts'
-import type {
-  Decision,
-  Explained,
-  Location,
-  ShownMaintenance
-} from '../dry-run/explain/decision.ts'
-import { explain as explanationOf, type Explanation } from '../dry-run/explain/explanation.ts'
+import { sourceName } from '../config/schema/gateway.ts'
+import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
+import { createDryApp, type DryApp, type DryRequest } from '../dry-run/dry-app.ts'
 import { identityOf } from '../login/file-users.ts'
-import { type Invocation, type Output, UsageError } from './command.ts'
-import { printable, printableLines } from '../observability/unprintable.ts'
-import { askAdmin } from './admin-client.ts'
-import { paint } from './colours.ts'
-import { anyHeadersOf } from './header-option.ts'
+import { tlsFilesOf } from '../proxy/tls-files.ts'
+import { createUpstream, type Upstream, type UpstreamPool } from '../proxy/upstream.ts'
+import type { Credential, Identity } from '../session/record.ts'
+import { CommandError, type Invocation, UsageError } from './command.ts'
+import { explanationOf, formatExplanation } from './explanation.ts'
+import { anyHeadersOf, headersOf } from './header-option.ts'
 import { jsonText } from './output.ts'
+import { readInput } from './read-input.ts'
 
 export async function explain(invocation: Invocation): Promise<number> {
-  const { gateway, io } = invocation
+  const { values, json, io } = invocation
   const config = loadConfig(invocation.config, io.env)
-  const explanation = await withAddresses(
-    await explanationOf(config, explained(config, invocation), {
-      maintenance: async () => {
-        const { operators } = await askAdmin(gateway, '/ops/api/maintenance')
-        return operators as readonly ShownMaintenance[]
-      }
-    }),
-    async () => (await askAdmin(gateway, '/ops/api/status')) as unknown as Status
-  )
-  io.stdout.write(
-    invocation.json ? jsonText(explanation) : formatExplanation(explanation, io.stdout)
-  )
-  return explanation.verdict.passes ? 0 : 3
-}
-
-/** Adds the states that a running gateway reports of the upstream's addresses. */
-async function withAddresses(
-  explanation: Explanation,
-  askStatus: () => Promise<Status>
-): Promise<Explanation> {
-  const { verdict, maintenance, decisions } = explanation
-  if (verdict.upstream === undefined || maintenance !== 'running') return explanation
-  const { upstreams } = await askStatus()
-  const lines = upstreams
-    .filter(({ upstream }) => upstream === verdict.upstream)
-    .map(({ address, state, inFlight }) => ({
-      text: `${address} ${state}, ${inFlight} requests`,
-      facts: { address, state, inFlight }
-    }))
-  const isUp = lines.some(({ facts }) => facts.state !== 'open' && facts.state !== 'unhealthy')
-  const text = isUp || lines.length === 0 ? 'as they are now' : 'as they are now: none is up'
-  const addresses: Decision = { step: 'addresses', result: 'info', text, lines }
-  return {
-    ...explanation,
-    decisions: decisions.flatMap(each => (each.step === 'upstream' ? [each, addresses] : [each]))
+  const asked = askedIn(config, invocation)
+  const answer =
+    typeof values['answer'] === 'string' ? await readInput(values['answer'], io) : undefined
+  const live = values['live'] === true ? new LiveUpstreams(config, asked.headers) : undefined
+  const app = await createDryApp(config, {
+    upstreams: live ?? { answer: ({ part }) => (part === undefined ? answer : {}) },
+    ...(asked.who && { identity: asked.who.identity })
+  })
+  try {
+    const request = await requestOf(config, asked, app)
+    const result = await app.ask(request)
+    const parts = result.calls.filter(({ part }) => part !== undefined && part !== '')
+    if (answer !== undefined && parts.length > 0) {
+      throw new CommandError(
+        'The route adds parts to the response before it is shaped: request all of them by --live.'
+      )
+    }
+    const { method, target, from, who } = asked
+    const isAnswered = answer !== undefined || live !== undefined
+    const shown = { method, target, from, as: who?.description, isAnswered, sent: request.headers }
+    const explanation = explanationOf(config, shown, result)
+    io.stdout.write(json ? jsonText(explanation) : formatExplanation(explanation, io.stdout))
+    return explanation.verdict.passes ? 0 : 3
+  } finally {
+    await app.close()
+    await live?.close()
   }
 }
 
+/** The real upstreams of a config. */
+class LiveUpstreams {
+  readonly #config: LoadedConfig
+  readonly #headers: Readonly<Record<string, string>>
+  readonly #pools: UpstreamPool[] = []
+
+  /** @param headers for upstreams, in the place of those that the gateway sends */
+  constructor(config: LoadedConfig, headers: Readonly<Record<string, string>>) {
+    this.#config = config
+    this.#headers = headers
+  }
+
+  readonly open = (name: string, configured: UpstreamConfig): Upstream => {
+    const { health: _, ...config } = configured
+    // Without health checks: they would be requests that nobody has asked for.
+    const pool = createUpstream(config, { name, tls: tlsFilesOf(config, this.#config.authorities) })
+    this.#pools.push(pool)
+    const takesCredential = credentialOf(config.credential).as !== 'none'
+    const more = takesCredential ? this.#headers : {}
+    return {
+      ...pool,
+      send: call => pool.send({ ...call, headers: { ...call.headers, ...this.#headers } }),
+      fetchWhole: request =>
+        pool.fetchWhole({ ...request, headers: { ...request.headers, ...more } })
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#pools.map(pool => pool.close()))
+  }
+}
+
+interface Who {
+  /** The credential source that vouches. */
+  readonly source: string
+  readonly identity: Identity
+  readonly credential?: Credential
+  /** The user, the source and the roles, for people. */
+  readonly description: string
+}
+
+interface Asked {
+  readonly method: string
+  readonly target: string
+  readonly from: string
+  /** The client's own, in lower case; beside them, those of a page of the console are assumed. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly who?: Who
+}
+
 /** @throws UsageError */
-function explained(
+function askedIn(
   config: LoadedConfig,
   { rest: [word = '', target = ''], values }: Invocation
-): Explained {
+): Asked {
   const { as, from = '127.0.0.1', data } = values
   const method = word.toUpperCase()
   if (!METHODS.includes(method) || method === 'CONNECT') {
@@ -78,13 +116,50 @@ function explained(
     throw new UsageError(`--from is an address such as 203.0.113.7, not "${String(from)}".`)
   }
   const who = whoIs(config, typeof as === 'string' ? as : undefined, listOf(values['role']))
+  const headers = listOf(values['header'])
   return {
     method,
     target,
     from: String(from),
-    headers: anyHeadersOf(listOf(values['header'])),
+    headers: values['live'] === true ? headersOf(headers) : anyHeadersOf(headers),
     ...(typeof data === 'string' && { body: data }),
     ...(who && { who })
+  }
+}
+
+/** As a browser with the console would send it. */
+async function requestOf(
+  { gateway, routes }: LoadedConfig,
+  { method, target, from, headers, body, who }: Asked,
+  { signIn }: Pick<DryApp, 'signIn'>
+): Promise<DryRequest> {
+  const passed = Object.values(routes.routes).flatMap(({ passCookies }) => passCookies)
+  const cookies = [
+    ...(who === undefined ? [] : [await signIn(who)]),
+    ...new Set(['other', ...passed].map(name => `${name}=1`))
+  ]
+  const ofPage = !['sec-fetch-site', 'origin', 'referer'].some(name => Object.hasOwn(headers, name))
+  const { username, password } = gateway.login.fields
+  const signInBody = { [username]: who?.identity.username ?? 'someone', [password]: 'explained' }
+  const hasBody = ['POST', 'PUT', 'PATCH'].includes(method)
+  const sent = body ?? (hasBody ? JSON.stringify(signInBody) : undefined)
+  return {
+    method,
+    target,
+    address: from,
+    headers: {
+      'host': gateway.server.hosts[0] ?? 'localhost',
+      'accept': 'application/json',
+      'accept-encoding': 'gzip, deflate, br',
+      'accept-language': 'en',
+      'user-agent': 'Mozilla/5.0',
+      'authorization': 'Bearer of-the-page',
+      'cookie': cookies.join('; '),
+      ...(ofPage && { 'sec-fetch-site': 'same-origin' }),
+      ...(sent !== undefined && { 'content-type': 'application/json' }),
+      ...headers
+    },
+    ...(sent !== undefined && { body: sent })
   }
 }
 
@@ -101,7 +176,7 @@ function whoIs(
   }: LoadedConfig,
   as: string | undefined,
   roles: readonly string[]
-): Explained['who'] {
+): Who | undefined {
   if (as === undefined && roles.length === 0) return undefined
   const name = as ?? 'someone'
   for (const source of sources) {
@@ -137,58 +212,4 @@ function whoIs(
 
 function inRoles(roles: readonly string[]) {
   return roles.length === 0 ? 'no roles' : `role${roles.length > 1 ? 's' : ''} ${roles.join(', ')}`
-}
-
-const marks = {
-  passes: ['✓', 'green'],
-  refuses: ['✗', 'red'],
-  info: ['·', 'cyan'],
-  skipped: ['-', 'dim']
-} as const
-
-function formatExplanation(
-  { request: { method, target, from, as }, verdict, decisions, ...sources }: Explanation,
-  stream: Output
-): string {
-  const who = as === undefined ? '' : `, as ${printable(as)}`
-  const title = `${paint('bold', printable(`${method} ${target}`), stream)} from ${from}${who}\n`
-  const lines = decisions.map(each => formatDecision(each, stream)).join('')
-  return `${title}\n${lines}\n${unknownNote(sources, stream)}${verdictIn(verdict, stream)}\n`
-}
-
-function unknownNote({ maintenance }: Pick<Explanation, 'maintenance'>, stream: Output): string {
-  if (maintenance === 'running') return ''
-  const text = `Unknown: operators’ maintenance. ${maintenance.unknown}`
-  return `${paint('yellow', printableLines(text), stream)}\n`
-}
-
-function formatDecision({ step, result, text, at, lines = [] }: Decision, stream: Output): string {
-  const [mark, colour] = marks[result]
-  const below = lines
-    .map(line => `${' '.repeat(14)}${printable(line.text)}${placeIn(line.at, stream)}\n`)
-    .join('')
-  const shown = result === 'skipped' ? paint('dim', printable(text), stream) : printable(text)
-  return `${paint(colour, mark, stream)} ${step.padEnd(12)}${shown}${placeIn(at, stream)}\n${below}`
-}
-
-function placeIn(at: Location | undefined, stream: Output) {
-  return at === undefined ? '' : `  ${paint('dim', `${at.file}:${at.line}`, stream)}`
-}
-
-function verdictIn(
-  { passes, status, code, message, refusedBy, upstream, url }: Explanation['verdict'],
-  stream: Output
-): string {
-  if (!passes) {
-    const what = `${status ?? ''}${code === undefined ? '' : ` ${code}`}`
-    const why = message === undefined ? '' : ` (${printable(message)})`
-    return paint('red', `→ refused by ${refusedBy ?? 'the gateway'}: ${what}${why}`, stream)
-  }
-  return paint(
-    'green',
-    url === undefined
-      ? `→ answered by the gateway: ${status ?? ''}`
-      : `→ passes to ${upstream ?? ''}: ${printable(url)}`,
-    stream
-  )
 }

@@ -2,7 +2,7 @@
 import { errorAdvice } from '../error-advice.ts'
 import { errorKinds } from '../errors.ts'
 import type { FoundRequests, KeptRequest as Request } from '../observability/failures.ts'
-import type { AttemptJson, LimitJson } from '../observability/request-json.ts'
+import type { AttemptJson, FullRequestJson, LimitJson } from '../observability/request-json.ts'
 import { printable } from '../observability/unprintable.ts'
 import { table } from './admin-client.ts'
 import type { Output } from './command.ts'
@@ -30,6 +30,18 @@ const units = [
   [60_000, 'min'],
   [1000, 's']
 ] as const
+
+/** What was decided before a back-end was asked, and what failed. */
+export function requestRows(request: FullRequestJson): Row[] {
+  return [
+    ['route', routeText(request)],
+    ...userRows(request),
+    ...sessionRows(request),
+    ...limitRows(request),
+    ...upstreamRows(request),
+    ...errorRows(request)
+  ]
+}
 
 /** The whole story of one request. */
 export function formatRequest(request: Request, stream: Output): string {
@@ -74,13 +86,13 @@ export function formatKept({ oldestAt, problem }: FoundRequests): string {
   return `${kept}${problem === undefined ? '' : `${problem}.\n`}`
 }
 
-function routeText({ route, alias }: Request): string {
+function routeText({ route, alias }: FullRequestJson): string {
   return alias === undefined
     ? route
     : `${route}, called as ${alias.path}, an alias of ${alias.target}`
 }
 
-function userRows({ user, userId, source, needsRoles }: Request): Row[] {
+function userRows({ user, userId, source, needsRoles }: FullRequestJson): Row[] {
   const by = source === undefined ? '' : `, signed in by ${source}`
   return [
     ...(user === undefined
@@ -92,7 +104,7 @@ function userRows({ user, userId, source, needsRoles }: Request): Row[] {
   ]
 }
 
-function sessionRows(request: Request): Row[] {
+function sessionRows(request: FullRequestJson): Row[] {
   const { session, endedSession, sessionFrom, sessionMs, sessionAgeMs, sessionEnded } = request
   if (session === undefined && endedSession === undefined && sessionFrom === undefined) return []
   const id = session ?? endedSession ?? 'unknown'
@@ -106,7 +118,7 @@ function sessionRows(request: Request): Row[] {
   return [['session', id + told[sessionFrom ?? 'none']]]
 }
 
-function limitRows({ limits = [], limitsMs, limit, limitMax }: Request): Row[] {
+function limitRows({ limits = [], limitsMs, limit, limitMax }: FullRequestJson): Row[] {
   const isRule = limits.some(({ name }) => name === limit)
   const asked = limitsMs === undefined ? '' : `; the counters answered in ${formatMs(limitsMs)}`
   const rows = limits.map((each, index): Row => [
@@ -127,7 +139,7 @@ function limitText(record: LimitJson, refusedBy: string | undefined): string {
   return `${name} ${count} of ${max} ${window}${shadow}${verdict}`
 }
 
-function upstreamRows(request: Request): Row[] {
+function upstreamRows(request: FullRequestJson): Row[] {
   const { attempts = [], queueMs, upstream, isFallback, missing } = request
   return [
     ...(queueMs === undefined
@@ -153,14 +165,14 @@ function failureText(failure: string, reason: string | undefined): string {
   return reason === undefined ? failure : `${failure} (${reason})`
 }
 
-function responseRows({ shapeMs, status, sent, isCut }: Request): Row[] {
+function responseRows({ shapeMs, status, sent, isCut }: FullRequestJson): Row[] {
   const bytes = sent === undefined ? '' : `, ${sent} bytes`
   const end =
     isCut === true ? 'cut: the client left, or the connection was ended' : `${status}${bytes}`
   return [...(shapeMs === undefined ? [] : [['shape', formatMs(shapeMs)] as const]), ['sent', end]]
 }
 
-function errorRows({ code, reason }: Request): Row[] {
+function errorRows({ code, reason }: FullRequestJson): Row[] {
   const reasons: Row[] = reason === undefined ? [] : [['reason', reason]]
   if (code === undefined) return reasons
   // A replica of another version may have codes that this one does not know.

@@ -86,7 +86,7 @@ export function shapeMerged(
  * @param response the route's own response
  * @throws GatewayError `upstream.invalid` where a required part has no place
  */
-export function merge(
+function merge(
   response: Json,
   { into }: MergeRules,
   { results, onMissing }: PartResults
@@ -118,7 +118,7 @@ export function merge(
 }
 
 /** The response with the names of missing parts; unchanged where it is not an object. */
-export function withMissing(
+function withMissing(
   response: Json,
   { missing: name }: MergeRules,
   missing: readonly string[]

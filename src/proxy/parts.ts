@@ -87,7 +87,7 @@ async function fetchPart(
  * @param format of the upstream's error bodies
  * @throws GatewayError for a response that is no whole success
  */
-export function sourceOf(
+function sourceOf(
   { status, headers, body: bytes }: WholeResponse,
   format: UpstreamConfig['errors']
 ): JsonSource | 'empty' {

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { loadConfig } from '../../src/config/load/load.ts'
-import { createOfflineApp } from '../../src/dry-run/offline-app.ts'
+import { createDryApp } from '../../src/dry-run/dry-app.ts'
 import { textFolder } from '../support/config-files.ts'
 
 const routes = `
@@ -21,13 +21,9 @@ async function offline(t: Test, watch: (app: FastifyInstance) => void) {
     'routes.yaml': routes,
     'limits.yaml': 'limits: {}\n'
   })
-  const app = await createOfflineApp(loadConfig(folder, {}), {
-    // No limits, no sign-in: neither is asked.
-    counts: {} as never,
-    lockouts: {} as never,
-    source: {} as never,
-    watch,
-    onUpstreamRequest: () => ({ a: 1 })
+  const app = await createDryApp(loadConfig(folder, {}), {
+    upstreams: { answer: () => ({ a: 1 }) },
+    watch
   })
   t.after(() => app.close())
   return app

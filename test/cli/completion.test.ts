@@ -35,11 +35,11 @@ t.test(
     const lines = [
       ['console-gateway', 'ex'],
       ['console-gateway', 'sessions', ''],
-      ['console-gateway', 'shape', '-c', folder, ''],
+      ['console-gateway', 'why', '--last', '5', '-c', folder, '--route', ''],
       ['console-gateway', 'explain', '-c', folder, 'GET', '/x/api/b'],
       ['console-gateway', 'explain', '-c', folder, 'GET', '/x/api/orders', '--as', ''],
       ['console-gateway', 'check', '--s'],
-      ['console-gateway', 'shape', 'r', '--input', `${bin}/an`]
+      ['console-gateway', 'explain', 'GET', '/', '--answer', `${bin}/an`]
     ]
     const quoted = (word: string) => `'${word}'`
     const script = `source <(console-gateway completion bash)
@@ -76,28 +76,32 @@ t.test('what may stand next follows from what each command says of itself', asyn
   t.same(await words(''), Object.keys(commands))
   t.same(await words('nothing', ''), [])
   t.same(await words('limits', 's'), ['show'])
-  t.same(await words('shape', ''), ['ROUTE@config'])
-  t.same(await words('-c', 'there', 'shape', ''), ['ROUTE@there'])
-  t.same(await words('shape', '--config=there', ''), ['ROUTE@there'])
+  t.same(await words('why', '--last', '5', '--route', ''), ['ROUTE@config'])
+  t.same(await words('-c', 'there', 'why', '--last', '5', '--route', ''), ['ROUTE@there'])
+  t.same(await words('why', '--last', '5', '--config=there', '--route', ''), ['ROUTE@there'])
   t.same(await words('sessions', 'close', 'u', ''), ['SESSION-ID@config'])
   t.same(await words('sessions', 'list', 'u', ''), [])
   t.same(await words('explain', '--role', 'a', '--ro'), ['--role'], 'what may be given again')
-  t.same(await words('shape', 'r', '--live', '--header', 'a: 1', '--hea'), ['--header'])
+  t.same(await words('explain', 'GET', '/', '--header', 'a: 1', '--hea'), ['--header'])
   t.same(await words('explain', '--as', 'a', '--as'), [], 'what may not')
   const gateway = ['--url', '--token-file', '--ca']
   const endOptions = ['--route', '--json', ...gateway, '--config', '--help']
   t.same(await words('maintenance', 'end', '--'), endOptions)
   t.same(await words('lockouts', 'lift', '--a'), ['--account', '--address'])
-  t.same(await words('shape', 'r', '--live', '--'), [
+  t.same(await words('explain', 'GET', '/', '--live', '--'), [
+    '--as',
+    '--role',
+    '--from',
     '--header',
-    '--path',
+    '--data',
+    '--answer',
     '--json',
     '--config',
     '--help'
   ])
   t.same((await complete(['plan', ''], known)).names, 'folders')
   t.same((await complete(['check', '--config', ''], known)).names, 'folders')
-  t.same((await complete(['shape', 'r', '--input', ''], known)).names, 'files')
+  t.same((await complete(['explain', 'GET', '/', '--answer', ''], known)).names, 'files')
 })
 
 t.test('each shell has a script, and a config with faults gives no names and no noise', async t => {

@@ -149,6 +149,31 @@ t.test('what does not hold is a fault with file and line, and says what came ins
   )
 })
 
+t.test('a response is compared by its members, and the first difference is told', async t => {
+  const asked = {
+    request: 'GET /api/told',
+    answer: { code: 0, data: { a: 1, list: [{ b: 2 }, 3] } }
+  }
+  t.same(
+    await failures(t.after, {
+      some: { ...asked, response: { a: 1 } },
+      whole: { ...asked, response: { a: 1, list: [{ b: 2 }, 3] } }
+    }),
+    []
+  )
+  for (const [response, message] of [
+    [{ a: '1' }, 'expected "1" at a, got 1 (got 200)'],
+    [{ list: [{ b: 2 }] }, 'expected 1 items at list, got 2 (got 200)'],
+    [{ list: [{ b: 7 }, 3] }, 'expected 7 at list[0].b, got 2 (got 200)'],
+    [{ more: { c: 1 } }, 'expected {"c":1} at more, got nothing (got 200)'],
+    [[], 'expected [], got {"a":1,"list":[{"b":2},3]} (got 200)']
+  ] as const) {
+    t.same(await failures(t.after, { one: { ...asked, response } }), [
+      `routes.yaml:line expect.one.response: ${message}`
+    ])
+  }
+})
+
 t.test('routes are judged as they are without maintenance', async t => {
   const login = { username: 'x', password: 'y' }
   const expect = {
@@ -225,7 +250,7 @@ t.test('a case that makes no sense is a fault of the config', async t => {
       .map(line => line.replace(/:\d+/, '')),
     [
       'routes.yaml expect.e.request: expected a method and a path, such as GET /api/orders?page=2, found "x"',
-      'routes.yaml expect.a: expects nothing: set status, code, upstream or upstreamPath',
+      'routes.yaml expect.a: expects nothing: set status, code, upstream, upstreamPath or response',
       'routes.yaml expect.b.code: there is no error code "sesion.none". Did you mean "session.none"?',
       'routes.yaml expect.c.upstream: there is no upstream "y".',
       'routes.yaml expect.d.address: is not a valid IP address: expected one such as 192.0.2.10, found "x"'

@@ -56,7 +56,7 @@ for (const end of ['', 'process.exit()', 'setImmediate(() => process.exit())']) 
 }
 
 t.test('every line comes where the reader is slow until the end of the process', async t => {
-  const child = spawn(process.execPath, numbered(5000, 'setTimeout(() => process.exit(), 200)'), {
+  const child = spawn(process.execPath, numbered(1500, 'setTimeout(() => process.exit(), 200)'), {
     stdio: ['ignore', 'pipe', 'inherit']
   })
   let output = ''
@@ -66,7 +66,7 @@ t.test('every line comes where the reader is slow until the end of the process',
     setTimeout(() => child.stdout.resume(), 5)
   })
   await until('its output has ended', () => child.stdout.readableEnded)
-  t.ok(isWhole(output, 5000))
+  t.ok(isWhole(output, 1500))
 })
 
 /** Logs 40 MB while nothing reads, says that it holds far less, and goes on until its input ends. */

@@ -47,7 +47,7 @@ export function addAccessLog(app: FastifyInstance): void {
     reply.raw.on('close', () => {
       rates.inFlight--
       complete(request, reply)
-      failures?.add(request.trail)
+      failures.add(request.trail)
       recordSpans(request)
       keep(request)
       for (const end of endings) end()

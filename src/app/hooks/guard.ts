@@ -5,7 +5,6 @@ import { secondsLeft } from '../../session/describe.ts'
 import type { Live } from '../../session/evaluate.ts'
 import type { Gateway } from '../gateway.ts'
 import { liveOf, sessionError, setLiveSession } from './session.ts'
-import { gate } from './gate.ts'
 
 /**
  * A hook that lets requests pass by the route's `access`, and marks their session as used unless
@@ -37,7 +36,7 @@ export function createGuard({ sessions, config }: Gateway) {
     if (sendsTimeLeft) setTimeLeft(reply, { session: live.session, idleEnd }, sessions.now())
     done()
   }
-  return gate('access', guard)
+  return guard
 }
 
 /** @param now by the clock of the sessions */

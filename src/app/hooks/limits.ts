@@ -6,7 +6,6 @@ import { type ApplicableLimits, compilePlan, type Limit, signInRoute } from '../
 import { identityKey, type VouchedUser } from '../../session/identity-key.ts'
 import type { Gateway } from '../gateway.ts'
 import { unknownRoute } from './context.ts'
-import { gate } from './gate.ts'
 import { createLimiter, type Limiter } from './limiters.ts'
 import { liveSession } from './session.ts'
 
@@ -32,7 +31,7 @@ export function createLimits(app: FastifyInstance): LimitsHook {
   const count = createCounting(app)
   const decide = createDecision(app.gateway)
 
-  return gate('limits', function checkLimits(request, reply, done) {
+  return function checkLimits(request, reply, done) {
     const session = liveSession(request)
     const { route = unknownRoute } = request.routeConfig
     const ended = endedSessionOf(request)
@@ -55,7 +54,7 @@ export function createLimits(app: FastifyInstance): LimitsHook {
       trail.verdicts = counted
       done(decide(request, reply, applicable, counted))
     }, done)
-  })
+  }
 }
 
 /** The session that ended, where it is counted by itself: its tabs take nothing from neighbours. */

@@ -6,7 +6,6 @@ import { GatewayError } from '../../errors.ts'
 import type { Session } from '../../session/record.ts'
 import type { Gateway, OperatorsMaintenance } from '../gateway.ts'
 import { liveSession } from './session.ts'
-import { gate } from './gate.ts'
 
 interface ClosureOptions {
   readonly config: Closing
@@ -126,7 +125,7 @@ export function createMaintenance({ config, maintenance: operators }: Gateway) {
     const refusal = closures.refusalOf(route, request.method, liveSession(request))
     done(refusal && errorOf(refusal))
   }
-  return gate('maintenance', refuseClosed)
+  return refuseClosed
 }
 
 function errorOf({ config: { message, until, retryAfter }, msLeft }: Refusal): GatewayError {

@@ -5,7 +5,6 @@ import type { LimitsConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors.ts'
 import { checkTarget } from '../../proxy/path.ts'
 import type { Gateway } from '../gateway.ts'
-import { gate } from './gate.ts'
 import { asksWebSocket, upgradeOf } from './upgrade.ts'
 
 type HidesNearer = (path: string) => boolean
@@ -31,7 +30,7 @@ export function requestPolicy({ config }: Gateway, hidesNearer: HidesNearer) {
     reply.header('connection', 'close')
     done(error)
   }
-  return gate('request', checkRequest)
+  return checkRequest
 }
 
 interface Policy {

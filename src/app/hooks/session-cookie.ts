@@ -5,7 +5,6 @@ import { ownText, recentlyUsed } from '../../bounded-map.ts'
 import { GatewayError } from '../../errors.ts'
 import { cookieValue } from '../../proxy/cookie-header.ts'
 import { keyOf } from '../../session/record.ts'
-import { gate } from './gate.ts'
 
 interface Options {
   /** Name of the cookie. */
@@ -60,5 +59,5 @@ export function soleSession({ name }: { readonly name: string }) {
     }
     done()
   }
-  return gate('session', refuseTwoSessions)
+  return refuseTwoSessions
 }

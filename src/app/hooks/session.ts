@@ -3,14 +3,13 @@
  * the session.
  */
 import fastifySession, { type SessionStore as PluginStore } from '@fastify/session'
-import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { GatewayError } from '../../errors.ts'
 import { publicId, type Session } from '../../session/record.ts'
 import type { Evaluation, Live } from '../../session/evaluate.ts'
 import type { NewSession, Sessions } from '../../session/session.ts'
 import { clientAddress } from './address.ts'
-import { gate } from './gate.ts'
 import { createSessionCookieReader, soleSession } from './session-cookie.ts'
 import { createCachedSigner } from './signer.ts'
 import { afterPlugin, beforePlugin, beginLookup, endLookup, setSession } from './session-trail.ts'
@@ -69,7 +68,7 @@ export function addSessionReader(scope: FastifyInstance): void {
   const { sessions, cookie, secrets } = scope.gateway
   const readCookie = createSessionCookieReader({ name: cookie.name, secrets })
   scope.addHook('onRequest', soleSession(cookie))
-  const readSession = gate<onRequestHookHandler>('session', function (request, _reply, done) {
+  scope.addHook('onRequest', function readSession(request, _reply, done) {
     const { cookie: header } = request.raw.headers
     const key = header === undefined ? undefined : readCookie(header)
     if (key === undefined) return done()
@@ -99,7 +98,6 @@ export function addSessionReader(scope: FastifyInstance): void {
       }
     )
   })
-  scope.addHook('onRequest', readSession)
 }
 
 /**

@@ -11,18 +11,12 @@ import type { Gateway } from '../gateway.ts'
 import { logMissing } from './response-log.ts'
 import type { Target } from './route.ts'
 
-/** The members of a gateway that parts are compiled with: live tries have no others. */
-export interface CompileServices extends Pick<Gateway, 'config' | 'mount' | 'tokenNames'> {
-  readonly upstream: Gateway['upstream']
-  readonly log: { readonly warn: (fields: object, message: string) => void }
-}
-
 /** With the mount, aliases too. */
-export function publicPathsOf({ config, mount }: CompileServices, path: string): string[] {
+export function publicPathsOf({ config, mount }: Gateway, path: string): string[] {
   return pathsOf(config.routes, path).map(each => mount + each)
 }
 
-export function upstreamOf({ config, upstream }: CompileServices, name: string): Upstream {
+export function upstreamOf({ config, upstream }: Gateway, name: string): Upstream {
   const found = config.routes.upstreams[name]
   if (found === undefined) throw new Error(`there is no upstream "${name}"`)
   return upstream(name, found)
@@ -48,14 +42,22 @@ export function wayOf(
 }
 
 export function shapeOf(
-  { config, log }: CompileServices,
+  { config, log, watchShape }: Gateway,
   name: string | undefined,
   wrap: Wrap
 ): Shape | undefined {
   if (name === undefined) return undefined
   const { shapes } = config.routes
   const onMissing = logMissing(log, name)
-  return compileShape(shapes[name] ?? [], { wrap, shapes, onMissing })
+  const shape = compileShape(shapes[name] ?? [], { wrap, shapes, onMissing })
+  if (watchShape === undefined) return shape
+  return {
+    ...shape,
+    refusal: body => {
+      watchShape(name, body)
+      return shape.refusal(body)
+    }
+  }
 }
 
 /** @throws GatewayError when the back-end's body reports an error */

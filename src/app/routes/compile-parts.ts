@@ -7,13 +7,8 @@ import type { Part, Parts } from '../../proxy/parts.ts'
 import { createRewrite } from '../../proxy/path.ts'
 import { compileQuery } from '../../proxy/query.ts'
 import type { Wrap } from '../../shaping/shape.ts'
-import {
-  applyShape,
-  type CompileServices,
-  publicPathsOf,
-  shapeOf,
-  upstreamOf
-} from './compile-common.ts'
+import type { Gateway } from '../gateway.ts'
+import { applyShape, publicPathsOf, shapeOf, upstreamOf } from './compile-common.ts'
 
 /** The settings of a route, or of the profile, that its parts need. */
 export type Composable = Pick<RouteConfig, 'path' | 'parts' | 'missing'> &
@@ -26,7 +21,7 @@ export type Composable = Pick<RouteConfig, 'path' | 'parts' | 'missing'> &
 
 /** Undefined for a route without parts. */
 export function compileParts(
-  gateway: CompileServices,
+  gateway: Gateway,
   route: Composable,
   wrap: Wrap,
   maxBytes: number

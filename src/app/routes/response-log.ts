@@ -24,7 +24,7 @@ export function logMissing(log: Log, shape: string): (path: string) => void {
     log.warn(
       { event: 'shape.missing', shape, path },
       `shape ${shape}: unwrap found nothing at "${path}" of an answer, and goes on with null. ` +
-        'Look at the answer with `console-gateway shape ROUTE --live`'
+        'Look at the answer with `console-gateway explain GET PATH --live`'
     )
   }
 }

@@ -1,22 +1,5 @@
 /** Declarations of the commands that read a config folder. */
-import type { Command, Option } from '../command.ts'
-
-/** Of commands that request a response from a route's upstream. */
-const liveOptions = {
-  live: { type: 'boolean', description: 'request it from the upstream' },
-  header: {
-    type: 'string',
-    multiple: true,
-    value: 'HEADER',
-    description: 'a header for --live, such as "authorization: Bearer …"; may be repeated'
-  },
-  path: {
-    type: 'string',
-    value: 'PATH',
-    description:
-      'the path at the upstream for --live, if the route has a *; the public one for parts alone'
-  }
-} as const satisfies Readonly<Record<string, Option>>
+import type { Command } from '../command.ts'
 
 export const check: Command = {
   summary: 'report all faults of the config, without starting',
@@ -41,27 +24,34 @@ Exit codes: 0 no faults, 1 faults or something that cannot be reached, 3 warning
 }
 
 export const explain: Command = {
-  summary: 'explain a request: each decision of the gateway, with file and line',
-  ways: [{ words: 'METHOD PATH', takes: ['as', 'role', 'from', 'header', 'data', 'json'] }],
+  summary: 'explain a request: what the gateway does with it, with file and line',
+  ways: [
+    {
+      words: 'METHOD PATH',
+      takes: ['as', 'role', 'from', 'header', 'data', 'answer', 'live', 'json']
+    }
+  ],
   details: `
-The real app of this config handles the request, without sockets: no upstream and
-no Redis is called, and limits count from zero. The maintenance that operators began
-and the states of the upstream's addresses come from the running gateway (ops.listen);
-if none answers, no operator closes anything. PATH is taken as written, with
-server.mount and query.
+The real app of this config handles the request, without a listener: no Redis is
+called, and limits count from zero. PATH is taken as written, with server.mount and
+query. Shown are the decisions, and each request to a back-end with its headers:
++ is new, ~ changed, = the client's, - dropped.
 
 Without --as and --role the caller is not signed in. Users of a users file have
 their roles there; for other users set --role. The headers are those of a browser
 that shows the console; --header replaces one, and --data sets a body.
 
-After a refusal, the other decisions are those for a caller that may pass.
+--answer reads the back-end's response from FILE (JSON; - is standard input), --live
+asks the back-ends. Then each operation of the route's shape is shown, and the
+response. With --live, --header is also sent to the route's back-end, and to others
+that take a credential: so it can be tried with one.
 
 Examples:
   console-gateway explain GET /api/orders --as alice
   console-gateway explain POST '/api/orders?draft=1' --role viewer --from 203.0.113.7
-  console-gateway explain DELETE /api/orders/7 --role admin --header 'origin: https://other.example'
-  console-gateway explain GET /api/currentUser --role admin --json
-Exit codes: 0 the request passes, 3 the gateway refuses it.`,
+  curl -s http://orders.internal/orders | console-gateway explain GET /api/orders --role admin --answer -
+  console-gateway explain GET /api/orders --role admin --live --header 'authorization: Bearer …'
+Exit codes: 0 the request passes, 3 the gateway refuses it, or the response is an error.`,
   options: {
     as: { type: 'string', value: 'USER', description: 'signed in as this user' },
     role: {
@@ -80,11 +70,16 @@ Exit codes: 0 the request passes, 3 the gateway refuses it.`,
       short: 'H',
       value: 'FIELD',
       multiple: true,
-      description: 'a header of the request, "name: value"'
+      description: 'a header of the request, "name: value"; may be repeated'
     },
-    data: { type: 'string', value: 'BODY', description: 'the body of the request' }
+    data: { type: 'string', value: 'BODY', description: 'the body of the request' },
+    answer: {
+      type: 'string',
+      value: 'FILE',
+      description: 'the back-end’s response; - is standard input'
+    },
+    live: { type: 'boolean', description: 'ask the back-ends' }
   },
-  asksGateway: true,
   run: async invocation => (await import('../explain.ts')).explain(invocation)
 }
 
@@ -114,35 +109,6 @@ Exit codes: 0 no risks, 3 risks; 1 faults, or no gateway answers.`,
   },
   asksGateway: true,
   run: async invocation => (await import('../plan.ts')).plan(invocation)
-}
-
-export const shape: Command = {
-  summary: 'show the effect of each operation of a route’s shape on a response',
-  ways: [
-    { words: 'ROUTE', needs: ['input'], takes: ['json'] },
-    { words: 'ROUTE', needs: ['live'], takes: ['header', 'path', 'json'] }
-  ],
-  details: `
---input reads the upstream's JSON from FILE; - is standard input. --live requests it
-from the route's upstream, with the route's parts, as the gateway does without a
-session: add the upstream's credential by --header, which may be repeated. ROUTE is a
-route of routes.yaml, profile, or a shape.
-
-Examples:
-  console-gateway shape orders --input answer.json
-  curl -s http://orders.internal/orders | console-gateway shape orders --input -
-  console-gateway shape orders --live --header "authorization: Bearer …"
-Exit codes: 1 if the shape takes the response for a failure, or the upstream answers
-with an error.`,
-  options: {
-    input: {
-      type: 'string',
-      value: 'FILE',
-      description: 'the upstream’s response; - is standard input'
-    },
-    ...liveOptions
-  },
-  run: async invocation => (await import('../shape.ts')).shape(invocation)
 }
 
 export const openapi: Command = {

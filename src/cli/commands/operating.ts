@@ -71,7 +71,7 @@ Exit codes: 1 if it was refused or no gateway answers.`,
     'message': { type: 'string', value: 'TEXT', description: 'the message for users' },
     'route': {
       type: 'string',
-      value: 'NAME',
+      value: 'ROUTE',
       multiple: true,
       description: 'a route to close, or to open; may be repeated'
     },

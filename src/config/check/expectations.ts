@@ -14,14 +14,15 @@ export function checkExpectations(
   },
   report: Report
 ): void {
-  for (const [request, { status, code, upstream, upstreamPath, address }] of Object.entries(
-    expect
-  )) {
-    if ((status ?? code ?? upstream ?? upstreamPath) === undefined) {
+  for (const [
+    request,
+    { status, code, upstream, upstreamPath, response, address }
+  ] of Object.entries(expect)) {
+    if ((status ?? code ?? upstream ?? upstreamPath ?? response) === undefined) {
       report(
         'routes',
         ['expect', request],
-        'expects nothing: set status, code, upstream or upstreamPath'
+        'expects nothing: set status, code, upstream, upstreamPath or response'
       )
     }
     if (code !== undefined && !Object.hasOwn(errorKinds, code)) {

@@ -73,6 +73,13 @@ export const expectSchema = named(
           description: 'The path, with its query, that the upstream is expected to get.',
           examples: ['/accounts/me']
         })
+      ),
+      response: Type.Optional(
+        Type.Unknown({
+          description:
+            'The expected body of the response, or some of its members. Lists are compared whole.',
+          examples: [{ data: [{ id: '7' }] }]
+        })
       )
     },
     {

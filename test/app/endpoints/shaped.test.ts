@@ -62,7 +62,7 @@ t.test('an unwrap that finds nothing is logged once, with what to do', async t =
     level: 'warn',
     shape: 'page',
     path: 'items',
-    msg: /found nothing at "items".*shape ROUTE --live/
+    msg: /found nothing at "items".*explain GET PATH --live/
   })
 })
 

@@ -1,0 +1,62 @@
+/** The effect of each operation of a shape. */
+import type { Config } from '../config/schema/config.ts'
+import { routeSettings } from '../config/schema/resolved.ts'
+import { flatten } from '../config/schema/shape-steps.ts'
+import type { ShapeStep } from '../config/schema/shapes.ts'
+import { createEnvelope } from '../shaping/envelope.ts'
+import { compileShape, type ShapeContext } from '../shaping/shape.ts'
+
+export interface TracedStep {
+  readonly operation: ShapeStep
+  readonly after?: unknown
+  /** The path of `unwrap` that the response does not have. */
+  readonly missing?: string
+  /** The failure with which the operation ended the response. */
+  readonly failed?: string
+}
+
+/** @param name of the shape */
+export function traceShape(
+  config: Config,
+  { route, name }: { readonly route: string; readonly name: string },
+  before: unknown
+): TracedStep[] {
+  const { shapes, routes } = config.routes
+  const { dialect } = routeSettings(config, route, routes[route] ?? {})
+  const { success } = createEnvelope({ ...config.gateway.envelope, dialect })
+  return trace(flatten(shapes[name] ?? [], shapes), before, { wrap: success, shapes })
+}
+
+/** The operations within `each` and `at` as single steps. */
+const singles = (steps: readonly ShapeStep[]): ShapeStep[] =>
+  steps.flatMap(step => {
+    if (step.each !== undefined) {
+      return singles(step.each).map((each): ShapeStep => ({ each: [each] }))
+    }
+    if (step.at !== undefined) {
+      return singles(step.at.operations).map((operation): ShapeStep => ({
+        at: { path: step.at?.path ?? '', operations: [operation] }
+      }))
+    }
+    return [step]
+  })
+
+/** Applies each operation by itself; a running gateway applies all in one pass. */
+function trace(steps: readonly ShapeStep[], before: unknown, context: ShapeContext): TracedStep[] {
+  const done: TracedStep[] = []
+  let current = before
+  for (const operation of singles(steps)) {
+    let missing: string | undefined
+    const onMissing = (path: string) => {
+      missing = path
+    }
+    const { refusal, apply } = compileShape([operation], { ...context, onMissing })
+    const refused = refusal(current)
+    if (refused !== undefined) {
+      return [...done, { operation, failed: `a failure: ${refused.status}, ${refused.message}` }]
+    }
+    current = apply(current)
+    done.push({ operation, after: current, ...(missing !== undefined && { missing }) })
+  }
+  return done
+}
