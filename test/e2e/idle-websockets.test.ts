@@ -1,5 +1,6 @@
 /** What a thousand WebSockets cost that nobody writes to. */
 import { fileURLToPath } from 'node:url'
+import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { configFolder, cookieOf, password } from '../support/gateway.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
@@ -52,9 +53,14 @@ t.test(`${connections} idle WebSockets take less than ${maxHeapKiB} KiB of heap 
   await until('the first ones are gone', () => backend.open().length === 0)
   const before = await gateway.collect()
   const clients = await openSome(connections)
-  const after = await gateway.collect()
+  let after = await gateway.collect()
   const kib = (of: 'rss' | 'heapUsed') =>
     (after.memory[of] - before.memory[of]) / 1024 / connections
+  // What their opening took, such as lines of the log that wait, is gone soon, but not at once.
+  for (let tries = 0; tries < 10 && kib('heapUsed') >= maxHeapKiB; tries++) {
+    await wait(500)
+    after = await gateway.collect()
+  }
   t.comment(`resident: ${kib('rss').toFixed(1)} KiB, heap: ${kib('heapUsed').toFixed(1)} KiB each`)
   t.ok(kib('heapUsed') < maxHeapKiB, `${kib('heapUsed').toFixed(1)} KiB of heap each`)
   t.ok(kib('rss') < maxResidentKiB, `${kib('rss').toFixed(1)} KiB resident each`)
