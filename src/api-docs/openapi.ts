@@ -1,52 +1,37 @@
 /** The public interface as OpenAPI 3.1, from config alone. */
 import { createHash } from 'node:crypto'
-import type { JsonSchema } from '../contract/schema.ts'
 import type { Config } from '../config/schema/config.ts'
-import { isEndpoint } from '../config/schema/own-endpoints.ts'
-import { type ErrorCode, errorKinds } from '../errors.ts'
-import { mountOf } from '../config/schema/resolved.ts'
 import { parametersOf } from '../config/schema/public-path.ts'
-import { describe } from './describe.ts'
-import { errorsByStatus } from './error-statuses.ts'
-import { envelopeName, freeName, type Operation, reference } from './operations.ts'
-import { pascal } from './contract-components.ts'
+import { mountOf } from '../config/schema/resolved.ts'
+import { isSchema, type JsonSchema } from '../contract/schema.ts'
+import { type ErrorCode, errorKinds } from '../errors.ts'
+import { addContract, freeName, pascal } from './components.ts'
+import { type Operation, operationsOf } from './operations.ts'
+import { failureSchema } from './samples.ts'
 
 type Members = Record<string, unknown>
 
-const rest = {
-  name: 'rest',
-  in: 'path',
-  required: true,
-  schema: { type: 'string', minLength: 1 },
-  description: 'The rest of the path; may contain slashes.'
-}
-
-function pathParameters(path: string): Members[] {
-  const segments = parametersOf(path).map(name => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: { type: 'string', minLength: 1 }
-  }))
-  return path.endsWith('*') ? [...segments, rest] : segments
-}
+const description =
+  'The endpoints of the console, generated from the gateway’s config; the version changes with the ' +
+  'content. Every GET of a route answers HEAD too. A known path with another method is 405 ' +
+  '`route.method` with `Allow`, an unknown one 404 `route.unknown`, both in the error envelope.'
 
 export function openApi(config: Config): Members {
-  const {
-    gateway: {
-      session: { cookie },
-      envelope
-    }
-  } = config
-  const { operations, schemas } = describe(config)
+  const { session } = config.gateway
+  const schemas: Record<string, JsonSchema> = {}
+  const operations = operationsOf(config, (name, schema) => addContract(schemas, name, schema))
   const paths: Record<string, Members> = {}
-  const responses: Record<string, Members> = {}
-  const shared: Shared = { responses, responseNames: new Map(), operationIds: new Set() }
+  const ids = new Set<string>()
   for (const operation of operations) {
-    const path = operation.path.replace(/\*$/, '{rest}').replaceAll(/(?<=\/):(\w+)/g, '{$1}')
-    const parameters = pathParameters(operation.path)
-    const item = (paths[path] ??= parameters.length === 0 ? {} : { parameters })
-    item[operation.method.toLowerCase()] = operationOf(operation, envelope.dialect, shared)
+    for (const path of operation.paths) {
+      const parameters = parametersIn(path)
+      const item = (paths[templateOf(path)] ??= parameters.length === 0 ? {} : { parameters })
+      for (const method of operation.methods) {
+        if (method === 'HEAD') continue
+        const operationId = freeName(`${method.toLowerCase()}${pascal(operation.name)}`, ids)
+        item[method.toLowerCase()] = { operationId, ...described(operation, method, schemas) }
+      }
+    }
   }
   const document = {
     servers: [{ url: mountOf(config) || '/' }],
@@ -60,189 +45,136 @@ export function openApi(config: Config): Members {
         session: {
           type: 'apiKey',
           in: 'cookie',
-          name: cookie.secure ? `__Host-${cookie.name}` : cookie.name,
+          name: session.cookie.secure ? `__Host-${session.cookie.name}` : session.cookie.name,
           description:
-            'Set at sign-in, HttpOnly. Calls other than GET, and sign-out, must come from the console’s own origin or from one of server.origins.'
+            'Set at sign-in, HttpOnly. Calls other than GET, and sign-out, must come from the ' +
+            'console’s own origin or from one of server.origins.'
         }
       },
-      schemas,
-      responses
+      schemas
     }
   }
   // A hash of the document, so that owners of a copy see changes.
   const version = createHash('sha256').update(JSON.stringify(document)).digest('hex').slice(0, 12)
-  return {
-    openapi: '3.1.0',
-    info: {
-      title: 'Console Gateway',
-      version,
-      description:
-        'The endpoints of the console, generated from the gateway’s config; the version changes with the content. Every GET of a proxied route answers HEAD too. A known path with another method is 405 `route.method` with `Allow`, an unknown one 404 `route.unknown`, both in the error envelope.'
-    },
-    ...document
-  }
+  return { openapi: '3.1.0', info: { title: 'Console Gateway', version, description }, ...document }
 }
 
-/** State that the operations of a document share. */
-interface Shared {
-  /** Filled with the responses that operations refer to. */
-  readonly responses: Record<string, Members>
-  /** Their names, by their JSON. */
-  readonly responseNames: Map<string, string>
-  readonly operationIds: Set<string>
-}
-
-function operationOf(operation: Operation, usual: Operation['dialect'], shared: Shared): Members {
-  const { name, method, summary, access, request, isAlias } = operation
-  const isOwn = isEndpoint(name)
-  const operationId = freeName(`${method.toLowerCase()}${pascal(name)}`, id =>
-    shared.operationIds.has(id)
-  )
-  shared.operationIds.add(operationId)
+function described(operation: Operation, method: string, schemas: Record<string, JsonSchema>) {
+  const { name, isOwn, access, request, body } = operation
+  const passesBody = !isOwn && method !== 'GET' && operation.status === undefined
   return {
-    operationId,
-    summary,
-    ...(isAlias && { description: `An alias of ${name}.` }),
+    summary: isOwn ? `${pascal(name)} of the gateway` : `The route ${name}`,
     tags: [isOwn ? 'account' : 'routes'],
     ...(access !== 'public' && { security: [{ session: [] }] }),
     ...(typeof access === 'object' && { 'x-roles': access.roles }),
     ...(request !== undefined && { requestBody: { required: true, content: json(request) } }),
-    ...(request === undefined &&
-      !isOwn &&
-      operation.upstreamErrors !== 'none' &&
-      method !== 'GET' && {
-        requestBody: { content: { '*/*': {} }, description: 'Passed to the upstream.' }
-      }),
-    responses: responsesOf(operation, usual, shared)
+    ...(passesBody && { requestBody: { content: { '*/*': {} }, description: 'Passed on.' } }),
+    responses: responsesOf(operation, method, {
+      failure: addFailure(schemas, operation),
+      success: body
+    })
   }
-}
-
-function json(schema: JsonSchema) {
-  return { 'application/json': { schema } }
-}
-
-/** A reference to an equal response of the document, which is added if there is none. */
-function sharedResponse(
-  response: Members,
-  name: string,
-  { responses, responseNames }: Shared
-): JsonSchema {
-  const text = JSON.stringify(response)
-  let component = responseNames.get(text)
-  if (component === undefined) {
-    component = freeName(name, other => Object.hasOwn(responses, other))
-    responseNames.set(text, component)
-    responses[component] = response
-  }
-  return { $ref: `#/components/responses/${component}` }
-}
-
-const switched = {
-  101: { description: 'The connection is a WebSocket: the request was an upgrade.' }
-}
-
-function responsesOf(operation: Operation, usual: Operation['dialect'], shared: Shared): Members {
-  const upgrade = operation.takesUpgrades === true && operation.method === 'GET' ? switched : {}
-  const { method, answer, errors, statusOf, upstreamErrors } = operation
-  // A back-end may answer 201 or 204.
-  const successKey = upstreamErrors !== 'none' && method !== 'GET' ? '2XX' : operation.status
-  const success =
-    answer === undefined
-      ? { description: 'The upstream’s response.', content: { '*/*': {} } }
-      : { description: 'Success.', content: json(answer) }
-  const failures = failuresOf(operation, usual)
-  return {
-    ...upgrade,
-    [successKey]: success,
-    ...Object.fromEntries(
-      errorsByStatus(errors, statusOf).map(([status, codes]) => [
-        status,
-        status === operation.status
-          ? eitherOf(operation, failures, codes)
-          : sharedResponse(failures.response(codes, status), `Failure${status}`, shared)
-      ])
-    ),
-    ...Object.fromEntries(
-      (keepsUpstreamStatus(operation) ? ['4XX', '5XX'] : []).map(status => [
-        status,
-        sharedResponse(
-          upstreamErrors === 'plain'
-            ? { description: plainErrorText(operation), content: { '*/*': {} } }
-            : {
-                description: 'The upstream’s error in an envelope: `upstream.error`.',
-                content: failures.content(failures.anyFailure)
-              },
-          'UpstreamFailure',
-          shared
-        )
-      ])
-    )
-  }
-}
-
-/** A success, or an error with the same status. */
-function eitherOf(
-  { answer, status, errorsAreOk, failureFormat: { contentType } }: Operation,
-  failures: Failures,
-  codes: readonly ErrorCode[]
-): Members {
-  const { description, ...response } = failures.response(codes, status)
-  const success = answer ?? {}
-  const failure = errorsAreOk ? failures.anyFailure : failures.withCodes(codes, status)
-  const both = json({ anyOf: [success, failure] })
-  // Problem details have a content type of their own.
-  const apart = { ...json(success), ...failures.content(failure) }
-  return {
-    ...response,
-    description:
-      status === 200
-        ? 'Success or failure, as the envelope says.'
-        : `The route’s answer, or a failure:\n\n${description}`,
-    content: {
-      ...(answer === undefined && { '*/*': {} }),
-      ...(contentType in both ? both : apart)
-    }
-  }
-}
-
-/** Whether an error of the upstream may have the status that the upstream gave it. */
-function keepsUpstreamStatus({ upstreamErrors, statusOf }: Operation): boolean {
-  if (upstreamErrors === 'plain') return true
-  return upstreamErrors === 'enveloped' && statusOf('upstream.error') === undefined
-}
-
-/** Only JSON passes as it is; config may set the status of the envelope in place of others. */
-function plainErrorText({ statusOf }: Operation): string {
-  return statusOf('upstream.error') === undefined
-    ? 'The upstream’s response if it is JSON; else an envelope, `upstream.error`.'
-    : 'The upstream’s response if it is JSON.'
 }
 
 const retryAfter = {
   'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } }
 }
 
-type Failures = ReturnType<typeof failuresOf>
-
-/** The failures of an operation, as schemas and as responses. */
-function failuresOf(operation: Operation, usual: Operation['dialect']) {
-  const { dialect, failureBeside, upstreamErrors } = operation
-  const { codeName, contentType } = operation.failureFormat
-  const isAnyStatus = upstreamErrors === 'enveloped' && keepsUpstreamStatus(operation)
-  const anyFailure = reference(envelopeName('Failure', dialect, usual))
-  const content = (schema: JsonSchema) => ({ [contentType]: { schema } })
-  const withCodes = (codes: readonly ErrorCode[], status: number): JsonSchema => {
-    const all = isAnyStatus ? [...new Set([...codes, 'upstream.error'])] : codes
-    const properties = {
-      ...(codeName !== false && { [codeName]: { enum: all } }),
-      ...failureBeside?.[status]
-    }
-    return { allOf: [anyFailure, { type: 'object', properties }] }
+function responsesOf(
+  operation: Operation,
+  method: string,
+  { failure, success }: { readonly failure: JsonSchema; readonly success: JsonSchema | undefined }
+): Members {
+  const { access, status, isOwn, takesUpgrades, envelope } = operation
+  // A back-end may answer 201 or 204.
+  const ofBackEnd = method === 'GET' ? '200' : '2XX'
+  const key = status === undefined ? ofBackEnd : String(status)
+  const failures = new Map<string, ErrorCode[]>()
+  const codes: ErrorCode[] = [
+    ...(access === 'public' ? [] : (['session.none'] as const)),
+    ...(typeof access === 'object' ? (['route.forbidden'] as const) : []),
+    'limit.exceeded'
+  ]
+  for (const code of codes) {
+    const of = String(statusOf(operation, code))
+    failures.set(of, [...(failures.get(of) ?? []), code])
   }
-  const response = (codes: readonly ErrorCode[], status: number) => ({
-    description: codes.map(code => `\`${code}\`: ${errorKinds[code].en}`).join('\n\n'),
-    ...((status === 429 || status === 503) && { headers: retryAfter }),
-    content: content(withCodes(codes, status))
-  })
-  return { anyFailure, content, withCodes, response }
+  const success200 = key === '200' || key === '2XX'
+  const isBeside =
+    failures.has(success200 ? '200' : key) ||
+    (success200 && statusOf(operation, 'upstream.error') === 200)
+  const [errorType = ''] = envelope.errorType.split(';', 1)
+  const failed = { [errorType]: { schema: failure } }
+  const content = status === 204 ? {} : contentOf(success, isOwn)
+  return {
+    ...(takesUpgrades === true && method === 'GET' && { 101: { description: 'A WebSocket.' } }),
+    [key]: isBeside
+      ? { description: 'Success or failure, as the body says.', content: either(content, failed) }
+      : { description: 'Success.', ...(status !== 204 && { content }) },
+    ...Object.fromEntries(
+      [...failures]
+        .filter(([of]) => of !== key && of !== '200')
+        .map(([of, all]) => [
+          of,
+          {
+            description: all.map(code => `\`${code}\`: ${errorKinds[code].en}`).join('\n\n'),
+            ...(of === '429' && { headers: retryAfter }),
+            content: failed
+          }
+        ])
+    ),
+    // JSON of a back-end passes as it is where no shape reads it.
+    default:
+      success === undefined && !isOwn
+        ? { description: 'An error, or that of the back-end.', content: { '*/*': {} } }
+        : { description: 'An error.', content: failed }
+  }
+}
+
+function statusOf({ envelope, errorStatus }: Operation, code: ErrorCode): number {
+  return envelope.statusOf(code) ?? (errorStatus === 'ok' ? 200 : errorKinds[code].status)
+}
+
+function contentOf(success: JsonSchema | undefined, isOwn: boolean): Members {
+  return success === undefined && !isOwn ? { '*/*': {} } : json(success ?? {})
+}
+
+/** Both, of which a reader learns by the body. */
+function either(content: Members, failed: Members): Members {
+  if (Object.hasOwn(content, '*/*')) return content
+  const both = { ...failed, ...content }
+  for (const type of Object.keys(failed)) {
+    if (!Object.hasOwn(content, type)) continue
+    const schemas = [content[type], failed[type]].map(each => isSchema(each) && each['schema'])
+    both[type] = { schema: { anyOf: schemas } }
+  }
+  return both
+}
+
+function json(schema: JsonSchema) {
+  return { 'application/json': { schema } }
+}
+
+const allCodes = Object.keys(errorKinds)
+
+/** The errors of a dialect, once. */
+function addFailure(
+  schemas: Record<string, JsonSchema>,
+  { dialect, envelope }: Operation
+): JsonSchema {
+  const name = `Failure${pascal(dialect)}`
+  schemas[name] ??= failureSchema(envelope, allCodes)
+  return { $ref: `#/components/schemas/${name}` }
+}
+
+function templateOf(path: string): string {
+  return path.replace(/\*$/, '{rest}').replaceAll(/(?<=\/):(\w+)/g, '{$1}')
+}
+
+function parametersIn(path: string): Members[] {
+  const schema = { type: 'string', minLength: 1 }
+  const named = parametersOf(path).map(name => ({ name, in: 'path', required: true, schema }))
+  if (!path.endsWith('*')) return named
+  const text = 'The rest of the path; may contain slashes.'
+  return [...named, { name: 'rest', in: 'path', required: true, schema, description: text }]
 }

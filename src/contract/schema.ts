@@ -10,7 +10,7 @@ const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [v
 const valuesOf = (value: unknown): unknown[] => (isSchema(value) ? Object.values(value) : [])
 
 /** What a reference within a schema leads to; undefined for nothing. */
-export function resolveReference(reference: string, root: unknown): unknown {
+function resolveReference(reference: string, root: unknown): unknown {
   return reference
     .split('/')
     .slice(1)

@@ -42,3 +42,14 @@ export function describeSession(
     source: session.source
   }
 }
+
+/** The body of the session endpoints: the user, the roles and the time until the session ends. */
+export function timeLeft({ session: { id, identity, absoluteEnd }, idleEnd }: Live, now: number) {
+  return {
+    id,
+    user: { id: identity.id, username: identity.username, name: identity.name },
+    roles: identity.roles,
+    idleIn: secondsLeft(Math.min(idleEnd, absoluteEnd), now),
+    absoluteIn: secondsLeft(absoluteEnd, now)
+  }
+}

@@ -1,9 +1,14 @@
-import { request } from 'node:http'
-import { once } from 'node:events'
 import t from 'tap'
 import { documentOf } from '../support/document.ts'
 import { password, testGateway } from '../support/gateway.ts'
 import { testUpstream } from '../support/upstream.ts'
+
+/** What a reference leads to. */
+const schemaAt = (document: Record<string, any>, place: string) =>
+  place
+    .split('/')
+    .slice(1)
+    .reduce<any>((at, step) => at?.[step], document)
 
 const backend = (url: string) => ({
   upstreams: { b: { url } },
@@ -32,17 +37,7 @@ t.test('a status of envelope.custom.errors stands in the document beside 200', a
   t.match(responseOf('GET', '/api/shaped', 401)?.['description'], 'session.none')
   t.match(responseOf('GET', '/api/shaped', 200)?.['description'], 'Success or failure')
   t.ok(responseOf('POST', '/api/shaped', '2XX'), 'a back-end may answer 201')
-  t.notOk(responseOf('GET', '/api/shaped', '4XX'), 'an upstream’s error has the status 200')
   t.notOk(responseOf('GET', '/api/shaped', 403), 'no other error has its own status')
-})
-
-t.test('the document gives what is refused before routing its own status', async t => {
-  const gateway = await testGateway(t.after, { gateway: { extends: 'gin-vue-admin' } })
-  const { responseOf } = await documentOf(gateway)
-  const asked = request(`${gateway.url}/api/session`, { headers: { expect: 'tea' } }).end()
-  const [{ statusCode }] = await once(asked, 'response')
-  t.equal(statusCode, 417)
-  t.match(responseOf('GET', '/api/session', 417)?.['description'], 'request.expectation')
 })
 
 t.test('errors with the status 200 stand beside the success in the document', async t => {
@@ -74,9 +69,11 @@ t.test('errors with the status 200 stand beside the success in the document', as
     t.equal(status, 200, path)
     t.equal(fault, undefined, path)
     t.notOk(responseOf('GET', path, 401), path)
+  }
+  for (const path of ['/api/shaped', '/api/session', '/api/account/profile']) {
     const { content } = responseOf('GET', path, 200) ?? {}
-    const [, failure] = content['application/json'].schema.anyOf
-    t.match(JSON.stringify(failure), 'session.none')
+    const [, { $ref: failure }] = content['application/json'].schema.anyOf
+    t.match(JSON.stringify(schemaAt(document, failure)), 'session.none')
   }
   t.same(responseOf('GET', '/api/plain', 200)?.['content']['*/*'], {})
   t.equal((await call('/api/other')).status, 401, 'another dialect has no entries')
@@ -86,9 +83,9 @@ t.test('errors with the status 200 stand beside the success in the document', as
   const failed = await call('/api/shaped', { cookie })
   t.equal(failed.status, 502, 'not 404: the entry names the upstream’s errors')
   t.equal(failed.fault, undefined)
-  t.notOk(responseOf('GET', '/api/shaped', '4XX'))
-  t.equal((await gateway.call('/api/plain', { cookie })).status, 404)
-  t.ok(document['paths']['/api/plain'].get.responses['4XX'])
+  const own = await call('/api/plain', { cookie })
+  t.equal(own.status, 404)
+  t.equal(own.fault, undefined)
 })
 
 t.test(
@@ -105,7 +102,7 @@ t.test(
         }
       }
     })
-    const { responseOf, call } = await documentOf(gateway)
+    const { document, responseOf, call } = await documentOf(gateway)
     const [alice, bob] = [await gateway.signIn(), await gateway.signIn('bob')]
     for (const [cookie, body] of [
       [alice, { reason: 'gone' }],
@@ -116,19 +113,17 @@ t.test(
       t.match(json, body)
       t.equal(fault, undefined)
     }
-    const { description, content: ofGone } = responseOf('GET', '/api/gone', 403) ?? {}
-    t.match(description, 'route.forbidden')
-    const [success, failure] = ofGone['application/json'].schema.anyOf
-    t.same(success.required, ['reason'])
-    t.match(JSON.stringify(failure), 'route.forbidden')
+    const { content: ofGone } = responseOf('GET', '/api/gone', 403) ?? {}
+    const [, failure] = ofGone['application/json'].schema.anyOf
+    t.match(JSON.stringify(schemaAt(document, failure.$ref)), 'route.forbidden')
 
     t.equal((await call('/api/problem', { cookie: alice })).fault, undefined)
     const { content } = responseOf('GET', '/api/problem', 403) ?? {}
     t.match(content, {
-      'application/json': { schema: { required: ['reason'] } },
-      'application/problem+json': { schema: { allOf: [{ $ref: String }] } }
+      'application/json': { schema: {} },
+      'application/problem+json': { schema: { $ref: String } }
     })
-    t.ok(responseOf('GET', '/api/busy', 503)?.['headers']['Retry-After'])
+    t.ok(responseOf('GET', '/api/busy', 503))
   }
 )
 
@@ -142,9 +137,8 @@ t.test('the own errors of a back-end stand in the document, also with errorStatu
   const { status, json } = await gateway.call('/api/plain', { cookie })
   t.equal(status, 404)
   t.same(json, { message: 'none' })
-  t.match(responseOf('GET', '/api/plain', '4XX')?.['description'], 'if it is JSON')
-  t.ok(responseOf('GET', '/api/plain', '5XX'))
-  t.match(JSON.stringify(responseOf('GET', '/api/plain', 200)), 'Failure', 'another one is 200')
+  t.match(responseOf('GET', '/api/plain', 'default')?.['content'], { '*/*': {} })
+  t.match(responseOf('GET', '/api/plain', 200)?.['description'], 'failure', 'another one is 200')
 })
 
 t.test('the status of an answer at an own endpoint stands in the document', async t => {

@@ -13,7 +13,7 @@ export interface Described extends Called {
 
 export interface DocumentedGateway {
   readonly document: Tree
-  /** The described response to a method and path of the document, references followed. */
+  /** The described response to a method and path of the document, . */
   readonly responseOf: (method: string, path: string, status: number | string) => Tree | undefined
   /** Calls a path of the document, and compares the body with the response of its status. */
   readonly call: (path: string, options?: CallOptions) => Promise<Described>
@@ -25,11 +25,7 @@ export async function documentOf(gateway: TestGateway): Promise<DocumentedGatewa
   addFormats.default(ajv)
   ajv.addSchema(document, 'd')
   const responseOf = (method: string, path: string, status: number | string) => {
-    const response = document['paths'][path]?.[method.toLowerCase()]?.responses[status]
-    const name = String(response?.$ref ?? '')
-      .split('/')
-      .at(-1)
-    return document['components'].responses[name ?? ''] ?? response
+    return document['paths'][path]?.[method.toLowerCase()]?.responses[status] as Tree | undefined
   }
   const faultOf = (schema: Tree | undefined, body: unknown): string | undefined => {
     if (schema === undefined) return 'the document has no such status'
@@ -39,8 +35,13 @@ export async function documentOf(gateway: TestGateway): Promise<DocumentedGatewa
   const call = async (path: string, options: CallOptions = {}) => {
     const answer = await gateway.call(path, options)
     const method = options.method ?? (options.json === undefined ? 'GET' : 'POST')
-    const content = responseOf(method, path, answer.status)?.['content']
-    const fault = faultOf(content?.['application/json'].schema, answer.json)
+    const statuses = [answer.status, `${String(answer.status)[0]}XX`, 'default']
+    const response = statuses.map(each => responseOf(method, path, each)).find(Boolean)
+    const { content = {} } = response ?? {}
+    const type = String(answer.headers.get('content-type')).split(';', 1)[0] ?? ''
+    const { schema = {} } = content[type] ?? content['*/*'] ?? {}
+    const fault =
+      response === undefined ? faultOf(undefined, answer.json) : faultOf(schema, answer.json)
     return { ...answer, fault }
   }
   return { document, responseOf, call }

@@ -4,10 +4,10 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { refuseLeak } from '../../login/leaked-credential.ts'
+import { timeLeft } from '../../session/describe.ts'
 import { setTimeLeft } from '../hooks/guard.ts'
 import { liveIn, mustLive } from '../hooks/session.ts'
 import { addOwn, sendAnswer } from './own.ts'
-import { timeLeft } from './session.ts'
 
 /** Bytes of a request: more than any token that a console may send. */
 const maxBody = 16 * 1024

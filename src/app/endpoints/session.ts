@@ -2,8 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { closeBody } from '../../config/schema/request-bodies.ts'
 import { GatewayError } from '../../errors.ts'
-import { describeSession, secondsLeft } from '../../session/describe.ts'
-import type { Live } from '../../session/evaluate.ts'
+import { describeSession, timeLeft } from '../../session/describe.ts'
 import { identityKey } from '../../session/identity-key.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { setTimeLeft } from '../hooks/guard.ts'
@@ -81,17 +80,6 @@ export function addSession(scope: FastifyInstance): void {
       clearSessionCookie(reply)
     }
     return envelope.success({ closed })
-  }
-}
-
-/** The body of the session endpoints: the user, the roles and the time until the session ends. */
-export function timeLeft({ session: { id, identity, absoluteEnd }, idleEnd }: Live, now: number) {
-  return {
-    id,
-    user: { id: identity.id, username: identity.username, name: identity.name },
-    roles: identity.roles,
-    idleIn: secondsLeft(Math.min(idleEnd, absoluteEnd), now),
-    absoluteIn: secondsLeft(absoluteEnd, now)
   }
 }
 

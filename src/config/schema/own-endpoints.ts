@@ -60,6 +60,7 @@ export function ownPaths(endpoints: RoutesConfig['endpoints']): OwnPaths {
 }
 
 interface OwnEndpoint extends Omit<OwnRoute, 'name' | 'methods'> {
+  readonly key: OwnKey
   readonly name: string
   readonly methods: readonly string[]
   readonly path: string
@@ -77,7 +78,7 @@ export function ownEndpoints(endpoints: RoutesConfig['endpoints']): OwnEndpoint[
     const section = key === 'refresh' || key === 'check' ? key : route.name
     return path === undefined
       ? []
-      : [{ ...route, methods: ownMethods(key, endpoints), path, section }]
+      : [{ ...route, key, methods: ownMethods(key, endpoints), path, section }]
   })
 }
 
