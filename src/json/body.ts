@@ -5,7 +5,6 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import { GatewayError } from '../errors.ts'
 import { decoded } from './coding.ts'
 import { parseKeepingDigits } from './digits.ts'
-import { jsonFault } from './json-fault.ts'
 import type { Json } from './values.ts'
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>
@@ -32,8 +31,8 @@ export function readJson(
   let value: Json
   try {
     value = parseKeepingDigits(text)
-  } catch {
-    const fault = ignored ?? jsonFault(text) ?? 'it is nested too deeply'
+  } catch (error) {
+    const fault = ignored ?? faultOf(text, error as Error)
     throw notJson(`${fault}${typeNote(headers['content-type'])}`)
   }
   if (ignored !== undefined) onIgnored(ignored)
@@ -47,6 +46,18 @@ export function writeJson(value: Json): string {
   } catch {
     throw notJson('it is nested too deeply')
   }
+}
+
+/** The position and the kind, and of what stands there one character at most. */
+function faultOf(text: string, { name, message }: Error): string {
+  const start = text.trimStart()
+  if (start === '') return 'it is empty'
+  if (start.startsWith('<')) return 'it begins as HTML or XML does'
+  if (name === 'RangeError') return 'it is nested too deeply'
+  if (message.startsWith('Unexpected end')) return 'it breaks off'
+  // V8 quotes the text behind the kind.
+  const kind = message.replace(/,? (?:\.\.\.)?".*$/s, '')
+  return kind.charAt(0).toLowerCase() + kind.slice(1)
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

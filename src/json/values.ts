@@ -26,7 +26,8 @@ export const rawNumber = (digits: string): Json =>
 export function valueAt(value: Json, path: readonly string[]): Json {
   let current = value
   for (const key of path) {
-    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, key)) return null
+    const isHolder = Array.isArray(current) || isRecord(current)
+    if (!isHolder || !Object.hasOwn(current as object, key)) return null
     current = (current as JsonRecord)[key]
   }
   return current

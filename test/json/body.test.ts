@@ -11,7 +11,6 @@ import fc from 'fast-check'
 import t from 'tap'
 import { GatewayError } from '../../src/errors.ts'
 import { readJson, writeJson } from '../../src/json/body.ts'
-import { jsonFault } from '../../src/json/json-fault.ts'
 import { seed } from '../support/seed.ts'
 
 const json = { 'content-type': 'application/json' }
@@ -317,7 +316,7 @@ t.test('what is nested too deeply is told as such, with long numbers and without
   )
   t.match(
     faultOf(() => read('[{"a":'.repeat(150_000))),
-    { code: 'shape.not-json', reason: /breaks off at position 900000 / }
+    { code: 'shape.not-json', reason: /it breaks off/ }
   )
 })
 
@@ -338,58 +337,43 @@ t.test('the log is told where a text stops being JSON, and how, but nothing of i
     told('<html>secret</html>', { 'content-type': 'text/html; charset=utf-8' }),
     'it begins as HTML or XML does, and its type is text/html'
   )
-  t.equal(told('{"secret":1'), 'it breaks off at position 11 (line 1, column 12)')
-  t.equal(told('{"a":"secr'), 'it breaks off at position 10 (line 1, column 11)')
-  t.equal(told('{\n "a": secret }'), 'an unexpected character at position 8 (line 2, column 7)')
-  t.equal(told('[1,2,]'), 'an unexpected character at position 5 (line 1, column 6)')
-  t.equal(told('{"a":1}{"b":2}'), 'there is more after its end at position 7 (line 1, column 8)')
-  t.equal(told('["tab\there"]'), 'a control character in a text at position 5 (line 1, column 6)')
-  t.equal(told('["\\x"]'), 'an invalid escape at position 2 (line 1, column 3)')
-  t.equal(told('["\\u12'), 'it breaks off at position 6 (line 1, column 7)')
-  t.equal(told('nul'), 'it breaks off at position 3 (line 1, column 4)')
+  for (const [body, fault] of [
+    [
+      '{"secret":1',
+      "expected ',' or '}' after property value in JSON at position 11 (line 1 column 12)"
+    ],
+    ['{"a":"secr', 'unterminated string in JSON at position 10 (line 1 column 11)'],
+    ['{\n "a": secret }', "unexpected token 's'"],
+    ['[1,2,]', "unexpected token ']'"],
+    [
+      '{"a":1}{"b":2}',
+      'unexpected non-whitespace character after JSON at position 7 (line 1 column 8)'
+    ],
+    ['["\\x"]', 'bad escaped character in JSON at position 3 (line 1 column 4)'],
+    ['nul', 'it breaks off']
+  ] as const) {
+    t.equal(told(body), fault)
+  }
 })
 
-t.test('a fault is found exactly where JSON.parse finds one', async () => {
-  const marks = fc.constantFrom(
-    '"',
-    '\\',
-    '{',
-    '}',
-    '[',
-    ']',
-    ',',
-    ':',
-    'x',
-    '1',
-    '-',
-    '.',
-    'e',
-    '\n',
-    '\u0001',
-    'u',
-    't',
-    ''
-  )
+t.test('whatever is wrong with a text, nothing longer than a character of it is told', async () => {
+  const marks = fc.constantFrom('"', '\\', '{', '}', '[', ']', ',', ':', 'x', '1', '-', '\n', '')
   const damaged = fc
-    .tuple(fc.json({ maxDepth: 3 }), fc.nat(), marks, fc.boolean())
-    .map(([body, at, mark, replaces]) => {
+    .tuple(fc.array(fc.constantFrom('secretsecret', 'other-secret')), fc.nat(), marks)
+    .map(([texts, at, mark]) => {
+      const body = JSON.stringify({ texts, more: texts })
       const place = at % (body.length + 1)
-      return (
-        body.slice(0, place) +
-        mark +
-        (mark === '' && !replaces ? '' : body.slice(replaces ? place + 1 : place))
-      )
+      return body.slice(0, place) + mark + body.slice(place + 1)
     })
   fc.assert(
     fc.property(damaged, body => {
-      let parses = true
       try {
-        JSON.parse(body)
-      } catch {
-        parses = false
+        read(body)
+        return true
+      } catch (error) {
+        return !/secret/.test(String((error as Error).cause))
       }
-      return parses === (jsonFault(body) === undefined)
     }),
-    { numRuns: 3000, seed }
+    { numRuns: 2000, seed }
   )
 })
