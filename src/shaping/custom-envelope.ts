@@ -33,11 +33,11 @@ export function createCustomEnvelope(
     ]),
     members.data
   )
-  const failure = (error: GatewayError, requestId: string) => {
+  const failure: Envelope['failure'] = (error, requestId, language) => {
     const body = named([
       [members.success, false],
       [members.code, codeOf(error)],
-      [members.message, messageOf(error, entries.get(error.code)?.entry.message)],
+      [members.message, messageOf(error, language, entries.get(error.code)?.entry.message)],
       [members.errorCode, error.code],
       [members.showType, errorKinds[error.code].showType],
       [settings.requestId && members.requestId, requestId]
@@ -49,11 +49,11 @@ export function createCustomEnvelope(
     failure,
     login: ({ type, authority }) =>
       success({ authToken: settings.inertToken, status: 'ok', type, currentAuthority: authority }),
-    loginRefused: (error, type, requestId) => ({
+    loginRefused: (error, type, { requestId, language }) => ({
       status: 'error',
       type,
       currentAuthority: 'guest',
-      ...failure(error, requestId)
+      ...failure(error, requestId, language)
     }),
     errorType: jsonType,
     statusOf: code => entries.get(code)?.entry.status,

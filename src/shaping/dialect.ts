@@ -3,6 +3,14 @@ import type { ErrorCode, GatewayError } from '../errors.ts'
 
 export type Members = Readonly<Record<string, unknown>>
 
+export type Language = 'en' | 'zh'
+
+/** Whom an error is told. */
+export interface Reader {
+  readonly requestId: string
+  readonly language: Language
+}
+
 export interface LoginResult {
   /**
    * The kind of sign-in that the console sent (`account`, `mobile`, …); it expects it in the
@@ -23,13 +31,14 @@ export type Placement = 'data' | 'flat' | 'none'
 export interface Envelope {
   /** @param extra members beside the value */
   readonly success: (data: unknown, extra?: Members, placement?: Placement) => unknown
-  readonly failure: (error: GatewayError, requestId: string) => Members
+  /** @param language of the reader; English without it */
+  readonly failure: (error: GatewayError, requestId: string, language?: Language) => Members
   readonly login: (result: LoginResult) => unknown
   /**
    * For `login.refusedStatus: 200`: no `success` member, so that consoles show the sign-in page's
    * own alert.
    */
-  readonly loginRefused: (error: GatewayError, type: string, requestId: string) => Members
+  readonly loginRefused: (error: GatewayError, type: string, reader: Reader) => Members
   /** The content type of errors. */
   readonly errorType: string
   /** The HTTP status that config sets for an error code; it wins over `errorStatus`. */
@@ -41,4 +50,8 @@ export interface Envelope {
 }
 
 /** @param standard replaces the built-in message, unless config has one for the code */
-export type MessageOf = (error: GatewayError, standard?: string) => string
+export type MessageOf = (
+  error: GatewayError,
+  language: Language | undefined,
+  standard?: string
+) => string

@@ -1,7 +1,7 @@
 /** The outer object of every response, in the console's dialect. */
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import type { ResponseCode } from '../config/schema/response-codes.ts'
-import { errorKinds, type GatewayError } from '../errors.ts'
+import { errorKinds } from '../errors.ts'
 import { createCustomEnvelope } from './custom-envelope.ts'
 import type { Envelope, Members, MessageOf } from './dialect.ts'
 import { errorExtra } from './error-extra.ts'
@@ -9,12 +9,15 @@ import { createProblemDetails } from './problem-details.ts'
 import { createSuccess, jsonType } from './success.ts'
 import { createSuccessCodes } from './success-codes.ts'
 
-export type { Envelope, Placement } from './dialect.ts'
+export type { Envelope, Language, Placement } from './dialect.ts'
 
 export function createEnvelope(settings: GatewayConfig['envelope']): Envelope {
   const { dialect, custom, language, messages } = settings
-  const messageOf: MessageOf = (error, standard) =>
-    error.detail.message ?? messages[error.code] ?? standard ?? errorKinds[error.code][language]
+  const messageOf: MessageOf = (error, asked = 'en', standard) =>
+    error.detail.message ??
+    messages[error.code] ??
+    standard ??
+    errorKinds[error.code][language === 'auto' ? asked : language]
   if (dialect === 'problem') return createProblemDetails(messageOf, settings)
   if (dialect === 'custom') {
     if (custom === undefined) throw new Error('envelope.custom is not set')
@@ -40,13 +43,13 @@ function createStandardEnvelope(
   const { inertToken } = settings
   const codes = createSuccessCodes(settings)
   const success = createSuccess(successHeads[dialect](settings.successCode), 'data')
-  const failure = (error: GatewayError, id: string) => {
+  const failure: Envelope['failure'] = (error, id, asked) => {
     const requestId = settings.requestId && { requestId: id }
     const extra = errorExtra(error, settings.fieldErrors)
     const number = error.detail.extra?.['code']
     const numberMember =
       number !== undefined && !codes.isSuccess(number) ? { code: number } : undefined
-    const message = messageOf(error)
+    const message = messageOf(error, asked)
     const { showType } = errorKinds[error.code]
     const numbered = { ok: false, code: codes.firstOther(error.status), message }
     const shown = {
@@ -73,8 +76,8 @@ function createStandardEnvelope(
         ? success({ authToken: inertToken, ...result })
         : success({ authToken: inertToken, ...result }, result)
     },
-    loginRefused: (error, type, requestId) => {
-      const { success: _, ...rest }: Members = failure(error, requestId)
+    loginRefused: (error, type, { requestId, language }) => {
+      const { success: _, ...rest }: Members = failure(error, requestId, language)
       return { ...rest, status: 'error', type, currentAuthority: 'guest' }
     },
     errorType: jsonType,

@@ -1,7 +1,6 @@
 /** Problem details (RFC 9457): errors in their own format, successes without an envelope. */
 import { STATUS_CODES } from 'node:http'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
-import type { GatewayError } from '../errors.ts'
 import { errorExtra } from './error-extra.ts'
 import type { Envelope, MessageOf } from './dialect.ts'
 
@@ -11,12 +10,12 @@ export function createProblemDetails(
   settings: Pick<GatewayConfig['envelope'], 'inertToken' | 'fieldErrors' | 'requestId'>
 ): Envelope {
   const { inertToken, fieldErrors } = settings
-  const failure = (error: GatewayError, requestId: string) => ({
+  const failure: Envelope['failure'] = (error, requestId, language) => ({
     ...errorExtra(error, fieldErrors),
     type: 'about:blank',
     title: STATUS_CODES[error.status] ?? 'Error',
     status: error.status,
-    detail: messageOf(error),
+    detail: messageOf(error, language),
     code: error.code,
     ...(settings.requestId && { requestId })
   })
@@ -29,7 +28,7 @@ export function createProblemDetails(
       type,
       currentAuthority: authority
     }),
-    loginRefused: (error, _type, requestId) => failure(error, requestId),
+    loginRefused: (error, _type, { requestId, language }) => failure(error, requestId, language),
     errorType: 'application/problem+json; charset=utf-8',
     statusOf: () => undefined,
     notSignedIn: {},

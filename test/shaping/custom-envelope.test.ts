@@ -153,7 +153,7 @@ t.test('other members of an error never replace the envelope’s', async t => {
 
 t.test('a refused sign-in under 200 is no success', async t => {
   const { loginRefused } = envelopeOf({ members: { success: 'success', code: 'status' } })
-  t.match(loginRefused(error('login.refused'), 'account', ''), {
+  t.match(loginRefused(error('login.refused'), 'account', { requestId: '', language: 'en' }), {
     success: false,
     status: 401,
     type: 'account'
@@ -242,7 +242,10 @@ t.test(
       fc.property(fc.oneof(settings, fc.constantFrom(...presets)), errors, (envelope, thrown) => {
         const { failure, loginRefused } = createEnvelope(envelope)
         const { dialect, custom = standard, successCode } = envelope
-        const bodies = [failure(thrown, 'r1'), loginRefused(thrown, 'account', 'r1')]
+        const bodies = [
+          failure(thrown, 'r1'),
+          loginRefused(thrown, 'account', { requestId: 'r1', language: 'en' })
+        ]
         for (const body of bodies.map(each => JSON.parse(JSON.stringify(each)) as Members)) {
           if (dialect === 'problem') {
             if (body['status'] !== thrown.status || body['code'] !== thrown.code) return false

@@ -149,7 +149,10 @@ t.test(
   'a refusal that goes out with status 200 shows the sign-in page’s own alert: no success member',
   async t => {
     for (const envelope of Object.values(all)) {
-      const body = envelope.loginRefused(new GatewayError('login.refused'), 'account', 'r1')
+      const body = envelope.loginRefused(new GatewayError('login.refused'), 'account', {
+        requestId: 'r1',
+        language: 'en'
+      })
       t.match(body, {
         status: 'error',
         type: 'account',

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { GatewayError, toGatewayError } from '../../errors.ts'
 import { holdsCredential } from '../../login/leaked-credential.ts'
+import type { Language } from '../../shaping/envelope.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import type { Gateway } from '../gateway.ts'
 import { unknownRoute } from './context.ts'
@@ -39,11 +40,16 @@ export function createErrorHandler({ config, envelope, counters, shed }: Gateway
     const extra = isProfile && error.status === 401 ? notSignedIn : undefined
     const generalStatus = (route.errorStatus ?? errorStatus) === 'ok' ? 200 : error.status
     replyWith(reply, error, {
-      body: { ...failure(error, request.id), ...extra },
+      body: { ...failure(error, request.id, languageOf(request)), ...extra },
       type: errorType,
       status: statusOf(error.code) ?? generalStatus
     })
   }
+}
+
+/** The first that a browser names is that of its user. */
+export function languageOf({ headers }: Pick<FastifyRequest, 'headers'>): Language {
+  return /^\s*zh\b/i.test(headers['accept-language'] ?? '') ? 'zh' : 'en'
 }
 
 /** Requests that the router refuses have no trail. */

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ErrorCode, GatewayError, toGatewayError } from '../../errors.ts'
 import type { Refusal, RefusalKind } from '../../login/credential-source.ts'
 import { clientAddress } from '../hooks/address.ts'
-import { replyWith } from '../hooks/errors.ts'
+import { languageOf, replyWith } from '../hooks/errors.ts'
 import type { AttemptHandle } from './guard.ts'
 import type { Undecided } from './vouching.ts'
 
@@ -64,10 +64,11 @@ export function refusalKindOf(code: ErrorCode): RefusalKind | undefined {
  * @param type the kind of sign-in that the console sent
  */
 export function refuseWithStatus200(reply: FastifyReply, type: string, error: GatewayError): void {
-  const { id, server } = reply.request
-  const { envelope } = server.gateway
+  const { request } = reply
+  const { envelope } = request.server.gateway
+  const reader = { requestId: request.id, language: languageOf(request) }
   replyWith(reply, new GatewayError(error.code, { ...error.detail, status: 200 }), {
-    body: envelope.loginRefused(error, type, id),
+    body: envelope.loginRefused(error, type, reader),
     type: envelope.errorType,
     status: 200
   })

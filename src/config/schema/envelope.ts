@@ -32,9 +32,11 @@ export const envelope = section(
         'consoles that read only the envelope. A route can override it; a status in ' +
         '`envelope.custom.errors` wins over both.'
     }),
-    language: oneOf(['en', 'zh'], {
-      default: 'en',
-      description: 'The language of the gateway’s own messages.'
+    language: oneOf(['auto', 'en', 'zh'], {
+      default: 'auto',
+      description:
+        'The language of the gateway’s own messages. `auto`: the first of the request’s ' +
+        '`Accept-Language`, if it is one of these; else English.'
     }),
     messages: pairs(Type.String({ minLength: 1 }), {
       default: {},
