@@ -15,7 +15,12 @@ for (const [driver, expected] of drivers) {
 
     const wrong = await console.signIn({ ...alice, password: 'wrong-one' })
     t.match(wrong, { at: 'sign-in', content: undefined })
-    t.match(wrong.messages[0], driver.ownWords?.wrongPassword ?? wrongPassword)
+    const words = [driver.ownWords?.wrongPassword ?? wrongPassword].flat()
+    const [said = ''] = wrong.messages
+    t.ok(
+      words.some(each => said.includes(each)),
+      said
+    )
 
     const inside = {
       at: 'inside',

@@ -14,8 +14,8 @@ const limits = stringify({
   limits: { 'signed-in': { by: 'user', max: 100_000, window: '1m' } }
 })
 
-/** The text of the gateway for a wrong password, where no text of the back-end takes its place. */
-const wrongPassword = 'The user name or the password is wrong.'
+/** The texts of the gateway for a wrong password, where no text of the back-end takes its place. */
+const wrongPassword = ['The user name or the password is wrong.', '用户名或密码错误。']
 
 interface Pair {
   readonly backend: Backend
@@ -76,7 +76,7 @@ function expectedOf(family: BackendFamily): Omit<Expected, 'endSession' | 'passT
     username: family.loginName(admin),
     password: admin.password,
     name: admin.name,
-    wrongPassword: [family.wrongPassword, wrongPassword],
+    wrongPassword: [family.wrongPassword, ...wrongPassword],
     // Where only a field has a text, the message names the field too.
     refusal: [message, `${field}: ${message}`],
     ...(field !== undefined && { field })

@@ -58,7 +58,8 @@ export const drivers: ReadonlyArray<readonly [Driver, Expected]> = [
   [baseResponse, { permissions: ['canAdmin'], roles: ['Admin'] }]
 ]
 
-export const wrongPassword = 'The user name or the password is wrong.'
+/** In the language of the console. */
+export const wrongPassword = ['The user name or the password is wrong.', '用户名或密码错误。']
 
 interface Tree {
   readonly [key: string]: unknown
@@ -88,8 +89,9 @@ async function firstFailure(t: Test, driver: Driver, name: string) {
   const { gateway } = await startPlain(t, driver, { envelope })
   const console = driver.open(nodePage(gateway.url))
   const wrong = await console.signIn({ ...alice, password: 'wrong-one' })
-  const words = driver.ownWords?.wrongPassword ?? wrongPassword
-  if (wrong.messages.every(message => !message.startsWith(words))) return 'wrong password'
+  const words = [driver.ownWords?.wrongPassword ?? wrongPassword].flat()
+  const isSaid = (message: string) => words.some(each => message.startsWith(each))
+  if (!wrong.messages.some(isSaid)) return 'wrong password'
   if ((await console.signIn(alice)).content?.name !== 'Alice Admin') return 'sign-in'
   if ((await console.list(2, 10)).content?.rows[0]?.['id'] !== 11) return 'list'
   await gateway.ops('/ops/api/sessions/close', { json: { user: '1' } })
