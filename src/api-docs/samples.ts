@@ -81,7 +81,8 @@ export function ownSchemas(config: Config) {
   const learned = (value: unknown) => () => successSchema(envelope, learnSchema([value]))
   const left = timeLeft(live, times.now)
   // An id may be a number where the back-end's is one.
-  const user = withMember(learnSchema([fillCurrentUser({}, live.session.identity)]), 'id', {})
+  const filled = withMember(learnSchema([fillCurrentUser({}, live.session.identity)]), 'id', {})
+  const user = envelope.fillsUser ? filled : {}
   const placement = profilePlacement(routes)
   return {
     login: answered(login.answer, () =>

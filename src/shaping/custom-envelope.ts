@@ -47,18 +47,13 @@ export function createCustomEnvelope(
   return {
     success,
     failure,
-    login: ({ type, authority }) =>
-      success({ authToken: settings.inertToken, status: 'ok', type, currentAuthority: authority }),
-    loginRefused: (error, type, { requestId, language }) => ({
-      status: 'error',
-      type,
-      currentAuthority: 'guest',
-      ...failure(error, requestId, language)
-    }),
+    login: () => success({}),
+    loginRefused: (error, _type, { requestId, language }) => failure(error, requestId, language),
     errorType: jsonType,
     statusOf: code => entries.get(code)?.entry.status,
     notSignedIn: {},
-    dataName: members.data
+    dataName: members.data,
+    fillsUser: false
   }
 }
 

@@ -47,6 +47,8 @@ export interface Envelope {
   readonly notSignedIn: Members
   /** The member that holds the value; false where its members stand beside the code. */
   readonly dataName: string | false
+  /** Whether the profile has all members that Ant Design Pro reads, whatever the user has. */
+  readonly fillsUser: boolean
 }
 
 /** @param standard replaces the built-in message, unless config has one for the code */

@@ -5,7 +5,7 @@ import { errorKinds } from '../errors.ts'
 import { createCustomEnvelope } from './custom-envelope.ts'
 import type { Envelope, Members, MessageOf } from './dialect.ts'
 import { errorExtra } from './error-extra.ts'
-import { createProblemDetails } from './problem-details.ts'
+import { createBare } from './bare.ts'
 import { createSuccess, jsonType } from './success.ts'
 import { createSuccessCodes } from './success-codes.ts'
 
@@ -18,7 +18,7 @@ export function createEnvelope(settings: GatewayConfig['envelope']): Envelope {
     messages[error.code] ??
     standard ??
     errorKinds[error.code][language === 'auto' ? asked : language]
-  if (dialect === 'problem') return createProblemDetails(messageOf, settings)
+  if (dialect === 'problem' || dialect === 'none') return createBare(dialect, messageOf, settings)
   if (dialect === 'custom') {
     if (custom === undefined) throw new Error('envelope.custom is not set')
     return createCustomEnvelope({ ...settings, custom }, messageOf)
@@ -83,6 +83,7 @@ function createStandardEnvelope(
     errorType: jsonType,
     statusOf: () => undefined,
     notSignedIn: { data: { isLogin: false } },
-    dataName: 'data'
+    dataName: 'data',
+    fillsUser: true
   }
 }

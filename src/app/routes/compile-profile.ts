@@ -4,6 +4,7 @@
  */
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { pathsOf, profilePlacement, routeSettings } from '../../config/schema/resolved.ts'
+import { isRecord } from '../../json/values.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
 import type { Live } from '../../session/evaluate.ts'
 import { fillCurrentUser } from '../../shaping/current-user.ts'
@@ -64,13 +65,19 @@ export function compileProfile(gateway: Gateway): Route {
 function createBody(gateway: Gateway): (user: unknown, live: Live) => unknown {
   const { config, envelope, sessions } = gateway
   const answer = gateway.answers.profile
-  const { contract: rules } = config.routes.endpoints.profile
+  const { contract: rules, from } = config.routes.endpoints.profile
   const placement = profilePlacement(config.routes)
   const contract = contractOf(gateway, 'profile', rules, placement === 'data' && envelope.dataName)
   return (user, { session, idleEnd }) => {
+    const usual = () => {
+      if (envelope.fillsUser) return fillCurrentUser(user, session.identity)
+      if (from === 'upstream' || (user !== undefined && !isRecord(user))) return user
+      const { id, username, name, roles } = session.identity
+      return { id, username, name, roles, ...user }
+    }
     const value =
       answer === undefined
-        ? fillCurrentUser(user, session.identity)
+        ? usual()
         : answer.render({ session, idleEnd, ...sessions.times(), profile: user })
     refuseLeak(value, session.credential, 'endpoints.profile')
     return checkContract(contract, envelope.success(value, undefined, placement))

@@ -56,13 +56,14 @@ function checkDialects(config: CheckedConfig, report: Report): void {
     if (dialect === 'custom' && envelope.custom === undefined) {
       report(file, [...path, 'dialect'], '`custom` needs `envelope.custom` in gateway.yaml')
     }
-    if (dialect === 'problem' && errorStatus === 'ok') {
-      const message = 'problem details have the HTTP status of the error: set `errorStatus: own`'
+    if ((dialect === 'problem' || dialect === 'none') && errorStatus === 'ok') {
+      const message = `errors of \`${dialect}\` have the HTTP status of the error: set \`errorStatus: own\``
       report(file, [...path, 'errorStatus'], message)
     }
   }
-  if (envelope.dialect === 'problem' && login.refusedStatus === 200) {
-    const message = 'problem details have the HTTP status of the error: take 401'
+  const { dialect } = envelope
+  if ((dialect === 'problem' || dialect === 'none') && login.refusedStatus === 200) {
+    const message = `errors of \`${dialect}\` have the HTTP status of the error: take 401`
     report('gateway', ['login', 'refusedStatus'], message)
   }
 }

@@ -48,7 +48,7 @@ const besideLists = ['total', 'current', 'pageSize']
 
 /** The members of a success that the gateway makes. */
 function successNames({ dialect, custom }: EnvelopeConfig): ReadonlyArray<string | false> {
-  if (dialect === 'problem') return []
+  if (dialect === 'problem' || dialect === 'none') return []
   if (dialect !== 'custom') return [...standardNames[dialect], ...besideLists]
   if (custom === undefined) return besideLists
   const { success, code, message, data } = custom.members

@@ -24,7 +24,8 @@ export const endpoints = closed(
         }),
         answer: answerSchema(
           'The response to a successful sign-in. Default: `authToken` (empty), `status`, `type` ' +
-            'and `currentAuthority`, as the dialect of the envelope places them. No value may be ' +
+            'and `currentAuthority`, as the dialect of the envelope places them; nothing with ' +
+            '`custom`, `problem` and `none`. No value may be ' +
             'a credential of the session: such a sign-in fails with `upstream.invalid`.'
         )
       },

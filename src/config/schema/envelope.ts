@@ -5,7 +5,14 @@ import { flag, header, list, oneOf, pairs, section } from './primitives.ts'
 import { responseCode } from './response-codes.ts'
 
 /** Dialects of the envelope. */
-export const dialects = ['dual', 'ant-design-pro', 'base-response', 'custom', 'problem'] as const
+export const dialects = [
+  'dual',
+  'ant-design-pro',
+  'base-response',
+  'custom',
+  'problem',
+  'none'
+] as const
 export const errorStatuses = ['own', 'ok'] as const
 
 export const envelope = section(
@@ -16,7 +23,7 @@ export const envelope = section(
         'The format of the envelope, which is the outer object of every response. `dual` works ' +
         'with both kinds of console. `custom`: the names and codes of `envelope.custom`. ' +
         '`problem`: errors are problem details (RFC 9457, `application/problem+json`), and ' +
-        'successes have no envelope.'
+        'successes have no envelope. `none`: neither has one, and errors have `message` and `code`.'
     }),
     successCode: responseCode({
       default: 0,

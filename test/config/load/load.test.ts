@@ -48,7 +48,7 @@ t.test(
       },
       drain: { notice: 5000, grace: 10_000 },
       login: { refusedStatus: 401, sources: [{ kind: 'users-file', file: 'users.yaml' }] },
-      envelope: { dialect: 'dual', successCode: 0, language: 'en', tokenCookies: ['TOKEN__'] }
+      envelope: { dialect: 'dual', successCode: 0, language: 'auto', tokenCookies: ['TOKEN__'] }
     })
     t.equal(gateway.redis, undefined)
     t.match(routes.endpoints, {
@@ -347,7 +347,7 @@ t.test('a value of the wrong type says where, what was expected and what was fou
       'gateway.yaml:1 server: expected a mapping, found 5',
       'gateway.yaml:3 drain.notice: expected a duration such as 500ms, 30s, 5m or 8h, found ["1s"]',
       'gateway.yaml:5 login.refusedStatus: expected 401 or 200, found 403',
-      'gateway.yaml:7 envelope.dialect: expected one of dual, ant-design-pro, base-response, custom, problem, found "soap"',
+      'gateway.yaml:7 envelope.dialect: expected one of dual, ant-design-pro, base-response, custom, problem, none, found "soap"',
       'gateway.yaml:8 envelope.successCode: expected a whole number or a text, found [0]',
       'limits.yaml:1 inFlightPerUser: expected a whole number of at least 1 and at most 10000, found 0',
       'limits.yaml:3 limits.l.by: expected address, user, session or profile.NAME, or a list of them, found "users"'
