@@ -123,7 +123,11 @@ export function explanationOf(
           name,
           at: locate('routes', ['shapes', name]),
           before: shaped.get(name),
-          operations: traceShape(config, { route: route ?? '', name }, shaped.get(name))
+          operations: traceShape(
+            config,
+            { route: route ?? '', name, target: request.target },
+            shaped.get(name)
+          )
         }
       }),
     ...(isAnswered && { response: { status, body } })

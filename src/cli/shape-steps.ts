@@ -15,16 +15,27 @@ export interface TracedStep {
   readonly failed?: string
 }
 
-/** @param name of the shape */
+/**
+ * @param name of the shape
+ * @param target of the request
+ */
 export function traceShape(
   config: Config,
-  { route, name }: { readonly route: string; readonly name: string },
+  {
+    route,
+    name,
+    target
+  }: { readonly route: string; readonly name: string; readonly target: string },
   before: unknown
 ): TracedStep[] {
-  const { shapes, routes } = config.routes
+  const { shapes, routes, paging } = config.routes
   const { dialect } = routeSettings(config, route, routes[route] ?? {})
   const { success } = createEnvelope({ ...config.gateway.envelope, dialect })
-  return trace(flatten(shapes[name] ?? [], shapes), before, { wrap: success, shapes })
+  return trace(
+    flatten(shapes[name] ?? [], shapes),
+    { before, target },
+    { wrap: success, shapes, paging }
+  )
 }
 
 /** The operations within `each` and `at` as single steps. */
@@ -42,7 +53,11 @@ const singles = (steps: readonly ShapeStep[]): ShapeStep[] =>
   })
 
 /** Applies each operation by itself; a running gateway applies all in one pass. */
-function trace(steps: readonly ShapeStep[], before: unknown, context: ShapeContext): TracedStep[] {
+function trace(
+  steps: readonly ShapeStep[],
+  { before, target }: { readonly before: unknown; readonly target: string },
+  context: ShapeContext
+): TracedStep[] {
   const done: TracedStep[] = []
   let current = before
   for (const operation of singles(steps)) {
@@ -55,7 +70,7 @@ function trace(steps: readonly ShapeStep[], before: unknown, context: ShapeConte
     if (refused !== undefined) {
       return [...done, { operation, failed: `a failure: ${refused.status}, ${refused.message}` }]
     }
-    current = apply(current)
+    current = apply(current, target)
     done.push({ operation, after: current, ...(missing !== undefined && { missing }) })
   }
   return done

@@ -7,7 +7,7 @@ export interface PartRules {
   readonly name: string
   readonly maxBytes: number
   /** Throws a GatewayError where the body reports a failure. */
-  readonly shape: (body: Json) => Json
+  readonly shape: (body: Json, target: string) => Json
   readonly unwrap: readonly string[]
   /** The path of its value; empty: the members of its value are added to the response. */
   readonly into: readonly string[]
@@ -47,10 +47,11 @@ export interface PartResults {
 /** The value of a successful response. @throws GatewayError */
 export function readPart(
   { maxBytes, shape, unwrap, fallback }: PartRules,
-  response: JsonSource | 'empty'
+  response: JsonSource | 'empty',
+  target: string
 ): Json {
   if (response === 'empty') return fallback ?? null
-  const shaped = shape(readJson(response.bytes, response.headers, maxBytes))
+  const shaped = shape(readJson(response.bytes, response.headers, maxBytes), target)
   return valueAt(shaped, unwrap) ?? fallback ?? null
 }
 

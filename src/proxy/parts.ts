@@ -55,7 +55,8 @@ export async function gather({ parts }: Parts, request: PartsRequest): Promise<P
   const results = await Promise.all(
     parts.map(async (part): Promise<PartResult> => {
       try {
-        return { part, value: readPart(part, await fetchPart(part, request)), isMissing: false }
+        const value = readPart(part, await fetchPart(part, request), request.target)
+        return { part, value, isMissing: false }
       } catch (error) {
         return failedPart(part, error, onMissing)
       }

@@ -2,6 +2,7 @@
  * Response shaping: the operations of a shape, compiled into one function when the app is built.
  */
 import { flatten } from '../config/schema/shape-steps.ts'
+import type { RoutesConfig } from '../config/schema/routes.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import type { GatewayError } from '../errors.ts'
 import {
@@ -16,7 +17,8 @@ import {
 import { compileMembers, isMemberStep } from './members.ts'
 import { compileStatus } from './status.ts'
 
-type Operation = (value: Json) => Json
+/** @param target of the request: path and query as the console sent them */
+type Operation = (value: Json, target: string) => Json
 /** Puts data into the console's success envelope. */
 export type Wrap = (data: Json, extra?: JsonRecord, placement?: 'data' | 'flat') => Json
 
@@ -26,8 +28,9 @@ export interface Shape {
   /**
    * Never throws and never changes its input: a value that does not fit an operation passes as it
    * is.
+   * @param target of the request: path and query as the console sent them
    */
-  readonly apply: (body: Json) => Json
+  readonly apply: (body: Json, target?: string) => Json
 }
 
 export interface ShapeContext {
@@ -36,6 +39,8 @@ export interface ShapeContext {
   readonly onMissing?: (path: string) => void
   /** The shapes that `use` names. */
   readonly shapes: Readonly<Record<string, readonly ShapeStep[]>>
+  /** How the console sends page number and size, for `echo`. */
+  readonly paging?: RoutesConfig['paging']
 }
 
 export function compileShape(configured: readonly ShapeStep[], context: ShapeContext): Shape {
@@ -45,7 +50,8 @@ export function compileShape(configured: readonly ShapeStep[], context: ShapeCon
     first?.open !== undefined || first?.status !== undefined
       ? compileStatus(first)
       : () => undefined
-  return { refusal, apply: sequence(steps, context) }
+  const apply = sequence(steps, context)
+  return { refusal, apply: (body, target = '') => apply(body, target) }
 }
 
 /** Whether the result stands under `data` of the success envelope. */
@@ -54,7 +60,7 @@ export function isWrapped(steps: readonly ShapeStep[], shapes: ShapeContext['sha
   return (last?.wrap !== undefined && last.wrap !== 'flat') || last?.paging !== undefined
 }
 
-type StepContext = Pick<ShapeContext, 'wrap' | 'onMissing'>
+type StepContext = Pick<ShapeContext, 'wrap' | 'onMissing' | 'paging'>
 
 function sequence(steps: readonly ShapeStep[], context: StepContext): Operation {
   const operations: Operation[] = []
@@ -72,9 +78,9 @@ function sequence(steps: readonly ShapeStep[], context: StepContext): Operation 
   const [only, ...more] = operations
   if (only === undefined) return value => value
   if (more.length === 0) return only
-  return value => {
+  return (value, target) => {
     let current = value
-    for (const operation of operations) current = operation(current)
+    for (const operation of operations) current = operation(current, target)
     return current
   }
 }
@@ -93,6 +99,7 @@ function compileStep(step: ShapeStep, context: StepContext): Operation {
   }
   if (step.lift !== undefined) return lift(step.lift.split('.'))
   if (step.nest !== undefined) return nest(step.nest)
+  if (step.echo !== undefined) return echo(step.echo, context.paging)
   if (step.each !== undefined) return each(sequence(step.each, context))
   if (step.at !== undefined) {
     return at(step.at.path.split('.'), sequence(step.at.operations, context))
@@ -130,9 +137,9 @@ function unwrap(path: readonly string[], onMissing?: (path: string) => void): Op
 
 /** A single object may be a list of one from a converter: its members must not pass unfiltered. */
 function each(item: Operation): Operation {
-  return value => {
-    if (Array.isArray(value)) return value.map(item)
-    return isRecord(value) && Object.keys(value).length > 0 ? item(value) : value
+  return (value, target) => {
+    if (Array.isArray(value)) return value.map(one => item(one, target))
+    return isRecord(value) && Object.keys(value).length > 0 ? item(value, target) : value
   }
 }
 
@@ -167,7 +174,7 @@ function replaceAt(value: Json, path: readonly string[], change: (current: Json)
 }
 
 function at(path: readonly string[], operation: Operation): Operation {
-  return value => replaceAt(value, path, operation)
+  return (value, target) => replaceAt(value, path, current => operation(current, target))
 }
 
 function without(value: Json, path: readonly string[]): Json {
@@ -204,7 +211,7 @@ interface Move {
 function move(moves: readonly Move[]): Operation {
   const innerFirst = moves.toSorted((a, b) => b.from.length - a.from.length)
   const outerFirst = moves.toSorted((a, b) => a.to.length - b.to.length)
-  return value => {
+  return (value, target) => {
     const members = new Map<Move, Json>()
     let rest = value
     for (const pair of innerFirst) {
@@ -217,7 +224,7 @@ function move(moves: readonly Move[]): Operation {
     for (const pair of outerFirst) {
       if (!members.has(pair)) continue
       const placed = withAt(rest, pair.to, members.get(pair))
-      if (placed === undefined) return move(moves.filter(other => other !== pair))(value)
+      if (placed === undefined) return move(moves.filter(other => other !== pair))(value, target)
       rest = placed
     }
     return rest
@@ -251,6 +258,27 @@ function nest({ as, count }: NonNullable<ShapeStep['nest']>): Operation {
   }
 }
 
+/** Adds the page that the console asked for, which some read again from the response. */
+function echo(
+  { page, size }: NonNullable<ShapeStep['echo']>,
+  sent: ShapeContext['paging']
+): Operation {
+  if (sent === undefined) return value => value
+  const numberIn = (query: URLSearchParams, name: string | undefined) => {
+    const text = name === undefined ? null : query.get(name)
+    return text !== null && /^\d{1,9}$/.test(text) ? Number(text) : undefined
+  }
+  return (value, target) => {
+    if (!isRecord(value)) return value
+    const query = new URLSearchParams(target.split('?', 2)[1] ?? '')
+    const length = numberIn(query, sent.size) ?? sent.defaultSize
+    const result = copyOf(value)
+    put(result, page, numberIn(query, sent.page) ?? sent.firstPage)
+    if (length !== undefined) put(result, size, length)
+    return result
+  }
+}
+
 function paging(
   places: NonNullable<ShapeStep['paging']>,
   items: Operation | undefined,
@@ -266,11 +294,11 @@ function paging(
     const text = path === undefined ? undefined : textOf(valueAt(value, path))
     return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
   }
-  return value => {
+  return (value, target) => {
     const rows = asList(valueAt(value, list ?? []))
     const page = numberAt(value, current)
     const length = numberAt(value, pageSize)
-    return wrap(items === undefined ? rows : items(rows), {
+    return wrap(items === undefined ? rows : items(rows, target), {
       total: numberAt(value, total) ?? rows.length,
       ...(page !== undefined && { current: page }),
       ...(length !== undefined && { pageSize: length })

@@ -47,9 +47,9 @@ export function shapeOf(
   wrap: Wrap
 ): Shape | undefined {
   if (name === undefined) return undefined
-  const { shapes } = config.routes
   const onMissing = logMissing(log, name)
-  const shape = compileShape(shapes[name] ?? [], { wrap, shapes, onMissing })
+  const { shapes, paging } = config.routes
+  const shape = compileShape(shapes[name] ?? [], { wrap, shapes, paging, onMissing })
   if (watchShape === undefined) return shape
   return {
     ...shape,
@@ -61,11 +61,11 @@ export function shapeOf(
 }
 
 /** @throws GatewayError when the back-end's body reports an error */
-export function applyShape(shape: Shape | undefined, body: unknown): unknown {
+export function applyShape(shape: Shape | undefined, body: unknown, target: string): unknown {
   if (shape === undefined) return body
   const refusal = shape.refusal(body)
   if (refusal !== undefined) throw refusal
-  return shape.apply(body)
+  return shape.apply(body, target)
 }
 
 /** @param dataName the member of the envelope that the contract is about */

@@ -50,7 +50,7 @@ export function compileParts(
       }),
       timeoutMs: timeoutOf(part, upstream.config),
       maxBytes,
-      shape: body => applyShape(shape, body),
+      shape: (body, target) => applyShape(shape, body, target),
       unwrap: part.unwrap?.split('.') ?? [],
       into: part.into?.split('.') ?? [],
       isRequired: part.required,

@@ -29,7 +29,7 @@ export function compileProfile(gateway: Gateway): Route {
     errorStatus
   } as const
   const shaping: Shaping = {
-    shape: (user, live) => live && bodyOf(applyShape(shape, user), live),
+    shape: (user, live, target) => live && bodyOf(applyShape(shape, user, target), live),
     shapeNothing: (nothing, live) => live && bodyOf(nothing, live),
     maxShaped,
     tooLarge: 'refuse',

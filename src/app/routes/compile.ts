@@ -56,8 +56,8 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
   const cookies = cookiesOf(gateway, route)
   const parts = compileParts(gateway, { ...route, ...cookies }, envelope.success, maxShaped)
   const shaping: Shaping = {
-    shape: body => checkContract(contract, applyShape(shape, body)),
-    shapeNothing: nothing => shape?.apply(nothing) ?? null,
+    shape: (body, _live, target) => checkContract(contract, applyShape(shape, body, target)),
+    shapeNothing: (nothing, _live, target) => shape?.apply(nothing, target) ?? null,
     maxShaped,
     tooLarge: route.tooLarge,
     onIgnored: logLabels(log, name),

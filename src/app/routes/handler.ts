@@ -118,7 +118,7 @@ export function createOwnHandler({ status, initialValue, shaping }: OwnRoute): H
       const live = liveOf(request)
       const value = initialValue(live)
       if (parts === undefined) {
-        sendJsonText(reply, status, writeJson(shape(value, live)))
+        sendJsonText(reply, status, writeJson(shape(value, live, request.raw.url ?? '')))
         return
       }
       const { signal } = leavingOf(reply.raw)

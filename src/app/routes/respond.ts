@@ -15,7 +15,6 @@ import type { PartResults } from '../../proxy/merge-parts.ts'
 import { hasNoContent } from '../../proxy/no-content.ts'
 import { discard, type UpstreamResponse } from '../../proxy/receiver.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
-import type { Live } from '../../session/evaluate.ts'
 import { jsonType } from '../../shaping/success.ts'
 import { createBinding } from './bind-response.ts'
 import { createPlaces, isRedirect } from './places.ts'
@@ -188,7 +187,7 @@ function respondEmpty(
     return parts.then(results => sendShaped(reply, null, shaping, results))
   }
   if (isEmpty(status)) return void reply.removeHeader('content-length').send()
-  const shape = (_: unknown, live: Live | undefined) => shaping.shapeNothing(null, live)
+  const shape: Shaping['shape'] = (_, live, target) => shaping.shapeNothing(null, live, target)
   sendShaped(reply, null, { shape })
 }
 

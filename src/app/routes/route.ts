@@ -88,10 +88,13 @@ export interface WebSocketRoute extends WebSocketConfig {
 }
 
 export interface Shaping {
-  /** Throws a GatewayError when the back-end's body reports an error. */
-  readonly shape: (body: unknown, live: Live | undefined) => unknown
+  /**
+   * Throws a GatewayError when the back-end's body reports an error.
+   * @param target of the request, as the console sent it
+   */
+  readonly shape: (body: unknown, live: Live | undefined, target: string) => unknown
   /** The response where the back-end's has no content: neither its code nor a contract is asked. */
-  readonly shapeNothing: (nothing: null, live: Live | undefined) => unknown
+  readonly shapeNothing: (nothing: null, live: Live | undefined, target: string) => unknown
   /** Bytes of the body, as it comes and unpacked. */
   readonly maxShaped: number
   /** Told of a label of the body, such as its charset, that is wrong. */

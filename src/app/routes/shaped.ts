@@ -50,7 +50,7 @@ export function sendShaped(
   const { trail } = request
   const startedAt = performance.now()
   if (trail.shapeMs === 0) trail.shapeAt = startedAt
-  const shapeWhole = (whole: unknown) => shape(whole, liveOf(request))
+  const shapeWhole = (whole: unknown) => shape(whole, liveOf(request), request.raw.url ?? '')
   const text = writeJson(
     parts === undefined || results === undefined
       ? shapeWhole(value)

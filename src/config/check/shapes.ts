@@ -21,7 +21,7 @@ export function checkShapes(
   }
   checkRoutes(config, report)
   for (const { shape, path } of shapesInUse(config)) use(shape, path)
-  checkSteps({ shapes, report, use })
+  checkSteps({ shapes, report, use, hasPaging: config.paging !== undefined })
   for (const name of Object.keys(shapes).filter(each => !used.has(each))) {
     report('routes', ['shapes', name], 'no route uses this shape', 'warning')
   }
@@ -85,6 +85,8 @@ interface ShapesCheck {
   readonly report: Report
   /** Reports an unknown shape, and notes a known one as used. */
   readonly use: (name: string, path: Path) => void
+  /** Whether config says how the console sends page number and size. */
+  readonly hasPaging: boolean
 }
 
 function inner(step: ShapeStep): ReadonlyArray<readonly [Path, readonly ShapeStep[]]> {
@@ -98,6 +100,10 @@ const outermost = ['open', 'status', 'wrap', 'paging'] as const
 function checkStep(step: ShapeStep, path: Path, check: ShapesCheck): void {
   const { report } = check
   if (step.use !== undefined) check.use(step.use, [...path, 'use'])
+  if (step.echo !== undefined && !check.hasPaging) {
+    const message = 'needs `paging` at the top of routes.yaml: how the console sends page and size'
+    report('routes', [...path, 'echo'], message)
+  }
   for (const key of ['rename', 'move'] as const) {
     const targets = Object.values(step[key] ?? {})
     const twice = targets.find((target, index) => targets.indexOf(target) < index)

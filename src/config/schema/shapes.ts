@@ -172,6 +172,19 @@ const operations = {
   use: Type.Optional(
     name({ description: 'Insert the operations of another shape of this file here.' })
   ),
+  echo: Type.Optional(
+    closed(
+      {
+        page: text({ description: 'The member for the page number.', examples: ['current'] }),
+        size: text({ description: 'The member for the page size.', examples: ['size'] })
+      },
+      {
+        description:
+          'Adds the page number and size that the console sent (`paging` of this file says how it ' +
+          'sends them), for consoles that read them again from the response.'
+      }
+    )
+  ),
   paging: Type.Optional(
     closed(
       {

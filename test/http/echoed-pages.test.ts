@@ -1,0 +1,54 @@
+/** Consoles that read page number and size again from the response. */
+import t from 'tap'
+import { faultsOf, textFolder } from '../support/config-files.ts'
+import { testGateway } from '../support/gateway.ts'
+import { json, testUpstream } from '../support/upstream.ts'
+
+t.test('case C1: the list has the page that the console asked for', async t => {
+  const backend = await testUpstream(t.after, json(200, { rows: [{ id: 1 }], total: 25 }))
+  const route = { upstream: 'b', access: 'public' }
+  const gateway = await testGateway(t.after, {
+    routes: {
+      paging: { page: 'current', size: 'size', defaultSize: 10 },
+      upstreams: { b: { url: backend.url, paging: { page: 'page', size: 'limit', firstPage: 0 } } },
+      routes: {
+        list: { ...route, path: '/api/list', shape: 'page' },
+        none: { ...route, path: '/api/none', shape: 'bare' }
+      },
+      shapes: {
+        page: [
+          { rename: { rows: 'records' } },
+          { echo: { page: 'current', size: 'size' } },
+          { wrap: 'envelope' }
+        ],
+        bare: [{ unwrap: 'rows' }, { echo: { page: 'current', size: 'size' } }]
+      }
+    }
+  })
+  const data = { records: [{ id: 1 }], total: 25 }
+  for (const [query, current, size] of [
+    ['?current=2&size=20', 2, 20],
+    ['?size=5&q=a%3Fb', 1, 5],
+    ['', 1, 10],
+    ['?current=x&size=-1', 1, 10],
+    ['?current=00000003', 3, 10]
+  ] as const) {
+    const { json: body, status } = await gateway.call(`/api/list${query}`)
+    if (query.includes('x')) t.equal(status, 400, 'a page that is none is refused before')
+    else t.strictSame(body.data, { ...data, current, size }, query)
+  }
+  t.equal(backend.seen[0]?.url, '/api/list?page=1&limit=20')
+  t.strictSame(
+    (await gateway.call('/api/none?current=2')).json,
+    [{ id: 1 }],
+    'no object, no member'
+  )
+})
+
+t.test('without `paging` nobody knows how the console asks', async t => {
+  const folder = textFolder(t.after, {
+    'routes.yaml': 'shapes:\n  s: [{ echo: { page: a, size: b } }]\n'
+  })
+  const fault = faultsOf(folder).find(each => each.includes('echo'))
+  t.match(fault, /^routes\.yaml:2 shapes\.s\.0\.echo: needs `paging` at the top/)
+})
