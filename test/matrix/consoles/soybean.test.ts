@@ -24,7 +24,8 @@ const fake: Fake = {
       signedIn ? success({ routes: [{ name: 'home' }], home: 'home' }) : ended,
     'GET /systemManage/getUserList': ({ signedIn, query }) => {
       const records = query.get('current') === '2' ? secondPage : firstPage
-      return signedIn ? success({ records, total: 25, current: 1, size: 10 }) : ended
+      const current = Number(query.get('current'))
+      return signedIn ? success({ records, total: 25, current, size: 10 }) : ended
     },
     'POST /systemManage/addUser': ({ body }) =>
       body['title'] === ''

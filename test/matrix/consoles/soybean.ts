@@ -112,7 +112,11 @@ function openSoybean(page: Page): OpenConsole {
           url: '/systemManage/getUserList',
           params: { current, size }
         })
-        // typings/api/common.d.ts:9-21: `current`, `size`, `records`, `total`
+        // typings/api/common.d.ts:9-21: `current`, `size`, `records`, `total`. The table takes its page
+        // and its size from the answer (src/hooks/common/table.ts, `updatePagination`).
+        if (error === null && (read(data, 'current') !== current || read(data, 'size') !== size)) {
+          throw new ConsoleFault('the list is not of the page that was asked for')
+        }
         return error === null ? tableOf(read(data, 'records'), read(data, 'total')) : undefined
       }),
     save: values =>
