@@ -271,9 +271,10 @@ function echo(
   return (value, target) => {
     if (!isRecord(value)) return value
     const query = new URLSearchParams(target.split('?', 2)[1] ?? '')
-    const length = numberIn(query, sent.size) ?? sent.defaultSize
     const result = copyOf(value)
-    put(result, page, numberIn(query, sent.page) ?? sent.firstPage)
+    const number = numberIn(query, sent.page)
+    const length = numberIn(query, sent.size)
+    if (number !== undefined) put(result, page, number)
     if (length !== undefined) put(result, size, length)
     return result
   }

@@ -180,8 +180,8 @@ const operations = {
       },
       {
         description:
-          'Adds the page number and size that the console sent (`paging` of this file says how it ' +
-          'sends them), for consoles that read them again from the response.'
+          'Adds the page number and size that the console sent in the query (`paging` of this file ' +
+          'names them), for consoles that take them from the response.'
       }
     )
   ),
