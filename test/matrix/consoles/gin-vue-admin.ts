@@ -26,9 +26,6 @@ function openGinVueAdmin(page: Page): OpenConsole {
   const display = new Display()
   const client = new Requests(page, display)
   let menus: readonly unknown[] = []
-  // plugin/announcement/view/info.vue: what the table keeps between two loads.
-  let tableSize: unknown = 10
-
   /** pinia/modules/router.js:158-193: each entry needs `meta` (:17-20). */
   async function fetchMenus(): Promise<void> {
     const response = await client.request({ method: 'POST', url: '/menu/getMenu' })
@@ -103,14 +100,16 @@ function openGinVueAdmin(page: Page): OpenConsole {
     // plugin/announcement/view/info.vue:342-354: the response sets the size of the next request.
     list: (current, size) =>
       display.step(async () => {
-        if (tableSize !== undefined) tableSize = size
-        const pageSize = typeof tableSize === 'number' ? tableSize : undefined
-        const params = { page: current, pageSize }
+        const params = { page: current, pageSize: size }
         const url = '/info/getInfoList'
         const table = await client.request({ method: 'GET', url, params })
         if (read(table, 'code') !== 0) throw new ConsoleFault('the table stays as it was')
-        tableSize = read(table, 'data', 'pageSize')
-        return tableOf(read(table, 'data', 'list'), read(table, 'data', 'total'))
+        const data = read(table, 'data')
+        // plugin/announcement/view/info.vue: the table takes its page and its size from the answer.
+        if (read(data, 'page') !== current || read(data, 'pageSize') !== size) {
+          throw new ConsoleFault('the list is not of the page that was asked for')
+        }
+        return tableOf(read(data, 'list'), read(data, 'total'))
       }),
     save: values =>
       display.step(async () => {

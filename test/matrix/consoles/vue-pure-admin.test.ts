@@ -36,7 +36,9 @@ function fakeAt(now: () => number, refreshes = () => false): Fake {
       'GET /user': ({ signedIn, query }) =>
         whenSignedIn(signedIn, {
           list: query.get('currentPage') === '2' ? secondPage : firstPage,
-          total: 25
+          total: 25,
+          currentPage: Number(query.get('currentPage')),
+          pageSize: 10
         }),
       'POST /user/add': ({ body }) =>
         body['title'] === ''

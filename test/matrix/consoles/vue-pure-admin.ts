@@ -94,7 +94,12 @@ function openVuePureAdmin(page: Page): OpenConsole {
         const params = { currentPage, pageSize }
         const body = await client.request({ method: 'GET', url: '/user', params })
         if (read(body, 'code') !== 0) return undefined
-        return tableOf(read(body, 'data', 'list'), read(body, 'data', 'total'))
+        const data = read(body, 'data')
+        // Its table takes page and size from the answer: `pagination.pageSize = data.pageSize`.
+        if (read(data, 'currentPage') !== currentPage || read(data, 'pageSize') !== pageSize) {
+          throw new ConsoleFault('the list is not of the page that was asked for')
+        }
+        return tableOf(read(data, 'list'), read(data, 'total'))
       }),
     // The request layer hands on the whole body; the page shows its message.
     save: values =>
