@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { fileSchemas } from '../src/config/schema/for-editors.ts'
 import { boundsInWords } from '../src/config/schema/primitives.ts'
 import { isAnything, type Node } from '../src/config/schema/visit.ts'
-import { errorKinds } from '../src/errors.ts'
+import { errorKinds } from '../src/errors/errors.ts'
 
 const file = 'docs/configuration.md'
 const page = configurationPage()

@@ -6,7 +6,7 @@ import { createLogger } from './services/services.ts'
 
 export { hashPassword } from './login/argon2.ts'
 /** The codes of errors, with status and messages. */
-export { errorKinds as errors } from './errors.ts'
+export { errorKinds as errors } from './errors/errors.ts'
 export type { Gateway } from './process/gateway.ts'
 
 export interface GatewayOptions {

@@ -3,7 +3,7 @@
  * all of them, and so does an operator's session on the listener's own page.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type ErrorCode, GatewayError } from '../errors.ts'
+import { type ErrorCode, GatewayError } from '../errors/errors.ts'
 import { refuseBrowsers } from './browser-guard.ts'
 import { type Guard, refuseWithoutSecret } from './guard.ts'
 import { isOwnName, probePaths } from './hosts.ts'

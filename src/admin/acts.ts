@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
 import { clientAddress } from '../app/hooks/address.ts'
 import { malformed } from '../app/hooks/validation.ts'
-import { GatewayError, toGatewayError } from '../errors.ts'
+import { GatewayError, toGatewayError } from '../errors/errors.ts'
 import { type Operator, secretOperator } from './operator.ts'
 
 type Fields = Readonly<Record<string, unknown>>

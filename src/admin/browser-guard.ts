@@ -3,7 +3,7 @@
  * form.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { errorKinds, GatewayError, toGatewayError } from '../errors.ts'
+import { errorKinds, GatewayError, toGatewayError } from '../errors/errors.ts'
 import { opsHeaders } from './response-headers.ts'
 
 /**

@@ -1,7 +1,7 @@
 /** Server-sent events for operators: open streams, their bounds and their end. */
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import { opsHeaders } from './response-headers.ts'
 

@@ -2,7 +2,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 
 export interface Guard {
   /** Whether these headers carry the secret. */

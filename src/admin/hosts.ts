@@ -5,7 +5,7 @@
 import { isIP } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isHttp1, soleHost } from '../app/hooks/request-policy.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 
 interface Options {
   /** `ops.hosts`. */

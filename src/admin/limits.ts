@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { LimitConfig, LimitsConfig } from '../config/schema/limits.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import { eachMs, look } from '../limits/gcra.ts'

@@ -18,7 +18,7 @@ import {
   sendRefusal
 } from '../app/unparsed.ts'
 import type { ServerTls } from '../config/schema/config.ts'
-import { type ErrorCode, errorKinds } from '../errors.ts'
+import { type ErrorCode, errorKinds } from '../errors/errors.ts'
 import { opsHeaders } from './response-headers.ts'
 import { adopt } from '../observability/emitters.ts'
 

@@ -1,6 +1,6 @@
 /** `/lockouts` on the operators' listener: lists who is locked out of sign-in, and lifts locks. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
 import { challenge, operatorsApart } from '../app/sign-in/guard.ts'
 import { malformed } from '../app/hooks/validation.ts'

@@ -1,7 +1,7 @@
 /** The cookie of operators' sessions: an opaque id, for this host alone. */
 import { opsCookie } from '../config/schema/ops.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import { keepCookies } from '../proxy/cookie-header.ts'
 
 export interface OperatorCookie {

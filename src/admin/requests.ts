@@ -8,8 +8,8 @@ import {
   maxLast,
   type RequestQuery
 } from '../observability/failures.ts'
-import { errorAdvice } from '../error-advice.ts'
-import { errorKinds } from '../errors.ts'
+import errorAdvice from '../errors/advice.json' with { type: 'json' }
+import { errorKinds } from '../errors/errors.ts'
 import { addOpsScope } from './api.ts'
 
 interface Options {

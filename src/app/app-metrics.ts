@@ -1,6 +1,6 @@
 /** The counters of one generation's hooks and endpoints. */
 import { createRequestMetrics, type RequestMetrics } from './hooks/metrics.ts'
-import type { ErrorCode } from '../errors.ts'
+import type { ErrorCode } from '../errors/errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { RequestRates } from '../observability/request-rates.ts'
 

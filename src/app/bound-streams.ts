@@ -2,7 +2,7 @@
  * Live streams, each bound to the session that opened it: a stream ends soon after its session, the
  * role that it needs, or the opening hours of its route. Outlives generations, as streams do.
  */
-import type { ErrorCode } from '../errors.ts'
+import type { ErrorCode } from '../errors/errors.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { Live } from '../session/evaluate.ts'
 import type { Session } from '../session/record.ts'

@@ -7,7 +7,7 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest
 } from 'fastify'
-import { toGatewayError } from '../errors.ts'
+import { toGatewayError } from '../errors/errors.ts'
 import { createTrust } from './hooks/address.ts'
 import { setCorsHeaders } from './hooks/cors.ts'
 import { createErrorHandler } from './hooks/errors.ts'

@@ -1,7 +1,7 @@
 /** Answers what reaches no app: bytes that Node's parser refuses, upgrades, expectations. */
 import { type IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { ErrorCode } from '../errors.ts'
+import type { ErrorCode } from '../errors/errors.ts'
 
 /** Nothing can be answered: the two sides have no common keys. */
 const tlsFailure = /^(?:ERR_SSL_|ERR_TLS_|EPROTO$)/

@@ -1,7 +1,7 @@
 /** Reads JSON that a command is given, as the gateway reads that of a back-end. */
 import { readFileSync } from 'node:fs'
 import { buffer } from 'node:stream/consumers'
-import { type GatewayError } from '../errors.ts'
+import { type GatewayError } from '../errors/errors.ts'
 import { readJson } from '../json/body.ts'
 import type { Json } from '../json/values.ts'
 import { CommandError, type Io } from './command.ts'

@@ -1,6 +1,6 @@
 /** Requests in plain words. Names and paths come from clients, so all text is escaped. */
-import { errorAdvice } from '../error-advice.ts'
-import { errorKinds } from '../errors.ts'
+import errorAdvice from '../errors/advice.json' with { type: 'json' }
+import { errorKinds } from '../errors/errors.ts'
 import type { FoundRequests, KeptRequest as Request } from '../observability/failures.ts'
 import type { AttemptJson, FullRequestJson, LimitJson } from '../observability/request-json.ts'
 import { printable } from '../observability/unprintable.ts'

@@ -1,5 +1,5 @@
 /** Checks a route's responses against its contract. */
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import { compileContract } from './check.ts'
 import type { Drift } from './drift.ts'
 import type { JsonSchema } from './schema.ts'

@@ -2,7 +2,7 @@
  * Reads an upstream's JSON (content coding, charset, numbers without loss of digits) and writes it.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import { decoded } from './coding.ts'
 import { parseKeepingDigits } from './digits.ts'
 import type { Json } from './values.ts'

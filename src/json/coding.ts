@@ -8,7 +8,7 @@ import {
   zstdDecompressSync,
   type ZstdOptions
 } from 'node:zlib'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 
 type Decode = (bytes: Buffer, maxOutputLength: number) => Buffer
 

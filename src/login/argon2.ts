@@ -1,7 +1,7 @@
 /** Password hashes: argon2id in PHC strings, computed in the thread pool, few at a time. */
 import { argon2, randomBytes, timingSafeEqual, type Argon2Parameters } from 'node:crypto'
 import { promisify } from 'node:util'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 
 interface Hash {
   readonly memory: number

@@ -1,5 +1,5 @@
 /** Finds a session's credential in what a browser is about to get. */
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import { isRawNumber } from '../json/values.ts'
 import type { Credential } from '../session/record.ts'
 

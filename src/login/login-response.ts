@@ -1,6 +1,6 @@
 /** A back-end's response to a sign-in or a renewal, read by the paths that config names. */
 import type { AnswerTest, UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import { readJson } from '../json/body.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { isRecord } from '../json/values.ts'

@@ -1,6 +1,6 @@
 /** The parts of the console's sign-in that its back-end gets too, by the names of config. */
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import type { ConsoleRequest } from './credential-source.ts'
 
 export interface PassedOn {

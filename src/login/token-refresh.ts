@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { BoundedMap } from '../bounded-map.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import type { Live, Evaluation } from '../session/evaluate.ts'
 import type { Session } from '../session/record.ts'

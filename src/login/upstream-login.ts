@@ -1,6 +1,6 @@
 /** Credential source: a back-end's own sign-in, with requests and responses described by config. */
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import type { AttemptPurpose, Recorded, Trail } from '../observability/trail.ts'
 import type { Credential, Identity, Session } from '../session/record.ts'
 import {

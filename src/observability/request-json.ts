@@ -2,7 +2,7 @@
  * The record of a request as JSON: the line of the access log, the entry that
  * `console-gateway why` finds, and what the operators' API gives.
  */
-import type { ErrorCode } from '../errors.ts'
+import type { ErrorCode } from '../errors/errors.ts'
 import type { Trail, TrailAlias, TrailAttempt, TrailRule, TrailVerdict } from './trail.ts'
 
 /** Times are milliseconds. Members without a value are not written. */

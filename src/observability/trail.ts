@@ -2,7 +2,7 @@
  * The record of one request that the access log, `console-gateway why`, traces and the audit
  * ledger read. Stages only write its members; nothing is formatted before it is read.
  */
-import type { ErrorCode } from '../errors.ts'
+import type { ErrorCode } from '../errors/errors.ts'
 import { ownText } from '../bounded-map.ts'
 import type { TraceContext } from './traces/context.ts'
 

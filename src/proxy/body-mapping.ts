@@ -1,5 +1,5 @@
 /** The body for the upstream: the console's JSON or form, shaped, in the type that it wants. */
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import { readJson, writeJson } from '../json/body.ts'
 import { isRecord, type Json, textOf } from '../json/values.ts'
 

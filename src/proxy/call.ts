@@ -6,7 +6,7 @@
  */
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import { traceCall } from '../observability/traces/outgoing.ts'
 import { type Recorded, TrailAttempt } from '../observability/trail.ts'
 import { type Address, isLocalError } from './address.ts'

@@ -2,7 +2,7 @@
  * Translates failures of undici, Node and back-ends into our error codes. Their own messages may
  * name an address, so they only go to the log.
  */
-import { type ErrorCode, GatewayError } from '../errors.ts'
+import { type ErrorCode, GatewayError } from '../errors/errors.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { readJson } from '../json/body.ts'
 import { readErrorBody } from '../json/error-body.ts'

@@ -1,5 +1,5 @@
 /** Reads the parts of a response, merges them into it and shapes the whole. */
-import { GatewayError, toGatewayError } from '../errors.ts'
+import { GatewayError, toGatewayError } from '../errors/errors.ts'
 import { readJson } from '../json/body.ts'
 import { copyOf, isRecord, type Json, type JsonRecord, put, valueAt } from '../json/values.ts'
 

@@ -1,7 +1,7 @@
 /** The parts of a response: other upstreams, all requested at the same time. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import { responseError } from './failures.ts'
 import type { ForwardedFor, requestHeaders } from './request-headers.ts'

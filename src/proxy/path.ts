@@ -1,6 +1,6 @@
 /** Checks public paths, and rewrites them to paths of the upstream. */
 import { hasParameters, nearerFirst, parametersOf, takes } from '../config/schema/public-path.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 
 // RFC 3986 pchar without ";", plus characters that browsers leave unescaped. "%" is checked below.
 const allowed = /^\/[A-Za-z0-9._~!$&'()*+,=:@/%|[\]^-]*$/

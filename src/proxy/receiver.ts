@@ -4,7 +4,7 @@
  */
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import { isEventStream } from './event-stream.ts'
 import { unreadable } from './failures.ts'

@@ -1,7 +1,7 @@
 /** Reads a client's body for an upstream: small ones are collected, larger ones streamed. */
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import { adopt } from '../observability/emitters.ts'
 
 /** A body that is streamed, with the bytes of it that came so far. */

@@ -1,5 +1,5 @@
 /** Bounds the requests that an upstream gets at a time; the others wait in order. */
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 
 export interface SlotBounds {
   readonly slots: number

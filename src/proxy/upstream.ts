@@ -1,7 +1,7 @@
 /** The back-ends as routes see them: each is one or more addresses behind one queue. */
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { urlsOf } from '../config/schema/upstream-addresses.ts'
-import { type ErrorCode, GatewayError } from '../errors.ts'
+import { type ErrorCode, GatewayError } from '../errors/errors.ts'
 import type { Recorded, Trail } from '../observability/trail.ts'
 import type { TlsFiles } from './tls-files.ts'
 import { Address, type AddressChange } from './address.ts'

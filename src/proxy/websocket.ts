@@ -1,7 +1,7 @@
 /** Opens a WebSocket to an upstream. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import { traceCall } from '../observability/traces/outgoing.ts'
 import type { Trail } from '../observability/trail.ts'

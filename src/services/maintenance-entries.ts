@@ -1,6 +1,6 @@
 /** What operators have closed: how a begin adds to it, and what an end leaves of it. */
 import type { MaintenanceEntry } from '../config/schema/maintenance.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 
 export const endMs = ({ maintenance }: MaintenanceEntry): number => Date.parse(maintenance.until)
 

@@ -4,7 +4,7 @@
  */
 import type { Cluster, Redis } from 'ioredis'
 import { type BoundedClosing, endOf, type MaintenanceEntry } from '../config/schema/maintenance.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import type { Seal } from '../session/seal.ts'
 import type { Log } from './logger.ts'

@@ -1,5 +1,5 @@
 /** Ends sessions for good: one, some of a user's, or everyone's. */
-import type { ErrorCode } from '../errors.ts'
+import type { ErrorCode } from '../errors/errors.ts'
 import { type Live, tombstoneMs } from './evaluate.ts'
 import type { IdentityKey } from './identity-key.ts'
 import { type EndReason, keyOf, publicId, type Session } from './record.ts'

@@ -1,6 +1,6 @@
 /** Opens sessions, and holds each user to the number of sessions that config allows. */
 import type { Duration } from '../config/schema/primitives.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import type { End } from './ending.ts'
 import { type Live, tombstoneMs } from './evaluate.ts'
 import { identityKey } from './identity-key.ts'

@@ -2,7 +2,7 @@
  * The contract of session stores: records, the index of users' sessions, and announcements of
  * changes.
  */
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import type { IdentityKey } from './identity-key.ts'
 import type { SignedIn } from './record.ts'
 

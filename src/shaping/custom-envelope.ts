@@ -6,7 +6,7 @@ import {
 } from '../config/schema/custom-envelope.ts'
 import { readsAs, type ResponseCode } from '../config/schema/response-codes.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
-import { type ErrorCode, errorKinds, type GatewayError } from '../errors.ts'
+import { type ErrorCode, errorKinds, type GatewayError } from '../errors/errors.ts'
 import type { Envelope, MessageOf } from './dialect.ts'
 import { errorExtra } from './error-extra.ts'
 import { createSuccess, jsonType } from './success.ts'

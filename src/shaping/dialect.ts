@@ -1,5 +1,5 @@
 /** The interface that every dialect of the envelope implements. */
-import type { ErrorCode, GatewayError } from '../errors.ts'
+import type { ErrorCode, GatewayError } from '../errors/errors.ts'
 
 export type Members = Readonly<Record<string, unknown>>
 

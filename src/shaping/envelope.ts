@@ -1,7 +1,7 @@
 /** The outer object of every response, in the console's dialect. */
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import type { ResponseCode } from '../config/schema/response-codes.ts'
-import { errorKinds } from '../errors.ts'
+import { errorKinds } from '../errors/errors.ts'
 import { createCustomEnvelope } from './custom-envelope.ts'
 import type { Envelope, Members, MessageOf } from './dialect.ts'
 import { errorExtra } from './error-extra.ts'

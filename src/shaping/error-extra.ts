@@ -1,5 +1,5 @@
 /** The members of an error beside those of its dialect, which win over them. */
-import type { GatewayError } from '../errors.ts'
+import type { GatewayError } from '../errors/errors.ts'
 import type { Members } from './dialect.ts'
 
 /** @param fieldErrors the name of the member with the errors of single fields, or false */

@@ -4,7 +4,7 @@
 import { flatten } from '../config/schema/shape-steps.ts'
 import type { RoutesConfig } from '../config/schema/routes.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
-import type { GatewayError } from '../errors.ts'
+import type { GatewayError } from '../errors/errors.ts'
 import {
   copyOf,
   isRecord,

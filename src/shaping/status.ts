@@ -1,6 +1,6 @@
 /** Success or failure as a back-end's body reports it, for back-ends that always answer 200. */
 import type { openDialects, ShapeStep } from '../config/schema/shapes.ts'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../errors/errors.ts'
 import { type Json, textOf, valueAt } from '../json/values.ts'
 
 type Refusal = (body: Json) => GatewayError | undefined

@@ -3,7 +3,7 @@ import t from 'tap'
 import { Type } from 'typebox'
 import { type ActEntry, addAct } from '../../src/admin/acts.ts'
 import { addOpsScope } from '../../src/admin/api.ts'
-import { GatewayError } from '../../src/errors.ts'
+import { GatewayError } from '../../src/errors/errors.ts'
 
 /** An operators' listener with one act, and what happened in their order. */
 function withAct({ isFull = false, fails = false } = {}) {

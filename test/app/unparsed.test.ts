@@ -9,7 +9,7 @@ import {
   responsesOf,
   sendRefusal
 } from '../../src/app/unparsed.ts'
-import type { ErrorCode } from '../../src/errors.ts'
+import type { ErrorCode } from '../../src/errors/errors.ts'
 import { adopt } from '../../src/observability/emitters.ts'
 import { listen } from '../support/ports.ts'
 import { raw, request } from '../support/raw.ts'

@@ -9,7 +9,7 @@ import {
 } from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
-import { GatewayError } from '../../src/errors.ts'
+import { GatewayError } from '../../src/errors/errors.ts'
 import { readJson, writeJson } from '../../src/json/body.ts'
 import { seed } from '../support/seed.ts'
 

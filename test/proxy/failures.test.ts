@@ -1,7 +1,7 @@
 import { connect, createServer } from 'node:net'
 import { once } from 'node:events'
 import t from 'tap'
-import { GatewayError } from '../../src/errors.ts'
+import { GatewayError } from '../../src/errors/errors.ts'
 import { responseError, upstreamError } from '../../src/proxy/failures.ts'
 import { freePort } from '../support/ports.ts'
 

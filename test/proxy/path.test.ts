@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { GatewayError } from '../../src/errors.ts'
+import { GatewayError } from '../../src/errors/errors.ts'
 import { checkTarget, createRewrite } from '../../src/proxy/path.ts'
 import { seed } from '../support/seed.ts'
 

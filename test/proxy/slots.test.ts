@@ -1,7 +1,7 @@
 /** Who may use a connection of an upstream, and who waits. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
-import { GatewayError } from '../../src/errors.ts'
+import { GatewayError } from '../../src/errors/errors.ts'
 import { Slots } from '../../src/proxy/slots.ts'
 
 const bounds = { slots: 2, queue: 3, queueTimeout: 60_000 }

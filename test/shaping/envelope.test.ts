@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { GatewayConfig } from '../../src/config/schema/gateway.ts'
 import { createEnvelope, type Envelope } from '../../src/shaping/envelope.ts'
-import { type ErrorCode, errorKinds, GatewayError } from '../../src/errors.ts'
+import { type ErrorCode, errorKinds, GatewayError } from '../../src/errors/errors.ts'
 
 const base: GatewayConfig['envelope'] = {
   dialect: 'dual',

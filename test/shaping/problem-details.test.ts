@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { GatewayConfig } from '../../src/config/schema/gateway.ts'
-import { GatewayError } from '../../src/errors.ts'
+import { GatewayError } from '../../src/errors/errors.ts'
 import { createEnvelope } from '../../src/shaping/envelope.ts'
 import { testGateway } from '../support/gateway.ts'
 import { raw } from '../support/raw.ts'

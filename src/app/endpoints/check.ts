@@ -3,7 +3,7 @@
  * `forward_auth` of Caddy): 204 with the identity headers, 401, or 403.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import { identityHeaders } from '../../proxy/identity-values.ts'
 import { isHarmless, requireOrigin } from '../hooks/same-origin.ts'
 import { mustLive } from '../hooks/session.ts'

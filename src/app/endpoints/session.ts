@@ -1,7 +1,7 @@
 /** The session itself: what is left of it, extending it, and the user's own list of sessions. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { closeBody } from '../../config/schema/request-bodies.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import { describeSession, timeLeft } from '../../session/describe.ts'
 import { identityKey } from '../../session/identity-key.ts'
 import { clientAddress } from '../hooks/address.ts'

@@ -3,7 +3,7 @@
  * the console, otherwise 404.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import type { LimitsHook } from '../hooks/limits.ts'
 import { opensPage, sendPage } from './console.ts'
 import type { KnownPaths } from './known-paths.ts'

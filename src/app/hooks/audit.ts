@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
-import type { ErrorCode } from '../../errors.ts'
+import type { ErrorCode } from '../../errors/errors.ts'
 import type { AuditEntry, Ledger } from '../../observability/audit/entry.ts'
 import type { Session } from '../../session/record.ts'
 import { safeMethods } from '../../observability/failures.ts'

@@ -1,6 +1,6 @@
 /** The members that the gateway adds to Fastify's requests, replies and routes. */
 import type { Envelope } from '../../shaping/envelope.ts'
-import type { ErrorCode } from '../../errors.ts'
+import type { ErrorCode } from '../../errors/errors.ts'
 import type { PluginSession } from './session.ts'
 import type { Meter } from './metrics.ts'
 import type { Trail } from '../../observability/trail.ts'

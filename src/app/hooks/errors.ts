@@ -1,7 +1,7 @@
 /** Sends the errors of all requests. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
-import { GatewayError, toGatewayError } from '../../errors.ts'
+import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { holdsCredential } from '../../login/leaked-credential.ts'
 import type { Language } from '../../shaping/envelope.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'

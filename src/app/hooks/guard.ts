@@ -1,6 +1,6 @@
 /** Checks a route's access, marks the session as used, and sends its remaining time. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import { secondsLeft } from '../../session/describe.ts'
 import type { Live } from '../../session/evaluate.ts'
 import type { Gateway } from '../gateway.ts'

@@ -1,6 +1,6 @@
 /** Bodies of requests to the gateway's own endpoints: JSON, with every digit of its numbers, and forms. */
 import type { FastifyInstance } from 'fastify'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import { parseKeepingDigits } from '../../json/digits.ts'
 import { isPoisoned } from '../../json/poisoned.ts'
 

@@ -1,6 +1,6 @@
 /** The moment from which nobody reads a response, for work that can still be left undone. */
 import type { ServerResponse } from 'node:http'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 
 /**
  * Aborted when the response is closed before its end, with the error of a client that left.

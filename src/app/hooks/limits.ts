@@ -1,6 +1,6 @@
 /** Limits of requests: finds those of a request, and refuses it when one is exceeded. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import type { Verdict } from '../../limits/gcra.ts'
 import { type ApplicableLimits, compilePlan, type Limit, signInRoute } from '../../limits/plan.ts'
 import { identityKey, type VouchedUser } from '../../session/identity-key.ts'

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Closing, MaintenanceConfig } from '../../config/schema/maintenance.ts'
 import { withHead } from '../../config/schema/public-path.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import type { Session } from '../../session/record.ts'
 import type { Gateway, OperatorsMaintenance } from '../gateway.ts'
 import { liveSession } from './session.ts'

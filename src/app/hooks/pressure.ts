@@ -1,7 +1,7 @@
 /** Refuses requests while the event loop is late: more of them would only make all of them late. */
 import underPressure from '@fastify/under-pressure'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import { createSessionCookieReader } from './session-cookie.ts'
 
 /** In the mean of a sample. */

@@ -3,7 +3,7 @@
  * another port of the same host is the same site.
  */
 import type { FastifyRequest } from 'fastify'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 

@@ -2,7 +2,7 @@
 import { Signer } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ownText, recentlyUsed } from '../../bounded-map.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import { cookieValue } from '../../proxy/cookie-header.ts'
 import { keyOf } from '../../session/record.ts'
 

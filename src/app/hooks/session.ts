@@ -5,7 +5,7 @@
 import fastifySession, { type SessionStore as PluginStore } from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import { publicId, type Session } from '../../session/record.ts'
 import type { Evaluation, Live } from '../../session/evaluate.ts'
 import type { NewSession, Sessions } from '../../session/session.ts'

@@ -1,6 +1,6 @@
 /** Requests that reach no hook: Node's parser or the router refused them. */
 import type { FastifyBaseLogger } from 'fastify'
-import { type ErrorCode, errorKinds } from '../../errors.ts'
+import { type ErrorCode, errorKinds } from '../../errors/errors.ts'
 import type { Failures } from '../../observability/failures.ts'
 import { Trail } from '../../observability/trail.ts'
 import { unknownRoute } from './context.ts'

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { ErrorCode } from '../../errors.ts'
+import type { ErrorCode } from '../../errors/errors.ts'
 import { isEventStream } from '../../proxy/event-stream.ts'
 import type { UpstreamResponse } from '../../proxy/receiver.ts'
 import { liveOf } from '../hooks/session.ts'

@@ -1,5 +1,5 @@
 /** A live stream (WebSocket, event stream, download) that ends with its session or access. */
-import type { ErrorCode } from '../../errors.ts'
+import type { ErrorCode } from '../../errors/errors.ts'
 import type { Live } from '../../session/evaluate.ts'
 import type { Access } from '../hooks/context.ts'
 

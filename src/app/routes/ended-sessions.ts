@@ -5,7 +5,7 @@
  */
 import { BoundedMap } from '../../bounded-map.ts'
 import { credentialOf, type UpstreamConfig } from '../../config/schema/routes.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import { readJson } from '../../json/body.ts'
 import { matchesTest } from '../../login/answer-test.ts'
 import type { Call } from '../../proxy/call.ts'

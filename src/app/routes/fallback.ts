@@ -1,7 +1,7 @@
 /** The fixed response of a route whose upstream failed. For GET and HEAD. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FallbackConfig } from '../../config/schema/fallback.ts'
-import { toGatewayError } from '../../errors.ts'
+import { toGatewayError } from '../../errors/errors.ts'
 import { failureStatuses } from '../../proxy/failures.ts'
 import type { Call } from '../../proxy/call.ts'
 import { discard, type UpstreamResponse } from '../../proxy/receiver.ts'

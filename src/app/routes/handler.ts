@@ -4,7 +4,7 @@
  */
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { GatewayError, toGatewayError } from '../../errors.ts'
+import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { writeJson } from '../../json/body.ts'
 import { announcesBody, maxCollectedBytes, watchRate } from '../../proxy/request-body.ts'
 import type { Call } from '../../proxy/call.ts'

@@ -1,7 +1,7 @@
 /** The request that an upstream gets in the place of the client's. */
 import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import { mapBody } from '../../proxy/body-mapping.ts'
 import type { Call } from '../../proxy/call.ts'
 import { requestHeaders } from '../../proxy/request-headers.ts'

@@ -1,6 +1,6 @@
 /** Fetches the parts of a response, all at once. */
 import type { FastifyRequest } from 'fastify'
-import type { GatewayError } from '../../errors.ts'
+import type { GatewayError } from '../../errors/errors.ts'
 import type { PartResults } from '../../proxy/merge-parts.ts'
 import { gather, type Parts } from '../../proxy/parts.ts'
 import { reasonOf } from '../hooks/errors.ts'

@@ -3,7 +3,7 @@
  * at the upstream become public ones, and no internal host leaves.
  */
 import type { FastifyRequest } from 'fastify'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import type { Rewrite } from '../../proxy/path.ts'
 import type { UpstreamResponse } from '../../proxy/receiver.ts'
 import type { Route, Target } from './route.ts'

@@ -2,7 +2,7 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import { isEventStream } from '../../proxy/event-stream.ts'
 import { isJson, responseError, upstreamError } from '../../proxy/failures.ts'
 import {

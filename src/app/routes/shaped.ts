@@ -1,6 +1,6 @@
 /** Reads, shapes and sends JSON, under headers that are true of the result. */
 import type { FastifyReply } from 'fastify'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import { readJson, writeJson } from '../../json/body.ts'
 import { isEventStream } from '../../proxy/event-stream.ts'
 import { type PartResults, shapeMerged } from '../../proxy/merge-parts.ts'

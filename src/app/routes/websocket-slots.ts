@@ -1,7 +1,7 @@
 /** Bounds of the WebSockets that a user and a route have at once. */
 import type { FastifyRequest } from 'fastify'
 import type { WebSocketConfig } from '../../config/schema/websocket.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import { identityKey } from '../../session/identity-key.ts'
 import type { Gateway } from '../gateway.ts'
 import { liveOf } from '../hooks/session.ts'

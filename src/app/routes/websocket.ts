@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { type ErrorCode, GatewayError } from '../../errors.ts'
+import { type ErrorCode, GatewayError } from '../../errors/errors.ts'
 import { adopt } from '../../observability/emitters.ts'
 import { upstreamError } from '../../proxy/failures.ts'
 import { fixedHeadersOf } from '../../proxy/request-headers.ts'

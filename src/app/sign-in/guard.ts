@@ -1,7 +1,7 @@
 /** Bounds how often passwords may be guessed: by account, by address, and by both together. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { LockoutConfig } from '../../config/schema/limits.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import { accountKey } from '../../limits/account.ts'
 import type { Rate } from '../../limits/gcra.ts'
 import type { Bucket, Taken } from '../../limits/lockouts.ts'

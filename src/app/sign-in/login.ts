@@ -10,7 +10,7 @@ import type {
 } from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { loginBody } from '../../config/schema/request-bodies.ts'
-import { GatewayError, toGatewayError } from '../../errors.ts'
+import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { type RefusalKind, signOutAtSource } from '../../login/credential-source.ts'
 import { decryptPassword } from '../../login/password-cipher.ts'
 import type { TokenNames } from '../../proxy/token-names.ts'

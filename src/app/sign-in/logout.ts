@@ -3,7 +3,7 @@
  * makes it 503, since the session may live on.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type ErrorCode, toGatewayError } from '../../errors.ts'
+import { type ErrorCode, toGatewayError } from '../../errors/errors.ts'
 import { writeJson } from '../../json/body.ts'
 import { signOutAtSource } from '../../login/credential-source.ts'
 import type { Session } from '../../session/record.ts'

@@ -5,7 +5,7 @@
  */
 import type { FastifyRequest } from 'fastify'
 import { operatorSources } from '../../config/schema/operators.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import { signOutAtSource } from '../../login/credential-source.ts'
 import type { Gateway } from '../gateway.ts'
 import { clientAddress } from '../hooks/address.ts'

@@ -1,6 +1,6 @@
 /** The end of a sign-in that no credential source vouches for. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type ErrorCode, GatewayError, toGatewayError } from '../../errors.ts'
+import { type ErrorCode, GatewayError, toGatewayError } from '../../errors/errors.ts'
 import type { Refusal, RefusalKind } from '../../login/credential-source.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { languageOf, replyWith } from '../hooks/errors.ts'

@@ -2,7 +2,7 @@
  * Rules for `envelope.custom` and `dialect: problem`: an error must not look like a success, by its
  * code or its status.
  */
-import { errorKinds } from '../../errors.ts'
+import { errorKinds } from '../../errors/errors.ts'
 import { type CustomEnvelope, errorEntryOf } from '../schema/custom-envelope.ts'
 import { nearest } from '../schema/faults.ts'
 import { readsAs, type ResponseCode } from '../schema/response-codes.ts'

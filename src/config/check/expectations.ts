@@ -1,7 +1,7 @@
 /** Rules for expectations: each expects something, and names codes and upstreams that exist. */
 import { isIP } from 'node:net'
 import type { Static } from 'typebox'
-import { errorKinds } from '../../errors.ts'
+import { errorKinds } from '../../errors/errors.ts'
 import type { Report } from './report.ts'
 import { nearest } from '../schema/faults.ts'
 import { expectSchema } from '../schema/expectations.ts'

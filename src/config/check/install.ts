@@ -1,6 +1,6 @@
 /** Rules for the listeners, Redis, the envelope and the identity headers of `gateway.yaml`. */
 import { isIP } from 'node:net'
-import { errorKinds } from '../../errors.ts'
+import { errorKinds } from '../../errors/errors.ts'
 import { nearest } from '../schema/faults.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
 import { isPort, splitHostPort } from '../schema/host-port.ts'

@@ -2,7 +2,7 @@
  * Rules for the codes on which a console calls its refresh endpoint. An ended session must not have
  * one of them: the refresh is refused with the same code, so such a console would never stop.
  */
-import { type ErrorCode, errorKinds } from '../../errors.ts'
+import { type ErrorCode, errorKinds } from '../../errors/errors.ts'
 import { type CustomEnvelope, errorEntryOf } from '../schema/custom-envelope.ts'
 import { readsAs, type ResponseCode } from '../schema/response-codes.ts'
 import type { CheckedConfig, Report } from './report.ts'

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { OperatorSignIn } from '../../app/sign-in/operators.ts'
 import type { Config } from '../../config/schema/config.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../errors/errors.ts'
 import type { Log } from '../../services/services.ts'
 import type { Generation } from './generation.ts'
 

@@ -1,5 +1,5 @@
 /** What the invented operators' API answers. */
-import type { ErrorCode } from '../../../src/errors.ts'
+import type { ErrorCode } from '../../../src/errors/errors.ts'
 import type { FakeOptions } from './ops-fake.ts'
 
 const names = ['orders', 'order', 'users', 'invoices', 'notices', 'reports', 'export', 'search']

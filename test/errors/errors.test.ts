@@ -1,7 +1,15 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { type ErrorCode, errorKinds, GatewayError, toGatewayError } from '../src/errors.ts'
-import { seed } from './support/seed.ts'
+import advice from '../../src/errors/advice.json' with { type: 'json' }
+import {
+  type ErrorCode,
+  errorKinds,
+  GatewayError,
+  toGatewayError
+} from '../../src/errors/errors.ts'
+import en from '../../src/errors/texts.en.json' with { type: 'json' }
+import zh from '../../src/errors/texts.zh.json' with { type: 'json' }
+import { seed } from '../support/seed.ts'
 
 const kinds = Object.entries(errorKinds)
 
@@ -17,6 +25,11 @@ t.test(
     }
   }
 )
+
+t.test('texts and advice are of the codes that there are', t => {
+  for (const texts of [en, zh, advice]) t.strictSame(Object.keys(texts), Object.keys(errorKinds))
+  t.end()
+})
 
 t.test('each code has the status of the contract', async t => {
   const contract: Readonly<Record<string, number>> = {

@@ -1,8 +1,8 @@
 /** Advice names config keys and commands that exist. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { errorAdvice } from '../src/error-advice.ts'
-import { run } from './support/command.ts'
+import errorAdvice from '../../src/errors/advice.json' with { type: 'json' }
+import { run } from '../support/command.ts'
 
 const quotedIn = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, quoted = '']) => quoted)
 
