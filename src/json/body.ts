@@ -57,7 +57,34 @@ function faultOf(text: string, { name, message }: Error): string {
   if (message.startsWith('Unexpected end')) return 'it breaks off'
   // V8 quotes the text behind the kind.
   const kind = message.replace(/,? (?:\.\.\.)?".*$/s, '')
-  return kind.charAt(0).toLowerCase() + kind.slice(1)
+  const place = message.startsWith('Unexpected token') ? placeOfToken(text) : ''
+  return `${kind.charAt(0).toLowerCase()}${kind.slice(1)}${place}`
+}
+
+/** Characters up to which the place of a token is looked for: some 10 ms. */
+const longestSearched = 100_000
+
+/** V8 tells the place of every fault but this: the shortest beginning of the text that has it ends there. */
+function placeOfToken(text: string): string {
+  if (text.length > longestSearched) return ''
+  let position = 0
+  for (let end = text.length - 1; position < end;) {
+    const middle = (position + end) >> 1
+    if (hasUnexpectedToken(text.slice(0, middle + 1))) end = middle
+    else position = middle + 1
+  }
+  const lines = text.slice(0, position).split('\n')
+  const column = (lines.at(-1)?.length ?? 0) + 1
+  return ` at position ${position} (line ${lines.length} column ${column})`
+}
+
+function hasUnexpectedToken(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return false
+  } catch (error) {
+    return (error as Error).message.startsWith('Unexpected token')
+  }
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

@@ -301,7 +301,10 @@ t.test(
         sends('<h1>do-not-log</h1>', { 'content-type': 'text/html' }),
         /begins as HTML .*text\/html/
       ],
-      [sends('{"do-not-log": nothing}'), /position 15 \(line 1, column 16\)/],
+      [
+        sends('{"do-not-log": nothing}'),
+        /unexpected token 'o' at position 16 \(line 1 column 17\)/
+      ],
       [
         sends(gzipSync('{"a":1}').subarray(0, 12), { 'content-encoding': 'gzip' }),
         /gzip breaks off/

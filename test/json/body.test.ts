@@ -343,8 +343,8 @@ t.test('the log is told where a text stops being JSON, and how, but nothing of i
       "expected ',' or '}' after property value in JSON at position 11 (line 1 column 12)"
     ],
     ['{"a":"secr', 'unterminated string in JSON at position 10 (line 1 column 11)'],
-    ['{\n "a": secret }', "unexpected token 's'"],
-    ['[1,2,]', "unexpected token ']'"],
+    ['{\n "a": secret }', "unexpected token 's' at position 8 (line 2 column 7)"],
+    ['[1,2,]', "unexpected token ']' at position 5 (line 1 column 6)"],
     [
       '{"a":1}{"b":2}',
       'unexpected non-whitespace character after JSON at position 7 (line 1 column 8)'
