@@ -49,7 +49,7 @@ interface Entry {
 /** Limits of at most so many at once are taken in Redis. */
 const exactUpTo = 60
 const tellEveryMs = 100
-/** A caller that used a twentieth of its limit since it was told of is told of at once. */
+/** A caller is told of at once when it used a twentieth of what it has left since it was told of. */
 const hurried = 20
 const firstBackOffMs = 500
 const longestBackOffMs = 5000
@@ -167,8 +167,9 @@ export class SharedCounts {
     entry.full = fullAfter(rate, entry.full, 1, now)
     entry.untold++
     entry.isReported = false
-    if (entry.untold * hurried >= rate.burst && this.#backOffMs === 0) void this.flush()
-    return passed(look(rate, entry.full, now))
+    const after = look(rate, entry.full, now)
+    if (entry.untold * hurried >= after.remaining && this.#backOffMs === 0) void this.flush()
+    return passed(after)
   }
 
   async #take(store: CountStore, key: string, entry: Entry): Promise<Verdict> {
