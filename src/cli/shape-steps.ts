@@ -3,7 +3,7 @@ import type { Config } from '../config/schema/config.ts'
 import { routeSettings } from '../config/schema/resolved.ts'
 import { flatten } from '../config/schema/shape-steps.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
-import { createEnvelope } from '../shaping/envelope.ts'
+import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
 import { compileShape, type ShapeContext } from '../shaping/shape.ts'
 
 export interface TracedStep {
@@ -28,14 +28,19 @@ export function traceShape(
   }: { readonly route: string; readonly name: string; readonly target: string },
   before: unknown
 ): TracedStep[] {
+  const context = shapeContextOf(config, route)
+  return trace(flatten(context.shapes[name] ?? [], context.shapes), { before, target }, context)
+}
+
+/** What a route's shape is compiled with, and the member of its envelope that holds the value. */
+export function shapeContextOf(
+  config: Config,
+  route: string
+): ShapeContext & Pick<Envelope, 'dataName'> {
   const { shapes, routes, paging } = config.routes
   const { dialect } = routeSettings(config, route, routes[route] ?? {})
-  const { success } = createEnvelope({ ...config.gateway.envelope, dialect })
-  return trace(
-    flatten(shapes[name] ?? [], shapes),
-    { before, target },
-    { wrap: success, shapes, paging }
-  )
+  const { success, dataName } = createEnvelope({ ...config.gateway.envelope, dialect })
+  return { wrap: success, shapes, paging, dataName }
 }
 
 /** The operations within `each` and `at` as single steps. */

@@ -1,5 +1,5 @@
 /** `init` with presets: the short form, checked, started and signed in to. */
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { users } from '../../matrix/backend.ts'
@@ -54,3 +54,16 @@ t.test(
     }
   }
 )
+
+t.test('case C1: the contract of a list has the page that the console asks for', async t => {
+  const { username, password } = users.admin
+  const backend = await ruoyi.start(t.after)
+  const folder = newFolder(t.after)
+  const presets = ['--console', 'soybean', '--backend', 'ruoyi', '--backend-url', backend.url]
+  const words = ['--user', username, '--route', ruoyi.list.path, '--yes']
+  const { code, err } = await run(['init', folder, ...presets, ...words], { input: password })
+  t.same({ code, err }, { code: 0, err: '' })
+  const [name = ''] = readdirSync(join(folder, 'contracts'))
+  const contract = JSON.parse(readFileSync(join(folder, 'contracts', name), 'utf8')) as object
+  t.match(contract, { properties: { records: {}, total: {}, current: {}, size: {} } })
+})
