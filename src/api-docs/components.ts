@@ -1,5 +1,6 @@
 /** Contracts as components of a document. */
 import { isSchema, type JsonSchema } from '../contract/schema.ts'
+import { escapeStep, stepsOfReference } from '../json/pointer.ts'
 
 /** Keywords whose members are names, and not keywords. */
 const maps = new Set([
@@ -43,7 +44,7 @@ export function addContract(
 
   /** @param reference such as `#/$defs/Item` */
   function component(reference: string): string {
-    const steps = reference.split('/').slice(1).map(stepOf)
+    const steps = stepsOfReference(reference)
     for (let length = steps.length; length > 0; length--) {
       const found = places.get(['', ...steps.slice(0, length)].join('/'))
       if (found !== undefined) return placeOf(found, steps.slice(length))
@@ -74,14 +75,8 @@ export function addContract(
   return { $ref: placeOf(name, []) }
 }
 
-function stepOf(step: string): string {
-  return decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')
-}
-
 function placeOf(component: string, steps: readonly string[]): string {
-  const written = steps.map(step =>
-    encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'))
-  )
+  const written = steps.map(step => encodeURIComponent(escapeStep(step)))
   return ['#/components/schemas', component, ...written].join('/')
 }
 

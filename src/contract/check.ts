@@ -1,6 +1,7 @@
 /** What a value has otherwise than its contract says. */
 import { createRequire } from 'node:module'
 import type { Ajv2020, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
+import { stepsOf } from '../json/pointer.ts'
 import { isRawNumber } from '../json/values.ts'
 import { describe, type JsonSchema, namesIn, withTypedUnions } from './schema.ts'
 
@@ -165,14 +166,6 @@ function placeOf(pointer: string, value: unknown, names: ReadonlySet<string>): s
     current = (current as Record<string, unknown> | undefined)?.[step]
   }
   return place
-}
-
-/** The names and indexes of a JSON pointer (RFC 6901). */
-export function stepsOf(pointer: string): string[] {
-  return pointer
-    .split('/')
-    .slice(1)
-    .map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
 }
 
 const fieldName = /^[A-Za-z_$][\w$-]{0,63}$/

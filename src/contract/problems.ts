@@ -1,6 +1,7 @@
 /** Faults of a contract's schema itself, with their places. */
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import { createAjv, stepsOf } from './check.ts'
+import { stepsOf } from '../json/pointer.ts'
+import { createAjv } from './check.ts'
 import type { JsonSchema } from './schema.ts'
 
 interface Problem {

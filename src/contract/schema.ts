@@ -1,4 +1,5 @@
 /** Reads JSON Schemas: which of them hold for a value, its members and its items. */
+import { stepsOfReference } from '../json/pointer.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
@@ -11,14 +12,10 @@ const valuesOf = (value: unknown): unknown[] => (isSchema(value) ? Object.values
 
 /** What a reference within a schema leads to; undefined for nothing. */
 function resolveReference(reference: string, root: unknown): unknown {
-  return reference
-    .split('/')
-    .slice(1)
-    .map(step => decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce<unknown>((current, name) => {
-      const holder = (current ?? {}) as JsonSchema
-      return Object.hasOwn(holder, name) ? holder[name] : undefined
-    }, root)
+  return stepsOfReference(reference).reduce<unknown>((current, name) => {
+    const holder = (current ?? {}) as JsonSchema
+    return Object.hasOwn(holder, name) ? holder[name] : undefined
+  }, root)
 }
 
 /** How the members and items of a value are described. */

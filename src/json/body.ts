@@ -64,7 +64,7 @@ function faultOf(text: string, { name, message }: Error): string {
 /** Characters up to which the place of a token is looked for: some 10 ms. */
 const longestSearched = 100_000
 
-/** V8 tells the place of every fault but this: the shortest beginning of the text that has it ends there. */
+/** V8 does not tell the place of this fault: the shortest beginning that has it ends there. */
 function placeOfToken(text: string): string {
   if (text.length > longestSearched) return ''
   let position = 0

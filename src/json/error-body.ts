@@ -1,4 +1,5 @@
 /** Messages and field errors in the error bodies of back-ends, by the format of each. */
+import { unescapeStep } from './pointer.ts'
 import { isRecord, type Json, put, textOf, valueAt } from './values.ts'
 
 /** Paths are names joined by dots. */
@@ -131,7 +132,7 @@ function fromPointer(text: string): string {
   const steps = text
     .replace(/^#?\/?/, '')
     .split('/')
-    .map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .map(unescapeStep)
   const isResource =
     steps[0] === 'data' && (steps[1] === 'attributes' || steps[1] === 'relationships')
   return steps.slice(isResource ? 2 : 0).join('.')

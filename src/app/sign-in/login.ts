@@ -11,6 +11,7 @@ import type {
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { loginBody } from '../../config/schema/request-bodies.ts'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
+import { escapeStep } from '../../json/pointer.ts'
 import { type RefusalKind, signOutAtSource } from '../../login/credential-source.ts'
 import { decryptPassword } from '../../login/password-cipher.ts'
 import type { TokenNames } from '../../proxy/token-names.ts'
@@ -236,14 +237,9 @@ function needOf(
   const isWrong = (name: string) =>
     faults.some(
       ({ instancePath, params }) =>
-        params['missingProperty'] === name || instancePath === `/${escapePointer(name)}`
+        params['missingProperty'] === name || instancePath === `/${escapeStep(name)}`
     )
   if (isWrong(username)) return `Sign-in needs "${username}", a text of 1 to 255 characters.`
   if (isWrong(password)) return `Sign-in needs "${password}", a text of 1 to 1024 characters.`
   return isWrong(remember) ? `"${remember}" is true or false.` : 'Sign-in needs a JSON object.'
-}
-
-/** RFC 6901 §3 */
-function escapePointer(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1')
 }
