@@ -1,14 +1,12 @@
 /** The examples of docs/forward-auth.md: run with the programs that they are for. */
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { blocksOf } from '../support/doc-blocks.ts'
 import { testGateway } from '../support/gateway.ts'
 import { freePorts } from '../support/ports.ts'
-import { nginxConfig, startProxy } from '../support/proxy-program.ts'
+import { callProxy, nginxConfig, type ProxyCall, startProxy } from '../support/proxy-program.ts'
 import { cookieIn, password } from '../support/sign-in.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
@@ -43,23 +41,9 @@ const proxies: Readonly<Record<string, (folder: string, ports: Ports) => [string
   }
 }
 
-interface Call {
-  readonly method?: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string
-}
-
-async function call(port: number, path: string, { method = 'GET', headers, body }: Call = {}) {
-  const asked = request({
-    host: '127.0.0.1',
-    port,
-    path,
-    method,
-    agent: false,
-    headers: { host: `${host}:${port}`, ...headers }
-  })
-  asked.end(body)
-  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+async function call(port: number, path: string, { headers, ...more }: ProxyCall = {}) {
+  const sent = { ...more, headers: { host: `${host}:${port}`, ...headers } }
+  const response = await callProxy({ port, path }, sent)
   return { status: response.statusCode, headers: response.headers, body: await text(response) }
 }
 

@@ -1,8 +1,7 @@
 /** The examples of docs/tls.md: run with the programs that they are for, in front of a real gateway. */
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { type IncomingMessage, request as requestPlain } from 'node:http'
-import { request } from 'node:https'
+import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
@@ -12,7 +11,7 @@ import { testAuthority } from '../support/authority.ts'
 import { blocksOf } from '../support/doc-blocks.ts'
 import { testGateway } from '../support/gateway.ts'
 import { freePorts } from '../support/ports.ts'
-import { nginxConfig, startProxy } from '../support/proxy-program.ts'
+import { callProxy, nginxConfig, type ProxyCall, startProxy } from '../support/proxy-program.ts'
 import { password } from '../support/sign-in.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { message, webSocketUpstream } from '../support/websocket.ts'
@@ -79,29 +78,12 @@ const proxies: Readonly<Record<string, Proxy>> = {
   }
 }
 
-interface Call {
-  readonly method?: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string
-}
-
 const bodyOf = async (response: IncomingMessage) => (await buffer(response)).toString()
 
 /** A call by https, as a browser of the public address makes it. */
-async function call(port: number, path: string, { method = 'GET', headers, body }: Call = {}) {
-  const asked = request({
-    host: '127.0.0.1',
-    port,
-    path,
-    method,
-    ca,
-    servername: host,
-    agent: false,
-    headers: { host, 'sec-fetch-site': 'same-origin', ...headers }
-  })
-  asked.end(body)
-  const [response] = (await once(asked, 'response')) as [IncomingMessage]
-  return response
+async function call(port: number, path: string, { headers, ...more }: ProxyCall = {}) {
+  const sent = { ...more, headers: { host, 'sec-fetch-site': 'same-origin', ...headers } }
+  return await callProxy({ port, path }, sent, { ca, servername: host })
 }
 
 /** Starts a proxy in front of a gateway, both as docs/tls.md has them. */
@@ -184,9 +166,7 @@ for (const [name, proxy] of Object.entries(proxies)) {
     client.close()
     await once(client, 'close')
 
-    const asked = requestPlain({ host: '127.0.0.1', port: http, path: '/a?b=c', headers: { host } })
-    asked.end()
-    const [redirected] = (await once(asked, 'response')) as [IncomingMessage]
+    const redirected = await callProxy({ port: http, path: '/a?b=c' }, { headers: { host } })
     redirected.resume()
     t.equal(redirected.statusCode, 308)
     t.match(redirected.headers.location, /^https:\/\/console\.example\.com(?::\d+)?\/a\?b=c$/)

@@ -1,6 +1,8 @@
 /** Real proxies in front of a gateway: nginx, Caddy, HAProxy. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { type IncomingMessage, request as httpRequest } from 'node:http'
+import { request as httpsRequest } from 'node:https'
 import { join } from 'node:path'
 import { adopt } from '../../src/observability/emitters.ts'
 import { until } from './until.ts'
@@ -35,6 +37,26 @@ export async function startProxy(
     return child.exitCode !== null || (await isServing())
   })
   if (child.exitCode !== null) throw new Error(`${program} ended:\n${printed}`)
+}
+
+export interface ProxyCall {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+/** @param certificate of the proxy, for a call by https */
+export async function callProxy(
+  at: { readonly port: number; readonly path: string },
+  { body, ...call }: ProxyCall,
+  certificate?: { readonly ca: string; readonly servername: string }
+): Promise<IncomingMessage> {
+  const options = { host: '127.0.0.1', agent: false, ...at, ...call } as const
+  const asked =
+    certificate === undefined ? httpRequest(options) : httpsRequest({ ...options, ...certificate })
+  asked.end(body)
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  return response
 }
 
 /** The site of nginx as a whole configuration, whose files stand in the folder. */
