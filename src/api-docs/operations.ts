@@ -1,4 +1,4 @@
-/** What the console can call: the gateway's own endpoints and the routes of config. */
+/** Lists the operations of an OpenAPI document: the gateway's own endpoints and the routes of config. */
 import type { Config } from '../config/schema/config.ts'
 import { type OwnKey, ownEndpoints } from '../config/schema/own-endpoints.ts'
 import { closeBody, loginBody } from '../config/schema/request-bodies.ts'
@@ -42,7 +42,6 @@ export function operationsOf(
     ...Object.entries(routes.routes).map(([name, route]): Operation => {
       const { dialect, errorStatus } = routeSettings(config, name, route)
       const envelope = createEnvelope({ ...gateway.envelope, dialect })
-      const bodyOf = () => routeBody(config, route, envelope, of(name))
       return {
         name,
         isOwn: false,
@@ -52,7 +51,7 @@ export function operationsOf(
         dialect,
         envelope,
         errorStatus,
-        body: bodyOf(),
+        body: routeBody(config, route, envelope, of(name)),
         status: route.answer?.status ?? (route.upstream === undefined ? 200 : undefined),
         takesUpgrades: route.websocket !== undefined
       }

@@ -1,4 +1,4 @@
-/** What the gateway itself answers, by example: the schemas of a document are learned from these. */
+/** Learns the schemas of the gateway's own responses from examples of them. */
 import type { AnswerConfig } from '../config/schema/answer.ts'
 import type { Config } from '../config/schema/config.ts'
 import { profilePlacement } from '../config/schema/resolved.ts'
@@ -7,7 +7,7 @@ import { isSchema, type JsonSchema } from '../contract/schema.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { describeLive, describeSession, timeLeft } from '../session/describe.ts'
 import type { Live } from '../session/evaluate.ts'
-import { compileAnswer } from '../shaping/answer.ts'
+import { compileConfiguredAnswer } from '../shaping/answer.ts'
 import { fillCurrentUser } from '../shaping/current-user.ts'
 import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
 
@@ -70,11 +70,10 @@ export function ownSchemas(config: Config) {
   const { gateway, routes } = config
   const envelope = createEnvelope(gateway.envelope)
   const { login, logout, profile, refresh } = routes.endpoints
-  const settings = { inertToken: gateway.envelope.inertToken, permissions: routes.permissions }
   /** An answer that config writes, else the usual one. */
   const answered = (written: AnswerConfig | undefined, usual: () => JsonSchema): JsonSchema => {
     if (written === undefined) return usual()
-    const { render, placement } = compileAnswer(written, settings)
+    const { render, placement } = compileConfiguredAnswer(config, written)
     const value = render({ ...live, ...times, profile: {} })
     return successSchema(envelope, loose(learnSchema([value])), placement)
   }
@@ -99,7 +98,7 @@ export function ownSchemas(config: Config) {
   }
 }
 
-/** What a template takes from the profile may be anything. */
+/** Without types of nulls: the sample's profile is empty, so a template got null for any value. */
 function loose(schema: JsonSchema): JsonSchema {
   const rewrite = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(rewrite)

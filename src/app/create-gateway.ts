@@ -8,7 +8,7 @@ import type { CredentialSource } from '../login/credential-source.ts'
 import { createUpstreamLogin } from '../login/upstream-login.ts'
 import { createUsersFile } from '../login/users-file.ts'
 import { tokenNamesOf } from '../proxy/token-names.ts'
-import { type Answer, compileAnswer } from '../shaping/answer.ts'
+import { compileConfiguredAnswer } from '../shaping/answer.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import { createAppMetrics } from './app-metrics.ts'
 import type { Gateway, GatewayServices } from './gateway.ts'
@@ -42,11 +42,6 @@ export function createGateway(config: Config, services: GatewayServices): Gatewa
     addressOf: createCountedAddress(config.limits.ipv6Prefix),
     mount: mountOf(config)
   }
-}
-
-export function compileConfiguredAnswer({ gateway, routes }: Config, answer: AnswerConfig): Answer {
-  const { inertToken } = gateway.envelope
-  return compileAnswer(answer, { inertToken, permissions: routes.permissions })
 }
 
 function createSources(

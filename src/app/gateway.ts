@@ -1,4 +1,4 @@
-/** What the hooks, endpoints and routes of one generation share, as `app.gateway`. */
+/** The services and settings of one generation, which its hooks, endpoints and routes share. */
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config/schema/config.ts'
 import type { Closing } from '../config/schema/maintenance.ts'

@@ -71,12 +71,14 @@ interface Total {
 export function createDrift({ log, metrics }: Options): Drift {
   const answers = metrics.counter(
     'console_gateway_contract_answers_total',
-    'Answers that were held against the contract of their route: "kept" it, "drifted" from it, or were refused as "broken".',
+    'Answers that were held against the contract of their route: "kept" it, "drifted" from it, ' +
+      'or were refused as "broken".',
     ['route', 'outcome']
   )
   const deviations = metrics.counter(
     'console_gateway_contract_deviations_total',
-    'Answers that differed from the contract of their route, by place and kind: "missing", "retyped", "invalid" or "new".',
+    'Answers that differed from the contract of their route, by place and kind: "missing", ' +
+      '"retyped", "invalid" or "new".',
     ['route', 'path', 'kind']
   )
   const states = new Map<string, State>()

@@ -8,6 +8,7 @@ import {
   type SessionName,
   sessionNameOf
 } from '../config/schema/answer.ts'
+import type { Config } from '../config/schema/config.ts'
 import { isRecord, type Json, type JsonRecord, put, valueAt } from '../json/values.ts'
 import type { Session } from '../session/record.ts'
 import { authorityOf, mainRoleOf } from './current-user.ts'
@@ -68,6 +69,12 @@ const readers: Readonly<
 
 function profileOf({ session }: AnswerFacts): Json {
   return session.identity.profile
+}
+
+/** With the token and the permissions of the config. */
+export function compileConfiguredAnswer({ gateway, routes }: Config, answer: AnswerConfig): Answer {
+  const { inertToken } = gateway.envelope
+  return compileAnswer(answer, { inertToken, permissions: routes.permissions })
 }
 
 export function compileAnswer(config: AnswerConfig, settings: AnswerSettings): Answer {

@@ -1,4 +1,4 @@
-/** Completes every response: standard headers, one write for a small body, an end for readers that stand still. */
+/** Completes each response: standard headers, small bodies in one write, an end for still readers. */
 import { isAscii } from 'node:buffer'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 

@@ -1,4 +1,4 @@
-/** What routes of config and the profile are compiled of. */
+/** Compiles the parts that routes of config and the profile have in common. */
 import type { ContractConfig } from '../../config/schema/contracts.ts'
 import { pathsOf, timeoutOf, upstreamPathOf } from '../../config/schema/resolved.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
