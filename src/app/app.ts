@@ -2,6 +2,7 @@
 import cookie from '@fastify/cookie'
 import type { FastifyInstance, onRequestHookHandler } from 'fastify'
 import type { Config } from '../config/schema/config.ts'
+import { loadModules } from '../shaping/module.ts'
 import { addCheck } from './endpoints/check.ts'
 import { addConsole } from './endpoints/console.ts'
 import { collectMethods } from './endpoints/known-paths.ts'
@@ -44,7 +45,7 @@ export async function buildApp(
   config: Config,
   services: GatewayServices
 ): Promise<FastifyInstance> {
-  const gateway = createGateway(config, services)
+  const gateway = createGateway(config, services, await loadModules(config))
   const routes = await compileRoutes(gateway)
   const app = createFastify(gateway)
   services.watch?.(app)

@@ -10,14 +10,17 @@ import { createUsersFile } from '../login/users-file.ts'
 import { tokenNamesOf } from '../proxy/token-names.ts'
 import { compileConfiguredAnswer } from '../shaping/answer.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
+import type { Modules } from '../shaping/module.ts'
 import { createAppMetrics } from './app-metrics.ts'
 import type { Gateway, GatewayServices } from './gateway.ts'
 import { createCountedAddress } from './hooks/address.ts'
+import { withOwnCode } from './own-code.ts'
 import { createForwardedHost } from './hooks/forwarded-for.ts'
 import { sessionCookie } from './hooks/session.ts'
 import { createSealedCookies } from './routes/sealed-cookies.ts'
 
-export function createGateway(config: Config, services: GatewayServices): Gateway {
+export function createGateway(config: Config, given: GatewayServices, modules: Modules): Gateway {
+  const services = { ...given, upstream: withOwnCode(given.upstream, modules) }
   const { server, envelope, session } = config.gateway
   const cookie = sessionCookie(session.cookie)
   const { login, logout, profile, refresh } = config.routes.endpoints
@@ -28,6 +31,7 @@ export function createGateway(config: Config, services: GatewayServices): Gatewa
     config,
     counters: createAppMetrics(services.metrics, services.rates),
     envelope: createEnvelope(envelope),
+    modules,
     answers: {
       login: answerOf(login.answer),
       logout: answerOf(logout.answer),

@@ -11,6 +11,7 @@ import type { Upstream } from '../proxy/upstream.ts'
 import type { Services } from '../services/services.ts'
 import type { Answer } from '../shaping/answer.ts'
 import type { Envelope } from '../shaping/envelope.ts'
+import type { Modules } from '../shaping/module.ts'
 import type { AppMetrics } from './app-metrics.ts'
 import type { CountedAddress } from './hooks/address.ts'
 import type { ForwardedHost } from './hooks/forwarded-for.ts'
@@ -76,6 +77,8 @@ export interface Gateway extends GatewayServices {
   readonly config: Config
   readonly counters: AppMetrics
   readonly envelope: Envelope
+  /** Own code, by its file in config. */
+  readonly modules: Modules
   /** That config writes for the gateway's own endpoints; the others have the usual one. */
   readonly answers: Readonly<Record<AnsweredEndpoint, Answer | undefined>>
   readonly cookie: SessionCookie

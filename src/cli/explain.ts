@@ -38,8 +38,12 @@ export async function explain(invocation: Invocation): Promise<number> {
     }
     const { method, target, from, who } = asked
     const isAnswered = answer !== undefined || live !== undefined
-    const shown = { method, target, from, as: who?.description, isAnswered, sent: request.headers }
-    const explanation = explanationOf(config, shown, result)
+    const shown = {
+      ...{ method, target, from, as: who?.description, user: who?.identity },
+      isAnswered,
+      sent: request.headers
+    }
+    const explanation = await explanationOf(config, shown, result)
     io.stdout.write(json ? jsonText(explanation) : formatExplanation(explanation, io.stdout))
     return explanation.verdict.passes ? 0 : 3
   } finally {

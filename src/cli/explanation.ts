@@ -11,6 +11,7 @@ import { printable, printableLines } from '../observability/unprintable.ts'
 import { paint } from './colours.ts'
 import type { Output } from './command.ts'
 import { changeLines } from './changes.ts'
+import type { Identity } from '../session/record.ts'
 import { type TracedStep, traceShape } from './shape-steps.ts'
 import { requestRows } from './why-text.ts'
 
@@ -76,11 +77,16 @@ export interface Explanation {
   readonly response?: { readonly status: number; readonly body: string }
 }
 
-export function explanationOf(
+export async function explanationOf(
   config: LoadedConfig,
-  { isAnswered, sent, ...request }: Asked & { readonly sent: DryRequest['headers'] },
+  {
+    isAnswered,
+    sent,
+    user,
+    ...request
+  }: Asked & { readonly sent: DryRequest['headers']; readonly user: Identity | undefined },
   { status, body, record, calls, shaped }: DryResult
-): Explanation {
+): Promise<Explanation> {
   const locate = (file: ConfigFile, path: Path): Location => {
     const { message: _, severity: __, ...at } = config.fault(file, path, '')
     return at
@@ -123,9 +129,9 @@ export function explanationOf(
           name,
           at: locate('routes', ['shapes', name]),
           before: shaped.get(name),
-          operations: traceShape(
+          operations: await traceShape(
             config,
-            { route: route ?? '', name, target: request.target },
+            { route: route ?? '', name, target: request.target, user },
             shaped.get(name)
           )
         }

@@ -3,7 +3,10 @@ import type { Config } from '../config/schema/config.ts'
 import { routeSettings } from '../config/schema/resolved.ts'
 import { flatten } from '../config/schema/shape-steps.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
+import { toGatewayError } from '../errors/errors.ts'
 import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
+import { loadModules } from '../shaping/module.ts'
+import type { ShapeUse } from '../shaping/operation.ts'
 import { compileShape, type ShapeContext } from '../shaping/shape.ts'
 
 export interface TracedStep {
@@ -15,21 +18,14 @@ export interface TracedStep {
   readonly failed?: string
 }
 
-/**
- * @param name of the shape
- * @param target of the request
- */
-export function traceShape(
+/** @param name of the shape */
+export async function traceShape(
   config: Config,
-  {
-    route,
-    name,
-    target
-  }: { readonly route: string; readonly name: string; readonly target: string },
+  { name, ...use }: ShapeUse & { readonly name: string },
   before: unknown
-): TracedStep[] {
-  const context = shapeContextOf(config, route)
-  return trace(flatten(context.shapes[name] ?? [], context.shapes), { before, target }, context)
+): Promise<TracedStep[]> {
+  const context = { ...shapeContextOf(config, use.route), modules: await loadModules(config) }
+  return await trace(flatten(context.shapes[name] ?? [], context.shapes), { before, use }, context)
 }
 
 /** What a route's shape is compiled with, and the member of its envelope that holds the value. */
@@ -58,11 +54,11 @@ const singles = (steps: readonly ShapeStep[]): ShapeStep[] =>
   })
 
 /** Applies each operation by itself; a running gateway applies all in one pass. */
-function trace(
+async function trace(
   steps: readonly ShapeStep[],
-  { before, target }: { readonly before: unknown; readonly target: string },
+  { before, use }: { readonly before: unknown; readonly use: ShapeUse },
   context: ShapeContext
-): TracedStep[] {
+): Promise<TracedStep[]> {
   const done: TracedStep[] = []
   let current = before
   for (const operation of singles(steps)) {
@@ -75,7 +71,12 @@ function trace(
     if (refused !== undefined) {
       return [...done, { operation, failed: `a failure: ${refused.status}, ${refused.message}` }]
     }
-    current = apply(current, target)
+    try {
+      current = await apply(current, use)
+    } catch (error) {
+      const { code, cause } = toGatewayError(error)
+      return [...done, { operation, failed: `${code}: ${(cause as Error).message}` }]
+    }
     done.push({ operation, after: current, ...(missing !== undefined && { missing }) })
   }
   return done

@@ -64,6 +64,8 @@ const codes = {
   'upstream.error': [502, 2],
   'shape.not-json': [502, 2],
   'shape.too-large': [502, 2],
+  'shape.module': [502, 2],
+  'upstream.module': [502, 2],
   'contract.broken': [502, 2],
   'session.unavailable': [503, 2],
   'maintenance': [503, 1],

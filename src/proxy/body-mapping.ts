@@ -3,13 +3,15 @@ import { GatewayError } from '../errors/errors.ts'
 import { readJson, writeJson } from '../json/body.ts'
 import { isRecord, type Json, textOf } from '../json/values.ts'
 
+import type { User } from '../shaping/own-code.d.ts'
+
 type Headers = Record<string, string | string[]>
 type BodyType = 'json' | 'form'
 
 export interface BodyMapping {
   /** Of the body as it comes, and of what it unpacks to. */
   readonly maxBytes: number
-  readonly shape: (body: Json) => Json
+  readonly shape: (body: Json, user: User | undefined) => Json
   /** The type for the upstream; the client's own without it. */
   readonly as?: BodyType | undefined
 }
@@ -27,11 +29,12 @@ const contentTypes: Readonly<Record<BodyType, string>> = {
 export async function mapBody(
   bytes: Buffer,
   headers: Headers,
-  { maxBytes, shape, as }: BodyMapping
+  { maxBytes, shape, as }: BodyMapping,
+  user?: User
 ): Promise<string> {
   const { type, name } = typeOf(headers['content-type'])
   const value = type === 'json' ? readRequest(bytes, headers, maxBytes) : readForm(bytes, headers)
-  const shaped = (await shape(value)) ?? null
+  const shaped = (await shape(value, user)) ?? null
   const target = as ?? type
   const body = target === 'json' ? writeJson(shaped) : writeForm(shaped)
   // The client's own, such as `application/merge-patch+json`; what is written is UTF-8.

@@ -1,13 +1,14 @@
 /** Reads the parts of a response, merges them into it and shapes the whole. */
 import { GatewayError, toGatewayError } from '../errors/errors.ts'
 import { readJson } from '../json/body.ts'
+import type { ShapeUse } from '../shaping/operation.ts'
 import { copyOf, isRecord, type Json, type JsonRecord, put, valueAt } from '../json/values.ts'
 
 export interface PartRules {
   readonly name: string
   readonly maxBytes: number
-  /** Throws a GatewayError where the body reports a failure. */
-  readonly shape: (body: Json, target: string) => Json
+  /** Throws a GatewayError where the body reports a failure. A promise where it has own code. */
+  readonly shape: (body: Json, use: ShapeUse) => Json
   readonly unwrap: readonly string[]
   /** The path of its value; empty: the members of its value are added to the response. */
   readonly into: readonly string[]
@@ -45,13 +46,13 @@ export interface PartResults {
 }
 
 /** The value of a successful response. @throws GatewayError */
-export function readPart(
+export async function readPart(
   { maxBytes, shape, unwrap, fallback }: PartRules,
   response: JsonSource | 'empty',
-  target: string
-): Json {
+  use: ShapeUse
+): Promise<Json> {
   if (response === 'empty') return fallback ?? null
-  const shaped = shape(readJson(response.bytes, response.headers, maxBytes), target)
+  const shaped = await shape(readJson(response.bytes, response.headers, maxBytes), use)
   return valueAt(shaped, unwrap) ?? fallback ?? null
 }
 
@@ -79,7 +80,10 @@ export function shapeMerged(
   shape: (whole: Json) => Json
 ): Json {
   const { value, missing } = merge(response, rules, parts)
-  return withMissing(shape(value), rules, missing)
+  const shaped = shape(value)
+  return shaped instanceof Promise
+    ? shaped.then(done => withMissing(done, rules, missing))
+    : withMissing(shaped, rules, missing)
 }
 
 /**

@@ -15,6 +15,7 @@ import {
   readPart
 } from './merge-parts.ts'
 import { hasNoContent } from './no-content.ts'
+import type { ShapeUse } from '../shaping/operation.ts'
 import type { Upstream, WholeResponse } from './upstream.ts'
 
 export interface Part extends PartRules {
@@ -32,8 +33,7 @@ export interface Parts extends MergeRules {
 }
 
 interface PartsRequest {
-  /** The public target. */
-  readonly target: string
+  readonly use: ShapeUse
   readonly headers: IncomingHttpHeaders
   readonly caller: ForwardedFor
   /** Of the request that the parts are for. */
@@ -55,7 +55,7 @@ export async function gather({ parts }: Parts, request: PartsRequest): Promise<P
   const results = await Promise.all(
     parts.map(async (part): Promise<PartResult> => {
       try {
-        const value = readPart(part, await fetchPart(part, request), request.target)
+        const value = await readPart(part, await fetchPart(part, request), request.use)
         return { part, value, isMissing: false }
       } catch (error) {
         return failedPart(part, error, onMissing)
@@ -68,11 +68,11 @@ export async function gather({ parts }: Parts, request: PartsRequest): Promise<P
 /** @throws GatewayError */
 async function fetchPart(
   { name, upstream, toUpstream, toHeaders, timeoutMs, maxBytes }: Part,
-  { target, headers, caller, signal, trail }: PartsRequest
+  { use, headers, caller, signal, trail }: PartsRequest
 ): Promise<JsonSource | 'empty'> {
   const response = await upstream.fetchWhole({
     method: 'GET',
-    path: toUpstream(target),
+    path: toUpstream(use.target),
     headers: toHeaders(headers, caller, false, true),
     timeoutMs,
     totalMs: timeoutMs,

@@ -40,10 +40,18 @@ export interface WholeResponse {
 
 export type UpstreamPool = ReturnType<typeof createUpstream>
 /** The members of a pool that routes and sign-in use. */
-export type Upstream = Pick<
+export interface Upstream extends Pick<
   UpstreamPool,
   'config' | 'origin' | 'origins' | 'base' | 'send' | 'connect' | 'fetchWhole'
->
+> {
+  /**
+   * Headers that own code adds to a call: `send` and `fetchWhole` do so themselves.
+   * @throws GatewayError `upstream.module`
+   */
+  readonly addedTo?: (
+    call: Pick<Call, 'method' | 'path' | 'headers' | 'recorded'> & { readonly body?: Call['body'] }
+  ) => Promise<Record<string, string>>
+}
 
 export interface UpstreamOptions {
   /** In `routes.yaml`. */

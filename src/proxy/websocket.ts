@@ -38,10 +38,12 @@ export type Opened =
 /** @throws GatewayError `upstream.*`, or the reason of the signal */
 export async function openWebSocket(target: WebSocketTarget): Promise<Opened> {
   const { upstream, path, protocols, maxMessage, timeoutMs, trail, signal } = target
+  const headers = withoutHandshake(target.headers)
+  const call = { method: 'GET', path, headers, recorded: { trail, purpose: 'websocket' } } as const
+  Object.assign(headers, await upstream.addedTo?.(call))
   const { socket: connected, origin, recorded } = await upstream.connect(trail)
   if (signal.aborted) connected.destroy()
   signal.throwIfAborted()
-  const headers = withoutHandshake(target.headers)
   if (trail.trace !== undefined) {
     const { passesState } = target
     traceCall(trail.trace, recorded, { method: 'GET', path, headers, origin, passesState })

@@ -5,22 +5,12 @@ import { flatten } from '../config/schema/shape-steps.ts'
 import type { RoutesConfig } from '../config/schema/routes.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import type { GatewayError } from '../errors/errors.ts'
-import {
-  copyOf,
-  isRecord,
-  type Json,
-  type JsonRecord,
-  put,
-  textOf,
-  valueAt
-} from '../json/values.ts'
+import { copyOf, isRecord, type Json, type JsonRecord, put, valueAt } from '../json/values.ts'
 import { compileMembers, isMemberStep } from './members.ts'
+import { callShape, type Modules } from './module.ts'
+import type { Operation, ShapeUse, Wrap } from './operation.ts'
+import { asList, echo, paging } from './paging.ts'
 import { compileStatus } from './status.ts'
-
-/** @param target of the request: path and query as the console sent them */
-type Operation = (value: Json, target: string) => Json
-/** Puts data into the console's success envelope. */
-export type Wrap = (data: Json, extra?: JsonRecord, placement?: 'data' | 'flat') => Json
 
 export interface Shape {
   /** The error that the body reports; undefined for a success. */
@@ -28,10 +18,12 @@ export interface Shape {
   /**
    * Never throws and never changes its input: a value that does not fit an operation passes as it
    * is.
-   * @param target of the request: path and query as the console sent them
+   * @returns a promise where the shape has own code, which may fail: GatewayError `shape.module`
    */
-  readonly apply: (body: Json, target?: string) => Json
+  readonly apply: (body: Json, use?: ShapeUse) => Json
 }
+
+const noRequest: ShapeUse = { target: '', route: '' }
 
 export interface ShapeContext {
   readonly wrap: Wrap
@@ -41,6 +33,8 @@ export interface ShapeContext {
   readonly shapes: Readonly<Record<string, readonly ShapeStep[]>>
   /** How the console sends page number and size, for `echo`. */
   readonly paging?: RoutesConfig['paging']
+  /** The own code that `module` names; without it those operations do nothing. */
+  readonly modules?: Modules
 }
 
 export function compileShape(configured: readonly ShapeStep[], context: ShapeContext): Shape {
@@ -50,8 +44,24 @@ export function compileShape(configured: readonly ShapeStep[], context: ShapeCon
     first?.open !== undefined || first?.status !== undefined
       ? compileStatus(first)
       : () => undefined
-  const apply = sequence(steps, context)
-  return { refusal, apply: (body, target = '') => apply(body, target) }
+  const apply = stages(steps, context)
+  return { refusal, apply: (body, use = noRequest) => apply(body, use) }
+}
+
+/** Own code may be asynchronous: it stands between operations that are not. */
+function stages(
+  steps: readonly ShapeStep[],
+  context: ShapeContext
+): (value: Json, use: ShapeUse) => Json {
+  const place = steps.findIndex(({ module }) => module !== undefined)
+  if (place === -1) return sequence(steps, context)
+  const before = sequence(steps.slice(0, place), context)
+  const code = context.modules?.get(steps[place]?.module ?? '')
+  const after = stages(steps.slice(place + 1), context)
+  return async (body, use) => {
+    const value = before(body, use)
+    return await after(code === undefined ? value : await callShape(code, value, use), use)
+  }
 }
 
 /** Whether the result stands under `data` of the success envelope. */
@@ -78,9 +88,9 @@ function sequence(steps: readonly ShapeStep[], context: StepContext): Operation 
   const [only, ...more] = operations
   if (only === undefined) return value => value
   if (more.length === 0) return only
-  return (value, target) => {
+  return (value, use) => {
     let current = value
-    for (const operation of operations) current = operation(current, target)
+    for (const operation of operations) current = operation(current, use)
     return current
   }
 }
@@ -137,24 +147,10 @@ function unwrap(path: readonly string[], onMissing?: (path: string) => void): Op
 
 /** A single object may be a list of one from a converter: its members must not pass unfiltered. */
 function each(item: Operation): Operation {
-  return (value, target) => {
-    if (Array.isArray(value)) return value.map(one => item(one, target))
-    return isRecord(value) && Object.keys(value).length > 0 ? item(value, target) : value
+  return (value, use) => {
+    if (Array.isArray(value)) return value.map(one => item(one, use))
+    return isRecord(value) && Object.keys(value).length > 0 ? item(value, use) : value
   }
-}
-
-/** PHP writes an empty list as `{}`, and XML converters write a list of one as its item. */
-function asList(value: Json): readonly Json[] {
-  if (Array.isArray(value)) return value
-  if (
-    value === null ||
-    value === undefined ||
-    value === '' ||
-    (isRecord(value) && Object.keys(value).length === 0)
-  ) {
-    return []
-  }
-  return [value]
 }
 
 /**
@@ -174,7 +170,7 @@ function replaceAt(value: Json, path: readonly string[], change: (current: Json)
 }
 
 function at(path: readonly string[], operation: Operation): Operation {
-  return (value, target) => replaceAt(value, path, current => operation(current, target))
+  return (value, use) => replaceAt(value, path, current => operation(current, use))
 }
 
 function without(value: Json, path: readonly string[]): Json {
@@ -211,7 +207,7 @@ interface Move {
 function move(moves: readonly Move[]): Operation {
   const innerFirst = moves.toSorted((a, b) => b.from.length - a.from.length)
   const outerFirst = moves.toSorted((a, b) => a.to.length - b.to.length)
-  return (value, target) => {
+  return (value, use) => {
     const members = new Map<Move, Json>()
     let rest = value
     for (const pair of innerFirst) {
@@ -224,7 +220,7 @@ function move(moves: readonly Move[]): Operation {
     for (const pair of outerFirst) {
       if (!members.has(pair)) continue
       const placed = withAt(rest, pair.to, members.get(pair))
-      if (placed === undefined) return move(moves.filter(other => other !== pair))(value, target)
+      if (placed === undefined) return move(moves.filter(other => other !== pair))(value, use)
       rest = placed
     }
     return rest
@@ -255,54 +251,5 @@ function nest({ as, count }: NonNullable<ShapeStep['nest']>): Operation {
     put(result, as, nested)
     if (count !== undefined) put(result, count, (nested as readonly Json[]).length)
     return result
-  }
-}
-
-/** Adds the page that the console asked for, which some read again from the response. */
-function echo(
-  { page, size }: NonNullable<ShapeStep['echo']>,
-  sent: ShapeContext['paging']
-): Operation {
-  if (sent === undefined) return value => value
-  const numberIn = (query: URLSearchParams, name: string | undefined) => {
-    const text = name === undefined ? null : query.get(name)
-    return text !== null && /^\d{1,9}$/.test(text) ? Number(text) : undefined
-  }
-  return (value, target) => {
-    if (!isRecord(value)) return value
-    const query = new URLSearchParams(target.split('?', 2)[1] ?? '')
-    const result = copyOf(value)
-    const number = numberIn(query, sent.page)
-    const length = numberIn(query, sent.size)
-    if (number !== undefined) put(result, page, number)
-    if (length !== undefined) put(result, size, length)
-    return result
-  }
-}
-
-function paging(
-  places: NonNullable<ShapeStep['paging']>,
-  items: Operation | undefined,
-  wrap: Wrap
-): Operation {
-  const [list, total, current, pageSize] = [
-    places.list,
-    places.total,
-    places.current,
-    places.pageSize
-  ].map(path => path?.split('.'))
-  const numberAt = (value: Json, path: readonly string[] | undefined) => {
-    const text = path === undefined ? undefined : textOf(valueAt(value, path))
-    return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
-  }
-  return (value, target) => {
-    const rows = asList(valueAt(value, list ?? []))
-    const page = numberAt(value, current)
-    const length = numberAt(value, pageSize)
-    return wrap(items === undefined ? rows : items(rows, target), {
-      total: numberAt(value, total) ?? rows.length,
-      ...(page !== undefined && { current: page }),
-      ...(length !== undefined && { pageSize: length })
-    })
   }
 }

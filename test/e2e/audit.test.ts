@@ -216,8 +216,13 @@ t.test('the head stands in Redis', async t => {
   t.match(deleted.out, 'it was deleted, as the head in Redis says')
   const client = new Redis(redis.url)
   t.after(() => client.disconnect())
-  const [chain = '', head = ''] = Object.entries(await client.hgetall('{cg}:audit-heads'))[0] ?? []
-  await client.hset('{cg}:audit-heads', chain, head.replace(/ .*/, ' another-machine /var/audit'))
+  const heads = Object.entries(await client.hgetall('{cg}:audit-heads'))
+  t.match(heads, [[/^[\w-]+$/, / .+/]])
+  t.equal(heads.length, 1)
+  const [chain = '', head = ''] = heads[0] ?? []
+  const moved = head.replace(/ .*/, ' another-machine /var/audit')
+  t.equal(await client.hset('{cg}:audit-heads', chain, moved), 0, 'it was there')
+  t.equal(await client.hget('{cg}:audit-heads', chain), moved)
   const elsewhere = await run(['audit', 'verify', '-c', folder], { env })
   t.equal(elsewhere.code, 3)
   t.match(elsewhere.out, /warning: .* is not here: a replica with another folder wrote it/)

@@ -22,8 +22,12 @@ t.test(
     const routes = (names: readonly string[]) => ({
       upstreams: { b: { url: backend.url } },
       routes: Object.fromEntries(
-        names.map(name => [name, { path: `/api/${name}`, access: 'public', upstream: 'b' }])
-      )
+        names.map(name => [
+          name,
+          { path: `/api/${name}`, access: 'public', upstream: 'b', shape: 'own' }
+        ])
+      ),
+      shapes: { own: [{ module: './own.js' }] }
     })
     const folder = await configFolder({
       gateway: {
@@ -33,7 +37,8 @@ t.test(
         drain: { notice: '0s' },
         reload: { watch: true }
       },
-      routes: routes(['a'])
+      routes: routes(['a']),
+      code: { 'own.js': "export default () => 'first'" }
     })
     const write = (text: string) => writeFileSync(join(folder, 'routes.yaml'), text)
     const words = ['start', '--config', folder, '--state', state]
@@ -57,6 +62,7 @@ t.test(
     t.equal(statSync(file).mode & 0o777, 0o600)
 
     write('routes: { a: { pfad: /api/a } }')
+    writeFileSync(join(folder, 'own.js'), "export default () => 'second'")
     t.match(
       await runProcess(words),
       { code: 1, err: 'unknown key "pfad"' },
@@ -66,7 +72,8 @@ t.test(
     const log = await second.says('listening on')
     t.match(log, /"event":"config.last-good".*accepted at 20/)
     t.match(log, /"event":"config.refused".*unknown key/)
-    t.equal(await status('b'), 200, 'what was accepted last is served')
+    const served = await fetch(`http://127.0.0.1:${port}/api/b`)
+    t.equal(await served.text(), '"first"', 'what was accepted last is served, own code too')
     const readiness = await askOps(opsUrl, '/readyz')
     t.match(
       { status: readiness.status, text: await readiness.text() },

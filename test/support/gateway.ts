@@ -1,6 +1,6 @@
 /** A gateway of its own for a test: config from objects, real sockets, its log kept. */
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { stringify } from 'yaml'
 import { createGateway, type Gateway } from '../../src/index.ts'
 import { askOps, type OpsOptions } from './ops.ts'
@@ -15,6 +15,8 @@ export interface Files {
   readonly routes?: Tree
   readonly limits?: Tree
   readonly users?: Tree
+  /** Own code, by its file. */
+  readonly code?: Readonly<Record<string, string>>
 }
 
 export { password }
@@ -48,6 +50,10 @@ export async function configFolder(files: Files = {}): Promise<string> {
     ...(files.limits ?? { limits: { 'signed-in': { by: 'user', max: 100_000, window: '1m' } } })
   })
   write('users.yaml', files.users ?? { users: testUsers })
+  for (const [name, text] of Object.entries(files.code ?? {})) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true })
+    writeFileSync(join(folder, name), text)
+  }
   return folder
 }
 

@@ -6,7 +6,8 @@ import { type Contract, createContract } from '../../contract/contract.ts'
 import { createRewrite } from '../../proxy/path.ts'
 import { type TimeOutOverrides, timeOutsOf } from '../../proxy/time-outs.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
-import { compileShape, type Shape, type Wrap } from '../../shaping/shape.ts'
+import type { ShapeUse, Wrap } from '../../shaping/operation.ts'
+import { compileShape, type Shape } from '../../shaping/shape.ts'
 import type { Gateway } from '../gateway.ts'
 import { logMissing } from './response-log.ts'
 import type { Target } from './route.ts'
@@ -42,14 +43,14 @@ export function wayOf(
 }
 
 export function shapeOf(
-  { config, log, watchShape }: Gateway,
+  { config, log, modules, watchShape }: Gateway,
   name: string | undefined,
   wrap: Wrap
 ): Shape | undefined {
   if (name === undefined) return undefined
   const onMissing = logMissing(log, name)
   const { shapes, paging } = config.routes
-  const shape = compileShape(shapes[name] ?? [], { wrap, shapes, paging, onMissing })
+  const shape = compileShape(shapes[name] ?? [], { wrap, shapes, paging, modules, onMissing })
   if (watchShape === undefined) return shape
   return {
     ...shape,
@@ -60,12 +61,20 @@ export function shapeOf(
   }
 }
 
-/** @throws GatewayError when the back-end's body reports an error */
-export function applyShape(shape: Shape | undefined, body: unknown, target: string): unknown {
+/**
+ * @returns a promise where the shape has own code
+ * @throws GatewayError when the back-end's body reports an error
+ */
+export function applyShape(shape: Shape | undefined, body: unknown, use: ShapeUse): unknown {
   if (shape === undefined) return body
   const refusal = shape.refusal(body)
   if (refusal !== undefined) throw refusal
-  return shape.apply(body, target)
+  return shape.apply(body, use)
+}
+
+/** At once, unless it is a promise. */
+export function whenDone(value: unknown, then: (done: unknown) => unknown): unknown {
+  return value instanceof Promise ? value.then(then) : then(value)
 }
 
 /** @param dataName the member of the envelope that the contract is about */

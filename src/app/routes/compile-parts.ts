@@ -6,7 +6,7 @@ import { requestHeaders } from '../../proxy/request-headers.ts'
 import type { Part, Parts } from '../../proxy/parts.ts'
 import { createRewrite } from '../../proxy/path.ts'
 import { compileQuery } from '../../proxy/query.ts'
-import type { Wrap } from '../../shaping/shape.ts'
+import type { Wrap } from '../../shaping/operation.ts'
 import type { Gateway } from '../gateway.ts'
 import { applyShape, publicPathsOf, shapeOf, upstreamOf } from './compile-common.ts'
 
@@ -50,7 +50,7 @@ export function compileParts(
       }),
       timeoutMs: timeoutOf(part, upstream.config),
       maxBytes,
-      shape: (body, target) => applyShape(shape, body, target),
+      shape: (body, use) => applyShape(shape, body, use),
       unwrap: part.unwrap?.split('.') ?? [],
       into: part.into?.split('.') ?? [],
       isRequired: part.required,

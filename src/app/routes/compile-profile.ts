@@ -9,7 +9,14 @@ import { refuseLeak } from '../../login/leaked-credential.ts'
 import type { Live } from '../../session/evaluate.ts'
 import { fillCurrentUser } from '../../shaping/current-user.ts'
 import type { Gateway } from '../gateway.ts'
-import { applyShape, checkContract, contractOf, shapeOf, wayOf } from './compile-common.ts'
+import {
+  applyShape,
+  checkContract,
+  contractOf,
+  shapeOf,
+  wayOf,
+  whenDone
+} from './compile-common.ts'
 import { compileParts } from './compile-parts.ts'
 import type { Route, Shaping } from './route.ts'
 
@@ -29,7 +36,11 @@ export function compileProfile(gateway: Gateway): Route {
     errorStatus
   } as const
   const shaping: Shaping = {
-    shape: (user, live, target) => live && bodyOf(applyShape(shape, user, target), live),
+    shape: (user, live, target) => {
+      if (live === undefined) return undefined
+      const use = { target, route: ownRoutes.profile.name, user: live.session.identity }
+      return whenDone(applyShape(shape, user, use), value => bodyOf(value, live))
+    },
     shapeNothing: (nothing, live) => live && bodyOf(nothing, live),
     maxShaped,
     tooLarge: 'refuse',

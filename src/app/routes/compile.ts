@@ -8,9 +8,17 @@ import type { BodyMapping } from '../../proxy/body-mapping.ts'
 import { compileConfiguredAnswer } from '../../shaping/answer.ts'
 import { createEnvelope, type Envelope } from '../../shaping/envelope.ts'
 import { isWrapped } from '../../shaping/shape.ts'
+import type { Live } from '../../session/evaluate.ts'
 import type { Gateway } from '../gateway.ts'
 import { createYield } from '../yield.ts'
-import { applyShape, checkContract, contractOf, shapeOf, wayOf } from './compile-common.ts'
+import {
+  applyShape,
+  checkContract,
+  contractOf,
+  shapeOf,
+  wayOf,
+  whenDone
+} from './compile-common.ts'
 import { compileParts } from './compile-parts.ts'
 import { compileProfile } from './compile-profile.ts'
 import { logLabels } from './response-log.ts'
@@ -55,9 +63,15 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
   const contract = contractOf(gateway, name, route.contract, isInEnvelope && envelope.dataName)
   const cookies = cookiesOf(gateway, route)
   const parts = compileParts(gateway, { ...route, ...cookies }, envelope.success, maxShaped)
+  const useOf = (live: Live | undefined, target: string) => ({
+    target,
+    route: name,
+    user: live?.session.identity
+  })
   const shaping: Shaping = {
-    shape: (body, _live, target) => checkContract(contract, applyShape(shape, body, target)),
-    shapeNothing: (nothing, _live, target) => shape?.apply(nothing, target) ?? null,
+    shape: (body, live, target) =>
+      whenDone(applyShape(shape, body, useOf(live, target)), done => checkContract(contract, done)),
+    shapeNothing: (nothing, live, target) => shape?.apply(nothing, useOf(live, target)) ?? null,
     maxShaped,
     tooLarge: route.tooLarge,
     onIgnored: logLabels(log, name),
@@ -74,7 +88,7 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
       ...wayOf(gateway, route, route.upstream),
       maxBody,
       query: queryMapsOf(routes, route),
-      body: bodyMappingOf(gateway, route.body, envelope, maxShaped),
+      body: bodyMappingOf(gateway, name, route.body, { envelope, maxBytes: maxShaped }),
       ...(!isShaped &&
         contract && {
           observe: (bytes, fields) => contract(() => readJson(bytes, fields, limits.sizes.shape))
@@ -130,15 +144,15 @@ function cookiesOf({ config }: Gateway, { upstream = '', passCookies, setCookies
 
 function bodyMappingOf(
   gateway: Gateway,
+  route: string,
   body: RouteConfig['body'],
-  envelope: Envelope,
-  maxBytes: number
+  { envelope, maxBytes }: { readonly envelope: Envelope; readonly maxBytes: number }
 ): BodyMapping | undefined {
   if (body === undefined) return undefined
   const shape = shapeOf(gateway, body.shape, envelope.success)
   return {
     maxBytes,
-    shape: value => (shape === undefined ? value : shape.apply(value)),
+    shape: (value, user) => shape?.apply(value, { target: '', route, user }) ?? value,
     as: body.as
   }
 }

@@ -123,7 +123,7 @@ export function createOwnHandler({ status, initialValue, shaping }: OwnRoute): H
       }
       const { signal } = leavingOf(reply.raw)
       const results = await fetchParts(request, parts, signal)
-      sendShaped(reply.code(status), value, shaping, results)
+      await sendShaped(reply.code(status), value, shaping, results)
     } catch (error) {
       sendError(reply, error)
     }

@@ -5,6 +5,7 @@ import type { PartResults } from '../../proxy/merge-parts.ts'
 import { gather, type Parts } from '../../proxy/parts.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { forwardedForOf } from '../hooks/forwarded-for.ts'
+import { liveOf } from '../hooks/session.ts'
 
 /** @throws GatewayError as soon as a required part fails */
 export async function fetchParts(
@@ -14,6 +15,7 @@ export async function fetchParts(
 ): Promise<PartResults> {
   const { trail, raw, server } = request
   const { headers, url: target = '' } = raw
+  const use = { target, route: trail.route ?? '', user: liveOf(request)?.session.identity }
   const onMissing = ({ name }: { readonly name: string }, { code, cause }: GatewayError) => {
     server.gateway.counters.onMissingPart(trail.route, name)
     trail.addMissing(name)
@@ -21,5 +23,5 @@ export async function fetchParts(
     trail.reason = `part ${name}: ${code}${why}`
   }
   const caller = forwardedForOf(request)
-  return await gather(parts, { target, headers, caller, signal, trail, onMissing })
+  return await gather(parts, { use, headers, caller, signal, trail, onMissing })
 }

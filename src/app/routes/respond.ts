@@ -188,7 +188,7 @@ function respondEmpty(
   }
   if (isEmpty(status)) return void reply.removeHeader('content-length').send()
   const shape: Shaping['shape'] = (_, live, target) => shaping.shapeNothing(null, live, target)
-  sendShaped(reply, null, { shape })
+  return sendShaped(reply, null, { shape })
 }
 
 function passUnshaped(reply: FastifyReply, { headers, body }: UpstreamResponse): void {

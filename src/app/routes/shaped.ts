@@ -45,23 +45,30 @@ export function sendShaped(
   value: unknown,
   { shape, parts }: Pick<Shaping, 'shape' | 'parts'>,
   results?: PartResults
-): void {
+): void | Promise<void> {
   const { request } = reply
   const { trail } = request
   const startedAt = performance.now()
   if (trail.shapeMs === 0) trail.shapeAt = startedAt
   const shapeWhole = (whole: unknown) => shape(whole, liveOf(request), request.raw.url ?? '')
-  const text = writeJson(
+  const shaped =
     parts === undefined || results === undefined
       ? shapeWhole(value)
       : shapeMerged(value, parts, results, shapeWhole)
-  )
-  trail.shapeMs += performance.now() - startedAt
+  const send = (whole: unknown) => {
+    const text = writeJson(whole)
+    trail.shapeMs += performance.now() - startedAt
+    if (!reply.raw.closed) sendText(reply, text)
+  }
+  return shaped instanceof Promise ? shaped.then(send) : send(shaped)
+}
+
+function sendText(reply: FastifyReply, text: string): void {
   reply.header('content-type', jsonType)
   if (isCacheable(reply)) {
     const tag = entityTagOf(text)
     reply.header('etag', tag)
-    if (namesTag(request.headers['if-none-match'], tag)) {
+    if (namesTag(reply.request.headers['if-none-match'], tag)) {
       return void reply.code(304).removeHeader('content-type').send()
     }
   }

@@ -3,7 +3,7 @@ import type { Command } from '../command.ts'
 
 export const check: Command = {
   summary: 'report all faults of the config, without starting',
-  ways: [{ takes: ['strict', 'live', 'json'] }],
+  ways: [{ takes: ['strict', 'live', 'no-code', 'json'] }],
   details: `
 Reports all faults and warnings at once, each with file, line and what was expected.
 Expectations (expect) are run as well.
@@ -14,11 +14,14 @@ Examples:
   console-gateway check --live
 
 With --live it also connects to upstreams and Redis, and says which cannot be reached.
+It loads the config's own code (module), which may do anything that you may: use --no-code
+for a config that you do not trust. Expectations are not tried then.
 
 Exit codes: 0 no faults, 1 faults or something that cannot be reached, 3 warnings with --strict.`,
   options: {
-    strict: { type: 'boolean', description: 'warnings end with exit code 3' },
-    live: { type: 'boolean', description: 'connect to upstreams and Redis too' }
+    'strict': { type: 'boolean', description: 'warnings end with exit code 3' },
+    'live': { type: 'boolean', description: 'connect to upstreams and Redis too' },
+    'no-code': { type: 'boolean', description: 'load no own code, try no expectation' }
   },
   run: async invocation => (await import('../check.ts')).check(invocation)
 }

@@ -16,7 +16,7 @@ export function shapedResponse(config: Config, name: string, body: unknown): Jso
   if (refused !== undefined) {
     throw new CommandError(`The response is a failure: ${refused.status}, ${refused.message}`)
   }
-  const shaped = apply(body, firstPage(config))
+  const shaped = apply(body, { target: firstPage(config), route: name })
   const value = parseKeepingDigits(JSON.stringify(shaped) ?? 'null') as Json
   if (!isWrapped(steps, shapes) || dataName === false) return value
   return (value as Record<string, Json>)[dataName] as Json

@@ -95,7 +95,7 @@ function inner(step: ShapeStep): ReadonlyArray<readonly [Path, readonly ShapeSte
   return step.paging?.each === undefined ? [] : [[['paging', 'each'], step.paging.each]]
 }
 
-const outermost = ['open', 'status', 'wrap', 'paging'] as const
+const outermost = ['open', 'status', 'wrap', 'paging', 'module'] as const
 
 function checkStep(step: ShapeStep, path: Path, check: ShapesCheck): void {
   const { report } = check

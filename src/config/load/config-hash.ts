@@ -29,11 +29,13 @@ const hashes = new WeakMap<object, string>()
  * key is the first of `session.secrets`, which replicas share. Without any they do not take part.
  */
 export function configHashes({ gateway, routes, ...others }: Config): ConfigHashes {
-  const { limits, users, contracts, authorities } = others
+  const { limits, users, contracts, authorities, modules } = others
   const [key] = gateway.session.secrets
   const replaced = [
     hashOnce(routes, () => withoutSecrets(schemaOf.routes, routes, key)),
-    ...[limits, users, contracts, authorities].map(section => hashOnce(section, () => section))
+    ...[limits, users, contracts, authorities, modules].map(section =>
+      hashOnce(section, () => section)
+    )
   ]
   const install = hashOnce(gateway, () => {
     const { server, ops, ...rest } = withoutSecrets(schemaOf.gateway, gateway, key)

@@ -53,6 +53,7 @@ type Compared = Pick<
   | 'users'
   | 'authorities'
   | 'contracts'
+  | 'modules'
   | 'serverTls'
   | 'opsTls'
   | 'redisCa'
@@ -77,6 +78,9 @@ export function configDifferences(before: Compared, after: Compared): Difference
       .filter(difference => !isOfPair(difference)),
     ...[...usersFiles].flatMap(name =>
       compare(users, [name], before.users[name], after.users[name])
+    ),
+    ...otherContent(before.modules, after.modules).map(file =>
+      ofContent('routes', [file], `${file} (own code) has other content`)
     ),
     ...otherContent(before.authorities, after.authorities).map(file =>
       ofContent('routes', [file], `${file} (a certificate) has other content`)

@@ -10,7 +10,7 @@ export interface Inputs {
   readonly read: (file: string) => string
   /** @throws the system's error; RangeError for a file over 1 MiB */
   readonly readBytes: (file: string) => Buffer
-  /** As `read`, of a YAML file of config: its text is kept. */
+  /** As `read`, of a YAML file of config or own code: its text is kept. */
   readonly readDocument: (file: string) => string
   /** By absolute path: the digest of the content, or an empty string for an unreadable file. */
   readonly digests: () => Readonly<Record<string, string>>

@@ -20,7 +20,7 @@ import { documentSteps } from './document.ts'
 import { withEnvFile } from './env-file.ts'
 import { createInputs, type Inputs } from './inputs.ts'
 import { type Layers, ownLayer } from './layers.ts'
-import { pemFilesOf, usersFiles } from './named-files.ts'
+import { pemFilesOf, readModules, unreadable, usersFiles } from './named-files.ts'
 import { layerSteps } from './presets.ts'
 import { completeSteps, type LoadedFile } from './read-file.ts'
 import type { Environment } from './references.ts'
@@ -81,6 +81,7 @@ function* load(
     users: yield* loader.readUsers(files.gateway, running),
     contracts: yield* loader.readContracts(files.routes),
     authorities: loader.readAuthorities(files.routes),
+    modules: loader.readModules(files.routes),
     written: {
       gateway: files.gateway.written,
       routes: files.routes.written,
@@ -214,6 +215,11 @@ class Loader {
     return authorities
   }
 
+  readModules(routes: Files['routes']): Record<string, string> {
+    const read = (file: string) => this.#inputs.readDocument(resolve(this.#folder, file))
+    return readModules(routes.value, read, this.#reportIn(routes))
+  }
+
   /** The pairs of `server.tls` and `ops.tls`. Their keys were read as secrets already. */
   readListenersTls(gateway: Files['gateway']): Pick<Config, 'serverTls' | 'opsTls'> {
     const serverTls = this.#readPair(gateway, 'server')
@@ -245,8 +251,7 @@ class Loader {
       // Text around certificates is no part of them, in whatever encoding.
       return this.#inputs.readBytes(resolve(this.#folder, file)).toString('utf8')
     } catch (error) {
-      const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
-      report(`the file cannot be read (${reason})`)
+      report(unreadable(error))
       return undefined
     }
   }

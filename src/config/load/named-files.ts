@@ -1,8 +1,8 @@
-/** The files that config names: users files of sources, certificates of upstreams. */
+/** The files that config names: users files of sources, certificates of upstreams, own code. */
 import { ConfigError } from '../schema/faults.ts'
 import { gatewaySchema, type GatewayConfig } from '../schema/gateway.ts'
-import type { UpstreamConfig } from '../schema/routes.ts'
-import type { Path } from '../schema/visit.ts'
+import type { RoutesConfig, UpstreamConfig } from '../schema/routes.ts'
+import { isObject, type Path } from '../schema/visit.ts'
 import { readGatewayLayers } from './presets.ts'
 import { completeFile, contextOfFolder } from './read-file.ts'
 import type { Environment } from './references.ts'
@@ -56,6 +56,48 @@ function usersFilesOf({ login }: GatewayConfig): Array<{ file: string; index: nu
     const isFile = source?.kind === 'users-file' && typeof source.file === 'string'
     return isFile ? [{ file: source.file, index }] : []
   })
+}
+
+/** Own code as text, by the name in config: it runs when the config is tried. */
+export function readModules(
+  routes: RoutesConfig,
+  read: (file: string) => string,
+  report: (path: Path, message: string) => void
+): Record<string, string> {
+  const texts: Record<string, string> = {}
+  for (const { path, file } of modulesIn(routes)) {
+    try {
+      texts[file] ??= read(file)
+    } catch (error) {
+      report(path, unreadable(error))
+    }
+  }
+  return texts
+}
+
+/** Each `module`, with its place. */
+export function modulesIn({
+  shapes,
+  upstreams
+}: RoutesConfig): Array<{ path: Path; file: string }> {
+  // The schema's faults have been reported already.
+  const entries = (holder: unknown) => Object.entries(isObject(holder) ? holder : {})
+  const named = (path: Path, holder: unknown) => {
+    const file = isObject(holder) ? holder['module'] : undefined
+    return typeof file === 'string' ? [{ path: [...path, 'module'], file }] : []
+  }
+  const ofShapes = entries(shapes).flatMap(([name, steps]: [string, unknown]) =>
+    Array.isArray(steps) ? steps.flatMap((step, n) => named(['shapes', name, n], step)) : []
+  )
+  return [
+    ...ofShapes,
+    ...entries(upstreams).flatMap(([name, upstream]) => named(['upstreams', name], upstream))
+  ]
+}
+
+export function unreadable(error: unknown): string {
+  const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
+  return `the file cannot be read (${reason})`
 }
 
 /** The PEM files that an upstream names, and the keys that do. */

@@ -25,10 +25,12 @@ export interface Config {
   readonly contracts: Readonly<Record<string, JsonSchema>>
   /** Every file that was read, by absolute path, with a digest of its content. */
   readonly inputs: Readonly<Record<string, string>>
-  /** The text of each YAML file but presets, by absolute path. No secret is in it. */
+  /** The text of each YAML file but presets, and of own code, by absolute path. No secret is in it. */
   readonly documents: Readonly<Record<string, string>>
   /** The certificate authorities of upstreams: content of the PEM files, by the name in config. */
   readonly authorities: Readonly<Record<string, string>>
+  /** The texts of own code (`module`), by the name in config. */
+  readonly modules: Readonly<Record<string, string>>
   /** The pair of `server.tls` as its files are now; in use, only where the listener has TLS. */
   readonly serverTls?: ServerTls
   /** The same of `ops.tls`. */

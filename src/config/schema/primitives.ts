@@ -126,6 +126,13 @@ export const dotted = (meta: Meta) =>
     expected: 'names joined by dots, such as result.items',
     ...meta
   })
+/** A file of own code below the config folder. */
+export const moduleFile = (meta: Meta) =>
+  Type.String({
+    pattern: '^(?:\\./)?(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)*[A-Za-z0-9_-][A-Za-z0-9._-]*\\.m?[jt]s$',
+    expected: 'a .js, .mjs or .ts file below the config folder, such as ./shapes/orders.js',
+    ...meta
+  })
 export const header = (meta: Meta) =>
   Type.String({
     pattern: headerPattern,

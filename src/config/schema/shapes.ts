@@ -1,7 +1,7 @@
 /** `shapes` of `routes.yaml`: operations that transform upstream responses. */
 import { Type, type Static, type TProperties } from 'typebox'
 import { asNode } from './visit.ts'
-import { dotted, list, name, named, oneOf, pairs, text, whole } from './primitives.ts'
+import { dotted, list, moduleFile, name, named, oneOf, pairs, text, whole } from './primitives.ts'
 
 const closed = <T extends TProperties>(
   properties: T,
@@ -171,6 +171,15 @@ const operations = {
   ),
   use: Type.Optional(
     name({ description: 'Insert the operations of another shape of this file here.' })
+  ),
+  module: Type.Optional(
+    moduleFile({
+      description:
+        'Own code, where no operation fits: a JavaScript file below the config folder. Its ' +
+        'default export gets the value and `{ route, user }`, and returns the new value, or a ' +
+        'promise of it. It runs in the gateway’s process: see docs/shaping.md.',
+      examples: ['./shapes/orders.js']
+    })
   ),
   echo: Type.Optional(
     closed(

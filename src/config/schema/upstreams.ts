@@ -8,6 +8,7 @@ import {
   headerPattern,
   headerValue,
   list,
+  moduleFile,
   optional,
   secret,
   text,
@@ -172,6 +173,16 @@ export const upstream = closed(
       headerPairs(secret({ description: 'The value of the header.' }), {
         description: 'As `headers`, with secret values, such as an API key.',
         examples: [{ 'x-api-key': '${ORDERS_API_KEY}' }]
+      })
+    ),
+    module: Type.Optional(
+      moduleFile({
+        description:
+          'Own code for headers that no config can hold, such as a signature of the call: a ' +
+          'JavaScript file below the config folder. Its default export gets `{ method, path, ' +
+          'headers, body }` and returns headers, also at sign-in and for WebSockets; health checks ' +
+          'go without. It runs in the gateway’s process: see docs/shaping.md.',
+        examples: ['./upstreams/sign.js']
       })
     ),
     passHeaders: Type.Optional(

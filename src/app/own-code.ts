@@ -1,0 +1,56 @@
+/** Headers of calls to upstreams by own code (`upstreams.NAME.module`). */
+import { Readable } from 'node:stream'
+import { headerName } from '../config/schema/primitives.ts'
+import { GatewayError } from '../errors/errors.ts'
+import { isRecord } from '../json/values.ts'
+import type { Upstream } from '../proxy/upstream.ts'
+import type { Modules, OwnCode } from '../shaping/module.ts'
+import type { GatewayServices } from './gateway.ts'
+
+type Ask = GatewayServices['upstream']
+type Added = NonNullable<Upstream['addedTo']>
+type Call = Parameters<Added>[0]
+
+export function withOwnCode(upstream: Ask, modules: Modules): Ask {
+  return (name, config) => {
+    const { module: file = '' } = config
+    const code = modules.get(file)
+    if (code === undefined) return upstream(name, config)
+    return signed(upstream(name, config), call => headersBy(file, code, call))
+  }
+}
+
+/** The upstream, each of whose calls has the headers of own code. */
+function signed(upstream: Upstream, addedTo: Added): Upstream {
+  const withHeaders = async <C extends Call>(call: C, path: string): Promise<C> => ({
+    ...call,
+    headers: { ...call.headers, ...(await addedTo({ ...call, path })) }
+  })
+  return {
+    ...upstream,
+    addedTo,
+    send: async call => upstream.send(await withHeaders(call, call.path)),
+    fetchWhole: async request =>
+      upstream.fetchWhole(await withHeaders(request, upstream.base + request.path))
+  }
+}
+
+/** @throws GatewayError `upstream.module` */
+async function headersBy(file: string, code: OwnCode, call: Call): Promise<Record<string, string>> {
+  const { method, path, headers, body, recorded } = call
+  const text = body instanceof Readable || body === null ? undefined : body?.toString()
+  try {
+    const route = recorded?.trail.route ?? ''
+    const added = await code({ method, path, headers: { ...headers }, body: text }, { route })
+    if (!isRecord(added)) throw new TypeError(`${file}: it returned no object of headers`)
+    const isHeader = ([name, value]: [string, unknown]) =>
+      headerName.test(name) && typeof value === 'string' && /^[\x20-\x7e]*$/.test(value)
+    const unfit = Object.entries(added).find(each => !isHeader(each))
+    if (unfit !== undefined) {
+      throw new TypeError(`${file}: "${unfit[0]}" is no header in lower case with text in ASCII`)
+    }
+    return added as Record<string, string>
+  } catch (cause) {
+    throw new GatewayError('upstream.module', { cause })
+  }
+}

@@ -1,0 +1,143 @@
+/** Own code: loads the modules that config names, and calls them. */
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Config } from '../config/schema/config.ts'
+import { GatewayError } from '../errors/errors.ts'
+import { losesDigits } from '../json/digits.ts'
+import type { Json } from '../json/values.ts'
+import type { ShapeUse } from './operation.ts'
+
+/** A function of a module. Rejects with an Error that names the module's file and line. */
+export type OwnCode = (...values: unknown[]) => Promise<Json>
+/** By the name of the file in config. */
+export type Modules = ReadonlyMap<string, OwnCode>
+
+/** For a promise of a module. */
+const moduleTimeoutMs = 5000
+
+export class ModulesError extends Error {
+  /** Why each cannot be loaded, by its file in config. */
+  readonly reasons: ReadonlyMap<string, string>
+
+  constructor(reasons: ReadonlyMap<string, string>) {
+    super([...reasons.values()].join('\n'))
+    this.reasons = reasons
+  }
+}
+
+/** @throws ModulesError */
+export async function loadModules({
+  folder,
+  modules
+}: Pick<Config, 'folder' | 'modules'>): Promise<Modules> {
+  const loaded = new Map<string, OwnCode>()
+  const reasons = new Map<string, string>()
+  for (const [file, text] of Object.entries(modules)) {
+    try {
+      loaded.set(file, await loadModule(file, resolve(folder, file), text))
+    } catch (error) {
+      reasons.set(file, messageOf(error))
+    }
+  }
+  if (reasons.size > 0) throw new ModulesError(reasons)
+  return loaded
+}
+
+async function loadModule(file: string, path: string, text: string): Promise<OwnCode> {
+  const address = await addressOf(path, text)
+  const placed = (error: unknown) => `${file}${placeIn(error, address)}: ${messageOf(error)}`
+  let module: Readonly<Record<string, unknown>>
+  try {
+    module = await inTime(import(address) as Promise<typeof module>)
+  } catch (error) {
+    const place = error instanceof SyntaxError ? await placeOfSyntax(path) : placeIn(error, address)
+    throw new Error(`${file}${place}: ${messageOf(error)}`, { cause: error })
+  }
+  const { default: exported } = module
+  // Of CommonJS, which Node loads once whatever its content.
+  if (typeof exported !== 'function' || Object.hasOwn(module, 'module.exports')) {
+    throw new Error(`${file}: has no \`export default\` of a function`)
+  }
+  return async (...values) => {
+    try {
+      return plainCopy(await inTime(Promise.try(exported as OwnCode, ...values)))
+    } catch (error) {
+      throw new Error(placed(error), { cause: error })
+    }
+  }
+}
+
+/** @throws GatewayError `shape.module` */
+export async function callShape(
+  code: OwnCode,
+  value: Json,
+  { route, user }: ShapeUse
+): Promise<Json> {
+  try {
+    return await code(plainCopy(value), { route, user: user && plainCopy(user) })
+  } catch (cause) {
+    throw new GatewayError('shape.module', { cause })
+  }
+}
+
+/**
+ * Another one for each content, so that Node loads it anew. A text that is not the file's, such as
+ * that of an earlier config, is loaded without it.
+ */
+async function addressOf(path: string, text: string): Promise<string> {
+  const hash = createHash('sha256').update(text).digest('hex').slice(0, 16)
+  const now = await readFile(path, 'utf8').catch(() => undefined)
+  if (now?.replace(/^\ufeff/, '') !== text) {
+    return `data:text/javascript,${encodeURIComponent(text)}`
+  }
+  return `${pathToFileURL(path).href}?content=${hash}`
+}
+
+async function inTime<T>(promise: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () => late.reject(new Error(`took longer than ${moduleTimeoutMs / 1000} s`)),
+    moduleTimeoutMs
+  )
+  try {
+    return await Promise.race([promise, late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+type Reviver = (name: string, value: Json, context: { readonly source?: string }) => Json
+const digitsAsText: Reviver = (_name, value, { source }) =>
+  typeof value === 'number' && source !== undefined && losesDigits(source) ? source : value
+
+/** JSON of which nobody else has a part; long numbers are texts. @throws TypeError for no JSON */
+function plainCopy(value: unknown): Json {
+  const text = JSON.stringify(value) as string | undefined
+  if (text === undefined) throw new TypeError(`it is ${typeof value}, which is no JSON`)
+  return (JSON.parse as (json: string, reviver: Reviver) => Json)(text, digitsAsText)
+}
+
+/** `:LINE`, where the stack tells one. */
+function placeIn(error: unknown, address: string): string {
+  const stack = error instanceof Error ? String(error.stack) : ''
+  const start = stack.indexOf(`${address}:`)
+  const line = start === -1 ? undefined : /^\d+/.exec(stack.slice(start + address.length + 1))
+  return line ? `:${line[0]}` : ''
+}
+
+/** `:LINE`: the error of an import tells none. */
+function placeOfSyntax(path: string): Promise<string> {
+  return new Promise(done => {
+    execFile(process.execPath, ['--check', path], (_error, _out, told) => {
+      const line = /:(\d+)$/m.exec(told.split('\n', 1)[0] ?? '')?.[1]
+      done(line === undefined ? '' : `:${line}`)
+    })
+  })
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
