@@ -1,89 +1,253 @@
-/** The outer object of every response, in the console's dialect. */
+/** The outer object of every response, in the console's dialect: a table of members. */
+import { STATUS_CODES } from 'node:http'
+import { type CustomEnvelope, errorEntryOf } from '../config/schema/custom-envelope.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
-import type { ResponseCode } from '../config/schema/response-codes.ts'
-import { errorKinds } from '../errors/errors.ts'
-import { createCustomEnvelope } from './custom-envelope.ts'
-import type { Envelope, Members, MessageOf } from './dialect.ts'
-import { errorExtra } from './error-extra.ts'
-import { createBare } from './bare.ts'
-import { createSuccess, jsonType } from './success.ts'
-import { createSuccessCodes } from './success-codes.ts'
+import { readsAs, type ResponseCode } from '../config/schema/response-codes.ts'
+import { type ErrorCode, errorKinds, type GatewayError } from '../errors/errors.ts'
+import { isRecord, type JsonRecord, put } from '../json/values.ts'
 
-export type { Envelope, Language, Placement } from './dialect.ts'
+export const jsonType = 'application/json; charset=utf-8'
 
-export function createEnvelope(settings: GatewayConfig['envelope']): Envelope {
-  const { dialect, custom, language, messages } = settings
-  const messageOf: MessageOf = (error, asked = 'en', standard) =>
-    error.detail.message ??
-    messages[error.code] ??
-    standard ??
-    errorKinds[error.code][language === 'auto' ? asked : language]
-  if (dialect === 'problem' || dialect === 'none') return createBare(dialect, messageOf, settings)
-  if (dialect === 'custom') {
-    if (custom === undefined) throw new Error('envelope.custom is not set')
-    return createCustomEnvelope({ ...settings, custom }, messageOf)
-  }
-  return createStandardEnvelope(settings, dialect, messageOf)
+type Settings = GatewayConfig['envelope']
+type Members = Readonly<Record<string, unknown>>
+export type Language = 'en' | 'zh'
+
+/** Whom an error is told. */
+interface Reader {
+  readonly requestId: string
+  readonly language: Language
 }
 
-type StandardDialect = 'dual' | 'ant-design-pro' | 'base-response'
-
-/** The members of a success before its data, by dialect. */
-const successHeads: Record<StandardDialect, (code: ResponseCode) => Members> = {
-  'dual': code => ({ ok: true, code, message: 'OK', success: true }),
-  'ant-design-pro': () => ({ success: true }),
-  'base-response': code => ({ ok: true, code, message: 'OK' })
+interface LoginResult {
+  /** The kind of sign-in that the console sent (`account`, `mobile`, …), and expects again. */
+  readonly type: string
+  /** The first role. */
+  readonly authority: string
 }
 
-function createStandardEnvelope(
-  settings: GatewayConfig['envelope'],
-  dialect: StandardDialect,
-  messageOf: MessageOf
-): Envelope {
-  const { inertToken } = settings
-  const codes = createSuccessCodes(settings)
-  const success = createSuccess(successHeads[dialect](settings.successCode), 'data')
-  const failure: Envelope['failure'] = (error, id, asked) => {
-    const requestId = settings.requestId && { requestId: id }
-    const extra = errorExtra(error, settings.fieldErrors)
-    const number = error.detail.extra?.['code']
-    const numberMember =
-      number !== undefined && !codes.isSuccess(number) ? { code: number } : undefined
-    const message = messageOf(error, asked)
-    const { showType } = errorKinds[error.code]
-    const numbered = { ok: false, code: codes.firstOther(error.status), message }
-    const shown = {
-      success: false,
-      errorCode: error.code,
-      errorMessage: message,
-      showType,
-      ...requestId
-    }
-    if (dialect === 'ant-design-pro') return { ...extra, ...shown, ...numberMember }
-    if (dialect === 'base-response') {
-      return { ...extra, ...numbered, ...numberMember, errorCode: error.code, ...requestId }
-    }
-    return { ...extra, ...numbered, ...numberMember, ...shown }
-  }
+/**
+ * The place of a success's value. `data`: under `data`. `flat`: its members stand beside the code
+ * and the message, which win over members of the same name; a value that is not an object stands
+ * under `data`. `none`: the value is the whole body, and nothing stands beside it.
+ */
+export type Placement = 'data' | 'flat' | 'none'
 
+export interface Envelope {
+  /** @param extra members beside the value */
+  readonly success: (data: unknown, extra?: Members, placement?: Placement) => unknown
+  /** @param language of the reader; English without it */
+  readonly failure: (error: GatewayError, requestId: string, language?: Language) => Members
+  readonly login: (result: LoginResult) => unknown
+  /**
+   * For `login.refusedStatus: 200`: no `success` member, so that consoles show the sign-in page's
+   * own alert.
+   */
+  readonly loginRefused: (error: GatewayError, type: string, reader: Reader) => Members
+  /** The content type of errors. */
+  readonly errorType: string
+  /** The HTTP status that config sets for an error code; it wins over `errorStatus`. */
+  readonly statusOf: (code: ErrorCode) => number | undefined
+  /** Members beside the profile's 401. */
+  readonly notSignedIn: Members
+  /** The member that holds the value; false where its members stand beside the code. */
+  readonly dataName: string | false
+  /** Whether the profile has all members that Ant Design Pro reads, whatever the user has. */
+  readonly fillsUser: boolean
+}
+
+/** What a member of an error says. `ownCode`: the number of a back-end, where it may stand. */
+type Said =
+  | 'false'
+  | 'code'
+  | 'ownCode'
+  | 'message'
+  | 'errorCode'
+  | 'showType'
+  | 'requestId'
+  | 'about'
+  | 'title'
+  | 'status'
+
+interface Dialect {
+  /** The members of every success before its value; undefined: a success is its value. */
+  readonly head?: Members
+  readonly failure: ReadonlyArray<readonly [name: string | false, said: Said]>
+  readonly dataName: string | false
+  /** Whether it is one of Ant Design Pro's, whose sign-in and profile have members of their own. */
+  readonly isPro?: true
+}
+
+function dialectOf({ dialect, successCode: code, custom }: Settings): Dialect {
+  const head = { ok: true, code, message: 'OK' }
+  const numbered = [
+    ['ok', 'false'],
+    ['code', 'code'],
+    ['message', 'message']
+  ] as const
+  const shown = [
+    ['success', 'false'],
+    ['errorCode', 'errorCode'],
+    ['errorMessage', 'message'],
+    ['showType', 'showType'],
+    ['requestId', 'requestId']
+  ] as const
+  const plain = [
+    ['code', 'errorCode'],
+    ['requestId', 'requestId']
+  ] as const
+  const pro = { dataName: 'data', isPro: true } as const
+  switch (dialect) {
+    case 'dual':
+      return { ...pro, head: { ...head, success: true }, failure: [...numbered, ...shown] }
+    case 'ant-design-pro':
+      return { ...pro, head: { success: true }, failure: [...shown, ['code', 'ownCode']] }
+    case 'base-response': {
+      const errorCode = ['errorCode', 'errorCode'] as const
+      return { ...pro, head, failure: [...numbered, errorCode, ['requestId', 'requestId']] }
+    }
+    // RFC 9457 §3.1
+    case 'problem':
+      return {
+        dataName: false,
+        failure: [
+          ['type', 'about'],
+          ['title', 'title'],
+          ['status', 'status'],
+          ['detail', 'message'],
+          ...plain
+        ]
+      }
+    case 'none':
+      return { dataName: false, failure: [['message', 'message'], ...plain] }
+    case 'custom':
+      if (custom === undefined) throw new Error('envelope.custom is not set')
+      return customDialect(custom, code)
+  }
+}
+
+function customDialect({ members, successMessage }: CustomEnvelope, code: ResponseCode): Dialect {
+  const { success, code: codeName, message, errorCode, showType, requestId } = members
+  const head: Record<string, unknown> = {}
+  if (success !== false) head[success] = true
+  if (codeName !== false) head[codeName] = code
+  if (message !== false) head[message] = successMessage
+  return {
+    head,
+    failure: [
+      [success, 'false'],
+      [codeName, 'code'],
+      [message, 'message'],
+      [errorCode, 'errorCode'],
+      [showType, 'showType'],
+      [requestId, 'requestId']
+    ],
+    dataName: members.data
+  }
+}
+
+export function createEnvelope(settings: Settings): Envelope {
+  const { custom, language, messages, inertToken, fieldErrors } = settings
+  const { head, failure: members, dataName, isPro = false } = dialectOf(settings)
+  const entries = settings.dialect === 'custom' && custom !== undefined ? custom.errors : {}
+  const codes = codesOf(settings, entries)
+  const messageOf = ({ code, detail }: GatewayError, asked: Language) =>
+    detail.message ??
+    messages[code] ??
+    errorEntryOf(entries, code)?.entry.message ??
+    errorKinds[code][language === 'auto' ? asked : language]
+  const says: Record<Said, (error: GatewayError, reader: Reader) => unknown> = {
+    false: () => false,
+    code: error => codes.own(error) ?? codes.other(error),
+    ownCode: codes.own,
+    message: (error, { language: asked }) => messageOf(error, asked),
+    errorCode: ({ code }) => code,
+    showType: ({ code }) => errorKinds[code].showType,
+    requestId: (_, { requestId }) => (settings.requestId ? requestId : undefined),
+    about: () => 'about:blank',
+    title: ({ status }) => STATUS_CODES[status] ?? 'Error',
+    status: ({ status }) => status
+  }
+  const success = createSuccess(head, dataName)
+  const failure: Envelope['failure'] = (error, requestId, asked = 'en') => {
+    const { code: _, ...body }: Record<string, unknown> = error.detail.extra ?? {}
+    if (fieldErrors !== false && error.detail.fieldErrors !== undefined) {
+      body[fieldErrors] = error.detail.fieldErrors
+    }
+    for (const [name, said] of members) {
+      if (name === false) continue
+      const value = says[said](error, { requestId, language: asked })
+      if (value !== undefined) body[name] = value
+    }
+    return body
+  }
   return {
     success,
     failure,
     login: ({ type, authority }) => {
+      if (!isPro) return success({})
       // It overwrites a stale token of an older back-end; a console sends no empty one.
       const result = { status: 'ok', type, currentAuthority: authority }
-      return dialect === 'base-response'
-        ? success({ authToken: inertToken, ...result })
-        : success({ authToken: inertToken, ...result }, result)
+      const isBeside = settings.dialect !== 'base-response'
+      return success({ authToken: inertToken, ...result }, isBeside ? result : {})
     },
-    loginRefused: (error, type, { requestId, language }) => {
-      const { success: _, ...rest }: Members = failure(error, requestId, language)
+    loginRefused: (error, type, { requestId, language: asked }) => {
+      const body = failure(error, requestId, asked)
+      if (!isPro) return body
+      const { success: _, ...rest } = body
       return { ...rest, status: 'error', type, currentAuthority: 'guest' }
     },
-    errorType: jsonType,
-    statusOf: () => undefined,
-    notSignedIn: { data: { isLogin: false } },
-    dataName: 'data',
-    fillsUser: true
+    errorType:
+      settings.dialect === 'problem' ? 'application/problem+json; charset=utf-8' : jsonType,
+    statusOf: code => errorEntryOf(entries, code)?.entry.status,
+    notSignedIn: isPro ? { data: { isLogin: false } } : {},
+    dataName,
+    fillsUser: isPro
+  }
+}
+
+/** @param head undefined: a success is its value */
+function createSuccess(head: Members | undefined, dataName: string | false): Envelope['success'] {
+  if (head === undefined) return data => data
+  const name = dataName === false ? 'data' : dataName
+  return (data, extra = {}, placement = 'data') => {
+    if (placement === 'none') return data
+    if ((placement === 'flat' || dataName === false) && isRecord(data)) {
+      return flat(head, data, extra)
+    }
+    return { ...head, [name]: data, ...extra }
+  }
+}
+
+/** A member of the value never replaces one by which a console tells success from failure. */
+function flat(head: Members, data: JsonRecord, extra: Members): JsonRecord {
+  const body: JsonRecord = { ...head }
+  for (const name of Object.keys(data)) if (!Object.hasOwn(head, name)) put(body, name, data[name])
+  return Object.assign(body, extra)
+}
+
+/** The codes of errors, of the type of the success code; never one by which a console sees a success. */
+function codesOf(
+  { successCode, custom, dialect }: Settings,
+  entries: CustomEnvelope['errors']
+): Record<'own' | 'other', (error: GatewayError) => ResponseCode | undefined> {
+  const { alsoSuccess = [], refreshCodes = [] } = (dialect === 'custom' && custom) || {}
+  const isIn = (codes: readonly ResponseCode[], code: ResponseCode) =>
+    codes.some(each => readsAs(each, code))
+  const isSuccess = (code: ResponseCode) => isIn([successCode, ...alsoSuccess], code)
+  const typed = (code: number) => (typeof successCode === 'string' ? String(code) : code)
+  let spare = 500
+  while (isSuccess(spare)) spare++
+  return {
+    own: ({ code, detail }) => {
+      const number = detail.extra?.['code']
+      const key = errorEntryOf(entries, code)?.key ?? '*'
+      const mayStand = typeof number === 'number' && key === '*' && !isIn(refreshCodes, number)
+      return mayStand && !isSuccess(typed(number)) ? typed(number) : undefined
+    },
+    other: ({ code, status }) => {
+      const written = errorEntryOf(entries, code)?.entry.code
+      const candidates = [...(written === undefined ? [] : [written]), typed(status)]
+      return candidates.find(each => !isSuccess(each)) ?? typed(spare)
+    }
   }
 }

@@ -4,7 +4,7 @@ import { type OwnKey, ownMethods, ownPaths, ownRoutes } from '../../config/schem
 import { pathsOf } from '../../config/schema/resolved.ts'
 import { writeJson } from '../../json/body.ts'
 import type { Answer } from '../../shaping/answer.ts'
-import { jsonType } from '../../shaping/success.ts'
+import { jsonType } from '../../shaping/envelope.ts'
 
 /** Adds one at its path and the aliases; none where config has no such endpoint. */
 export function addOwn(

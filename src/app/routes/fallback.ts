@@ -6,7 +6,7 @@ import { failureStatuses } from '../../proxy/failures.ts'
 import type { Call } from '../../proxy/call.ts'
 import { discard, type UpstreamResponse } from '../../proxy/receiver.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
-import { jsonType } from '../../shaping/success.ts'
+import { jsonType } from '../../shaping/envelope.ts'
 
 /** @returns what sends a call, and returns undefined where the fixed response is to be sent */
 export function sendWithFallback(

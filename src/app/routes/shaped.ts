@@ -6,7 +6,7 @@ import { isEventStream } from '../../proxy/event-stream.ts'
 import { type PartResults, shapeMerged } from '../../proxy/merge-parts.ts'
 import type { UpstreamResponse } from '../../proxy/receiver.ts'
 import { entityTagOf } from '../../shaping/entity-tag.ts'
-import { jsonType } from '../../shaping/success.ts'
+import { jsonType } from '../../shaping/envelope.ts'
 import { liveOf } from '../hooks/session.ts'
 import type { Shaping } from './route.ts'
 
