@@ -2,10 +2,16 @@
 import type { Json, JsonRecord } from '../json/values.ts'
 import type { User } from './own-code.d.ts'
 
-/** The request that a shape is used for. */
-export interface ShapeUse {
-  /** Path and query as the console sent them. */
+/** The request as the console sent it. */
+export interface Sent {
+  /** Path and query. */
   readonly target: string
+  /** Where it is small enough to be collected. */
+  readonly body?: Buffer | undefined
+}
+
+/** What a shape is used for. */
+export interface ShapeUse extends Sent {
   /** Name of the route. */
   readonly route: string
   readonly user?: User | undefined

@@ -2,7 +2,7 @@
 import type { RoutesConfig } from '../config/schema/routes.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import { copyOf, isRecord, type Json, put, textOf, valueAt } from '../json/values.ts'
-import type { Operation, Wrap } from './operation.ts'
+import type { Operation, ShapeUse, Wrap } from './operation.ts'
 
 /** PHP writes an empty list as `{}`, and XML converters write a list of one as its item. */
 export function asList(value: Json): readonly Json[] {
@@ -24,20 +24,41 @@ export function echo(
   sent: RoutesConfig['paging']
 ): Operation {
   if (sent === undefined) return value => value
-  const numberIn = (query: URLSearchParams, name: string | undefined) => {
-    const text = name === undefined ? null : query.get(name)
-    return text !== null && /^\d{1,9}$/.test(text) ? Number(text) : undefined
-  }
   return (value, use) => {
     if (!isRecord(value)) return value
-    const query = new URLSearchParams(use.target.split('?', 2)[1] ?? '')
+    const member = memberOf(use)
     const result = copyOf(value)
-    const number = numberIn(query, sent.page)
-    const length = numberIn(query, sent.size)
+    const number = numberOf(member(sent.page))
+    const length = sent.size === undefined ? undefined : numberOf(member(sent.size))
     if (number !== undefined) put(result, page, number)
     if (length !== undefined) put(result, size, length)
     return result
   }
+}
+
+/** A parameter of the query, or a member of the body where a list is asked for by POST. */
+function memberOf({ target, body }: ShapeUse): (name: string) => Json {
+  const query = new URLSearchParams(target.split('?', 2)[1] ?? '')
+  let members: Json
+  return name => {
+    const written = query.get(name)
+    if (written !== null || body === undefined) return written
+    members ??= jsonOf(body)
+    return valueAt(members, [name])
+  }
+}
+
+function jsonOf(body: Buffer): Json {
+  try {
+    return JSON.parse(body.toString()) as Json
+  } catch {
+    return {}
+  }
+}
+
+function numberOf(value: Json): number | undefined {
+  const text = textOf(value)
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
 }
 
 export function paging(
@@ -51,10 +72,8 @@ export function paging(
     places.current,
     places.pageSize
   ].map(path => path?.split('.'))
-  const numberAt = (value: Json, path: readonly string[] | undefined) => {
-    const text = path === undefined ? undefined : textOf(valueAt(value, path))
-    return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
-  }
+  const numberAt = (value: Json, path: readonly string[] | undefined) =>
+    path === undefined ? undefined : numberOf(valueAt(value, path))
   return (value, use) => {
     const rows = asList(valueAt(value, list ?? []))
     const page = numberAt(value, current)

@@ -12,7 +12,7 @@ t.test('case C1: the list has the page that the console asked for', async t => {
       paging: { page: 'current', size: 'size', defaultSize: 10 },
       upstreams: { b: { url: backend.url, paging: { page: 'page', size: 'limit', firstPage: 0 } } },
       routes: {
-        list: { ...route, path: '/api/list', shape: 'page' },
+        list: { ...route, path: '/api/list', methods: ['GET', 'POST'], shape: 'page' },
         none: { ...route, path: '/api/none', shape: 'bare' }
       },
       shapes: {
@@ -30,12 +30,27 @@ t.test('case C1: the list has the page that the console asked for', async t => {
     ['?current=2&size=20', { current: 2, size: 20 }],
     ['?size=5&q=a%3Fb', { size: 5 }],
     ['?current=00000003', { current: 3 }],
-    // A list asked for by POST has its page in the body: nothing is better than a wrong page.
     ['', {}]
   ] as const) {
     const { json: body } = await gateway.call(`/api/list${query}`)
     t.strictSame(body.data, { ...data, ...numbers }, query)
   }
+  for (const [sent, numbers] of [
+    [
+      { current: 4, size: '50', name: '' },
+      { current: 4, size: 50 }
+    ],
+    [{ current: -1, size: null }, {}],
+    [{ current: 1.5, size: [10] }, {}],
+    [[1], {}]
+  ] as const) {
+    const { json: body } = await gateway.call('/api/list', { json: sent })
+    t.strictSame(body.data, { ...data, ...numbers }, JSON.stringify(sent))
+  }
+  const { json: mixed } = await gateway.call('/api/list?current=2', { json: { size: 7 } })
+  t.strictSame(mixed.data, { ...data, current: 2, size: 7 })
+  const form = await gateway.call('/api/list', { method: 'POST', body: 'current=2' })
+  t.strictSame(form.json.data, data, 'no JSON')
   const refused = await gateway.call('/api/list?current=x&size=-1')
   t.equal(refused.status, 400, 'a page that is none is refused before')
   t.equal(backend.seen[0]?.url, '/api/list?page=1&limit=20')

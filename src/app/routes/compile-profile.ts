@@ -36,9 +36,9 @@ export function compileProfile(gateway: Gateway): Route {
     errorStatus
   } as const
   const shaping: Shaping = {
-    shape: (user, live, target) => {
+    shape: (user, live, sent) => {
       if (live === undefined) return undefined
-      const use = { target, route: ownRoutes.profile.name, user: live.session.identity }
+      const use = { ...sent, route: ownRoutes.profile.name, user: live.session.identity }
       return whenDone(applyShape(shape, user, use), value => bodyOf(value, live))
     },
     shapeNothing: (nothing, live) => live && bodyOf(nothing, live),

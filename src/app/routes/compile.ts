@@ -7,6 +7,7 @@ import { refuseLeak } from '../../login/leaked-credential.ts'
 import type { BodyMapping } from '../../proxy/body-mapping.ts'
 import { compileConfiguredAnswer } from '../../shaping/answer.ts'
 import { createEnvelope, type Envelope } from '../../shaping/envelope.ts'
+import type { Sent } from '../../shaping/operation.ts'
 import { isWrapped } from '../../shaping/shape.ts'
 import type { Live } from '../../session/evaluate.ts'
 import type { Gateway } from '../gateway.ts'
@@ -63,15 +64,15 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
   const contract = contractOf(gateway, name, route.contract, isInEnvelope && envelope.dataName)
   const cookies = cookiesOf(gateway, route)
   const parts = compileParts(gateway, { ...route, ...cookies }, envelope.success, maxShaped)
-  const useOf = (live: Live | undefined, target: string) => ({
-    target,
+  const useOf = (live: Live | undefined, sent: Sent) => ({
+    ...sent,
     route: name,
     user: live?.session.identity
   })
   const shaping: Shaping = {
-    shape: (body, live, target) =>
-      whenDone(applyShape(shape, body, useOf(live, target)), done => checkContract(contract, done)),
-    shapeNothing: (nothing, live, target) => shape?.apply(nothing, useOf(live, target)) ?? null,
+    shape: (body, live, sent) =>
+      whenDone(applyShape(shape, body, useOf(live, sent)), done => checkContract(contract, done)),
+    shapeNothing: (nothing, live, sent) => shape?.apply(nothing, useOf(live, sent)) ?? null,
     maxShaped,
     tooLarge: route.tooLarge,
     onIgnored: logLabels(log, name),

@@ -118,7 +118,11 @@ export function createOwnHandler({ status, initialValue, shaping }: OwnRoute): H
       const live = liveOf(request)
       const value = initialValue(live)
       if (parts === undefined) {
-        sendJsonText(reply, status, writeJson(shape(value, live, request.raw.url ?? '')))
+        sendJsonText(
+          reply,
+          status,
+          writeJson(shape(value, live, { target: request.raw.url ?? '' }))
+        )
         return
       }
       const { signal } = leavingOf(reply.raw)

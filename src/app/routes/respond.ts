@@ -187,7 +187,7 @@ function respondEmpty(
     return parts.then(results => sendShaped(reply, null, shaping, results))
   }
   if (isEmpty(status)) return void reply.removeHeader('content-length').send()
-  const shape: Shaping['shape'] = (_, live, target) => shaping.shapeNothing(null, live, target)
+  const shape: Shaping['shape'] = (_, live, sent) => shaping.shapeNothing(null, live, sent)
   return sendShaped(reply, null, { shape })
 }
 

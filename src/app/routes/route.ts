@@ -10,6 +10,7 @@ import type { TimeOuts } from '../../proxy/time-outs.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import type { Live } from '../../session/evaluate.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
+import type { Sent } from '../../shaping/operation.ts'
 import type { Access } from '../hooks/context.ts'
 
 interface CommonRoute {
@@ -90,11 +91,11 @@ export interface WebSocketRoute extends WebSocketConfig {
 export interface Shaping {
   /**
    * Throws a GatewayError when the back-end's body reports an error.
-   * @param target of the request, as the console sent it
+   * @returns a promise where the shape has own code
    */
-  readonly shape: (body: unknown, live: Live | undefined, target: string) => unknown
+  readonly shape: (body: unknown, live: Live | undefined, sent: Sent) => unknown
   /** The response where the back-end's has no content: neither its code nor a contract is asked. */
-  readonly shapeNothing: (nothing: null, live: Live | undefined, target: string) => unknown
+  readonly shapeNothing: (nothing: null, live: Live | undefined, sent: Sent) => unknown
   /** Bytes of the body, as it comes and unpacked. */
   readonly maxShaped: number
   /** Told of a label of the body, such as its charset, that is wrong. */

@@ -50,7 +50,8 @@ export function sendShaped(
   const { trail } = request
   const startedAt = performance.now()
   if (trail.shapeMs === 0) trail.shapeAt = startedAt
-  const shapeWhole = (whole: unknown) => shape(whole, liveOf(request), request.raw.url ?? '')
+  const sent = { target: request.raw.url ?? '', body: request.clientBody }
+  const shapeWhole = (whole: unknown) => shape(whole, liveOf(request), sent)
   const shaped =
     parts === undefined || results === undefined
       ? shapeWhole(value)

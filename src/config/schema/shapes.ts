@@ -189,8 +189,8 @@ const operations = {
       },
       {
         description:
-          'Adds the page number and size that the console sent in the query (`paging` of this file ' +
-          'names them), for consoles that take them from the response.'
+          'Adds the page number and size that the console sent in the query, or in a JSON body ' +
+          '(`paging` of this file names them), for consoles that take them from the response.'
       }
     )
   ),
