@@ -46,14 +46,14 @@ export function compileStatus({ open, status }: ShapeStep): Refusal {
     if (value !== undefined && good.has(value)) return undefined
     const candidates = [value, ...numbers.map(name => textOf(valueAt(body, [name])))]
     const number = candidates.find(text => isErrorNumber(text) && !good.has(text))
+    const [listed] = [value, number].flatMap(text =>
+      text === undefined ? [] : (named.get(text) ?? [])
+    )
     const message = paths
       .map(messagePath => valueAt(body, messagePath))
       .find(text => typeof text === 'string' && text !== '')
     return new GatewayError('upstream.error', {
-      status:
-        named.get(value ?? '') ??
-        named.get(number ?? '') ??
-        (isErrorStatus(number) ? Number(number) : otherwise),
+      status: listed ?? (isErrorStatus(number) ? Number(number) : otherwise),
       ...(typeof message === 'string' && { message: message.slice(0, 500) }),
       // Consoles show the back-end's number.
       ...(number !== undefined && { extra: { code: Number(number) } })
