@@ -104,8 +104,9 @@ function apply(step: Step, value: unknown, given: Given): unknown {
         [argument.size, given.paging?.size]
       ]) {
         const sent = parameter === undefined ? null : query.get(parameter)
-        if (sent !== null && /^\d{1,15}$/.test(sent))
+        if (sent !== null && /^\d{1,15}$/.test(sent)) {
           result = withMember(result, member, Number(sent))
+        }
       }
       return result
     }
