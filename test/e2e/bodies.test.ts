@@ -113,10 +113,7 @@ t.test(
   async t => {
     const gateway = await setUpChanging(t.after)
     for (const count of [1, 3000]) {
-      for (const [coding, encode] of Object.entries({
-        ...codings,
-        'gzip, br': (bytes: Bytes) => brotliCompressSync(gzipSync(bytes), quick)
-      })) {
+      for (const [coding, encode] of Object.entries(codings)) {
         gateway.answers(
           sends(encode(items(count)), {
             'content-encoding': coding,
@@ -195,10 +192,9 @@ t.test('1 GB of blanks in a megabyte costs no memory to speak of', async t => {
   const sixteen = (bytes: Buffer) => Buffer.concat(Array<Buffer>(16).fill(bytes))
   const zipped = sixteen(gzipSync(part))
   const bombs = {
-    'gzip': zipped,
-    'br': brotliCompressSync(part, quick),
-    'zstd': sixteen(zstdCompressSync(part)),
-    'gzip, gzip': gzipSync(zipped)
+    gzip: zipped,
+    br: brotliCompressSync(part, quick),
+    zstd: sixteen(zstdCompressSync(part))
   }
   t.ok(zipped.length < 1.1 * 2 ** 20, 'it is collected whole')
   const gateway = await setUpChanging(t.after)
@@ -293,46 +289,38 @@ t.test(
   }
 )
 
-t.test(
-  'what is no JSON is 502, and the log says where and how but holds nothing of it',
-  async t => {
-    const cases: Array<[Answer, RegExp]> = [
-      [
-        sends('<h1>do-not-log</h1>', { 'content-type': 'text/html' }),
-        /begins as HTML .*text\/html/
-      ],
-      [
-        sends('{"do-not-log": nothing}'),
-        /unexpected token 'o' at position 16 \(line 1 column 17\)/
-      ],
-      [
-        sends(gzipSync('{"a":1}').subarray(0, 12), { 'content-encoding': 'gzip' }),
-        /gzip breaks off/
-      ],
-      [sends('data: do-not-log\n\n', { 'content-type': 'text/event-stream' }), /stream of events/],
-      [sends(`{"items":[{"id":${'['.repeat(40_000)}${']'.repeat(40_000)}}]}`), /nested too deeply/]
-    ]
-    const gateway = await setUpChanging(t.after)
-    for (const [answer, reason] of cases) {
-      gateway.answers(answer)
-      for (const path of ['/api/shaped', '/api/lenient']) {
-        const { status, json, text } = await gateway.call(path)
-        t.match(
-          { status, json },
-          { status: 502, json: { success: false, errorCode: 'shape.not-json', requestId: String } },
-          `${path} ${reason}`
-        )
-        t.notMatch(text, 'do-not-log')
-      }
-      const line = await gateway.logged(
-        ({ code, route, reason: told }) =>
-          code === 'shape.not-json' && route === 'shaped' && reason.test(String(told))
+t.test('what is no JSON is 502, and the log says how but holds nothing of it', async t => {
+  const cases: Array<[Answer, RegExp]> = [
+    [sends('<h1>do-not-log</h1>', { 'content-type': 'text/html' }), /begins as HTML .*text\/html/],
+    [sends('{"do-not-log": nothing}'), /unexpected token 'o'/],
+    [sends(gzipSync('{"a":1}').subarray(0, 12), { 'content-encoding': 'gzip' }), /gzip breaks off/],
+    [
+      sends(brotliCompressSync(gzipSync('{"items":[]}')), { 'content-encoding': 'gzip, br' }),
+      /content coding "gzip, br" is not known/
+    ],
+    [sends('data: do-not-log\n\n', { 'content-type': 'text/event-stream' }), /stream of events/],
+    [sends(`{"items":[{"id":${'['.repeat(40_000)}${']'.repeat(40_000)}}]}`), /nested too deeply/]
+  ]
+  const gateway = await setUpChanging(t.after)
+  for (const [answer, reason] of cases) {
+    gateway.answers(answer)
+    for (const path of ['/api/shaped', '/api/lenient']) {
+      const { status, json, text } = await gateway.call(path)
+      t.match(
+        { status, json },
+        { status: 502, json: { success: false, errorCode: 'shape.not-json', requestId: String } },
+        `${path} ${reason}`
       )
-      t.equal(line['level'], 'warn')
-      t.notMatch(JSON.stringify(gateway.log), 'do-not-log')
+      t.notMatch(text, 'do-not-log')
     }
+    const line = await gateway.logged(
+      ({ code, route, reason: told }) =>
+        code === 'shape.not-json' && route === 'shaped' && reason.test(String(told))
+    )
+    t.equal(line['level'], 'warn')
+    t.notMatch(JSON.stringify(gateway.log), 'do-not-log')
   }
-)
+})
 
 t.test('an error’s message is found in whatever coding and charset it comes', async t => {
   const gateway = await setUp(
