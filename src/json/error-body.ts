@@ -1,12 +1,12 @@
 /** Messages and field errors in the error bodies of back-ends, by the format of each. */
-import { unescapeStep } from './pointer.ts'
-import { isRecord, type Json, put, textOf, valueAt } from './values.ts'
+import { stepsOf } from './pointer.ts'
+import { isRecord, type Json, textOf, valueAt } from './values.ts'
 
 /** Paths are names joined by dots. */
-interface ErrorFormat {
+export interface ErrorFormat {
   /** Of the message; the first that leads to a text, or to a list that begins with one. */
   readonly message: readonly string[]
-  readonly fields?: FieldErrors | undefined
+  readonly fields?: FieldErrors
 }
 
 interface FieldErrors {
@@ -16,17 +16,17 @@ interface FieldErrors {
    */
   readonly at: readonly string[]
   /** Of the field's name, in each error of a list. */
-  readonly name?: readonly string[] | undefined
+  readonly name?: readonly string[]
   /** Of the text, in each error of a list. */
-  readonly text?: readonly string[] | undefined
+  readonly text?: readonly string[]
   /** Whether names such as `UserName` become `userName`. */
-  readonly camelCase?: boolean | undefined
+  readonly camelCase?: boolean
 }
 
 /** Formats that back-ends share, by name. */
 export const errorFormats = {
   /** DRF: `{detail}`, `{FIELD: [text]}`, `{non_field_errors: [text]}` or `[text]` */
-  'drf': { message: ['detail', 'non_field_errors', '0'], fields: { at: [] } },
+  'drf': { message: ['detail'], fields: { at: [] } },
   'json-api': {
     message: ['errors.0.detail', 'errors.0.title'],
     fields: {
@@ -60,12 +60,14 @@ export const errorFormats = {
 const usualMessages = ['errorMessage', 'message', 'msg', 'error']
 
 /** Bounds: everything here is the back-end's text, and goes to the browser. */
-const bounds = { fields: 50, textsPerField: 10, text: 500, name: 100, depth: 6, values: 2000 }
+const bounds = { fields: 50, textsPerField: 10, text: 500, name: 100, depth: 6 }
 
 interface ErrorBody {
   readonly message?: string
   readonly fieldErrors?: Readonly<Record<string, readonly string[]>>
 }
+
+type NamedText = readonly [name: string, text: string]
 
 /** @param format a name of {@link errorFormats}, or paths; without it only the message is read */
 export function readErrorBody(
@@ -74,17 +76,29 @@ export function readErrorBody(
 ): ErrorBody {
   const { message: paths, fields }: ErrorFormat =
     typeof format === 'string' ? errorFormats[format] : (format ?? { message: [] })
-  const collected = fields === undefined ? new Collected(false) : collect(body, fields)
-  const [firstField] = Object.entries(collected.fieldErrors)
+  const texts = fields === undefined ? [] : namedTexts(body, fields)
+  const general = texts.find(([name]) => name === '')
+  const ofFields = texts.filter(([name]) => name !== '')
+  const [firstField] = ofFields
   const message =
     textAt(body, paths) ??
-    collected.general ??
-    (firstField && `${firstField[0]}: ${firstField[1][0]}`) ??
+    general?.[1] ??
+    (firstField && `${firstField[0]}: ${firstField[1]}`) ??
     textAt(body, usualMessages)
   return {
     ...(message !== undefined && { message: message.slice(0, bounds.text) }),
-    ...(firstField !== undefined && { fieldErrors: collected.fieldErrors })
+    ...(firstField !== undefined && { fieldErrors: grouped(ofFields) })
   }
+}
+
+function grouped(texts: readonly NamedText[]): Record<string, string[]> {
+  const groups = [...Map.groupBy(texts, ([name]) => name)].slice(0, bounds.fields)
+  return Object.fromEntries(
+    groups.map(([name, all]) => [
+      name,
+      all.slice(0, bounds.textsPerField).map(([, text]) => text.slice(0, bounds.text))
+    ])
+  )
 }
 
 /** The first text at one of the paths, or the first of a list of texts there. */
@@ -97,117 +111,66 @@ function textAt(value: Json, paths: readonly string[]): string | undefined {
   return undefined
 }
 
-function collect(body: Json, { at, name = [], text = [], camelCase = false }: FieldErrors) {
-  const collected = new Collected(camelCase)
+/** Names by which a page that merges the object into another would reach its prototype. */
+const unsafe = /(?:^|\.)(?:__proto__|constructor|prototype)(?:\.|$)/
+
+/** The names under which frameworks put errors that belong to no field, or to the outer one. */
+const generalEnd = /(?:^|\.)(?:\$|non_field_errors|nonFieldErrors)?$/
+
+function fieldName(rawName: string, camelCase: boolean): string {
+  const name = rawName.slice(0, bounds.name).replace(/^\$\./, '').replace(generalEnd, '')
+  return camelCase ? name.replaceAll(/(?:^|\.)\p{Lu}/gu, start => start.toLowerCase()) : name
+}
+
+/** The errors in their order; those that belong to no field are named ''. */
+function namedTexts(body: Json, { at, name, text, camelCase = false }: FieldErrors): NamedText[] {
   const values = at.map(path => valueAt(body, path.split('.')))
   const errors = at.length === 0 ? body : values.find(each => each !== null)
-  if (Array.isArray(errors) && at.length > 0) {
-    for (const error of errors.slice(0, bounds.values)) {
-      const message = textAt(error, text)
-      if (message !== undefined) collected.add(nameAt(error, name), message)
-    }
-  } else if (isRecord(errors)) {
-    // A text beside the fields of a whole body is a code or a message, not a field's error.
-    collected.addMembers(errors, '', { depth: 0, takesTexts: at.length > 0 })
+  const isList = Array.isArray(errors)
+  // A text beside the fields of a whole body is a code or a message, not a field's error.
+  const takesTexts = at.length > 0 && !isList
+  const found =
+    isList && text !== undefined
+      ? errors.map(each => [nameAt(each, name ?? []), textAt(each, text) ?? ''] as const)
+      : textsIn(errors, [], takesTexts)
+  return [...found]
+    .map(([path, each]) => [fieldName(path, camelCase), each] as const)
+    .filter(([field, each]) => each !== '' && !unsafe.test(field))
+}
+
+/**
+ * The texts of an object or a list; nested ones have names such as `items.1.price`.
+ * @param takesTexts also those outside of a list
+ */
+function* textsIn(
+  holder: Json,
+  path: readonly string[],
+  takesTexts: boolean
+): Generator<NamedText> {
+  const isList = Array.isArray(holder)
+  if ((!isList && !isRecord(holder)) || path.length > bounds.depth) return
+  for (const [key, value] of Object.entries(holder)) {
+    // Cut here: a long key would be copied for each of its values.
+    const inner = [...path, key.slice(0, bounds.name)]
+    if (typeof value !== 'string') yield* textsIn(value, inner, takesTexts)
+    else if (isList) yield [path.join('.'), value]
+    else if (takesTexts) yield [inner.join('.'), value]
   }
-  return collected
 }
 
 /** A text, a path as a list (`['address', 'city']`), or a JSON pointer, as names joined by dots. */
 function nameAt(error: Json, paths: readonly string[]): string {
   for (const path of paths) {
     const value = valueAt(error, path.split('.'))
-    if (Array.isArray(value)) {
-      const steps = value.slice(0, bounds.depth).map(textOf)
-      return steps.filter(step => step !== undefined).join('.')
-    }
-    if (typeof value === 'string') return fromPointer(value.slice(0, 4 * bounds.name))
+    if (Array.isArray(value)) return value.flatMap(step => textOf(step) ?? []).join('.')
+    if (typeof value === 'string') return fromPointer(value)
   }
   return ''
 }
 
-/** `/data/attributes/title` (JSON:API) and `#/title` (RFC 9457) are `title`; `$.title` likewise. */
+/** `/data/attributes/title` (JSON:API) and `#/title` (RFC 9457) are `title`. */
 function fromPointer(text: string): string {
-  if (!text.startsWith('/') && !text.startsWith('#')) return text
-  const steps = text
-    .replace(/^#?\/?/, '')
-    .split('/')
-    .map(unescapeStep)
-  const isResource =
-    steps[0] === 'data' && (steps[1] === 'attributes' || steps[1] === 'relationships')
-  return steps.slice(isResource ? 2 : 0).join('.')
-}
-
-/** Names by which a page that merges the object into another would reach its prototype. */
-const unsafeNames = new Set(['__proto__', 'constructor', 'prototype'])
-
-/** The keys under which frameworks put errors that belong to no field. */
-const generalNames = new Set(['', '$', 'non_field_errors', 'nonFieldErrors'])
-
-interface Depth {
-  readonly depth: number
-  readonly takesTexts: boolean
-}
-
-class Collected {
-  readonly fieldErrors: Record<string, string[]> = {}
-  /** The first text that belongs to no field. */
-  general: string | undefined
-  readonly #camelCase: boolean
-  #fields = 0
-  #values = 0
-
-  constructor(camelCase: boolean) {
-    this.#camelCase = camelCase
-  }
-
-  add(rawName: string, text: string): void {
-    if (text === '') return
-    const name = this.#nameOf(rawName)
-    if (generalNames.has(name)) {
-      this.general ??= text
-      return
-    }
-    if (name.split('.').some(step => unsafeNames.has(step))) return
-    if (!Object.hasOwn(this.fieldErrors, name)) {
-      if (++this.#fields > bounds.fields) return
-      put(this.fieldErrors, name, [])
-    }
-    const texts = this.fieldErrors[name] as string[]
-    if (texts.length < bounds.textsPerField) texts.push(text.slice(0, bounds.text))
-  }
-
-  /** Nested objects and lists have names such as `items.1.price`. */
-  addMembers(members: Readonly<Record<string, Json>>, prefix: string, depth: Depth): void {
-    for (const key of Object.keys(members)) {
-      const isGeneral = prefix !== '' && generalNames.has(key)
-      // Cut here: a long key would be copied for each of its values.
-      const step = key.slice(0, bounds.name)
-      const name = prefix === '' ? step : `${prefix}.${step}`
-      this.#addValue(isGeneral ? prefix : name, members[key], depth)
-    }
-  }
-
-  #addValue(name: string, value: Json, { depth, takesTexts }: Depth): void {
-    if (++this.#values > bounds.values || depth > bounds.depth) return
-    if (typeof value === 'string') {
-      if (takesTexts) this.add(name, value)
-    } else if (Array.isArray(value)) {
-      for (const [index, item] of value.slice(0, bounds.values).entries()) {
-        if (typeof item === 'string') this.add(name, item)
-        else this.#addValue(`${name}.${index}`, item, { depth: depth + 1, takesTexts })
-      }
-    } else if (isRecord(value)) {
-      this.addMembers(value, name, { depth: depth + 1, takesTexts })
-    }
-  }
-
-  #nameOf(rawName: string): string {
-    const name = rawName.slice(0, bounds.name).replace(/^\$\./, '')
-    if (!this.#camelCase) return name
-    return name
-      .split('.')
-      .map(step => step.charAt(0).toLowerCase() + step.slice(1))
-      .join('.')
-  }
+  if (!/^[/#]/.test(text)) return text
+  const inner = text.replace(/^\/data\/(?:attributes|relationships)(?=\/|$)/, '')
+  return stepsOf(inner).join('.')
 }

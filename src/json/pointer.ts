@@ -13,6 +13,6 @@ export const stepsOfReference = (reference: string): string[] =>
 /** A name as it stands in a pointer (§3). */
 export const escapeStep = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
-export function unescapeStep(step: string): string {
+function unescapeStep(step: string): string {
   return step.replaceAll('~1', '/').replaceAll('~0', '~')
 }

@@ -34,6 +34,11 @@ const cases: ReadonlyArray<readonly [format: Format, body: unknown, expected: ob
   ['drf', ['Already closed.'], { message: 'Already closed.' }],
   [
     'drf',
+    [{}, { title: ['Too long.'] }],
+    { message: '1.title: Too long.', fieldErrors: { '1.title': ['Too long.'] } }
+  ],
+  [
+    'drf',
     { detail: 'Token is invalid.', code: 'token_not_valid', messages: [{ message: 'Expired.' }] },
     { message: 'Token is invalid.' }
   ],

@@ -1,17 +1,9 @@
 /** `upstreams.X.errors`: where a back-end's error bodies have their message and field errors. */
 import { Type } from 'typebox'
+import { type ErrorFormat, errorFormats } from '../../json/error-body.ts'
 import { closed, dotted, flag, list, optional } from './primitives.ts'
 
-/** As `json/error-body.ts` has them. */
-const formatNames = [
-  'drf',
-  'json-api',
-  'strapi',
-  'directus',
-  'problem',
-  'laravel',
-  'aspnet'
-] as const
+const formatNames = Object.keys(errorFormats)
 
 const paths = (description: string) =>
   list(dotted({ description: 'A path; lists have numbers.', examples: ['errors.0.detail'] }), {
@@ -34,21 +26,9 @@ const ownFormat = closed(
   { description: 'Paths.' }
 )
 
-export type ErrorFormatName = (typeof formatNames)[number]
-
-interface OwnFormat {
-  readonly message: readonly string[]
-  readonly fields?: {
-    readonly at: readonly string[]
-    readonly name?: readonly string[]
-    readonly text?: readonly string[]
-    readonly camelCase?: boolean
-  }
-}
-
 export const upstreamErrors = Type.Optional(
-  Type.Unsafe<ErrorFormatName | OwnFormat>(
-    Type.Union([Type.String({ enum: [...formatNames] }), ownFormat], {
+  Type.Unsafe<keyof typeof errorFormats | ErrorFormat>(
+    Type.Union([Type.String({ enum: formatNames }), ownFormat], {
       expected:
         `one of ${formatNames.join(', ')}, or ` +
         '{ message: [PATH], fields: { at: [PATH], name: [PATH], text: [PATH] } }',
