@@ -5,22 +5,20 @@
 export type Json = unknown
 export type JsonRecord = Record<string, Json>
 
+const { isRawJSON, rawJSON } = JSON as unknown as {
+  readonly isRawJSON: (value: Json) => boolean
+  readonly rawJSON: (text: string) => Json
+}
+
+/** A number that a double cannot hold, kept as its text. */
+export const isRawNumber = (value: Json): value is { readonly rawJSON: string } => isRawJSON(value)
+
 /** An object with members. Not a raw number (`JSON.rawJSON`), which is an object to JavaScript. */
 export const isRecord = (value: Json): value is JsonRecord =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value)
 
-/** A number that a double cannot hold, kept as its text. */
-export function isRawNumber(value: Json): value is { readonly rawJSON: string } {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    (JSON as unknown as { isRawJSON: (value: unknown) => boolean }).isRawJSON(value)
-  )
-}
-
 /** @param digits as JSON writes the number */
-export const rawNumber = (digits: string): Json =>
-  (JSON as unknown as { rawJSON: (text: string) => Json }).rawJSON(digits)
+export const rawNumber = (digits: string): Json => rawJSON(digits)
 
 /** The value at a path of own members; null where there is none. */
 export function valueAt(value: Json, path: readonly string[]): Json {
@@ -51,17 +49,8 @@ export function put(target: JsonRecord, name: string, value: Json): void {
   } else target[name] = value
 }
 
-/** A shallow copy. */
-export function copyOf(record: JsonRecord): JsonRecord {
-  const result: JsonRecord = {}
-  for (const name of Object.keys(record)) put(result, name, record[name])
-  return result
-}
-
 /** A scalar as config writes it; undefined for objects and lists. */
 export function textOf(value: Json): string | undefined {
-  if (typeof value === 'object' && value !== null) {
-    return isRawNumber(value) ? value.rawJSON : undefined
-  }
-  return String(value)
+  if (isRawNumber(value)) return value.rawJSON
+  return typeof value === 'object' && value !== null ? undefined : String(value)
 }

@@ -2,7 +2,7 @@
 import { GatewayError, toGatewayError } from '../errors/errors.ts'
 import { readJson } from '../json/body.ts'
 import type { ShapeUse } from '../shaping/operation.ts'
-import { copyOf, isRecord, type Json, type JsonRecord, put, valueAt } from '../json/values.ts'
+import { isRecord, type Json, type JsonRecord, put, valueAt } from '../json/values.ts'
 
 export interface PartRules {
   readonly name: string
@@ -96,7 +96,7 @@ function merge(
   { into }: MergeRules,
   { results, onMissing }: PartResults
 ): { readonly value: Json; readonly missing: readonly string[] } {
-  const value: JsonRecord = into.length === 0 && isRecord(response) ? copyOf(response) : {}
+  const value: JsonRecord = into.length === 0 && isRecord(response) ? { ...response } : {}
   if (into.length > 0) place(value, into, response)
   else if (!isRecord(response) && response !== null && response !== undefined) {
     throw noPlace('the response is not an object to which parts can be added')
@@ -129,9 +129,7 @@ function withMissing(
   missing: readonly string[]
 ): Json {
   if (missing.length === 0 || !isRecord(response)) return response
-  const result = copyOf(response)
-  put(result, name, missing)
-  return result
+  return { ...response, [name]: missing }
 }
 
 function noPlace(reason: string) {
@@ -147,7 +145,7 @@ function place(target: JsonRecord, path: readonly string[], value: Json): boolea
   for (const name of path.slice(0, -1)) {
     const next = Object.hasOwn(holder, name) ? holder[name] : undefined
     if (next !== undefined && next !== null && !isRecord(next)) return false
-    const copy = isRecord(next) ? copyOf(next) : {}
+    const copy = isRecord(next) ? { ...next } : {}
     put(holder, name, copy)
     holder = copy
   }

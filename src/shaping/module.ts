@@ -6,7 +6,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Config } from '../config/schema/config.ts'
 import { GatewayError } from '../errors/errors.ts'
-import { losesDigits } from '../json/digits.ts'
+import { parseKeepingDigits } from '../json/digits.ts'
 import type { Json } from '../json/values.ts'
 import type { ShapeUse } from './operation.ts'
 
@@ -109,15 +109,11 @@ async function inTime<T>(promise: Promise<T>): Promise<T> {
   }
 }
 
-type Reviver = (name: string, value: Json, context: { readonly source?: string }) => Json
-const digitsAsText: Reviver = (_name, value, { source }) =>
-  typeof value === 'number' && source !== undefined && losesDigits(source) ? source : value
-
 /** JSON of which nobody else has a part; long numbers are texts. @throws TypeError for no JSON */
 function plainCopy(value: unknown): Json {
   const text = JSON.stringify(value) as string | undefined
   if (text === undefined) throw new TypeError(`it is ${typeof value}, which is no JSON`)
-  return (JSON.parse as (json: string, reviver: Reviver) => Json)(text, digitsAsText)
+  return parseKeepingDigits(text, digits => digits)
 }
 
 /** `:LINE`, where the stack tells one. */

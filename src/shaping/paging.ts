@@ -1,7 +1,7 @@
 /** Operations on lists and their pages. */
 import type { RoutesConfig } from '../config/schema/routes.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
-import { copyOf, isRecord, type Json, put, textOf, valueAt } from '../json/values.ts'
+import { isRecord, type Json, put, textOf, valueAt } from '../json/values.ts'
 import type { Operation, ShapeUse, Wrap } from './operation.ts'
 
 /** PHP writes an empty list as `{}`, and XML converters write a list of one as its item. */
@@ -27,7 +27,7 @@ export function echo(
   return (value, use) => {
     if (!isRecord(value)) return value
     const member = memberOf(use)
-    const result = copyOf(value)
+    const result = { ...value }
     const number = numberOf(member(sent.page))
     const length = sent.size === undefined ? undefined : numberOf(member(sent.size))
     if (number !== undefined) put(result, page, number)

@@ -5,7 +5,7 @@ import { flatten } from '../config/schema/shape-steps.ts'
 import type { RoutesConfig } from '../config/schema/routes.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import type { GatewayError } from '../errors/errors.ts'
-import { copyOf, isRecord, type Json, type JsonRecord, put, valueAt } from '../json/values.ts'
+import { isRecord, type Json, type JsonRecord, put, valueAt } from '../json/values.ts'
 import { compileMembers, isMemberStep } from './members.ts'
 import { callShape, type Modules } from './module.ts'
 import type { Operation, ShapeUse, Wrap } from './operation.ts'
@@ -164,9 +164,7 @@ function replaceAt(value: Json, path: readonly string[], change: (current: Json)
     return value.with(Number(name), replaceAt(value[Number(name)], rest, change))
   }
   if (!isRecord(value) || !Object.hasOwn(value, name)) return value
-  const result = copyOf(value)
-  put(result, name, replaceAt(value[name], rest, change))
-  return result
+  return { ...value, [name]: replaceAt(value[name], rest, change) }
 }
 
 function at(path: readonly string[], operation: Operation): Operation {
@@ -177,7 +175,7 @@ function without(value: Json, path: readonly string[]): Json {
   const name = path.at(-1) as string
   return replaceAt(value, path.slice(0, -1), holder => {
     if (!isRecord(holder)) return holder
-    const result = copyOf(holder)
+    const result = { ...holder }
     delete result[name]
     return result
   })
@@ -188,10 +186,7 @@ function withAt(value: Json, [name, ...rest]: readonly string[], member: Json): 
   if (name === undefined) return member
   if (!isRecord(value)) return undefined
   const inner = withAt(Object.hasOwn(value, name) ? (value[name] ?? {}) : {}, rest, member)
-  if (inner === undefined) return undefined
-  const result = copyOf(value)
-  put(result, name, inner)
-  return result
+  return inner === undefined ? undefined : { ...value, [name]: inner }
 }
 
 interface Move {
@@ -234,7 +229,7 @@ function lift(path: readonly string[]): Operation {
     if (!isRecord(holder) || !Object.hasOwn(holder, name)) return holder
     const inner = holder[name]
     if (!isRecord(inner)) return holder
-    const result = copyOf(holder)
+    const result = { ...holder }
     delete result[name]
     for (const member of Object.keys(inner)) {
       if (!Object.hasOwn(result, member)) put(result, member, inner[member])

@@ -145,12 +145,24 @@ t.test('a sign-in passes on other members with all their digits', async t => {
 
 t.test('a sign-in body that would replace a prototype is malformed', async t => {
   const { gateway } = await longIds(t)
-  for (const member of ['"__proto__":{"a":1}', '"constructor":{"prototype":{"a":1}}']) {
-    const answer = await gateway.call('/api/auth/admin/login', {
+  const signIn = (member: string) =>
+    gateway.call('/api/auth/admin/login', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: `{"username":"ann","password":"${password}",${member}}`
     })
+  for (const member of [
+    '"__proto__":{"a":1}',
+    '"\\u005f_proto__":1',
+    '"a":[1,{"b":[{"__proto__":null}]}]',
+    '"constructor":{"prototype":{"a":1}}',
+    '"const\\u0072uctor":{"prototype":1}',
+    `"a":${'['.repeat(2000)}{"__proto__":1}${']'.repeat(2000)}`
+  ]) {
+    const answer = await signIn(member)
     t.match(answer, { status: 400, json: { errorCode: 'request.malformed' } }, member)
+  }
+  for (const member of ['"a":"__proto__"', '"constructor":{"name":"Gaudí"}', '"prototype":1']) {
+    t.equal((await signIn(member)).status, 200, member)
   }
 })

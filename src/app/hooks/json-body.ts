@@ -2,13 +2,12 @@
 import type { FastifyInstance } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import { parseKeepingDigits } from '../../json/digits.ts'
-import { isPoisoned } from '../../json/poisoned.ts'
 
 /** Replaces Fastify's own parser, which rounds numbers beyond 2^53. */
 export function readJsonBodies(app: FastifyInstance): void {
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
     try {
-      done(null, parseBody(String(body)))
+      done(null, parseBody(String(body).replace(/^\ufeff/, '')))
     } catch (error) {
       // The parser's own message quotes the body, and a password may stand there.
       const cause = error instanceof SyntaxError ? new Error('Not valid JSON.') : error
@@ -31,9 +30,16 @@ export function readForms(scope: FastifyInstance, flag: string): void {
   })
 }
 
-function parseBody(body: string): unknown {
-  const text = body.charCodeAt(0) === 0xfeff ? body.slice(1) : body
-  const value = parseKeepingDigits(text)
-  if (isPoisoned(text, value)) throw new Error('a member of the body would replace a prototype')
+function parseBody(text: string): unknown {
+  JSON.parse(text, refusePrototypes)
+  return parseKeepingDigits(text)
+}
+
+/** A member that would replace a prototype where the body is copied. */
+function refusePrototypes(name: string, value: unknown): unknown {
+  const isPrototype = name === 'constructor' && Object.hasOwn(Object(value) as object, 'prototype')
+  if (name === '__proto__' || isPrototype) {
+    throw new Error('a member of the body would replace a prototype')
+  }
   return value
 }
