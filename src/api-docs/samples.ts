@@ -7,7 +7,7 @@ import { isSchema, type JsonSchema } from '../contract/schema.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { describeLive, describeSession, timeLeft } from '../session/describe.ts'
 import type { Live } from '../session/evaluate.ts'
-import { compileConfiguredAnswer } from '../shaping/answer.ts'
+import { createAnswer } from '../shaping/answer.ts'
 import { fillCurrentUser } from '../shaping/current-user.ts'
 import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
 
@@ -73,7 +73,7 @@ export function ownSchemas(config: Config) {
   /** An answer that config writes, else the usual one. */
   const answered = (written: AnswerConfig | undefined, usual: () => JsonSchema): JsonSchema => {
     if (written === undefined) return usual()
-    const { render, placement } = compileConfiguredAnswer(config, written)
+    const { render, placement } = createAnswer(config, written)
     const value = render({ ...live, ...times, profile: {} })
     return successSchema(envelope, loose(learnSchema([value])), placement)
   }

@@ -8,7 +8,7 @@ import type { CredentialSource } from '../login/credential-source.ts'
 import { createUpstreamLogin } from '../login/upstream-login.ts'
 import { createUsersFile } from '../login/users-file.ts'
 import { tokenNamesOf } from '../proxy/token-names.ts'
-import { compileConfiguredAnswer } from '../shaping/answer.ts'
+import { createAnswer } from '../shaping/answer.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import type { Modules } from '../shaping/module.ts'
 import { createAppMetrics } from './app-metrics.ts'
@@ -24,8 +24,7 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
   const { server, envelope, session } = config.gateway
   const cookie = sessionCookie(session.cookie)
   const { login, logout, profile, refresh } = config.routes.endpoints
-  const answerOf = (written: AnswerConfig | undefined) =>
-    written && compileConfiguredAnswer(config, written)
+  const answerOf = (written: AnswerConfig | undefined) => written && createAnswer(config, written)
   return {
     ...services,
     config,

@@ -2,51 +2,40 @@
  * The current user with the member names of both families of console, each filled from whichever
  * the back-end has.
  */
-import { isRawNumber } from '../json/values.ts'
+import { isRawNumber, isRecord, type JsonRecord, textOf } from '../json/values.ts'
 import type { Identity } from '../session/record.ts'
 
-type User = Record<string, unknown>
-
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
-
-function idText(value: unknown): string | undefined {
-  if (isRawNumber(value)) return value.rawJSON
-  if (typeof value === 'number') return String(value)
-  return isText(value) ? value : undefined
-}
+const filledText = (value: unknown) =>
+  typeof value === 'string' && value !== '' ? value : undefined
+const idText = (value: unknown) =>
+  typeof value === 'number' || isRawNumber(value) ? textOf(value) : filledText(value)
 
 /** Converts between `admin` and `Admin`. A word in another case (`ORDER_READ`) stays as it is. */
 const asRole = (access: string) =>
   /^[a-z]+$/.test(access) ? access.charAt(0).toUpperCase() + access.slice(1) : access
-const asAccess = (role: string) => (/^[A-Z][a-z]*$/.test(role) ? role.toLowerCase() : role)
+const asAccess = (role: string | undefined) =>
+  role !== undefined && /^[A-Z][a-z]*$/.test(role) ? role.toLowerCase() : role
 
 /**
  * Fills missing members from the session's identity: a console without `username` never stops
  * loading.
  * @param profile the user as the back-end or the credential source describes it
  */
-export function fillCurrentUser(profile: unknown, identity: Identity): User {
-  const user: User =
-    typeof profile === 'object' && profile !== null && !Array.isArray(profile) ? { ...profile } : {}
-  const id = idText(user['userid']) ?? idText(user['id']) ?? identity.id
-  const username = isText(user['username']) ? user['username'] : identity.username
-  const access = accessOf(user, identity)
-  const role = isText(user['role']) ? user['role'] : asRole(access)
+export function fillCurrentUser(profile: unknown, identity: Identity): JsonRecord {
+  const user = isRecord(profile) ? profile : {}
+  const userid = idText(user['userid']) ?? idText(user['id']) ?? identity.id
+  const role = filledText(user['role'])
+  const access = filledText(user['access']) ?? asAccess(role) ?? authorityOf(identity)
   return {
     ...user,
-    id: idText(user['id']) === undefined ? id : user['id'],
-    userid: id,
-    username,
-    name: isText(user['name']) ? user['name'] : identity.name,
+    id: idText(user['id']) === undefined ? userid : user['id'],
+    userid,
+    username: filledText(user['username']) ?? identity.username,
+    name: filledText(user['name']) ?? identity.name,
     avatar: typeof user['avatar'] === 'string' ? user['avatar'] : '',
     access,
-    role
+    role: role ?? asRole(access)
   }
-}
-
-function accessOf({ access, role }: User, identity: Identity): string {
-  if (isText(access)) return access
-  return isText(role) ? asAccess(role) : authorityOf(identity)
 }
 
 /**

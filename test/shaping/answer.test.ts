@@ -1,12 +1,13 @@
 import t from 'tap'
-import { type AnswerFacts, compileAnswer } from '../../src/shaping/answer.ts'
+import { type AnswerFacts, createAnswer } from '../../src/shaping/answer.ts'
 import type { AnswerConfig } from '../../src/config/schema/answer.ts'
+import type { Config } from '../../src/config/schema/config.ts'
 import { rawNumber } from '../../src/json/values.ts'
 
-const settings = {
-  inertToken: 'inert',
-  permissions: { admin: ['order:read', 'order:write'], user: ['order:read', 'me'] }
-}
+const config = {
+  gateway: { envelope: { inertToken: 'inert' } },
+  routes: { permissions: { admin: ['order:read', 'order:write'], user: ['order:read', 'me'] } }
+} as unknown as Config
 
 const facts: AnswerFacts = {
   session: {
@@ -37,7 +38,7 @@ const facts: AnswerFacts = {
 }
 
 const render = (json: unknown, more: Partial<AnswerConfig> = {}, given = facts) =>
-  compileAnswer({ json, ...more }, settings).render(given)
+  createAnswer(config, { json, ...more }).render(given)
 
 t.test('times are those of the wall clock', async t => {
   const json = {
@@ -132,14 +133,11 @@ t.test('byRole: the first of its roles that the user has wins', async t => {
   t.same(render('other', { byRole: { user: 'u', admin: 'a' } }), 'u')
 })
 
-t.test('an answer without names of the session is constant', async t => {
-  const constant = compileAnswer({ json: { a: [1] } }, settings)
-  t.ok(constant.isConstant)
-  t.equal(constant.render(), constant.render(), 'made once')
-  t.notOk(compileAnswer({ json: { a: ['{id}'] } }, settings).isConstant)
-  t.notOk(compileAnswer({ json: 1, byRole: { admin: 2 } }, settings).isConstant)
-  t.match(constant, { status: 200, placement: 'data' })
-  t.match(compileAnswer({ status: 404, inEnvelope: 'none' }, settings), {
+t.test('an answer without names of the session needs none', async t => {
+  const { status, placement, render: value } = createAnswer(config, { json: { a: [1] } })
+  t.same([status, placement, value()], [200, 'data', { a: [1] }])
+  t.throws(() => createAnswer(config, { json: ['{id}'] }).render(), /{id} of an answer/)
+  t.match(createAnswer(config, { status: 404, inEnvelope: 'none' }), {
     status: 404,
     placement: 'none'
   })

@@ -5,7 +5,7 @@ import { plainCookies, sealedCookies, sealedCookiesOf } from '../../config/schem
 import { readJson } from '../../json/body.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
 import type { BodyMapping } from '../../proxy/body-mapping.ts'
-import { compileConfiguredAnswer } from '../../shaping/answer.ts'
+import { createAnswer } from '../../shaping/answer.ts'
 import { createEnvelope, type Envelope } from '../../shaping/envelope.ts'
 import type { Sent } from '../../shaping/operation.ts'
 import { isWrapped } from '../../shaping/shape.ts'
@@ -117,7 +117,7 @@ function answerOf(
   written: NonNullable<RouteConfig['answer']>,
   { success }: Envelope
 ): Pick<OwnRoute, 'status' | 'initialValue' | 'shaping'> {
-  const { status, placement, render } = compileConfiguredAnswer(config, written)
+  const { status, placement, render } = createAnswer(config, written)
   return {
     status,
     initialValue: live => render(live && { ...live, ...sessions.times() }),
