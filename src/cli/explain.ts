@@ -23,13 +23,10 @@ export async function explain(invocation: Invocation): Promise<number> {
   const answer =
     typeof values['answer'] === 'string' ? await readInput(values['answer'], io) : undefined
   const live = values['live'] === true ? new LiveUpstreams(config, asked.headers) : undefined
-  const app = await createDryApp(config, {
-    upstreams: live ?? { answer: ({ part }) => (part === undefined ? answer : {}) },
-    ...(asked.who && { identity: asked.who.identity })
-  })
+  const app = await createDryApp(config, { open: live?.open, identity: asked.who?.identity })
   try {
     const request = await requestOf(config, asked, app)
-    const result = await app.ask(request)
+    const result = await app.ask({ ...request, answer })
     const parts = result.calls.filter(({ part }) => part !== undefined && part !== '')
     if (answer !== undefined && parts.length > 0) {
       throw new CommandError(

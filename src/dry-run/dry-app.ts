@@ -1,6 +1,7 @@
 /** The real app of a config without a listener: what it does with a request, and what it asks. */
 import { randomBytes } from 'node:crypto'
-import { request as httpRequest, type Server } from 'node:http'
+import { once } from 'node:events'
+import { type IncomingMessage, request as httpRequest, type Server } from 'node:http'
 import { duplexPair, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -15,7 +16,7 @@ import { firstUrlOf } from '../config/schema/upstream-addresses.ts'
 import { createDrift } from '../contract/drift.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { HighestUse } from '../limits/highest-use.ts'
-import { createMemoryLockouts, type Lockouts } from '../limits/lockouts.ts'
+import { createMemoryLockouts } from '../limits/lockouts.ts'
 import { SharedCounts } from '../limits/shared-counts.ts'
 import { adopt } from '../observability/emitters.ts'
 import { Metrics } from '../observability/metrics.ts'
@@ -49,6 +50,8 @@ export interface DryRequest {
   readonly body?: string
   /** The client's address at the socket. */
   readonly address: string
+  /** What each upstream responds, as JSON or bytes. Default: `{}`. */
+  readonly answer?: unknown
 }
 
 export interface DryResult {
@@ -70,14 +73,10 @@ interface SignedIn {
 }
 
 interface Options {
-  /** Opens the real upstream of a name, or gives the bytes of its response. */
-  readonly upstreams: {
-    readonly open?: (name: string, config: UpstreamConfig) => Upstream
-    /** @returns the response, as JSON, or its bytes */
-    readonly answer?: (call: UpstreamCall) => unknown
-  }
+  /** Opens the real upstream of a name; without it upstreams respond what the request says. */
+  readonly open?: ((name: string, config: UpstreamConfig) => Upstream) | undefined
   /** Whom each password signs in; nobody without it. */
-  readonly identity?: Identity
+  readonly identity?: Identity | undefined
   /** Called with the app before anything is added to it. */
   readonly watch?: GatewayServices['watch']
 }
@@ -92,24 +91,17 @@ export interface DryApp {
   readonly close: () => Promise<void>
 }
 
-/** Maintenance comes, and ends by the clock: what a config is meant to do is without it. */
-export function withoutMaintenance<T extends Config>(config: T): T {
-  const { maintenance: _, ...routes } = config.routes
-  return { ...config, routes }
-}
-
 /** What one request did. */
-interface Run {
-  readonly calls: UpstreamCall[]
-  readonly shaped: Map<string, unknown>
-  readonly record: PromiseWithResolvers<FullRequestJson>
-}
-
-const newRun = (): Run => ({ calls: [], shaped: new Map(), record: Promise.withResolvers() })
+const newRun = (answer?: unknown) => ({
+  answer,
+  calls: [] as UpstreamCall[],
+  shaped: new Map<string, unknown>(),
+  record: Promise.withResolvers<FullRequestJson>()
+})
 
 export async function createDryApp(
   config: Config,
-  { upstreams, identity, watch }: Options
+  { open, identity, watch }: Options = {}
 ): Promise<DryApp> {
   const { gateway } = config
   const store = createMemoryStore()
@@ -124,7 +116,7 @@ export async function createDryApp(
   const log = createLogger({ level: 'silent', format: 'json' }, { write: () => {} })
   const metrics = new Metrics()
   const counts = new SharedCounts(undefined)
-  let lockouts = createMemoryLockouts()
+  const lockouts = createMemoryLockouts()
   let run = newRun()
   const services: GatewayServices = {
     log,
@@ -133,7 +125,7 @@ export async function createDryApp(
     counts,
     metrics,
     highestUse: new HighestUse(),
-    lockouts: latest(() => lockouts),
+    lockouts,
     inFlight: new Map(),
     rates: new RequestRates(),
     drift: createDrift({ log, metrics }),
@@ -144,7 +136,11 @@ export async function createDryApp(
     failures: { add: trail => run.record.resolve(fullRequestJson(trail)) },
     watch,
     watchShape: (name, value) => void run.shaped.set(name, value),
-    upstream: upstreamsOf(upstreams, call => void run.calls.push(call)),
+    upstream: (name, upstreamConfig) =>
+      noting(
+        open?.(name, upstreamConfig) ?? offline(upstreamConfig, () => run.answer),
+        call => void run.calls.push({ upstream: name, ...call })
+      ),
     sources: [
       {
         name: 'dry-run',
@@ -153,30 +149,24 @@ export async function createDryApp(
     ]
   }
   const app = await buildApp(config, services)
-  const handler = {
-    handle: (...exchange: Parameters<typeof app.routing>) => app.routing(...exchange),
+  const server = createListener(
+    { gateway },
     // One request a connection.
-    responsesOf: () => []
-  }
-  const server = createListener({ gateway }, handler, services)
-  const cookie = sessionCookie(gateway.session.cookie)
-  const signer = createCachedSigner(secrets)
-
+    { handle: (request, response) => app.routing(request, response), responsesOf: () => [] },
+    services
+  )
   return {
     ask: async request => {
-      run = newRun()
-      const response = await ask(server, request)
+      run = newRun(request.answer)
+      const response = await send(server, request)
       // It is complete when the connection is closed.
       const record = await Promise.race([run.record.promise, wait(1000, undefined, { ref: false })])
       return { ...response, record, calls: run.calls, shaped: run.shaped }
     },
-    signIn: async user => {
-      const id = await openSession(sessions, user)
-      return `${cookie.name}=${encodeURIComponent(signer.sign(id))}`
-    },
+    signIn: createSignIn(sessions, secrets, sessionCookie(gateway.session.cookie).name),
     forget: () => {
       counts.clear()
-      lockouts = createMemoryLockouts()
+      lockouts.clear()
     },
     close: async () => {
       server.close()
@@ -187,110 +177,52 @@ export async function createDryApp(
   }
 }
 
-function latest(lockouts: () => Lockouts): Lockouts {
-  return {
-    take: buckets => lockouts().take(buckets),
-    giveBack: (buckets, taken) => lockouts().giveBack(buckets, taken),
-    list: () => lockouts().list(),
-    lift: keys => lockouts().lift(keys)
+function createSignIn(
+  sessions: Sessions,
+  secrets: readonly string[],
+  cookie: string
+): DryApp['signIn'] {
+  const signer = createCachedSigner(secrets)
+  return async ({ source, identity, credential }) => {
+    const id = randomBytes(16).toString('hex')
+    const user = { source, identity, ...(credential && { credential }) }
+    await sessions.open(id, { ...user, remembered: false, address: '', agent: '' })
+    return `${cookie}=${encodeURIComponent(signer.sign(id))}`
   }
 }
 
-/** @returns the id of the new session */
-async function openSession(
-  sessions: Sessions,
-  { source, identity, credential }: SignedIn
-): Promise<string> {
-  const id = randomBytes(16).toString('hex')
-  await sessions.open(id, {
-    identity,
-    source,
-    remembered: false,
-    address: '',
-    agent: '',
-    ...(credential && { credential })
-  })
-  return id
-}
-
 /** Sends a request over a connection without a socket. */
-async function ask(
+async function send(
   server: Server,
   { method, target, headers, body, address }: DryRequest
 ): Promise<Pick<DryResult, 'status' | 'headers' | 'body'>> {
   const [ours, theirs] = duplexPair()
   server.emit('connection', adopt(Object.assign(theirs, { remoteAddress: address })))
-  const request = adopt(
-    httpRequest({
-      createConnection: () => adopt(ours),
-      method,
-      path: target,
-      headers: {
-        ...headers,
-        connection: 'close',
-        ...(body !== undefined && { 'content-length': Buffer.byteLength(body) })
-      }
-    })
-  )
-  const { promise, resolve, reject } = Promise.withResolvers<Awaited<ReturnType<typeof ask>>>()
-  request.once('error', reject).once('response', response => {
-    const { statusCode: status = 0, headers: responseHeaders } = response
-    text(response).then(
-      received => resolve({ status, headers: responseHeaders, body: received }),
-      reject
-    )
-  })
-  request.end(body)
+  const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
   try {
-    return await promise
+    const request = adopt(
+      httpRequest({
+        createConnection: () => adopt(ours),
+        method,
+        path: target,
+        headers: { ...headers, ...length, connection: 'close' }
+      })
+    )
+    request.end(body)
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    const { statusCode: status = 0 } = response
+    return { status, headers: response.headers, body: await text(response) }
   } finally {
     ours.destroy()
     theirs.destroy()
   }
 }
 
-function upstreamsOf(
-  { open, answer = () => ({}) }: Options['upstreams'],
-  note: (call: UpstreamCall) => void
-): GatewayServices['upstream'] {
-  return (name, config) =>
-    noting(name, open?.(name, config) ?? answering(name, config, answer), note)
-}
-
-/** The upstream, with a note of each call. */
-function noting(name: string, upstream: Upstream, note: (call: UpstreamCall) => void): Upstream {
-  return {
-    ...upstream,
-    send: call => {
-      const { method, path, headers } = call
-      note({
-        upstream: name,
-        method,
-        path: path.slice(upstream.base.length),
-        // It may get more of them, and those may be secret.
-        headers: { ...headers },
-        part: undefined
-      })
-      return upstream.send(call)
-    },
-    fetchWhole: request => {
-      const { method, path, headers, recorded } = request
-      note({ upstream: name, method, path, headers: { ...headers }, part: recorded?.part ?? '' })
-      return upstream.fetchWhole(request)
-    }
-  }
-}
-
 /** An upstream without sockets. */
-function answering(
-  name: string,
-  config: UpstreamConfig,
-  answer: (call: UpstreamCall) => unknown
-): Upstream {
+function offline(config: UpstreamConfig, answer: () => unknown): Upstream {
   const { origin, pathname } = new URL(firstUrlOf(config))
-  const base = pathname.replace(/\/$/, '')
-  const responseTo = (call: UpstreamCall) => {
-    const value = answer(call) ?? {}
+  const respond = () => {
+    const value = answer() ?? {}
     const body = Buffer.isBuffer(value) ? value : Buffer.from(JSON.stringify(value))
     const type = { 'content-type': 'application/json', 'content-length': String(body.length) }
     return { status: 200, headers: type, body }
@@ -299,14 +231,38 @@ function answering(
     config,
     origin,
     origins: new Set([origin]),
-    base,
+    base: pathname.replace(/\/$/, ''),
     connect: () => Promise.reject(new GatewayError('upstream.refused')),
-    send: async ({ method, path, headers, body }) => {
+    send: async ({ body }) => {
       if (body instanceof Readable) body.resume()
-      const target = path.slice(base.length)
-      return responseTo({ upstream: name, method, path: target, headers, part: undefined })
+      return respond()
     },
-    fetchWhole: async ({ method, path, headers, recorded }) =>
-      responseTo({ upstream: name, method, path, headers, part: recorded?.part ?? '' })
+    fetchWhole: async () => respond()
+  }
+}
+
+/** The upstream, with a note of each call. */
+function noting(
+  upstream: Upstream,
+  note: (call: Omit<UpstreamCall, 'upstream'>) => void
+): Upstream {
+  return {
+    ...upstream,
+    // A call may get more headers, and those may be secret.
+    send: call => {
+      const { method, path, headers } = call
+      note({
+        method,
+        path: path.slice(upstream.base.length),
+        headers: { ...headers },
+        part: undefined
+      })
+      return upstream.send(call)
+    },
+    fetchWhole: request => {
+      const { method, path, headers, recorded } = request
+      note({ method, path, headers: { ...headers }, part: recorded?.part ?? '' })
+      return upstream.fetchWhole(request)
+    }
   }
 }

@@ -1,9 +1,13 @@
-/** Loads the own code of a config and runs its expectations, before it is used. */
-import { ConfigError, type Fault } from '../config/schema/faults.ts'
+/** Tries a config before it is used: loads its own code, and runs its expectations. */
 import { createYield } from '../app/yield.ts'
 import { modulesIn } from '../config/load/named-files.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
+import type { Expectation } from '../config/schema/expectations.ts'
+import { ConfigError, type Fault } from '../config/schema/faults.ts'
+import { parseKeepingDigits } from '../json/digits.ts'
+import { isRecord } from '../json/values.ts'
 import { loadModules, ModulesError } from '../shaping/module.ts'
+import type { DryApp, DryResult } from './dry-app.ts'
 
 /** @throws ConfigError for a config that a start and a reload refuse */
 export async function assertUsable(config: LoadedConfig): Promise<void> {
@@ -11,16 +15,31 @@ export async function assertUsable(config: LoadedConfig): Promise<void> {
   if (faults.length > 0) throw new ConfigError([...config.warnings, ...faults])
 }
 
-/** One fault for each module or expectation that fails. Little is loaded for a config without any. */
+/** One fault for each module that fails, or else for each expectation that does. */
 export async function tryConfig(
   config: LoadedConfig,
   yieldToRequests = createYield()
 ): Promise<Fault[]> {
   const faults = await moduleFaults(config)
-  if (faults.length > 0) return faults
-  if (Object.keys(config.routes.expect).length === 0) return []
-  const { expectationFaults } = await import('./expectations.ts')
-  return await expectationFaults(config, yieldToRequests)
+  const cases = Object.entries(config.routes.expect)
+  if (faults.length > 0 || cases.length === 0) return faults
+  // Only now: it loads the whole app.
+  const { createDryApp } = await import('./dry-app.ts')
+  // Maintenance comes, and ends by the clock: what a config is meant to do is without it.
+  const { maintenance: _, ...routes } = config.routes
+  const app = await createDryApp({ ...config, routes })
+  try {
+    for (const [name, expected] of cases) {
+      await yieldToRequests()
+      app.forget()
+      for (const [key, message] of await failures(app, config, name, expected)) {
+        faults.push(config.fault('routes', ['expect', name, ...key], message))
+      }
+    }
+    return faults
+  } finally {
+    await app.close()
+  }
 }
 
 async function moduleFaults(config: LoadedConfig): Promise<Fault[]> {
@@ -34,4 +53,103 @@ async function moduleFaults(config: LoadedConfig): Promise<Fault[]> {
       return reason === undefined ? [] : [config.fault('routes', path, reason)]
     })
   }
+}
+
+type Failure = readonly [key: readonly string[], message: string]
+
+async function failures(
+  app: DryApp,
+  config: LoadedConfig,
+  name: string,
+  expected: Expectation
+): Promise<Failure[]> {
+  try {
+    return mismatches(expected, await resultOf(app, config, name, expected))
+  } catch (error) {
+    // Headers that no client can send, or a response that broke off.
+    return [[[], `this request cannot be tried: ${(error as Error).message}`]]
+  }
+}
+
+/** The last of several. */
+async function resultOf(
+  app: DryApp,
+  { gateway }: LoadedConfig,
+  name: string,
+  { request: line, roles, headers, body, address = '198.18.0.1', times, answer }: Expectation
+): Promise<DryResult> {
+  const [method = '', target = ''] = line.split(' ')
+  const identity = { id: name, username: name, name, roles: roles ?? [], profile: {} }
+  const cookie = roles && (await app.signIn({ source: 'expect', identity }))
+  const chosen = Object.entries(headers).map(([field, value]) => [field.toLowerCase(), value])
+  const request = {
+    method,
+    target,
+    address,
+    answer,
+    headers: {
+      host: gateway.server.hosts[0] ?? 'localhost',
+      ...(cookie !== undefined && { cookie }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(Object.fromEntries(chosen) as Record<string, string>)
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) })
+  }
+  for (let n = 1; n < times; n++) await app.ask(request)
+  return await app.ask(request)
+}
+
+/** Compares an expectation with the response and with the request that its upstream got. */
+function mismatches(expected: Expectation, { status, record, body, calls }: DryResult): Failure[] {
+  const code = record?.code
+  // Those of parts count only if the route has no upstream of its own.
+  const sent = calls.find(({ part }) => part === undefined) ?? calls.at(-1)
+  const result = `got ${status}${code === undefined ? '' : ` ${code}`}`
+  const target =
+    sent === undefined ? `no upstream was called (${result})` : `${sent.upstream} got ${sent.path}`
+  const found = [
+    ['status', status, `, ${result}`],
+    ['code', code, `, ${result}`],
+    ['upstream', sent?.upstream, `; ${target}`],
+    ['upstreamPath', sent?.path, `; ${target}`]
+  ] as const
+  const failed = found.flatMap(([key, actual, instead]): Failure[] => {
+    const wanted = expected[key]
+    return wanted === undefined || wanted === actual
+      ? []
+      : [[[key], `expected ${wanted}${instead}`]]
+  })
+  if (expected.response === undefined) return failed
+  const difference = differenceIn(bodyOf(body), expected.response)
+  return difference === undefined
+    ? failed
+    : [...failed, [['response'], `${difference} (${result})`]]
+}
+
+function bodyOf(text: string): unknown {
+  try {
+    return parseKeepingDigits(text)
+  } catch {
+    return text
+  }
+}
+
+/** The first difference; members that are not expected are none. */
+function differenceIn(actual: unknown, expected: unknown, place = ''): string | undefined {
+  const at = place === '' ? '' : ` at ${place}`
+  const areLists = Array.isArray(expected) && Array.isArray(actual)
+  if (!areLists && !(isRecord(expected) && isRecord(actual))) {
+    const [written, got] = [JSON.stringify(expected), JSON.stringify(actual) ?? 'nothing']
+    return written === got ? undefined : `expected ${written}${at}, got ${got.slice(0, 200)}`
+  }
+  if (areLists && expected.length !== actual.length) {
+    return `expected ${expected.length} items${at}, got ${actual.length}`
+  }
+  const members = new Map(Object.entries(actual))
+  for (const [name, member] of Object.entries(expected)) {
+    const inner = areLists ? `${place}[${name}]` : `${place && `${place}.`}${name}`
+    const difference = differenceIn(members.get(name), member, inner)
+    if (difference !== undefined) return difference
+  }
+  return undefined
 }

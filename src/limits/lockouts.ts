@@ -49,7 +49,8 @@ interface Failures {
 /** Of made-up names: those that were not tried for the longest time are forgotten. */
 const maxKeys = 100_000
 
-export function createMemoryLockouts(): Lockouts {
+/** `clear` deletes all failures. */
+export function createMemoryLockouts(): Lockouts & { readonly clear: () => void } {
   const failures = new Map<string, Failures>()
   // Apart: made-up names push out nobody who is locked out.
   const locked = new Map<string, Failures>()
@@ -98,6 +99,10 @@ export function createMemoryLockouts(): Lockouts {
     },
     lift: async keys => {
       for (const key of keys) forget(key)
+    },
+    clear: () => {
+      locked.clear()
+      failures.clear()
     }
   }
 }

@@ -21,10 +21,7 @@ async function offline(t: Test, watch: (app: FastifyInstance) => void) {
     'routes.yaml': routes,
     'limits.yaml': 'limits: {}\n'
   })
-  const app = await createDryApp(loadConfig(folder, {}), {
-    upstreams: { answer: () => ({ a: 1 }) },
-    watch
-  })
+  const app = await createDryApp(loadConfig(folder, {}), { watch })
   t.after(() => app.close())
   return app
 }
@@ -59,7 +56,8 @@ t.test('onSend and onResponse hooks of a plugin run for every response', async t
         ...(hasBody && { 'content-type': 'application/json' })
       },
       ...(hasBody && { body: '{}' }),
-      address: '192.0.2.1'
+      address: '192.0.2.1',
+      answer: { a: 1 }
     })
     t.equal(response.status, status, `${method} ${target}`)
     // The router answers a target that it cannot decode before any hook.

@@ -29,7 +29,7 @@ export const expectSchema = named(
       body: Type.Optional(Type.Unknown({ description: 'The request’s body. It is sent as JSON.' })),
       address: Type.Optional(
         text({
-          description: 'The client address. Default: each case has an address of its own.',
+          description: 'The client address. Default: `198.18.0.1`.',
           examples: ['203.0.113.7']
         })
       ),
