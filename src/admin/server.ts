@@ -28,7 +28,7 @@ interface Options {
   readonly state: () => GatewayState
   readonly metrics: Pick<Metrics, 'text'>
   /** The OpenAPI document of the config in force, as JSON. */
-  readonly openApi: () => Buffer
+  readonly openApi: () => object
   readonly access: ReturnType<typeof createAccess>
   readonly checkHost?: ReturnType<typeof createHostCheck>
   readonly version: string
@@ -93,9 +93,7 @@ export function createAdminServer(options: Options): FastifyInstance {
     const { type, body } = await metrics.text()
     return reply.type(type).send(body)
   })
-  ops.get('/openapi.json', (_request, reply) =>
-    reply.type('application/json; charset=utf-8').send(openApi())
-  )
+  ops.get('/openapi.json', () => openApi())
   ops.setNotFoundHandler(({ id }, reply) =>
     reply.code(404).send({
       error: 'There is nothing at this address. Try /healthz, /readyz, /metrics or /openapi.json.',

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Config } from '../config/schema/config.ts'
 import { parametersOf } from '../config/schema/public-path.ts'
 import { mountOf } from '../config/schema/resolved.ts'
-import { isSchema, type JsonSchema } from '../contract/schema.ts'
+import type { JsonSchema } from '../contract/schema.ts'
 import { type ErrorCode, errorKinds } from '../errors/errors.ts'
 import { addContract, freeName, pascal } from './components.ts'
 import { type Operation, operationsOf } from './operations.ts'
@@ -14,22 +14,38 @@ type Members = Record<string, unknown>
 const description =
   'The endpoints of the console, generated from the gateway’s config; the version changes with the ' +
   'content. Every GET of a route answers HEAD too. A known path with another method is 405 ' +
-  '`route.method` with `Allow`, an unknown one 404 `route.unknown`, both in the error envelope.'
+  '`route.method` with `Allow`, an unknown one 404 `route.unknown`, both in the error envelope. ' +
+  '`{rest}` may contain slashes.'
+
+const parameter = (name: string) => ({
+  name,
+  in: 'path',
+  required: true,
+  schema: { type: 'string', minLength: 1 }
+})
 
 export function openApi(config: Config): Members {
-  const { session } = config.gateway
+  const { contracts } = config
   const schemas: Record<string, JsonSchema> = {}
-  const operations = operationsOf(config, (name, schema) => addContract(schemas, name, schema))
+  const operations = operationsOf(config, name => {
+    const contract = Object.hasOwn(contracts, name) ? contracts[name] : undefined
+    return contract && addContract(schemas, name, contract)
+  })
   const paths: Record<string, Members> = {}
   const ids = new Set<string>()
   for (const operation of operations) {
+    const failure = `Failure${pascal(operation.dialect)}`
+    schemas[failure] ??= failureSchema(operation.envelope)
     for (const path of operation.paths) {
-      const parameters = parametersIn(path)
-      const item = (paths[templateOf(path)] ??= parameters.length === 0 ? {} : { parameters })
+      const named = path.replace(/\*$/, ':rest')
+      const parameters = parametersOf(named).map(parameter)
+      const template = named.replaceAll(/(?<=\/):(\w+)/g, '{$1}')
+      const item = (paths[template] ??= parameters.length === 0 ? {} : { parameters })
       for (const method of operation.methods) {
         if (method === 'HEAD') continue
         const operationId = freeName(`${method.toLowerCase()}${pascal(operation.name)}`, ids)
-        item[method.toLowerCase()] = { operationId, ...described(operation, method, schemas) }
+        const failed = { $ref: `#/components/schemas/${failure}` }
+        item[method.toLowerCase()] = { operationId, ...described(operation, method, failed) }
       }
     }
   }
@@ -40,141 +56,70 @@ export function openApi(config: Config): Members {
       { name: 'routes', description: 'Endpoints of back-ends.' }
     ],
     paths,
-    components: {
-      securitySchemes: {
-        session: {
-          type: 'apiKey',
-          in: 'cookie',
-          name: session.cookie.secure ? `__Host-${session.cookie.name}` : session.cookie.name,
-          description:
-            'Set at sign-in, HttpOnly. Calls other than GET, and sign-out, must come from the ' +
-            'console’s own origin or from one of server.origins.'
-        }
-      },
-      schemas
-    }
+    components: { securitySchemes: { session: sessionCookie(config) }, schemas }
   }
   // A hash of the document, so that owners of a copy see changes.
   const version = createHash('sha256').update(JSON.stringify(document)).digest('hex').slice(0, 12)
   return { openapi: '3.1.0', info: { title: 'Console Gateway', version, description }, ...document }
 }
 
-function described(operation: Operation, method: string, schemas: Record<string, JsonSchema>) {
-  const { name, isOwn, access, request, body } = operation
-  const passesBody = !isOwn && method !== 'GET' && operation.status === undefined
+function sessionCookie({ gateway }: Config) {
+  const { secure, name } = gateway.session.cookie
+  return {
+    type: 'apiKey',
+    in: 'cookie',
+    name: secure ? `__Host-${name}` : name,
+    description:
+      'Set at sign-in, HttpOnly. Calls other than GET, and sign-out, must come from the ' +
+      'console’s own origin or from one of server.origins.'
+  }
+}
+
+function described(operation: Operation, method: string, failure: JsonSchema): Members {
+  const { name, isOwn, access, requestBody } = operation
   return {
     summary: isOwn ? `${pascal(name)} of the gateway` : `The route ${name}`,
     tags: [isOwn ? 'account' : 'routes'],
     ...(access !== 'public' && { security: [{ session: [] }] }),
     ...(typeof access === 'object' && { 'x-roles': access.roles }),
-    ...(request !== undefined && { requestBody: { required: true, content: json(request) } }),
-    ...(passesBody && { requestBody: { content: { '*/*': {} }, description: 'Passed on.' } }),
-    responses: responsesOf(operation, method, {
-      failure: addFailure(schemas, operation),
-      success: body
-    })
+    ...(method !== 'GET' && requestBody !== undefined && { requestBody }),
+    responses: responsesOf(operation, method, failure)
   }
 }
 
-const retryAfter = {
-  'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } }
-}
-
-function responsesOf(
-  operation: Operation,
-  method: string,
-  { failure, success }: { readonly failure: JsonSchema; readonly success: JsonSchema | undefined }
-): Members {
-  const { access, status, isOwn, takesUpgrades, envelope } = operation
+function responsesOf(operation: Operation, method: string, failure: JsonSchema): Members {
+  const { access, envelope, errorStatus, status, content, takesUpgrades } = operation
   // A back-end may answer 201 or 204.
-  const ofBackEnd = method === 'GET' ? '200' : '2XX'
-  const key = status === undefined ? ofBackEnd : String(status)
-  const failures = new Map<string, ErrorCode[]>()
-  const codes: ErrorCode[] = [
-    ...(access === 'public' ? [] : (['session.none'] as const)),
-    ...(typeof access === 'object' ? (['route.forbidden'] as const) : []),
-    'limit.exceeded'
-  ]
-  for (const code of codes) {
-    const of = String(statusOf(operation, code))
-    failures.set(of, [...(failures.get(of) ?? []), code])
+  const success = String(status ?? (method === 'GET' ? 200 : '2XX'))
+  const statusOf = (code: ErrorCode) => {
+    const general = errorStatus === 'ok' ? 200 : errorKinds[code].status
+    const own = String(envelope.statusOf(code) ?? general)
+    return own === '200' && success === '2XX' ? success : own
   }
-  const success200 = key === '200' || key === '2XX'
-  const isBeside =
-    failures.has(success200 ? '200' : key) ||
-    (success200 && statusOf(operation, 'upstream.error') === 200)
+  const codes: ErrorCode[] = ['limit.exceeded']
+  if (access !== 'public') codes.push('session.none')
+  if (typeof access === 'object') codes.push('route.forbidden')
   const [errorType = ''] = envelope.errorType.split(';', 1)
   const failed = { [errorType]: { schema: failure } }
-  const content = status === 204 ? {} : contentOf(success, isOwn)
+  const failures = Object.entries(Object.groupBy(codes, statusOf)).map(([key, of = []]) => {
+    const texts = of.map(code => `\`${code}\`: ${errorKinds[code].en}`)
+    return [key, { description: texts.join('\n\n'), content: failed }] as const
+  })
+  const isBytes = Object.hasOwn(content, '*/*')
+  const mayFail = [...codes, 'upstream.error' as const].some(code => statusOf(code) === success)
+  const { [errorType]: same, ...others } = content
+  const both = same === undefined ? failure : { anyOf: [same.schema, failure] }
   return {
     ...(takesUpgrades === true && method === 'GET' && { 101: { description: 'A WebSocket.' } }),
-    [key]: isBeside
-      ? { description: 'Success or failure, as the body says.', content: either(content, failed) }
-      : { description: 'Success.', ...(status !== 204 && { content }) },
-    ...Object.fromEntries(
-      [...failures]
-        .filter(([of]) => of !== key && of !== '200')
-        .map(([of, all]) => [
-          of,
-          {
-            description: all.map(code => `\`${code}\`: ${errorKinds[code].en}`).join('\n\n'),
-            ...(of === '429' && { headers: retryAfter }),
-            content: failed
-          }
-        ])
-    ),
+    ...Object.fromEntries(failures),
+    [success]: {
+      description: mayFail ? 'Success or failure, as the body says.' : 'Success.',
+      content: mayFail && !isBytes ? { ...others, [errorType]: { schema: both } } : content
+    },
     // JSON of a back-end passes as it is where no shape reads it.
-    default:
-      success === undefined && !isOwn
-        ? { description: 'An error, or that of the back-end.', content: { '*/*': {} } }
-        : { description: 'An error.', content: failed }
+    default: {
+      description: isBytes ? 'An error, or that of the back-end.' : 'An error.',
+      content: isBytes ? content : failed
+    }
   }
-}
-
-function statusOf({ envelope, errorStatus }: Operation, code: ErrorCode): number {
-  return envelope.statusOf(code) ?? (errorStatus === 'ok' ? 200 : errorKinds[code].status)
-}
-
-function contentOf(success: JsonSchema | undefined, isOwn: boolean): Members {
-  return success === undefined && !isOwn ? { '*/*': {} } : json(success ?? {})
-}
-
-/** Both, of which a reader learns by the body. */
-function either(content: Members, failed: Members): Members {
-  if (Object.hasOwn(content, '*/*')) return content
-  const both = { ...failed, ...content }
-  for (const type of Object.keys(failed)) {
-    if (!Object.hasOwn(content, type)) continue
-    const schemas = [content[type], failed[type]].map(each => isSchema(each) && each['schema'])
-    both[type] = { schema: { anyOf: schemas } }
-  }
-  return both
-}
-
-function json(schema: JsonSchema) {
-  return { 'application/json': { schema } }
-}
-
-const allCodes = Object.keys(errorKinds)
-
-/** The errors of a dialect, once. */
-function addFailure(
-  schemas: Record<string, JsonSchema>,
-  { dialect, envelope }: Operation
-): JsonSchema {
-  const name = `Failure${pascal(dialect)}`
-  schemas[name] ??= failureSchema(envelope, allCodes)
-  return { $ref: `#/components/schemas/${name}` }
-}
-
-function templateOf(path: string): string {
-  return path.replace(/\*$/, '{rest}').replaceAll(/(?<=\/):(\w+)/g, '{$1}')
-}
-
-function parametersIn(path: string): Members[] {
-  const schema = { type: 'string', minLength: 1 }
-  const named = parametersOf(path).map(name => ({ name, in: 'path', required: true, schema }))
-  if (!path.endsWith('*')) return named
-  const text = 'The rest of the path; may contain slashes.'
-  return [...named, { name: 'rest', in: 'path', required: true, schema, description: text }]
 }

@@ -7,7 +7,10 @@ import type { RouteConfig } from '../config/schema/routes.ts'
 import type { JsonSchema } from '../contract/schema.ts'
 import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
 import { isWrapped } from '../shaping/shape.ts'
-import { ownSchemas, successSchema } from './samples.ts'
+import { answerSchema, ownSchema, successSchema } from './samples.ts'
+
+/** The schemas of a body, by its type. */
+export type Content = Readonly<Record<string, { readonly schema?: JsonSchema | undefined }>>
 
 export interface Operation {
   /** Of the route, or the endpoint. */
@@ -19,93 +22,95 @@ export interface Operation {
   readonly dialect: string
   readonly envelope: Envelope
   readonly errorStatus: 'own' | 'ok'
-  /** Of a success; undefined where a back-end chooses it, or where there is no content. */
-  readonly body: JsonSchema | undefined
-  /** Undefined where a back-end chooses it. */
+  readonly requestBody?: object | undefined
+  /** Of a success; undefined where a back-end chooses it. */
   readonly status: number | undefined
-  readonly request?: JsonSchema | undefined
+  /** Of a success. */
+  readonly content: Content
   readonly takesUpgrades?: boolean
 }
 
-/** @param contractOf adds a contract to the components, and refers to it */
+const json = (schema: JsonSchema): Content => ({ 'application/json': { schema } })
+/** Passes as it is. */
+const bytes: Content = { '*/*': {} }
+
+/** @param contractOf the reference to the contract of a route; undefined where it has none */
 export function operationsOf(
   config: Config,
-  contractOf: (name: string, schema: JsonSchema) => JsonSchema
+  contractOf: (name: string) => JsonSchema | undefined
 ): Operation[] {
-  const { gateway, routes, contracts } = config
-  const of = (name: string) => {
-    const schema = Object.hasOwn(contracts, name) ? contracts[name] : undefined
-    return schema && contractOf(name, schema)
-  }
+  const { gateway, routes } = config
   return [
-    ...ownOperations(config, of('profile')),
+    ...ownOperations(config, contractOf('profile')),
     ...Object.entries(routes.routes).map(([name, route]): Operation => {
+      const { path, methods, access, upstream, answer, websocket } = route
       const { dialect, errorStatus } = routeSettings(config, name, route)
       const envelope = createEnvelope({ ...gateway.envelope, dialect })
+      const isOfBackEnd = upstream !== undefined
       return {
         name,
         isOwn: false,
-        paths: pathsOf(routes, route.path),
-        methods: route.methods,
-        access: route.access,
+        paths: pathsOf(routes, path),
+        methods,
+        access,
         dialect,
         envelope,
         errorStatus,
-        body: routeBody(config, route, envelope, of(name)),
-        status: route.answer?.status ?? (route.upstream === undefined ? 200 : undefined),
-        takesUpgrades: route.websocket !== undefined
+        requestBody: isOfBackEnd ? { content: bytes, description: 'Passed on.' } : undefined,
+        status: isOfBackEnd ? undefined : (answer?.status ?? 200),
+        content: contentOf(config, route, envelope, contractOf(name)),
+        takesUpgrades: websocket !== undefined
       }
     })
   ]
 }
 
-/** Undefined for a response that passes byte for byte. */
-function routeBody(
-  { routes }: Config,
-  { answer, shape, parts }: RouteConfig,
+function contentOf(
+  config: Config,
+  { answer, shape = '', parts }: RouteConfig,
   envelope: Envelope,
   contract: JsonSchema | undefined
-): JsonSchema | undefined {
-  if (answer !== undefined) return successSchema(envelope, {}, answer.inEnvelope)
-  if (shape === undefined) return contract ?? (Object.keys(parts).length > 0 ? {} : undefined)
-  const data = contract ?? {}
-  const isInEnvelope = isWrapped(routes.shapes[shape] ?? [], routes.shapes)
-  return isInEnvelope && envelope.dataName !== false ? successSchema(envelope, data) : data
+): Content {
+  const { shapes } = config.routes
+  if (answer !== undefined) return json(answerSchema(config, envelope, answer))
+  if (isWrapped(shapes[shape] ?? [], shapes)) return json(successSchema(envelope, contract ?? {}))
+  const isJson = contract !== undefined || shape !== '' || Object.keys(parts).length > 0
+  return isJson ? json(contract ?? {}) : bytes
 }
 
 function ownOperations(config: Config, profileContract: JsonSchema | undefined): Operation[] {
   const { gateway, routes } = config
-  const { endpoints } = routes
+  const { dialect, errorStatus } = gateway.envelope
   const envelope = createEnvelope(gateway.envelope)
-  const schemas = ownSchemas(config)
-  const statuses: Partial<Record<OwnKey, number | undefined>> = {
-    login: endpoints.login.answer?.status,
-    logout: endpoints.logout.answer?.status,
-    profile: endpoints.profile.answer?.status,
-    refresh: endpoints.refresh?.answer?.status,
-    check: 204
-  }
+  const placement = profilePlacement(routes)
+  const written: Partial<Record<OwnKey, Pick<RouteConfig, 'path' | 'answer'>>> = routes.endpoints
   const requests: Partial<Record<OwnKey, JsonSchema>> = {
     login: loginBody(gateway.login.fields),
     close: closeBody
   }
-  return ownEndpoints(endpoints).map(({ key, name, path, methods, needsSession }) => ({
-    name: key,
-    isOwn: true,
-    paths: pathsOf(routes, path),
-    methods: methods.filter(method => method !== 'HEAD'),
-    access: needsSession && key !== 'logout' ? 'session' : 'public',
-    dialect: gateway.envelope.dialect,
-    envelope,
-    errorStatus:
-      name === 'profile'
-        ? routeSettings(config, name, endpoints.profile).errorStatus
-        : gateway.envelope.errorStatus,
-    body:
-      key === 'profile' && profileContract !== undefined
-        ? successSchema(envelope, profileContract, profilePlacement(routes))
-        : schemas[key],
-    status: statuses[key] ?? 200,
-    request: requests[key]
-  }))
+  const schemaOf = (key: OwnKey) => {
+    if (key === 'profile' && profileContract !== undefined) {
+      return successSchema(envelope, profileContract, placement)
+    }
+    const answer = written[key]?.answer
+    return answer === undefined
+      ? ownSchema(envelope, key, placement)
+      : answerSchema(config, envelope, answer)
+  }
+  return ownEndpoints(routes.endpoints).map(({ key, path, methods, needsSession }) => {
+    const request = requests[key]
+    return {
+      name: key,
+      isOwn: true,
+      paths: pathsOf(routes, path),
+      methods,
+      access: needsSession && key !== 'logout' ? 'session' : 'public',
+      dialect,
+      envelope,
+      errorStatus,
+      requestBody: request && { required: true, content: json(request) },
+      status: key === 'check' ? 204 : (written[key]?.answer?.status ?? 200),
+      content: key === 'check' ? {} : json(schemaOf(key))
+    }
+  })
 }

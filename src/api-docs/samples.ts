@@ -1,24 +1,23 @@
-/** Learns the schemas of the gateway's own responses from examples of them. */
+/** Schemas of what the gateway itself writes, learned from samples of it. */
 import type { AnswerConfig } from '../config/schema/answer.ts'
 import type { Config } from '../config/schema/config.ts'
-import { profilePlacement } from '../config/schema/resolved.ts'
+import type { OwnKey } from '../config/schema/own-endpoints.ts'
 import { learnSchema } from '../contract/learn.ts'
-import { isSchema, type JsonSchema } from '../contract/schema.ts'
-import { GatewayError } from '../errors/errors.ts'
+import type { JsonSchema } from '../contract/schema.ts'
+import { type ErrorCode, errorKinds, GatewayError } from '../errors/errors.ts'
 import { describeLive, describeSession, timeLeft } from '../session/describe.ts'
 import type { Live } from '../session/evaluate.ts'
 import { createAnswer } from '../shaping/answer.ts'
 import { fillCurrentUser } from '../shaping/current-user.ts'
-import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
+import type { Envelope, Placement } from '../shaping/envelope.ts'
 
-const times = { now: 0, aheadMs: 0 }
-
+const identity = { id: '1', username: 'alice', name: 'Alice', roles: ['admin'], profile: {} }
 const live: Live = {
   key: '',
   idleEnd: 0,
   session: {
     id: 'a1b2c3',
-    identity: { id: '1', username: 'alice', name: 'Alice', roles: ['admin'], profile: {} },
+    identity,
     source: 'users-file',
     remembered: false,
     createdAt: 0,
@@ -28,83 +27,72 @@ const live: Live = {
     agent: 'Mozilla/5.0'
   }
 }
+const times = { now: 0, aheadMs: 0 }
 
-/** The schema of a success, whose value is described by `data`. */
+/** @param data of what a success holds; of the whole body, where that is not one member */
 export function successSchema(
   { success, dataName }: Envelope,
   data: JsonSchema,
-  placement: AnswerConfig['inEnvelope'] = 'data'
+  placement: Placement = 'data'
 ): JsonSchema {
-  if (placement === 'none') return data
-  const learned = learnSchema([success(dataName === false ? {} : 'value', undefined, placement)])
-  if (placement === 'flat' || dataName === false) return { allOf: [learned, data] }
-  return withMember(learned, dataName, data)
+  if (placement !== 'data' || dataName === false) return data
+  return withMember(learnSchema([success('value')]), dataName, data)
 }
 
-/** The members that errors have; what only some of them have is not required. */
-export function failureSchema({ failure }: Envelope, codes: readonly string[]): JsonSchema {
-  const errors = [
-    new GatewayError('session.none'),
-    new GatewayError('upstream.error', {
-      status: 400,
-      fieldErrors: { 1: ['text'] },
-      extra: { code: 7 }
-    }),
-    new GatewayError('maintenance', { extra: { until: '2026-12-01T14:00+08:00' } })
-  ]
-  const samples = errors.map(error => failure(error, 'id'))
+/** Of an answer that config writes; anything where a profile is in it. */
+export function answerSchema(
+  config: Config,
+  { success }: Envelope,
+  { json, byRole = {}, inEnvelope }: AnswerConfig
+): JsonSchema {
+  const templates = [json, ...Object.values(byRole)]
+  if (JSON.stringify(templates).includes('"{profile')) return {}
+  const answers = templates.map(template => createAnswer(config, { json: template }))
+  return learnSchema(
+    answers.map(({ render }) => success(render({ ...live, ...times }), undefined, inEnvelope))
+  )
+}
+
+/** Of an endpoint of the gateway, as it is where config writes no answer. */
+export function ownSchema(
+  { success, login, fillsUser }: Envelope,
+  key: OwnKey,
+  placement: Placement
+): JsonSchema {
+  // An id may be a number where the back-end's is one.
+  const users = fillsUser ? [{}, { id: 1 }].map(user => fillCurrentUser(user, identity)) : []
+  const session = [success(timeLeft(live, times.now))]
+  const listed = { ...describeSession(describeLive(live), times), current: true }
+  const samples: Record<OwnKey, readonly unknown[]> = {
+    login: [login({ type: 'account', authority: 'admin' })],
+    logout: [success({})],
+    profile: users.map(user => success(user, undefined, placement)),
+    refresh: session,
+    check: [],
+    session,
+    extend: session,
+    list: [success([listed])],
+    close: [success({ closed: 1 })]
+  }
+  return learnSchema(samples[key])
+}
+
+/** Of all errors; what only some of them have is not required. */
+export function failureSchema({ failure, notSignedIn }: Envelope): JsonSchema {
+  const codes = Object.keys(errorKinds) as ErrorCode[]
+  const detail = { fieldErrors: { 1: ['text'] }, extra: { code: 7, until: 'text' } }
+  const samples = codes.map(code => failure(new GatewayError(code), 'id'))
   const [first = {}] = samples
-  const codeName = Object.keys(first).find(name => first[name] === 'session.none')
-  const learned = learnSchema(samples)
+  const more = [
+    { ...first, ...notSignedIn },
+    failure(new GatewayError('upstream.error', detail), '')
+  ]
+  const learned = learnSchema([...samples, ...more])
+  const codeName = Object.keys(first).find(name => first[name] === codes[0])
   if (codeName === undefined) return learned
   return withMember(learned, codeName, { type: 'string', enum: codes })
 }
 
 function withMember(schema: JsonSchema, name: string, member: JsonSchema): JsonSchema {
-  const properties = isSchema(schema['properties']) ? schema['properties'] : {}
-  return { ...schema, properties: { ...properties, [name]: member } }
-}
-
-/** The bodies of the gateway's own endpoints, in the envelope. */
-export function ownSchemas(config: Config) {
-  const { gateway, routes } = config
-  const envelope = createEnvelope(gateway.envelope)
-  const { login, logout, profile, refresh } = routes.endpoints
-  /** An answer that config writes, else the usual one. */
-  const answered = (written: AnswerConfig | undefined, usual: () => JsonSchema): JsonSchema => {
-    if (written === undefined) return usual()
-    const { render, placement } = createAnswer(config, written)
-    const value = render({ ...live, ...times, profile: {} })
-    return successSchema(envelope, loose(learnSchema([value])), placement)
-  }
-  const learned = (value: unknown) => () => successSchema(envelope, learnSchema([value]))
-  const left = timeLeft(live, times.now)
-  // An id may be a number where the back-end's is one.
-  const filled = withMember(learnSchema([fillCurrentUser({}, live.session.identity)]), 'id', {})
-  const user = envelope.fillsUser ? filled : {}
-  const placement = profilePlacement(routes)
-  return {
-    login: answered(login.answer, () =>
-      learnSchema([envelope.login({ type: 'account', authority: 'admin' })])
-    ),
-    logout: answered(logout.answer, learned({})),
-    profile: answered(profile.answer, () => successSchema(envelope, user, placement)),
-    refresh: answered(refresh?.answer, learned(left)),
-    session: learned(left)(),
-    extend: learned(left)(),
-    list: learned([{ ...describeSession(describeLive(live), times), current: true }])(),
-    close: learned({ closed: 1 })(),
-    check: undefined
-  }
-}
-
-/** Without types of nulls: the sample's profile is empty, so a template got null for any value. */
-function loose(schema: JsonSchema): JsonSchema {
-  const rewrite = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(rewrite)
-    if (!isSchema(value)) return value
-    if (value['type'] === 'null') return {}
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, rewrite(inner)]))
-  }
-  return rewrite(schema) as JsonSchema
+  return { ...schema, properties: { ...(schema['properties'] as JsonSchema), [name]: member } }
 }

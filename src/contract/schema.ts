@@ -11,7 +11,7 @@ const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [v
 const valuesOf = (value: unknown): unknown[] => (isSchema(value) ? Object.values(value) : [])
 
 /** What a reference within a schema leads to; undefined for nothing. */
-function resolveReference(reference: string, root: unknown): unknown {
+export function resolveReference(reference: string, root: unknown): unknown {
   return stepsOfReference(reference).reduce<unknown>((current, name) => {
     const holder = (current ?? {}) as JsonSchema
     return Object.hasOwn(holder, name) ? holder[name] : undefined

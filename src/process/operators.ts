@@ -17,7 +17,7 @@ import { addPageFiles } from '../admin/page-files.ts'
 import { type SecretFile, writeSecretFile } from '../admin/secret-file.ts'
 import { addMaintenanceRoutes } from '../admin/maintenance.ts'
 import { createAdminServer } from '../admin/server.ts'
-import { createKeptDocument } from '../api-docs/kept-document.ts'
+import { openApi } from '../api-docs/openapi.ts'
 import { comparePlan } from '../config/load/plan.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
 import { describeFault } from '../config/schema/faults.ts'
@@ -55,7 +55,7 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
   const app = createAdminServer({
     state,
     metrics: publicServer.metrics,
-    openApi: createKeptDocument(() => reloader.current().config),
+    openApi: () => openApi(reloader.current().config),
     access: createAccess({
       guard: createGuard({ secret, openMetrics }),
       cookie: operatorCookie(ops).name,
