@@ -1,6 +1,7 @@
 /** Contracts as components of a document. */
-import { isSchema, type JsonSchema, resolveReference } from '../contract/schema.ts'
+import type { JsonSchema } from '../contract/schema.ts'
 import { stepsOfReference } from '../json/pointer.ts'
+import { isRecord, valueAt } from '../json/values.ts'
 
 /** Keywords whose members are names, and not keywords. */
 const maps = new Set(['properties', 'patternProperties', 'dependentSchemas'])
@@ -32,13 +33,13 @@ export function addContract(
 
   function rewrite(value: unknown, isMap: boolean): unknown {
     if (Array.isArray(value)) return value.map(each => rewrite(each, false))
-    if (!isSchema(value)) return value
+    if (!isRecord(value)) return value
     const members = Object.entries(value).flatMap(([key, inner]) => {
       if (isMap) return [[key, rewrite(inner, false)]]
       if (dropped.has(key)) return []
       if (key !== '$ref') return [[key, rewrite(inner, maps.has(key))]]
       const name = stepsOfReference(String(inner)).at(-1) ?? ''
-      return [[key, referenceTo(resolveReference(String(inner), contract), name)]]
+      return [[key, referenceTo(valueAt(contract, stepsOfReference(String(inner))), name)]]
     })
     return Object.fromEntries(members) as unknown
   }

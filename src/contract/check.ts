@@ -1,9 +1,8 @@
 /** What a value has otherwise than its contract says. */
-import { createRequire } from 'node:module'
-import type { Ajv2020, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
+import type { ErrorObject, ValidateFunction } from 'ajv/dist/2020.js'
 import { stepsOf } from '../json/pointer.ts'
-import { isRawNumber } from '../json/values.ts'
-import { describe, type JsonSchema, namesIn, withTypedUnions } from './schema.ts'
+import { isRawNumber, isRecord } from '../json/values.ts'
+import { createAjv, type JsonSchema } from './schema.ts'
 
 export interface Deviation {
   /** It is absent, has another type, has the type but breaks a rule, or is not in the schema. */
@@ -15,6 +14,7 @@ export interface Deviation {
   readonly path: string
 }
 
+/** Both throw for a value that is nested too deeply. */
 export interface CompiledContract {
   /** The first deviation that the schema itself refuses: none for members that it does not name. */
   readonly refusal: (value: unknown) => Deviation | undefined
@@ -22,175 +22,163 @@ export interface CompiledContract {
   readonly deviations: (value: unknown) => Deviation[]
 }
 
-/** @throws Error for a schema that `schemaProblems` refuses */
-export function compileContract(contract: JsonSchema): CompiledContract {
-  const { $schema: _, $id: __, ...schema } = contract
-  const names = namesIn(schema)
-  const rules = withTypedUnions(schema)
-  const validatorOf = (allErrors: boolean) => {
-    let validate: ValidateFunction | undefined
-    return (value: unknown): Deviation[] => {
-      validate ??= createAjv({ allErrors, validateSchema: false, meta: false }).compile(rules)
-      if (validate(value)) return []
-      return relevant(validate.errors ?? []).map(error => deviationOf(error, value, names))
-    }
-  }
-  const [first, all] = [validatorOf(false), validatorOf(true)]
-  const mayCut = !countsItems(schema)
-  return {
-    refusal: value => guarded(value, first)[0],
-    deviations: value =>
-      guarded(value, plain => {
-        const looked = mayCut ? withoutLongLists(plain) : plain
-        const found = [...all(looked), ...unnamed(looked, schema)]
-        return [...new Map(found.map(each => [`${each.kind} ${each.path}`, each])).values()]
-      })
-  }
-}
-
-/** @param options beside those of all contracts */
-export function createAjv(options: {
-  readonly allErrors: boolean
-  readonly validateSchema: boolean
-  readonly meta: boolean
-}): Ajv2020 {
-  // Loaded with the first contract: a gateway without contracts starts sooner.
-  const require = createRequire(import.meta.url)
-  const { Ajv2020: Ajv } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
-  const { default: addFormats } = require('ajv-formats') as typeof import('ajv-formats')
-  const ajv = new Ajv({
-    ...options,
-    ownProperties: true,
-    strictTypes: false,
-    strictTuples: false,
-    strictRequired: false,
-    allowUnionTypes: true,
-    logger: false
-  })
-  const add = addFormats as unknown as (ajv: Ajv2020) => void
-  add(ajv)
-  // Keywords of OpenAPI, without effect on validation.
-  return ajv.addVocabulary(['example', 'externalDocs', 'xml', 'discriminator'])
-}
-
-/** @param check may throw for a value that is nested deeper than the stack allows */
-function guarded(value: unknown, check: (plain: unknown) => Deviation[]): Deviation[] {
-  try {
-    // Numbers that keep their digits are objects to Ajv.
-    return check(holdsRawNumber(value) ? JSON.parse(JSON.stringify(value)) : value)
-  } catch {
-    return [{ kind: 'invalid', path: '(all)' }]
-  }
-}
-
-function holdsRawNumber(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return isRawNumber(value) || Object.values(value).some(holdsRawNumber)
-}
-
+const fieldName = /^[A-Za-z_$][\w$-]{0,63}$/
 /** Rows of a list are alike: a change of a back-end shows in the first ones. */
 const maxItems = 100
+/** Bounds the work on a hostile response: pointers to all levels are long together. */
+const maxLevels = 200
 
-function withoutLongLists(value: unknown): unknown {
-  if (Array.isArray(value)) return value.slice(0, maxItems).map(withoutLongLists)
-  if (typeof value !== 'object' || value === null) return value
-  const entries = Object.entries(value).map(([name, each]) => [name, withoutLongLists(each)])
-  return Object.fromEntries(entries)
+/** Compiles when it is asked first. */
+export function compileContract(schema: JsonSchema): CompiledContract {
+  const names = new Set(namesIn(schema))
+  // A list that was cut may break these.
+  const isCounted = names.has('minItems') || names.has('contains')
+  let first: ValidateFunction | undefined
+  let all: ValidateFunction | undefined
+  return {
+    refusal: value => {
+      first ??= createAjv().compile(schema)
+      first(plainCopy(value, Infinity))
+      return deviationsOf(first, names)[0]
+    },
+    deviations: value => {
+      all ??= compileNoting(schema)
+      const unnamed: Unnamed = new Map()
+      all.call(unnamed, plainCopy(value, isCounted ? Infinity : maxItems))
+      const found = deviationsOf(all, names)
+      for (const [pointer, members] of unnamed) {
+        const place = placeOf(pointer, names)
+        for (const name of members) found.push({ kind: 'new', path: joined(place, name) })
+      }
+      return [...new Map(found.map(each => [`${each.kind} ${each.path}`, each])).values()]
+    }
+  }
 }
 
-/** Whether a list may break the schema only because it was cut. */
-function countsItems(schema: unknown): boolean {
-  if (typeof schema !== 'object' || schema === null) return false
-  return Object.entries(schema).some(
-    ([key, inner]) => key === 'minItems' || key === 'contains' || countsItems(inner)
+/** Numbers that keep their digits are rounded: they are objects to Ajv. */
+function plainCopy(value: unknown, maxLength: number, level = 0): unknown {
+  if (level > maxLevels) throw new Error('nested too deeply')
+  const copyOf = (inner: unknown) => plainCopy(inner, maxLength, level + 1)
+  if (isRawNumber(value)) return Number(value.rawJSON)
+  if (Array.isArray(value)) return value.slice(0, maxLength).map(copyOf)
+  if (!isRecord(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, copyOf(inner)]))
+}
+
+/** Those of members and keywords, at any depth. */
+function namesIn(schema: unknown): string[] {
+  if (typeof schema !== 'object' || schema === null) return []
+  return [...Object.keys(schema), ...Object.values(schema).flatMap(namesIn)]
+}
+
+/** The members of objects, by their pointers, that no schema names. */
+type Unnamed = Map<string, readonly string[]>
+
+/** Stands beside the names of members, since Ajv knows which schemas hold for an object. */
+const mark = 'x-names-members'
+
+/** @returns a validator whose `this` is to be `Unnamed` */
+function compileNoting(contract: JsonSchema): ValidateFunction {
+  const ajv = createAjv({ allErrors: true, passContext: true })
+  ajv.addKeyword({
+    keyword: mark,
+    type: 'object',
+    // Where an `if` fails, Ajv looks at nothing behind that.
+    before: 'required',
+    compile: (_, schema) =>
+      function note(this: Unnamed, value: object, at?: { instancePath: string }) {
+        const pointer = at?.instancePath ?? ''
+        const names = this.get(pointer) ?? Object.keys(value)
+        const others = names.filter(name => !isNamed(name, schema))
+        this.set(pointer, others)
+        return true
+      }
+  })
+  return ajv.compile(marked(contract) as JsonSchema)
+}
+
+/** These say which members an object may have. */
+const naming = ['properties', 'patternProperties', 'additionalProperties', 'unevaluatedProperties']
+/** What is within these is not about the members of the value. */
+const unread = new Set(['not', 'contains', 'const', 'enum'])
+
+function marked(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(marked)
+  if (!isRecord(schema)) return schema
+  const copy = Object.fromEntries(
+    Object.entries(schema).map(([key, inner]) => [key, unread.has(key) ? inner : marked(inner)])
   )
+  return naming.some(key => key in schema) ? { ...copy, [mark]: true } : copy
 }
 
-/** Of a failed union its own error, and not those of each branch. */
+/** @returns true where the schema says what other members may be */
+function isNamed(name: string, schema: JsonSchema): boolean {
+  if ('additionalProperties' in schema || 'unevaluatedProperties' in schema) return true
+  const { properties = {}, patternProperties = {} } = schema as Record<string, object>
+  const patterns = Object.keys(patternProperties)
+  return Object.hasOwn(properties, name) || patterns.some(each => new RegExp(each, 'u').test(name))
+}
+
+const kinds: Readonly<Record<string, Deviation['kind']>> = {
+  required: 'missing',
+  dependentRequired: 'missing',
+  additionalProperties: 'new',
+  unevaluatedProperties: 'new',
+  type: 'retyped',
+  anyOf: 'retyped',
+  oneOf: 'retyped'
+}
+
+/** Those that the last value of a validator had. */
+function deviationsOf({ errors }: ValidateFunction, names: ReadonlySet<string>): Deviation[] {
+  return relevant(errors ?? []).map(({ keyword, instancePath, params }) => {
+    const place = placeOf(instancePath, names)
+    const name: unknown =
+      params['missingProperty'] ?? params['additionalProperty'] ?? params['unevaluatedProperty']
+    const path = typeof name === 'string' ? joined(place, name) : place
+    return { kind: kinds[keyword] ?? 'invalid', path: path === '' ? '(all)' : path }
+  })
+}
+
+/**
+ * Of a failed union its own error; or, if the value has the type of one branch only, the errors of
+ * that. Ajv lists the errors of branches before that of the union.
+ */
 function relevant(errors: readonly ErrorObject[]): ErrorObject[] {
-  const unions = new Set(errors.filter(isUnion).map(({ instancePath }) => instancePath))
-  const within = new Map<string, boolean>([['', unions.has('')]])
-  const isWithinUnion = (path: string): boolean => {
-    const known = within.get(path)
-    if (known !== undefined) return known
-    const result = unions.has(path) || isWithinUnion(path.slice(0, path.lastIndexOf('/')))
-    within.set(path, result)
-    return result
+  const ofType = errors.filter(({ keyword }) => keyword === 'type')
+  const retyped = Map.groupBy(ofType, ({ instancePath }) => instancePath)
+  const kept: ErrorObject[] = []
+  const clear = new Set<string>()
+  let failed: string | undefined
+  for (const error of errors.toReversed()) {
+    const { keyword, instancePath, schema } = error
+    const isOfBranch = failed !== undefined && `${instancePath}/`.startsWith(`${failed}/`)
+    const isOfOtherType = keyword === 'type' && clear.has(instancePath)
+    if (isOfBranch || isOfOtherType || keyword === 'if') continue
+    if (keyword === 'anyOf' || keyword === 'oneOf') {
+      const otherTypes = retyped.get(instancePath)?.length ?? 0
+      if ((schema as readonly unknown[]).length - otherTypes === 1) {
+        clear.add(instancePath)
+        continue
+      }
+      failed = instancePath
+    }
+    kept.push(error)
   }
-  return errors.filter(
-    error => error.keyword !== 'if' && (isUnion(error) || !isWithinUnion(error.instancePath))
-  )
-}
-
-function isUnion({ keyword }: ErrorObject): boolean {
-  return keyword === 'anyOf' || keyword === 'oneOf'
-}
-
-function deviationOf(
-  { keyword, instancePath, params }: ErrorObject,
-  value: unknown,
-  names: ReadonlySet<string>
-): Deviation {
-  const place = placeOf(instancePath, value, names)
-  const kind = kindOf(keyword)
-  const name: unknown =
-    params['missingProperty'] ?? params['additionalProperty'] ?? params['unevaluatedProperty']
-  const path = typeof name === 'string' ? joined(place, name) : place
-  return { kind, path: path === '' ? '(all)' : path }
-}
-
-function kindOf(keyword: string): Deviation['kind'] {
-  switch (keyword) {
-    case 'required':
-    case 'dependentRequired':
-      return 'missing'
-    case 'additionalProperties':
-    case 'unevaluatedProperties':
-      return 'new'
-    case 'type':
-    case 'anyOf':
-    case 'oneOf':
-      return 'retyped'
-    default:
-      return 'invalid'
-  }
+  return kept.toReversed()
 }
 
 /** A JSON pointer as `items[].id`; empty for the root. */
-function placeOf(pointer: string, value: unknown, names: ReadonlySet<string>): string {
+function placeOf(pointer: string, names: ReadonlySet<string>): string {
   let place = ''
-  let current = value
   for (const step of stepsOf(pointer)) {
-    if (Array.isArray(current)) place += '[]'
+    if (/^\d+$/.test(step)) place += '[]'
     else place = joined(place, names.has(step) ? step : '*')
-    current = (current as Record<string, unknown> | undefined)?.[step]
   }
   return place
 }
 
-const fieldName = /^[A-Za-z_$][\w$-]{0,63}$/
-
 function joined(place: string, name: string): string {
   const shown = fieldName.test(name) ? name : '*'
   return place === '' ? shown : `${place}.${shown}`
-}
-
-/** Members that no schema of their object names, unless one says what others may be. */
-function unnamed(value: unknown, root: JsonSchema): Deviation[] {
-  const found: Deviation[] = []
-  const look = (current: unknown, schemas: readonly unknown[], place: string): void => {
-    if (typeof current !== 'object' || current === null) return
-    const { member, items, isClosed } = describe(schemas, root)
-    if (Array.isArray(current)) {
-      for (const item of current) look(item, items, `${place}[]`)
-      return
-    }
-    for (const [name, each] of Object.entries(current)) {
-      const inner = member(name)
-      if (inner.length > 0) look(each, inner, joined(place, name))
-      else if (isClosed) found.push({ kind: 'new', path: joined(place, name) })
-    }
-  }
-  look(value, [root], '')
-  return found
 }

@@ -1,37 +1,25 @@
 /**
- * Observes deviations of responses from their contracts, outside the requests: counts them, and
- * logs when one begins and when it ends.
+ * Holds responses against the contracts of their routes: refuses those that break a strict one,
+ * counts deviations, and logs when one begins and when it ends.
  */
-import type { Metrics } from '../observability/metrics.ts'
+import { GatewayError } from '../errors/errors.ts'
+import type { Counter, Metrics } from '../observability/metrics.ts'
 import { steadyNow } from '../steady-clock.ts'
-import type { Deviation } from './check.ts'
+import { type CompiledContract, compileContract, type Deviation } from './check.ts'
 import type { JsonSchema } from './schema.ts'
 
-export interface Drift {
-  /** Deviations of a route begin anew with another schema; a reload that leaves it goes on. */
-  readonly of: (route: string, schema: JsonSchema) => ObservedRoute
-  /** Of each route whose responses were checked. */
-  readonly list: () => RouteDrift[]
-}
+/**
+ * Checks a response as the console gets it. In the mode `observe` it may be read later, or not.
+ * @throws GatewayError `contract.broken` in the mode `strict`, where the schema refuses it
+ */
+export type Contract = (read: () => unknown) => void
 
-interface ObservedRoute {
-  /**
-   * Looks at a response when it has been sent, at most at one a second.
-   * @param deviations may throw for one that cannot be read
-   */
-  readonly look: (deviations: () => readonly Deviation[]) => void
-  /** Counts a response that was refused for a deviation. */
-  readonly broken: (deviation: Deviation) => void
-}
-
-export interface RouteDrift {
+interface ContractOptions {
   readonly route: string
-  /** Responses that were held against the contract since the start. */
-  readonly checked: number
-  /** Responses that were refused for a deviation. */
-  readonly broken: number
-  /** Those that responses have at present. */
-  readonly deviations: readonly Deviation[]
+  readonly schema: JsonSchema
+  readonly mode: 'observe' | 'strict'
+  /** The member that the schema describes; false: it describes the whole response. */
+  readonly dataName: string | false
 }
 
 interface Options {
@@ -51,121 +39,140 @@ const maxPaths = 50
  * only.
  */
 const calmAnswers = 10
+/** Of a response that cannot be read, or is nested too deeply. */
+const whole: Deviation = { kind: 'invalid', path: '(all)' }
 
 /** What is known of the responses of a route, which generations share. */
-interface State {
-  /** Of its schema. */
-  readonly digest: string
+interface State extends CompiledContract {
+  readonly route: string
+  readonly schemaText: string
   readonly paths: Set<string>
   /** Each with the number of responses in a row that did not have it. */
-  readonly present: Map<string, Deviation & { calm: number }>
+  readonly present: Map<string, { readonly deviation: Deviation; calm: number }>
+  /** Responses that were held against a contract since the start. */
+  checked: number
+  /** Those that were refused. */
+  broken: number
   /** As of `steadyNow()`. */
   lookAt: number
 }
 
-interface Total {
-  checked: number
-  broken: number
-}
+export class Drift {
+  readonly #log: Options['log']
+  readonly #answers: Counter
+  readonly #deviations: Counter
+  readonly #states = new Map<string, State>()
 
-export function createDrift({ log, metrics }: Options): Drift {
-  const answers = metrics.counter(
-    'console_gateway_contract_answers_total',
-    'Answers that were held against the contract of their route: "kept" it, "drifted" from it, ' +
-      'or were refused as "broken".',
-    ['route', 'outcome']
-  )
-  const deviations = metrics.counter(
-    'console_gateway_contract_deviations_total',
-    'Answers that differed from the contract of their route, by place and kind: "missing", ' +
-      '"retyped", "invalid" or "new".',
-    ['route', 'path', 'kind']
-  )
-  const states = new Map<string, State>()
-  /** For as long as the process lives. */
-  const totals = new Map<string, Total>()
-
-  function count(route: string, outcome: 'kept' | 'drifted' | 'broken'): void {
-    answers.labels(route, outcome).inc()
-    const total = totals.get(route) ?? { checked: 0, broken: 0 }
-    totals.set(route, total)
-    total.checked++
-    if (outcome === 'broken') total.broken++
+  constructor({ log, metrics }: Options) {
+    this.#log = log
+    this.#answers = metrics.counter(
+      'console_gateway_contract_answers_total',
+      'Answers that were held against the contract of their route: "kept" it, "drifted" from it, ' +
+        'or were refused as "broken".',
+      ['route', 'outcome']
+    )
+    this.#deviations = metrics.counter(
+      'console_gateway_contract_deviations_total',
+      'Answers that differed from the contract of their route, by place and kind: "missing", ' +
+        '"retyped", "invalid" or "new".',
+      ['route', 'path', 'kind']
+    )
   }
 
-  function note(route: string, { paths, present }: State, seen: readonly Deviation[]): void {
-    const current = bounded(seen, paths)
-    count(route, current.size === 0 ? 'kept' : 'drifted')
-    for (const [key, deviation] of current) {
-      deviations.labels(route, deviation.path, deviation.kind).inc()
-      if (!present.has(key)) {
-        const fields = { event: 'contract.drift', route, ...deviation }
-        log.warn(fields, 'answers differ from the contract')
-      }
-      present.set(key, { ...deviation, calm: 0 })
-    }
-    for (const [key, deviation] of present) {
-      if (current.has(key) || ++deviation.calm < calmAnswers) continue
-      present.delete(key)
-      const { path, kind } = deviation
-      const fields = { event: 'contract.kept', route, path, kind }
-      log.info(fields, 'answers are as the contract says again')
-    }
-  }
-
-  return {
-    of: (route, schema) => {
-      const digest = JSON.stringify(schema)
-      let state = states.get(route)
-      if (state?.digest !== digest) {
-        state = { digest, paths: new Set(), present: new Map(), lookAt: 0 }
-        states.set(route, state)
-      }
-      const of = state
-      return {
-        look: read => {
-          if (steadyNow() < of.lookAt) return
-          of.lookAt = steadyNow() + everyMs
-          setImmediate(() => {
-            const startedAt = performance.now()
-            note(route, of, readable(read))
-            const ms = performance.now() - startedAt
-            of.lookAt = Math.max(of.lookAt, steadyNow() + 100 * ms)
-          })
-        },
-        broken: deviation => {
-          count(route, 'broken')
-          for (const { path, kind } of bounded([deviation], of.paths).values()) {
-            deviations.labels(route, path, kind).inc()
-          }
+  contract({ route, schema, mode, dataName }: ContractOptions): Contract {
+    const state = this.#stateOf(route, schema)
+    const subjectOf = (read: () => unknown) =>
+      dataName === false ? read() : (read() as Record<string, unknown>)[dataName]
+    return read => {
+      if (mode === 'strict') {
+        const refusal = attempt(() => state.refusal(subjectOf(read)), whole)
+        if (refusal !== undefined) {
+          state.broken++
+          this.#count(state, 'broken', [refusal])
+          const cause = new Error(`${refusal.kind}: ${refusal.path}`)
+          throw new GatewayError('contract.broken', { cause })
         }
       }
-    },
-    list: () => Array.from(totals, ([route, total]) => describe(route, total, states.get(route)))
+      if (steadyNow() < state.lookAt) return
+      // None until this one is done.
+      state.lookAt = Infinity
+      setImmediate(() => {
+        const startedAt = performance.now()
+        this.#note(
+          state,
+          attempt(() => state.deviations(subjectOf(read)), [whole])
+        )
+        const ms = performance.now() - startedAt
+        state.lookAt = steadyNow() + Math.max(everyMs, 100 * ms)
+      })
+    }
   }
-}
 
-function describe(route: string, total: Total, state: State | undefined): RouteDrift {
-  const present = [...(state?.present.values() ?? [])]
-  return { route, ...total, deviations: present.map(({ kind, path }) => ({ kind, path })) }
-}
-
-/** A response that cannot be read deviates as a whole. */
-function readable(read: () => readonly Deviation[]): readonly Deviation[] {
-  try {
-    return read()
-  } catch {
-    return [{ kind: 'invalid', path: '(all)' }]
+  /** With the deviations that responses have at present. */
+  list() {
+    return Array.from(this.#states.values(), ({ route, checked, broken, present }) => {
+      const deviations = Array.from(present.values(), ({ deviation }) => deviation)
+      return { route, checked, broken, deviations }
+    })
   }
-}
 
-/** paths that are counted apart; grows up to its bound */
-function bounded(deviations: readonly Deviation[], paths: Set<string>): Map<string, Deviation> {
-  return new Map(
-    deviations.map(({ kind, path }) => {
+  /** Deviations begin anew with another schema; a reload that leaves it goes on. */
+  #stateOf(route: string, schema: JsonSchema): State {
+    const schemaText = JSON.stringify(schema)
+    const known = this.#states.get(route)
+    if (known?.schemaText === schemaText) return known
+    const state = {
+      ...compileContract(schema),
+      route,
+      schemaText,
+      paths: new Set<string>(),
+      present: new Map(),
+      checked: known?.checked ?? 0,
+      broken: known?.broken ?? 0,
+      lookAt: 0
+    }
+    this.#states.set(route, state)
+    return state
+  }
+
+  #note(state: State, found: readonly Deviation[]): void {
+    const { route, present } = state
+    const current = this.#count(state, found.length === 0 ? 'kept' : 'drifted', found)
+    for (const [key, deviation] of current) {
+      if (!present.has(key)) {
+        const fields = { event: 'contract.drift', route, ...deviation }
+        this.#log.warn(fields, 'answers differ from the contract')
+      }
+      present.set(key, { deviation, calm: 0 })
+    }
+    for (const [key, each] of present) {
+      if (current.has(key) || ++each.calm < calmAnswers) continue
+      present.delete(key)
+      const fields = { event: 'contract.kept', route, ...each.deviation }
+      this.#log.info(fields, 'answers are as the contract says again')
+    }
+  }
+
+  /** @returns the deviations as they are counted, by kind and path */
+  #count(state: State, outcome: string, found: readonly Deviation[]): Map<string, Deviation> {
+    const { route, paths } = state
+    state.checked++
+    this.#answers.labels(route, outcome).inc()
+    const counted = new Map<string, Deviation>()
+    for (const { kind, path } of found) {
       if (paths.size < maxPaths) paths.add(path)
       const place = paths.has(path) ? path : 'other'
-      return [`${kind} ${place}`, { kind, path: place }]
-    })
-  )
+      counted.set(`${kind} ${place}`, { kind, path: place })
+    }
+    for (const { kind, path } of counted.values()) this.#deviations.labels(route, path, kind).inc()
+    return counted
+  }
+}
+
+function attempt<Result>(check: () => Result, otherwise: Result): Result {
+  try {
+    return check()
+  } catch {
+    return otherwise
+  }
 }

@@ -13,7 +13,7 @@ import { createListener } from '../app/listener.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { firstUrlOf } from '../config/schema/upstream-addresses.ts'
-import { createDrift } from '../contract/drift.ts'
+import { Drift } from '../contract/drift.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { HighestUse } from '../limits/highest-use.ts'
 import { createMemoryLockouts } from '../limits/lockouts.ts'
@@ -128,7 +128,7 @@ export async function createDryApp(
     lockouts,
     inFlight: new Map(),
     rates: new RequestRates(),
-    drift: createDrift({ log, metrics }),
+    drift: new Drift({ log, metrics }),
     tracer: contextsOnly(),
     running: { begin: () => () => {} },
     shed: { count: () => {} },

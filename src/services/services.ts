@@ -7,7 +7,7 @@ import { hostname } from 'node:os'
 import type { Cluster, Redis } from 'ioredis'
 import type { Config } from '../config/schema/config.ts'
 import { type GatewayConfig, usesRedis } from '../config/schema/gateway.ts'
-import { createDrift, type Drift } from '../contract/drift.ts'
+import { Drift } from '../contract/drift.ts'
 import { createFileUsers, type FileUsers } from '../login/file-users.ts'
 import type { Ledger } from '../observability/audit/entry.ts'
 import { Failures } from '../observability/failures.ts'
@@ -109,7 +109,7 @@ export function createServices({ gateway, folder }: Config, log: Log, ledger?: L
     sessions: openSessions({ gateway, shared, store, fileUsers, secrets, metrics, log, ledger }),
     operatorSessions,
     secrets,
-    drift: createDrift({ log, metrics }),
+    drift: new Drift({ log, metrics }),
     failures,
     replica,
     background,

@@ -1,8 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { compileContract } from '../../src/contract/check.ts'
-import { createContract } from '../../src/contract/contract.ts'
-import { createDrift } from '../../src/contract/drift.ts'
+import { Drift } from '../../src/contract/drift.ts'
 import type { JsonSchema } from '../../src/contract/schema.ts'
 import { Metrics } from '../../src/observability/metrics.ts'
 import { stopClock } from '../support/clock.ts'
@@ -16,7 +15,7 @@ const watching = (t: Test) => {
   const line = (fields: object) => {
     lines.push(Object.values(fields).join(' '))
   }
-  const drift = createDrift({ log: { warn: line, info: line }, metrics })
+  const drift = new Drift({ log: { warn: line, info: line }, metrics })
   /** Each series as its labels' values and its count. */
   const counted = async () =>
     (await metrics.text()).body.split('\n').flatMap(text => {
@@ -26,7 +25,7 @@ const watching = (t: Test) => {
         : [`${[...labels.matchAll(/"([^"]*)"/g)].map(([, value]) => value).join(' ')}: ${count}`]
     })
   const contractOf = (json: JsonSchema = schema, mode: 'observe' | 'strict' = 'observe') =>
-    createContract({ route: 'r', schema: json, mode, dataName: false, drift })
+    drift.contract({ route: 'r', schema: json, mode, dataName: false })
   /** One at a time, each late enough to be looked at. */
   const see = async (answer: unknown, times = 1, contract = contractOf()) => {
     for (let index = 0; index < times; index++) {
@@ -50,7 +49,7 @@ t.test(
     await see({ id: 'a', fresh: 'secret' }, 9)
     t.equal(lines.length, 2, 'nine good answers may be luck')
     await see({ id: 'a', fresh: 'secret' })
-    t.same(lines.slice(2), ['contract.kept r id retyped'])
+    t.same(lines.slice(2), ['contract.kept r retyped id'])
     await see({ id: 1 })
     t.same(lines.slice(3), ['contract.drift r retyped id'], 'it begins anew')
   }
@@ -88,6 +87,19 @@ t.test('of a long list the first items are looked at, unless the schema counts t
     { kind: 'new', path: '[].b' }
   ])
   t.end()
+})
+
+t.test('what is nested without end, or cannot be read, deviates as a whole', async t => {
+  const { see, lines, contractOf } = watching(t)
+  const tree = { type: 'object', properties: { child: { $ref: '#' } } }
+  let deep: unknown = {}
+  for (let level = 0; level < 50_000; level++) deep = { child: deep }
+  await see(deep, 1, contractOf(tree))
+  t.same(lines, ['contract.drift r invalid (all)'])
+  t.throws(() => contractOf(tree, 'strict')(() => deep), { code: 'contract.broken' })
+  contractOf()(() => JSON.parse('{') as unknown)
+  await turn()
+  t.equal(lines.length, 2)
 })
 
 t.test('a back-end that makes up names fills neither log nor metrics', async t => {

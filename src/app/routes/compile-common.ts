@@ -2,7 +2,7 @@
 import type { ContractConfig } from '../../config/schema/contracts.ts'
 import { pathsOf, timeoutOf, upstreamPathOf } from '../../config/schema/resolved.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
-import { type Contract, createContract } from '../../contract/contract.ts'
+import type { Contract } from '../../contract/drift.ts'
 import { createRewrite } from '../../proxy/path.ts'
 import { type TimeOutOverrides, timeOutsOf } from '../../proxy/time-outs.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
@@ -86,7 +86,7 @@ export function contractOf(
 ): Contract | undefined {
   const schema = config.contracts[route]
   if (contract === undefined || contract.mode === 'off' || schema === undefined) return undefined
-  return createContract({ schema, mode: contract.mode, dataName, route, drift })
+  return drift.contract({ route, schema, mode: contract.mode, dataName })
 }
 
 /** @throws GatewayError when the response breaks a strict contract */

@@ -1,8 +1,7 @@
 /** Rules for contracts: one source each, a valid JSON Schema, and a response that is read. */
 import type { Report } from './report.ts'
 import type { Steps } from '../schema/steps.ts'
-import type { JsonSchema } from '../../contract/schema.ts'
-import { schemaProblems } from '../../contract/problems.ts'
+import { type JsonSchema, schemaProblem } from '../../contract/schema.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
 import { isObject, type Path } from '../schema/visit.ts'
 import type { ContractConfig } from '../schema/contracts.ts'
@@ -59,9 +58,9 @@ export function* contractSteps(
             report: (inner: Path, message: string) => report([...path, 'schema', ...inner], message)
           }
     if (source === undefined || !isObject(source.value)) continue
-    const problems = schemaProblems(source.value)
-    for (const problem of problems) source.report(problem.path, problem.message)
-    if (problems.length === 0) schemas[name] = source.value
+    const problem = schemaProblem(source.value)
+    if (problem === undefined) schemas[name] = source.value
+    else source.report(problem.path, problem.message)
     yield
   }
   return schemas

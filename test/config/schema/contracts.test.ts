@@ -40,7 +40,7 @@ t.test('bounds of 64 bits are rounded as the numbers of a console are', async t 
 t.test('an anchor is a fault, with its place', async t => {
   const json = { $defs: { One: { $anchor: 'one', type: 'string' } }, $ref: '#one' }
   t.match(faultsOf(folderWith('file: c.json', { 'c.json': JSON.stringify(json) })), [
-    /^c\.json:1 .*\$anchor: is not read here: refer by place/
+    /^c\.json:1 .*\$anchor: unknown keyword/
   ])
 })
 
