@@ -1,13 +1,10 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { parseKeepingDigits } from '../../src/json/digits.ts'
 import type { ShapeStep } from '../../src/config/schema/shapes.ts'
 import { loadConfig } from '../../src/config/load/load.ts'
-import { isRecord, rawNumber, valueAt } from '../../src/json/values.ts'
-import { conversion, mapping } from '../../src/shaping/convert.ts'
+import { valueAt } from '../../src/json/values.ts'
 import { compileShape, type ShapeContext } from '../../src/shaping/shape.ts'
 import { configFolder } from '../support/gateway.ts'
-import { seed } from '../support/seed.ts'
 
 const wrap = (data: unknown, extra: Readonly<Record<string, unknown>> = {}) => ({
   success: true,
@@ -22,86 +19,6 @@ const shaped = (steps: readonly ShapeStep[], value: unknown, shapes: ShapeContex
   compileShape(steps, context(shapes)).apply(value)
 const refused = (steps: readonly ShapeStep[], value: unknown) =>
   compileShape(steps, context()).refusal(value)
-
-const name = fc.oneof(
-  fc.constantFrom(
-    'a',
-    'b',
-    'c',
-    'data',
-    '0',
-    'length',
-    '__proto__',
-    'constructor',
-    'toString',
-    'toJSON',
-    'hasOwnProperty',
-    ''
-  ),
-  fc.string({ maxLength: 4 })
-)
-const memberStep: fc.Arbitrary<ShapeStep> = fc.oneof(
-  fc.array(name, { minLength: 1, maxLength: 4 }).map(pick => ({ pick })),
-  fc.array(name, { minLength: 1, maxLength: 4 }).map(drop => ({ drop })),
-  // Two members that become one are a fault of the config.
-  fc
-    .uniqueArray(fc.tuple(name, name), { maxLength: 3, selector: ([, to]) => to })
-    .map(pairs => ({ rename: Object.fromEntries(pairs) })),
-  fc
-    .dictionary(name, fc.jsonValue({ maxDepth: 1 }), { maxKeys: 3 })
-    .map(given => ({ default: given })),
-  fc
-    .dictionary(name, fc.jsonValue({ maxDepth: 1 }), { maxKeys: 3 })
-    .map(constant => ({ constant })),
-  fc
-    .dictionary(
-      name,
-      fc.dictionary(
-        fc.oneof(fc.constantFrom('0', 'true', 'null', '*'), name),
-        fc.jsonValue({ maxDepth: 1 }),
-        { maxKeys: 3 }
-      ),
-      { maxKeys: 3 }
-    )
-    .map(map => ({ map })),
-  fc
-    .dictionary(
-      name,
-      fc.constantFrom(
-        'number',
-        'string',
-        'boolean',
-        'date-seconds',
-        'date-milliseconds',
-        'date-text',
-        'date-text@-05:30'
-      ),
-      { maxKeys: 3 }
-    )
-    .map(convert => ({ convert }))
-)
-const sorted = (value: unknown): string =>
-  JSON.stringify(value, (_, member: unknown) =>
-    typeof member === 'object' && member !== null && !Array.isArray(member)
-      ? Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : 1))
-      : member
-  )
-const simple: fc.Arbitrary<ShapeStep> = fc.oneof(
-  memberStep,
-  fc
-    .dictionary(
-      name.filter(each => each !== ''),
-      name.filter(each => each !== ''),
-      { maxKeys: 3 }
-    )
-    .map(move => ({ move })),
-  fc.array(name, { minLength: 1, maxLength: 3 }).map(path => ({ unwrap: path.join('.') })),
-  fc.array(name, { minLength: 1, maxLength: 4 }).map(pick => ({ pick })),
-  fc.dictionary(name, name, { maxKeys: 4 }).map(rename => ({ rename })),
-  fc
-    .dictionary(name, fc.jsonValue({ maxDepth: 2 }), { maxKeys: 4 })
-    .map(given => ({ default: given }))
-)
 
 t.test('no operation leaves the value as it is', async t => {
   const value = { a: [1] }
@@ -472,19 +389,6 @@ t.test('move of several pairs moves all of them at once', async t => {
     { a: 1, b: 'text', x: 3, y: 2 },
     'a value without a place stays; the others are moved'
   )
-  fc.assert(
-    fc.property(
-      fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('a', 'b', 'c', 'd')),
-      fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd'), fc.integer()),
-      (pairs, value) => {
-        fc.pre(new Set(Object.values(pairs)).size === Object.keys(pairs).length)
-        return (
-          sorted(shaped([{ move: pairs }], value)) === sorted(shaped([{ rename: pairs }], value))
-        )
-      }
-    ),
-    { seed }
-  )
 })
 
 t.test('at works on what is at a path, and leaves the rest', async t => {
@@ -602,25 +506,6 @@ t.test('open knows the dialects of back-ends', async t => {
   }
 })
 
-t.test(
-  'operations on members, one after the other or fused into one pass, do the same',
-  async () => {
-    fc.assert(
-      fc.property(
-        fc.array(memberStep, { minLength: 1, maxLength: 6 }),
-        fc.dictionary(name, fc.jsonValue({ maxDepth: 1 })),
-        (steps, value) => {
-          const record: unknown = JSON.parse(JSON.stringify(value))
-          const oneByOne = steps.reduce((current: unknown, step) => shaped([step], current), record)
-          const fused = shaped(steps, record)
-          return sorted(oneByOne) === sorted(fused)
-        }
-      ),
-      { numRuns: 5000, seed }
-    )
-  }
-)
-
 t.test('operations act in their order', async t => {
   t.same(shaped([{ rename: { a: 'b' } }, { pick: ['b'] }], { a: 1, b: 2 }), { b: 1 })
   t.same(shaped([{ pick: ['b'] }, { rename: { a: 'b' } }], { a: 1, b: 2 }), { b: 2 })
@@ -679,62 +564,6 @@ t.test(
   }
 )
 
-/** One step on an object, member by member. */
-function byHand(value: unknown, step: ShapeStep): unknown {
-  if (!isRecord(value)) return value
-  const members = new Map(Object.entries(value))
-  const has = (member: string) => members.get(member) !== undefined
-  const { pick, drop, rename = {}, map = {}, convert = {} } = step
-  for (const gone of drop ?? []) members.delete(gone)
-  const renamed = Object.entries(rename).flatMap(([from, to]) =>
-    has(from) ? [[to, members.get(from)] as const] : []
-  )
-  for (const from of Object.keys(rename)) members.delete(from)
-  for (const [to, member] of renamed) members.set(to, member)
-  for (const [member, other] of Object.entries(step.default ?? {})) {
-    members.set(member, members.get(member) ?? other)
-  }
-  for (const [member, constant] of Object.entries(step.constant ?? {})) {
-    members.set(member, constant)
-  }
-  for (const [member, values] of Object.entries(map)) {
-    if (has(member)) members.set(member, mapping(values)(members.get(member)))
-  }
-  for (const [member, kind] of Object.entries(convert)) {
-    if (has(member)) members.set(member, conversion(kind)(members.get(member)))
-  }
-  return Object.fromEntries(
-    pick === undefined
-      ? members
-      : pick.flatMap(each => (has(each) ? [[each, members.get(each)]] : []))
-  )
-}
-
-const longNumber = fc
-  .bigInt({ min: -(10n ** 30n), max: 10n ** 30n })
-  .map(digits => rawNumber(String(digits)))
-const dateNumber = fc.integer({ min: -1e12, max: 1e13 })
-const memberValue = fc.oneof(
-  fc.jsonValue({ maxDepth: 1 }),
-  longNumber,
-  dateNumber,
-  fc.string({ unit: 'grapheme' })
-)
-
-t.test(
-  'operations on members do what each of them does by hand, also with long numbers and any name',
-  async () => {
-    fc.assert(
-      fc.property(
-        fc.array(memberStep, { minLength: 1, maxLength: 6 }),
-        fc.dictionary(name, memberValue),
-        (steps, record) => sorted(steps.reduce(byHand, record)) === sorted(shaped(steps, record))
-      ),
-      { numRuns: 5000, seed }
-    )
-  }
-)
-
 const frozen = (value: unknown): unknown => {
   if (typeof value === 'object' && value !== null) {
     Object.values(value).forEach(frozen)
@@ -750,47 +579,3 @@ t.test('the input and the config stay as they were', async t => {
   t.same(shape(input), { b: { deep: [1] }, c: null, list: [], inner: {} })
   t.same(shape(input), { b: { deep: [1] }, c: null, list: [], inner: {} })
 })
-
-const anyShape = fc
-  .tuple(
-    fc.array(
-      fc.oneof(
-        simple,
-        fc.array(simple, { minLength: 1, maxLength: 3 }).map((each): ShapeStep => ({ each })),
-        fc
-          .array(simple, { minLength: 1, maxLength: 3 })
-          .map((operations): ShapeStep => ({ at: { path: 'a.b', operations } }))
-      ),
-      { maxLength: 5 }
-    ),
-    fc.constantFrom<ShapeStep[]>(
-      [],
-      [{ wrap: 'envelope' }],
-      [{ wrap: 'list' }],
-      [{ paging: { list: 'data', total: 'a' } }]
-    )
-  )
-  .map(([steps, last]) => [...steps, ...last])
-const tree = fc.letrec<{ value: unknown }>(tie => ({
-  value: fc.oneof(
-    { maxDepth: 4 },
-    fc.jsonValue({ maxDepth: 0 }),
-    fc.array(tie('value'), { maxLength: 4 }),
-    fc.dictionary(name, tie('value'), { maxKeys: 4 })
-  )
-})).value
-
-t.test(
-  'any shape on any JSON gives JSON, never an error, and leaves its input as it was',
-  async () => {
-    fc.assert(
-      fc.property(anyShape, tree, (steps, value) => {
-        const written = JSON.stringify(value)
-        const result = shaped(steps, frozen(JSON.parse(written)))
-        if (typeof JSON.stringify(result) !== 'string') throw new Error('the result is no JSON')
-        return JSON.stringify(value) === written
-      }),
-      { numRuns: 5000, seed }
-    )
-  }
-)
