@@ -72,11 +72,6 @@ export function applyShape(shape: Shape | undefined, body: unknown, use: ShapeUs
   return shape.apply(body, use)
 }
 
-/** At once, unless it is a promise. */
-export function whenDone(value: unknown, then: (done: unknown) => unknown): unknown {
-  return value instanceof Promise ? value.then(then) : then(value)
-}
-
 /** @param dataName the member of the envelope that the contract is about */
 export function contractOf(
   { config, drift }: Gateway,
@@ -87,10 +82,4 @@ export function contractOf(
   const schema = config.contracts[route]
   if (contract === undefined || contract.mode === 'off' || schema === undefined) return undefined
   return drift.contract({ route, schema, mode: contract.mode, dataName })
-}
-
-/** @throws GatewayError when the response breaks a strict contract */
-export function checkContract(contract: Contract | undefined, answer: unknown): unknown {
-  contract?.(() => answer)
-  return answer
 }

@@ -3,12 +3,12 @@ import { hasParameters } from '../../config/schema/public-path.ts'
 import { timeoutOf } from '../../config/schema/resolved.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
 import { requestHeaders } from '../../proxy/request-headers.ts'
-import type { Part, Parts } from '../../proxy/parts.ts'
 import { createRewrite } from '../../proxy/path.ts'
 import { compileQuery } from '../../proxy/query.ts'
 import type { Wrap } from '../../shaping/operation.ts'
 import type { Gateway } from '../gateway.ts'
 import { applyShape, publicPathsOf, shapeOf, upstreamOf } from './compile-common.ts'
+import type { Part, Parts } from './parts.ts'
 
 /** The settings of a route, or of the profile, that its parts need. */
 export type Composable = Pick<RouteConfig, 'path' | 'parts' | 'missing'> &

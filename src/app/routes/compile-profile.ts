@@ -9,14 +9,7 @@ import { refuseLeak } from '../../login/leaked-credential.ts'
 import type { Live } from '../../session/evaluate.ts'
 import { fillCurrentUser } from '../../shaping/current-user.ts'
 import type { Gateway } from '../gateway.ts'
-import {
-  applyShape,
-  checkContract,
-  contractOf,
-  shapeOf,
-  wayOf,
-  whenDone
-} from './compile-common.ts'
+import { applyShape, contractOf, shapeOf, wayOf } from './compile-common.ts'
 import { compileParts } from './compile-parts.ts'
 import type { Route, Shaping } from './route.ts'
 
@@ -36,10 +29,10 @@ export function compileProfile(gateway: Gateway): Route {
     errorStatus
   } as const
   const shaping: Shaping = {
-    shape: (user, live, sent) => {
+    shape: async (user, live, sent) => {
       if (live === undefined) return undefined
       const use = { ...sent, route: ownRoutes.profile.name, user: live.session.identity }
-      return whenDone(applyShape(shape, user, use), value => bodyOf(value, live))
+      return bodyOf(await applyShape(shape, user, use), live)
     },
     shapeNothing: (nothing, live) => live && bodyOf(nothing, live),
     maxShaped,
@@ -91,6 +84,8 @@ function createBody(gateway: Gateway): (user: unknown, live: Live) => unknown {
         ? usual()
         : answer.render({ session, idleEnd, ...sessions.times(), profile: user })
     refuseLeak(value, session.credential, 'endpoints.profile')
-    return checkContract(contract, envelope.success(value, undefined, placement))
+    const whole = envelope.success(value, undefined, placement)
+    contract?.(() => whole)
+    return whole
   }
 }

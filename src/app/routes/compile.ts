@@ -12,14 +12,7 @@ import { isWrapped } from '../../shaping/shape.ts'
 import type { Live } from '../../session/evaluate.ts'
 import type { Gateway } from '../gateway.ts'
 import { createYield } from '../yield.ts'
-import {
-  applyShape,
-  checkContract,
-  contractOf,
-  shapeOf,
-  wayOf,
-  whenDone
-} from './compile-common.ts'
+import { applyShape, contractOf, shapeOf, wayOf } from './compile-common.ts'
 import { compileParts } from './compile-parts.ts'
 import { compileProfile } from './compile-profile.ts'
 import { logLabels } from './response-log.ts'
@@ -70,8 +63,11 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
     user: live?.session.identity
   })
   const shaping: Shaping = {
-    shape: (body, live, sent) =>
-      whenDone(applyShape(shape, body, useOf(live, sent)), done => checkContract(contract, done)),
+    shape: async (body, live, sent) => {
+      const shaped = await applyShape(shape, body, useOf(live, sent))
+      contract?.(() => shaped)
+      return shaped
+    },
     shapeNothing: (nothing, live, sent) => shape?.apply(nothing, useOf(live, sent)) ?? null,
     maxShaped,
     tooLarge: route.tooLarge,

@@ -8,14 +8,13 @@ import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { writeJson } from '../../json/body.ts'
 import { announcesBody, maxCollectedBytes, watchRate } from '../../proxy/request-body.ts'
 import type { Call } from '../../proxy/call.ts'
-import type { PartResults } from '../../proxy/merge-parts.ts'
 import { sendJsonText } from '../endpoints/own.ts'
 import { liveOf } from '../hooks/session.ts'
 import { leavingOf } from '../hooks/leaving.ts'
 import { takeCredentialOf } from './changed-credentials.ts'
 import { sendFallback, sendWithFallback } from './fallback.ts'
 import { compileOutgoing, readOutgoingBody } from './outgoing.ts'
-import { fetchParts } from './parts.ts'
+import { fetchParts, type Merge } from './parts.ts'
 import { createRespond } from './respond.ts'
 import type { ForwardedRoute, OwnRoute } from './route.ts'
 import type { RouteServices } from './services.ts'
@@ -63,7 +62,7 @@ export function createHandler(
     const end = leavingOf(reply.raw)
     const { signal } = end
     let body: Call['body'] = null
-    let parts: Promise<PartResults> | undefined
+    let parts: Promise<Merge> | undefined
     try {
       const { method, path, headers } = toOutgoing(request)
       if (announcesBody(request.raw)) {
@@ -99,7 +98,7 @@ export function createHandler(
 }
 
 /** A required part that fails ends the request at once. */
-async function unlessFailed<T>(parts: Promise<PartResults>, asked: Promise<T>): Promise<T> {
+async function unlessFailed<T>(parts: Promise<Merge>, asked: Promise<T>): Promise<T> {
   return await Promise.race([asked, parts.then(() => asked)])
 }
 
@@ -118,16 +117,12 @@ export function createOwnHandler({ status, initialValue, shaping }: OwnRoute): H
       const live = liveOf(request)
       const value = initialValue(live)
       if (parts === undefined) {
-        sendJsonText(
-          reply,
-          status,
-          writeJson(shape(value, live, { target: request.raw.url ?? '' }))
-        )
+        const shaped = await shape(value, live, { target: request.raw.url ?? '' })
+        sendJsonText(reply, status, writeJson(shaped))
         return
       }
-      const { signal } = leavingOf(reply.raw)
-      const results = await fetchParts(request, parts, signal)
-      await sendShaped(reply.code(status), value, shaping, results)
+      const merge = await fetchParts(request, parts, leavingOf(reply.raw).signal)
+      await sendShaped(reply.code(status), value, shape, merge)
     } catch (error) {
       sendError(reply, error)
     }

@@ -1,27 +1,183 @@
-/** Fetches the parts of a response, all at once. */
+/** The parts of a response: other upstreams, all asked at the same time, and merged into it. */
 import type { FastifyRequest } from 'fastify'
-import type { GatewayError } from '../../errors/errors.ts'
-import type { PartResults } from '../../proxy/merge-parts.ts'
-import { gather, type Parts } from '../../proxy/parts.ts'
+import { GatewayError, toGatewayError } from '../../errors/errors.ts'
+import { readJson } from '../../json/body.ts'
+import { isRecord, type Json, type JsonRecord, put, valueAt } from '../../json/values.ts'
+import { responseError } from '../../proxy/failures.ts'
+import { hasNoContent } from '../../proxy/no-content.ts'
+import type { requestHeaders } from '../../proxy/request-headers.ts'
+import type { Upstream } from '../../proxy/upstream.ts'
+import type { ShapeUse } from '../../shaping/operation.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { forwardedForOf } from '../hooks/forwarded-for.ts'
 import { liveOf } from '../hooks/session.ts'
 
-/** @throws GatewayError as soon as a required part fails */
+export interface Part {
+  readonly name: string
+  readonly upstream: Upstream
+  /** Public target (path, maybe query) → target at the upstream. */
+  readonly toUpstream: (target: string) => string
+  readonly toHeaders: ReturnType<typeof requestHeaders>
+  /** For the whole response. */
+  readonly timeoutMs: number
+  readonly maxBytes: number
+  /** Throws a GatewayError where the body reports a failure. A promise where it has own code. */
+  readonly shape: (body: Json, use: ShapeUse) => Json
+  readonly unwrap: readonly string[]
+  /** The path of its value; empty: the members of its value are added to the response. */
+  readonly into: readonly string[]
+  readonly isRequired: boolean
+  /** Used where the part is missing or null. */
+  readonly fallback: Json
+}
+
+/** The parts of a route. */
+export interface Parts {
+  readonly parts: readonly Part[]
+  /** The path of the route's own response; empty: the parts are added to that response. */
+  readonly into: readonly string[]
+  /** The member that lists missing parts. */
+  readonly missing: string
+}
+
+/**
+ * Adds the parts to the route's own response, shapes the whole and lists the missing parts.
+ * @throws GatewayError `upstream.invalid` where a required part has no place
+ */
+export type Merge = (response: Json, shape: (whole: Json) => Json) => Promise<Json>
+
+interface PartResult {
+  readonly part: Part
+  readonly value: Json
+  readonly isMissing: boolean
+}
+
+/**
+ * Asks for all parts.
+ * @param signal ends it
+ * @throws GatewayError as soon as a required part fails; the cause names the part
+ */
 export async function fetchParts(
   request: FastifyRequest,
-  parts: Parts,
+  rules: Parts,
   signal: AbortSignal
-): Promise<PartResults> {
-  const { trail, raw, server } = request
-  const { headers, url: target = '' } = raw
-  const use = { target, route: trail.route ?? '', user: liveOf(request)?.session.identity }
-  const onMissing = ({ name }: { readonly name: string }, { code, cause }: GatewayError) => {
-    server.gateway.counters.onMissingPart(trail.route, name)
-    trail.addMissing(name)
-    const why = cause === undefined ? '' : ` (${reasonOf(cause)})`
-    trail.reason = `part ${name}: ${code}${why}`
+): Promise<Merge> {
+  const results = await Promise.all(
+    rules.parts.map(async (part): Promise<PartResult> => {
+      try {
+        return { part, value: await fetchPart(request, part, signal), isMissing: false }
+      } catch (thrown) {
+        const error = toGatewayError(thrown)
+        if (part.isRequired) {
+          const cause = new Error(`the part "${part.name}"`, { cause: error.cause })
+          throw new GatewayError(error.code, { ...error.detail, cause })
+        }
+        if (!signal.aborted) noteMissing(request, part, error)
+        return { part, value: part.fallback, isMissing: true }
+      }
+    })
+  )
+  return async (response, shape) => {
+    const value = ownValue(response, rules)
+    const missing = results.filter(result => !addPart(request, value, result))
+    const shaped = await shape(value)
+    if (missing.length === 0 || !isRecord(shaped)) return shaped
+    return { ...shaped, [rules.missing]: missing.map(({ part }) => part.name) }
   }
-  const caller = forwardedForOf(request)
-  return await gather(parts, { use, headers, caller, signal, trail, onMissing })
+}
+
+/** @throws GatewayError, also for a response that is no whole success */
+async function fetchPart(
+  request: FastifyRequest,
+  { name, upstream, maxBytes, timeoutMs, fallback, ...part }: Part,
+  signal: AbortSignal
+): Promise<Json> {
+  const { raw, trail } = request
+  const { headers: sent, url: target = '' } = raw
+  const response = await upstream.fetchWhole({
+    method: 'GET',
+    path: part.toUpstream(target),
+    headers: part.toHeaders(sent, forwardedForOf(request), false, true),
+    timeoutMs,
+    totalMs: timeoutMs,
+    maxBytes,
+    tooLarge: 'shape.too-large',
+    signal,
+    recorded: { trail, purpose: 'part', part: name }
+  })
+  const { status, headers, body: bytes } = response
+  if (status >= 400) throw responseError({ status, headers, bytes }, upstream.config.errors)
+  if (status >= 300) throw new GatewayError('upstream.redirect')
+  if (hasNoContent({ status, headers, bytes })) return fallback ?? null
+  if (status === 206) throw invalid('a partial response (206), which was not requested')
+  const use = { target, route: trail.route ?? '', user: liveOf(request)?.session.identity }
+  const shaped = await part.shape(readJson(bytes, headers, maxBytes), use)
+  return valueAt(shaped, part.unwrap) ?? fallback ?? null
+}
+
+/** For the log and the metrics: a part that is not required has failed. */
+function noteMissing(
+  { trail, server }: FastifyRequest,
+  { name }: Part,
+  { code, cause }: GatewayError
+): void {
+  server.gateway.counters.onMissingPart(trail.route, name)
+  trail.addMissing(name)
+  const why = cause === undefined ? '' : ` (${reasonOf(cause)})`
+  trail.reason = `part ${name}: ${code}${why}`
+}
+
+/** The route's own response, copied: parts are added to it. */
+function ownValue(response: Json, { into }: Parts): JsonRecord {
+  const value: JsonRecord = {}
+  const isNothing = into.length === 0 && (response === null || response === undefined)
+  if (!isNothing && !place(value, into, response)) {
+    throw invalid('the response is not an object to which parts can be added')
+  }
+  return value
+}
+
+/**
+ * @returns whether it is there and has a place
+ * @throws GatewayError `upstream.invalid` for a required one without a place
+ */
+function addPart(
+  request: FastifyRequest,
+  target: JsonRecord,
+  { part, value, isMissing }: PartResult
+): boolean {
+  const isNothing = value === undefined || (value === null && part.into.length === 0)
+  if (isNothing || place(target, part.into, value)) return !isMissing
+  const error = invalid(`the part "${part.name}" has no place: what would hold it is not an object`)
+  if (part.isRequired) throw error
+  if (!isMissing) noteMissing(request, part, error)
+  return false
+}
+
+function invalid(reason: string): GatewayError {
+  return new GatewayError('upstream.invalid', { cause: new Error(reason) })
+}
+
+/**
+ * Sets a value at a path; objects along the path are copied or created. Without a path the members
+ * of the value are set.
+ * @returns false where a value along the path, or one whose members are to be set, is no object
+ */
+function place(target: JsonRecord, path: readonly string[], value: Json): boolean {
+  const last = path.at(-1)
+  if (last === undefined) {
+    if (!isRecord(value)) return false
+    for (const name of Object.keys(value)) put(target, name, value[name])
+    return true
+  }
+  let holder = target
+  for (const name of path.slice(0, -1)) {
+    const next = Object.hasOwn(holder, name) ? holder[name] : undefined
+    if (next !== undefined && next !== null && !isRecord(next)) return false
+    const copy = isRecord(next) ? { ...next } : {}
+    put(holder, name, copy)
+    holder = copy
+  }
+  put(holder, last, value)
+  return true
 }

@@ -11,12 +11,12 @@ import {
   privateCaching,
   responseHeaders
 } from '../../proxy/response-headers.ts'
-import type { PartResults } from '../../proxy/merge-parts.ts'
 import { hasNoContent } from '../../proxy/no-content.ts'
 import { discard, type UpstreamResponse } from '../../proxy/receiver.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import { jsonType } from '../../shaping/envelope.ts'
 import { createBinding } from './bind-response.ts'
+import type { Merge } from './parts.ts'
 import { createPlaces, isRedirect } from './places.ts'
 import type { ForwardedRoute, Shaping, Target } from './route.ts'
 import type { RouteServices } from './services.ts'
@@ -27,15 +27,15 @@ type Respond = (
   request: FastifyRequest,
   reply: FastifyReply,
   response: UpstreamResponse,
-  parts?: Promise<PartResults>
-) => Promise<void> | void
+  parts?: Promise<Merge>
+) => Promise<void>
 
 export function createRespond(route: ForwardedRoute, services: RouteServices): Respond {
   const { target, shaping } = route
   const { upstream } = target
   const describe = createDescribing(route, services)
   const bind = createBinding(route, services.bindStream)
-  return (request, reply, response, parts) => {
+  return async (request, reply, response, parts) => {
     try {
       const { status, headers, body } = response
       describe(request, reply, response)
@@ -51,7 +51,7 @@ export function createRespond(route: ForwardedRoute, services: RouteServices): R
           if (!reply.raw.closed) request.trail.code ??= upstreamError(error).code
         })
       }
-      if (shaping !== undefined) return respondShaped(reply, response, shaping, parts)
+      if (shaping !== undefined) return await respondShaped(reply, response, shaping, parts)
       relay(reply, response, target.observe)
     } catch (error) {
       discard(response)
@@ -139,12 +139,12 @@ function passTrailers({ raw }: FastifyReply, { trailers = {} }: UpstreamResponse
   } catch {}
 }
 
-function respondShaped(
+async function respondShaped(
   reply: FastifyReply,
   response: UpstreamResponse,
   shaping: Shaping,
-  parts: Promise<PartResults> | undefined
-): Promise<void> | void {
+  parts: Promise<Merge> | undefined
+): Promise<void> {
   const { status, headers, body } = response
   const isHead = reply.request.method === 'HEAD'
   const bytes = Buffer.isBuffer(body) ? body : undefined
@@ -171,24 +171,22 @@ function respondShaped(
     if (shaping.tooLarge === 'refuse' || !isTooLarge || parts !== undefined) throw error
     return passUnshaped(reply, response)
   }
-  if (parts === undefined) return sendShaped(reply, value, shaping)
-  return parts.then(results => sendShaped(reply, value, shaping, results))
+  return sendShaped(reply, value, shaping.shape, await parts)
 }
 
 /** A response without content; its parts, if any, are shaped all the same. */
-function respondEmpty(
+async function respondEmpty(
   reply: FastifyReply,
   status: number,
   shaping: Shaping,
-  parts: Promise<PartResults> | undefined
-): Promise<void> | void {
+  parts: Promise<Merge> | undefined
+): Promise<void> {
   if (parts !== undefined) {
     if (isEmpty(status)) reply.code(200)
-    return parts.then(results => sendShaped(reply, null, shaping, results))
+    return sendShaped(reply, null, shaping.shape, await parts)
   }
   if (isEmpty(status)) return void reply.removeHeader('content-length').send()
-  const shape: Shaping['shape'] = (_, live, sent) => shaping.shapeNothing(null, live, sent)
-  return sendShaped(reply, null, { shape })
+  return sendShaped(reply, null, shaping.shapeNothing)
 }
 
 function passUnshaped(reply: FastifyReply, { headers, body }: UpstreamResponse): void {

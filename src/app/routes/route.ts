@@ -3,7 +3,6 @@ import type { FallbackConfig } from '../../config/schema/fallback.ts'
 import type { QueryMaps } from '../../config/schema/resolved.ts'
 import type { WebSocketConfig } from '../../config/schema/websocket.ts'
 import type { BodyMapping } from '../../proxy/body-mapping.ts'
-import type { Parts } from '../../proxy/parts.ts'
 import type { Rewrite } from '../../proxy/path.ts'
 import type { UpstreamResponse } from '../../proxy/receiver.ts'
 import type { TimeOuts } from '../../proxy/time-outs.ts'
@@ -12,6 +11,7 @@ import type { Live } from '../../session/evaluate.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
 import type { Sent } from '../../shaping/operation.ts'
 import type { Access } from '../hooks/context.ts'
+import type { Parts } from './parts.ts'
 
 interface CommonRoute {
   readonly name: string
@@ -95,7 +95,7 @@ export interface Shaping {
    */
   readonly shape: (body: unknown, live: Live | undefined, sent: Sent) => unknown
   /** The response where the back-end's has no content: neither its code nor a contract is asked. */
-  readonly shapeNothing: (nothing: null, live: Live | undefined, sent: Sent) => unknown
+  readonly shapeNothing: (nothing: unknown, live: Live | undefined, sent: Sent) => unknown
   /** Bytes of the body, as it comes and unpacked. */
   readonly maxShaped: number
   /** Told of a label of the body, such as its charset, that is wrong. */

@@ -3,11 +3,11 @@ import type { FastifyReply } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import { readJson, writeJson } from '../../json/body.ts'
 import { isEventStream } from '../../proxy/event-stream.ts'
-import { type PartResults, shapeMerged } from '../../proxy/merge-parts.ts'
 import type { UpstreamResponse } from '../../proxy/receiver.ts'
 import { entityTagOf } from '../../shaping/entity-tag.ts'
 import { jsonType } from '../../shaping/envelope.ts'
 import { liveOf } from '../hooks/session.ts'
+import type { Merge } from './parts.ts'
 import type { Shaping } from './route.ts'
 
 /** @throws GatewayError of a response that is not one whole JSON text, whatever its body is */
@@ -40,28 +40,22 @@ export function readResponse(
 }
 
 /** @throws GatewayError */
-export function sendShaped(
+export async function sendShaped(
   reply: FastifyReply,
   value: unknown,
-  { shape, parts }: Pick<Shaping, 'shape' | 'parts'>,
-  results?: PartResults
-): void | Promise<void> {
+  shape: Shaping['shape'],
+  merge?: Merge
+): Promise<void> {
   const { request } = reply
   const { trail } = request
   const startedAt = performance.now()
   if (trail.shapeMs === 0) trail.shapeAt = startedAt
   const sent = { target: request.raw.url ?? '', body: request.clientBody }
   const shapeWhole = (whole: unknown) => shape(whole, liveOf(request), sent)
-  const shaped =
-    parts === undefined || results === undefined
-      ? shapeWhole(value)
-      : shapeMerged(value, parts, results, shapeWhole)
-  const send = (whole: unknown) => {
-    const text = writeJson(whole)
-    trail.shapeMs += performance.now() - startedAt
-    if (!reply.raw.closed) sendText(reply, text)
-  }
-  return shaped instanceof Promise ? shaped.then(send) : send(shaped)
+  const shaped = await (merge === undefined ? shapeWhole(value) : merge(value, shapeWhole))
+  const text = writeJson(shaped)
+  trail.shapeMs += performance.now() - startedAt
+  if (!reply.raw.closed) sendText(reply, text)
 }
 
 function sendText(reply: FastifyReply, text: string): void {
