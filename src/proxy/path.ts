@@ -1,5 +1,5 @@
 /** Checks public paths, and rewrites them to paths of the upstream. */
-import { hasParameters, nearerFirst, parametersOf, takes } from '../config/schema/public-path.ts'
+import { nearerFirst } from '../config/schema/public-path.ts'
 import { GatewayError } from '../errors/errors.ts'
 
 // RFC 3986 pchar without ";", plus characters that browsers leave unescaped. "%" is checked below.
@@ -31,36 +31,28 @@ export function checkTarget(
   const mark = target.indexOf('?')
   const path = mark < 0 ? target : target.slice(0, mark)
   if (!allowed.test(path)) {
-    throw new GatewayError('request.path', {
-      cause: 'it does not begin with /, or holds a character that no path may hold unescaped'
-    })
+    throw refused('it does not begin with /, or holds a character that no path may hold unescaped')
   }
-  if (emptyOrDotSegment.test(path)) {
-    throw new GatewayError('request.path', { cause: 'it has an empty or a dot segment' })
-  }
+  if (emptyOrDotSegment.test(path)) throw refused('it has an empty or a dot segment')
   if (path.includes('%')) {
     const rest = takesSlashes ? path.replaceAll(/%2f/gi, '/') : path
     if (doubtfulEscape.test(rest) || dotSegment.test(rest)) {
-      throw new GatewayError('request.path', {
-        cause: 'it holds an escape that two readers may take for two paths'
-      })
+      throw refused('it holds an escape that two readers may take for two paths')
     }
     try {
       decodeURIComponent(path)
     } catch (cause) {
-      throw new GatewayError('request.path', { cause })
+      throw refused(cause)
     }
-    if (hidesNearer?.(path) === true) {
-      throw new GatewayError('request.path', {
-        cause: 'it is another spelling of a known path'
-      })
-    }
+    if (hidesNearer?.(path) === true) throw refused('it is another spelling of a known path')
   }
   if (mark >= 0 && queryRefused.test(target.slice(mark + 1))) {
-    throw new GatewayError('request.path', {
-      cause: 'its query holds a character that has to be escaped'
-    })
+    throw refused('its query holds a character that has to be escaped')
   }
+}
+
+function refused(cause: unknown): GatewayError {
+  return new GatewayError('request.path', { cause })
 }
 
 export interface Rewrite {
@@ -84,82 +76,53 @@ export function createRewrite(
   upstreamPath: string,
   base: string
 ): Rewrite {
-  return [...publicPaths, upstreamPath].some(hasParameters)
-    ? rewriteTemplate(publicPaths, upstreamPath, base)
-    : rewriteStem(publicPaths, upstreamPath, base)
-}
-
-function rewriteStem(publicPaths: readonly string[], upstreamPath: string, base: string): Rewrite {
-  const stem = (path: string) => (path.endsWith('/*') ? path.slice(0, -1) : path)
-  const upstreamStem = base + stem(upstreamPath)
-  const open = upstreamPath.endsWith('/*')
-  const publicStems = publicPaths.map(stem)
-  const [first = ''] = publicStems
-  const nearestFirst = publicStems.toSorted(nearerFirst)
+  const [first = ''] = publicPaths
+  const there = publicPaths.toSorted(nearerFirst).map(path => mapping(path, base + upstreamPath))
+  const back = mapping(base + upstreamPath, first)
   return {
     toUpstream: target => {
       const mark = target.indexOf('?')
       const path = mark < 0 ? target : target.slice(0, mark)
-      for (const publicStem of nearestFirst) {
-        if (open ? path.startsWith(publicStem) : path === publicStem) {
-          return open ? upstreamStem + path.slice(publicStem.length) : upstreamStem
-        }
+      for (const map of there) {
+        const mapped = map(path)
+        if (mapped !== undefined) return mapped
       }
       throw new GatewayError('request.path')
     },
     toPublic: path => {
-      if (!open) return path === upstreamStem ? first : undefined
-      const publicPath = path.startsWith(upstreamStem)
-        ? first + path.slice(upstreamStem.length)
-        : '//'
+      const mapped = back(path)
       // Browsers read `//host/…` as another host.
-      return publicPath.startsWith('//') ? undefined : publicPath
+      return mapped?.startsWith('//') === true ? undefined : mapped
     }
   }
 }
 
-/** Paths with `:name` segments: what each matched stands in its place at the upstream. */
-function rewriteTemplate(
-  publicPaths: readonly string[],
-  upstreamPath: string,
-  base: string
-): Rewrite {
-  const upstreamTemplate = base + upstreamPath
-  const [first = ''] = publicPaths
-  const upstreamNames = new Set(parametersOf(upstreamPath))
-  const isInvertible =
-    parametersOf(first).every(name => upstreamNames.has(name)) &&
-    first.endsWith('/*') === upstreamPath.endsWith('/*')
-  const nearestFirst = publicPaths.toSorted(nearerFirst)
-  return {
-    toUpstream: target => {
-      const mark = target.indexOf('?')
-      const path = mark < 0 ? target : target.slice(0, mark)
-      const taking = nearestFirst.find(publicPath => takes(publicPath, path))
-      if (taking === undefined) throw new GatewayError('request.path')
-      return fill(upstreamTemplate, valuesOf(taking, path))
-    },
-    toPublic: path =>
-      isInvertible && takes(upstreamTemplate, path)
-        ? fill(first, valuesOf(upstreamTemplate, path))
-        : undefined
+/**
+ * Maps each path that `from` takes to one of `to`: what a `:name`, or the `*`, matched stands in its
+ * place there. Undefined for other paths, and where `to` has a `:name` that `from` lacks.
+ */
+function mapping(from: string, to: string): (path: string) => string | undefined {
+  const segments = from.split('/')
+  const names = segments.filter(isParameter)
+  const pattern = new RegExp(`^${segments.map(patternOf).join('/')}$`, 's')
+  const pieces = to.split('/')
+  if (pieces.some(piece => isParameter(piece) && !names.includes(piece))) return () => undefined
+  return path => {
+    const match = pattern.exec(path)
+    if (match === null) return undefined
+    const values = pieces.map(piece => {
+      const at = names.indexOf(piece)
+      return at < 0 ? piece : match[at + 1]
+    })
+    return values.join('/')
   }
 }
 
-/** The parts of a target that each `:name`, and the `*`, of a path matched. */
-function valuesOf(path: string, target: string): Map<string, string> {
-  const segments = target.split('/')
-  return new Map(
-    path.split('/').flatMap((segment, at): Array<[string, string]> => {
-      if (segment === '*') return [['*', segments.slice(at).join('/')]]
-      return segment.startsWith(':') ? [[segment, segments[at] ?? '']] : []
-    })
-  )
+function isParameter(segment: string): boolean {
+  return segment === '*' || segment.startsWith(':')
 }
 
-function fill(path: string, values: ReadonlyMap<string, string>): string {
-  return path
-    .split('/')
-    .map(segment => values.get(segment) ?? segment)
-    .join('/')
+function patternOf(segment: string): string {
+  if (segment === '*') return '(.*)'
+  return isParameter(segment) ? '([^/]+)' : RegExp.escape(segment)
 }

@@ -1,5 +1,4 @@
 /** A route's parts as the app needs them. */
-import { hasParameters } from '../../config/schema/public-path.ts'
 import { timeoutOf } from '../../config/schema/resolved.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
 import { requestHeaders } from '../../proxy/request-headers.ts'
@@ -62,16 +61,13 @@ export function compileParts(
     : { parts, into: route.into?.split('.') ?? [], missing: route.missing }
 }
 
-/** A part's path is fixed, or ends in `/*`, which stands for what the public path's `*` matched. */
+/** Where its path ends in `/*`, that stands for what the public path's `*` matched. */
 function targetOf(
   publicPaths: readonly string[],
   { rewrite, query }: RouteConfig['parts'][string],
   changeQuery: (query: string) => string
 ): (target: string) => string {
-  const toUpstream =
-    rewrite.endsWith('/*') || hasParameters(rewrite)
-      ? createRewrite(publicPaths, rewrite, '').toUpstream
-      : () => rewrite
+  const { toUpstream } = createRewrite(publicPaths, rewrite, '')
   if (!query) return toUpstream
   return target => {
     const mark = target.indexOf('?')
