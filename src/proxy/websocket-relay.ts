@@ -24,21 +24,18 @@ export interface RelayTimes {
 
 /** Of the messages for one side: while more wait, the other side is not read. */
 const maxWaitingBytes = 256 * 1024
-const sweepMs = 1000
+const lookMs = 1000
 /** A side that does not answer a close frame is cut after this. */
 const closeMs = 2000
-
-/** All that are open. */
-const relays = new Set<Relay>()
-let sweeping: NodeJS.Timeout | undefined
 
 export class Relay {
   readonly #client: Side
   readonly #upstream: Side
   readonly #times: RelayTimes
   readonly #onEnd: (end: RelayEnd) => void
+  readonly #looking: NodeJS.Timeout
   #cause: Cause | undefined
-  #timer: NodeJS.Timeout | undefined
+  #closing: NodeJS.Timeout | undefined
 
   /**
    * @param upstream paused
@@ -56,8 +53,7 @@ export class Relay {
     this.#onEnd = onEnd
     this.#pass(this.#client, this.#upstream, 'client')
     this.#pass(this.#upstream, this.#client, 'upstream')
-    relays.add(this)
-    sweeping ??= setInterval(sweep, sweepMs).unref()
+    this.#looking = setInterval(() => this.#look(performance.now()), lookMs).unref()
     upstream.resume()
   }
 
@@ -70,10 +66,6 @@ export class Relay {
 
   destroy(): void {
     this.#begin({ by: 'gateway' })
-    this.#terminate()
-  }
-
-  readonly #terminate = () => {
     this.#client.socket.terminate()
     this.#upstream.socket.terminate()
   }
@@ -81,10 +73,10 @@ export class Relay {
   /** Begins its end: what came first is the cause. */
   #begin(cause: Cause): void {
     this.#cause ??= cause
-    this.#timer ??= setTimeout(this.#terminate, closeMs).unref()
+    this.#closing ??= setTimeout(() => this.destroy(), closeMs).unref()
   }
 
-  look(now: number): void {
+  #look(now: number): void {
     const { pingMs, idleMs, stallMs } = this.#times
     for (const side of [this.#client, this.#upstream]) {
       if (side.isStalled(now, stallMs)) return this.destroy()
@@ -115,14 +107,10 @@ export class Relay {
   }
 
   #finish(): void {
-    if (!relays.delete(this)) return
-    clearTimeout(this.#timer)
-    if (relays.size === 0) {
-      clearInterval(sweeping)
-      sweeping = undefined
-    }
-    const { by, ...cause } = this.#cause ?? { by: 'gateway' }
-    this.#onEnd({ by, ...cause, toUpstream: this.#upstream.sent, toClient: this.#client.sent })
+    clearInterval(this.#looking)
+    clearTimeout(this.#closing)
+    const cause = this.#cause ?? { by: 'gateway' }
+    this.#onEnd({ ...cause, toUpstream: this.#upstream.sent, toClient: this.#client.sent })
   }
 }
 
@@ -177,11 +165,6 @@ class Side {
     this.#pingedAt = now
     if (this.socket.readyState === WebSocket.OPEN) this.socket.ping()
   }
-}
-
-function sweep(): void {
-  const now = performance.now()
-  for (const relay of relays) relay.look(now)
 }
 
 const faults: Readonly<Record<string, number>> = {
