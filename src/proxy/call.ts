@@ -33,6 +33,9 @@ export interface Call extends ReceiveOptions {
   readonly recorded?: Recorded | undefined
 }
 
+/** What is recorded of one. */
+export type RecordedCall = Pick<Call, 'method' | 'path' | 'headers' | 'recorded'>
+
 /** Shared by all calls of one upstream. */
 export interface CallContext {
   /** In `routes.yaml`. */
@@ -207,7 +210,7 @@ class Attempts implements Outcome {
     this.#address = address
     this.#isAttemptOver = false
     address.begin()
-    this.#record(address)
+    this.#recorded = recordAttempt(this.#context, this.#call, address)
     const receiver = (this.#receiver = new Receiver(this.#call, this.#startedAt, this))
     if (signal?.aborted === true) return receiver.refuse(signal.reason)
     try {
@@ -217,18 +220,6 @@ class Attempts implements Outcome {
     } catch (error) {
       receiver.refuse(error)
     }
-  }
-
-  #record(address: Address): void {
-    const { recorded, method, path, headers } = this.#call
-    if (recorded === undefined) return
-    const { name, passesState } = this.#context
-    const { trail, purpose, part } = recorded
-    const attempt = trail.addAttempt(new TrailAttempt(name, address.origin, purpose, part))
-    this.#recorded = attempt
-    if (trail.trace === undefined) return
-    const { origin } = address
-    traceCall(trail.trace, attempt, { method, path, headers, origin, passesState })
   }
 
   /** What the client did says nothing of an address. */
@@ -258,6 +249,21 @@ class Attempts implements Outcome {
     if (other !== undefined) this.#broken = failed
     return other ?? failed
   }
+}
+
+/** Of one at an address, in the record and the trace of the request that it is for. */
+export function recordAttempt(
+  { name, passesState }: CallContext,
+  { recorded, method, path, headers }: RecordedCall,
+  { origin }: Address
+): TrailAttempt | undefined {
+  if (recorded === undefined) return undefined
+  const { trail, purpose, part } = recorded
+  const attempt = trail.addAttempt(new TrailAttempt(name, origin, purpose, part))
+  if (trail.trace !== undefined) {
+    traceCall(trail.trace, attempt, { method, path, headers, origin, passesState })
+  }
+  return attempt
 }
 
 /**

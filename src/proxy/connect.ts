@@ -1,16 +1,16 @@
 /** Connections outside the pools, for protocols that only begin as HTTP. */
 import type { Socket } from 'node:net'
 import { adopt } from '../observability/emitters.ts'
-import { type Trail, TrailAttempt } from '../observability/trail.ts'
+import type { TrailAttempt } from '../observability/trail.ts'
 import { type Address, isLocalError } from './address.ts'
-import type { CallContext } from './call.ts'
+import { type CallContext, recordAttempt, type RecordedCall } from './call.ts'
 import { upstreamError } from './failures.ts'
 
 export interface Connection {
   readonly socket: Socket
   /** Scheme, name and port of the address. */
   readonly origin: string
-  readonly recorded: TrailAttempt
+  readonly recorded: TrailAttempt | undefined
 }
 
 /**
@@ -18,16 +18,16 @@ export interface Connection {
  * address counts the connection among what it has in flight.
  * @throws GatewayError `upstream.*`
  */
-export async function connect({ name, pick }: CallContext, trail: Trail): Promise<Connection> {
+export async function connect(context: CallContext, call: RecordedCall): Promise<Connection> {
   const tried: Address[] = []
   let failure: unknown
   for (;;) {
-    const address = isLocalError(failure) ? undefined : pick(tried)
+    const address = isLocalError(failure) ? undefined : context.pick(tried)
     if (address === undefined) throw upstreamError(failure)
     tried.push(address)
     const { origin } = address
-    const recorded = trail.addAttempt(new TrailAttempt(name, origin, 'websocket'))
     address.begin()
+    const recorded = recordAttempt(context, call, address)
     try {
       const socket = adopt(await address.connect())
       countUntilClosed(socket, address)
@@ -36,7 +36,7 @@ export async function connect({ name, pick }: CallContext, trail: Trail): Promis
     } catch (error) {
       failure = error
       address.end()
-      recorded.fail(error, upstreamError(error).code)
+      recorded?.fail(error, upstreamError(error).code)
       if (!isLocalError(error)) address.failedBy('connect')
     }
   }

@@ -2,10 +2,10 @@
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { urlsOf } from '../config/schema/upstream-addresses.ts'
 import { type ErrorCode, GatewayError } from '../errors/errors.ts'
-import type { Recorded, Trail } from '../observability/trail.ts'
+import type { Recorded } from '../observability/trail.ts'
 import type { TlsFiles } from './tls-files.ts'
 import { Address, type AddressChange } from './address.ts'
-import { type Call, type CallContext, sendCall } from './call.ts'
+import { type Call, type CallContext, type RecordedCall, sendCall } from './call.ts'
 import { connect, type Connection } from './connect.ts'
 import { type FixedHeaders, fixedHeadersOf } from './request-headers.ts'
 import { checkHealth } from './health.ts'
@@ -48,9 +48,7 @@ export interface Upstream extends Pick<
    * Headers that own code adds to a call: `send` and `fetchWhole` do so themselves.
    * @throws GatewayError `upstream.module`
    */
-  readonly addedTo?: (
-    call: Pick<Call, 'method' | 'path' | 'headers' | 'recorded'> & { readonly body?: Call['body'] }
-  ) => Promise<Record<string, string>>
+  readonly addedTo?: (call: RecordedCall & Pick<Call, 'body'>) => Promise<Record<string, string>>
 }
 
 export interface UpstreamOptions {
@@ -106,7 +104,7 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
      * A connection outside the pool, for a protocol that only begins as HTTP.
      * @throws GatewayError `upstream.*`
      */
-    connect: (trail: Trail): Promise<Connection> => connect(context, trail),
+    connect: (call: RecordedCall): Promise<Connection> => connect(context, call),
     /**
      * A request of the gateway's own, its response collected.
      * @throws GatewayError `upstream.*`, or `overloaded`
@@ -151,7 +149,8 @@ function contextOf(
   let retries = maxRetries
   return {
     name,
-    passesState: passesTraceState(config),
+    // With a list of headers only if it is one of them.
+    passesState: config.passHeaders?.includes('tracestate') ?? true,
     pick: createPick(addresses),
     slots: slotsOf(connections),
     uploads: slotsOf(Math.max(1, Math.floor(connections / 2))),
@@ -166,11 +165,6 @@ function contextOf(
     },
     onRetry: events.onRetry
   }
-}
-
-/** With a list of headers the caller's `tracestate` passes only if the list has it. */
-export function passesTraceState({ passHeaders }: Pick<UpstreamConfig, 'passHeaders'>): boolean {
-  return passHeaders === undefined || passHeaders.includes('tracestate')
 }
 
 /** A body that the gateway writes keeps its own type. */

@@ -3,9 +3,9 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
 import { GatewayError } from '../errors/errors.ts'
 import { adopt } from '../observability/emitters.ts'
-import { traceCall } from '../observability/traces/outgoing.ts'
 import type { Trail } from '../observability/trail.ts'
 import { unreadable, upstreamError } from './failures.ts'
+import { fixedHeadersOf } from './request-headers.ts'
 import type { Upstream } from './upstream.ts'
 
 export interface WebSocketTarget {
@@ -20,15 +20,13 @@ export interface WebSocketTarget {
   readonly timeoutMs: number
   /** Of the client's request. */
   readonly trail: Trail
-  /** Whether the upstream may get the caller's `tracestate`. */
-  readonly passesState: boolean
   /** Aborted, with a GatewayError, when the client does not wait any more. */
   readonly signal: AbortSignal
 }
 
 export type Opened =
   | {
-      /** Paused: it is resumed by `Relay.start`. */
+      /** Paused: `Relay` resumes it. */
       readonly socket: WebSocket
       readonly headers: IncomingHttpHeaders
     }
@@ -38,16 +36,12 @@ export type Opened =
 /** @throws GatewayError `upstream.*`, or the reason of the signal */
 export async function openWebSocket(target: WebSocketTarget): Promise<Opened> {
   const { upstream, path, protocols, maxMessage, timeoutMs, trail, signal } = target
-  const headers = withoutHandshake(target.headers)
+  const headers = withoutHandshake({ ...target.headers, ...fixedHeadersOf(upstream.config) })
   const call = { method: 'GET', path, headers, recorded: { trail, purpose: 'websocket' } } as const
   Object.assign(headers, await upstream.addedTo?.(call))
-  const { socket: connected, origin, recorded } = await upstream.connect(trail)
+  const { socket: connected, origin, recorded } = await upstream.connect(call)
   if (signal.aborted) connected.destroy()
   signal.throwIfAborted()
-  if (trail.trace !== undefined) {
-    const { passesState } = target
-    traceCall(trail.trace, recorded, { method: 'GET', path, headers, origin, passesState })
-  }
   const { host } = new URL(origin)
   // The scheme does not matter: it is connected already.
   const socket = adopt(
@@ -67,7 +61,7 @@ export async function openWebSocket(target: WebSocketTarget): Promise<Opened> {
   return await new Promise((resolve, reject) => {
     const fail = (error: unknown) => {
       const failure = upstreamError(error)
-      recorded.fail(error, failure.code)
+      recorded?.fail(error, failure.code)
       settle()
       reject(failure)
       socket.terminate()
@@ -80,7 +74,7 @@ export async function openWebSocket(target: WebSocketTarget): Promise<Opened> {
       .on('error', fail)
       .once('upgrade', response => (agreed = response.headers))
       .once('open', () => {
-        recorded.end(101)
+        recorded?.end(101)
         socket.pause()
         settle()
         resolve({ socket, headers: agreed })
@@ -89,7 +83,7 @@ export async function openWebSocket(target: WebSocketTarget): Promise<Opened> {
         const { statusCode = 0, headers: fields } = adopt(refused)
         const fault = unreadable(statusCode, fields)
         if (fault !== undefined) return fail(fault)
-        recorded.end(statusCode)
+        recorded?.end(statusCode)
         settle()
         resolve({ refused })
       })

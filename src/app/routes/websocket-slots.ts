@@ -39,10 +39,7 @@ export function createSlots(
     }
     change(userKey, 1)
     change(routeKey, 1)
-    let isReleased = false
     return () => {
-      if (isReleased) return
-      isReleased = true
       change(userKey, -1)
       change(routeKey, -1)
     }

@@ -8,9 +8,7 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { type ErrorCode, GatewayError } from '../../errors/errors.ts'
 import { adopt } from '../../observability/emitters.ts'
 import { upstreamError } from '../../proxy/failures.ts'
-import { fixedHeadersOf } from '../../proxy/request-headers.ts'
 import { responseHeaders } from '../../proxy/response-headers.ts'
-import { passesTraceState } from '../../proxy/upstream.ts'
 import { Relay } from '../../proxy/websocket-relay.ts'
 import { openWebSocket } from '../../proxy/websocket.ts'
 import type { Gateway } from '../gateway.ts'
@@ -69,8 +67,6 @@ function createOpening(opening: Opening, { toOutgoing, respond }: Way) {
   const { upstream, timeoutMs, setCookies } = route.target
   const { maxMessage } = webSocket
   const acquire = createSlots(route.name, webSocket, services)
-  const fixedHeaders = fixedHeadersOf(upstream.config)
-  const passesState = passesTraceState(upstream.config)
   const hidesProtocols = services.tokenNames.headers.has(protocolHeader)
   const toClientHeaders = responseHeaders({ setCookies, mayCache: false })
 
@@ -93,8 +89,7 @@ function createOpening(opening: Opening, { toOutgoing, respond }: Way) {
         maxMessage,
         timeoutMs,
         trail,
-        passesState,
-        headers: { ...headers, ...fixedHeaders },
+        headers,
         // Subprotocols that are the console's token give way to those that the gateway built.
         protocols: hidesProtocols ? [headers[protocolHeader] ?? []].flat() : offered,
         signal: end.signal
