@@ -30,7 +30,6 @@ import { addSessionReader, addSessions } from './hooks/session.ts'
 import { addTokenRefresh } from './hooks/token-refresh.ts'
 import { compileRoutes } from './routes/compile.ts'
 import { EndedSessions } from './routes/ended-sessions.ts'
-import { PublicPaths } from './routes/places.ts'
 import { addForwarded, addOwnRoute } from './routes/register.ts'
 import type { Route } from './routes/route.ts'
 import type { RouteServices } from './routes/services.ts'
@@ -82,15 +81,11 @@ async function addAll(app: FastifyInstance, routes: readonly Route[]): Promise<v
   const refuseClosed = createMaintenance(gateway)
   const ofPublic = [checkOrigin, checkLimits, refuseClosed]
   const ofSession = [checkOrigin, checkLimits, createGuard(gateway), refuseClosed]
-  const services = {
-    ...gateway,
-    publicPaths: new PublicPaths(routes),
-    endedSessions: new EndedSessions(gateway.sessions)
-  }
+  const services = { ...gateway, routes, endedSessions: new EndedSessions(gateway.sessions) }
   const { mount: prefix } = gateway
-  app.register(scope => addSignIn(scope, { hooks: ofSession, routes, services }), { prefix })
-  app.register(scope => addBehindSession(scope, { hooks: ofSession, routes, services }), { prefix })
-  app.register(scope => addPublic(scope, { hooks: ofPublic, routes, services }), { prefix })
+  app.register(scope => addSignIn(scope, { hooks: ofSession, services }), { prefix })
+  app.register(scope => addBehindSession(scope, { hooks: ofSession, services }), { prefix })
+  app.register(scope => addPublic(scope, { hooks: ofPublic, services }), { prefix })
   addConsole(app)
   addUnknown(app, knownPaths, checkLimits)
 }
@@ -98,8 +93,6 @@ async function addAll(app: FastifyInstance, routes: readonly Route[]): Promise<v
 interface Group {
   /** In their order; one that is not configured is undefined. */
   readonly hooks: ReadonlyArray<onRequestHookHandler | undefined>
-  /** All of config, and the profile. */
-  readonly routes: readonly Route[]
   readonly services: RouteServices
 }
 
@@ -118,10 +111,7 @@ async function addSignIn(scope: FastifyInstance, { hooks }: Group): Promise<void
 }
 
 /** Endpoints that only read the session: the gateway's own, and back-ends' behind a sign-in. */
-async function addBehindSession(
-  scope: FastifyInstance,
-  { hooks, routes, services }: Group
-): Promise<void> {
+async function addBehindSession(scope: FastifyInstance, { hooks, services }: Group): Promise<void> {
   // The session's is the only cookie that is read, or cleared: no hook parses them all.
   await scope.register(cookie, { hook: false })
   addSessionReader(scope)
@@ -133,7 +123,7 @@ async function addBehindSession(
     addRefresh(inner)
     addCheck(inner)
   })
-  const ofSession = routes.filter(({ access }) => access !== 'public')
+  const ofSession = services.routes.filter(({ access }) => access !== 'public')
   const local = ofSession.filter(
     ({ target, shaping }) => target === undefined && shaping?.parts === undefined
   )
@@ -149,13 +139,10 @@ async function addBehindSession(
 }
 
 /** Back-ends' endpoints that anyone may call: no session is looked up. */
-async function addPublic(
-  scope: FastifyInstance,
-  { hooks, routes, services }: Group
-): Promise<void> {
+async function addPublic(scope: FastifyInstance, { hooks, services }: Group): Promise<void> {
   addHooks(scope, hooks)
   scope.removeAllContentTypeParsers()
-  const open = routes.filter(({ access }) => access === 'public')
+  const open = services.routes.filter(({ access }) => access === 'public')
   addOwnRoutes(scope, open)
   await addForwarded(scope, open, services)
 }

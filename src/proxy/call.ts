@@ -42,7 +42,7 @@ export interface CallContext {
   readonly name: string
   /** Whether it may get the caller's `tracestate`. */
   readonly passesState: boolean
-  /** @returns the address for another attempt, none where it had all */
+  /** @returns the best of those that were not tried, if there are any */
   readonly pick: (tried?: readonly Address[]) => Address | undefined
   /** Of all requests but event streams. */
   readonly slots: Slots
@@ -63,11 +63,11 @@ export async function sendCall(context: CallContext, call: Call): Promise<Upstre
   const { slots } = context
   const { headers, body, recorded } = call
   const isOrdinary = !(body instanceof Readable) && !asksForEvents(headers)
-  if (isOrdinary && slots.tryTake()) return start(context, call, [slots])
+  if (isOrdinary && slots.tryTake()) return new Attempts(context, call, [slots]).start()
   const askedAt = performance.now()
   const places = await takePlaces(context, call)
   if (recorded !== undefined) recorded.trail.queueMs += performance.now() - askedAt
-  return start(context, call, places)
+  return new Attempts(context, call, places).start()
 }
 
 /** What a call takes of the upstream; an upload two. @throws as `sendCall` does */
@@ -91,33 +91,21 @@ async function takePlaces(context: CallContext, { headers, body, signal }: Call)
   return [uploads, slots]
 }
 
-function start(context: CallContext, call: Call, places: Slots[]): Promise<UpstreamResponse> {
-  return new Promise((resolve, reject) => {
-    new Attempts(context, call, { places, resolve, reject }).start()
-  })
-}
-
 /** As every EventSource does. */
 function asksForEvents({ accept }: Call['headers']): boolean {
   return typeof accept === 'string' && accept.startsWith('text/event-stream')
 }
 
-interface Waiting {
-  /** What it holds of the upstream. */
-  readonly places: Slots[]
-  readonly resolve: (response: UpstreamResponse) => void
-  readonly reject: (error: GatewayError) => void
-}
-
 class Attempts implements Outcome {
   readonly #context: CallContext
   readonly #call: Call
-  readonly #waiting: Waiting
+  /** What it holds of the upstream. */
+  readonly #places: Slots[]
+  readonly #response = Promise.withResolvers<UpstreamResponse>()
   readonly #startedAt = performance.now()
-  readonly #tried: Address[] = []
+  /** They got no connection. */
+  readonly #unreached: Address[] = []
   #address: Address | undefined
-  /** It broke a connection, and is asked once more where no other one can be reached. */
-  #broken: Address | undefined
   #mayRepeat: boolean
   #receiver: Receiver | undefined
   /** The running attempt, in the record of the request. */
@@ -125,19 +113,20 @@ class Attempts implements Outcome {
   #isAttemptOver = false
   #isDone = false
 
-  constructor(context: CallContext, call: Call, waiting: Waiting) {
+  constructor(context: CallContext, call: Call, places: Slots[]) {
     const { method, body } = call
     this.#context = context
     this.#call = call
-    this.#waiting = waiting
+    this.#places = places
     // RFC 9110 §9.2.1
     const isSafe = method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
     this.#mayRepeat = isSafe && (body === undefined || body === null)
   }
 
-  start(): void {
+  start(): Promise<UpstreamResponse> {
     this.#call.signal?.addEventListener('abort', this.#leave)
     this.#send(this.#context.pick() as Address)
+    return this.#response.promise
   }
 
   readonly #leave = () => {
@@ -158,18 +147,18 @@ class Attempts implements Outcome {
     else this.#address?.succeeded()
     if (body instanceof Readable && isEventStream(headers) && !this.#becomeStream()) {
       discard(response)
-      this.#waiting.reject(tooManyStreams())
-    } else this.#waiting.resolve(response)
+      this.#response.reject(tooManyStreams())
+    } else this.#response.resolve(response)
     this.#finish()
   }
 
   /** Events that were not asked for as such leave their slot to others. */
   #becomeStream(): boolean {
     const { streams } = this.#context
-    const { places } = this.#waiting
-    if (places.includes(streams)) return true
+    if (this.#places.includes(streams)) return true
     if (!streams.tryTake()) return false
-    for (const slots of places.splice(0, places.length, streams)) slots.release()
+    this.#leavePlaces()
+    this.#places.push(streams)
     return true
   }
 
@@ -182,7 +171,7 @@ class Attempts implements Outcome {
     const next =
       this.#isAttemptOver && !hasLeft ? this.#next(failure, isUnsent && !isLocal) : undefined
     if (next !== undefined) return this.#send(next)
-    this.#waiting.reject(failure)
+    this.#response.reject(failure)
     this.#finish()
   }
 
@@ -201,8 +190,11 @@ class Attempts implements Outcome {
 
   #release(): void {
     this.#call.signal?.removeEventListener('abort', this.#leave)
-    const { places } = this.#waiting
-    for (const slots of places.splice(0)) slots.release()
+    this.#leavePlaces()
+  }
+
+  #leavePlaces(): void {
+    for (const slots of this.#places.splice(0)) slots.release()
   }
 
   #send(address: Address): void {
@@ -233,10 +225,9 @@ class Attempts implements Outcome {
   #next({ code }: GatewayError, isUnsent: boolean): Address | undefined {
     const { pick, mayRetry, onRetry } = this.#context
     const failed = this.#address as Address
-    this.#tried.push(failed)
     if (isUnsent && performance.now() - this.#startedAt < this.#call.timeoutMs) {
-      const other = pick(this.#tried) ?? this.#broken
-      if (other === this.#broken) this.#broken = undefined
+      this.#unreached.push(failed)
+      const other = pick(this.#unreached)
       if (other !== undefined) {
         onRetry('elsewhere')
         return other
@@ -245,9 +236,7 @@ class Attempts implements Outcome {
     if (!this.#mayRepeat || !isBroken(code) || !mayRetry()) return undefined
     this.#mayRepeat = false
     onRetry('again')
-    const other = pick(this.#tried)
-    if (other !== undefined) this.#broken = failed
-    return other ?? failed
+    return pick([...this.#unreached, failed]) ?? failed
   }
 }
 

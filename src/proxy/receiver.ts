@@ -4,12 +4,12 @@
  */
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import { isEventStream } from './event-stream.ts'
 import { unreadable } from './failures.ts'
 import type { Upload } from './request-body.ts'
-import type { TimeOuts } from './time-outs.ts'
 
 export interface UpstreamResponse {
   readonly status: number
@@ -24,6 +24,9 @@ export interface UpstreamResponse {
 export function discard({ body }: UpstreamResponse): void {
   if (body instanceof Readable) body.destroy()
 }
+
+/** The longest pauses of bodies and of event streams, and the whole time of all but these. */
+export type TimeOuts = Pick<UpstreamConfig, 'idleTimeout' | 'streamIdle' | 'totalTimeout'>
 
 export interface ReceiveOptions {
   readonly method: string
@@ -83,8 +86,8 @@ export class Receiver implements Dispatcher.DispatchHandler {
     this.#options = options
     this.#outcome = outcome
     const { timeoutMs, timeOuts } = options
-    this.#endsAt = startedAt + timeOuts.totalMs
-    this.#clockMs = Math.min(timeoutMs, timeOuts.totalMs)
+    this.#endsAt = startedAt + timeOuts.totalTimeout
+    this.#clockMs = Math.min(timeoutMs, timeOuts.totalTimeout)
     this.#clock = setTimeout(tick, this.#clockMs, this)
   }
 
@@ -165,7 +168,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
       const isMoving = uploaded !== this.#uploaded
       this.#uploaded = uploaded
       if (isMoving && !isOver) return void this.#clock.refresh()
-      const isTotal = isOver && timeOuts.totalMs < timeoutMs
+      const isTotal = isOver && timeOuts.totalTimeout < timeoutMs
       this.fail(new GatewayError(isTotal ? 'upstream.timeout.total' : 'upstream.timeout'))
     } else if (isOver) this.fail(new GatewayError('upstream.timeout.total'))
     else {
@@ -228,8 +231,8 @@ export class Receiver implements Dispatcher.DispatchHandler {
   }
 
   #startIdleClock(): void {
-    const { idleMs, streamIdleMs, totalMs } = this.#options.timeOuts
-    const ms = this.#isEvents ? streamIdleMs : Math.min(idleMs, totalMs)
+    const { idleTimeout, streamIdle, totalTimeout } = this.#options.timeOuts
+    const ms = this.#isEvents ? streamIdle : Math.min(idleTimeout, totalTimeout)
     if (ms === this.#clockMs) return void this.#clock.refresh()
     clearTimeout(this.#clock)
     this.#clockMs = ms

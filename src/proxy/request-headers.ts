@@ -18,10 +18,10 @@ export interface RequestHeaderOptions {
   /** Never copied from the client, whatever passes otherwise. */
   readonly tokenNames: TokenNames
   readonly upstream: HeadersOfUpstream
-  readonly passAuthorization: boolean
-  readonly passCookies: readonly string[]
+  readonly passAuthorization?: boolean | undefined
+  readonly passCookies?: readonly string[] | undefined
   /** Names of refused families that pass nevertheless. */
-  readonly passRefusedHeaders: readonly string[]
+  readonly passRefusedHeaders?: readonly string[] | undefined
   /**
    * Whether the response will be shaped. A part of it cannot be shaped, a condition would compare
    * the unshaped response, and decompressing costs more than the network saves.
@@ -87,7 +87,7 @@ export function fixedHeadersOf({
 type Passing = 'always' | 'never' | 'with a body' | 'in changes'
 
 function compilePassing(options: RequestHeaderOptions): (name: string) => Passing {
-  const { identity, tokenNames, upstream, passRefusedHeaders: reopened, shaped } = options
+  const { identity, tokenNames, upstream, passRefusedHeaders: reopened = [], shaped } = options
   const { as } = credentialOf(upstream.credential)
   // Those in which the upstream is told the user, the credential, and more of the session.
   const told = new Set<string | undefined>([
@@ -132,8 +132,9 @@ type Add = (sent: Headers, headers: IncomingHttpHeaders, caller: ForwardedFor) =
 
 function compileOwn(options: RequestHeaderOptions): Add {
   const { identity, tokenNames, upstream, shaped } = options
-  const passAuthorization = options.passAuthorization && !tokenNames.headers.has('authorization')
-  const passCookies = options.passCookies.filter(name => !tokenNames.cookies.has(name))
+  const passAuthorization =
+    options.passAuthorization === true && !tokenNames.headers.has('authorization')
+  const passCookies = (options.passCookies ?? []).filter(name => !tokenNames.cookies.has(name))
   const ofProfile = profileValues(upstream.headers)
   const { from } = credentialOf(upstream.credential)
   const addCredential = compileCredential(upstream)

@@ -58,8 +58,8 @@ const responseNameCrosses = (name: string) =>
   !droppedFromResponses.has(name) && !droppedFamilies.test(name)
 
 export interface ResponseHeaderOptions {
-  /** Names of cookies that this upstream may set. */
-  readonly setCookies: readonly string[]
+  /** Names of cookies that this upstream may set; none without it. */
+  readonly setCookies?: readonly string[] | undefined
   /** Whether the upstream may set caching headers; not for personal data. */
   readonly mayCache: boolean
   /** Whether the body is replaced by a shaped one. */
@@ -68,7 +68,7 @@ export interface ResponseHeaderOptions {
 
 /** The response headers that the client gets; `Location` and `Vary` are left to the caller. */
 export function responseHeaders({
-  setCookies,
+  setCookies = [],
   mayCache,
   shaped = false
 }: ResponseHeaderOptions): (headers: Record<string, string | string[] | undefined>) => Headers {

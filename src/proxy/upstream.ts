@@ -2,7 +2,6 @@
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { urlsOf } from '../config/schema/upstream-addresses.ts'
 import { type ErrorCode, GatewayError } from '../errors/errors.ts'
-import type { Recorded } from '../observability/trail.ts'
 import type { TlsFiles } from './tls-files.ts'
 import { Address, type AddressChange } from './address.ts'
 import { type Call, type CallContext, type RecordedCall, sendCall } from './call.ts'
@@ -11,30 +10,18 @@ import { type FixedHeaders, fixedHeadersOf } from './request-headers.ts'
 import { checkHealth } from './health.ts'
 import type { UpstreamResponse } from './receiver.ts'
 import { Slots } from './slots.ts'
-import { type TimeOuts, timeOutsOf } from './time-outs.ts'
 
 /** A request of the gateway's own. */
-export interface FetchOptions {
-  readonly method: string
-  readonly path: string
-  readonly headers: Record<string, string | string[]>
+export interface FetchOptions extends RecordedCall, Pick<Call, 'timeoutMs' | 'signal'> {
   readonly body?: string
-  /** To the first byte. */
-  readonly timeoutMs: number
   /** To the last byte; without it only a body that stalls ends. */
   readonly totalMs?: number
   readonly maxBytes: number
   /** The code for a larger response; `upstream.invalid` without it. */
   readonly tooLarge?: ErrorCode
-  /** Ends it where the response is of no use any more. */
-  readonly signal?: AbortSignal
-  /** The request that it is for, and why. */
-  readonly recorded?: Recorded | undefined
 }
 
-export interface WholeResponse {
-  readonly status: number
-  readonly headers: Record<string, string | string[] | undefined>
+export interface WholeResponse extends UpstreamResponse {
   readonly body: Buffer
 }
 
@@ -79,7 +66,6 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
   const endChecks = config.health && checkHealth(addresses, config.health)
   const context = contextOf(config, addresses, options)
   const { slots, uploads, streams } = context
-  const timeOuts = timeOutsOf(config)
   const fixedHeaders = fixedHeadersOf(config)
 
   /**
@@ -110,7 +96,7 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
      * @throws GatewayError `upstream.*`, or `overloaded`
      */
     fetchWhole: (request: FetchOptions): Promise<WholeResponse> =>
-      fetchWhole(send, timeOuts, { ...request, path: base + request.path }),
+      fetchWhole(send, config, { ...request, path: base + request.path }),
     /** Requests that have a connection. */
     inFlight: () => slots.running + streams.running,
     /** Requests that wait for one. */
@@ -176,13 +162,13 @@ function addFixed({ headers, isOwn }: Call, fixed: FixedHeaders) {
 
 async function fetchWhole(
   send: (call: Call) => Promise<UpstreamResponse>,
-  timeOuts: TimeOuts,
+  { idleTimeout, streamIdle, totalTimeout }: UpstreamConfig,
   request: FetchOptions
 ): Promise<WholeResponse> {
-  const { totalMs = timeOuts.totalMs, maxBytes, tooLarge = 'upstream.invalid' } = request
+  const { totalMs = totalTimeout, maxBytes, tooLarge = 'upstream.invalid' } = request
   const { status, headers, body } = await send({
     ...request,
-    timeOuts: { ...timeOuts, totalMs },
+    timeOuts: { idleTimeout, streamIdle, totalTimeout: totalMs },
     collectBytes: maxBytes,
     collectsAll: true,
     isOwn: true

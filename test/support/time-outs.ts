@@ -1,8 +1,8 @@
 /** Of exchanges whose time-outs do not matter. */
-import type { TimeOuts } from '../../src/proxy/time-outs.ts'
+import type { TimeOuts } from '../../src/proxy/receiver.ts'
 
 export const noTimeOuts: TimeOuts = {
-  idleMs: 60_000,
-  streamIdleMs: 60_000,
-  totalMs: 60_000
+  idleTimeout: 60_000,
+  streamIdle: 60_000,
+  totalTimeout: 60_000
 }

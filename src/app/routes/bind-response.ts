@@ -43,7 +43,7 @@ export function createBinding(route: ForwardedRoute, bindStream: BindStream): Bi
         live,
         route: name,
         access,
-        touch: target.touchesByStream,
+        touch: target.touchesByStream === true,
         isFinite: !hasEvents,
         stream: { end }
       })

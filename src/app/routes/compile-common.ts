@@ -4,7 +4,7 @@ import { pathsOf, timeoutOf, upstreamPathOf } from '../../config/schema/resolved
 import type { RouteConfig } from '../../config/schema/routes.ts'
 import type { Contract } from '../../contract/drift.ts'
 import { createRewrite } from '../../proxy/path.ts'
-import { type TimeOutOverrides, timeOutsOf } from '../../proxy/time-outs.ts'
+import type { TimeOuts } from '../../proxy/receiver.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import type { ShapeUse, Wrap } from '../../shaping/operation.ts'
 import { compileShape, type Shape } from '../../shaping/shape.ts'
@@ -23,7 +23,7 @@ export function upstreamOf({ config, upstream }: Gateway, name: string): Upstrea
   return upstream(name, found)
 }
 
-type Routed = TimeOutOverrides & Pick<RouteConfig, 'path' | 'rewrite' | 'timeout'>
+type Routed = Partial<TimeOuts> & Pick<RouteConfig, 'path' | 'rewrite' | 'timeout'>
 
 /** The way to the upstream. */
 export function wayOf(
@@ -32,13 +32,18 @@ export function wayOf(
   upstreamName: string
 ): Pick<Target, 'upstream' | 'upstreamName' | 'rewrite' | 'timeoutMs' | 'timeOuts'> {
   const upstream = upstreamOf(gateway, upstreamName)
+  const { config } = upstream
   const paths = publicPathsOf(gateway, route.path)
   return {
     upstream,
     upstreamName,
     rewrite: createRewrite(paths, upstreamPathOf(route), upstream.base),
-    timeoutMs: timeoutOf(route, upstream.config),
-    timeOuts: timeOutsOf(upstream.config, route)
+    timeoutMs: timeoutOf(route, config),
+    timeOuts: {
+      idleTimeout: route.idleTimeout ?? config.idleTimeout,
+      streamIdle: route.streamIdle ?? config.streamIdle,
+      totalTimeout: route.totalTimeout ?? config.totalTimeout
+    }
   }
 }
 

@@ -26,6 +26,7 @@ export function compileParts(
   maxBytes: number
 ): Parts | undefined {
   const { tokenNames } = gateway
+  const { passRefusedHeaders, passAuthorization, passCookies } = route
   const publicPaths = publicPathsOf(gateway, route.path)
   const changeQuery = queryChangeOf(route)
   const parts = Object.entries(route.parts).map(([name, part]): Part => {
@@ -42,10 +43,8 @@ export function compileParts(
         identity: gateway.config.gateway.identity,
         tokenNames,
         upstream: upstream.config,
-        passRefusedHeaders: isOwnUpstream ? (route.passRefusedHeaders ?? []) : [],
-        passAuthorization: isOwnUpstream && route.passAuthorization === true,
-        passCookies: isOwnUpstream ? (route.passCookies ?? []) : [],
-        shaped: true
+        shaped: true,
+        ...(isOwnUpstream && { passRefusedHeaders, passAuthorization, passCookies })
       }),
       timeoutMs: timeoutOf(part, upstream.config),
       maxBytes,

@@ -54,13 +54,7 @@ export function compileProfile(gateway: Gateway): Route {
     target: {
       ...wayOf(gateway, profile, profile.upstream ?? ''),
       isReadOnly: true,
-      maxBody,
-      passAuthorization: false,
-      passCookies: [],
-      passRefusedHeaders: [],
-      setCookies: [],
-      redirects: 'refuse',
-      touchesByStream: false
+      maxBody
     }
   }
 }

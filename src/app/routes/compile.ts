@@ -99,7 +99,7 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
       redirects: route.redirects,
       cachesInBrowser:
         route.cache === 'browser' && route.access !== 'public' && parts === undefined,
-      fallback: route.fallback,
+      ...(route.fallback && { fallback: route.fallback }),
       webSocket: route.websocket && { ...route.websocket, touch },
       touchesByStream: route.touch === 'always'
     }

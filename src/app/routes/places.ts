@@ -8,33 +8,23 @@ import type { Rewrite } from '../../proxy/path.ts'
 import type { UpstreamResponse } from '../../proxy/receiver.ts'
 import type { Route, Target } from './route.ts'
 
-/** The way back from an upstream's paths, by whichever of its routes leads there. */
-export class PublicPaths {
-  readonly #byUpstream: Map<string, Target[]>
+type Headers = Record<string, string | string[]>
 
-  constructor(routes: readonly Route[]) {
-    const targets = routes.flatMap(({ target }) => (target === undefined ? [] : [target]))
-    this.#byUpstream = Map.groupBy(targets, ({ upstreamName }) => upstreamName)
-  }
-
-  /** @returns undefined where no public path leads to the path; that of `target` comes first */
-  of(target: Target, path: string): string | undefined {
-    const own = target.rewrite.toPublic(path)
+/**
+ * @param routes whichever of them leads to a place; that of `target` comes first
+ * @returns writes the places of a response into the headers for the client
+ */
+export function createPlaces(target: Target, routes: readonly Route[]) {
+  const { upstream, upstreamName, rewrite, redirects } = target
+  const toPublic = (path: string): string | undefined => {
+    const own = rewrite.toPublic(path)
     if (own !== undefined) return own
-    for (const { rewrite } of this.#byUpstream.get(target.upstreamName) ?? []) {
-      const found = rewrite.toPublic(path)
+    for (const { target: other } of routes) {
+      const found = other?.upstreamName === upstreamName ? other.rewrite.toPublic(path) : undefined
       if (found !== undefined) return found
     }
     return undefined
   }
-}
-
-type Headers = Record<string, string | string[]>
-
-/** @returns writes the places of a response into the headers for the client */
-export function createPlaces(target: Target, publicPaths: PublicPaths) {
-  const { upstream, rewrite, redirects } = target
-  const toPublic = (path: string) => publicPaths.of(target, path)
 
   /** @returns undefined for a place that is none of the upstream's, and does not pass */
   function publicPlace(request: FastifyRequest, written: string): string | undefined {

@@ -63,6 +63,6 @@ function configOfTarget({ target }: ForwardedRoute): Config {
     maxBody: target.maxBody,
     ...(target.passEncodedSlashes === true && { passEncodedSlashes: true }),
     ...(target.webSocket !== undefined && { takesUpgrades: true }),
-    stallMs: target.timeOuts.idleMs + afterUpstreamMs
+    stallMs: target.timeOuts.idleTimeout + afterUpstreamMs
   }
 }

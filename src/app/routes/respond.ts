@@ -69,7 +69,7 @@ function createDescribing(route: ForwardedRoute, services: RouteServices) {
     shaped: shaping !== undefined
   })
   const sealed = services.sealedCookies.get(target.upstreamName)
-  const mapPlaces = createPlaces(target, services.publicPaths)
+  const mapPlaces = createPlaces(target, services.routes)
   const { set = [] } = target.sealedCookies ?? {}
   const notVaried = shaping && 'accept-encoding'
 
@@ -125,7 +125,7 @@ function relay(reply: FastifyReply, response: UpstreamResponse, observe: Target[
   void reply.send(body)
 }
 
-const toTrailers = responseHeaders({ setCookies: [], mayCache: true })
+const toTrailers = responseHeaders({ mayCache: true })
 
 /** Headers that mean nothing, or may not be believed, in trailers (RFC 9110 §6.5.1). */
 const notInTrailers =

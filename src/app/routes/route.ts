@@ -1,11 +1,10 @@
 /** A route as the app answers it, compiled from config: of a back-end, of parts, or of the profile. */
-import type { FallbackConfig } from '../../config/schema/fallback.ts'
 import type { QueryMaps } from '../../config/schema/resolved.ts'
+import type { RouteConfig } from '../../config/schema/routes.ts'
 import type { WebSocketConfig } from '../../config/schema/websocket.ts'
 import type { BodyMapping } from '../../proxy/body-mapping.ts'
 import type { Rewrite } from '../../proxy/path.ts'
-import type { UpstreamResponse } from '../../proxy/receiver.ts'
-import type { TimeOuts } from '../../proxy/time-outs.ts'
+import type { TimeOuts, UpstreamResponse } from '../../proxy/receiver.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import type { Live } from '../../session/evaluate.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
@@ -43,8 +42,18 @@ export interface OwnRoute extends CommonRoute {
 
 export type Route = ForwardedRoute | OwnRoute
 
+/** Those of config that count as they are. */
+type PassedKeys =
+  | 'passGetBody'
+  | 'passEncodedSlashes'
+  | 'passAuthorization'
+  | 'passCookies'
+  | 'passRefusedHeaders'
+  | 'redirects'
+  | 'fallback'
+
 /** The upstream of a route, what it gets of a request, and what the client gets of its response. */
-export interface Target {
+export interface Target extends Partial<Pick<RouteConfig, PassedKeys>> {
   readonly upstream: Upstream
   readonly upstreamName: string
   /** From public paths to the upstream's, and back. */
@@ -59,23 +68,16 @@ export interface Target {
   readonly query?: QueryMaps | undefined
   /** Without it the request's body passes byte for byte. */
   readonly body?: BodyMapping | undefined
-  /** Whether the body of a GET goes to the upstream; otherwise it is dropped. */
-  readonly passGetBody?: boolean
-  readonly passEncodedSlashes?: boolean
   /** Sources of `frame-ancestors`, the pages that may frame responses; without it none may. */
   readonly framedBy?: readonly string[]
-  readonly passAuthorization: boolean
-  readonly passCookies: readonly string[]
-  readonly passRefusedHeaders: readonly string[]
-  readonly setCookies: readonly string[]
+  /** Those that pass to the browser as they are. */
+  readonly setCookies?: readonly string[]
   /** Those that the browser keeps sealed: the ones that pass, and the ones that are set. */
   readonly sealedCookies?: { readonly pass: readonly string[]; readonly set: readonly string[] }
-  readonly redirects: 'refuse' | 'pass'
   /** Whether the browser may keep responses as long as the upstream's `Cache-Control` says. */
   readonly cachesInBrowser?: boolean
   /** Whether streams keep their session alive: only if config says so itself. */
-  readonly touchesByStream: boolean
-  readonly fallback?: FallbackConfig | undefined
+  readonly touchesByStream?: boolean
   /** Sees JSON that passes byte for byte, where it was small enough to be collected. */
   readonly observe?: (bytes: Buffer, headers: UpstreamResponse['headers']) => void
   /** Without it upgrades are refused. */
