@@ -60,22 +60,6 @@ export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
     return sums
   }
 
-  function addressesNow(): AddressUse[] {
-    const latest = new Map<string, UpstreamPool>()
-    for (const { name, upstream } of held.values()) latest.set(name, upstream)
-    return [...latest].flatMap(([upstream, { addresses }]) =>
-      addresses.map(({ origin: address, state, inFlight, since, requests, failures }) => ({
-        upstream,
-        address,
-        state,
-        inFlight,
-        since,
-        requests,
-        failures
-      }))
-    )
-  }
-
   return {
     lease: () => {
       const leased = new Set<SharedPool>()
@@ -99,14 +83,32 @@ export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
     inFlight: () => sumsOf(upstream => upstream.inFlight()),
     /** Requests that wait for a connection, by upstream name. */
     waiting: () => sumsOf(upstream => upstream.waiting()),
-    /** Of upstreams that old and new generations have under one name, the latest. */
     addresses: (): AddressStatus[] =>
-      addressesNow().map(({ requests: _, failures: __, ...status }) => status),
+      addressesOf(held.values()).map(({ upstream, address, state, inFlight, since }) => {
+        return { upstream, address, state, inFlight, since }
+      }),
     /** The same addresses. */
-    use: addressesNow,
+    use: () => addressesOf(held.values()),
     close: async () => {
       const all = [...Array.from(held.values(), ({ upstream }) => upstream), ...retiring]
       await Promise.all(all.map(upstream => upstream.close()))
     }
   }
+}
+
+/** Of upstreams that old and new generations have under one name, the latest. */
+function addressesOf(pools: Iterable<SharedPool>): AddressUse[] {
+  const latest = new Map<string, UpstreamPool>()
+  for (const { name, upstream } of pools) latest.set(name, upstream)
+  return [...latest].flatMap(([upstream, { addresses }]) =>
+    addresses.map(({ origin: address, state, inFlight, since, requests, failures }) => ({
+      upstream,
+      address,
+      state,
+      inFlight,
+      since,
+      requests,
+      failures
+    }))
+  )
 }
