@@ -29,7 +29,7 @@ import { addSending } from './hooks/sending.ts'
 import { addSessionReader, addSessions } from './hooks/session.ts'
 import { addTokenRefresh } from './hooks/token-refresh.ts'
 import { compileRoutes } from './routes/compile.ts'
-import { EndedSessions } from './routes/ended-sessions.ts'
+import { createJudges } from './routes/ended-sessions.ts'
 import { addForwarded, addOwnRoute } from './routes/register.ts'
 import type { Route } from './routes/route.ts'
 import type { RouteServices } from './routes/services.ts'
@@ -81,7 +81,7 @@ async function addAll(app: FastifyInstance, routes: readonly Route[]): Promise<v
   const refuseClosed = createMaintenance(gateway)
   const ofPublic = [checkOrigin, checkLimits, refuseClosed]
   const ofSession = [checkOrigin, checkLimits, createGuard(gateway), refuseClosed]
-  const services = { ...gateway, routes, endedSessions: new EndedSessions(gateway.sessions) }
+  const services = { ...gateway, routes, judgeOf: createJudges(gateway.sessions) }
   const { mount: prefix } = gateway
   app.register(scope => addSignIn(scope, { hooks: ofSession, services }), { prefix })
   app.register(scope => addBehindSession(scope, { hooks: ofSession, services }), { prefix })

@@ -10,32 +10,22 @@ type EnvelopeConfig = Pick<
   'tokenHeaders' | 'tokenCookies' | 'tokenQuery'
 >
 
-export interface TokenNames {
-  /** In lower case. */
-  readonly headers: ReadonlySet<string>
-  readonly cookies: ReadonlySet<string>
-  /** Undefined where no query parameter is named. */
-  readonly query: QueryTokens | undefined
-}
-
-interface QueryTokens {
-  readonly isToken: (name: string) => boolean
-  /** The query without parameters of these names; what is left passes byte for byte. */
-  readonly strip: (query: string) => string
-}
+export type TokenNames = ReturnType<typeof tokenNamesOf>
 
 /** Before each separator; some back-ends take `;` for one (HTML 4.01 §B.2.2). */
 const separators = /(?=[&;])/
 
-export function tokenNamesOf(envelope: EnvelopeConfig): TokenNames {
+export function tokenNamesOf(envelope: EnvelopeConfig) {
   return {
+    /** In lower case. */
     headers: new Set(envelope.tokenHeaders),
     cookies: new Set(envelope.tokenCookies),
+    /** Undefined where no query parameter is named. */
     query: queryTokensOf(envelope.tokenQuery)
   }
 }
 
-function queryTokensOf(tokenQuery: readonly string[]): QueryTokens | undefined {
+function queryTokensOf(tokenQuery: readonly string[]) {
   if (tokenQuery.length === 0) return undefined
   const { texts, has, hasNameOf } = lenientNames(tokenQuery)
   // perf: 0.13 µs, not 3.4 µs, for a query of five parameters; without it each is taken apart.
@@ -46,7 +36,8 @@ function queryTokensOf(tokenQuery: readonly string[]): QueryTokens | undefined {
   }
   return {
     isToken: has,
-    strip: query => {
+    /** The query without parameters of these names; what is left passes byte for byte. */
+    strip: (query: string) => {
       if (!mayHoldOne(query)) return query
       const text = query.startsWith('?') ? query.slice(1) : query
       const pieces = text.split(separators)

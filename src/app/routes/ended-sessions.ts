@@ -30,67 +30,51 @@ const maxBytes = 16 * 1024
 const distrustMs = 10_000
 const maxSuspects = 10_000
 
-/** Of one generation. */
-export class EndedSessions {
-  readonly #sessions: Pick<Sessions, 'endRefused' | 'reread' | 'withHeld'>
+/** @returns what has the judges of the routes of one generation */
+export function createJudges(sessions: Pick<Sessions, 'endRefused' | 'reread' | 'withHeld'>) {
   /** Sessions of which one response said so, by upstream and key. */
-  readonly #suspects = new BoundedMap<true>(maxSuspects)
+  const suspects = new BoundedMap<true>(maxSuspects)
   /** The last failure of an upstream, as of `performance.now()`. */
-  readonly #failedAt = new Map<string, number>()
-
-  constructor(sessions: Pick<Sessions, 'endRefused' | 'reread' | 'withHeld'>) {
-    this.#sessions = sessions
-  }
+  const failures = new Map<string, number>()
 
   /**
    * @returns judges the response to a call, and gives the one for the client; undefined for an
    * upstream without the test, or one that gets no credential of sessions
    */
-  judgeOf({ upstream, upstreamName }: Target): Judge | undefined {
+  return ({ upstream, upstreamName: name }: Target): Judge | undefined => {
     const { sessionEnded: test, credential } = upstream.config
     if (test === undefined || credentialOf(credential).as === 'none') return undefined
-    const judged = { name: upstreamName, test }
     return async (live, call, response) => {
       if (live?.session.credential === undefined) return response
-      const isRead = call.method === 'GET' && call.body === null
-      const again = isRead ? () => upstream.send(call) : undefined
-      return await this.#judge(judged, live, response, again)
-    }
-  }
-
-  async #judge(
-    { name, test }: { readonly name: string; readonly test: EndedTest },
-    live: Live,
-    response: UpstreamResponse,
-    again: (() => Promise<UpstreamResponse>) | undefined
-  ): Promise<UpstreamResponse> {
-    const key = `${name} ${live.key}`
-    if (response.status >= 500) this.#failedAt.set(name, performance.now())
-    if (!saysEnded(test, response)) {
-      if (response.status < 400) this.#suspects.delete(key)
-      return response
-    }
-    discard(response)
-    const failedAt = this.#failedAt.get(name)
-    if (failedAt !== undefined && performance.now() - failedAt < distrustMs) throw unconfirmed()
-    if (!this.#suspects.has(key)) {
-      this.#suspects.set(key, true)
-      if (again === undefined) throw unconfirmed()
-      const second = await again()
-      if (!saysEnded(test, second)) {
-        this.#suspects.delete(key)
-        return second
+      const key = `${name} ${live.key}`
+      if (response.status >= 500) failures.set(name, performance.now())
+      if (!saysEnded(test, response)) {
+        if (response.status < 400) suspects.delete(key)
+        return response
       }
-      discard(second)
+      discard(response)
+      const failedAt = failures.get(name) ?? -Infinity
+      if (performance.now() - failedAt < distrustMs) throw unconfirmed()
+      if (!suspects.has(key)) {
+        suspects.set(key, true)
+        const isRead = call.method === 'GET' && call.body === null
+        if (!isRead) throw unconfirmed()
+        const second = await upstream.send(call)
+        if (!saysEnded(test, second)) {
+          suspects.delete(key)
+          return second
+        }
+        discard(second)
+      }
+      suspects.delete(key)
+      const current = await sessions.reread(live)
+      if ('live' in current) {
+        const latest = sessions.withHeld(current.live)
+        if (!haveSameCredential(latest.session, live.session)) throw unconfirmed()
+        await sessions.endRefused(latest)
+      }
+      throw new GatewayError('session.upstream')
     }
-    this.#suspects.delete(key)
-    const current = await this.#sessions.reread(live)
-    if ('live' in current) {
-      const latest = this.#sessions.withHeld(current.live)
-      if (!haveSameCredential(latest.session, live.session)) throw unconfirmed()
-      await this.#sessions.endRefused(latest)
-    }
-    throw new GatewayError('session.upstream')
   }
 }
 

@@ -44,7 +44,7 @@ export function createHandler(
   const collectBytes = shaping?.maxShaped ?? maxCollectedBytes
   const receiving = { timeoutMs, timeOuts, collectBytes, collectsAll: shaping !== undefined }
   const send = sendWithFallback(upstream, fallback)
-  const judge = services.endedSessions.judgeOf(target)
+  const judge = services.judgeOf(target)
   const take = takeCredentialOf(services, target)
   let isNoted = false
   /** Once for the route: a client that sends a body with GET does so each time. */
