@@ -27,33 +27,20 @@ export interface Limit {
   readonly keyOfEnded: (session: string) => string
 }
 
-/** The limits that apply to one kind of request. */
-export interface ApplicableLimits {
-  readonly limits: readonly Limit[]
-  /**
-   * The `RateLimit-Policy` field (draft-ietf-httpapi-ratelimit-headers-11 §3); empty where nothing
-   * may be told.
-   */
-  readonly policy: string
-}
-
 export interface Plan {
   /** All limits that count. */
   readonly all: readonly Limit[]
-  /** @param route a route's name, or an endpoint's */
-  readonly of: (route: string, method: string, caller: LimitSubject | undefined) => ApplicableLimits
+  /**
+   * The limits that apply to a request.
+   * @param route a route's name, or an endpoint's
+   */
+  readonly of: (route: string, method: string, caller: LimitSubject | undefined) => readonly Limit[]
   /** The limits of users hold for the genuine cookie of an ended session as well. */
-  readonly ofEnded: (route: string, method: string) => ApplicableLimits
+  readonly ofEnded: (route: string, method: string) => readonly Limit[]
 }
 
 interface Compiled extends Limit {
   readonly config: LimitConfig
-}
-
-interface OfRoute {
-  readonly anonymous: ApplicableLimits
-  readonly ended: ApplicableLimits
-  readonly signedIn: (caller: LimitSubject) => ApplicableLimits
 }
 
 /** Sign-in has budgets of its own: whoever used up another one can still sign in. */
@@ -61,41 +48,25 @@ export const signInRoute: string = ownRoutes.login.name
 
 export function compilePlan({ limits }: Pick<LimitsConfig, 'limits'>): Plan {
   const counted = Object.entries(limits).filter(([, { mode }]) => mode !== 'off')
-  const compiled = counted.map(([name, limit]) => compile(name, limit))
+  const all = counted.map(([name, limit]) => compile(name, limit))
   const ofSignIn = counted.map(([name, limit]) =>
     compile(name, limit, limit.routes.length > 1 ? ' sign-in' : '')
   )
-  const ofRoutes = new Map<string, OfRoute>()
-
-  function compileRoute(route: string, method: string): OfRoute {
-    const isSignIn = route === signInRoute
-    const here = (isSignIn ? ofSignIn : compiled).filter(
-      ({ config }) => isForRoute(config, route) && isForMethod(config, method)
+  const find = (route: string, method: string, isFor: (limit: Compiled) => boolean) =>
+    (route === signInRoute ? ofSignIn : all).filter(
+      limit => isForRoute(limit.config, route) && isForMethod(limit.config, method) && isFor(limit)
     )
-    const ofUsers = here.filter(each => !isOfAddress(each))
-    const anonymous = hold(here.filter(isOfAddress))
-    return {
-      anonymous,
-      ended: hold(ofUsers.filter(({ config: { roles } }) => roles.length === 0)),
-      // A session of one account must not free guesses at others from limits by address.
-      signedIn: isSignIn ? () => anonymous : byRoles(ofUsers)
-    }
-  }
-
-  function ofRoute(route: string, method: string): OfRoute {
-    const key = `${method} ${route}`
-    let applicable = ofRoutes.get(key)
-    if (applicable === undefined) ofRoutes.set(key, (applicable = compileRoute(route, method)))
-    return applicable
-  }
 
   return {
-    all: compiled,
+    all,
     of: (route, method, caller) => {
-      const { anonymous, signedIn } = ofRoute(route, method)
-      return caller === undefined ? anonymous : signedIn(caller)
+      // A session of one account must not free guesses at others from limits by address.
+      if (caller === undefined || route === signInRoute) return find(route, method, isOfAddress)
+      const { roles } = caller.identity
+      return find(route, method, limit => !isOfAddress(limit) && isForRoles(limit.config, roles))
     },
-    ofEnded: (route, method) => ofRoute(route, method).ended
+    ofEnded: (route, method) =>
+      find(route, method, limit => !isOfAddress(limit) && isForRoles(limit.config, []))
   }
 }
 
@@ -153,31 +124,6 @@ function isOfAddress({ config: { by } }: Compiled): boolean {
   return by.every(whom => whom === 'address')
 }
 
-function hold(limits: readonly Limit[]): ApplicableLimits {
-  return { limits, policy: policyOf(limits) }
-}
-
-function policyOf(limits: readonly Limit[]): string {
-  const seconds = (ms: number) => Math.max(1, Math.round(ms / 1000))
-  return limits
-    .filter(({ enforced }) => enforced)
-    .map(({ name, rate: { max, windowMs } }) => `"${name}";q=${max};w=${seconds(windowMs)}`)
-    .join(', ')
-}
-
-/** Cached for each set of limits that some roles have. */
-function byRoles(limits: readonly Compiled[]): (caller: LimitSubject) => ApplicableLimits {
-  if (limits.every(({ config: { roles } }) => roles.length === 0)) {
-    const held = hold(limits)
-    return () => held
-  }
-  const byHeld = new Map<string, ApplicableLimits>()
-  return ({ identity }) => {
-    const holds = ({ config: { roles } }: Compiled) =>
-      roles.length === 0 || roles.some(role => identity.roles.includes(role))
-    const key = limits.map(limit => (holds(limit) ? '1' : '0')).join('')
-    let applicable = byHeld.get(key)
-    if (applicable === undefined) byHeld.set(key, (applicable = hold(limits.filter(holds))))
-    return applicable
-  }
+function isForRoles({ roles }: Pick<LimitConfig, 'roles'>, held: readonly string[]): boolean {
+  return roles.length === 0 || roles.some(role => held.includes(role))
 }

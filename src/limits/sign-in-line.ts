@@ -9,32 +9,25 @@ import type { Bucket, Lockouts, Taken } from './lockouts.ts'
 export const timeIsOver = 'time is over'
 
 interface Waiter {
-  readonly buckets: readonly Bucket[]
-  /** Aborted when its client leaves. */
-  readonly signal: AbortSignal
-  readonly joinedAt: number
-  readonly settle: PromiseWithResolvers<Taken | typeof timeIsOver>
-  leaving?: Disposable
-  timer?: NodeJS.Timeout
+  /** Lets it try again. */
+  readonly call: () => void
+  readonly timer: NodeJS.Timeout
 }
 
+/** Of one key: there as long as a sign-in of it is judged, or waits. */
 interface Line {
-  /** Sign-ins of the key that are being judged. */
   running: number
-  /** Rises whenever one of them ends. */
+  /** How many of them have ended. */
   ends: number
-  endedAt: number
+  /** The first one came first. */
   readonly waiters: Set<Waiter>
-  isServed: boolean
-  onEnd: () => void
 }
 
 /** So long one waits while none of the key ends. */
 const maxWaitMs = 5000
 
 export class SignInLines {
-  readonly #lockouts: Pick<Lockouts, 'take' | 'giveBack'>
-  /** By the key of a bucket: only those with a sign-in in them. */
+  readonly #lockouts: Pick<Lockouts, 'take'>
   readonly #lines = new Map<string, Line>()
 
   /** How many keys have one. */
@@ -42,7 +35,7 @@ export class SignInLines {
     return this.#lines.size
   }
 
-  constructor(lockouts: Pick<Lockouts, 'take' | 'giveBack'>) {
+  constructor(lockouts: Pick<Lockouts, 'take'>) {
     this.#lockouts = lockouts
   }
 
@@ -53,147 +46,100 @@ export class SignInLines {
    * @throws the reason of `leaving`
    */
   async take(buckets: readonly Bucket[], leaving: AbortSignal): Promise<Taken | typeof timeIsOver> {
-    leaving.throwIfAborted()
-    const before = buckets.map(({ key }) => this.#lines.get(key)?.ends)
     const others = buckets.find(({ key }) => (this.#lines.get(key)?.waiters.size ?? 0) > 0)
-    if (others !== undefined) return await this.#join(others.key, buckets, leaving)
-    const taken = await this.#lockouts.take(buckets)
-    if (taken.isTaken) {
-      this.#begin(buckets)
-      return taken
+    let line = others?.key
+    for (;;) {
+      if (line !== undefined && !(await this.#wait(line, leaving))) return timeIsOver
+      const ends = buckets.map(({ key }) => this.#lines.get(key)?.ends)
+      const taken = await this.#try(buckets, leaving).catch((error: unknown) => {
+        if (line !== undefined) this.#callNext(line)
+        throw error
+      })
+      if (taken.isTaken) return taken
+      if (line !== undefined && !isFull(line, buckets, taken)) this.#callNext(line)
+      const full = taken.waitMs.findIndex(ms => ms > 0)
+      const { key } = buckets[full] as Bucket
+      const { running, ends: endsNow } = this.#lines.get(key) ?? {}
+      if (endsNow !== ends[full]) {
+        // One may have been given back meanwhile.
+        line = undefined
+        continue
+      }
+      // Nobody gives one back.
+      if (running === undefined || running === 0) {
+        this.#callNext(key)
+        return taken
+      }
+      line = key
     }
-    const index = taken.waitMs.findIndex(ms => ms > 0)
-    const { key } = buckets[index] as Bucket
-    const line = this.#lines.get(key)
-    // Nobody gives one back, unless somebody just did.
-    if (line === undefined && before[index] === undefined) return taken
-    return await this.#join(key, buckets, leaving)
   }
 
-  /** Called when a sign-in that took was judged, and has given back what it may. */
-  end(buckets: readonly Bucket[]): void {
-    for (const { key } of buckets) {
-      const line = this.#lines.get(key)
+  /**
+   * Called when a sign-in that took was judged.
+   * @param returned the buckets to which it gave its failure back
+   */
+  end(buckets: readonly Bucket[], returned: readonly Bucket[]): void {
+    for (const bucket of buckets) {
+      const line = this.#lines.get(bucket.key)
       if (line === undefined) continue
       line.running--
       line.ends++
-      line.endedAt = performance.now()
-      line.onEnd()
-      this.#forget(key, line)
+      for (const { timer } of line.waiters) timer.refresh()
+      if (returned.includes(bucket) || line.running === 0) this.#callNext(bucket.key)
+      this.#forget(bucket.key)
     }
   }
 
-  #begin(buckets: readonly Bucket[]): void {
-    for (const { key } of buckets) this.#lineOf(key).running++
+  async #try(buckets: readonly Bucket[], leaving: AbortSignal): Promise<Taken> {
+    leaving.throwIfAborted()
+    const taken = await this.#lockouts.take(buckets)
+    if (taken.isTaken) for (const { key } of buckets) this.#lineOf(key).running++
+    return taken
+  }
+
+  /** @returns whether it may try again; otherwise its time is over */
+  async #wait(key: string, leaving: AbortSignal): Promise<boolean> {
+    const line = this.#lineOf(key)
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>()
+    const leave = (settle: () => void) => {
+      line.waiters.delete(waiter)
+      settle()
+    }
+    const waiter: Waiter = {
+      call: () => leave(() => resolve(true)),
+      timer: setTimeout(() => leave(() => resolve(false)), maxWaitMs)
+    }
+    const listener = addAbortListener(leaving, () => leave(() => reject(leaving.reason)))
+    line.waiters.add(waiter)
+    try {
+      return await promise
+    } finally {
+      clearTimeout(waiter.timer)
+      listener[Symbol.dispose]()
+      this.#forget(key)
+    }
+  }
+
+  #callNext(key: string): void {
+    const [first] = this.#lines.get(key)?.waiters ?? []
+    first?.call()
   }
 
   #lineOf(key: string): Line {
     let line = this.#lines.get(key)
     if (line === undefined) {
-      line = {
-        running: 0,
-        ends: 0,
-        endedAt: -Infinity,
-        waiters: new Set(),
-        isServed: false,
-        onEnd: () => {}
-      }
+      line = { running: 0, ends: 0, waiters: new Set() }
       this.#lines.set(key, line)
     }
     return line
   }
 
-  #forget(key: string, line: Line): void {
-    if (line.running === 0 && !line.isServed) this.#lines.delete(key)
-  }
-
-  async #join(
-    key: string,
-    buckets: readonly Bucket[],
-    leaving: AbortSignal
-  ): Promise<Taken | typeof timeIsOver> {
-    leaving.throwIfAborted()
-    const line = this.#lineOf(key)
-    const waiter: Waiter = {
-      buckets,
-      signal: leaving,
-      joinedAt: performance.now(),
-      settle: Promise.withResolvers()
-    }
-    waiter.leaving = addAbortListener(leaving, () => {
-      if (leave(line, waiter)) waiter.settle.reject(leaving.reason)
-    })
-    setTimeLimit(line, waiter, maxWaitMs)
-    line.waiters.add(waiter)
-    if (!line.isServed) void this.#serve(key, line)
-    return await waiter.settle.promise
-  }
-
-  /** Lets in one after the other, as failures are given back. */
-  async #serve(key: string, line: Line): Promise<void> {
-    line.isServed = true
-    for (let [first] = line.waiters; first !== undefined; [first] = line.waiters) {
-      const { ends } = line
-      try {
-        const taken = await this.#lockouts.take(first.buckets)
-        if (taken.isTaken) await this.#admit(line, first, taken)
-        else if (isFullElsewhere(key, first, taken)) this.#move(line, first, taken)
-        else if (line.running > 0) await nextEnd(line, ends)
-        else if (ends === line.ends) for (const each of line.waiters) settle(line, each, taken)
-      } catch (error) {
-        if (leave(line, first)) first.settle.reject(error)
-      }
-    }
-    line.isServed = false
-    this.#forget(key, line)
-  }
-
-  /** To the line of the bucket that holds it up, where there is one. */
-  #move(line: Line, waiter: Waiter, taken: Taken): void {
-    const { key = '' } = waiter.buckets[taken.waitMs.findIndex(ms => ms > 0)] ?? {}
-    if (!this.#lines.has(key)) return settle(line, waiter, taken)
-    if (leave(line, waiter)) {
-      waiter.settle.resolve(this.#join(key, waiter.buckets, waiter.signal))
-    }
-  }
-
-  async #admit(line: Line, waiter: Waiter, taken: Taken): Promise<void> {
-    if (!leave(line, waiter)) return await this.#lockouts.giveBack(waiter.buckets, taken)
-    this.#begin(waiter.buckets)
-    waiter.settle.resolve(taken)
+  #forget(key: string): void {
+    const line = this.#lines.get(key)
+    if (line?.running === 0 && line.waiters.size === 0) this.#lines.delete(key)
   }
 }
 
-/** Whether it is another bucket than the line's that holds this one up. */
-function isFullElsewhere(key: string, { buckets }: Waiter, { waitMs }: Taken): boolean {
-  return buckets.every((bucket, index) => bucket.key !== key || waitMs[index] === 0)
-}
-
-/** @returns whether it was still waiting */
-function leave({ waiters }: Line, waiter: Waiter): boolean {
-  clearTimeout(waiter.timer)
-  waiter.leaving?.[Symbol.dispose]()
-  return waiters.delete(waiter)
-}
-
-function settle(line: Line, waiter: Waiter, answer: Taken | typeof timeIsOver): void {
-  if (leave(line, waiter)) waiter.settle.resolve(answer)
-}
-
-function setTimeLimit(line: Line, waiter: Waiter, ms: number): void {
-  waiter.timer = setTimeout(() => {
-    const left = Math.max(line.endedAt, waiter.joinedAt) + maxWaitMs - performance.now()
-    if (left > 0) return setTimeLimit(line, waiter, left)
-    settle(line, waiter, timeIsOver)
-    line.onEnd()
-  }, ms)
-}
-
-/** Waits for the next end, or for the first of the line to give up; not where one ended meanwhile. */
-async function nextEnd(line: Line, ends: number): Promise<void> {
-  if (line.ends !== ends) return
-  await new Promise<void>(resolve => {
-    line.onEnd = resolve
-  })
-  line.onEnd = () => {}
+function isFull(key: string, buckets: readonly Bucket[], { waitMs }: Taken): boolean {
+  return buckets.some((bucket, index) => bucket.key === key && (waitMs[index] ?? 0) > 0)
 }

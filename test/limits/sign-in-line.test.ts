@@ -17,8 +17,7 @@ async function signInAll(
 ) {
   // As Redis does, it answers later.
   const lines = new SignInLines({
-    take: async buckets => (await turn(), await memory.take(buckets)),
-    giveBack: async (buckets, taken) => (await turn(), await memory.giveBack(buckets, taken))
+    take: async buckets => (await turn(), await memory.take(buckets))
   })
   const run = runs++
   let running = 0
@@ -43,7 +42,7 @@ async function signInAll(
         for (let n = 0; n < turns; n++) await turn()
         running--
         if (right) await memory.giveBack(buckets, taken)
-        lines.end(buckets)
+        lines.end(buckets, right ? buckets : [])
         return right ? 'right' : 'wrong'
       } catch (error) {
         return (error as Error).message

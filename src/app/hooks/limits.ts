@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Verdict } from '../../limits/gcra.ts'
-import { type ApplicableLimits, compilePlan, type Limit, signInRoute } from '../../limits/plan.ts'
+import { compilePlan, type Limit, signInRoute } from '../../limits/plan.ts'
 import { identityKey, type VouchedUser } from '../../session/identity-key.ts'
 import type { Gateway } from '../gateway.ts'
 import { unknownRoute } from './context.ts'
@@ -39,11 +39,10 @@ export function createLimits(app: FastifyInstance): LimitsHook {
       ended === undefined ? inFlightKey(route, addressOf(request), session) : `ended:${ended}`
     const full = acquireSlot(subject, route, request, reply)
     if (full !== undefined) return done(full)
-    const applicable =
+    const limits =
       ended === undefined
         ? plan.of(route, request.method, session)
         : plan.ofEnded(route, request.method)
-    const { limits } = applicable
     if (limits.length === 0) return done()
     const { trail } = request
     const startedAt = limits.some(({ rate }) => counts.isExact(rate)) ? performance.now() : 0
@@ -52,7 +51,7 @@ export function createLimits(app: FastifyInstance): LimitsHook {
     count(request, limits).then(counted => {
       if (startedAt > 0) trail.limitsMs = performance.now() - startedAt
       trail.verdicts = counted
-      done(decide(request, reply, applicable, counted))
+      done(decide(request, reply, counted))
     }, done)
   }
 }
@@ -155,7 +154,6 @@ function createDecision({ config, counts, highestUse, counters, addressOf }: Gat
   return (
     request: FastifyRequest,
     reply: FastifyReply,
-    { policy }: ApplicableLimits,
     all: readonly Counted[]
   ): GatewayError | undefined => {
     let refusal: Counted | undefined
@@ -164,8 +162,9 @@ function createDecision({ config, counts, highestUse, counters, addressOf }: Gat
       report(request, counted)
       if (counted.limit.enforced && counted.exceeded) refusal = counted
     }
-    if (sendsHeaders(refusal !== undefined) && policy !== '') {
-      reply.header('ratelimit-policy', policy).header('ratelimit', rateLimitHeader(all))
+    const told = all.filter(({ limit }) => limit.enforced)
+    if (sendsHeaders(refusal !== undefined) && told.length > 0) {
+      reply.header('ratelimit-policy', policyHeader(told)).header('ratelimit', stateHeader(told))
     }
     if (refusal === undefined) return undefined
     const { limit, retryMs } = refusal
@@ -233,12 +232,17 @@ function inFlightRouteKey(route: string) {
   return `route:${route}`
 }
 
-/**
- * The `RateLimit` header: what is left of each limit, and in how many seconds it is whole again.
- */
-function rateLimitHeader(counted: readonly Counted[]): string {
+/** The `RateLimit-Policy` field (draft-ietf-httpapi-ratelimit-headers-11 §3). */
+function policyHeader(counted: readonly Counted[]): string {
+  const seconds = (ms: number) => Math.max(1, Math.round(ms / 1000))
   return counted
-    .filter(({ limit }) => limit.enforced)
+    .map(({ limit: { name, rate } }) => `"${name}";q=${rate.max};w=${seconds(rate.windowMs)}`)
+    .join(', ')
+}
+
+/** The `RateLimit` field: what is left of each limit, and in how many seconds it is whole again. */
+function stateHeader(counted: readonly Counted[]): string {
+  return counted
     .map(({ limit, remaining, resetMs }) => {
       return `"${limit.name}";r=${remaining};t=${Math.ceil(resetMs / 1000)}`
     })

@@ -94,13 +94,13 @@ export function createSignInGuard(
       if (taken === timeIsOver || !taken.isTaken) throw refusalOf(buckets, taken)
       const giveBack = async (those: readonly Bucket[]) => {
         await lockouts.giveBack(those, taken)
-        lines.end(buckets)
+        lines.end(buckets, those)
       }
       if (leaving.aborted) await giveBack(buckets)
       leaving.throwIfAborted()
       const refused = async () => {
         reportLocks(request, buckets, taken)
-        lines.end(buckets)
+        lines.end(buckets, [])
       }
       return {
         refused,
