@@ -37,7 +37,7 @@ const processNow = Type.Object({
   pid: Type.Integer(),
   eventLoopDelayMs: Type.Optional(
     Type.Number({
-      description: 'The longest delay in the last ten seconds. Missing until somebody watches.'
+      description: 'The longest delay in the last ten seconds.'
     })
   ),
   rssBytes: Type.Integer(),

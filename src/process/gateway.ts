@@ -16,7 +16,6 @@ import { createLogger, type Log } from '../services/services.ts'
 import { createStop } from './ending.ts'
 import { measureSessions } from './live-sessions.ts'
 import { createSeal } from '../session/seal.ts'
-import { presentJson } from './server/present-json.ts'
 import { takeListenFds } from './listen-fds.ts'
 import { createState, type Life } from './state.ts'
 import { openOperators, type Operators } from './operators.ts'
@@ -194,9 +193,7 @@ function describeReplica(
   publicServer: PublicServer
 ): ReplicaState {
   const { generation, hash, files, restartNeeded } = config
-  const { requestsPerSecond, errorShare, inFlight, queued, p99Ms } = presentJson(
-    publicServer.present(false)
-  )
+  const { requestsPerSecond, errorShare, inFlight, queued, p99Ms } = publicServer.present.read()
   return {
     version,
     pid: process.pid,

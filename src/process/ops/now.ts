@@ -1,9 +1,8 @@
 /** What `/ops/api/now` tells: this process in full, other replicas by their heartbeat. */
 import type { Now } from '../../admin/now-schema.ts'
 import type { Operated } from '../operated.ts'
-import { presentJson } from '../server/present-json.ts'
 
-/** Less than the second between two events of a stream. */
+/** Less than the second between two events of a stream; all who watch share it. */
 const freshMs = 800
 
 export function nowReader({
@@ -11,31 +10,26 @@ export function nowReader({
   state,
   fleet
 }: Pick<Operated, 'publicServer' | 'state' | 'fleet'>): () => Promise<Now> {
-  return cached(async () => {
+  let readAt = -Infinity
+  let last: Promise<Now>
+
+  async function read(): Promise<Now> {
     const { replicas } = await fleet.list()
     const { generation, hash, files } = state().config
     return {
       at: new Date().toISOString(),
       replica: fleet.id,
-      ...presentJson(publicServer.present()),
+      ...publicServer.present.read(),
       replicas: [...replicas],
       config: { generation, hash, state: files.state }
     }
-  })
-}
+  }
 
-/** Calls at one time share one run, and its result for less than a second. */
-function cached<T>(run: () => Promise<T>): () => Promise<T> {
-  let last: Promise<T> | undefined
-  let doneAt = -Infinity
-  let isRunning = false
   return () => {
-    if (last !== undefined && (isRunning || performance.now() - doneAt < freshMs)) return last
-    isRunning = true
-    last = run().finally(() => {
-      isRunning = false
-      doneAt = performance.now()
-    })
+    if (performance.now() - readAt >= freshMs) {
+      readAt = performance.now()
+      last = read()
+    }
     return last
   }
 }

@@ -1,174 +1,183 @@
-/** A process at present: rates of the last ten seconds, its upstreams, its own load. */
-import type { AddressState } from '../../proxy/address.ts'
-import type { RequestRates, RouteCounts, Totals } from '../../observability/request-rates.ts'
+/** This process at present: rates of the last ten seconds, its upstreams, its own load. */
+import type { Now } from '../../admin/now-schema.ts'
+import { boundsMs, type RequestRates, type Totals } from '../../observability/request-rates.ts'
+import type { AddressUse } from '../../proxy/pools.ts'
 import type { RedisState, Services } from '../../services/services.ts'
 
-export interface UpstreamCounts {
-  readonly upstream: string
-  readonly address: string
-  readonly state: AddressState
-  readonly inFlight: number
-  /** Requests that wait for a connection of the upstream, whichever address they get. */
-  readonly queued: number
-  /** In the period. */
-  readonly requests: number
-  readonly failures: number
-}
-
-export interface ProcessPresent {
-  /** Length of the period of all counts. */
-  readonly seconds: number
-  readonly inFlight: number
-  readonly queued: number
-  /** Only those with requests in the period. */
-  readonly routes: readonly RouteCounts[]
-  readonly upstreams: readonly UpstreamCounts[]
-  readonly redis: RedisState
-  readonly load: ProcessLoad
-}
-
-export interface ProcessLoad {
-  /** Longest delay of the event loop in the period; missing until somebody watches. */
-  readonly eventLoopDelayMs?: number
-  readonly rssBytes: number
-  /** Share of one core in the period. */
-  readonly cpu: number
-}
+export type ProcessNow = Omit<Now, 'at' | 'replica' | 'replicas' | 'config'>
 
 interface Sample {
   readonly at: number
   readonly totals: Totals
-  /** Requests and failures by upstream and address. */
-  readonly upstreams: ReadonlyMap<string, readonly [requests: number, failures: number]>
+  /** By upstream and address. */
+  readonly upstreams: ReadonlyMap<string, AddressUse>
   readonly cpu: NodeJS.CpuUsage
-  readonly delayMs: number | undefined
+  readonly delayMs: number
 }
 
 const sampleEveryMs = 1000
 /** One more than the seconds of the period. */
 const maxSamples = 11
-/** Without a question for this time nobody watches. */
-const watchedForMs = 15_000
 const loopTimerMs = 20
+const maxRoutes = 1000
 
-/**
- * Samples once a second, watched or not, so that the first answer has rates too: 0.15 ms for
- * 1,000 routes and 100 addresses.
- */
+/** Samples once a second: 0.15 ms for 1,000 routes and 100 addresses. */
 export class Present {
   readonly #services: Pick<Services, 'upstreams' | 'redis'>
   readonly #rates: RequestRates
   readonly #samples: Sample[] = []
-  readonly #timer: NodeJS.Timeout
-  readonly #loop = new LoopDelay()
-  #askedAt = -Infinity
+  readonly #timers: readonly NodeJS.Timeout[]
+  #loopAt = performance.now()
+  /** Since the last sample. */
+  #delayMs = 0
 
   constructor(services: Pick<Services, 'rates' | 'upstreams' | 'redis'>) {
     this.#services = services
     this.#rates = services.rates
     this.sample()
-    this.#timer = setInterval(() => this.sample(), sampleEveryMs).unref()
+    this.#timers = [
+      setInterval(() => this.sample(), sampleEveryMs).unref(),
+      setInterval(() => this.#measureDelay(), loopTimerMs).unref()
+    ]
   }
 
   sample(): void {
+    this.#measureDelay()
     this.#samples.push({
       at: performance.now(),
       totals: this.#rates.read(),
-      upstreams: new Map(
-        this.#services.upstreams
-          .use()
-          .map(({ requests, failures, ...each }) => [keyOf(each), [requests, failures]])
-      ),
+      upstreams: new Map(this.#services.upstreams.use().map(each => [keyOf(each), each])),
       cpu: process.cpuUsage(),
-      delayMs: this.#loop.take()
+      delayMs: this.#delayMs
     })
+    this.#delayMs = 0
     if (this.#samples.length > maxSamples) this.#samples.shift()
-    if (performance.now() - this.#askedAt > watchedForMs) this.#loop.stop()
   }
 
-  /** @param isWatched whether somebody looks at it: then the delay of the event loop is measured */
-  read(isWatched = true): ProcessPresent {
-    if (isWatched) {
-      this.#askedAt = performance.now()
-      this.#loop.start()
-    }
+  read(): ProcessNow {
     const first = this.#samples[0] as Sample
+    const ms = Math.max(1, performance.now() - first.at)
+    const { user, system } = process.cpuUsage(first.cpu)
     const { upstreams, redis } = this.#services
-    const waiting = new Map(upstreams.waiting())
     return {
-      seconds: Math.max(0.001, (performance.now() - first.at) / 1000),
+      process: {
+        pid: process.pid,
+        rssBytes: process.memoryUsage.rss(),
+        cpu: rounded((user + system) / 1000 / ms),
+        eventLoopDelayMs: rounded(Math.max(...this.#samples.map(({ delayMs }) => delayMs)))
+      },
+      ...this.#requestsSince(first, ms / 1000),
       inFlight: this.#rates.inFlight,
-      queued: [...waiting.values()].reduce((sum, number) => sum + number, 0),
-      routes: this.#rates.since(first.totals),
-      upstreams: upstreams.use().map(({ requests, failures, ...each }) => {
-        const [requestsThen, failuresThen] = first.upstreams.get(keyOf(each)) ?? [0, 0]
-        // A new pool of the same address counts from zero.
-        const isNew = requests < requestsThen
-        return {
-          ...each,
-          queued: waiting.get(each.upstream) ?? 0,
-          requests: isNew ? requests : requests - requestsThen,
-          failures: isNew ? failures : failures - failuresThen
-        }
-      }),
-      redis: redis(),
-      load: this.#load(first)
+      queued: Array.from(upstreams.waiting()).reduce((sum, [, waiting]) => sum + waiting, 0),
+      upstreams: this.#upstreamsSince(first, ms / 1000),
+      redis: redisOf(redis())
     }
   }
 
   close(): void {
-    clearInterval(this.#timer)
-    this.#loop.stop()
+    for (const timer of this.#timers) clearInterval(timer)
   }
 
-  #load({ at, cpu: before }: Sample): ProcessLoad {
-    const { user, system } = process.cpuUsage(before)
-    const delays = this.#samples.flatMap(({ delayMs }) => (delayMs === undefined ? [] : [delayMs]))
+  /** Node's own histogram forgets a delay in which it is reset. */
+  #measureDelay(): void {
+    const now = performance.now()
+    this.#delayMs = Math.max(this.#delayMs, now - this.#loopAt - loopTimerMs)
+    this.#loopAt = now
+  }
+
+  #requestsSince({ totals }: Sample, seconds: number) {
+    const routes = this.#rates.since(totals).toSorted((a, b) => b.requests - a.requests)
+    const total = { requests: 0, errors: 0, buckets: boundsMs.map(() => 0) }
+    for (const { requests, errors, buckets } of routes) {
+      total.requests += requests
+      total.errors += errors
+      total.buckets = total.buckets.map((count, index) => count + (buckets[index] ?? 0))
+    }
     return {
-      ...(delays.length > 0 && { eventLoopDelayMs: Math.max(...delays) }),
-      rssBytes: process.memoryUsage.rss(),
-      cpu: (user + system) / 1000 / Math.max(1, performance.now() - at)
+      ...ratesOf(total, seconds),
+      ...percentilesOf(total),
+      routes: routes.slice(0, maxRoutes).map(counts => ({
+        route: counts.route,
+        ...ratesOf(counts, seconds),
+        ...percentilesOf(counts)
+      }))
     }
   }
-}
 
-/**
- * The longest delay of a timer. Node's own histogram forgets a delay in which it is reset, and
- * has no maximum of the last seconds otherwise.
- */
-class LoopDelay {
-  #timer: NodeJS.Timeout | undefined
-  #lastAt = 0
-  #maxMs = 0
-
-  start(): void {
-    if (this.#timer !== undefined) return
-    this.#lastAt = performance.now()
-    this.#maxMs = 0
-    this.#timer = setInterval(() => this.#note(), loopTimerMs).unref()
-  }
-
-  /** Since the last call; undefined where it is stopped. */
-  take(): number | undefined {
-    if (this.#timer === undefined) return undefined
-    const maxMs = this.#maxMs
-    this.#maxMs = 0
-    return maxMs
-  }
-
-  /** The timer is too frequent to run for nobody. */
-  stop(): void {
-    clearInterval(this.#timer)
-    this.#timer = undefined
-  }
-
-  #note(): void {
-    const now = performance.now()
-    this.#maxMs = Math.max(this.#maxMs, now - this.#lastAt - loopTimerMs)
-    this.#lastAt = now
+  #upstreamsSince({ upstreams: then }: Sample, seconds: number): Now['upstreams'] {
+    const { upstreams } = this.#services
+    const waiting = new Map(upstreams.waiting())
+    return upstreams.use().map(use => {
+      const before = then.get(keyOf(use))
+      // A new pool of the same address counts from zero.
+      const isSame = before !== undefined && before.requests <= use.requests
+      const requests = use.requests - (isSame ? before.requests : 0)
+      const errors = use.failures - (isSame ? before.failures : 0)
+      const { upstream, address, state, inFlight } = use
+      const queued = waiting.get(upstream) ?? 0
+      return {
+        upstream,
+        address,
+        state,
+        inFlight,
+        queued,
+        ...ratesOf({ requests, errors }, seconds)
+      }
+    })
   }
 }
 
-function keyOf({ upstream, address }: { readonly upstream: string; readonly address: string }) {
+function keyOf({ upstream, address }: AddressUse): string {
   return `${upstream} ${address}`
+}
+
+interface Counts {
+  readonly requests: number
+  readonly errors: number
+}
+
+function ratesOf({ requests, errors }: Counts, seconds: number) {
+  return {
+    requestsPerSecond: rounded(requests / seconds),
+    errorShare: requests === 0 ? 0 : rounded(Math.min(1, errors / requests))
+  }
+}
+
+interface Durations {
+  readonly requests: number
+  readonly buckets: readonly number[]
+}
+
+function percentilesOf(counts: Durations) {
+  return { p50Ms: percentile(counts, 0.5), p99Ms: percentile(counts, 0.99) }
+}
+
+/** As Prometheus estimates it: evenly spread within a bucket, at most the last bound. */
+function percentile({ requests, buckets }: Durations, part: number): number | null {
+  if (requests === 0) return null
+  let rank = part * requests
+  for (const [index, upper] of boundsMs.entries()) {
+    const count = buckets[index] ?? 0
+    if (count > 0 && rank <= count) {
+      const lower = boundsMs[index - 1] ?? 0
+      return rounded(lower + ((upper - lower) * rank) / count)
+    }
+    rank -= count
+  }
+  return boundsMs.at(-1) ?? null
+}
+
+function redisOf(state: RedisState): Now['redis'] {
+  if (state.kind === 'embedded') return { state: 'embedded', latencyMs: null, since: null }
+  const { up, latencyMs, since } = state
+  return {
+    state: up ? 'up' : 'down',
+    latencyMs: latencyMs === undefined ? null : rounded(latencyMs),
+    since: new Date(since).toISOString()
+  }
+}
+
+/** Four digits: more only make the JSON longer. */
+function rounded(value: number): number {
+  return Number(value.toPrecision(4))
 }

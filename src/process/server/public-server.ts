@@ -84,7 +84,7 @@ export function createPublicServer(config: Config, log: Log, ledger: Ledger | un
     leave: listeners.leave,
     ...viewOf(services),
     findRequests: (query: RequestQuery) => services.failures.find(query),
-    present: (isWatched?: boolean) => present.read(isWatched),
+    present,
     /** Adds the routes to the operators' listener that the services answer. */
     addAdminRoutes: (ops: FastifyInstance) =>
       addServingRoutes(ops, { config, services, generations, log }),
