@@ -9,9 +9,9 @@ import type { Bucket, Lockouts, Taken } from './lockouts.ts'
 export const timeIsOver = 'time is over'
 
 interface Waiter {
-  /** Lets it try again. */
-  readonly call: () => void
-  readonly timer: NodeJS.Timeout
+  /** Whether it may try again; otherwise its time is over. */
+  readonly turn: PromiseWithResolvers<boolean>
+  timer?: NodeJS.Timeout
 }
 
 /** Of one key: there as long as a sign-in of it is judged, or waits. */
@@ -84,7 +84,7 @@ export class SignInLines {
       if (line === undefined) continue
       line.running--
       line.ends++
-      for (const { timer } of line.waiters) timer.refresh()
+      for (const { timer } of line.waiters) timer?.refresh()
       if (returned.includes(bucket) || line.running === 0) this.#callNext(bucket.key)
       this.#forget(bucket.key)
     }
@@ -100,19 +100,18 @@ export class SignInLines {
   /** @returns whether it may try again; otherwise its time is over */
   async #wait(key: string, leaving: AbortSignal): Promise<boolean> {
     const line = this.#lineOf(key)
-    const { promise, resolve, reject } = Promise.withResolvers<boolean>()
-    const leave = (settle: () => void) => {
+    const waiter: Waiter = { turn: Promise.withResolvers() }
+    waiter.timer = setTimeout(() => {
       line.waiters.delete(waiter)
-      settle()
-    }
-    const waiter: Waiter = {
-      call: () => leave(() => resolve(true)),
-      timer: setTimeout(() => leave(() => resolve(false)), maxWaitMs)
-    }
-    const listener = addAbortListener(leaving, () => leave(() => reject(leaving.reason)))
+      waiter.turn.resolve(false)
+    }, maxWaitMs)
+    const listener = addAbortListener(leaving, () => {
+      line.waiters.delete(waiter)
+      waiter.turn.reject(leaving.reason)
+    })
     line.waiters.add(waiter)
     try {
-      return await promise
+      return await waiter.turn.promise
     } finally {
       clearTimeout(waiter.timer)
       listener[Symbol.dispose]()
@@ -121,8 +120,11 @@ export class SignInLines {
   }
 
   #callNext(key: string): void {
-    const [first] = this.#lines.get(key)?.waiters ?? []
-    first?.call()
+    const { waiters } = this.#lines.get(key) ?? {}
+    const [first] = waiters ?? []
+    if (first === undefined) return
+    waiters?.delete(first)
+    first.turn.resolve(true)
   }
 
   #lineOf(key: string): Line {

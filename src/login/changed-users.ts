@@ -26,7 +26,7 @@ export interface ReviewedUser {
   readonly renewed: number
 }
 
-type ReviewedSessions = Pick<Sessions, 'list' | 'reviewOf' | 'signedIn'>
+export type ReviewedSessions = Pick<Sessions, 'list' | 'reviewOf' | 'signedIn'>
 
 /** Enough to keep Redis busy; more would delay requests. */
 const maxAtOnce = 50

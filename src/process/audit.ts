@@ -8,7 +8,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import { redisHeads } from '../services/audit-heads.ts'
 import { writeLines } from '../services/logger.ts'
 import type { Log, Services } from '../services/services.ts'
-import type { Attempt, Outcome } from './reload/outcome.ts'
+import type { Asking, Outcome, Trigger } from './reload/outcome.ts'
 
 /** @returns undefined where config has no ledger */
 export function openAudit({ gateway, folder }: Config, log: Log): AuditLedger | undefined {
@@ -61,13 +61,18 @@ export function measureAudit(metrics: Metrics, ledger: AuditLedger): void {
 const maxChanges = 20
 
 /** The line of a reload, with its outcome. */
-export function reloadEntry({ kind, by, operator }: Attempt, outcome: Outcome): AuditEntry {
-  const texts = outcome.outcome === 'refused' ? outcome.faults : changesOf(outcome)
+export function reloadEntry(
+  outcome: Outcome,
+  by: Trigger,
+  operator: Asking['operator']
+): AuditEntry {
+  const isRefused = outcome.outcome === 'refused'
+  const texts = isRefused ? outcome.faults : changesOf(outcome)
   return {
-    kind,
+    kind: 'config.reload',
     operator: operator?.name ?? by,
     via: operator?.via,
-    outcome: outcome.outcome === 'refused' ? 'refused' : 'done',
+    outcome: isRefused ? 'refused' : 'done',
     detail: {
       generation: outcome.generation,
       ...Object.fromEntries(texts.slice(0, maxChanges).map((text, index) => [index + 1, text]))

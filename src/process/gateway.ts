@@ -2,6 +2,7 @@
  * The running gateway: public server, operators' listener and the config in force: load → build →
  * listen → watch → swap → drain.
  */
+import { setTimeout as wait } from 'node:timers/promises'
 import { describeFault } from '../config/schema/faults.ts'
 import type { Config } from '../config/schema/config.ts'
 import { saveLastGood } from '../config/load/last-good.ts'
@@ -9,22 +10,20 @@ import type { Environment } from '../config/load/references.ts'
 import { isAsRead, type Watch, watchFiles } from './reload/watcher.ts'
 import { type Validate, validate } from './reload/validator.ts'
 import { createUserReview } from './reload/user-review.ts'
-import type { Attempt, Outcome, Refused, Trigger } from './reload/outcome.ts'
-import { createReloader, type Reloader } from './reload/reload.ts'
+import type { Outcome, Refused, Trigger } from './reload/outcome.ts'
+import { Reloader } from './reload/reload.ts'
 import { Fleet, type ReplicaState } from '../services/fleet.ts'
 import { createLogger, type Log } from '../services/services.ts'
-import { createStop } from './ending.ts'
 import { measureSessions } from './live-sessions.ts'
 import { createSeal } from '../session/seal.ts'
 import { takeListenFds } from './listen-fds.ts'
 import { createState, type Life } from './state.ts'
-import { openOperators, type Operators } from './operators.ts'
+import { createOperators, type Operators } from './operators.ts'
 import type { Generation } from './server/generation.ts'
 import { createPublicServer, type PublicServer } from './server/public-server.ts'
-import type { AuditLedger } from '../observability/audit/ledger.ts'
 import type { GatewayState } from '../observability/gateway-state.ts'
 import { measureAudit, openAudit, reloadEntry, storeHeads } from './audit.ts'
-import { measureConfig } from './status.ts'
+import { countReload, measureConfig } from './status.ts'
 
 export interface Gateway {
   /** The address for the console, with the real port, also when config says 0. */
@@ -34,9 +33,15 @@ export interface Gateway {
   readonly reload: (by: Trigger) => Promise<Outcome>
   /**
    * Reports not ready for `drain.notice`, then takes no new requests, and ends those in flight
-   * after `drain.grace`.
+   * after `drain.grace`. Further calls wait for the same end.
    */
   readonly stop: (options?: { readonly noticeMs?: number }) => Promise<void>
+}
+
+interface FilesAtStart {
+  /** The folder where the config that runs is kept. */
+  readonly state?: string | undefined
+  readonly refused?: Refused | undefined
 }
 
 /**
@@ -50,19 +55,13 @@ export async function startGateway(
   atStart: FilesAtStart = {}
 ): Promise<Gateway> {
   for (const warning of config.warnings) log.warn({ config: warning.path }, describeFault(warning))
-  const opened: Start['opened'] = []
+  const opened = new AsyncDisposableStack()
   try {
     return await open({ config, log, environment, atStart, opened })
   } catch (error) {
-    for (const close of opened.toReversed()) await Promise.try(close).catch(() => {})
+    await opened.disposeAsync().catch(() => {})
     throw error
   }
-}
-
-interface FilesAtStart {
-  /** The folder where the config that runs is kept. */
-  readonly state?: string | undefined
-  readonly refused?: Refused | undefined
 }
 
 interface Start {
@@ -70,57 +69,53 @@ interface Start {
   readonly log: Log
   readonly environment: Environment
   readonly atStart: FilesAtStart
-  /** Closes what was opened, when a later step fails. */
-  readonly opened: Array<() => unknown>
+  /** Closes what was opened, the last first: at the end, and when a later step of the start fails. */
+  readonly opened: AsyncDisposableStack
 }
 
 async function open(start: Start): Promise<Gateway> {
   const { config, log, environment, atStart, opened } = start
-  const { folder } = config
-  const ledger = openAudit(config, log)
-  opened.push(() => ledger?.close())
   const life: Life = { phase: 'starting' }
   let watch: Watch | undefined
   let operators: Operators | undefined
-  const validateFiles: Validate = running => validate(folder, { ...environment }, running)
+  const ledger = openAudit(config, log)
   const publicServer = createPublicServer(config, log, ledger)
-  if (ledger !== undefined) measureAudit(publicServer.metrics, ledger)
-  opened.push(publicServer.close)
+  const { services, generations } = publicServer
+  opened.defer(publicServer.close)
+  opened.defer(() => ledger?.close())
   publicServer.activate(await publicServer.create(1, config))
-  const measured = measureConfig(publicServer.metrics)
-  measureSessions(publicServer.metrics, publicServer.countAlive)
+  const validateFiles: Validate = running => validate(config.folder, { ...environment }, running)
   const userReview = createUserReview({
-    publicServer,
+    config,
+    sessions: services.sessions,
     log,
     isStopping: () => life.phase === 'stopping'
   })
-  const reloader = createReloader({
-    generations: publicServer.generations,
+  const reloader = new Reloader({
+    generations,
     validate: validateFiles,
     create: (number, next) => buildInAll(publicServer, operators, number, next),
     activate: publicServer.activate,
-    ...userReview,
+    reviewUsers: userReview.reviewUsers,
     onFiles: files => watch?.follow(files),
-    onOutcome: recordOutcomes(measured.onOutcome, ledger),
+    onOutcome: (outcome, by, operator) => {
+      countReload(services.metrics, outcome.outcome)
+      if (outcome.outcome !== 'unchanged') ledger?.append(reloadEntry(outcome, by, operator))
+    },
     onTaken: keepLastGood(atStart.state, log),
     refused: atStart.refused,
     log
   })
-  opened.push(reloader.close)
-  measured.follow(reloader)
-  opened.push(() => publicServer.stop(0))
-  const { strictRedis } = config.gateway.ops
-  const state = createState({ life, publicServer, reloader, ledger, strictRedis })
-  const fleet = new Fleet({
-    id: publicServer.replica,
-    ...publicServer.background,
-    seal: createSeal(publicServer.secrets, 'replica'),
-    describe: () => describeReplica(state(), publicServer),
-    onMaintenance: sealed => publicServer.maintenance.take(sealed)
-  })
-  opened.push(() => fleet.close())
-  if (ledger !== undefined) storeHeads(ledger, config, publicServer.background)
-  operators = await openOperators({
+  opened.defer(() => reloader.close())
+  opened.defer(async () => void (await publicServer.stop(0)))
+  measureConfig(services.metrics, reloader, generations)
+  measureSessions(services.metrics, services.sessions.countAlive)
+  if (ledger !== undefined) measureAudit(services.metrics, ledger)
+  const state = createState({ life, publicServer, reloader, ledger })
+  const fleet = createFleet(publicServer, state)
+  opened.defer(() => fleet.close())
+  if (ledger !== undefined) storeHeads(ledger, config, services.background)
+  operators = createOperators({
     config,
     publicServer,
     reloader,
@@ -128,9 +123,9 @@ async function open(start: Start): Promise<Gateway> {
     validate: validateFiles,
     fleet,
     ledger,
-    log,
-    opened
+    log
   })
+  opened.defer(operators.close)
   const held = takeListenFds()
   const opsUrl = await operators.listen(held.ops)
   // A maintenance that was begun before the start is in force from the first request on.
@@ -138,13 +133,12 @@ async function open(start: Start): Promise<Gateway> {
   const url = await publicServer.listen(held)
   life.phase = 'serving'
   // Requests need not wait for it: each session is reviewed when it is used as well.
-  void userReview.reviewAtStart(reloader.current().config)
+  void userReview.reviewAll()
   watch = watchConfig(config, reloader)
-  opened.push(() => watch?.close())
+  opened.defer(() => watch?.close())
   log.info({ url, ops: opsUrl }, `listening on ${url}, for operators on ${opsUrl}`)
-  const endWatch = () => watch?.close()
-  const parts = { config, publicServer, reloader, operators, ledger, fleet, log }
-  return { url, opsUrl, reload: reloader.reload, stop: createStop({ ...parts, life, endWatch }) }
+  const reload = (by: Trigger) => reloader.reload(by)
+  return { url, opsUrl, reload, stop: createStop(start, life, publicServer) }
 }
 
 /** @throws what building throws, also where operators cannot be served; nothing is left then */
@@ -176,24 +170,24 @@ function keepLastGood(state: string | undefined, log: Log): (config: Config) => 
   }
 }
 
-/** Measures what becomes of a reload, and records it in the audit ledger. */
-function recordOutcomes(
-  measure: (outcome: Outcome['outcome']) => void,
-  ledger: AuditLedger | undefined
-): (outcome: Outcome, attempt: Attempt) => void {
-  return (outcome, attempt) => {
-    measure(outcome.outcome)
-    if (outcome.outcome !== 'unchanged') ledger?.append(reloadEntry(attempt, outcome))
-  }
+function createFleet(publicServer: PublicServer, state: () => GatewayState): Fleet {
+  const { services, maintenance } = publicServer
+  return new Fleet({
+    id: services.replica,
+    ...services.background,
+    seal: createSeal(services.secrets, 'replica'),
+    describe: () => describeReplica(state(), publicServer),
+    onMaintenance: sealed => maintenance.take(sealed)
+  })
 }
 
 /** What other replicas and operators see of this one. */
 function describeReplica(
   { version, startedAt, ready, config }: GatewayState,
-  publicServer: PublicServer
+  { present }: Pick<PublicServer, 'present'>
 ): ReplicaState {
   const { generation, hash, files, restartNeeded } = config
-  const { requestsPerSecond, errorShare, inFlight, queued, p99Ms } = publicServer.present.read()
+  const { requestsPerSecond, errorShare, inFlight, queued, p99Ms } = present.read()
   return {
     version,
     pid: process.pid,
@@ -215,11 +209,32 @@ function watchConfig(
 ): Watch | undefined {
   if (!reload.watch) return undefined
   const onChange = () => void reloader.reload('files changed')
-  const watch = watchFiles({
-    files: Object.keys(inputs),
-    onChange
-  })
+  const watch = watchFiles({ files: Object.keys(inputs), onChange })
   // The files may have changed since they were read.
   if (!isAsRead(inputs)) onChange()
   return watch
+}
+
+function createStop(
+  { config, log, opened }: Start,
+  life: Life,
+  publicServer: PublicServer
+): Gateway['stop'] {
+  const { drain } = config.gateway
+  let stopping: Promise<void> | undefined
+
+  async function stop(noticeMs: number): Promise<void> {
+    life.phase = 'stopping'
+    // Kept connections go elsewhere, or wait for the next process, before this one ends.
+    if (noticeMs > 0) publicServer.leave()
+    log.info(`stopping: not ready; taking requests for ${noticeMs} ms more`)
+    await wait(noticeMs)
+    if (!(await publicServer.stop(drain.grace))) {
+      log.warn(`requests were still running after ${drain.grace} ms: cut`)
+    }
+    await opened.disposeAsync()
+    log.info('stopped')
+  }
+
+  return ({ noticeMs = drain.notice } = {}) => (stopping ??= stop(noticeMs))
 }

@@ -1,8 +1,7 @@
-/** The parts of the gateway that the operators' listener shows and changes. */
 import type { Config } from '../config/schema/config.ts'
-import type { Fleet } from '../services/fleet.ts'
-import type { GatewayState } from '../observability/gateway-state.ts'
 import type { AuditLedger } from '../observability/audit/ledger.ts'
+import type { GatewayState } from '../observability/gateway-state.ts'
+import type { Fleet } from '../services/fleet.ts'
 import type { Log } from '../services/services.ts'
 import type { Reloader } from './reload/reload.ts'
 import type { Validate } from './reload/validator.ts'

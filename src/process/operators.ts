@@ -1,8 +1,5 @@
-/**
- * The operators' listener of the running gateway, and its routes.
- */
+/** The operators' listener of the running gateway, and its routes. */
 import { randomBytes } from 'node:crypto'
-import type { FastifyRequest } from 'fastify'
 import { createAccess, isStillOperator } from '../admin/access.ts'
 import { addConfigData } from '../admin/config-data.ts'
 import { addNow } from '../admin/now.ts'
@@ -12,55 +9,91 @@ import { addRequestRoutes } from '../admin/requests.ts'
 import { createGuard } from '../admin/guard.ts'
 import { statusOf } from '../admin/health.ts'
 import { createHostCheck } from '../admin/hosts.ts'
+import { addOpsLimits } from '../admin/limits.ts'
+import { addOpsLockouts } from '../admin/lockouts.ts'
 import { operatorCookie } from '../admin/operator-cookie.ts'
+import type { FoundOperator } from '../admin/operator.ts'
 import { addPageFiles } from '../admin/page-files.ts'
 import { type SecretFile, writeSecretFile } from '../admin/secret-file.ts'
 import { addMaintenanceRoutes } from '../admin/maintenance.ts'
 import { createAdminServer } from '../admin/server.ts'
+import { addOpsSessions } from '../admin/sessions.ts'
+import { addOperatorSignIn } from '../admin/sign-in.ts'
 import { openApi } from '../api-docs/openapi.ts'
 import { comparePlan } from '../config/load/plan.ts'
+import { sourceName } from '../config/schema/gateway.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
 import { describeFault } from '../config/schema/faults.ts'
 import type { Config } from '../config/schema/config.ts'
-import type { Log } from '../services/services.ts'
+import { countEndings } from '../login/changed-users.ts'
+import type { Log, Services } from '../services/services.ts'
+import { StoreUnavailable } from '../session/store.ts'
 import type { Operated } from './operated.ts'
-import { ConfigView } from './ops/config-view.ts'
+import { createConfigView } from './ops/config-view.ts'
 import { nowReader } from './ops/now.ts'
 import { listen as listenOn, urlOf } from './server/listeners.ts'
 import { version } from './status.ts'
 
-interface Options extends Operated {
-  /** Closes what was opened, when a later step fails. */
-  readonly opened: Array<() => unknown>
-}
-
-export interface Operators {
-  /**
-   * @param fd of a socket that listens already
-   * @returns its address
-   * @throws when it cannot listen
-   */
-  readonly listen: (fd: number | undefined) => Promise<string>
-  /** For new connections. @throws when it cannot; then the former stays */
-  readonly takeCertificate: (config: Config) => void
-  readonly close: () => Promise<void>
-}
+export type Operators = ReturnType<typeof createOperators>
 
 /** Builds the operators' listener. A secret that config does not set is written to a file. */
-export async function openOperators({ opened, ...operated }: Options): Promise<Operators> {
-  const { config, publicServer, reloader, state, ledger, log } = operated
-  const { ops } = config.gateway
-  const { listen, hosts, openMetrics, secret: configured, trustedProxies } = ops
+export function createOperators(operated: Operated) {
+  const { config, log } = operated
+  const { listen, secret: configured } = config.gateway.ops
   const secret = configured ?? randomBytes(32).toString('base64url')
-  const app = createAdminServer({
+  const app = createApp(operated, secret)
+  addServices(app, operated)
+  addConfig(app, operated)
+  addMaintenance(app, operated)
+  addPageFiles(app)
+  let secretFile: SecretFile | undefined
+  return {
+    /**
+     * @param fd of a socket that listens already
+     * @returns its address
+     * @throws when it cannot listen
+     */
+    listen: async (fd: number | undefined): Promise<string> => {
+      const address = splitHostPort(listen)
+      if (fd === undefined) await app.listen(address)
+      else {
+        await app.ready()
+        await listenOn(app.server, address, fd)
+      }
+      const url = urlOf(address.host, app.server)
+      if (configured === undefined) secretFile = leaveSecret(url, secret, log)
+      return url
+    },
+    /** For new connections. @throws when it cannot; then the former stays */
+    takeCertificate: ({ opsTls }: Config): void => {
+      if (opsTls !== undefined) app.setCertificate(opsTls)
+    },
+    close: async (): Promise<void> => {
+      await app.close()
+      secretFile?.remove()
+    }
+  }
+}
+
+type AdminServer = ReturnType<typeof createAdminServer>
+
+function createApp(
+  { config, publicServer, state, ledger, log }: Operated,
+  secret: string
+): AdminServer {
+  const { ops } = config.gateway
+  const { hosts, openMetrics, trustedProxies } = ops
+  const { services, generations } = publicServer
+  const findOperator = (secretId: string) => operatorOf(services.operatorSessions, secretId)
+  return createAdminServer({
     state,
-    metrics: publicServer.metrics,
-    openApi: () => openApi(reloader.current().config),
+    metrics: services.metrics,
+    openApi: () => openApi(generations.current.config),
     access: createAccess({
       guard: createGuard({ secret, openMetrics }),
       cookie: operatorCookie(ops).name,
       hosts,
-      findOperator: publicServer.findOperator,
+      findOperator,
       log
     }),
     checkHost: createHostCheck({ hosts, log }),
@@ -70,89 +103,95 @@ export async function openOperators({ opened, ...operated }: Options): Promise<O
     trustedProxies,
     ledger: ledger === undefined ? undefined : createActLedger({ ledger, log })
   })
-  publicServer.addAdminRoutes(app)
-  addConfig(app, operated)
-  addData(app, operated)
-  addMaintenance(app, operated)
-  addRequestRoutes(app, { find: publicServer.findRequests })
-  addPageFiles(app)
-  opened.push(() => app.close())
-  let secretFile: SecretFile | undefined
-  return {
-    listen: async fd => {
-      const address = splitHostPort(listen)
-      if (fd === undefined) await app.listen(address)
-      else {
-        await app.ready()
-        await listenOn(app.server, address, fd)
-      }
-      const url = urlOf(address.host, app.server)
-      if (configured === undefined) secretFile = leaveSecret(url, secret, log)
-      opened.push(() => secretFile?.remove())
-      return url
-    },
-    takeCertificate: ({ opsTls }) => {
-      if (opsTls !== undefined) app.setCertificate(opsTls)
-    },
-    close: async () => {
-      await app.close()
-      secretFile?.remove()
-    }
+}
+
+/** The operator of a session of the operators' page. */
+async function operatorOf(
+  sessions: Services['operatorSessions'],
+  secretId: string
+): Promise<FoundOperator> {
+  try {
+    const session = await sessions?.find(secretId)
+    if (sessions === undefined || session === undefined) return 'none'
+    const { identity, source } = session
+    return { name: identity.username, via: 'session', source, until: sessions.endOf(session) }
+  } catch (error) {
+    if (error instanceof StoreUnavailable) return 'unavailable'
+    throw error
   }
 }
 
-/** Status, plan and reload. */
-function addConfig(
-  app: ReturnType<typeof createAdminServer>,
-  { publicServer, reloader, state, validate, fleet }: Operated
-): void {
-  const planned = async (balancerMs: number) => {
-    const { result } = await validate()
-    const { config: running } = reloader.current()
-    if ('config' in result) return comparePlan(running, result.config, balancerMs)
-    const faults = result.faults.filter(({ severity }) => severity === 'fault')
-    return { faults: faults.map(describeFault) }
-  }
-  /** In numbers. */
-  const effectOf = async (next: Config) => {
-    const { config: running } = reloader.current()
-    const { changes } = comparePlan(running, next, 0)
-    const { ending } = await publicServer.countEndings(running, next)
-    return {
-      changes: changes.length,
-      restartNeeded: changes.filter(({ restart }) => restart).length,
-      sessions: ending
-    }
-  }
-  const reloadEffect = async () => {
-    const { result } = await validate(reloader.current().config.gateway)
-    if ('config' in result) return await effectOf(result.config)
-    return { faults: result.faults.filter(({ severity }) => severity === 'fault').length }
-  }
-  addConfigRoutes(app, {
-    status: () => statusOf(state()),
-    reload: confirmed => reloader.reload('operator', confirmed),
-    plan: planned,
-    reloadEffect,
-    replicas: () => fleet.list()
+/** Sign-in of operators, the present, sessions, limits, lockouts, requests. */
+function addServices(app: AdminServer, operated: Operated): void {
+  const { config, publicServer, log } = operated
+  const { services, generations } = publicServer
+  const { sessions, operatorSessions, callers, highestUse, lockouts, failures } = services
+  const sources = config.gateway.login.sources.map(sourceName)
+  const limits = () => generations.current.config.limits
+  addOperatorSignIn(app, {
+    sessions: operatorSessions,
+    vouch: generations.vouchForOperator,
+    cookie: operatorCookie(config.gateway.ops),
+    log
+  })
+  addNow(app, {
+    read: nowReader(operated),
+    isAllowed: request =>
+      isStillOperator(request, secretId => operatorOf(operatorSessions, secretId))
+  })
+  addOpsSessions(app, { sessions, sources, log })
+  addOpsLimits(app, {
+    limits,
+    idsOf: name => idsOf(generations.current.config.users, name),
+    sources,
+    sessions,
+    callers,
+    highestUse,
+    log
+  })
+  addOpsLockouts(app, { lockouts, ipv6Prefix: () => limits().ipv6Prefix, log })
+  addRequestRoutes(app, { find: query => failures.find(query) })
+}
+
+function idsOf(files: Config['users'], name: string): string[] {
+  return Object.values(files).flatMap(({ users }) => {
+    return Object.hasOwn(users, name) && users[name] !== undefined ? [users[name].id ?? name] : []
   })
 }
 
-/** The data of the operators' page. */
-function addData(app: ReturnType<typeof createAdminServer>, operated: Operated): void {
-  const { findOperator } = operated.publicServer
-  const isAllowed = (request: FastifyRequest) => isStillOperator(request, findOperator)
-  addNow(app, { read: nowReader(operated), isAllowed })
-  addConfigData(app, new ConfigView(operated))
+/** Status, plan and reload. */
+function addConfig(app: AdminServer, operated: Operated): void {
+  const { publicServer, reloader, state, validate, fleet } = operated
+  const { services, generations } = publicServer
+  addConfigRoutes(app, {
+    status: () => statusOf(state()),
+    reload: confirmed => reloader.reload('operator', confirmed),
+    plan: async balancerMs => {
+      const files = await validate()
+      if ('faults' in files) return { faults: files.faults.map(describeFault) }
+      return comparePlan(generations.current.config, files.config, balancerMs)
+    },
+    reloadEffect: async () => {
+      const { config: running } = generations.current
+      const files = await validate(running.gateway)
+      if ('faults' in files) return { faults: files.faults.length }
+      const { changes } = comparePlan(running, files.config, 0)
+      const { ending } = await countEndings(services.sessions, running, files.config)
+      return {
+        changes: changes.length,
+        restartNeeded: changes.filter(({ restart }) => restart).length,
+        sessions: ending
+      }
+    },
+    replicas: () => fleet.list()
+  })
+  addConfigData(app, createConfigView(operated))
 }
 
-function addMaintenance(
-  app: ReturnType<typeof createAdminServer>,
-  { publicServer, reloader, fleet, log }: Operated
-): void {
+function addMaintenance(app: AdminServer, { publicServer, fleet, log }: Operated): void {
   addMaintenanceRoutes(app, {
     record: publicServer.maintenance,
-    config: () => reloader.current().config.routes,
+    config: () => publicServer.generations.current.config.routes,
     countReplicas: async () => (await fleet.list()).replicas.length,
     log
   })

@@ -14,20 +14,22 @@ export interface Life {
 
 interface Options {
   readonly life: Life
-  readonly publicServer: PublicServer
-  readonly reloader: Reloader
+  readonly publicServer: Pick<PublicServer, 'generations' | 'services' | 'maintenance'>
+  readonly reloader: Pick<Reloader, 'state'>
   readonly ledger: AuditLedger | undefined
-  /** `ops.strictRedis`. */
-  readonly strictRedis: boolean
 }
 
 const startedAt = new Date().toISOString()
 
 export function createState(options: Options): () => GatewayState {
-  const { life, publicServer, reloader, ledger, strictRedis } = options
+  const { life, publicServer, reloader, ledger } = options
+  const { generations, services, maintenance } = publicServer
   return () => {
-    const { config, number, requests } = reloader.current()
-    const redis = publicServer.redis()
+    const { config, number, requests } = generations.current
+    const { files, restartNeeded, taken } = reloader.state
+    const { strictRedis } = config.gateway.ops
+    const redisState = services.redis()
+    const redis = redisState.kind === 'embedded' ? undefined : redisState
     return {
       version,
       startedAt,
@@ -38,20 +40,20 @@ export function createState(options: Options): () => GatewayState {
         hash: configHashes(config).config,
         generation: number,
         requests: requests(),
-        draining: reloader.draining(),
-        files: reloader.files(),
-        restartNeeded: reloader.restartNeeded(),
-        taken: reloader.taken()
+        draining: generations.draining(),
+        files,
+        restartNeeded,
+        taken
       },
       redis,
-      upstreams: publicServer.upstreams(),
+      upstreams: services.upstreams.addresses(),
       ledger: ledger?.status(),
       maintenance: [
         ...closedByFile(config.routes.maintenance),
-        ...publicServer.maintenance.entries().map(({ maintenance, author, since }) => ({
+        ...maintenance.entries().map(({ maintenance: closing, author, since }) => ({
           name: author,
           since,
-          detail: maintenanceInWords(maintenance)
+          detail: maintenanceInWords(closing)
         }))
       ]
     }

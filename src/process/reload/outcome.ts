@@ -29,20 +29,9 @@ export interface Refused {
   readonly lastGoodOf: string
 }
 
-export interface Confirmed {
+/** Who asked for a reload. */
+export interface Asking {
   /** Whether the operator accepts that most sessions of file users end. */
   readonly yes?: boolean
-  /** The operator who asked for it, for the audit ledger. */
-  readonly operator?: AskingOperator
-}
-
-export type AskingOperator =
-  | { readonly name: string; readonly via: 'secret' | 'session' }
-  | undefined
-
-/** Something that may change the running config, for the audit ledger. */
-export interface Attempt {
-  readonly kind: 'config.reload'
-  readonly by: Trigger
-  readonly operator: AskingOperator
+  readonly operator?: { readonly name: string; readonly via: 'secret' | 'session' } | undefined
 }

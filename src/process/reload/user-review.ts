@@ -1,17 +1,20 @@
 /** Reviews the sessions of changed users at a reload and at the start, and logs the results. */
 import { setTimeout as wait } from 'node:timers/promises'
+import {
+  describeReview,
+  type ReviewedSessions,
+  type ReviewedUser,
+  reviewChanged,
+  reviewSignedIn
+} from '../../login/changed-users.ts'
 import { changedUsers, type Sources } from '../../login/file-users.ts'
-import type { PublicServer } from '../server/public-server.ts'
-import { describeReview, type ReviewedUser } from '../../login/changed-users.ts'
-
-interface Log {
-  readonly info: (fields: object, message: string) => void
-  readonly warn: (fields: object, message: string) => void
-}
+import type { Log } from '../../services/services.ts'
 
 interface Options {
-  readonly publicServer: Pick<PublicServer, 'reviewChanged' | 'reviewSignedIn'>
-  readonly log: Log
+  /** Of the start. */
+  readonly config: Sources
+  readonly sessions: ReviewedSessions
+  readonly log: Pick<Log, 'info' | 'warn'>
   readonly isStopping: () => boolean
 }
 
@@ -19,75 +22,67 @@ interface Options {
 const maxLines = 50
 const reviewAgainMs = 500
 
-export function createUserReview({ publicServer, log, isStopping }: Options) {
+export function createUserReview({ config, sessions, log, isStopping }: Options) {
   /** The sources that were put in force last. */
-  let latest: Sources | undefined
-  let isDue = false
+  let latest = config
   let isRunning = false
 
   async function reviewUsers(before: Sources, after: Sources): Promise<readonly string[]> {
     latest = after
     const changed = changedUsers(before, after)
-    return changed.length === 0 ? [] : await logged(publicServer.reviewChanged(changed), after)
-  }
-
-  /** For changes while the gateway did not run. The store may start later than the gateway. */
-  async function reviewAtStart(sources: Sources): Promise<void> {
-    latest ??= sources
-    await reviewAll(latest)
-  }
-
-  /** Tries again until the store answers. */
-  async function reviewAll(sources: Sources): Promise<void> {
-    isDue = true
-    if (isRunning) return
-    isRunning = true
-    while (isDue && !isStopping()) {
-      isDue = false
-      try {
-        logReview(log, await publicServer.reviewSignedIn(latest ?? sources))
-      } catch {
-        isDue = true
-        await wait(reviewAgainMs, undefined, { ref: false })
-      }
-    }
-    isRunning = false
-  }
-
-  async function logged(
-    reviewing: Promise<readonly ReviewedUser[]>,
-    sources: Sources
-  ): Promise<readonly string[]> {
     try {
-      return logReview(log, await reviewing)
+      return logReview(log, await reviewChanged(sessions, changed))
     } catch (err) {
       const message =
         'sessions could not be compared with the users files: ' +
         'each is when it is used next, and all are once the store is back'
       log.warn({ err }, message)
       // Other replicas may have older files, and learn of the change only from the store.
-      void reviewAll(sources)
+      void reviewAll()
       return [message]
     }
   }
 
-  return { reviewUsers, reviewAtStart }
+  /**
+   * For changes while the gateway did not run, or the store was away: it may start later than the
+   * gateway, so this tries again until it answers.
+   */
+  async function reviewAll(): Promise<void> {
+    if (isRunning) return
+    isRunning = true
+    while (!isStopping() && !(await reviewLatest())) {
+      await wait(reviewAgainMs, undefined, { ref: false })
+    }
+    isRunning = false
+  }
+
+  /** @returns whether all sessions were compared with the sources that are in force by now */
+  async function reviewLatest(): Promise<boolean> {
+    const sources = latest
+    try {
+      logReview(log, await reviewSignedIn(sessions, sources))
+      return sources === latest
+    } catch {
+      return false
+    }
+  }
+
+  return { reviewUsers, reviewAll }
 }
 
-function logReview(log: Log, reviewed: readonly ReviewedUser[]): readonly string[] {
-  const lines = reviewed.map(describeReview)
-  for (const [index, { source, username, change, closed, renewed }] of reviewed
-    .slice(0, maxLines)
-    .entries()) {
-    log.info(
-      { event: 'users.changed', source, user: username, change, closed, renewed },
-      lines[index] ?? ''
-    )
-  }
-  if (reviewed.length <= maxLines) return lines
+/** @returns the results, in words */
+function logReview(log: Pick<Log, 'info'>, reviewed: readonly ReviewedUser[]): readonly string[] {
+  const event = 'users.changed'
+  const lines = reviewed.slice(0, maxLines).map(user => {
+    const { source, username, change, closed, renewed } = user
+    const line = describeReview(user)
+    log.info({ event, source, user: username, change, closed, renewed }, line)
+    return line
+  })
   const rest = reviewed.slice(maxLines)
+  if (rest.length === 0) return lines
   const closed = rest.reduce((sum, each) => sum + each.closed, 0)
   const more = `and ${rest.length} more users changed; ${closed} sessions closed`
-  log.info({ event: 'users.changed', users: rest.length, closed }, more)
-  return [...lines.slice(0, maxLines), more]
+  log.info({ event, users: rest.length, closed }, more)
+  return [...lines, more]
 }

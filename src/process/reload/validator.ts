@@ -9,11 +9,11 @@ import { ConfigError, type Fault } from '../../config/schema/faults.ts'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { tryConfig } from '../../dry-run/try-config.ts'
 
-export interface Validated {
+/** The config of the files, or why it cannot run. */
+export type Validated = {
   /** Every file that was read, or is missing. */
   readonly files: readonly string[]
-  readonly result: { readonly config: Config } | { readonly faults: readonly Fault[] }
-}
+} & ({ readonly config: Config } | { readonly faults: readonly Fault[] })
 
 /** Validates the config files; with the running config it finds the keys that need a restart. */
 export type Validate = (running?: GatewayConfig) => Promise<Validated>
@@ -25,9 +25,9 @@ export async function validate(
   running?: GatewayConfig
 ): Promise<Validated> {
   const inputs = createInputs()
-  const validated = (result: Validated['result']): Validated => ({
+  const refused = (faults: readonly Fault[]): Validated => ({
     files: Object.keys(inputs.digests()),
-    result
+    faults: faults.filter(({ severity }) => severity === 'fault')
   })
   const yieldToRequests = createYield()
   try {
@@ -38,9 +38,10 @@ export async function validate(
     configHashes(config)
     await yieldToRequests()
     const faults = await tryConfig({ ...config, fault }, yieldToRequests)
-    return validated(faults.length > 0 ? { faults } : { config })
+    if (faults.length > 0) return refused(faults)
+    return { files: Object.keys(inputs.digests()), config }
   } catch (error) {
-    if (error instanceof ConfigError) return validated({ faults: error.faults })
+    if (error instanceof ConfigError) return refused(error.faults)
     throw error
   }
 }

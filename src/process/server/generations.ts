@@ -2,20 +2,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { OperatorSignIn } from '../../app/sign-in/operators.ts'
-import type { Config } from '../../config/schema/config.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Log } from '../../services/services.ts'
 import type { Generation } from './generation.ts'
 
 export class Generations {
-  readonly #config: Config
   readonly #log: Pick<Log, 'error'>
   #current: Generation | undefined
   readonly #former = new Set<Generation>()
 
-  /** @param config in force until the first generation takes requests */
-  constructor(config: Config, log: Pick<Log, 'error'>) {
-    this.#config = config
+  constructor(log: Pick<Log, 'error'>) {
     this.#log = log
   }
 
@@ -23,10 +19,6 @@ export class Generations {
   get current(): Generation {
     if (this.#current === undefined) throw new Error('no generation takes requests yet')
     return this.#current
-  }
-
-  get config(): Config {
-    return this.#current?.config ?? this.#config
   }
 
   /** From now on this generation takes the requests; the one before ends with its last. */

@@ -2,16 +2,11 @@
  * The public server of this process: its services, its listener, and the generation that takes
  * requests.
  */
-import type { FastifyInstance } from 'fastify'
 import type { Config } from '../../config/schema/config.ts'
-import { addServingRoutes, findOperator } from './admin-routes.ts'
 import { createGeneration, type Generation } from './generation.ts'
 import { Generations } from './generations.ts'
-import type { ChangedUser, Sources } from '../../login/file-users.ts'
-import type { RequestQuery } from '../../observability/failures.ts'
 import { tuneV8 } from './v8-tuning.ts'
 import type { Ledger } from '../../observability/audit/entry.ts'
-import { countEndings, reviewChanged, reviewSignedIn } from '../../login/changed-users.ts'
 import { BoundStreams } from '../../app/bound-streams.ts'
 import { ShedLog } from '../../app/shed-log.ts'
 import { createListener } from '../../app/listener.ts'
@@ -21,7 +16,7 @@ import { createListeners } from './listeners.ts'
 import { Present } from './present.ts'
 import { createSeal } from '../../session/seal.ts'
 import { Maintenance } from '../../services/maintenance.ts'
-import { createServices, type Log, type Services } from '../../services/services.ts'
+import { createServices, type Log } from '../../services/services.ts'
 
 export type PublicServer = ReturnType<typeof createPublicServer>
 
@@ -44,7 +39,7 @@ export function createPublicServer(config: Config, log: Log, ledger: Ledger | un
     onError: err => log.error({ err }, 'a stream could not be held against its session')
   })
   const shed = new ShedLog(services.metrics, log)
-  const generations = new Generations(config, log)
+  const generations = new Generations(log)
   const upgrades = new Upgrades({ handle: generations.handle, endUnread })
   const server = createListener(config, generations, services, upgrades)
   const present = new Present(services)
@@ -77,17 +72,12 @@ export function createPublicServer(config: Config, log: Log, ledger: Ledger | un
         services.operatorSessions?.forgetReviews()
       }
     },
-    ...reviewOf(services.sessions),
+    services,
     maintenance,
+    present,
     /** @returns the address for the console, with the real port. @throws when it cannot listen */
     listen: listeners.listen,
     leave: listeners.leave,
-    ...viewOf(services),
-    findRequests: (query: RequestQuery) => services.failures.find(query),
-    present,
-    /** Adds the routes to the operators' listener that the services answer. */
-    addAdminRoutes: (ops: FastifyInstance) =>
-      addServingRoutes(ops, { config, services, generations, log }),
     /**
      * Takes no more connections, and lets requests in flight finish within the time.
      * @returns whether all finished
@@ -103,38 +93,5 @@ export function createPublicServer(config: Config, log: Log, ledger: Ledger | un
       streams.close()
       await services.close()
     }
-  }
-}
-
-/** The effects of changed users files. Each @throws StoreUnavailable */
-function reviewOf(sessions: Services['sessions']) {
-  return {
-    /** Counts the live sessions that another state of the files would end. */
-    countEndings: (before: Sources, after: Sources) => countEndings(sessions, before, after),
-    /** Closes and renews sessions of users that changed. */
-    reviewChanged: (changed: readonly ChangedUser[]) => reviewChanged(sessions, changed),
-    /** The same for all who are signed in. */
-    reviewSignedIn: (sources: Sources) => reviewSignedIn(sessions, sources)
-  }
-}
-
-/** What operators see of the services. */
-function viewOf(services: Services) {
-  return {
-    metrics: services.metrics,
-    replica: services.replica,
-    background: services.background,
-    secrets: services.secrets,
-    /** Undefined without Redis. */
-    redis: () => {
-      const redis = services.redis()
-      return redis.kind === 'embedded' ? undefined : redis
-    },
-    upstreams: services.upstreams.addresses,
-    /** Live sessions in the store. @throws StoreUnavailable */
-    countAlive: services.sessions.countAlive,
-    drift: () => services.drift.list(),
-    /** The operator of a session of the operators' page. */
-    findOperator: (secretId: string) => findOperator(services.operatorSessions, secretId)
   }
 }

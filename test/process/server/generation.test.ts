@@ -32,7 +32,7 @@ async function opened(t: Test) {
   t.teardown(() => unsubscribe('fastify.initialization', count))
   const left = () => ({
     apps,
-    upstreams: server.upstreams().map(({ upstream }) => upstream)
+    upstreams: server.services.upstreams.addresses().map(({ upstream }) => upstream)
   })
   return { config, server, left }
 }
