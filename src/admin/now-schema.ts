@@ -87,4 +87,3 @@ export const nowSchema = Type.Object({
 })
 
 export type Now = Static<typeof nowSchema>
-export type UpstreamNow = Static<typeof upstreamNow>

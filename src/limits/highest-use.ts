@@ -18,14 +18,16 @@ export interface LimitUse {
 
 interface Hour {
   readonly number: number
-  readonly nearest: Map<string, number>
-  readonly over: Set<string>
+  nearest: readonly Use[]
+  over: readonly string[]
 }
 
 const hourMs = 3_600_000
 const hoursKept = 24
 /** Of each limit, in each hour. */
 const callersKept = 20
+
+const byUse = (a: Use, b: Use) => b.used - a.used
 
 export class HighestUse {
   /** By limit, the current hour last. */
@@ -38,20 +40,16 @@ export class HighestUse {
 
   /** @param used of the bucket, with this request */
   note(limit: string, caller: string, used: number, exceeded: boolean): void {
-    const { nearest, over } = this.#hour(limit)
+    const hour = this.#hour(limit)
     if (exceeded) {
-      over.delete(caller)
-      over.add(caller)
-      if (over.size > callersKept) over.delete(over.values().next().value as string)
+      const others = hour.over.filter(each => each !== caller)
+      hour.over = [caller, ...others].slice(0, callersKept)
     }
-    const before = nearest.get(caller)
-    if (before !== undefined && before >= used) return
-    if (before === undefined && nearest.size >= callersKept) {
-      const [least, leastUsed] = [...nearest].reduce((low, each) => (each[1] < low[1] ? each : low))
-      if (leastUsed >= used) return
-      nearest.delete(least)
-    }
-    nearest.set(caller, used)
+    const before = hour.nearest.find(each => each.caller === caller)
+    const highest = before ?? hour.nearest[callersKept - 1]
+    if (highest !== undefined && used <= highest.used) return
+    const others = hour.nearest.filter(each => each !== before)
+    hour.nearest = [...others, { used, caller }].toSorted(byUse).slice(0, callersKept)
   }
 
   read(limit: string): LimitUse {
@@ -59,14 +57,9 @@ export class HighestUse {
     const hours = (this.#hours.get(limit) ?? []).filter(
       ({ number }) => number > current - hoursKept
     )
-    const hour = hours.find(({ number }) => number === current)
-    const nearest = sorted(hour)
-    return {
-      hour: nearest[0],
-      day: hours.flatMap(each => sorted(each).slice(0, 1)).toSorted((a, b) => b.used - a.used)[0],
-      over: [...(hour?.over ?? [])].toReversed(),
-      nearest
-    }
+    const { nearest = [], over = [] } = hours.find(({ number }) => number === current) ?? {}
+    const [day] = hours.flatMap(each => each.nearest.slice(0, 1)).toSorted(byUse)
+    return { hour: nearest[0], day, over, nearest }
   }
 
   /** Of each limit, the highest use of this hour. */
@@ -76,19 +69,11 @@ export class HighestUse {
 
   #hour(limit: string): Hour {
     const number = Math.floor(this.#now() / hourMs)
-    let hours = this.#hours.get(limit)
-    if (hours === undefined) this.#hours.set(limit, (hours = []))
+    const hours = this.#hours.get(limit) ?? []
     const last = hours.at(-1)
     if (last?.number === number) return last
-    const hour: Hour = { number, nearest: new Map(), over: new Set() }
-    hours.push(hour)
-    if (hours.length > hoursKept) hours.shift()
+    const hour: Hour = { number, nearest: [], over: [] }
+    this.#hours.set(limit, [...hours, hour].slice(-hoursKept))
     return hour
   }
-}
-
-function sorted(hour: Hour | undefined): Use[] {
-  return [...(hour?.nearest ?? [])]
-    .map(([caller, used]) => ({ caller, used }))
-    .toSorted((a, b) => b.used - a.used)
 }

@@ -71,9 +71,16 @@ export function createListeners({ config, server, upgrades, log, failures, shed 
       })
       lingerMs = beginMs
     },
+    /** @returns whether all connections ended within the time; what is left then is cut */
     stop: async (graceMs: number): Promise<boolean> => {
       if (redirectServer !== undefined) void closeServer(redirectServer, 0)
-      const inTime = await stopServer({ server, sockets, upgrades, lingerMs, graceMs })
+      const closed = closeServer(server, lingerMs)
+      const limit = wait(graceMs, false, { ref: false })
+      const inTime = await Promise.race([closed.then(() => true), limit])
+      server.closeAllConnections()
+      for (const socket of sockets) socket.destroy()
+      upgrades.destroyAll()
+      await closed
       redirectServer?.closeAllConnections()
       return inTime
     }
@@ -101,34 +108,6 @@ export function urlOf(host: string, server: { address: Server['address'] }): str
   const { port } = server.address() as AddressInfo
   const scheme = isTlsServer(server) ? 'https' : 'http'
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
-}
-
-interface Stop {
-  readonly server: Server
-  /** Cut after the time, beside the server's own connections. */
-  readonly sockets: ReadonlySet<Socket>
-  readonly upgrades: Upgrades
-  /** The time in which a new connection may still bring its request. */
-  readonly lingerMs: number
-  readonly graceMs: number
-}
-
-/** @returns whether all connections ended within the time; what is left then is cut */
-async function stopServer({
-  server,
-  sockets,
-  upgrades,
-  lingerMs,
-  graceMs
-}: Stop): Promise<boolean> {
-  const closed = closeServer(server, lingerMs)
-  const limit = wait(graceMs, false, { ref: false })
-  const inTime = await Promise.race([closed.then(() => true), limit])
-  server.closeAllConnections()
-  for (const socket of sockets) socket.destroy()
-  upgrades.destroyAll()
-  await closed
-  return inTime
 }
 
 async function closeServer(server: Server, lingerMs: number): Promise<void> {
