@@ -4,7 +4,7 @@
  */
 import type { ErrorCode } from '../errors/errors.ts'
 import { ownText } from '../bounded-map.ts'
-import type { TraceContext } from './traces/context.ts'
+import { newSpanId, type TraceContext, writeContext } from './traces/context.ts'
 
 /** Why a back-end is asked. */
 export type AttemptPurpose = 'request' | 'part' | 'sign-in' | 'renewal' | 'sign-out' | 'websocket'
@@ -17,12 +17,14 @@ export interface Recorded {
   readonly part?: string
 }
 
-/** The span of an attempt, where spans are recorded. */
-export interface AttemptSpan {
-  readonly spanId: string
+/** What is sent to the back-end. */
+interface Sent {
   readonly method: string
-  /** Without the query. */
-  readonly url: string
+  /** With the query. */
+  readonly path: string
+  readonly headers: Record<string, string | string[]>
+  /** Whether the upstream may get the caller's `tracestate`. */
+  readonly passesState: boolean
 }
 
 /** One request to one address of a back-end. */
@@ -43,7 +45,9 @@ export class TrailAttempt {
   failure: ErrorCode | 'left' | undefined = undefined
   /** The system's or TLS' name of the failure, such as `ECONNREFUSED`. */
   reason: string | undefined = undefined
-  span: AttemptSpan | undefined = undefined
+  /** Where spans are recorded. */
+  span: { readonly id: string; readonly method: string; readonly url: string } | undefined =
+    undefined
 
   constructor(
     upstream: string,
@@ -55,6 +59,12 @@ export class TrailAttempt {
     this.address = address
     this.purpose = purpose
     this.part = part
+  }
+
+  /** Writes the context of its request into the headers, with a span of its own if it has one. */
+  sendContext(trace: TraceContext, { method, path, headers, passesState }: Sent): void {
+    if (trace.isRecorded) this.span = { id: newSpanId(), method, url: this.address + pathOf(path) }
+    writeContext(headers, trace, passesState, this.span?.id)
   }
 
   /** @param status of the response */
@@ -146,13 +156,13 @@ export class Trail {
   needsRoles: readonly string[] | undefined = undefined
 
   /** Requests to back-ends: the route's, its parts', those of a sign-in or a token's renewal. */
-  attempts: TrailAttempt[] | undefined = undefined
+  attempts: readonly TrailAttempt[] | undefined = undefined
   /** Milliseconds in the upstream's queue. */
   queueMs = 0
   /** Milliseconds to the first byte of the upstream's response. */
   upstreamMs: number | undefined = undefined
   /** Names of the parts that were missing. */
-  missing: string[] | undefined = undefined
+  missing: readonly string[] | undefined = undefined
   /** Whether the route's fixed response was sent, since the upstream failed. */
   isFallback = false
   /** Milliseconds of reading, shaping and writing JSON. */
@@ -191,20 +201,9 @@ export class Trail {
     return this.sessionOpenedAt && Math.max(0, this.at - this.sessionOpenedAt)
   }
 
-  /** Milliseconds of waiting for the store that replicas share. */
-  get redisMs(): number {
-    return this.sessionMs + this.limitsMs
-  }
-
   addAttempt(attempt: TrailAttempt): TrailAttempt {
-    if (this.attempts === undefined) this.attempts = [attempt]
-    else this.attempts.push(attempt)
+    this.attempts = [...(this.attempts ?? []), attempt]
     return attempt
-  }
-
-  addMissing(part: string): void {
-    if (this.missing === undefined) this.missing = [part]
-    else this.missing.push(part)
   }
 }
 

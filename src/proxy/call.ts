@@ -7,7 +7,6 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors/errors.ts'
-import { traceCall } from '../observability/traces/outgoing.ts'
 import { type Recorded, TrailAttempt } from '../observability/trail.ts'
 import { type Address, isLocalError } from './address.ts'
 import { isEventStream } from './event-stream.ts'
@@ -250,7 +249,7 @@ export function recordAttempt(
   const { trail, purpose, part } = recorded
   const attempt = trail.addAttempt(new TrailAttempt(name, origin, purpose, part))
   if (trail.trace !== undefined) {
-    traceCall(trail.trace, attempt, { method, path, headers, origin, passesState })
+    attempt.sendContext(trail.trace, { method, path, headers, passesState })
   }
   return attempt
 }

@@ -1,24 +1,23 @@
 /** The traces of a process: the context of each request, and the export of its spans. */
 import type { IncomingHttpHeaders } from 'node:http'
 import packageJson from '../../package.json' with { type: 'json' }
-import { contextOf, type TraceContext } from '../observability/traces/context.ts'
+import { contextOf, type Sampler, type TraceContext } from '../observability/traces/context.ts'
 import { openExport, type SpanExport } from '../observability/traces/export.ts'
-import { createSampler, defaultSampler, isSamplerName } from '../observability/traces/sampler.ts'
 import type { Log } from './logger.ts'
 
-export interface Tracer {
+export interface Tracer extends SpanExport {
   /** The context of a request that begins; undefined where traces are turned off. */
   readonly begin: (headers: IncomingHttpHeaders) => TraceContext | undefined
-  readonly record: SpanExport['add']
-  readonly close: SpanExport['close']
 }
 
+const defaultName = 'parentbased_always_on'
+const defaultSampler: Sampler = { ratio: 1, followsCaller: true }
+
 /** A tracer that passes contexts on and records nothing. */
-export function contextsOnly(sampler = createSampler(defaultSampler, 1)): Tracer {
-  const context = { sampler, isRecording: false }
+export function contextsOnly(sampler = defaultSampler): Tracer {
   return {
-    begin: headers => contextOf(headers, context),
-    record: () => {},
+    begin: headers => contextOf(headers, sampler, false),
+    add: () => {},
     close: async () => {}
   }
 }
@@ -32,22 +31,23 @@ export function openTracer(hasRedis: boolean, log: Log, environment = process.en
   const { version } = packageJson
   const exporting = openExport({ environment, version, hasRedis, log })
   if (exporting === undefined) return contextsOnly(sampler)
-  const context = { sampler, isRecording: true }
-  return {
-    begin: headers => contextOf(headers, context),
-    record: exporting.add,
-    close: exporting.close
-  }
+  return { begin: headers => contextOf(headers, sampler, true), ...exporting }
 }
 
-function samplerOf(environment: typeof process.env, warn: (problem: string) => void) {
-  const name = environment['OTEL_TRACES_SAMPLER']?.trim() || defaultSampler
-  const ratio = Number(environment['OTEL_TRACES_SAMPLER_ARG'] || 1)
-  const isRatio = ratio >= 0 && ratio <= 1
-  if (!isRatio && name.endsWith('ratio')) {
-    warn('OTEL_TRACES_SAMPLER_ARG is not a number from 0 to 1: 1 is taken')
+export function samplerOf(
+  environment: typeof process.env,
+  warn: (problem: string) => void
+): Sampler {
+  const name = environment['OTEL_TRACES_SAMPLER']?.trim() || defaultName
+  const [, followed, kind] = /^(parentbased_)?(always_on|always_off|traceidratio)$/.exec(name) ?? []
+  if (kind === undefined) {
+    warn(`OTEL_TRACES_SAMPLER does not take "${name}": ${defaultName} is taken`)
+    return defaultSampler
   }
-  if (isSamplerName(name)) return createSampler(name, isRatio ? ratio : 1)
-  warn(`OTEL_TRACES_SAMPLER does not take "${name}": ${defaultSampler} is taken`)
-  return createSampler(defaultSampler, 1)
+  const followsCaller = followed !== undefined
+  if (kind !== 'traceidratio') return { ratio: kind === 'always_on' ? 1 : 0, followsCaller }
+  const ratio = Number(environment['OTEL_TRACES_SAMPLER_ARG'] || 1)
+  if (ratio >= 0 && ratio <= 1) return { ratio, followsCaller }
+  warn('OTEL_TRACES_SAMPLER_ARG is not a number from 0 to 1: 1 is taken')
+  return { ratio: 1, followsCaller }
 }

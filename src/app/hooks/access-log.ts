@@ -59,7 +59,7 @@ export function addAccessLog(app: FastifyInstance): void {
     const { trail, routeConfig } = request
     const { trace } = trail
     if (trace?.isRecorded !== true) return
-    tracer.record({ trail, trace, scheme: request.protocol, template: routeConfig.url })
+    tracer.add({ trail, trace, scheme: request.protocol, template: routeConfig.url })
   }
 
   function keep(request: FastifyRequest): void {

@@ -122,7 +122,7 @@ function noteMissing(
   { code, cause }: GatewayError
 ): void {
   server.gateway.counters.onMissingPart(trail.route, name)
-  trail.addMissing(name)
+  trail.missing = [...(trail.missing ?? []), name]
   const why = cause === undefined ? '' : ` (${reasonOf(cause)})`
   trail.reason = `part ${name}: ${code}${why}`
 }

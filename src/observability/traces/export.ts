@@ -4,6 +4,7 @@
  * named.
  */
 import { hostname } from 'node:os'
+import { setTimeout as wait } from 'node:timers/promises'
 import type { EndedRequest, SpanOrigin } from './spans.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -27,8 +28,6 @@ export interface SpanExport {
 
 /** Less than the time that the end of a process has after its drain. */
 const flushMs = 2000
-/** Requests that end before the exporter is loaded. */
-const maxEarly = 500
 /** A fault of each batch must not fill the log. */
 const quietMs = 60_000
 
@@ -43,24 +42,12 @@ export function openExport({ environment, log, ...origin }: Options): SpanExport
     { event: 'traces.export', collector: url.origin },
     `traces are exported to ${url.origin}`
   )
-  const early: EndedRequest[] = []
-  let add: SpanExport['add'] = request => {
-    if (early.length < maxEarly) early.push(request)
-  }
-  const opening = open({ environment, log, ...origin }).then(processor => {
-    add = processor.add
-    for (const request of early.splice(0)) add(request)
-    return processor
-  })
+  const opening = open({ environment, log, ...origin })
   return {
-    add: request => add(request),
+    add: request => void opening.then(({ add }) => add(request)),
     close: async () => {
-      let timer: NodeJS.Timeout | undefined
-      const late = new Promise<void>(resolve => {
-        timer = setTimeout(resolve, flushMs)
-      })
-      await Promise.race([opening.then(({ close }) => close()), late])
-      clearTimeout(timer)
+      const closing = opening.then(({ close }) => close())
+      await Promise.race([closing, wait(flushMs, undefined, { ref: false })])
     }
   }
 }
@@ -70,26 +57,22 @@ function collectorOf(environment: Environment): { readonly url?: URL; readonly p
   const valueOf = (name: string) => environment[name]?.trim() || undefined
   const ofOtlp = (name: string) =>
     valueOf(`OTEL_EXPORTER_OTLP_TRACES_${name}`) ?? valueOf(`OTEL_EXPORTER_OTLP_${name}`)
-  const exporter = valueOf('OTEL_TRACES_EXPORTER')
   const endpoint = ofOtlp('ENDPOINT')
+  const exporter = valueOf('OTEL_TRACES_EXPORTER') ?? (endpoint === undefined ? 'none' : 'otlp')
+  const protocol = ofOtlp('PROTOCOL') ?? 'http/protobuf'
   if (exporter === 'none') return {}
-  if (exporter !== undefined && exporter !== 'otlp') {
+  if (exporter !== 'otlp') {
     return { problem: `OTEL_TRACES_EXPORTER takes otlp or none, not "${exporter}"` }
   }
   if (endpoint === undefined) {
-    if (exporter === undefined) return {}
     return { problem: 'OTEL_TRACES_EXPORTER is otlp, but OTEL_EXPORTER_OTLP_ENDPOINT is not set' }
   }
-  const protocol = ofOtlp('PROTOCOL') ?? 'http/protobuf'
   if (protocol !== 'http/protobuf') {
     const advice = 'set http/protobuf, and an endpoint that takes it (most often port 4318)'
     return { problem: `OTEL_EXPORTER_OTLP_PROTOCOL does not take "${protocol}": ${advice}` }
   }
-  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    return { problem: 'OTEL_EXPORTER_OTLP_ENDPOINT is not a URL of http or https' }
-  }
-  return { url }
+  if (/^https?:/.test(endpoint) && URL.canParse(endpoint)) return { url: new URL(endpoint) }
+  return { problem: 'OTEL_EXPORTER_OTLP_ENDPOINT is not a URL of http or https' }
 }
 
 async function open({ environment, version, hasRedis, log }: Options): Promise<SpanExport> {

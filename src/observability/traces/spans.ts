@@ -11,9 +11,8 @@ import {
   TraceFlags
 } from '@opentelemetry/api'
 import type { ReadableSpan } from '@opentelemetry/sdk-trace'
-import type { Trail, TrailAttempt } from '../trail.ts'
-import { takeIds } from './random-ids.ts'
-import type { TraceContext } from './context.ts'
+import type { Trail } from '../trail.ts'
+import { newSpanId, type TraceContext } from './context.ts'
 
 /** What all spans of a process have in common. */
 export interface SpanOrigin extends Pick<ReadableSpan, 'resource' | 'instrumentationScope'> {
@@ -29,12 +28,13 @@ export interface EndedRequest {
   readonly template: string | undefined
 }
 
+/** A span of a step, or of the request itself. */
 interface Step {
-  readonly spanId: string
+  readonly id: string
   readonly name: string
   readonly kind: SpanKind
-  readonly attributes: Attributes
-  readonly isError: boolean
+  readonly attributes?: Attributes
+  readonly isError?: boolean
   /** As of `performance.now()`. */
   readonly startedAt: number
   readonly ms: number
@@ -46,55 +46,43 @@ const otherMethod = '_OTHER'
 /** The request's span, and then those of its steps. */
 export function spansOf(request: EndedRequest, origin: SpanOrigin): ReadableSpan[] {
   const { trail, trace } = request
-  const { spanId, parentId } = trace
-  const ownStep: Step = {
-    spanId,
-    name: nameOf(request),
+  const own: Step = {
+    id: trace.spanId,
+    name: nameOf(trail.method, request.template),
     kind: SpanKind.SERVER,
     startedAt: trail.startedAt,
     ms: trail.ms,
     attributes: attributesOf(request),
     isError: isError(trail)
   }
-  const inner: Step[] = []
-  addSteps(trail, origin.hasRedis, step => inner.push(step))
-  for (const attempt of trail.attempts ?? []) addAttempt(trail, attempt, step => inner.push(step))
-  return [
-    spanOf(ownStep, request, origin, parentId),
-    ...inner.map(step => spanOf(step, request, origin, spanId))
-  ]
+  const steps = [own, ...waitsOf(trail, origin.hasRedis), ...attemptsOf(trail)]
+  return steps.map(step => spanOf(step, request, origin))
 }
 
-function spanOf(
-  { spanId, name, kind, startedAt, ms, attributes, isError: hasFailed }: Step,
-  { trail, trace }: EndedRequest,
-  { resource, instrumentationScope }: SpanOrigin,
-  parentId: string | undefined
-): ReadableSpan {
+function spanOf(step: Step, { trail, trace }: EndedRequest, origin: SpanOrigin): ReadableSpan {
+  const { name, kind, attributes = {}, startedAt, ms } = step
+  const isOwn = step.id === trace.spanId
+  const parentId = isOwn ? trace.parentId : trace.spanId
   const startMs = trail.at + startedAt - trail.startedAt
-  const contextOf = (id: string, isRemote = false) => ({
-    traceId: trace.traceId,
-    spanId: id,
-    traceFlags: TraceFlags.SAMPLED,
-    isRemote
-  })
-  const isRemote = spanId === trace.spanId
-  const context = { ...contextOf(spanId), ...stateOf(trace.state) }
+  const ofTrace = { traceId: trace.traceId, traceFlags: TraceFlags.SAMPLED }
+  const context = { ...ofTrace, spanId: step.id, isRemote: false, ...stateOf(trace.state) }
   return {
     name,
     kind,
     spanContext: () => context,
-    ...(parentId !== undefined && { parentSpanContext: contextOf(parentId, isRemote) }),
+    ...(parentId !== undefined && {
+      parentSpanContext: { ...ofTrace, spanId: parentId, isRemote: isOwn }
+    }),
     startTime: hrTime(startMs),
     endTime: hrTime(startMs + ms),
     duration: hrTime(ms),
-    status: { code: hasFailed ? SpanStatusCode.ERROR : SpanStatusCode.UNSET },
+    status: { code: step.isError === true ? SpanStatusCode.ERROR : SpanStatusCode.UNSET },
     attributes,
     links: [],
     events: [],
     ended: true,
-    resource,
-    instrumentationScope,
+    resource: origin.resource,
+    instrumentationScope: origin.instrumentationScope,
     droppedAttributesCount: 0,
     droppedEventsCount: 0,
     droppedLinksCount: 0
@@ -116,90 +104,79 @@ function hrTime(ms: number): HrTime {
 }
 
 /** Steps that took no time of their own, such as a cached session, are attributes alone. */
-function addSteps(trail: Trail, hasRedis: boolean, add: (step: Step) => void): void {
+function waitsOf(trail: Trail, hasRedis: boolean): Step[] {
   const { sessionMs, sessionAt, limitsMs, limitsAt, shapeMs, shapeAt } = trail
-  const kind = hasRedis ? SpanKind.CLIENT : SpanKind.INTERNAL
-  const ofStore: Attributes = hasRedis ? { 'db.system.name': 'redis' } : {}
-  const step = (name: string, startedAt: number, ms: number) => {
-    if (ms === 0) return
-    const spanId = takeIds().slice(32)
-    const isShape = name === 'shape'
-    add({
-      spanId,
-      name,
-      kind: isShape ? SpanKind.INTERNAL : kind,
-      startedAt,
-      ms,
-      attributes: isShape ? {} : ofStore,
-      isError: false
-    })
-  }
-  step('session', sessionAt, sessionMs)
-  step('limits', limitsAt, limitsMs)
-  step('shape', shapeAt, shapeMs)
+  const atStore = hasRedis
+    ? { kind: SpanKind.CLIENT, attributes: { 'db.system.name': 'redis' } }
+    : { kind: SpanKind.INTERNAL }
+  const steps: Array<Omit<Step, 'id'>> = [
+    { name: 'session', startedAt: sessionAt, ms: sessionMs, ...atStore },
+    { name: 'limits', startedAt: limitsAt, ms: limitsMs, ...atStore },
+    { name: 'shape', startedAt: shapeAt, ms: shapeMs, kind: SpanKind.INTERNAL }
+  ]
+  return steps.filter(({ ms }) => ms > 0).map(step => ({ ...step, id: newSpanId() }))
 }
 
-function addAttempt(
-  trail: Trail,
-  { upstream, purpose, part, status, failure, startedAt, ms, span }: TrailAttempt,
-  add: (step: Step) => void
-): void {
-  // Without a span of its own the call belongs to another request, which has it.
-  if (span === undefined) return
-  const failed = failure ?? (status !== undefined && status >= 400 ? String(status) : undefined)
-  const { hostname, port, protocol } = new URL(span.url)
-  const defaultPort = protocol === 'https:' ? 443 : 80
-  const attributes: Attributes = {
-    'http.request.method': methods.has(span.method) ? span.method : otherMethod,
-    'url.full': span.url,
-    'server.address': hostname,
-    'server.port': port === '' ? defaultPort : Number(port),
-    'console_gateway.upstream': upstream,
-    'console_gateway.purpose': purpose
-  }
-  if (status !== undefined) attributes['http.response.status_code'] = status
-  if (part !== undefined) attributes['console_gateway.part'] = part
-  if (failed !== undefined) attributes['error.type'] = failed
-  add({
-    spanId: span.spanId,
-    name: methods.has(span.method) ? span.method : 'HTTP',
-    kind: SpanKind.CLIENT,
-    startedAt,
-    ms: ms ?? Math.max(0, trail.startedAt + trail.ms - startedAt),
-    attributes,
-    isError: failed !== undefined && failed !== 'left'
+/** Without a span of its own a call belongs to another request, which has it. */
+function attemptsOf({ attempts = [], startedAt: beganAt, ms: totalMs }: Trail): Step[] {
+  return attempts.flatMap(({ span, startedAt, ms, ...attempt }) => {
+    if (span === undefined) return []
+    const { upstream, purpose, part, status, failure } = attempt
+    const failed = failure ?? (status !== undefined && status >= 400 ? String(status) : undefined)
+    const { hostname, port, protocol } = new URL(span.url)
+    const defaultPort = protocol === 'https:' ? 443 : 80
+    const attributes = {
+      'http.request.method': methods.has(span.method) ? span.method : otherMethod,
+      'url.full': span.url,
+      'server.address': hostname,
+      'server.port': port === '' ? defaultPort : Number(port),
+      'console_gateway.upstream': upstream,
+      'console_gateway.purpose': purpose,
+      'http.response.status_code': status,
+      'console_gateway.part': part,
+      'error.type': failed
+    }
+    return {
+      id: span.id,
+      name: nameOf(span.method),
+      kind: SpanKind.CLIENT,
+      startedAt,
+      ms: ms ?? Math.max(0, beganAt + totalMs - startedAt),
+      attributes: defined(attributes),
+      isError: failed !== undefined && failed !== 'left'
+    }
   })
 }
 
-function nameOf({ trail: { method }, template }: EndedRequest): string {
+function nameOf(method: string, template?: string): string {
   const name = methods.has(method) ? method : 'HTTP'
   return template === undefined ? name : `${name} ${template}`
 }
 
 function attributesOf({ trail, scheme, template }: EndedRequest): Attributes {
-  const { method, status, code, missing } = trail
-  const attributes: Attributes = {
+  const { method, status, code, queueMs } = trail
+  return defined({
     'http.request.method': methods.has(method) ? method : otherMethod,
+    'http.request.method_original': methods.has(method) ? undefined : method,
     'url.path': trail.path,
     'url.scheme': scheme,
+    'http.route': template,
+    // 499 was never sent: the client left.
+    'http.response.status_code': status === 499 ? undefined : status,
+    'error.type': isError(trail) ? (code ?? String(status)) : undefined,
     'console_gateway.request_id': trail.requestId,
-    'console_gateway.route': trail.route
-  }
-  const add = (name: string, value: string | number | undefined) => {
-    if (value !== undefined && value !== 0) attributes[name] = value
-  }
-  if (!methods.has(method)) add('http.request.method_original', method)
-  add('http.route', template)
-  // 499 was never sent: the client left.
-  if (status !== 499) add('http.response.status_code', status)
-  if (isError(trail)) add('error.type', code ?? String(status))
-  add('console_gateway.code', code)
-  add('console_gateway.limit', trail.limit)
-  add('console_gateway.session', trail.sessionFrom)
-  add('console_gateway.fallback', trail.isFallback ? 'fixed' : undefined)
-  add('console_gateway.queue_ms', trail.queueMs)
-  add('console_gateway.missing_parts', missing?.join(','))
-  return attributes
+    'console_gateway.route': trail.route,
+    'console_gateway.code': code,
+    'console_gateway.limit': trail.limit,
+    'console_gateway.session': trail.sessionFrom,
+    'console_gateway.fallback': trail.isFallback ? 'fixed' : undefined,
+    'console_gateway.queue_ms': queueMs === 0 ? undefined : queueMs,
+    'console_gateway.missing_parts': trail.missing?.join(',')
+  })
+}
+
+function defined(attributes: Attributes): Attributes {
+  return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined))
 }
 
 /** Faults of the client are none of the server's span. */

@@ -29,7 +29,7 @@ t.test('a request with its steps and attempts, whatever their texts are', async 
     const values = { route: text, limit: text, status: 502, code: 'upstream.timeout', ms: 12.5 }
     Object.assign(trail, values, { sessionMs: 1, sessionAt: trail.startedAt + 0.5 })
     const attempt = new TrailAttempt('b', 'http://b')
-    const span = { spanId: 'a'.repeat(16), method: 'GET', url: 'http://b.example:8080/x' }
+    const span = { id: 'a'.repeat(16), method: 'GET', url: 'http://b.example:8080/x' }
     trail.addAttempt(Object.assign(attempt, { span, part: text, ms: 3, failure: 'left' }))
     const { resource, scope, spans } = decode(
       bytesOf({ trail, trace, scheme: 'https', template: undefined }, origin)
@@ -48,7 +48,7 @@ t.test('a request with its steps and attempts, whatever their texts are', async 
         attributes: { 'http.request.method': '_OTHER', 'error.type': 'upstream.timeout' }
       },
       { kind: 'SPAN_KIND_CLIENT', name: 'session', parentSpanId: trace.spanId, flags: 0x101 },
-      { kind: 'SPAN_KIND_CLIENT', spanId: span.spanId, isError: false }
+      { kind: 'SPAN_KIND_CLIENT', spanId: span.id, isError: false }
     ])
     const { startTimeUnixNano: start = '', endTimeUnixNano: end = '' } = spans[0] ?? {}
     t.equal(Number(BigInt(end) - BigInt(start)) / 1e6, 12.5)

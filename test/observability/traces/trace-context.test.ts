@@ -1,20 +1,19 @@
 /** W3C Trace Context, by the cases of its Recommendation. */
 import fc from 'fast-check'
 import t from 'tap'
-import { createSampler } from '../../../src/observability/traces/sampler.ts'
 import {
   contextOf,
   readTraceparent,
   readTracestate,
   writeContext
 } from '../../../src/observability/traces/context.ts'
+import { samplerOf } from '../../../src/services/traces.ts'
 import { seed } from '../../support/seed.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
 const spanId = 'b7ad6b7169203331'
 const sampled = `00-${traceId}-${spanId}-01`
-const recording = { sampler: createSampler('parentbased_always_on', 1), isRecording: true }
-const silent = { ...recording, isRecording: false }
+const asByDefault = { ratio: 1, followsCaller: true }
 
 t.test('a traceparent of this version is read, whatever its reserved flags are', async t => {
   t.same(readTraceparent(sampled), { traceId, spanId, sampled: true })
@@ -87,10 +86,7 @@ t.test('a malformed tracestate is dropped as a whole', async t => {
   t.equal(readTracestate(most), most, '32 members pass')
 })
 
-t.test('a tracestate over 512 characters loses its long members, then its last ones', async t => {
-  const long = `long=${'x'.repeat(200)}`
-  const short = Array.from({ length: 8 }, (_, index) => `k${index}=${'y'.repeat(50)}`)
-  t.equal(readTracestate([short[0], long, ...short.slice(1)].join(',')), short.join(','))
+t.test('a tracestate over 512 characters loses its last members', async t => {
   const many = Array.from({ length: 12 }, (_, index) => `m${index}=${'y'.repeat(50)}`)
   t.equal(readTracestate(many.join(',')), many.slice(0, 9).join(','))
 })
@@ -108,7 +104,7 @@ t.test('whatever tracestate comes, one that passes is valid, bounded and stays',
 })
 
 t.test('a caller’s trace goes on, with a span of the gateway’s own', async t => {
-  const context = contextOf({ traceparent: sampled, tracestate: 'foo=1' }, recording)
+  const context = contextOf({ traceparent: sampled, tracestate: 'foo=1' }, asByDefault, true)
   t.match(context, { traceId, parentId: spanId, sampled: true, isRecorded: true, state: 'foo=1' })
   t.match(context.spanId, /^[0-9a-f]{16}$/)
   t.not(context.spanId, spanId)
@@ -124,22 +120,28 @@ t.test('without spans of its own the gateway names the caller’s span', async t
   const headers: Record<string, string> = {}
   for (const flags of ['00', '01']) {
     const traceparent = `00-${traceId}-${spanId}-${flags}`
-    writeContext(headers, contextOf({ traceparent }, silent), true)
+    writeContext(headers, contextOf({ traceparent }, asByDefault, false), true)
     t.equal(headers['traceparent'], traceparent)
   }
 })
 
 t.test('a tracestate passes only with its traceparent, and where it may', async t => {
   const headers: Record<string, string> = { tracestate: 'foo=1' }
-  writeContext(headers, contextOf({ tracestate: 'foo=1' }, recording), true)
+  writeContext(headers, contextOf({ tracestate: 'foo=1' }, asByDefault, true), true)
   t.notOk('tracestate' in headers, 'no traceparent')
   headers['tracestate'] = 'foo=1'
-  writeContext(headers, contextOf({ traceparent: sampled, tracestate: 'foo=1' }, recording), false)
+  writeContext(
+    headers,
+    contextOf({ traceparent: sampled, tracestate: 'foo=1' }, asByDefault, true),
+    false
+  )
   t.notOk('tracestate' in headers, 'not to this upstream')
 })
 
 t.test('a new trace has ids of its own, which never repeat', async t => {
-  const contexts = Array.from({ length: 2000 }, () => contextOf({ traceparent: 'x' }, recording))
+  const contexts = Array.from({ length: 2000 }, () =>
+    contextOf({ traceparent: 'x' }, asByDefault, true)
+  )
   t.equal(new Set(contexts.map(context => context.traceId)).size, contexts.length)
   t.equal(new Set(contexts.map(context => context.spanId)).size, contexts.length)
   const headers: Record<string, string> = {}
@@ -152,19 +154,25 @@ t.test('a new trace has ids of its own, which never repeat', async t => {
 })
 
 t.test('samplers: of the parent, of all, of none, of a share of the traces', async t => {
-  const decide = (name: string, ratio: number, parent?: boolean) =>
-    createSampler(name, ratio)(traceId, parent)
-  t.equal(decide('always_on', 1, false), true)
-  t.equal(decide('always_off', 1, true), false)
-  t.equal(decide('parentbased_always_on', 1, false), false)
+  const samplerFor = (name: string, ratio: number) => {
+    const environment = { OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: String(ratio) }
+    return samplerOf(environment, problem => t.fail(problem))
+  }
+  const decide = (name: string, ratio: number, flags?: string) => {
+    const headers = flags === undefined ? {} : { traceparent: `00-${traceId}-${spanId}-${flags}` }
+    return contextOf(headers, samplerFor(name, ratio), true).sampled
+  }
+  t.equal(decide('always_on', 1, '00'), true)
+  t.equal(decide('always_off', 1, '01'), false)
+  t.equal(decide('parentbased_always_on', 1, '00'), false)
   t.equal(decide('parentbased_always_on', 1), true)
-  t.equal(decide('parentbased_always_off', 1, true), true)
+  t.equal(decide('parentbased_always_off', 1, '01'), true)
   t.equal(decide('parentbased_always_off', 1), false)
-  t.equal(decide('traceidratio', 0, true), false)
-  t.equal(decide('traceidratio', 1, false), true)
-  t.equal(decide('parentbased_traceidratio', 0, true), true)
-  const sampler = createSampler('traceidratio', 0.25)
-  const options = { sampler, isRecording: true }
-  const share = Array.from({ length: 20_000 }, () => contextOf({}, options).sampled).filter(Boolean)
+  t.equal(decide('traceidratio', 0, '01'), false)
+  t.equal(decide('traceidratio', 1, '00'), true)
+  t.equal(decide('parentbased_traceidratio', 0, '01'), true)
+  const sampler = samplerFor('traceidratio', 0.25)
+  const contexts = Array.from({ length: 20_000 }, () => contextOf({}, sampler, true))
+  const share = contexts.filter(({ sampled: isSampled }) => isSampled)
   t.ok(Math.abs(share.length / 20_000 - 0.25) < 0.03, `${share.length} of 20,000`)
 })
