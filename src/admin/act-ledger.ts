@@ -1,6 +1,7 @@
 /** Acts of operators in the audit ledger. */
 import type { ActEntry, ActLedger } from './acts.ts'
-import type { AuditEntry, Ledger } from '../observability/audit/entry.ts'
+import type { AuditEntry } from '../observability/audit/entry.ts'
+import type { Ledger } from '../observability/audit/ledger.ts'
 
 /**
  * Acts that only take rights away. They go on where the ledger cannot be written: who is signed in

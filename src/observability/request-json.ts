@@ -106,6 +106,6 @@ function duration(ms: number): number | undefined {
   return ms === 0 ? undefined : toHundredths(ms)
 }
 
-function toHundredths(ms: number): number {
+export function toHundredths(ms: number): number {
   return Math.round(ms * 100) / 100
 }

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import type { Config } from '../config/schema/config.ts'
 import type { AuditEntry } from '../observability/audit/entry.ts'
-import { AuditLedger } from '../observability/audit/ledger.ts'
+import { Ledger } from '../observability/audit/ledger.ts'
 import { auditKey } from '../observability/audit/line.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { redisHeads } from '../services/audit-heads.ts'
@@ -11,12 +11,12 @@ import type { Log, Services } from '../services/services.ts'
 import type { Asking, Outcome, Trigger } from './reload/outcome.ts'
 
 /** @returns undefined where config has no ledger */
-export function openAudit({ gateway, folder }: Config, log: Log): AuditLedger | undefined {
+export function openAudit({ gateway, folder }: Config, log: Log): Ledger | undefined {
   const { audit } = gateway
   const [newest] = audit?.key ?? []
   if (audit === undefined || newest === undefined) return undefined
   const { to, maxSize, keep } = audit
-  return new AuditLedger({
+  return new Ledger({
     // By the log's own writer: lines of the log and of the ledger are never mixed.
     to: to === 'stdout' ? lines => writeLines(log, lines) : resolve(folder, audit.folder),
     key: auditKey(newest),
@@ -28,7 +28,7 @@ export function openAudit({ gateway, folder }: Config, log: Log): AuditLedger | 
 
 /** From now on the ends of chains are stored in Redis, if there is one. */
 export function storeHeads(
-  ledger: AuditLedger,
+  ledger: Ledger,
   { gateway, folder }: Config,
   { redis, prefix }: Services['background']
 ): void {
@@ -38,7 +38,7 @@ export function storeHeads(
   ledger.storeHeads(redisHeads({ redis, prefix, folder: place }))
 }
 
-export function measureAudit(metrics: Metrics, ledger: AuditLedger): void {
+export function measureAudit(metrics: Metrics, ledger: Ledger): void {
   metrics.read({
     type: 'counter',
     name: 'console_gateway_audit_lines_total',

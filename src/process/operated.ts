@@ -1,5 +1,5 @@
 import type { Config } from '../config/schema/config.ts'
-import type { AuditLedger } from '../observability/audit/ledger.ts'
+import type { Ledger } from '../observability/audit/ledger.ts'
 import type { GatewayState } from '../observability/gateway-state.ts'
 import type { Fleet } from '../services/fleet.ts'
 import type { Log } from '../services/services.ts'
@@ -16,6 +16,6 @@ export interface Operated {
   readonly validate: Validate
   readonly fleet: Fleet
   /** Undefined where config has no audit ledger. */
-  readonly ledger: AuditLedger | undefined
+  readonly ledger: Ledger | undefined
   readonly log: Log
 }

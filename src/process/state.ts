@@ -1,7 +1,7 @@
 /** Makes the one truth of the gateway's health. */
 import { configHashes } from '../config/load/config-hash.ts'
 import { type MaintenanceConfig, maintenanceInWords } from '../config/schema/maintenance.ts'
-import type { AuditLedger } from '../observability/audit/ledger.ts'
+import type { Ledger } from '../observability/audit/ledger.ts'
 import type { GatewayState } from '../observability/gateway-state.ts'
 import type { Reloader } from './reload/reload.ts'
 import type { PublicServer } from './server/public-server.ts'
@@ -16,7 +16,7 @@ interface Options {
   readonly life: Life
   readonly publicServer: Pick<PublicServer, 'generations' | 'services' | 'maintenance'>
   readonly reloader: Pick<Reloader, 'state'>
-  readonly ledger: AuditLedger | undefined
+  readonly ledger: Ledger | undefined
 }
 
 const startedAt = new Date().toISOString()

@@ -173,11 +173,7 @@ t.test('a session whose back-end refuses to renew its token has a line', async t
 
 t.test('many sessions are named in several lines', async t => {
   const entries: unknown[] = []
-  const record = recordRevocations({
-    append: entry => entries.push(entry),
-    check: () => {},
-    commit: async () => {}
-  })
+  const record = recordRevocations({ append: entry => entries.push(entry) })
   const identity = { id: '1', username: 'alice', name: '', roles: [], profile: {} }
   const sessions = Array.from({ length: 33 }, (_, index) => `session-${index}`)
   record({ user: { identity, source: 'users-file' }, by: 'user', reason: 'revoked', sessions })

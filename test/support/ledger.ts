@@ -1,17 +1,17 @@
 /** A ledger in a folder; the lines of a gateway's. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { AuditLedger } from '../../src/observability/audit/ledger.ts'
+import { Ledger } from '../../src/observability/audit/ledger.ts'
 import { auditKey } from '../../src/observability/audit/line.ts'
 
 export const ledgerKey = 'an audit key of at least thirty-two bytes'
 
-type Options = ConstructorParameters<typeof AuditLedger>[0]
+type Options = ConstructorParameters<typeof Ledger>[0]
 
 const ignore = () => {}
 
-export function ledgerIn(folder: string, options: Partial<Options> = {}): AuditLedger {
-  return new AuditLedger({
+export function ledgerIn(folder: string, options: Partial<Options> = {}): Ledger {
+  return new Ledger({
     to: folder,
     key: auditKey(ledgerKey),
     maxFileBytes: 1024 ** 2,

@@ -5,7 +5,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import type { ErrorCode } from '../../errors/errors.ts'
-import type { AuditEntry, Ledger } from '../../observability/audit/entry.ts'
+import type { AuditEntry } from '../../observability/audit/entry.ts'
+import type { Ledger } from '../../observability/audit/ledger.ts'
+import { toHundredths } from '../../observability/request-json.ts'
 import type { Session } from '../../session/record.ts'
 import { safeMethods } from '../../observability/failures.ts'
 import { type BodyFields, compileBodyFields, fieldsOf } from './audit-fields.ts'
@@ -57,7 +59,7 @@ function entryOf(
     code: trail.code,
     requestId: trail.requestId,
     upstream: trail.attempts?.at(-1)?.address,
-    ms: trail.ms,
+    ms: toHundredths(trail.ms),
     fields: kind === 'request' ? fieldsOf(request, bodyFields.get(trail.route)) : undefined
   }
 }

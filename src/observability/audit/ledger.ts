@@ -7,9 +7,12 @@ import type { KeyObject } from 'node:crypto'
 import { type FileHandle, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { escapeInJson } from '../unprintable.ts'
-import { type AuditEntry, type Ledger, LedgerUnavailable, membersOf } from './entry.ts'
+import type { AuditEntry } from './entry.ts'
 import { createFile, newChain, writeAll } from './files.ts'
 import { fileOf, signed } from './line.ts'
+
+/** The ledger cannot be written. */
+export class LedgerUnavailable extends Error {}
 
 interface Options {
   /** A folder, or what takes a line. */
@@ -41,11 +44,12 @@ export interface LedgerStatus {
 
 interface Waiting {
   readonly at: number
-  readonly kind: string
-  readonly members: Readonly<Record<string, unknown>>
-  readonly done?: PromiseWithResolvers<void>
+  /** The line from `kind` on, without its MAC. */
+  readonly json: string
+  readonly done?: PromiseWithResolvers<void> | undefined
 }
 
+const maxText = 512
 const maxWaiting = 20_000
 const batchSize = 500
 const batchMs = 50
@@ -53,17 +57,18 @@ const retryMs = 1000
 const maxFileMs = 86_400_000
 const noFile = { file: undefined, others: {}, pruned: [] }
 
-export class AuditLedger implements Ledger {
+export class Ledger {
   readonly #options: Options
-  #heads: Heads | undefined
   #waiting: Waiting[] = []
+  #isOpen = false
   #chain = ''
   #seq = 0
   #mac = ''
   #file: FileHandle | undefined
   #bytes = 0
   #endAt = 0
-  #lostNow = 0
+  /** So many of the lost entries are told of in a line. */
+  #lostTold = 0
   #status: { -readonly [K in keyof LedgerStatus]: LedgerStatus[K] } = {
     waiting: 0,
     lost: 0,
@@ -71,6 +76,8 @@ export class AuditLedger implements Ledger {
   }
   #writing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
+  #heads: Heads | undefined
+  #storedMac = ''
   #storing: Promise<void> | undefined
   #headTimer: NodeJS.Timeout | undefined
 
@@ -87,14 +94,13 @@ export class AuditLedger implements Ledger {
   /** From now on the end of the chain is stored there too. */
   storeHeads(heads: Heads): void {
     this.#heads = heads
-    this.#storing ??= this.#storeHead()
+    this.#storeHead()
   }
 
+  /** Records a fact soon. Never throws, never waits; what cannot be kept is counted. */
   append(entry: AuditEntry): void {
-    if (this.#waiting.length >= maxWaiting) {
-      this.#status.lost++
-      this.#lostNow++
-    } else this.#add(entry.kind, membersOf(entry), entry.at)
+    if (this.#waiting.length >= maxWaiting) this.#status.lost++
+    else this.#add(entry)
   }
 
   /** @throws LedgerUnavailable while it cannot be written */
@@ -103,14 +109,18 @@ export class AuditLedger implements Ledger {
     if (failing !== undefined) throw new LedgerUnavailable(failing.reason)
   }
 
+  /**
+   * Records a fact.
+   * @returns when its line is on disk
+   * @throws LedgerUnavailable where that failed; then the line waits
+   */
   async commit(entry: AuditEntry): Promise<void> {
-    const { failing } = this.#status
-    if (failing !== undefined) {
+    if (this.#status.failing !== undefined) {
       this.append(entry)
-      throw new LedgerUnavailable(failing.reason)
+      return this.check()
     }
     const done = Promise.withResolvers<void>()
-    this.#add(entry.kind, membersOf(entry), entry.at, done)
+    this.#add(entry, done)
     void this.#write()
     await done.promise
   }
@@ -118,22 +128,18 @@ export class AuditLedger implements Ledger {
   /** Writes what waits, as far as it can be written. */
   async close(): Promise<void> {
     await this.#writing
-    if (this.#isOpen) this.#add('closed', {})
+    if (this.#isOpen) this.#add({ kind: 'closed' })
     await this.#write()
+    await this.#storing
+    this.#storeHead()
     await this.#storing
     clearTimeout(this.#timer)
     clearTimeout(this.#headTimer)
-    await this.#file?.close().catch(() => {})
-    this.#file = undefined
+    await this.#closeFile()
   }
 
-  #add(
-    kind: string,
-    members: Waiting['members'],
-    at = Date.now(),
-    done?: PromiseWithResolvers<void>
-  ): void {
-    this.#waiting.push({ at, kind, members, ...(done && { done }) })
+  #add(fact: object, done?: PromiseWithResolvers<void>): void {
+    this.#waiting.push({ ...waitingFor(fact), done })
     this.#writeAfter(batchMs)
   }
 
@@ -163,17 +169,12 @@ export class AuditLedger implements Ledger {
         if (!this.#isOpen) await this.#begin()
         await this.#writeBatch(batch)
       } catch (error) {
-        this.#fail(error as Error, batch)
-        return
+        return this.#fail(error as Error, batch)
       }
       for (const { done } of batch) done?.resolve()
       this.#recover()
-      this.#storing ??= this.#storeHead()
+      this.#storeHead()
     }
-  }
-
-  get #isOpen(): boolean {
-    return typeof this.#options.to === 'string' ? this.#file !== undefined : this.#chain !== ''
   }
 
   async #begin(): Promise<void> {
@@ -187,43 +188,53 @@ export class AuditLedger implements Ledger {
     this.#mac = ''
     this.#bytes = 0
     this.#endAt = Date.now() + maxFileMs
-    const members = { pid: process.pid, others, ...(pruned.length > 0 && { pruned }) }
+    const ofOthers = { others, ...(pruned.length > 0 && { pruned }) }
     try {
-      await this.#put([{ at: Date.now(), kind: 'opened', members }])
+      await this.#put([waitingFor({ kind: 'opened', pid: process.pid, ...ofOthers })])
     } catch (error) {
       // Each try would leave a file behind.
       if (typeof to === 'string') await unlink(join(to, fileOf(chain))).catch(() => {})
       throw error
     }
+    this.#isOpen = true
     if (pruned.length > 0) void this.#heads?.remove(pruned).catch(() => {})
   }
 
   async #writeBatch(batch: readonly Waiting[]): Promise<void> {
-    const lost = this.#lostNow
-    const entries = [...batch]
-    if (lost > 0) entries.push({ at: Date.now(), kind: 'lost', members: { count: lost } })
-    await this.#put(entries)
+    const { lost } = this.#status
+    const count = lost - this.#lostTold
+    await this.#put(count > 0 ? [...batch, waitingFor({ kind: 'lost', count })] : batch)
+    this.#lostTold = lost
     if (batch.some(({ done }) => done !== undefined)) await this.#file?.datasync()
-    this.#lostNow -= lost
-    if (this.#bytes >= this.#options.maxFileBytes || Date.now() >= this.#endAt) await this.#end()
+    const isFull = this.#bytes >= this.#options.maxFileBytes || Date.now() >= this.#endAt
+    if (this.#file === undefined || !isFull) return
+    await this.#put([waitingFor({ kind: 'closed' })])
+    await this.#closeFile()
   }
 
   async #put(entries: readonly Waiting[]): Promise<void> {
-    const { to } = this.#options
-    const lines = this.#lines(entries)
+    const { to, key } = this.#options
+    let [seq, mac, lines] = [this.#seq, this.#mac, '']
+    for (const { at, json } of entries) {
+      const head = { seq: ++seq, chain: this.#chain, at: new Date(at).toISOString() }
+      const line = `${JSON.stringify(head).slice(0, -1)},${json}`
+      const { text, mac: next } = signed(line, mac, key)
+      mac = next
+      lines += `${text}\n`
+    }
     if (this.#file !== undefined) this.#bytes += await writeAll(this.#file, lines)
     else if (typeof to !== 'string') to(lines)
+    this.#seq = seq
+    this.#mac = mac
     this.#status.written += entries.length
   }
 
   /** The next batch begins another file. */
-  async #end(): Promise<void> {
-    if (this.#file === undefined) return
-    await this.#put([{ at: Date.now(), kind: 'closed', members: {} }])
-    await this.#storing
-    await this.#storeHead()
-    await this.#file.close()
+  async #closeFile(): Promise<void> {
+    const file = this.#file
     this.#file = undefined
+    this.#isOpen = false
+    await file?.close().catch(() => {})
   }
 
   /** A batch that failed is written again, to a new file; what the old one got of it stays there. */
@@ -231,8 +242,8 @@ export class AuditLedger implements Ledger {
     const { code, message } = error as NodeJS.ErrnoException
     const reason = code ?? message
     for (const { done } of batch) done?.reject(new LedgerUnavailable(reason))
-    this.#waiting.unshift(...batch.map(({ at, kind, members }) => ({ at, kind, members })))
-    this.#closeFile()
+    this.#waiting.unshift(...batch.map(({ at, json }) => ({ at, json })))
+    void this.#closeFile()
     this.#writeAfter(retryMs)
     if (this.#status.failing !== undefined) return
     this.#status.failing = { reason, since: Date.now() }
@@ -242,11 +253,6 @@ export class AuditLedger implements Ledger {
     )
   }
 
-  #closeFile(): void {
-    this.#file?.close().catch(() => {})
-    this.#file = undefined
-  }
-
   #recover(): void {
     if (this.#status.failing === undefined) return
     this.#status.failing = undefined
@@ -254,34 +260,30 @@ export class AuditLedger implements Ledger {
     this.#options.log.info({ event: 'audit.writable', lost }, 'the audit ledger is written again')
   }
 
-  async #storeHead(): Promise<void> {
-    if (this.#heads === undefined) return
-    const [chain, mac] = [this.#chain, this.#mac]
+  /** One at a time, so that no older end replaces a newer one. */
+  #storeHead(): void {
+    if (this.#heads === undefined || this.#storedMac === this.#mac) return
+    this.#storing ??= this.#store(this.#heads, this.#mac)
+  }
+
+  async #store(heads: Heads, mac: string): Promise<void> {
+    clearTimeout(this.#headTimer)
     try {
-      await this.#heads.set(chain, mac)
+      await heads.set(this.#chain, mac)
+      this.#storedMac = mac
       this.#status.headFailing = undefined
     } catch (error) {
       this.#status.headFailing = (error as Error).message
     }
     this.#storing = undefined
-    const isLast = this.#status.headFailing === undefined && mac === this.#mac
-    if (!isLast) this.#headTimer ??= setTimeout(() => this.#storeAgain(), retryMs).unref()
+    if (this.#storedMac === this.#mac) return
+    this.#headTimer = setTimeout(() => this.#storeHead(), retryMs).unref()
   }
+}
 
-  #storeAgain(): void {
-    this.#headTimer = undefined
-    this.#storing ??= this.#storeHead()
-  }
-
-  #lines(entries: readonly Waiting[]): string {
-    let lines = ''
-    for (const { at, kind, members } of entries) {
-      const head = { seq: ++this.#seq, chain: this.#chain, at: new Date(at).toISOString(), kind }
-      const json = escapeInJson(JSON.stringify({ ...head, ...members }))
-      const { text, mac } = signed(json, this.#mac, this.#options.key)
-      this.#mac = mac
-      lines += `${text}\n`
-    }
-    return lines
-  }
+/** @param fact an entry, or what the ledger says of itself */
+function waitingFor(fact: object): Waiting {
+  const cut = (_name: string, value: unknown) =>
+    typeof value === 'string' && value.length > maxText ? `${value.slice(0, maxText)}…` : value
+  return { at: Date.now(), json: escapeInJson(JSON.stringify(fact, cut).slice(1)) }
 }

@@ -9,7 +9,7 @@ import { createOperatorSignIn, type OperatorSignIn } from '../../app/sign-in/ope
 import type { BoundStreams } from '../../app/bound-streams.ts'
 import type { OperatorsMaintenance } from '../../app/gateway.ts'
 import type { Config } from '../../config/schema/config.ts'
-import type { Ledger } from '../../observability/audit/entry.ts'
+import type { Ledger } from '../../observability/audit/ledger.ts'
 import type { ShedLog } from '../../app/shed-log.ts'
 import { responsesOf } from '../../app/unparsed.ts'
 import { createActiveRequests } from './active-requests.ts'
