@@ -12,7 +12,7 @@ import { createFile, newChain, writeAll } from './files.ts'
 import { fileOf, signed } from './line.ts'
 
 /** The ledger cannot be written. */
-export class LedgerUnavailable extends Error {}
+class LedgerUnavailable extends Error {}
 
 interface Options {
   /** A folder, or what takes a line. */

@@ -23,19 +23,20 @@ export interface Report {
   readonly findings: readonly Finding[]
 }
 
+/** The last `mac` of a chain, as it is stored elsewhere, and whether its file was in this folder. */
+export interface Head {
+  readonly mac: string
+  readonly isHere: boolean
+}
+
 interface Options {
   /** Files of a ledger, or with `isCollected` files of a log that has its lines too. */
   readonly files: readonly string[]
   readonly isCollected: boolean
   readonly keys: readonly KeyObject[]
-  /** By chain its last `mac`, as it is stored elsewhere, and whether its file was in this folder. */
+  /** By chain. */
   readonly heads: Readonly<Record<string, Head>>
   readonly parse: (text: string) => unknown
-}
-
-export interface Head {
-  readonly mac: string
-  readonly isHere: boolean
 }
 
 /** The members of a line that are read here. */
@@ -49,17 +50,25 @@ interface Line {
   readonly count?: number
 }
 
+/** A chain as far as it was read. */
 interface Chain {
   readonly file: string
-  seq: number
-  mac: string
-  kind: string
-  isFaulty: boolean
+  readonly seq: number
+  readonly mac: string
+  readonly kind: string
+  readonly isFaulty: boolean
 }
+
+type Parts = NonNullable<ReturnType<typeof split>>
 
 const ofRedis = 'the head in Redis'
 const elsewhere = 'is not here: a replica with another folder wrote it, or it was deleted'
 const changed = 'this line was changed, or one before it is missing or was added'
+
+/** @throws what the file system throws */
+export async function verifyLedger(options: Options): Promise<Report> {
+  return await new Verification(options).run()
+}
 
 class Verification {
   readonly #options: Options
@@ -75,9 +84,7 @@ class Verification {
 
   constructor(options: Options) {
     this.#options = options
-    for (const [chain, { mac }] of Object.entries(options.heads)) {
-      this.#name(chain, mac, ofRedis)
-    }
+    for (const [chain, { mac }] of Object.entries(options.heads)) this.#name(chain, mac, ofRedis)
   }
 
   async run(): Promise<Report> {
@@ -86,13 +93,12 @@ class Verification {
     if (!isCollected) for (const file of files) await this.#readFirst(file)
     for (const file of files) await this.#readAll(file)
     for (const [chain, { file, kind, isFaulty }] of this.#chains) {
-      if (!isFaulty && kind !== 'closed') {
-        this.#add(
-          'note',
-          file,
-          `chain ${chain} has no end: it is still written, or its process crashed`
-        )
-      }
+      if (isFaulty || kind === 'closed') continue
+      this.#add(
+        'note',
+        file,
+        `chain ${chain} has no end: it is still written, or its process crashed`
+      )
     }
     this.#findMissing()
     return {
@@ -106,10 +112,10 @@ class Verification {
   }
 
   async #readFirst(file: string): Promise<void> {
-    for await (const { line, isWhole } of linesOf(file)) {
+    for await (const { line } of linesOf(file)) {
       const parts = split(line)
-      if (!isWhole || parts === undefined || this.#keyOf(parts, '') === undefined) return
-      const { others = {}, pruned = [] } = this.#parse(line)
+      if (parts === undefined || !this.#isSigned(parts, '')) return
+      const { others = {}, pruned = [] } = this.#read(line) ?? {}
       for (const [chain, mac] of Object.entries(others)) this.#name(chain, mac, basename(file))
       for (const chain of pruned) this.#pruned.add(chain)
       return
@@ -119,42 +125,42 @@ class Verification {
   async #readAll(path: string): Promise<void> {
     const file = basename(path)
     const { isCollected } = this.#options
-    const ofFile = isCollected ? undefined : chainOf(file)
     let number = 0
     for await (const { line, isWhole } of linesOf(path)) {
       number++
       const parts = split(line)
-      if (parts === undefined) {
-        if (isCollected) continue
-        if (isWhole) return this.#fault(file, number, changed)
+      const read = parts && this.#read(line)
+      const isOfLedger = read !== undefined && (isCollected || read.chain === chainOf(file))
+      if (parts !== undefined && isOfLedger) {
+        const isNext = this.#take(read, parts, { file, number })
+        if (!isNext && !isCollected) return
+      } else if (!isCollected) {
+        if (isWhole) return this.#add('fault', file, changed, number)
         return this.#add('note', file, 'its last line is not whole: its process crashed')
       }
-      const read = this.#read(line)
-      if (read === undefined || (ofFile !== undefined && read.chain !== ofFile)) {
-        if (isCollected) continue
-        return this.#fault(file, number, changed)
-      }
-      if (!this.#take(read, parts, { file, number }) && !isCollected) return
     }
   }
 
   /** @returns whether it follows the line before */
   #take(
-    { seq, chain: name, at, kind, count = 0 }: Line,
-    parts: { readonly body: Buffer; readonly mac: string },
+    { seq, chain, at, kind, count = 0 }: Line,
+    parts: Parts,
     { file, number }: { readonly file: string; readonly number: number }
   ): boolean {
-    const chain = this.#chains.get(name) ?? { file, seq: 0, mac: '', kind: '', isFaulty: false }
-    this.#chains.set(name, chain)
-    if (chain.isFaulty) return false
-    if (seq !== chain.seq + 1 || this.#keyOf(parts, chain.mac) === undefined) {
-      chain.isFaulty = true
-      const isSigned = chain.seq > 0 || this.#options.keys.length === 0
-      this.#fault(file, number, isSigned ? changed : `${changed}; or another key signed it`)
+    const former = this.#chains.get(chain) ?? { file, seq: 0, mac: '', kind: '', isFaulty: false }
+    if (former.isFaulty) return false
+    const isFaulty = seq !== former.seq + 1 || !this.#isSigned(parts, former.mac)
+    this.#chains.set(chain, { file: former.file, seq, mac: parts.mac, kind, isFaulty })
+    if (isFaulty) {
+      this.#add(
+        'fault',
+        file,
+        former.seq > 0 ? changed : `${changed}; or another key signed it`,
+        number
+      )
       return false
     }
-    Object.assign(chain, { seq, mac: parts.mac, kind })
-    this.#named.get(name)?.delete(parts.mac)
+    this.#named.get(chain)?.delete(parts.mac)
     this.#lines++
     if (kind === 'lost') this.#lost += count
     if (this.#since === undefined || at < this.#since) this.#since = at
@@ -164,7 +170,7 @@ class Verification {
 
   #findMissing(): void {
     for (const [chain, macs] of this.#named) {
-      const by = [...macs.values()][0]
+      const [by] = macs.values()
       const known = this.#chains.get(chain)
       if (by === undefined || known?.isFaulty === true) continue
       if (known === undefined && this.#pruned.has(chain)) continue
@@ -175,8 +181,8 @@ class Verification {
     }
   }
 
-  #keyOf({ body, mac }: { readonly body: Buffer; readonly mac: string }, before: string) {
-    return this.#options.keys.find(key => macOf(key, before, body) === mac)
+  #isSigned({ body, mac }: Parts, before: string): boolean {
+    return this.#options.keys.some(key => macOf(key, before, body) === mac)
   }
 
   #name(chain: string, mac: string, by: string): void {
@@ -185,31 +191,19 @@ class Verification {
     this.#named.set(chain, macs.set(mac, by))
   }
 
-  #parse(line: Buffer): Line {
-    return this.#options.parse(line.toString('utf8')) as Line
-  }
-
+  /** Undefined for what is no line of a ledger. */
   #read(line: Buffer): Line | undefined {
     try {
-      const read = this.#parse(line)
+      const read = this.#options.parse(line.toString('utf8')) as Line
       return typeof read.chain === 'string' && typeof read.seq === 'number' ? read : undefined
     } catch {
       return undefined
     }
   }
 
-  #fault(file: string, line: number, message: string): void {
-    this.#add('fault', file, message, line)
-  }
-
   #add(severity: Finding['severity'], file: string, message: string, line?: number): void {
     this.#findings.push({ severity, file, line, message })
   }
-}
-
-/** @throws what the file system throws */
-export async function verifyLedger(options: Options): Promise<Report> {
-  return await new Verification(options).run()
 }
 
 /** Lines end at line feeds alone. */
