@@ -96,19 +96,19 @@ export class Failures {
   }
 
   async find({ last = defaultLast, ...query }: RequestQuery): Promise<FoundRequests> {
-    const matches = matcherOf(query)
+    const matches = (request: KeptRequest) => isWanted(request, query)
     await this.#write()
-    const own = this.#waiting.map(trail => this.#json(trail)).toReversed()
-    const { kept, oldestMs, problem } = await this.#read(matches, last + 1)
-    const requests = [...own.filter(matches), ...kept].toSorted(
+    const own = this.#waiting.map(trail => this.#json(trail)).filter(matches)
+    const stored = await this.#read(matches, last + 1).catch(() => undefined)
+    const requests = [...own, ...(stored?.requests ?? [])].toSorted(
       (a, b) => Date.parse(b.at) - Date.parse(a.at)
     )
-    const oldest = oldestMs ?? this.#waiting[0]?.at
+    const oldest = stored?.oldest ?? this.#waiting[0]?.at
     return {
       requests: requests.slice(0, last),
       hasMore: requests.length > last,
       oldestAt: oldest === undefined ? undefined : new Date(oldest).toISOString(),
-      problem
+      problem: stored === undefined ? away : undefined
     }
   }
 
@@ -133,50 +133,37 @@ export class Failures {
 
   async #writeSettled(waitMs: number): Promise<void> {
     const { redis, seal } = this.#options
-    const isSettled = (trail: Trail) =>
-      !hasOpenCall(trail) || performance.now() - trail.startedAt - trail.ms > waitMs
-    const settled = this.#waiting.filter(isSettled)
-    if (redis?.status !== 'ready' || settled.length === 0) return
-    const written = new Set<Trail>()
-    const add = async (trail: Trail) => {
+    if (redis === undefined) return
+    for (const trail of this.#waiting) {
+      const waitedMs = performance.now() - trail.startedAt - trail.ms
+      if (hasOpenCall(trail) && waitedMs < waitMs) continue
       const sealed = seal.close(this.#key, JSON.stringify(this.#json(trail)))
-      // Where Redis is away, its client logs that, and the request waits.
-      const id = await redis
-        .xadd(this.#key, 'MAXLEN', '~', maxKept, '*', 'r', sealed)
-        .catch(() => null)
-      if (id !== null) written.add(trail)
-    }
-    await Promise.all(settled.map(add))
-    this.#waiting = this.#waiting.filter(trail => !written.has(trail))
-  }
-
-  /** @returns newest first, at most `count` */
-  async #read(matches: (request: KeptRequest) => boolean, count: number) {
-    const { redis } = this.#options
-    const kept: KeptRequest[] = []
-    if (redis === undefined) return { kept }
-    if (redis.status !== 'ready') return { kept, problem: away }
-    try {
-      const [oldest] = (await redis.xrange(this.#key, '-', '+', 'COUNT', 1)) as Entry[]
-      const oldestMs = oldest === undefined ? undefined : Number(oldest[0].split('-')[0])
-      let end = '+'
-      while (kept.length < count) {
-        const page = (await redis.xrevrange(this.#key, end, '-', 'COUNT', pageSize)) as Entry[]
-        kept.push(...page.flatMap(entry => this.#open(entry)).filter(matches))
-        const [lastId] = page.at(-1) ?? []
-        if (page.length < pageSize || lastId === undefined) break
-        end = `(${lastId}`
+      try {
+        await redis.xadd(this.#key, 'MAXLEN', '~', maxKept, '*', 'r', sealed)
+      } catch {
+        // Redis is away, which its client logs: they wait.
+        return
       }
-      return { kept: kept.slice(0, count), oldestMs }
-    } catch {
-      return { kept, problem: away }
+      this.#waiting = this.#waiting.filter(each => each !== trail)
     }
   }
 
-  /** Nothing of what was sealed with another secret. */
-  #open([, members]: Entry): KeptRequest[] {
-    const text = this.#options.seal.open(this.#key, members[1] ?? '')
-    return text === undefined ? [] : [JSON.parse(text) as KeptRequest]
+  /** @returns newest first, at most `count`, and when the oldest of all was written */
+  async #read(matches: (request: KeptRequest) => boolean, count: number) {
+    const { redis, seal } = this.#options
+    const requests: KeptRequest[] = []
+    if (redis === undefined) return { requests, oldest: undefined }
+    const [first] = (await redis.xrange(this.#key, '-', '+', 'COUNT', 1)) as Entry[]
+    let page: Entry[] = []
+    do {
+      const [lastId] = page.at(-1) ?? []
+      const end = lastId === undefined ? '+' : `(${lastId}`
+      page = (await redis.xrevrange(this.#key, end, '-', 'COUNT', pageSize)) as Entry[]
+      // Nothing of what was sealed with another secret.
+      const texts = page.flatMap(([, members]) => seal.open(this.#key, members[1] ?? '') ?? [])
+      requests.push(...texts.map(text => JSON.parse(text) as KeptRequest).filter(matches))
+    } while (page.length === pageSize && requests.length < count)
+    return { requests: requests.slice(0, count), oldest: first && Number(first[0].split('-')[0]) }
   }
 }
 
@@ -184,20 +171,17 @@ function hasOpenCall({ attempts }: Trail): boolean {
   return attempts?.some(({ ms }) => ms === undefined) === true
 }
 
-function matcherOf({ id, user, status, route }: RequestQuery): (request: KeptRequest) => boolean {
-  const hasStatus = statusMatcher(status)
-  return request =>
+function isWanted(request: KeptRequest, { id, user, status, route }: RequestQuery): boolean {
+  return (
     (id === undefined || request.requestId === id) &&
     (user === undefined || request.user === user || request.userId === user) &&
     (route === undefined || request.route === route) &&
-    hasStatus(request)
+    (status === undefined || hasStatus(request, status))
+  )
 }
 
-function statusMatcher(status: string | undefined): (request: KeptRequest) => boolean {
-  if (status === undefined) return () => true
+function hasStatus({ status, code }: KeptRequest, wanted: string): boolean {
   // Also an error that is sent with status 200, as some consoles want it.
-  if (status === 'failed') return request => request.status >= 400 || request.code !== undefined
-  const first = Number(status.replace(/xx$/, '00'))
-  const last = status.endsWith('xx') ? first + 99 : first
-  return request => request.status >= first && request.status <= last
+  if (wanted === 'failed') return status >= 400 || code !== undefined
+  return String(status).startsWith(wanted.replace('xx', ''))
 }

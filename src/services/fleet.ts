@@ -69,7 +69,12 @@ return redis.call('GET', KEYS[3])`
 const listScript = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-return { now, redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES'), redis.call('HGETALL', KEYS[2]) }`
+local seen = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
+local replicas = {}
+for i = 1, #seen, 2 do
+  table.insert(replicas, { seen[i], seen[i + 1], redis.call('HGET', KEYS[2], seen[i]) })
+end
+return { now, replicas }`
 
 export class Fleet {
   readonly #options: Options
@@ -82,11 +87,11 @@ export class Fleet {
     this.#options = options
     this.#keys = [`${prefix}replicas`, `${prefix}replica-info`, `${prefix}maintenance`]
     if (redis === undefined) return
-    redis.on('ready', this.#onReady)
-    this.#timer = setInterval(() => void this.#beat(), everyMs).unref()
+    redis.on('ready', this.#onTime)
+    this.#timer = setInterval(this.#onTime, everyMs).unref()
   }
 
-  readonly #onReady = () => void this.#beat()
+  readonly #onTime = () => void this.#beat()
 
   get id(): string {
     return this.#options.id
@@ -105,30 +110,25 @@ export class Fleet {
   /** This replica first. @returns others too where Redis can be asked, and else why not */
   async list(): Promise<{ readonly replicas: readonly Replica[]; readonly info?: string }> {
     const { id, redis } = this.#options
-    const own: Replica = {
-      ...this.#own(),
-      seenAt: new Date().toISOString(),
-      isSilent: false
-    }
+    const own: Replica = { ...this.#own(), seenAt: new Date().toISOString(), isSilent: false }
     if (redis === undefined) {
       return { replicas: [own], info: 'No Redis is configured: this replica knows of no other.' }
     }
-    const all =
-      redis.status === 'ready' ? await this.#read(redis).catch(() => undefined) : undefined
-    if (all === undefined) {
+    try {
+      const all = await this.#read(redis)
+      return { replicas: [own, ...all.filter(each => each.id !== id)] }
+    } catch {
       return { replicas: [own], info: 'Redis cannot be asked: this replica knows of no other now.' }
     }
-    return { replicas: [own, ...all.filter(each => each.id !== id)] }
   }
 
   async close(): Promise<void> {
     const { id, redis } = this.#options
     clearInterval(this.#timer)
-    redis?.off('ready', this.#onReady)
+    redis?.off('ready', this.#onTime)
     await this.#beating
-    if (redis?.status !== 'ready') return
     const [seen, info] = this.#keys
-    await Promise.all([redis.zrem(seen, id), redis.hdel(info, id)]).catch(() => {})
+    await Promise.all([redis?.zrem(seen, id), redis?.hdel(info, id)]).catch(() => {})
   }
 
   #own() {
@@ -146,10 +146,9 @@ export class Fleet {
 
   async #tell(): Promise<void> {
     const { id, redis, seal, onMaintenance } = this.#options
-    if (redis?.status !== 'ready') return
     try {
       const info = seal.close(id, JSON.stringify(this.#own()))
-      const shared = await redis.eval(beatScript, 3, ...this.#keys, id, info, forgetMs)
+      const shared = await redis?.eval(beatScript, 3, ...this.#keys, id, info, forgetMs)
       onMaintenance(shared as string | null)
     } catch {
       // Redis is away, which its client logs.
@@ -159,19 +158,14 @@ export class Fleet {
   async #read(redis: Redis | Cluster): Promise<Replica[]> {
     const { seal } = this.#options
     const answer = await redis.eval(listScript, 2, ...this.#keys.slice(0, 2))
-    const [now, seen, info] = answer as [number, string[], string[]]
-    const texts = new Map(pairs(info))
-    return pairs(seen).flatMap(([id, at]) => {
+    const [now, seen] = answer as [number, Array<[id: string, at: string, info: string | null]>]
+    return seen.flatMap(([id, at, info]) => {
       // What is sealed with another secret is of another gateway.
-      const text = seal.open(id, texts.get(id) ?? '')
+      const text = seal.open(id, info ?? '')
       if (text === undefined) return []
       const state = JSON.parse(text) as Omit<Replica, 'seenAt' | 'isSilent'>
       const seenAt = new Date(Number(at)).toISOString()
       return [{ ...state, seenAt, isSilent: now - Number(at) > silentMs }]
     })
   }
-}
-
-function pairs(flat: readonly string[]): Array<[string, string]> {
-  return flat.flatMap((name, index) => (index % 2 === 0 ? [[name, flat[index + 1] ?? '']] : []))
 }
