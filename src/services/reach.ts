@@ -1,4 +1,5 @@
 /** Whether what a config names can be reached: upstreams, Redis, and what sign-in needs. */
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Config } from '../config/schema/config.ts'
 import { sourceName, usesRedis } from '../config/schema/gateway.ts'
 import { tlsFilesOf } from '../proxy/tls-files.ts'
@@ -51,22 +52,20 @@ async function reachRedis({ gateway, folder }: Config): Promise<Reached[]> {
   if (redis === undefined || !usesRedis(gateway)) return []
   const dialler = createRedisDialler(redis, folder)
   const place = { what: 'redis', address: dialler.place }
-  const { promise, resolve } = Promise.withResolvers<Reached>()
+  const connecting = Promise.withResolvers<string | undefined>()
   const client = dialler.client({
-    onUp: () => resolve(place),
-    onDown: reason => resolve({ ...place, fault: reason })
+    onUp: () => connecting.resolve(undefined),
+    onDown: connecting.resolve
   })
-  const timer = setTimeout(
-    () => resolve({ ...place, fault: 'no connection in time' }),
-    redis.connectTimeout + redis.commandTimeout
-  )
+  const late = wait(redis.connectTimeout + redis.commandTimeout, 'no connection in time', {
+    ref: false
+  })
   try {
-    const reached = await promise
-    if (reached.fault !== undefined) return [reached]
-    const fault = await probeRedis(client, [redis.prefix, slotPrefix(redis.prefix)])
+    const fault =
+      (await Promise.race([connecting.promise, late])) ??
+      (await probeRedis(client, [redis.prefix, slotPrefix(redis.prefix)]))
     return [{ ...place, ...(fault !== undefined && { fault }) }]
   } finally {
-    clearTimeout(timer)
     client.disconnect()
     dialler.close()
   }
