@@ -6,7 +6,8 @@ import Registry from '@prometheus-io/client/lib/registry.js'
 
 export type { Counter, Histogram }
 
-type Values = Iterable<readonly [labels: readonly string[], value: number]>
+/** Of a metric without labels; else for each series its label values, and the value. */
+type Values = number | undefined | Iterable<readonly [labels: readonly string[], value: number]>
 
 interface Readable {
   /** A gauge without it. */
@@ -14,7 +15,6 @@ interface Readable {
   readonly name: string
   readonly help: string
   readonly labelNames?: readonly string[]
-  /** For each series its label values, and the value. */
   readonly read: () => Values | Promise<Values>
 }
 
@@ -27,8 +27,8 @@ export class Metrics {
   #ofProcess: Promise<void> | undefined
 
   counter(name: string, help: string, labelNames: readonly string[] = []): Counter {
-    const options = { name, help, labelNames: [...labelNames], registers: [this.#registry] }
-    return (this.#existing(name) as Counter | undefined) ?? new Counter(options)
+    const existing = this.#registry.getSingleMetric(name) as Counter | undefined
+    return existing ?? new Counter(this.#options(name, help, labelNames))
   }
 
   /** @param buckets upper bounds, rising */
@@ -38,23 +38,22 @@ export class Metrics {
     labelNames: readonly string[],
     buckets: readonly number[]
   ): Histogram {
-    const options = { name, help, labelNames: [...labelNames], registers: [this.#registry] }
-    return (
-      (this.#existing(name) as Histogram | undefined) ??
-      new Histogram({ ...options, buckets: [...buckets] })
-    )
+    const existing = this.#registry.getSingleMetric(name) as Histogram | undefined
+    const options = { ...this.#options(name, help, labelNames), buckets: [...buckets] }
+    return existing ?? new Histogram(options)
   }
 
   /** Adds a metric that is read when somebody asks. */
   read({ type = 'gauge', name, help, labelNames = [], read }: Readable): void {
-    const options = { name, help, labelNames: [...labelNames], registers: [this.#registry] }
+    const options = this.#options(name, help, labelNames)
     const metric = type === 'counter' ? new Counter(options) : new Gauge(options)
     const collect = async () => {
       const values = await read()
       metric.reset()
       // Without labels it would be 0 where nothing is read.
       if (labelNames.length === 0) metric.remove()
-      for (const [labels, value] of values) metric.labels(...labels).inc(value)
+      if (typeof values === 'number') metric.inc(values)
+      else for (const [labels, value] of values ?? []) metric.labels(...labels).inc(value)
     }
     Object.assign(metric, { collect })
   }
@@ -68,7 +67,7 @@ export class Metrics {
     return { type: this.#registry.contentType, body: await this.#registry.metrics() }
   }
 
-  #existing(name: string): unknown {
-    return this.#registry.getSingleMetric(name)
+  #options(name: string, help: string, labelNames: readonly string[]) {
+    return { name, help, labelNames: [...labelNames], registers: [this.#registry] }
   }
 }

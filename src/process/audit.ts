@@ -43,18 +43,18 @@ export function measureAudit(metrics: Metrics, ledger: Ledger): void {
     type: 'counter',
     name: 'console_gateway_audit_lines_total',
     help: 'Lines that were written to the audit ledger.',
-    read: () => [[[], ledger.status().written]]
+    read: () => ledger.status().written
   })
   metrics.read({
     type: 'counter',
     name: 'console_gateway_audit_lost_total',
     help: 'Entries of the audit ledger that could not be written.',
-    read: () => [[[], ledger.status().lost]]
+    read: () => ledger.status().lost
   })
   metrics.read({
     name: 'console_gateway_audit_writable',
     help: 'Whether the audit ledger can be written: 1 or 0.',
-    read: () => [[[], ledger.status().failing === undefined ? 1 : 0]]
+    read: () => (ledger.status().failing === undefined ? 1 : 0)
   })
 }
 

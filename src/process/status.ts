@@ -31,7 +31,7 @@ export function measureConfig(
     read: () => [[[version, process.version], 1]]
   })
   const addGauge = (name: string, help: string, value: () => number) =>
-    metrics.read({ name, help, read: () => [[[], value()]] })
+    metrics.read({ name, help, read: value })
   addGauge(
     'console_gateway_generation',
     'The number of the running generation: 1 at start, higher with each reload.',

@@ -9,20 +9,6 @@ import { createSeal } from '../session/seal.ts'
 import { createSessions } from '../session/session.ts'
 import type { Shared } from './shared.ts'
 
-export interface OperatorSessions {
-  /** @throws StoreUnavailable */
-  readonly open: (secretId: string, opening: NewSession) => Promise<Session>
-  /** The live session of a user who is an operator still. @throws StoreUnavailable */
-  readonly find: (secretId: string) => Promise<Session | undefined>
-  /** By the wall clock, in milliseconds since the epoch. */
-  readonly endOf: (session: Session) => number
-  /** @throws StoreUnavailable */
-  readonly close: (secretId: string) => Promise<void>
-  /** To be called when the users files changed. */
-  readonly forgetReviews: () => void
-  readonly release: () => Promise<void>
-}
-
 interface Options {
   readonly gateway: GatewayConfig
   readonly shared: Shared | undefined
@@ -32,12 +18,8 @@ interface Options {
 
 const maxPerOperator = 10
 
-export function createOperatorSessions({
-  gateway,
-  shared,
-  fileUsers,
-  secrets
-}: Options): OperatorSessions {
+/** Of its functions `open`, `find` and `close` each @throws StoreUnavailable */
+export function createOperatorSessions({ gateway, shared, fileUsers, secrets }: Options) {
   const { role, session } = gateway.ops
   const sources = operatorSources(gateway)
   const store = shared?.operatorStore() ?? createMemoryStore()
@@ -50,10 +32,14 @@ export function createOperatorSessions({
     maxStalenessMs: 0,
     ...(shared !== undefined && { now: shared.clock.now, ticks: () => performance.now() })
   })
-
+  const close = async (secretId: string): Promise<void> => {
+    await sessions.close(secretId, 'revoked')
+  }
   return {
-    open: async (secretId, opening) => (await sessions.open(secretId, opening)).session,
-    find: async secretId => {
+    open: async (secretId: string, opening: NewSession): Promise<Session> =>
+      (await sessions.open(secretId, opening)).session,
+    /** The live session of a user who is an operator still. */
+    find: async (secretId: string): Promise<Session | undefined> => {
       const lookup = await sessions.get(secretId)
       if (!('live' in lookup)) return undefined
       const { source, identity } = lookup.live.session
@@ -62,14 +48,14 @@ export function createOperatorSessions({
       if (isOperator) return lookup.live.session
       // A role that comes back later must not revive the session. But a process with an older users
       // file may not know the role yet.
-      if (await fileUsers.isLatest(source)) await sessions.close(secretId, 'revoked')
+      if (await fileUsers.isLatest(source)) await close(secretId)
       return undefined
     },
-    endOf: ({ absoluteEnd }) => sessions.toWall(absoluteEnd),
-    close: async secretId => {
-      await sessions.close(secretId, 'revoked')
-    },
+    /** By the wall clock, in milliseconds since the epoch. */
+    endOf: ({ absoluteEnd }: Session): number => sessions.toWall(absoluteEnd),
+    close,
+    /** To be called when the users files changed. */
     forgetReviews: sessions.forgetReviews,
-    release: async () => await store.close()
+    release: () => store.close()
   }
 }

@@ -18,13 +18,13 @@ import { createSeal } from '../session/seal.ts'
 import { createSessions, type Sessions } from '../session/session.ts'
 import { createMemoryStore } from '../session/memory-store.ts'
 import type { SessionStore } from '../session/store.ts'
-import { createLimits, type LimitServices } from './limits.ts'
+import { createLimits } from './limits.ts'
 import type { Log } from './logger.ts'
-import { createOperatorSessions, type OperatorSessions } from './operator-sessions.ts'
+import { createOperatorSessions } from './operator-sessions.ts'
 import { connectRedis, type RedisHealth, type Shared } from './shared.ts'
 import { recordRevocations } from './session-audit.ts'
 import { countSessions } from './session-metrics.ts'
-import { openTracer, type Tracer } from './traces.ts'
+import { openTracer } from './traces.ts'
 import { createUpstreamEvents, measureAddresses } from './upstream-events.ts'
 
 export { createLogger, type Log } from './logger.ts'
@@ -33,35 +33,7 @@ export { tlsFilesOf } from '../proxy/tls-files.ts'
 /** `embedded`, or how Redis is. */
 export type RedisState = { readonly kind: 'embedded' } | ({ readonly kind: 'redis' } & RedisHealth)
 
-/** All its keys begin so. */
-interface Background {
-  readonly redis?: Redis | Cluster
-  readonly prefix: string
-}
-
-export interface Services extends LimitServices {
-  readonly log: Log
-  readonly sessions: Sessions
-  /** Undefined without `ops.role`. */
-  readonly operatorSessions: OperatorSessions | undefined
-  /** Those that sessions are held against. */
-  readonly fileUsers: FileUsers
-  /** Newest first. */
-  readonly secrets: readonly string[]
-  readonly inFlight: Map<string, number>
-  readonly upstreams: Pools
-  readonly metrics: Metrics
-  readonly rates: RequestRates
-  readonly drift: Drift
-  readonly failures: Failures
-  /** The name of this process among the replicas. */
-  readonly replica: string
-  /** Where replicas tell each other how they are; without Redis nowhere. */
-  readonly background: Background
-  readonly tracer: Tracer
-  readonly redis: () => RedisState
-  readonly close: () => Promise<void>
-}
+export type Services = ReturnType<typeof createServices>
 
 const noRedis =
   'no Redis is configured: sessions live in this process, end with it, and are shared with no other'
@@ -70,7 +42,11 @@ const outdatedUsers =
   'another replica has read a later state of this users file: this process refuses by its own, ' +
   'and ends no sessions. After a rollback of the file, see "earlier state" in docs/operations.md'
 
-export function createServices({ gateway, folder }: Config, log: Log, ledger?: Ledger): Services {
+const notKeptHelp =
+  'Failed, slow and changing requests that `why` does not find, since more than 100 of them ' +
+  'ended in the same second.'
+
+export function createServices({ gateway, folder }: Config, log: Log, ledger?: Ledger) {
   const metrics = new Metrics()
   const rates = new RequestRates()
   const shared =
@@ -79,23 +55,31 @@ export function createServices({ gateway, folder }: Config, log: Log, ledger?: L
       : undefined
   const store = shared?.store ?? createMemoryStore()
   if (shared === undefined) log.warn(noRedis)
-  const { close: closeLimits, ...limits } = createLimits({ shared, metrics, log })
+  const { closeLimits, ...limits } = createLimits({ shared, metrics, log })
   const upstreams = createPools(createUpstreamEvents(log, metrics))
   const redis = (): RedisState =>
     shared === undefined ? { kind: 'embedded' } : { kind: 'redis', ...shared.state }
-  const hasRedis = shared !== undefined
-  const tracer = openTracer(hasRedis, log)
-  addGauges(metrics, { redis, rates, upstreams, skewMs: () => shared?.clock.skewMs() ?? 0 })
+  const tracer = openTracer(shared !== undefined, log)
+  measureShared(metrics, redis, () => shared?.clock.skewMs() ?? 0)
+  measureRequests(metrics, rates, upstreams)
   const fileUsers = createFileUsers(store.announceUsers.bind(store), {
     onOutdated: source => log.warn({ event: 'users.outdated', source }, outdatedUsers)
   })
   shared?.onUp(fileUsers.announce)
   const { secrets: configured } = gateway.session
   const secrets = configured.length > 0 ? configured : [ephemeralSecret(log)]
-
+  /** The name of this process among the replicas. */
   const replica = `${hostname()}-${randomUUID().slice(0, 8)}`
-  const background = shared?.background ?? { prefix: '' }
-  const failures = openFailures({ replica, ...background }, secrets, metrics)
+  /** Where replicas tell each other how they are; without Redis nowhere. All its keys begin so. */
+  const background: { readonly redis?: Redis | Cluster; readonly prefix: string } =
+    shared?.background ?? { prefix: '' }
+  const notKept = metrics.counter('console_gateway_requests_not_kept_total', notKeptHelp)
+  const failures = new Failures({
+    replica,
+    ...background,
+    seal: createSeal(secrets, 'request'),
+    onDropped: () => notKept.inc()
+  })
   const operatorSessions =
     gateway.ops.role === undefined
       ? undefined
@@ -104,10 +88,13 @@ export function createServices({ gateway, folder }: Config, log: Log, ledger?: L
   return {
     ...limits,
     log,
-    inFlight: new Map(),
+    inFlight: new Map<string, number>(),
+    /** Those that sessions are held against. */
     fileUsers,
     sessions: openSessions({ gateway, shared, store, fileUsers, secrets, metrics, log, ledger }),
+    /** Undefined without `ops.role`. */
     operatorSessions,
+    /** Newest first. */
     secrets,
     drift: new Drift({ log, metrics }),
     failures,
@@ -118,7 +105,7 @@ export function createServices({ gateway, folder }: Config, log: Log, ledger?: L
     rates,
     upstreams,
     redis,
-    close: async () => {
+    close: async (): Promise<void> => {
       await tracer.close()
       await failures.close()
       await closeLimits()
@@ -130,36 +117,7 @@ export function createServices({ gateway, folder }: Config, log: Log, ledger?: L
   }
 }
 
-function openFailures(
-  place: Background & { readonly replica: string },
-  secrets: readonly string[],
-  metrics: Metrics
-): Failures {
-  const dropped = metrics.counter(
-    'console_gateway_requests_not_kept_total',
-    'Failed, slow and changing requests that `why` does not find, since more than 100 of them ' +
-      'ended in the same second.'
-  )
-  return new Failures({
-    ...place,
-    seal: createSeal(secrets, 'request'),
-    onDropped: () => dropped.inc()
-  })
-}
-
-interface Measured {
-  readonly redis: () => RedisState
-  readonly rates: RequestRates
-  readonly upstreams: Pools
-  readonly skewMs: () => number
-}
-
-function addGauges(metrics: Metrics, { redis, rates, upstreams, skewMs }: Measured): void {
-  metrics.read({
-    name: 'console_gateway_requests_in_flight',
-    help: 'Requests that are being answered.',
-    read: () => [[[], rates.inFlight]]
-  })
+function measureShared(metrics: Metrics, redis: () => RedisState, skewMs: () => number): void {
   metrics.read({
     name: 'console_gateway_session_store_up',
     help: 'Whether the session store can be asked: 1 or 0.',
@@ -172,7 +130,15 @@ function addGauges(metrics: Metrics, { redis, rates, upstreams, skewMs }: Measur
   metrics.read({
     name: 'console_gateway_clock_skew_seconds',
     help: 'By how much the clock of this machine is ahead of that of Redis.',
-    read: () => [[[], skewMs() / 1000]]
+    read: () => skewMs() / 1000
+  })
+}
+
+function measureRequests(metrics: Metrics, rates: RequestRates, upstreams: Pools): void {
+  metrics.read({
+    name: 'console_gateway_requests_in_flight',
+    help: 'Requests that are being answered.',
+    read: () => rates.inFlight
   })
   metrics.read({
     name: 'console_gateway_upstream_in_flight',

@@ -4,7 +4,6 @@
  */
 import type { Cluster, Redis } from 'ioredis'
 import type { GatewayConfig, RedisConfig } from '../config/schema/gateway.ts'
-import type { Lockouts } from '../limits/lockouts.ts'
 import {
   createRedisCounts,
   type RedisCounts,
@@ -15,7 +14,7 @@ import { followRedis } from '../session/redis-invalidation.ts'
 import { defineCommands } from '../session/redis-scripts.ts'
 import { createRedisStore } from '../session/redis-store.ts'
 import type { SessionStore } from '../session/store.ts'
-import { createStoreClock, type StoreClock } from '../session/store-clock.ts'
+import { createStoreClock } from '../session/store-clock.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Log } from './logger.ts'
 import { createRedisDialler, type RedisDialler } from './redis.ts'
@@ -34,20 +33,7 @@ export interface RedisHealth {
   readonly latencyMs: number | undefined
 }
 
-export interface Shared {
-  readonly clock: StoreClock
-  readonly store: SessionStore
-  /** The store of operators' sessions. They are few, so it follows no changes and asks Redis. */
-  readonly operatorStore: () => SessionStore
-  readonly openCounts: (onForeignKey: RedisCountsOptions['onForeignKey']) => RedisCounts
-  readonly lockouts: Lockouts
-  /** For what is told in the background; all its keys begin so, and are in one slot. */
-  readonly background: { readonly redis: Redis | Cluster; readonly prefix: string }
-  readonly state: RedisHealth
-  /** Calls its listener each time that Redis is connected, before sessions are looked up in it. */
-  readonly onUp: (listener: () => void) => void
-  readonly close: () => void
-}
+export type Shared = ReturnType<typeof connectRedis>
 
 interface Options {
   readonly gateway: GatewayConfig
@@ -66,8 +52,7 @@ const noWait =
  * Two clients, since they fail differently: without sessions a request is 503, without shared
  * counters it is counted here.
  */
-export function connectRedis(options: Options): Shared {
-  const { gateway, config, folder, log, metrics } = options
+export function connectRedis({ gateway, config, folder, log, metrics }: Options) {
   const { prefix } = config
   const measure = measureRedis(metrics)
   const dialler = createRedisDialler(config, folder)
@@ -84,17 +69,21 @@ export function connectRedis(options: Options): Shared {
   const limits = dialler.client({ onUp: () => {}, onDown: () => {} })
   measure(limits, 'limits')
   const sessions = createStore({ gateway, prefix, dialler, client, log, measure })
+  /** For what is told in the background; all its keys begin so, and are in one slot. */
+  const background = { redis: limits, prefix: slotPrefix(prefix) }
   return {
     store: sessions.store,
-    operatorStore: () => sessions.storeAt(`${prefix}ops:`),
+    /** The store of operators' sessions. They are few, so it follows no changes and asks Redis. */
+    operatorStore: (): SessionStore => sessions.storeAt(`${prefix}ops:`),
     clock,
-    openCounts: onForeignKey =>
-      createRedisCounts({ redis: limits, prefix: slotPrefix(prefix), onForeignKey }),
-    lockouts: createRedisLockouts(limits, slotPrefix(prefix)),
-    background: { redis: limits, prefix: slotPrefix(prefix) },
+    openCounts: (onForeignKey: RedisCountsOptions['onForeignKey']): RedisCounts =>
+      createRedisCounts({ ...background, onForeignKey }),
+    lockouts: createRedisLockouts(limits, background.prefix),
+    background,
     state,
-    onUp: listener => void client.on('ready', listener),
-    close: () => {
+    /** Calls its listener each time that Redis is connected, before sessions are looked up in it. */
+    onUp: (listener: () => void): void => void client.on('ready', listener),
+    close: (): void => {
       sessions.close()
       clock.close()
       client.disconnect()
@@ -112,12 +101,11 @@ export function slotPrefix(prefix: string): string {
 const refuses = 'Redis answers, but refuses what sessions need: sign-ins answer 503'
 
 function dialSessions(dialler: RedisDialler, log: Log, prefix: string) {
-  const state = {
+  const state: { -readonly [K in keyof RedisHealth]: RedisHealth[K] } = {
     up: false,
     hasConnected: false,
     since: Date.now(),
-    latencyMs: undefined as number | undefined,
-    fault: undefined as string | undefined
+    latencyMs: undefined
   }
   const client = dialler.client({
     onUp: () => {

@@ -5,6 +5,7 @@
  */
 import { hostname } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
+import { createQuiet } from '../quiet.ts'
 import type { EndedRequest, SpanOrigin } from './spans.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -28,8 +29,6 @@ export interface SpanExport {
 
 /** Less than the time that the end of a process has after its drain. */
 const flushMs = 2000
-/** A fault of each batch must not fill the log. */
-const quietMs = 60_000
 
 /** @returns undefined where no collector is named, or none that spans can be sent to */
 export function openExport({ environment, log, ...origin }: Options): SpanExport | undefined {
@@ -121,14 +120,12 @@ async function open({ environment, version, hasRedis, log }: Options): Promise<S
   }
 }
 
-/** The library reports errors as text, some of it JSON with the stack. */
+/** The library reports errors as text, some of it JSON with the stack; one may come for each batch. */
 function faultLog(log: Options['log']): (text: string, ...more: unknown[]) => void {
-  let quietUntil = -Infinity
-  return (text, ...more) => {
-    const now = performance.now()
-    if (now < quietUntil) return
-    quietUntil = now + quietMs
-    const reason = /"message":"((?:[^"\\]|\\.)*)"/.exec(text)?.[1] ?? [text, ...more].join(' ')
-    log.warn({ event: 'traces.failing', reason }, 'spans could not be exported, and are lost')
-  }
+  const onceAMinute = createQuiet()
+  return (text, ...more) =>
+    onceAMinute(() => {
+      const reason = /"message":"((?:[^"\\]|\\.)*)"/.exec(text)?.[1] ?? [text, ...more].join(' ')
+      log.warn({ event: 'traces.failing', reason }, 'spans could not be exported, and are lost')
+    })
 }
