@@ -12,7 +12,6 @@ import { createTrust } from './hooks/address.ts'
 import { setCorsHeaders } from './hooks/cors.ts'
 import { createErrorHandler } from './hooks/errors.ts'
 import { readForwardedProto } from './hooks/forwarded-for.ts'
-import { requestLog } from './hooks/request-log.ts'
 import { recordUnrouted } from './hooks/unrouted.ts'
 import { schemaController } from './hooks/validation.ts'
 import { setStandardHeaders } from './hooks/sending.ts'
@@ -30,7 +29,7 @@ export function createFastify(gateway: Gateway): FastifyInstance {
       requestIdLogLabel: 'requestId'
     }),
     trustProxy: trust ?? false,
-    childLoggerFactory: (_none, bindings) => requestLog(log, String(bindings.requestId)),
+    childLoggerFactory: (_none, bindings) => log.child(bindings),
     requestIdHeader: false,
     genReqId: requestId(trust),
     exposeHeadRoutes: false,
