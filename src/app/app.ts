@@ -1,6 +1,6 @@
 /** The map: every hook in its order, every endpoint. Nothing else decides order. */
 import cookie from '@fastify/cookie'
-import type { FastifyInstance, onRequestHookHandler } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config/schema/config.ts'
 import { loadModules } from '../shaping/module.ts'
 import { addCheck } from './endpoints/check.ts'
@@ -17,6 +17,7 @@ import { addAccessLog } from './hooks/access-log.ts'
 import { addAudit } from './hooks/audit.ts'
 import { addCompression } from './hooks/compression.ts'
 import { addCors, answerPreflights } from './hooks/cors.ts'
+import type { RequestHook } from './hooks/context.ts'
 import { createGuard } from './hooks/guard.ts'
 import { readForms, readJsonBodies } from './hooks/json-body.ts'
 import { registerRateLimit } from './hooks/limiters.ts'
@@ -92,7 +93,7 @@ async function addAll(app: FastifyInstance, routes: readonly Route[]): Promise<v
 
 interface Group {
   /** In their order; one that is not configured is undefined. */
-  readonly hooks: ReadonlyArray<onRequestHookHandler | undefined>
+  readonly hooks: ReadonlyArray<RequestHook | undefined>
   readonly services: RouteServices
 }
 

@@ -7,8 +7,8 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
 import { buildApp } from '../app/app.ts'
 import type { GatewayServices } from '../app/gateway.ts'
+import { signedCookie } from '../app/hooks/session-cookie.ts'
 import { sessionCookie } from '../app/hooks/session.ts'
-import { createCachedSigner } from '../app/hooks/signer.ts'
 import { createListener } from '../app/listener.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
@@ -182,12 +182,11 @@ function createSignIn(
   secrets: readonly string[],
   cookie: string
 ): DryApp['signIn'] {
-  const signer = createCachedSigner(secrets)
   return async ({ source, identity, credential }) => {
     const id = randomBytes(16).toString('hex')
     const user = { source, identity, ...(credential && { credential }) }
     await sessions.open(id, { ...user, remembered: false, address: '', agent: '' })
-    return `${cookie}=${encodeURIComponent(signer.sign(id))}`
+    return `${cookie}=${signedCookie(secrets, id)}`
   }
 }
 

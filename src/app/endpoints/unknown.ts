@@ -2,9 +2,9 @@
  * Requests that no route takes: 405 for another method of a known path, the page for an address of
  * the console, otherwise 404.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
-import type { LimitsHook } from '../hooks/limits.ts'
+import type { RequestHook } from '../hooks/context.ts'
 import { opensPage, sendPage } from './console.ts'
 import type { KnownPaths } from './known-paths.ts'
 
@@ -12,7 +12,7 @@ import type { KnownPaths } from './known-paths.ts'
 export function addUnknown(
   app: FastifyInstance,
   knownPaths: KnownPaths,
-  checkLimits: LimitsHook
+  checkLimits: RequestHook
 ): void {
   const { config, mount } = app.gateway
   const hasConsole = config.gateway.console !== undefined
@@ -32,11 +32,8 @@ export function addUnknown(
   const isPage = (request: FastifyRequest) => hasConsole && opensPage(request, mount)
   app.setNotFoundHandler(
     {
-      preHandler: (
-        request: FastifyRequest,
-        reply: FastifyReply,
-        done: (error?: Error) => void
-      ): void => (isPage(request) ? done() : checkLimits(request, reply, done))
+      preHandler: (request, reply, done) =>
+        isPage(request) ? done() : checkLimits(request, reply, done)
     },
     (request, reply) => {
       const target = request.raw.url ?? ''

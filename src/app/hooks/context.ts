@@ -1,7 +1,7 @@
 /** The members that the gateway adds to Fastify's requests, replies and routes. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Envelope } from '../../shaping/envelope.ts'
 import type { ErrorCode } from '../../errors/errors.ts'
-import type { PluginSession } from './session.ts'
 import type { Meter } from './metrics.ts'
 import type { Trail } from '../../observability/trail.ts'
 import type { EndReason } from '../../session/record.ts'
@@ -10,6 +10,13 @@ import type { NewSession } from '../../session/session.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
 
 export type Access = RouteConfig['access']
+
+/** A hook of `onRequest`. */
+export type RequestHook = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  done: (error?: Error) => void
+) => void
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -62,7 +69,7 @@ declare module 'fastify' {
     actor: string | undefined
   }
   interface Session {
-    plugin?: PluginSession
+    live?: Live
     ended?: EndReason
     opening?: NewSession
   }

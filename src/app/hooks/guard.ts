@@ -1,22 +1,19 @@
 /** Checks a route's access, marks the session as used, and sends its remaining time. */
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import { secondsLeft } from '../../session/describe.ts'
 import type { Live } from '../../session/evaluate.ts'
 import type { Gateway } from '../gateway.ts'
+import type { RequestHook } from './context.ts'
 import { liveOf, sessionError, setLiveSession } from './session.ts'
 
 /**
  * A hook that lets requests pass by the route's `access`, and marks their session as used unless
  * the route's `touch` is false.
  */
-export function createGuard({ sessions, config }: Gateway) {
+export function createGuard({ sessions, config }: Gateway): RequestHook {
   const sendsTimeLeft = config.gateway.session.headers
-  function guard(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    done: (error?: Error) => void
-  ): void {
+  return function guard(request, reply, done) {
     const { access = 'session', touch = true, credentialFrom } = request.routeConfig
     if (access === 'public') return done()
     const live = liveOf(request)
@@ -36,7 +33,6 @@ export function createGuard({ sessions, config }: Gateway) {
     if (sendsTimeLeft) setTimeLeft(reply, { session: live.session, idleEnd }, sessions.now())
     done()
   }
-  return guard
 }
 
 /** @param now by the clock of the sessions */

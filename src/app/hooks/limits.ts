@@ -5,16 +5,9 @@ import type { Verdict } from '../../limits/gcra.ts'
 import { compilePlan, type Limit, signInRoute } from '../../limits/plan.ts'
 import { identityKey, type VouchedUser } from '../../session/identity-key.ts'
 import type { Gateway } from '../gateway.ts'
-import { unknownRoute } from './context.ts'
+import { type RequestHook, unknownRoute } from './context.ts'
 import { createLimiter, type Limiter } from './limiters.ts'
 import { liveSession } from './session.ts'
-
-/** A hook, after the session's. */
-export type LimitsHook = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  done: (error?: Error) => void
-) => void
 
 /** The state of a limit after the request, and whether it was counted there. */
 interface Counted extends Verdict {
@@ -23,8 +16,11 @@ interface Counted extends Verdict {
   readonly isCounted: boolean
 }
 
-/** @param app has the rate-limit plugin */
-export function createLimits(app: FastifyInstance): LimitsHook {
+/**
+ * A hook after the session's.
+ * @param app has the rate-limit plugin
+ */
+export function createLimits(app: FastifyInstance): RequestHook {
   const { config, counts, addressOf } = app.gateway
   const plan = compilePlan(config.limits)
   const acquireSlot = createSlots(app.gateway)

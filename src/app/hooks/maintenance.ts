@@ -1,10 +1,10 @@
 /** Closes routes for a time, except for roles that config or the operator names. */
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Closing, MaintenanceConfig } from '../../config/schema/maintenance.ts'
 import { withHead } from '../../config/schema/public-path.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Session } from '../../session/record.ts'
 import type { Gateway, OperatorsMaintenance } from '../gateway.ts'
+import type { RequestHook } from './context.ts'
 import { liveSession } from './session.ts'
 
 interface ClosureOptions {
@@ -109,23 +109,21 @@ export class Closures {
 }
 
 /** A hook after the guard: a request without access is refused as such, without `Retry-After`. */
-export function createMaintenance({ config, maintenance: operators }: Gateway) {
+export function createMaintenance({
+  config,
+  maintenance: operators
+}: Gateway): RequestHook | undefined {
   const { maintenance, routes } = config.routes
   // In a dry run nobody can close a route.
   if (maintenance === undefined && operators === undefined) return undefined
   const closures = new Closures({ config: maintenance, routes: Object.keys(routes), operators })
 
-  function refuseClosed(
-    request: FastifyRequest,
-    _reply: FastifyReply,
-    done: (error?: Error) => void
-  ): void {
+  return function refuseClosed(request, _reply, done) {
     if (closures.areNone) return done()
     const { route } = request.routeConfig
     const refusal = closures.refusalOf(route, request.method, liveSession(request))
     done(refusal && errorOf(refusal))
   }
-  return refuseClosed
 }
 
 function errorOf({ config: { message, until, retryAfter }, msLeft }: Refusal): GatewayError {

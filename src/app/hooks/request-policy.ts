@@ -1,10 +1,11 @@
 /** The first check of a request: it has one meaning, one host, and bounded headers. */
 import type { IncomingMessage } from 'node:http'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { LimitsConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { checkTarget } from '../../proxy/path.ts'
 import type { Gateway } from '../gateway.ts'
+import type { RequestHook } from './context.ts'
 import { asksWebSocket, upgradeOf } from './upgrade.ts'
 
 type HidesNearer = (path: string) => boolean
@@ -16,21 +17,16 @@ const hostField = /^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\
  * @param hidesNearer whether escapes in a path hide a nearer known path
  * @returns a hook that refuses, and never repairs, what could be read in two ways
  */
-export function requestPolicy({ config }: Gateway, hidesNearer: HidesNearer) {
+export function requestPolicy({ config }: Gateway, hidesNearer: HidesNearer): RequestHook {
   const { sizes } = config.limits
   // Without any each name is served.
   const hosts = config.gateway.server.hosts.map(host => host.toLowerCase())
-  function checkRequest(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    done: (error?: Error) => void
-  ): void {
+  return function checkRequest(request, reply, done) {
     const error = faultOf(request, { hosts, sizes, hidesNearer })
     if (error === undefined) return done()
     reply.header('connection', 'close')
     done(error)
   }
-  return checkRequest
 }
 
 interface Policy {

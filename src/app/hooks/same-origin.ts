@@ -4,6 +4,7 @@
  */
 import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
+import type { RequestHook } from './context.ts'
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
@@ -12,16 +13,11 @@ const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
  * @returns a hook for unsafe methods; `always` also holds it against GET (sign-out), where a
  * prefetch is refused too
  */
-export function sameOrigin(origins: readonly string[], { always = false } = {}) {
-  function checkOrigin(
-    request: FastifyRequest,
-    _reply: unknown,
-    done: (error?: Error) => void
-  ): void {
+export function sameOrigin(origins: readonly string[], { always = false } = {}): RequestHook {
+  return function checkOrigin(request, _reply, done) {
     if (!always && isHarmless(request.method)) return done()
     done(refusalOf(request, origins, always))
   }
-  return checkOrigin
 }
 
 /** Whether a request of another page with this method does no harm. */

@@ -1,10 +1,10 @@
 /** The session's cookie in the `Cookie` header of a request. */
 import { Signer } from '@fastify/cookie'
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ownText, recentlyUsed } from '../../bounded-map.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { cookieValue } from '../../proxy/cookie-header.ts'
 import { keyOf } from '../../session/record.ts'
+import type { RequestHook } from './context.ts'
 
 interface Options {
   /** Name of the cookie. */
@@ -35,14 +35,15 @@ export function createSessionCookieReader({ name, secrets }: Options) {
   }
 }
 
+/** The value of a session's cookie, as the plugin writes it. */
+export function signedCookie(secrets: readonly string[], secretId: string): string {
+  return encodeURIComponent(new Signer([...secrets]).sign(secretId))
+}
+
 /** A browser has one session: two cookies of the name mean that one was planted. */
-export function soleSession({ name }: { readonly name: string }) {
+export function soleSession({ name }: { readonly name: string }): RequestHook {
   const occurrences = new RegExp(`(?:^|[;,])[ \\t]*${name}[ \\t]*=[ \\t]*"?([^;]*)`, 'g')
-  function refuseTwoSessions(
-    request: FastifyRequest,
-    _reply: FastifyReply,
-    done: (error?: Error) => void
-  ): void {
+  return function refuseTwoSessions(request, _reply, done) {
     const { cookie: header } = request.headers
     if (
       header !== undefined &&
@@ -59,5 +60,4 @@ export function soleSession({ name }: { readonly name: string }) {
     }
     done()
   }
-  return refuseTwoSessions
 }

@@ -22,19 +22,3 @@ export function endLookup(trail: Trail, from?: 'store' | 'none', ended?: EndReas
   trail.sessionFrom = from
   trail.sessionEnded = ended
 }
-
-/** A hook before the plugin asks the store for the session. */
-export function beforePlugin({ trail }: FastifyRequest, _reply: unknown, done: () => void): void {
-  beginLookup(trail)
-  done()
-}
-
-/** A hook after it. The plugin asks for no session whose cookie is missing or forged. */
-export function afterPlugin(request: FastifyRequest, _reply: unknown, done: () => void): void {
-  const session = request.session as FastifyRequest['session'] | null | undefined
-  const isLive = session?.plugin !== undefined
-  if (isLive || session?.ended !== undefined) {
-    endLookup(request.trail, isLive ? 'store' : 'none', session.ended)
-  }
-  done()
-}

@@ -2,8 +2,15 @@
  * Cookie ↔ session on the request: @fastify/session reads and sets the cookie, `Sessions` keeps
  * the session.
  */
+import { callbackify } from 'node:util'
+import { Signer } from '@fastify/cookie'
 import fastifySession, { type SessionStore as PluginStore } from '@fastify/session'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  Session as PluginSession
+} from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { publicId, type Session } from '../../session/record.ts'
@@ -11,22 +18,7 @@ import type { Evaluation, Live } from '../../session/evaluate.ts'
 import type { NewSession, Sessions } from '../../session/session.ts'
 import { clientAddress } from './address.ts'
 import { createSessionCookieReader, soleSession } from './session-cookie.ts'
-import { createCachedSigner } from './signer.ts'
-import { afterPlugin, beforePlugin, beginLookup, endLookup, setSession } from './session-trail.ts'
-
-/**
- * A session as the plugin sees it: its id alone, so that the plugin hashes little and never finds
- * it "modified".
- */
-export class PluginSession {
-  readonly live: Live
-  constructor(live: Live) {
-    this.live = live
-  }
-  toJSON(): string {
-    return this.live.session.id
-  }
-}
+import { beginLookup, endLookup, setSession } from './session-trail.ts'
 
 type CookieConfig = GatewayConfig['session']['cookie']
 
@@ -106,40 +98,40 @@ export function addSessionReader(scope: FastifyInstance): void {
  */
 export async function addSessions(scope: FastifyInstance): Promise<void> {
   const { sessions, cookie, secrets } = scope.gateway
+  const signer = new Signer([...secrets])
   scope.addHook('onRequest', soleSession(cookie))
-  scope.addHook('onRequest', beforePlugin)
+  scope.addHook('onRequest', function beforeSession({ trail, cookies }, _reply, done) {
+    beginLookup(trail)
+    // The plugin would clear a cookie that an older secret signed.
+    const { renew, value } = signer.unsign(cookies[cookie.name] ?? '')
+    if (renew && value !== null) cookies[cookie.name] = signer.sign(value)
+    done()
+  })
   await scope.register(fastifySession, {
     store: storeFor(sessions),
     // Newest first: it signs. A cookie that one of them signed is valid.
-    secret: createCachedSigner(secrets),
+    secret: [...secrets],
     cookieName: cookie.name,
     cookie: cookie.options as never,
     rolling: false,
     saveUninitialized: false
   })
-  scope.addHook('onRequest', afterPlugin)
-  scope.addHook('onSend', sessionFirst(cookie))
-}
-
-/** Puts the session's cookie first: simple clients read only one. */
-function sessionFirst({ name }: SessionCookie) {
-  return function orderCookies(
-    _request: FastifyRequest,
-    reply: FastifyReply,
-    _payload: unknown,
-    done: (error?: Error) => void
-  ): void {
-    const cookies = reply.getHeader('set-cookie')
-    if (Array.isArray(cookies)) {
-      reply.removeHeader('set-cookie').header(
-        'set-cookie',
-        cookies.toSorted(
-          (a, b) => Number(b.startsWith(`${name}=`)) - Number(a.startsWith(`${name}=`))
-        )
-      )
-    }
+  scope.addHook('onRequest', function afterSession(request: Request, _reply, done) {
+    // The plugin asks for no session whose cookie is missing or forged.
+    const { live, ended } = request.session ?? {}
+    if (live !== undefined) endLookup(request.trail, 'store')
+    else if (ended !== undefined) endLookup(request.trail, 'none', ended)
     done()
-  }
+  })
+  scope.addHook('onSend', function sessionFirst(_request, reply, _payload, done) {
+    // Simple clients read only one cookie.
+    const cookies = [reply.getHeader('set-cookie') ?? []].flat().map(String)
+    const isSession = (text: string) => text.startsWith(`${cookie.name}=`)
+    const [own, others] = [cookies.filter(isSession), cookies.filter(each => !isSession(each))]
+    reply.removeHeader('set-cookie')
+    for (const each of [...own, ...others]) reply.header('set-cookie', each)
+    done()
+  })
 }
 
 type Request = Omit<FastifyRequest, 'session'> & {
@@ -148,7 +140,7 @@ type Request = Omit<FastifyRequest, 'session'> & {
 
 /** The live session of a request as the store has it, or undefined. */
 export function liveOf(request: FastifyRequest): Live | undefined {
-  return request.live ?? (request as Request).session?.plugin?.live
+  return request.live ?? (request as Request).session?.live
 }
 
 /** The live session of a request, or undefined. */
@@ -256,34 +248,16 @@ export function liveIn(evaluation: Evaluation): Live {
  */
 function storeFor(sessions: Sessions): PluginStore {
   return {
-    get(secretId, done) {
-      sessions.get(secretId).then(
-        lookup =>
-          done(
-            null,
-            ('live' in lookup ? { plugin: new PluginSession(lookup.live) } : lookup) as never
-          ),
-        (error: Error) => done(error)
-      )
-    },
-    set(secretId, data, done) {
+    get: callbackify(sessions.get) as never,
+    set: callbackify(async (secretId: string, data: PluginSession) => {
       const { opening } = data
-      if (opening === undefined) return done()
-      sessions.open(secretId, opening).then(
-        live => {
-          delete data.opening
-          delete data.ended
-          data.plugin = new PluginSession(live)
-          done()
-        },
-        (error: Error) => done(error)
-      )
-    },
-    destroy(secretId, done) {
-      sessions.close(secretId, 'revoked', { cause: 'signed-out' }).then(
-        () => done(),
-        (error: Error) => done(error)
-      )
-    }
+      if (opening === undefined) return
+      data.live = await sessions.open(secretId, opening)
+      delete data.opening
+      delete data.ended
+    }),
+    destroy: callbackify(async (secretId: string) => {
+      await sessions.close(secretId, 'revoked', { cause: 'signed-out' })
+    })
   }
 }

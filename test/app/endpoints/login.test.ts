@@ -1,3 +1,4 @@
+import { Signer } from '@fastify/cookie'
 import t from 'tap'
 import { hashOf } from '../../support/users.ts'
 import { stopClock, wallClock } from '../../support/clock.ts'
@@ -100,6 +101,25 @@ t.test('a second sign-in ends the first session of this browser', async t => {
   t.match(old, { status: 401, json: { errorCode: 'session.replaced' } })
   t.same(old.headers.getSetCookie(), [], 'the new cookie of another tab is not cleared')
   t.equal((await gateway.call('/api/account/profile', { cookie: second })).status, 200)
+})
+
+t.test('a failed sign-in keeps a cookie that an older secret signed', async t => {
+  const [young, old] = [
+    'a newer secret of at least 32 characters',
+    'an older secret of at least 32 characters'
+  ]
+  const session = { secrets: ['${YOUNG}', '${OLD}'], cookie: { secure: false } }
+  const environment = { YOUNG: young, OLD: old }
+  const gateway = await testGateway(t.after, { gateway: { session } }, environment)
+  const [, value = ''] = (await gateway.signIn()).split('=')
+  const [id = ''] = decodeURIComponent(value).split('.')
+  const cookie = `console_sid=${encodeURIComponent(new Signer(old).sign(id))}`
+  const isIn = async () => (await gateway.call('/api/account/profile', { cookie })).status === 200
+  t.ok(await isIn())
+  const json = { ...right, password: 'wrong' }
+  const { status, headers } = await gateway.call(path, { json, cookie })
+  t.same({ status, set: headers.getSetCookie() }, { status: 401, set: [] })
+  t.ok(await isIn())
 })
 
 t.test('a cookie of the client’s own choice is never adopted', async t => {
