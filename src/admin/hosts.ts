@@ -5,6 +5,7 @@
 import { isIP } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isHttp1, soleHost } from '../app/hooks/request-policy.ts'
+import { canMeet } from '../app/unparsed.ts'
 import { GatewayError } from '../errors/errors.ts'
 
 interface Options {
@@ -53,8 +54,10 @@ export async function refuseAmbiguous(
 ): Promise<void> {
   const hasSeveralHosts = headers.host !== undefined && soleHost(raw.rawHeaders) === undefined
   // A target that names a host wins over `Host` (RFC 9112 §3.2.2), which the checks read.
-  if (!hasSeveralHosts && isHttp1(raw) && raw.url?.startsWith('/') === true) return
+  const isClear = !hasSeveralHosts && isHttp1(raw) && raw.url?.startsWith('/') === true
+  if (isClear && canMeet(raw)) return
   reply.header('connection', 'close')
+  if (isClear) throw new GatewayError('request.expectation')
   const message = 'The request has several Host headers. Send one.'
   throw new GatewayError('request.malformed', hasSeveralHosts ? { message } : {})
 }

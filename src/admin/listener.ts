@@ -10,11 +10,10 @@ import { secureContextOf, setCertificate } from '../app/listener.ts'
 import { openSockets } from '../app/open-sockets.ts'
 import { endStalledConnections } from '../app/stalled-connections.ts'
 import {
-  answerRefusal,
+  passExpectations,
   type Refusal,
-  responsesOf,
-  refuseExpectations,
   refuseUnparsed,
+  responsesOf,
   sendRefusal
 } from '../app/unparsed.ts'
 import type { ServerTls } from '../config/schema/config.ts'
@@ -85,9 +84,7 @@ function createBoundedServer(tls: ServerTls | undefined, handler: RequestListene
   const refuse = createRefuse(server)
   server.prependListener('request', endAfterOffer)
   server.on('connect', (_request, socket: Socket) => refuse(socket, 'route.method'))
-  refuseExpectations(server, (_request, response) =>
-    answerRefusal(response, refusalOf('request.expectation'))
-  )
+  passExpectations(server)
   refuseUnparsed(server, { refuse })
   return server
 }

@@ -17,13 +17,7 @@ import type { Services } from '../services/services.ts'
 import { isTlsServer } from './open-sockets.ts'
 import { endSlowBodies } from './slow-bodies.ts'
 import { endStalledConnections } from './stalled-connections.ts'
-import {
-  answerRefusal,
-  type Refusal,
-  refuseExpectations,
-  refuseUnparsed,
-  sendRefusal
-} from './unparsed.ts'
+import { passExpectations, type Refusal, refuseUnparsed, sendRefusal } from './unparsed.ts'
 import type { Upgrades } from './upgrades.ts'
 
 interface Handler {
@@ -42,7 +36,7 @@ export function createListener(
 ): Server {
   const { log } = records
   const { server: settings } = gateway
-  const { refuse, refuseExpectation } = createRefusals(gateway, handler, records)
+  const refuse = createRefuse(gateway, handler, records)
   const server = createHttpServer(settings, serverTls, {
     onRequest: (request, response) => {
       ignoreTypeOfNoBody(request)
@@ -55,7 +49,7 @@ export function createListener(
       if (server.listening) log.error({ err }, 'a connection could not be accepted')
     }
   })
-  refuseExpectations(server, refuseExpectation)
+  passExpectations(server)
   server.on('upgrade', (request: IncomingMessage, socket: Socket, early: Buffer) => {
     // Behind a request that is still being answered, nothing could be answered in its turn.
     const isPipelined = handler.responsesOf(socket).length > 0
@@ -82,7 +76,7 @@ export function createListener(
 }
 
 /** Refuses what reaches no app. */
-function createRefusals(
+function createRefuse(
   { envelope }: Config['gateway'],
   handler: Pick<Handler, 'responsesOf'>,
   records: Records
@@ -106,13 +100,10 @@ function createRefusals(
       text: JSON.stringify(dialect.failure(error, requestId))
     }
   }
-  const refuse = (socket: Socket, code: ErrorCode, request?: IncomingMessage) => {
+  return (socket: Socket, code: ErrorCode, request?: IncomingMessage): void => {
     adopt(socket)
     sendRefusal(socket, refusalOf(code, socket, request), handler.responsesOf(socket))
   }
-  const refuseExpectation = (request: IncomingMessage, response: ServerResponse) =>
-    answerRefusal(response, refusalOf('request.expectation', request.socket, request))
-  return { refuse, refuseExpectation }
 }
 
 interface Reactions {

@@ -1,5 +1,5 @@
-/** Answers what reaches no app: bytes that Node's parser refuses, upgrades, expectations. */
-import { type IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http'
+/** Answers what reaches no app: bytes that Node's parser refuses, upgrades, CONNECT. */
+import { type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ErrorCode } from '../errors/errors.ts'
 
@@ -31,17 +31,18 @@ export function refuseUnparsed(server: Server, { refuse, onTlsFailure }: Reactio
   })
 }
 
-/**
- * Refuses all that a client may expect but `100-continue`, which Node finds also among others
- * (RFC 9110 §10.1.1).
- */
-export function refuseExpectations(server: Server, refuse: RequestListener): void {
-  server.on('checkExpectation', refuse)
-  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    if (request.headers.expect?.toLowerCase() !== '100-continue') return refuse(request, response)
-    response.writeContinue()
+/** The app answers also what expects more than it can meet. */
+export function passExpectations(server: Server): void {
+  const pass = (request: IncomingMessage, response: ServerResponse) => {
+    if (canMeet(request)) response.writeContinue()
     server.emit('request', request, response)
-  })
+  }
+  server.on('checkExpectation', pass).on('checkContinue', pass)
+}
+
+/** Only `100-continue`, which Node finds also among others (RFC 9110 §10.1.1). */
+export function canMeet({ headers: { expect } }: IncomingMessage): boolean {
+  return expect === undefined || expect.toLowerCase() === '100-continue'
 }
 
 /** Those of a connection: the one whose turn it is, which has the socket, and those that wait. */
@@ -75,8 +76,10 @@ export function sendRefusal(
     // The refusal must not be taken for the earlier response.
     return void (earlier.writableEnded ? endUnread(socket) : socket.destroy())
   }
-  const fields = Object.entries(fieldsOf({ headers, text }))
-  const lines = fields.map(([name, value]) => `${name}: ${value}`)
+  const length = { 'connection': 'close', 'content-length': Buffer.byteLength(text) }
+  const lines = Object.entries({ ...headers, ...length }).map(
+    ([name, value]) => `${name}: ${value}`
+  )
   endUnread(socket, [`HTTP/1.1 ${status} Refused`, ...lines, '', text].join('\r\n'))
 }
 
@@ -89,15 +92,6 @@ function closeWithConnection(socket: Socket, open: readonly ServerResponse[]): v
   socket.once('close', () => {
     for (const response of open) response.destroy()
   })
-}
-
-/** The same for a request that has no app. */
-export function answerRefusal(response: ServerResponse, refusal: Refusal): void {
-  response.writeHead(refusal.status, fieldsOf(refusal)).end(refusal.text)
-}
-
-function fieldsOf({ headers, text }: Pick<Refusal, 'headers' | 'text'>) {
-  return { ...headers, 'connection': 'close', 'content-length': String(Buffer.byteLength(text)) }
 }
 
 /** The client's time to read the rest of the response, then to close the connection. */

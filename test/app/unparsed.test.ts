@@ -2,13 +2,7 @@
 import { createServer, type RequestListener } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import {
-  answerRefusal,
-  refuseExpectations,
-  refuseUnparsed,
-  responsesOf,
-  sendRefusal
-} from '../../src/app/unparsed.ts'
+import { refuseUnparsed, responsesOf, sendRefusal } from '../../src/app/unparsed.ts'
 import type { ErrorCode } from '../../src/errors/errors.ts'
 import { adopt } from '../../src/observability/emitters.ts'
 import { listen } from '../support/ports.ts'
@@ -25,9 +19,6 @@ async function open(t: Test, answer = answerAtEnd) {
     answer(incoming, response)
   })
   const refusalOf = (code: ErrorCode) => ({ status: 400, headers: { 'x-code': code }, text: '{}' })
-  refuseExpectations(server, (_request, response) =>
-    answerRefusal(response, refusalOf('request.expectation'))
-  )
   refuseUnparsed(server, {
     refuse: (socket, code) => sendRefusal(socket, refusalOf(code), responsesOf(socket, responses))
   })
@@ -46,8 +37,7 @@ t.test('what the parser refuses has a code', async t => {
     [
       request('POST /', ['transfer-encoding: chunked'], `1;${'x'.repeat(20_000)}\r\na\r\n`),
       'request.too-large'
-    ],
-    [request('GET /', ['expect: something']), 'request.expectation']
+    ]
   ]
   for (const [bytes, code] of cases) {
     const { head, body, whole } = await raw(url, bytes, untilClosed)

@@ -2,7 +2,7 @@
  * The metrics of requests: their number by route, method and status, and how long they and their
  * upstreams took.
  */
-import type { Counter, Metrics } from '../../observability/metrics.ts'
+import type { Metrics } from '../../observability/metrics.ts'
 import type { Trail } from '../../observability/trail.ts'
 import { buckets, type RequestRates } from '../../observability/request-rates.ts'
 
@@ -44,19 +44,11 @@ export function createRequestMetrics(metrics: Metrics, rates: RequestRates): Req
     const totals = rates.ofRoute(route)
     const duration = durations.labels(route)
     const firstByte = upstream === undefined ? undefined : firstBytes.labels(upstream)
-    const counters = new Map<string, Counter.Internal>()
     return {
       count({ method, status, isCut, ms, upstreamMs }) {
         totals.count(ms, status >= 500 && !isCut)
         const kind = isCut ? 'gone' : `${Math.floor(status / 100)}xx`
-        const key = `${method} ${kind}`
-        let counter = counters.get(key)
-        if (counter === undefined) {
-          const known = methods.has(method) ? method : 'other'
-          counter = requests.labels(route, known, kind)
-          if (known === method) counters.set(key, counter)
-        }
-        counter.inc()
+        requests.labels(route, methods.has(method) ? method : 'other', kind).inc()
         duration.observe(ms / 1000)
         if (upstreamMs !== undefined) firstByte?.observe(upstreamMs / 1000)
       }

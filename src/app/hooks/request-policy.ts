@@ -6,6 +6,7 @@ import { GatewayError } from '../../errors/errors.ts'
 import { checkTarget } from '../../proxy/path.ts'
 import type { Gateway } from '../gateway.ts'
 import type { RequestHook } from './context.ts'
+import { canMeet } from '../unparsed.ts'
 import { asksWebSocket, upgradeOf } from './upgrade.ts'
 
 type HidesNearer = (path: string) => boolean
@@ -42,6 +43,7 @@ function faultOf(
   const { raw } = request
   const target = raw.url ?? ''
   if (!isHttp1(raw)) return new GatewayError('request.malformed')
+  if (!canMeet(raw)) return new GatewayError('request.expectation')
   if (raw.rawHeaders.length / 2 > sizes.headerCount) return new GatewayError('request.headers')
   if (target.length > sizes.url) return new GatewayError('request.uri-too-long')
   const host = soleHost(raw.rawHeaders)
