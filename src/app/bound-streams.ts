@@ -31,20 +31,18 @@ interface Entry extends BoundStream {
 }
 
 /**
- * Where nobody tells of changes (Redis is in trouble), each session is asked for this often: all of
- * them in each sweep would be what a store in trouble needs least.
+ * Where nobody tells of changes (Redis is in trouble), a sweep asks for one session of so many: all
+ * of them would be what a store in trouble needs least.
  */
-const askEveryMs = 5000
+const turns = 10
 
 /** The streams of one session. */
 interface OfSession {
   readonly key: string
   readonly entries: Set<Entry>
   live: Live
-  /** Not before it is asked for without news, as of `performance.now()`; 0 after news. */
-  askAt: number
-  /** The idle end for which it was asked: one that is reached is looked up at once. */
-  askedFor: number
+  /** Of the `turns`: the one in which it is asked for without news. */
+  readonly turn: number
   /** The store is being asked: a slow one must not be asked again meanwhile. */
   isPending: boolean
 }
@@ -66,6 +64,8 @@ export class BoundStreams {
   #rules: Rules = { accessOf: () => undefined, closures: undefined }
   #timer: NodeJS.Timeout | undefined
   #isStopping = false
+  #opened = 0
+  #sweeps = 0
 
   constructor(options: Options) {
     this.#options = options
@@ -126,14 +126,8 @@ export class BoundStreams {
       const { key } = live
       const ofSession = this.#bySession.get(key)
       if (ofSession === undefined) {
-        this.#bySession.set(key, {
-          key,
-          entries: new Set([entry]),
-          live,
-          askAt: 0,
-          askedFor: 0,
-          isPending: false
-        })
+        const turn = this.#opened++ % turns
+        this.#bySession.set(key, { key, entries: new Set([entry]), live, turn, isPending: false })
       } else ofSession.entries.add(entry)
       this.#timer ??= setInterval(() => this.#sweep(), sweepEveryMs).unref()
     }
@@ -164,6 +158,7 @@ export class BoundStreams {
 
   #sweep(): void {
     const { sessions, onError } = this.#options
+    this.#sweeps++
     for (const ofSession of this.#bySession.values()) {
       const cached = sessions.getCachedByKey(ofSession.key)
       if (cached !== undefined) this.#judge(ofSession, cached)
@@ -180,24 +175,10 @@ export class BoundStreams {
   }
 
   /** A change that was announced, and an end that is known, are looked up at once. */
-  #isDue(ofSession: OfSession): boolean {
+  #isDue({ live, turn }: OfSession): boolean {
     const { sessions } = this.#options
-    if (sessions.hasNews()) {
-      ofSession.askAt = 0
-      return true
-    }
-    const { idleEnd } = ofSession.live
-    if (sessions.now() >= idleEnd && ofSession.askedFor !== idleEnd) {
-      ofSession.askedFor = idleEnd
-      return true
-    }
-    const now = performance.now()
-    const spreadMs = Math.random() * askEveryMs
-    // The first ones are spread, too: the news ended for all at once.
-    if (ofSession.askAt === 0) ofSession.askAt = now + spreadMs
-    if (now < ofSession.askAt) return false
-    ofSession.askAt = now + askEveryMs + spreadMs / 5
-    return true
+    const isIdle = sessions.now() >= live.idleEnd
+    return sessions.hasNews() || isIdle || this.#sweeps % turns === turn
   }
 
   /** Streams go on while the store cannot answer: only what surely is over is ended. */
