@@ -11,8 +11,7 @@ import type { Metrics } from '../observability/metrics.ts'
 import { StoreUnavailable } from '../session/store.ts'
 import type { BindStream, BoundStream } from './routes/bound-stream.ts'
 import type { OperatorsMaintenance } from './gateway.ts'
-import { Closures } from './hooks/maintenance.ts'
-import type { Access } from './hooks/context.ts'
+import { createClosings, type RefusalOf } from './hooks/maintenance.ts'
 
 /** Twice a second, so that with a late turn of the event loop a stream still ends within 1 s. */
 const sweepEveryMs = 500
@@ -61,7 +60,8 @@ export class BoundStreams {
   readonly #bySession = new Map<string, OfSession>()
   readonly #drained = new WeakSet<object>()
   readonly #countEnd: (reason: ErrorCode) => void
-  #rules: Rules = { accessOf: () => undefined, closures: undefined }
+  #routes: Config['routes']['routes'] = {}
+  #closingOf: RefusalOf = () => undefined
   #timer: NodeJS.Timeout | undefined
   #isStopping = false
   #opened = 0
@@ -90,7 +90,8 @@ export class BoundStreams {
 
   /** Roles and maintenance of a config hold from now on, also for streams opened before. */
   activate(config: Config): void {
-    this.#rules = rulesOf(config, this.#options.maintenance)
+    this.#routes = config.routes.routes
+    this.#closingOf = createClosings(config.routes, this.#options.maintenance)
   }
 
   /** Streams of a generation of their own, which it can drain by itself. */
@@ -205,13 +206,12 @@ export class BoundStreams {
   }
 
   #refusalOf({ route, access }: Entry, session: Session): ErrorCode | undefined {
-    const { accessOf, closures } = this.#rules
-    const current = accessOf(route) ?? access
+    const current = Object.hasOwn(this.#routes, route) ? this.#routes[route]?.access : undefined
+    const needed = current ?? access
     const isAllowed =
-      typeof current === 'string' ||
-      session.identity.roles.some(role => current.roles.includes(role))
+      typeof needed === 'string' || session.identity.roles.some(role => needed.roles.includes(role))
     if (!isAllowed) return 'route.forbidden'
-    return closures?.refusalOf(route, 'GET', session) === undefined ? undefined : 'maintenance'
+    return this.#closingOf(route, 'GET', session) === undefined ? undefined : 'maintenance'
   }
 
   #endSession({ entries }: OfSession, reason: ErrorCode): void {
@@ -235,22 +235,5 @@ export class BoundStreams {
     const counts = new Map<string, number>()
     for (const { route } of this.#entries) counts.set(route, (counts.get(route) ?? 0) + 1)
     return Array.from(counts, ([route, count]) => [[route], count] as const)
-  }
-}
-
-interface Rules {
-  /** Undefined where config has no route of the name. */
-  readonly accessOf: (route: string) => Access | undefined
-  /** Undefined before the first config. */
-  readonly closures: Closures | undefined
-}
-
-function rulesOf(
-  { routes: { routes, maintenance } }: Config,
-  operators: OperatorsMaintenance | undefined
-): Rules {
-  return {
-    accessOf: route => (Object.hasOwn(routes, route) ? routes[route]?.access : undefined),
-    closures: new Closures({ config: maintenance, routes: Object.keys(routes), operators })
   }
 }

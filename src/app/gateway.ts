@@ -67,7 +67,7 @@ interface Running {
 
 /** The maintenances that operators began; generations come and go, this stays. */
 export interface OperatorsMaintenance {
-  /** They add up; another array when one begins or ends. */
+  /** They add up. */
   readonly current: ReadonlyArray<Closing>
   /** An end is judged by this clock, which replicas share. */
   readonly now: () => number

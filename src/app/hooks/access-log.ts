@@ -14,20 +14,26 @@ import { unknownRoute } from './context.ts'
 import { liveSession } from './session.ts'
 import { setSession } from './session-trail.ts'
 
+/** Members of requests: `context.ts`. */
+const ofRequests = [
+  'address',
+  'actor',
+  'clientBody',
+  'errorCode',
+  'ownErrorStatus',
+  'live',
+  'ended',
+  'endedSession',
+  'onResponseClose',
+  'routeConfig',
+  'trail'
+] as const
+
 export function addAccessLog(app: FastifyInstance): void {
   const { config, log, counters, running, tracer, failures } = app.gateway
   const { rates, meter } = counters.requests
   const aliases = aliasesOf(config)
-  app.decorateRequest('address', undefined)
-  app.decorateRequest('actor', undefined)
-  app.decorateRequest('clientBody', undefined)
-  app.decorateRequest('errorCode', undefined)
-  app.decorateRequest('ownErrorStatus', undefined)
-  app.decorateRequest('live', undefined)
-  app.decorateRequest('ended', undefined)
-  app.decorateRequest('endedSession', undefined)
-  const ofEachRequest = ['onResponseClose', 'routeConfig', 'trail'] as const
-  for (const name of ofEachRequest) app.decorateRequest(name, null as never)
+  for (const name of ofRequests) app.decorateRequest(name, undefined as never)
   app.addHook('onRequest', function observeRequest(request, reply, done) {
     // Read now: a closed socket has no address. Fastify's onResponse does not run when the client
     // disconnects.

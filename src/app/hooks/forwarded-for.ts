@@ -10,8 +10,7 @@ export type ForwardedHost = (request: FastifyRequest) => string | undefined
 /**
  * @param hosts `server.hosts`: without any, no name was vetted and none is passed on
  * @param ports `server.ports`: a port that is neither one of them nor the listener's own is
- * dropped,
- *   since the client chose it and back-ends put it into links
+ *   dropped, since the client chose it and back-ends put it into links
  */
 export function createForwardedHost(
   hosts: readonly string[],
@@ -19,12 +18,8 @@ export function createForwardedHost(
 ): ForwardedHost {
   if (hosts.length === 0) return () => undefined
   const allowedPorts = new Set(ports)
-  return ({
-    raw: {
-      headers: { host = '' },
-      socket
-    }
-  }) => {
+  return ({ raw: { headers, socket } }) => {
+    const { host = '' } = headers
     const [whole = '', port] = /:(\d+)$/.exec(host) ?? []
     if (port === undefined) return host
     const isKnown = allowedPorts.has(Number(port)) || Number(port) === socket.localPort

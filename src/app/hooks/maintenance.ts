@@ -1,127 +1,68 @@
 /** Closes routes for a time, except for roles that config or the operator names. */
-import type { Closing, MaintenanceConfig } from '../../config/schema/maintenance.ts'
+import type { Closing } from '../../config/schema/maintenance.ts'
 import { withHead } from '../../config/schema/public-path.ts'
+import type { RoutesConfig } from '../../config/schema/routes.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Session } from '../../session/record.ts'
 import type { Gateway, OperatorsMaintenance } from '../gateway.ts'
-import type { RequestHook } from './context.ts'
+import { type RequestHook, unknownRoute } from './context.ts'
 import { liveSession } from './session.ts'
 
-interface ClosureOptions {
-  readonly config: Closing
-  /** The routes that are closed when config names none. */
-  readonly routes: readonly string[]
-  readonly now?: (() => number) | undefined
-}
-
-/** The closed routes, the end of their closing, and the roles that may use them meanwhile. */
-class Closure {
-  readonly config: MaintenanceConfig
-  readonly #routes: ReadonlySet<string>
-  readonly #methods: ReadonlySet<string>
-  readonly #start: number
-  readonly #end: number
-  readonly #now: () => number
-
-  constructor({ config, routes, now = Date.now }: ClosureOptions) {
-    this.config = config
-    this.#routes = new Set(config.routes.length > 0 ? config.routes : routes)
-    this.#methods = new Set(withHead(config.methods))
-    this.#start = config.from === undefined ? 0 : Date.parse(config.from)
-    this.#end = config.until === undefined ? Infinity : Date.parse(config.until)
-    this.#now = now
-  }
-
-  /** @returns the milliseconds that the route stays closed; 0 for an open one */
-  msLeft(route: string | undefined, method: string): number {
-    if (route === undefined || !this.#routes.has(route)) return 0
-    if (this.#methods.size > 0 && !this.#methods.has(method)) return 0
-    const now = this.#now()
-    return now < this.#start ? 0 : Math.max(0, this.#end - now)
-  }
-
-  /** Whether somebody goes on working all the same; nobody's roles are known on public routes. */
-  isOpenTo(session: Session | undefined): boolean {
-    const { allowRoles } = this.config
-    return (
-      allowRoles.length > 0 &&
-      session?.identity.roles.some(role => allowRoles.includes(role)) === true
-    )
-  }
-}
-
-interface Options {
-  /** `maintenance` of routes.yaml. */
-  readonly config: MaintenanceConfig | undefined
-  /** The names of all routes. */
-  readonly routes: readonly string[]
-  readonly operators?: OperatorsMaintenance | undefined
-  readonly now?: () => number
-}
-
+/** The reason why a route is closed, and for how long. */
 interface Refusal {
-  readonly config: MaintenanceConfig
+  readonly config: Closing
   readonly msLeft: number
 }
 
-/** The maintenance of config and that of operators, which may be in force together. */
-export class Closures {
-  readonly #byConfig: Closure | undefined
-  readonly #routes: readonly string[]
-  readonly #operators: OperatorsMaintenance | undefined
-  /** The operators' maintenance that `#byOperators` was made of. */
-  #compiled: readonly MaintenanceConfig[] = []
-  #byOperators: readonly Closure[] = []
+/** @returns the refusal of a request; undefined where the route is open */
+export type RefusalOf = (
+  route: string,
+  method: string,
+  session: Session | undefined
+) => Refusal | undefined
 
-  constructor({ config, routes, operators, now }: Options) {
-    this.#byConfig = config && new Closure({ config, routes, now })
-    this.#routes = routes
-    this.#operators = operators
+/** By the maintenance of config and that of operators, which may be in force together. */
+export function createClosings(
+  { routes, maintenance }: Pick<RoutesConfig, 'routes' | 'maintenance'>,
+  operators?: OperatorsMaintenance,
+  now: () => number = Date.now
+): RefusalOf {
+  const isRoute = (name: string) => Object.hasOwn(routes, name)
+
+  function msLeft(closing: Closing, route: string, method: string, time: number): number {
+    const { methods, from, until } = closing
+    const isNamed = closing.routes.length > 0 ? closing.routes.includes(route) : isRoute(route)
+    if (!isNamed || (methods.length > 0 && !withHead(methods).includes(method))) return 0
+    if (from !== undefined && time < Date.parse(from)) return 0
+    return until === undefined ? Infinity : Math.max(0, Date.parse(until) - time)
   }
 
-  get areNone(): boolean {
-    return this.#byConfig === undefined && (this.#operators?.current.length ?? 0) === 0
-  }
+  const closings = () => [
+    ...(maintenance === undefined ? [] : [{ config: maintenance, time: now() }]),
+    ...(operators?.current.map(config => ({ config, time: operators.now() })) ?? [])
+  ]
 
-  /** Of several that refuse, the one that stays longest. */
-  refusalOf(
-    route: string | undefined,
-    method: string,
-    session: Session | undefined
-  ): Refusal | undefined {
-    let refusal: Refusal | undefined
-    for (const closure of [this.#byConfig, ...this.#operatorsClosures()]) {
-      const msLeft = closure?.msLeft(route, method) ?? 0
-      if (closure === undefined || msLeft <= (refusal?.msLeft ?? 0)) continue
-      if (!closure.isOpenTo(session)) refusal = { config: closure.config, msLeft }
-    }
-    return refusal
-  }
-
-  #operatorsClosures(): readonly Closure[] {
-    const { current = this.#compiled, now } = this.#operators ?? {}
-    if (current !== this.#compiled) {
-      this.#compiled = current
-      this.#byOperators = current.map(config => new Closure({ config, routes: this.#routes, now }))
-    }
-    return this.#byOperators
+  return (route, method, session) => {
+    // Nobody's roles are known on public routes.
+    const roles = session?.identity.roles ?? []
+    const refusals = closings()
+      .filter(({ config }) => !config.allowRoles.some(role => roles.includes(role)))
+      .map(({ config, time }) => ({ config, msLeft: msLeft(config, route, method, time) }))
+    // The one that stays longest.
+    const [longest] = refusals.toSorted((one, other) => other.msLeft - one.msLeft)
+    return longest === undefined || longest.msLeft === 0 ? undefined : longest
   }
 }
 
 /** A hook after the guard: a request without access is refused as such, without `Retry-After`. */
-export function createMaintenance({
-  config,
-  maintenance: operators
-}: Gateway): RequestHook | undefined {
-  const { maintenance, routes } = config.routes
+export function createMaintenance(gateway: Gateway): RequestHook | undefined {
+  const { config, maintenance: operators } = gateway
   // In a dry run nobody can close a route.
-  if (maintenance === undefined && operators === undefined) return undefined
-  const closures = new Closures({ config: maintenance, routes: Object.keys(routes), operators })
-
+  if (config.routes.maintenance === undefined && operators === undefined) return undefined
+  const refusalOf = createClosings(config.routes, operators)
   return function refuseClosed(request, _reply, done) {
-    if (closures.areNone) return done()
-    const { route } = request.routeConfig
-    const refusal = closures.refusalOf(route, request.method, liveSession(request))
+    const { route = unknownRoute } = request.routeConfig
+    const refusal = refusalOf(route, request.method, liveSession(request))
     done(refusal && errorOf(refusal))
   }
 }

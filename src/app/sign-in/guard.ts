@@ -7,7 +7,7 @@ import type { Rate } from '../../limits/gcra.ts'
 import type { Bucket, Taken } from '../../limits/lockouts.ts'
 import { SignInLines, timeIsOver } from '../../limits/sign-in-line.ts'
 import type { Gateway } from '../gateway.ts'
-import { createKnownBrowsers, type KnownBrowsers } from './known-browser.ts'
+import type { KnownBrowsers } from './known-browser.ts'
 
 /**
  * An attempt that was counted before its password is judged; ends with `refused`, `refund` or
@@ -28,30 +28,28 @@ export interface AttemptHandle {
   readonly remember: (reply: FastifyReply) => void
 }
 
-export interface SignInGuard {
-  /**
-   * Counts a sign-in as a failure before its password is judged. A browser that signed in before
-   * is counted by itself alone, so that nobody can lock the owner out.
-   * @param username as it was typed
-   * @param leaving aborted when the client leaves: then no password is judged for it
-   * @throws GatewayError `limit.exceeded` for an address, `login.locked` for an account; the
-   *   reason of `leaving`
-   */
-  readonly attempt: (
-    request: FastifyRequest,
-    username: string,
-    leaving: AbortSignal
-  ) => Promise<AttemptHandle>
-}
+/**
+ * Counts a sign-in as a failure before its password is judged. A browser that signed in before
+ * is counted by itself alone, so that nobody can lock the owner out.
+ * @param username as it was typed
+ * @param leaving aborted when the client leaves: then no password is judged for it
+ * @throws GatewayError `limit.exceeded` for an address, `login.locked` for an account; the
+ *   reason of `leaving`
+ */
+export type SignInGuard = (
+  request: FastifyRequest,
+  username: string,
+  leaving: AbortSignal
+) => Promise<AttemptHandle>
 
-type Parts = Pick<Gateway, 'lockouts' | 'counters' | 'addressOf' | 'cookie' | 'secrets'> & {
+type Parts = Pick<Gateway, 'lockouts' | 'counters' | 'addressOf'> & {
   readonly config: { readonly limits: Pick<Gateway['config']['limits'], 'lockout'> }
 }
 
 interface Options {
-  /** Guesses at the operators' page are counted apart: they lock nobody out of the console. */
-  readonly isOfOperators?: boolean
-  readonly knownBrowsers?: KnownBrowsers
+  /** Begins the keys of failures that are counted apart from those of the console. */
+  readonly apart?: string
+  readonly browsers?: KnownBrowsers | undefined
 }
 
 type Kind = 'account' | 'address' | 'accountAndAddress' | 'browser'
@@ -63,20 +61,14 @@ interface KindBucket extends Bucket {
 const hourMs = 3_600_000
 /** Wrong captchas of an account: where they are used up each more is a failure, so it is no lock. */
 export const challenge = 'challenge'
-/** Begins the keys of failures at the operators' page. */
+/** Begins the keys of guesses at the operators' page: they lock nobody out of the console. */
 export const operatorsApart = 'ops-'
 
 export function createSignInGuard(
   parts: Parts,
-  { isOfOperators = false, knownBrowsers }: Options = {}
+  { apart = '', browsers }: Options = {}
 ): SignInGuard {
   const { lockouts } = parts
-  const apart = isOfOperators ? operatorsApart : ''
-  const browsers =
-    knownBrowsers ??
-    (parts.config.limits.lockout.knownBrowser && !isOfOperators
-      ? createKnownBrowsers(parts)
-      : undefined)
   const lines = new SignInLines(lockouts)
   const bucketsOf = createBuckets(parts, apart)
   const { refusalOf, reportLocks } = createReports(parts)
@@ -86,36 +78,34 @@ export function createSignInGuard(
     return (await lockouts.take([{ key: `${apart}${challenge} ${account}`, rate }])).isTaken
   }
 
-  return {
-    attempt: async (request, username, leaving) => {
-      const account = accountKey(username)
-      const buckets = bucketsOf(request, account, browsers?.idOf(request, username))
-      const taken = await lines.take(buckets, leaving)
-      if (taken === timeIsOver || !taken.isTaken) throw refusalOf(buckets, taken)
-      const giveBack = async (those: readonly Bucket[]) => {
-        await lockouts.giveBack(those, taken)
-        lines.end(buckets, those)
-      }
-      if (leaving.aborted) await giveBack(buckets)
-      leaving.throwIfAborted()
-      const refused = async () => {
-        reportLocks(request, buckets, taken)
-        lines.end(buckets, [])
-      }
-      return {
-        refused,
-        refund: async () => await giveBack(buckets),
-        undecided: async max => {
-          if (!(await takeChallenge(account, max))) {
-            await refused()
-            return true
-          }
-          reportLocks(request, buckets, taken, 'address')
-          await giveBack(buckets.filter(({ kind }) => kind !== 'address'))
-          return false
-        },
-        remember: reply => browsers?.remember(request, reply, username)
-      }
+  return async (request, username, leaving) => {
+    const account = accountKey(username)
+    const buckets = bucketsOf(request, account, browsers?.idOf(request, username))
+    const taken = await lines.take(buckets, leaving)
+    if (taken === timeIsOver || !taken.isTaken) throw refusalOf(buckets, taken)
+    const giveBack = async (those: readonly Bucket[]) => {
+      await lockouts.giveBack(those, taken)
+      lines.end(buckets, those)
+    }
+    if (leaving.aborted) await giveBack(buckets)
+    leaving.throwIfAborted()
+    const refused = async () => {
+      reportLocks(request, buckets, taken)
+      lines.end(buckets, [])
+    }
+    return {
+      refused,
+      refund: async () => await giveBack(buckets),
+      undecided: async max => {
+        if (!(await takeChallenge(account, max))) {
+          await refused()
+          return true
+        }
+        reportLocks(request, buckets, taken, 'address')
+        await giveBack(buckets.filter(({ kind }) => kind !== 'address'))
+        return false
+      },
+      remember: reply => browsers?.remember(request, reply, username)
     }
   }
 }

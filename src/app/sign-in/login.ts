@@ -24,6 +24,7 @@ import { leavingOf } from '../hooks/leaving.ts'
 import { expireTokenCookies, openSession } from '../hooks/session.ts'
 import { endUnopened, endUnread, refuseBeforeOpening, rereadFormer } from './back-end-sessions.ts'
 import { createSignInGuard, type SignInGuard } from './guard.ts'
+import { createKnownBrowsers } from './known-browser.ts'
 import {
   countRefusal,
   countUndecided,
@@ -39,7 +40,8 @@ export function addLogin(scope: FastifyInstance): void {
   const { gateway } = scope
   const { gateway: config, limits } = gateway.config
   const maxBody = limits.sizes.login
-  const guard = createSignInGuard(gateway)
+  const browsers = limits.lockout.knownBrowser ? createKnownBrowsers(gateway) : undefined
+  const guard = createSignInGuard(gateway, { browsers })
   addOwn(scope, 'login', {
     bodyLimit: maxBody,
     schema: { body: loginBody(config.login.fields) },
@@ -78,7 +80,7 @@ async function signIn(
   const body = readBody(request, login.fields)
   request.actor = body.username
   const leaving = leavingOf(reply.raw).signal
-  const attempt = await guard.attempt(request, body.username, leaving)
+  const attempt = await guard(request, body.username, leaving)
   // An unreachable store must not count as a failed sign-in.
   const refund = async (error: unknown): Promise<never> => {
     await attempt.refund()

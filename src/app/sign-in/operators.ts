@@ -10,37 +10,30 @@ import { signOutAtSource } from '../../login/credential-source.ts'
 import type { Gateway } from '../gateway.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { sessionBefore } from './back-end-sessions.ts'
-import { createSignInGuard } from './guard.ts'
+import { createSignInGuard, operatorsApart } from './guard.ts'
 import { countRefusal, countUndecided, refusalError } from './refusals.ts'
 import { firstVouching, type VouchedUser } from './vouching.ts'
 
-export interface OperatorCredentials {
-  readonly username: string
-  readonly password: string
-}
-
-export interface OperatorSignIn {
-  /**
-   * @param leaving aborted when the client leaves
-   * @throws GatewayError for a wrong password, a lockout, or an account without `ops.role`
-   */
-  readonly vouch: (
-    request: FastifyRequest,
-    credentials: OperatorCredentials,
-    leaving: AbortSignal
-  ) => Promise<VouchedUser>
-}
+/**
+ * @param leaving aborted when the client leaves
+ * @throws GatewayError for a wrong password, a lockout, or an account without `ops.role`
+ */
+export type VouchForOperator = (
+  request: FastifyRequest,
+  credentials: { readonly username: string; readonly password: string },
+  leaving: AbortSignal
+) => Promise<VouchedUser>
 
 /** @returns undefined without `ops.role`: then nobody signs in to the page */
-export function createOperatorSignIn(gateway: Gateway): OperatorSignIn | undefined {
+export function createOperatorSignIn(gateway: Gateway): VouchForOperator | undefined {
   const { config, sessions } = gateway
   const { role } = config.gateway.ops
   if (role === undefined) return undefined
   const names = operatorSources(config.gateway)
   const sources = gateway.sources.filter(({ name }) => names.includes(name))
-  const guard = createSignInGuard(gateway, { isOfOperators: true })
-  const vouch: OperatorSignIn['vouch'] = async (request, { username, password }, leaving) => {
-    const attempt = await guard.attempt(request, username, leaving)
+  const guard = createSignInGuard(gateway, { apart: operatorsApart })
+  return async (request, { username, password }, leaving) => {
+    const attempt = await guard(request, username, leaving)
     const verdict = await firstVouching(sources, {
       username,
       password,
@@ -67,5 +60,4 @@ export function createOperatorSignIn(gateway: Gateway): OperatorSignIn | undefin
     leaving.throwIfAborted()
     return verdict
   }
-  return { vouch }
 }

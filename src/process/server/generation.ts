@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { buildApp } from '../../app/app.ts'
-import { createOperatorSignIn, type OperatorSignIn } from '../../app/sign-in/operators.ts'
+import { createOperatorSignIn, type VouchForOperator } from '../../app/sign-in/operators.ts'
 import type { BoundStreams } from '../../app/bound-streams.ts'
 import type { OperatorsMaintenance } from '../../app/gateway.ts'
 import type { Config } from '../../config/schema/config.ts'
@@ -23,7 +23,7 @@ export interface Generation {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
   readonly requests: () => number
   /** Undefined without `ops.role`. */
-  readonly operatorSignIn?: OperatorSignIn | undefined
+  readonly vouchForOperator?: VouchForOperator | undefined
   /** The response that a connection waits for, where its request began here. */
   readonly responsesOf: (socket: Socket) => readonly ServerResponse[]
   /**
@@ -99,7 +99,7 @@ export async function createGeneration(
     config,
     handle: (request, response) => app.routing(request, response),
     requests: running.size,
-    operatorSignIn: createOperatorSignIn(app.gateway),
+    vouchForOperator: createOperatorSignIn(app.gateway),
     responsesOf: socket => responsesOf(socket, running.list()),
     retire: () => (closed ??= close()),
     end: async () => {

@@ -1,7 +1,7 @@
 /** The generation that takes requests, and those before it that still answer some. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { OperatorSignIn } from '../../app/sign-in/operators.ts'
+import type { VouchForOperator } from '../../app/sign-in/operators.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Log } from '../../services/services.ts'
 import type { Generation } from './generation.ts'
@@ -46,10 +46,10 @@ export class Generations {
   }
 
   /** @throws GatewayError */
-  readonly vouchForOperator: OperatorSignIn['vouch'] = async (...signIn) => {
-    const operators = this.#current?.operatorSignIn
-    if (operators === undefined) throw new GatewayError('gateway.stopping')
-    return await operators.vouch(...signIn)
+  readonly vouchForOperator: VouchForOperator = async (...signIn) => {
+    const vouch = this.#current?.vouchForOperator
+    if (vouch === undefined) throw new GatewayError('gateway.stopping')
+    return await vouch(...signIn)
   }
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {

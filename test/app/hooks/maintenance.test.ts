@@ -1,5 +1,6 @@
 import t from 'tap'
-import { Closures } from '../../../src/app/hooks/maintenance.ts'
+import { createClosings } from '../../../src/app/hooks/maintenance.ts'
+import type { Config } from '../../../src/config/schema/config.ts'
 import { testGateway } from '../../support/gateway.ts'
 import { testUpstream } from '../../support/upstream.ts'
 
@@ -93,18 +94,16 @@ t.test('sign-in may be closed by name', async t => {
 
 t.test('it ends by itself', async t => {
   let time = Date.parse('2026-12-01T05:59:59Z')
-  const closures = new Closures({
-    config: {
-      routes: [],
-      methods: ['GET'],
-      allowRoles: [],
-      retryAfter: 1000,
-      until: '2026-12-01T14:00+08:00'
-    },
-    routes: ['a'],
-    now: () => time
-  })
-  const said = (method = 'GET', route = 'a') => closures.refusalOf(route, method, undefined)?.msLeft
+  const maintenance = {
+    routes: [],
+    methods: ['GET'],
+    allowRoles: [],
+    retryAfter: 1000,
+    until: '2026-12-01T14:00+08:00'
+  }
+  const config = { routes: { a: {} }, maintenance } as unknown as Config['routes']
+  const closingOf = createClosings(config, undefined, () => time)
+  const said = (method = 'GET', route = 'a') => closingOf(route, method, undefined)?.msLeft
   t.equal(said(), 1000)
   t.equal(said('HEAD'), 1000, 'HEAD is GET')
   t.equal(said('POST'), undefined)

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import t, { type Test } from 'tap'
 import type { Gateway } from '../../../src/app/gateway.ts'
 import { createCountedAddress } from '../../../src/app/hooks/address.ts'
-import { createSignInGuard } from '../../../src/app/sign-in/guard.ts'
+import { createSignInGuard, operatorsApart } from '../../../src/app/sign-in/guard.ts'
 import { createMemoryLockouts, type Lockouts } from '../../../src/limits/lockouts.ts'
 import { noLockout } from '../../support/gateway.ts'
 import { stopClock } from '../../support/clock.ts'
@@ -21,7 +21,7 @@ function setUp(t: Test, bounds: object, isOfOperators = false) {
   const make = (apart: boolean) =>
     createSignInGuard(
       {
-        config: { limits: { lockout: { knownBrowser: true, ...noLockout, ...bounds } as never } },
+        config: { limits: { lockout: { ...noLockout, ...bounds } as never } },
         lockouts,
         addressOf: createCountedAddress(64),
         counters: {
@@ -30,8 +30,8 @@ function setUp(t: Test, bounds: object, isOfOperators = false) {
         }
       } as unknown as Gateway,
       {
-        isOfOperators: apart,
-        knownBrowsers: {
+        apart: apart ? operatorsApart : '',
+        browsers: {
           idOf: ({ headers }) => headers['x-browser'] as string | undefined,
           remember: () => {}
         }
@@ -51,7 +51,7 @@ function setUp(t: Test, bounds: object, isOfOperators = false) {
       log: { info: (fields: object) => void log.push(fields) }
     }
     const signal = leaving ?? new AbortController().signal
-    return by.attempt(request as unknown as FastifyRequest, name, signal)
+    return by(request as unknown as FastifyRequest, name, signal)
   }
   /** @returns the code of each wrong password, which is empty where it was looked at */
   const guess = async (count: number, ...by: Parameters<typeof attempt>) => {
