@@ -26,7 +26,8 @@ export interface StreamScope {
 }
 
 interface Entry extends BoundStream {
-  readonly scope: object
+  /** Of its generation. */
+  readonly scope: { isDrained: boolean }
 }
 
 /**
@@ -58,7 +59,6 @@ export class BoundStreams {
   readonly #options: Options
   readonly #entries = new Set<Entry>()
   readonly #bySession = new Map<string, OfSession>()
-  readonly #drained = new WeakSet<object>()
   readonly #countEnd: (reason: ErrorCode) => void
   #routes: Config['routes']['routes'] = {}
   #closingOf: RefusalOf = () => undefined
@@ -96,11 +96,11 @@ export class BoundStreams {
 
   /** Streams of a generation of their own, which it can drain by itself. */
   scope(): StreamScope {
-    const scope = {}
+    const scope = { isDrained: false }
     return {
       add: stream => this.#add({ ...stream, scope }),
       drain: overMs => {
-        this.#drained.add(scope)
+        scope.isDrained = true
         this.#endSpread(
           [...this.#entries].filter(entry => entry.scope === scope),
           overMs
@@ -133,7 +133,7 @@ export class BoundStreams {
       this.#timer ??= setInterval(() => this.#sweep(), sweepEveryMs).unref()
     }
     // Not within `add`: the caller has not got to know yet how to take it back.
-    const isDrained = this.#isStopping || this.#drained.has(entry.scope)
+    const isDrained = this.#isStopping || entry.scope.isDrained
     if (isDrained && entry.isFinite !== true) {
       setImmediate(() => this.#end(entry, 'gateway.stopping'))
     }

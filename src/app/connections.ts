@@ -30,8 +30,6 @@ export function boundConnections(bound: Bound): (server: Server) => void {
   /** The oldest first. */
   const open = new Map<string, Connection>()
   const ofAddress = new Map<string, number>()
-  /** By the sockets of requests: with https, those above the encryption. */
-  const bySocket = new WeakMap<Socket, Connection>()
 
   /** With https, the socket is the one below the encryption. */
   function accept(socket: Socket): void {
@@ -70,26 +68,12 @@ export function boundConnections(bound: Bound): (server: Server) => void {
     else ofAddress.set(address, count)
   }
 
-  function connectionOf(socket: Socket): Connection | undefined {
-    let connection = bySocket.get(socket)
-    if (connection === undefined) {
-      connection = open.get(keyOf(socket))
-      if (connection !== undefined) bySocket.set(socket, connection)
-    }
-    return connection
-  }
-
   function onRequest({ socket }: IncomingMessage, response?: ServerResponse): void {
-    const connection = connectionOf(socket)
+    const connection = open.get(keyOf(socket))
     if (connection === undefined) return
     connection.requests++
     // Not `close`: one that does not finish closes its connection.
-    response?.on('finish', onFinish)
-  }
-
-  function onFinish(this: ServerResponse): void {
-    const connection = bySocket.get(this.req.socket)
-    if (connection !== undefined) connection.requests--
+    response?.on('finish', () => connection.requests--)
   }
 
   return server => {

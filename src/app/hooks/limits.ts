@@ -79,14 +79,11 @@ function createCounting(app: FastifyInstance) {
     })
   }
 
-  async function hit(request: FastifyRequest, { limit, key, resetMs }: Counted): Promise<Counted> {
+  async function hit(request: FastifyRequest, { limit, key }: Counted): Promise<Counted> {
     request.limitKey = key
     const result = await limiterOf(limit)(request)
-    const counted = { limit, key, isCounted: true }
-    if (result.isAllowed) return { ...counted, exceeded: false, remaining: 0, retryMs: 0, resetMs }
-    const { isExceeded: exceeded, remaining, ttl } = result
-    if (!exceeded) return { ...counted, exceeded, remaining, retryMs: 0, resetMs: ttl }
-    return { ...counted, exceeded, remaining, retryMs: ttl, resetMs: Math.max(resetMs, ttl) }
+    const exceeded = !result.isAllowed && result.isExceeded
+    return { limit, key, isCounted: true, ...counts.look(key, limit.rate), exceeded }
   }
 
   /**

@@ -1,7 +1,6 @@
 /** The first check of a request: it has one meaning, one host, and bounded headers. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
-import type { LimitsConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { checkTarget } from '../../proxy/path.ts'
 import type { Gateway } from '../gateway.ts'
@@ -22,50 +21,42 @@ export function requestPolicy({ config }: Gateway, hidesNearer: HidesNearer): Re
   const { sizes } = config.limits
   // Without any each name is served.
   const hosts = config.gateway.server.hosts.map(host => host.toLowerCase())
+
+  function faultOf(request: FastifyRequest): GatewayError | undefined {
+    const { raw } = request
+    const target = raw.url ?? ''
+    if (!isHttp1(raw)) return new GatewayError('request.malformed')
+    if (!canMeet(raw)) return new GatewayError('request.expectation')
+    if (raw.rawHeaders.length / 2 > sizes.headerCount) return new GatewayError('request.headers')
+    if (target.length > sizes.url) return new GatewayError('request.uri-too-long')
+    const host = soleHost(raw.rawHeaders)
+    const name = host === undefined ? undefined : hostField.exec(host)?.[1]
+    if (name === undefined || (hosts.length > 0 && !hosts.includes(name.toLowerCase()))) {
+      return new GatewayError('request.malformed', {
+        message: 'The Host of the request is not one that is served here.'
+      })
+    }
+    if (isBrokenHandshake(request)) return new GatewayError('request.malformed')
+    const length = raw.headers['content-length']
+    if (
+      length !== undefined &&
+      Number(length) > (request.routeOptions.config.maxBody ?? sizes.body)
+    ) {
+      return new GatewayError('request.too-large')
+    }
+    try {
+      checkTarget(target, hidesNearer, request.routeOptions.config.passEncodedSlashes)
+      return undefined
+    } catch (cause) {
+      return cause instanceof GatewayError ? cause : new GatewayError('request.path', { cause })
+    }
+  }
+
   return function checkRequest(request, reply, done) {
-    const error = faultOf(request, { hosts, sizes, hidesNearer })
+    const error = faultOf(request)
     if (error === undefined) return done()
     reply.header('connection', 'close')
     done(error)
-  }
-}
-
-interface Policy {
-  readonly hosts: readonly string[]
-  readonly sizes: LimitsConfig['sizes']
-  readonly hidesNearer: HidesNearer
-}
-
-function faultOf(
-  request: FastifyRequest,
-  { hosts, sizes, hidesNearer }: Policy
-): GatewayError | undefined {
-  const { raw } = request
-  const target = raw.url ?? ''
-  if (!isHttp1(raw)) return new GatewayError('request.malformed')
-  if (!canMeet(raw)) return new GatewayError('request.expectation')
-  if (raw.rawHeaders.length / 2 > sizes.headerCount) return new GatewayError('request.headers')
-  if (target.length > sizes.url) return new GatewayError('request.uri-too-long')
-  const host = soleHost(raw.rawHeaders)
-  const name = host === undefined ? undefined : hostField.exec(host)?.[1]
-  if (name === undefined || (hosts.length > 0 && !hosts.includes(name.toLowerCase()))) {
-    return new GatewayError('request.malformed', {
-      message: 'The Host of the request is not one that is served here.'
-    })
-  }
-  if (isBrokenHandshake(request)) return new GatewayError('request.malformed')
-  const length = raw.headers['content-length']
-  if (
-    length !== undefined &&
-    Number(length) > (request.routeOptions.config.maxBody ?? sizes.body)
-  ) {
-    return new GatewayError('request.too-large')
-  }
-  try {
-    checkTarget(target, hidesNearer, request.routeOptions.config.passEncodedSlashes)
-    return undefined
-  } catch (cause) {
-    return cause instanceof GatewayError ? cause : new GatewayError('request.path', { cause })
   }
 }
 

@@ -5,15 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { knownBrowserCookie } from '../../config/schema/lockout.ts'
 import type { Gateway } from '../gateway.ts'
 
-export interface KnownBrowsers {
-  /**
-   * The browser's id, if it signed in under this user name before.
-   * @param username as it was typed: an account with almost this name is another one
-   */
-  readonly idOf: (request: FastifyRequest, username: string) => string | undefined
-  /** Adds the account to the browser's cookie. */
-  readonly remember: (request: FastifyRequest, reply: FastifyReply, username: string) => void
-}
+export type KnownBrowsers = ReturnType<typeof createKnownBrowsers>
 
 /**
  * An account in a cookie: a hash, which does not reveal the name, and the time of the sign-in, in
@@ -33,7 +25,7 @@ const maxAccounts = 5
 export function createKnownBrowsers({
   cookie: { options },
   secrets
-}: Pick<Gateway, 'cookie' | 'secrets'>): KnownBrowsers {
+}: Pick<Gateway, 'cookie' | 'secrets'>) {
   // Another key than for session cookies, so that neither can be used as the other.
   const signer = new Signer(
     secrets.map(secret => createHmac('sha256', secret).update('known browser').digest('base64url'))
@@ -58,13 +50,18 @@ export function createKnownBrowsers({
   }
 
   return {
-    idOf(request, username) {
+    /**
+     * The browser's id, if it signed in under this user name before.
+     * @param username as it was typed: an account with almost this name is another one
+     */
+    idOf(request: FastifyRequest, username: string): string | undefined {
       const browser = read(request)
       if (browser === undefined) return undefined
       const digest = digestOf(browser.id, username)
       return browser.accounts.some(account => account.digest === digest) ? browser.id : undefined
     },
-    remember(request, reply, username) {
+    /** Adds the account to the browser's cookie. */
+    remember(request: FastifyRequest, reply: FastifyReply, username: string): void {
       const { id, accounts } = read(request) ?? {
         id: randomBytes(16).toString('base64url'),
         accounts: []

@@ -12,7 +12,7 @@ import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { loginBody } from '../../config/schema/request-bodies.ts'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { escapeStep } from '../../json/pointer.ts'
-import { type RefusalKind, signOutAtSource } from '../../login/credential-source.ts'
+import { signOutAtSource } from '../../login/credential-source.ts'
 import { decryptPassword } from '../../login/password-cipher.ts'
 import type { TokenNames } from '../../proxy/token-names.ts'
 import type { Session } from '../../session/record.ts'
@@ -33,8 +33,6 @@ import {
   refuseWithStatus200
 } from './refusals.ts'
 import { consoleRequest, firstVouching, type VouchedUser } from './vouching.ts'
-
-type SignInOutcome = 'accepted' | 'refused' | RefusalKind | 'limited' | 'malformed' | 'failed'
 
 export function addLogin(scope: FastifyInstance): void {
   const { gateway } = scope
@@ -188,7 +186,7 @@ function warnOnce(sessions: Sessions, { log }: FastifyRequest): void {
   )
 }
 
-function outcomeOf({ code, status }: GatewayError): SignInOutcome {
+function outcomeOf({ code, status }: GatewayError): string {
   if (code === 'login.refused') return 'refused'
   const kind = refusalKindOf(code)
   if (kind !== undefined) return kind
