@@ -30,8 +30,7 @@ const ofRequests = [
 ] as const
 
 export function addAccessLog(app: FastifyInstance): void {
-  const { config, log, counters, running, tracer, failures } = app.gateway
-  const { rates, meter } = counters.requests
+  const { config, log, counters, rates, running, tracer, failures } = app.gateway
   const aliases = aliasesOf(config)
   for (const name of ofRequests) app.decorateRequest(name, undefined as never)
   app.addHook('onRequest', function observeRequest(request, reply, done) {
@@ -53,7 +52,8 @@ export function addAccessLog(app: FastifyInstance): void {
       complete(request, reply)
       failures.add(request.trail)
       recordSpans(request)
-      keep(request)
+      counters.onRequest(request.trail)
+      writeLine(log, request.trail)
       for (const end of endings) end()
     })
     done()
@@ -64,13 +64,6 @@ export function addAccessLog(app: FastifyInstance): void {
     const { trace } = trail
     if (trace?.isRecorded !== true) return
     tracer.add({ trail, trace, scheme: request.protocol, template: routeConfig.url })
-  }
-
-  function keep(request: FastifyRequest): void {
-    const { trail, routeConfig: route } = request
-    route.meter ??= meter(trail.route, route.upstream)
-    route.meter.count(trail)
-    writeLine(log, trail)
   }
 }
 
