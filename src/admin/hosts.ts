@@ -4,8 +4,7 @@
  */
 import { isIP } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isHttp1, soleHost } from '../app/hooks/request-policy.ts'
-import { canMeet } from '../app/unparsed.ts'
+import { canMeet, isHttp1, soleHost } from '../app/hooks/request-policy.ts'
 import { GatewayError } from '../errors/errors.ts'
 
 interface Options {

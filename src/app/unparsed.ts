@@ -2,6 +2,7 @@
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ErrorCode } from '../errors/errors.ts'
+import { canMeet } from './hooks/request-policy.ts'
 
 /** Nothing can be answered: the two sides have no common keys. */
 const tlsFailure = /^(?:ERR_SSL_|ERR_TLS_|EPROTO$)/
@@ -38,11 +39,6 @@ export function passExpectations(server: Server): void {
     server.emit('request', request, response)
   }
   server.on('checkExpectation', pass).on('checkContinue', pass)
-}
-
-/** Only `100-continue`, which Node finds also among others (RFC 9110 §10.1.1). */
-export function canMeet({ headers: { expect } }: IncomingMessage): boolean {
-  return expect === undefined || expect.toLowerCase() === '100-continue'
 }
 
 /** Those of a connection: the one whose turn it is, which has the socket, and those that wait. */

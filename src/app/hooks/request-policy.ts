@@ -5,7 +5,6 @@ import { GatewayError } from '../../errors/errors.ts'
 import { checkTarget } from '../../proxy/path.ts'
 import type { Gateway } from '../gateway.ts'
 import type { RequestHook } from './context.ts'
-import { canMeet } from '../unparsed.ts'
 import { asksWebSocket, upgradeOf } from './upgrade.ts'
 
 type HidesNearer = (path: string) => boolean
@@ -58,6 +57,11 @@ export function requestPolicy({ config }: Gateway, hidesNearer: HidesNearer): Re
     reply.header('connection', 'close')
     done(error)
   }
+}
+
+/** Only `100-continue`, which Node finds also among others (RFC 9110 §10.1.1). */
+export function canMeet({ headers: { expect } }: IncomingMessage): boolean {
+  return expect === undefined || expect.toLowerCase() === '100-continue'
 }
 
 /**
