@@ -72,17 +72,16 @@ export function createUserReview({ config, sessions, log, isStopping }: Options)
 
 /** @returns the results, in words */
 function logReview(log: Pick<Log, 'info'>, reviewed: readonly ReviewedUser[]): readonly string[] {
-  const event = 'users.changed'
   const lines = reviewed.slice(0, maxLines).map(user => {
     const { source, username, change, closed, renewed } = user
     const line = describeReview(user)
-    log.info({ event, source, user: username, change, closed, renewed }, line)
+    log.info({ event: 'users.changed', source, user: username, change, closed, renewed }, line)
     return line
   })
   const rest = reviewed.slice(maxLines)
   if (rest.length === 0) return lines
   const closed = rest.reduce((sum, each) => sum + each.closed, 0)
   const more = `and ${rest.length} more users changed; ${closed} sessions closed`
-  log.info({ event, users: rest.length, closed }, more)
+  log.info({ event: 'users.changed', users: rest.length, closed }, more)
   return [...lines, more]
 }
