@@ -8,6 +8,7 @@ import type { Config } from '../../config/schema/config.ts'
 import { toRouterPath } from '../../config/schema/public-path.ts'
 import { mountOf } from '../../config/schema/resolved.ts'
 import { fullRequestJson, isRemarkable, requestJson } from '../../observability/request-json.ts'
+import { writeLines } from '../../services/logger.ts'
 import { Trail, type TrailAlias } from '../../observability/trail.ts'
 import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
@@ -82,12 +83,18 @@ function setRoute({ trail, routeConfig: config }: FastifyRequest, aliases: Alias
   if (aliases.size > 0) trail.alias = aliases.get(config.url)
 }
 
-/** Thousands that are refused because of overload are no warnings: they share one. */
+/**
+ * perf: a line that pino makes takes 2 µs more.
+ * Thousands that are refused because of overload are no warnings: they share one.
+ */
 function writeLine(log: Logger, trail: Trail): void {
   const isFault = trail.status >= 500 && trail.code !== undefined && trail.code !== 'overloaded'
   const level = isFault ? 'warn' : 'info'
   if (!log.isLevelEnabled(level)) return
-  log[level](isRemarkable(trail) ? fullRequestJson(trail) : requestJson(trail), 'request')
+  const time = new Date().toISOString()
+  const facts = isRemarkable(trail) ? fullRequestJson(trail) : requestJson(trail)
+  const line = JSON.stringify({ level, time, ...facts, msg: 'request' })
+  writeLines(log, `${line}\n`)
 }
 
 /** Writes into the trail whose request it is. */
