@@ -1,11 +1,11 @@
 /** The counters of one generation's hooks and endpoints. */
-import { type CountRequest, createRequestMetrics } from './hooks/metrics.ts'
+import { createRequestMetrics, type RequestMetrics } from './hooks/metrics.ts'
 import type { ErrorCode } from '../errors/errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { RequestRates } from '../observability/request-rates.ts'
 
 export interface AppMetrics {
-  readonly onRequest: CountRequest
+  readonly requests: RequestMetrics
   readonly onError: (code: ErrorCode) => void
   readonly onRefused: (limit: string, inShadow: boolean) => void
   readonly onLocked: (kind: string) => void
@@ -45,7 +45,7 @@ export function createAppMetrics(metrics: Metrics, rates: RequestRates): AppMetr
     ['source', 'outcome']
   )
   return {
-    onRequest: createRequestMetrics(metrics, rates),
+    requests: createRequestMetrics(metrics, rates),
     onError: code => errors.labels(code).inc(),
     onRefused: (limit, inShadow) => (inShadow ? shadowed : refused).labels(limit).inc(),
     onLocked: kind => locks.labels(kind).inc(),

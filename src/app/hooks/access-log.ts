@@ -31,7 +31,8 @@ const ofRequests = [
 ] as const
 
 export function addAccessLog(app: FastifyInstance): void {
-  const { config, log, counters, rates, running, tracer, failures } = app.gateway
+  const { config, log, counters, running, tracer, failures } = app.gateway
+  const { rates, meter } = counters.requests
   const aliases = aliasesOf(config)
   for (const name of ofRequests) app.decorateRequest(name, undefined as never)
   app.addHook('onRequest', function observeRequest(request, reply, done) {
@@ -53,8 +54,7 @@ export function addAccessLog(app: FastifyInstance): void {
       complete(request, reply)
       failures.add(request.trail)
       recordSpans(request)
-      counters.onRequest(request.trail)
-      writeLine(log, request.trail)
+      keep(request)
       for (const end of endings) end()
     })
     done()
@@ -65,6 +65,13 @@ export function addAccessLog(app: FastifyInstance): void {
     const { trace } = trail
     if (trace?.isRecorded !== true) return
     tracer.add({ trail, trace, scheme: request.protocol, template: routeConfig.url })
+  }
+
+  function keep(request: FastifyRequest): void {
+    const { trail, routeConfig: route } = request
+    route.meter ??= meter(trail.route, route.upstream)
+    route.meter.count(trail)
+    writeLine(log, trail)
   }
 }
 

@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Envelope } from '../../shaping/envelope.ts'
 import type { ErrorCode } from '../../errors/errors.ts'
+import type { Meter } from './metrics.ts'
 import type { Trail } from '../../observability/trail.ts'
 import type { EndReason } from '../../session/record.ts'
 import type { Live } from '../../session/evaluate.ts'
@@ -23,6 +24,8 @@ declare module 'fastify' {
     route?: string
     /** The name of the upstream that answers, where one does. */
     upstream?: string
+    /** The route's metrics; set by its first request. */
+    meter?: Meter
     access?: Access
     /** The only credential source whose sessions the upstream takes. */
     credentialFrom?: string

@@ -8,12 +8,18 @@ import { buckets, type RequestRates } from '../../observability/request-rates.ts
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
-/** Counts a request that has ended. */
-export type CountRequest = (
-  request: Pick<Trail, 'route' | 'upstream' | 'method' | 'status' | 'isCut' | 'ms' | 'upstreamMs'>
-) => void
+/** The series of one route; those of a method begin with its first request. */
+export interface Meter {
+  readonly count: (trail: Pick<Trail, 'method' | 'status' | 'isCut' | 'ms' | 'upstreamMs'>) => void
+}
 
-export function createRequestMetrics(metrics: Metrics, rates: RequestRates): CountRequest {
+export interface RequestMetrics {
+  readonly rates: RequestRates
+  /** The same one for the same names; requests that no route takes share one. */
+  readonly meter: (route: string, upstream: string | undefined) => Meter
+}
+
+export function createRequestMetrics(metrics: Metrics, rates: RequestRates): RequestMetrics {
   const requests = metrics.counter(
     'console_gateway_requests_total',
     'Requests, by route (an alias counts as what it stands for), method and class of the ' +
@@ -32,13 +38,30 @@ export function createRequestMetrics(metrics: Metrics, rates: RequestRates): Cou
     ['upstream'],
     buckets
   )
+  const meters = new Map<string, Meter>()
 
-  return ({ route, upstream, method, status, isCut, ms, upstreamMs }) => {
-    rates.ofRoute(route).count(ms, status >= 500 && !isCut)
-    const kind = isCut ? 'gone' : `${Math.floor(status / 100)}xx`
-    requests.labels(route, methods.has(method) ? method : 'other', kind).inc()
-    durations.labels(route).observe(ms / 1000)
-    if (upstream === undefined || upstreamMs === undefined) return
-    firstBytes.labels(upstream).observe(upstreamMs / 1000)
+  function createMeter(route: string, upstream: string | undefined): Meter {
+    const totals = rates.ofRoute(route)
+    const duration = durations.labels(route)
+    const firstByte = upstream === undefined ? undefined : firstBytes.labels(upstream)
+    return {
+      count({ method, status, isCut, ms, upstreamMs }) {
+        totals.count(ms, status >= 500 && !isCut)
+        const kind = isCut ? 'gone' : `${Math.floor(status / 100)}xx`
+        requests.labels(route, methods.has(method) ? method : 'other', kind).inc()
+        duration.observe(ms / 1000)
+        if (upstreamMs !== undefined) firstByte?.observe(upstreamMs / 1000)
+      }
+    }
+  }
+
+  return {
+    rates,
+    meter: (route, upstream) => {
+      const key = `${route} ${upstream ?? ''}`
+      let meter = meters.get(key)
+      if (meter === undefined) meters.set(key, (meter = createMeter(route, upstream)))
+      return meter
+    }
   }
 }

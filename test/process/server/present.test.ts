@@ -1,6 +1,6 @@
 /** What a process reports of its present: differences, and what they cost. */
 import t from 'tap'
-import { type CountRequest, createRequestMetrics } from '../../../src/app/hooks/metrics.ts'
+import { createRequestMetrics, type Meter } from '../../../src/app/hooks/metrics.ts'
 import { Metrics } from '../../../src/observability/metrics.ts'
 import { boundsMs, RequestRates } from '../../../src/observability/request-rates.ts'
 import { Present } from '../../../src/process/server/present.ts'
@@ -10,9 +10,16 @@ import { until } from '../../support/until.ts'
 
 type Services = ConstructorParameters<typeof Present>[0]
 
-function processWith(addresses: AddressUse[], redis: RedisState = { kind: 'embedded' }) {
+function processWith(
+  routes: number,
+  addresses: AddressUse[],
+  redis: RedisState = { kind: 'embedded' }
+) {
   const rates = new RequestRates()
-  const count = createRequestMetrics(new Metrics(), rates)
+  const requests = createRequestMetrics(new Metrics(), rates)
+  const meters = Array.from({ length: routes }, (_, index) =>
+    requests.meter(`r${index}`, undefined)
+  )
   const upstreams = { use: () => addresses, waiting: () => [['b', 3]] } as unknown
   const present = new Present({
     rates,
@@ -20,7 +27,7 @@ function processWith(addresses: AddressUse[], redis: RedisState = { kind: 'embed
     redis: () => redis
   })
   t.after(() => present.close())
-  return { count, present }
+  return { meters, present }
 }
 
 const address = (requests: number, failures: number): AddressUse => ({
@@ -34,9 +41,7 @@ const address = (requests: number, failures: number): AddressUse => ({
 })
 
 /** A request without an upstream. */
-const answered = (status: number, ms: number, route = 'r0'): Parameters<CountRequest>[0] => ({
-  route,
-  upstream: undefined,
+const answered = (status: number, ms: number): Parameters<Meter['count']>[0] => ({
   method: 'GET',
   status,
   ms,
@@ -46,10 +51,11 @@ const answered = (status: number, ms: number, route = 'r0'): Parameters<CountReq
 
 t.test('counts are those of the period; a new pool counts from zero', t => {
   const addresses = [address(100, 10)]
-  const { count, present } = processWith(addresses)
-  count(answered(200, 7))
-  count(answered(502, 70))
-  count({ ...answered(499, 40_000), isCut: true })
+  const { meters, present } = processWith(2, addresses)
+  const [first] = meters
+  first?.count(answered(200, 7))
+  first?.count(answered(502, 70))
+  first?.count({ ...answered(499, 40_000), isCut: true })
   addresses[0] = address(120, 11)
   const { routes, upstreams, queued } = present.read()
   t.match(routes, [{ route: 'r0', errorShare: 0.3333, p99Ms: boundsMs.at(-1) }])
@@ -62,9 +68,9 @@ t.test('counts are those of the period; a new pool counts from zero', t => {
 })
 
 t.test('percentiles are read from the sum of the buckets of all routes', t => {
-  const { count, present } = processWith([])
-  for (let n = 0; n < 980; n++) count(answered(200, 2))
-  for (let n = 0; n < 20; n++) count(answered(200, 900, 'r1'))
+  const { meters, present } = processWith(2, [])
+  for (let count = 0; count < 980; count++) meters[0]?.count(answered(200, 2))
+  for (let count = 0; count < 20; count++) meters[1]?.count(answered(200, 900))
   const { p50Ms, p99Ms, routes, process: ours } = present.read()
   t.ok((p50Ms ?? Infinity) < 2.5, `${p50Ms}`)
   t.ok((p99Ms ?? 0) > 500, `${p99Ms}`)
@@ -74,14 +80,14 @@ t.test('percentiles are read from the sum of the buckets of all routes', t => {
     'the busiest first'
   )
   t.equal(ours.pid, process.pid)
-  const idle = processWith([]).present.read()
+  const idle = processWith(1, []).present.read()
   t.match(idle, { p50Ms: null, p99Ms: null, requestsPerSecond: 0, errorShare: 0, routes: [] })
   t.end()
 })
 
 t.test('Redis has its latency', t => {
   const since = 5000
-  const { present } = processWith([], {
+  const { present } = processWith(0, [], {
     kind: 'redis',
     up: true,
     hasConnected: true,
@@ -93,7 +99,7 @@ t.test('Redis has its latency', t => {
 })
 
 t.test('the longest delay of the event loop shows, and is forgotten after ten seconds', async t => {
-  const { present } = processWith([])
+  const { present } = processWith(0, [])
   const delay = () => present.read().process.eventLoopDelayMs ?? 0
   const end = performance.now() + 500
   while (performance.now() < end);
@@ -108,8 +114,7 @@ t.test('1,000 routes and 100 addresses cost little', t => {
     upstream: `b${index % 50}`,
     address: `http://b:${index}`
   }))
-  const { count, present } = processWith(addresses)
-  const routes = Array.from({ length: 1000 }, (_, index) => `r${index}`)
+  const { meters, present } = processWith(1000, addresses)
   const rounds = 50
   const msOf = (work: () => unknown) => {
     const before = process.cpuUsage()
@@ -117,9 +122,9 @@ t.test('1,000 routes and 100 addresses cost little', t => {
     const { user, system } = process.cpuUsage(before)
     return (user + system) / 1000 / rounds
   }
-  for (const route of routes) count(answered(500, 30, route))
+  for (const meter of meters) meter.count(answered(500, 30))
   const sampleMs = msOf(() => present.sample())
-  for (const route of routes) count(answered(200, 30, route))
+  for (const meter of meters) meter.count(answered(200, 30))
   const answerMs = msOf(() => JSON.stringify(present.read()))
   t.comment(`a sample takes ${sampleMs.toFixed(3)} ms, an answer ${answerMs.toFixed(3)} ms`)
   t.ok(sampleMs < 5, `${sampleMs} ms`)
