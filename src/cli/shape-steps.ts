@@ -5,7 +5,7 @@ import { flatten } from '../config/schema/shape-steps.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import { toGatewayError } from '../errors/errors.ts'
 import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
-import { loadModules } from '../shaping/module.ts'
+import { loadModules, reasonOf } from '../shaping/module.ts'
 import type { ShapeUse } from '../shaping/operation.ts'
 import { compileShape, type ShapeContext } from '../shaping/shape.ts'
 
@@ -75,7 +75,7 @@ async function trace(
       current = await apply(current, use)
     } catch (error) {
       const { code, cause } = toGatewayError(error)
-      return [...done, { operation, failed: `${code}: ${(cause as Error).message}` }]
+      return [...done, { operation, failed: `${code}: ${reasonOf(cause as Error)}` }]
     }
     done.push({ operation, after: current, ...(missing !== undefined && { missing }) })
   }

@@ -10,7 +10,7 @@ import { parseKeepingDigits } from '../json/digits.ts'
 import type { Json } from '../json/values.ts'
 import type { ShapeUse } from './operation.ts'
 
-/** A function of a module. Rejects with an Error that names the module's file and line. */
+/** A function of a module. Rejects with an Error that names the module's file and line, and has a cause. */
 export type OwnCode = (...values: unknown[]) => Promise<Json>
 /** By the name of the file in config. */
 export type Modules = ReadonlyMap<string, OwnCode>
@@ -39,7 +39,7 @@ export async function loadModules({
     try {
       loaded.set(file, await loadModule(file, resolve(folder, file), text))
     } catch (error) {
-      reasons.set(file, messageOf(error))
+      reasons.set(file, reasonOf(error as Error))
     }
   }
   if (reasons.size > 0) throw new ModulesError(reasons)
@@ -48,13 +48,12 @@ export async function loadModules({
 
 async function loadModule(file: string, path: string, text: string): Promise<OwnCode> {
   const address = await addressOf(path, text)
-  const placed = (error: unknown) => `${file}${placeIn(error, address)}: ${messageOf(error)}`
   let module: Readonly<Record<string, unknown>>
   try {
     module = await inTime(import(address) as Promise<typeof module>)
   } catch (error) {
     const place = error instanceof SyntaxError ? await placeOfSyntax(path) : placeIn(error, address)
-    throw new Error(`${file}${place}: ${messageOf(error)}`, { cause: error })
+    throw new Error(`${file}${place}`, { cause: error })
   }
   const { default: exported } = module
   // Of CommonJS, which Node loads once whatever its content.
@@ -65,7 +64,7 @@ async function loadModule(file: string, path: string, text: string): Promise<Own
     try {
       return plainCopy(await inTime(Promise.try(exported as OwnCode, ...values)))
     } catch (error) {
-      throw new Error(placed(error), { cause: error })
+      throw new Error(`${file}${placeIn(error, address)}`, { cause: error })
     }
   }
 }
@@ -134,6 +133,8 @@ function placeOfSyntax(path: string): Promise<string> {
   })
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+/** The file and line, and what was thrown there. */
+export function reasonOf({ message, cause }: Error): string {
+  if (cause instanceof Error) return `${message}: ${cause.message}`
+  return typeof cause === 'string' ? `${message}: ${cause}` : message
 }

@@ -155,6 +155,7 @@ t.test('own code', async t => {
       t.notMatch(answer.text, 'cases.js', 'the client is not told')
       const line = await gateway.logged(({ code: of }) => of === 'shape.module', from)
       t.match(line, { route: 'cases', reason })
+      t.notMatch(line['reason'], /: (.*): \1$/, 'it is said once')
     })
   }
 
