@@ -45,9 +45,9 @@ const traceparentLength = 55
 
 const maxMembers = 32
 const maxStateLength = 512
-const key = /[a-z][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13}/
-const value = /[ !-+\--<>-~]{0,255}[!-+\--<>-~]/
-const memberPattern = new RegExp(`^(?:${key.source})=${value.source}$`)
+const simpleKey = /^[a-z][a-z0-9_*/-]{0,255}$/
+const tenantKey = /^[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13}$/
+const memberValue = /^[ !-+\--<>-~]{0,255}[!-+\--<>-~]$/
 
 const newTraceId = (): string => randomUUID().replaceAll('-', '')
 export const newSpanId = (): string => newTraceId().slice(16)
@@ -101,10 +101,16 @@ export function readTracestate(header: string): string | undefined {
   // Empty members are allowed.
   const members = header.split(',').flatMap(member => member.trim() || [])
   const keys = new Set(members.map(member => member.split('=', 1)[0]))
-  const isValid = members.every(member => memberPattern.test(member))
-  if (!isValid || keys.size < members.length || members.length > maxMembers) return undefined
+  if (!members.every(isMember) || keys.size < members.length || members.length > maxMembers)
+    return undefined
   while (members.join(',').length > maxStateLength) members.pop()
   return members.length === 0 ? undefined : ownText(members.join(','))
+}
+
+function isMember(member: string): boolean {
+  const sign = Math.max(0, member.indexOf('='))
+  const key = member.slice(0, sign)
+  return (simpleKey.test(key) || tenantKey.test(key)) && memberValue.test(member.slice(sign + 1))
 }
 
 /**
