@@ -2,9 +2,9 @@
  * W3C Trace Context: the trace that a request belongs to, read from the caller's headers and
  * written for upstreams (https://www.w3.org/TR/trace-context/).
  */
-import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { ownText } from '../../bounded-map.ts'
+import { takeIds } from './random-ids.ts'
 
 export interface TraceContext {
   /** 32 hexadecimal digits. */
@@ -49,8 +49,7 @@ const simpleKey = /^[a-z][a-z0-9_*/-]{0,255}$/
 const tenantKey = /^[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13}$/
 const memberValue = /^[ !-+\--<>-~]{0,255}[!-+\--<>-~]$/
 
-const newTraceId = (): string => randomUUID().replaceAll('-', '')
-export const newSpanId = (): string => newTraceId().slice(16)
+export const newSpanId = (): string => takeIds().slice(32)
 
 /**
  * The context of a request. Malformed headers count as none, and a new trace begins.
@@ -62,14 +61,15 @@ export function contextOf(
   isRecording: boolean
 ): TraceContext {
   const parent = typeof traceparent === 'string' ? readTraceparent(traceparent) : undefined
-  const traceId = parent?.traceId ?? newTraceId()
+  const ids = takeIds()
+  const traceId = parent?.traceId ?? ids.slice(0, 32)
   // Without spans of its own the gateway takes no decision: the caller's is passed on.
   const followed = sampler.followsCaller || !isRecording ? parent?.sampled : undefined
   const sampled = followed ?? isSampled(traceId, sampler.ratio)
   const state = parent && tracestate !== undefined ? readTracestate(String(tracestate)) : undefined
   return {
     traceId,
-    spanId: newSpanId(),
+    spanId: ids.slice(32),
     parentId: parent?.spanId,
     sampled,
     isRecorded: sampled && isRecording,
@@ -101,8 +101,8 @@ export function readTracestate(header: string): string | undefined {
   // Empty members are allowed.
   const members = header.split(',').flatMap(member => member.trim() || [])
   const keys = new Set(members.map(member => member.split('=', 1)[0]))
-  if (!members.every(isMember) || keys.size < members.length || members.length > maxMembers)
-    return undefined
+  if (keys.size < members.length || members.length > maxMembers) return undefined
+  if (!members.every(isMember)) return undefined
   while (members.join(',').length > maxStateLength) members.pop()
   return members.length === 0 ? undefined : ownText(members.join(','))
 }
