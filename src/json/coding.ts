@@ -15,7 +15,8 @@ type Decode = (bytes: Buffer, limit: { readonly maxOutputLength: number }) => Bu
 const zstdParams = { [constants.ZSTD_d_windowLogMax]: 23 }
 
 /** Some servers send raw deflate data, without the zlib format that is meant (RFC 9110 §8.4.1.2). */
-const isZlib = ([first = 0]: Buffer): boolean => (first & 0x0f) === 8
+const isZlib = (bytes: Buffer): boolean =>
+  ((bytes[0] ?? 0) & 0x0f) === 8 && bytes.readUInt16BE(0) % 31 === 0
 
 const decoders: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ['', bytes => bytes],

@@ -17,7 +17,7 @@ export interface Recorded {
   readonly part?: string
 }
 
-/** What is sent to the back-end. */
+/** A call, as the back-end gets it. */
 interface Sent {
   readonly method: string
   /** With the query. */

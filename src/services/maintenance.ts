@@ -22,9 +22,13 @@ interface Options {
 const maxMs = 7 * 86_400_000
 const endHint = 'The end ("until") is a time in the future, at most 7 days ahead.'
 const startHint = 'The start ("from") is a time before the end.'
+const maxLength = 64 * 1024
+const tooLong = 'More than 64 KiB of maintenance. End what is over first.'
 const foreign =
   'the maintenance in Redis is not sealed with a secret of session.secrets: it is ignored, and the ' +
   'next begin or end replaces it'
+/** Each time that an act at another replica came first. */
+const maxTries = 20
 
 const writeScript = `
 if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
@@ -109,20 +113,26 @@ export class Maintenance {
     const { redis } = this.#options
     if (redis === undefined) return this.#set(change(this.entries()))
     try {
-      let isWritten: unknown
-      while (isWritten !== 1) {
+      for (let tries = 0; tries < maxTries; tries++) {
         const former = (await redis.get(this.#key)) ?? ''
         this.take(former)
         const entries = change(this.entries())
-        const text =
-          entries.length === 0 ? '' : this.#options.seal.close(this.#key, JSON.stringify(entries))
+        const text = this.#sealed(entries)
         const keepMs = Math.ceil(Math.max(1, ...entries.map(endMs)) - this.#options.now())
-        isWritten = await redis.eval(writeScript, 1, this.#key, former, text, keepMs)
-        if (isWritten === 1) this.take(text)
+        const isWritten = await redis.eval(writeScript, 1, this.#key, former, text, keepMs)
+        if (isWritten === 1) return this.take(text)
       }
+      throw new Error(`${maxTries} times an act at another replica came first`)
     } catch (cause) {
       if (cause instanceof GatewayError) throw cause
       throw new GatewayError('ops.redis', { cause })
     }
+  }
+
+  #sealed(entries: readonly MaintenanceEntry[]): string {
+    if (entries.length === 0) return ''
+    const text = this.#options.seal.close(this.#key, JSON.stringify(entries))
+    if (text.length <= maxLength) return text
+    throw new GatewayError('request.malformed', { message: tooLong })
   }
 }

@@ -41,7 +41,10 @@ async function signInAll(
         most = Math.max(most, ++running)
         for (let n = 0; n < turns; n++) await turn()
         running--
-        if (right) await memory.giveBack(buckets, taken)
+        if (right) {
+          await turn()
+          await memory.giveBack(buckets, taken)
+        }
         lines.end(buckets, right ? buckets : [])
         return right ? 'right' : 'wrong'
       } catch (error) {

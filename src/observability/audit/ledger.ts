@@ -50,6 +50,7 @@ interface Waiting {
 }
 
 const maxText = 512
+const maxMembers = 32
 const maxWaiting = 20_000
 const batchSize = 500
 const batchMs = 50
@@ -283,7 +284,18 @@ export class Ledger {
 
 /** @param fact an entry, or what the ledger says of itself */
 function waitingFor(fact: object): Waiting {
-  const cut = (_name: string, value: unknown) =>
-    typeof value === 'string' && value.length > maxText ? `${value.slice(0, maxText)}…` : value
-  return { at: Date.now(), json: escapeInJson(JSON.stringify(fact, cut).slice(1)) }
+  return { at: Date.now(), json: escapeInJson(JSON.stringify(fact, bounded).slice(1)) }
+}
+
+/** For JSON: texts are cut, and so are the lists of fields and details. */
+function bounded(name: string, value: unknown): unknown {
+  if (typeof value === 'string') return cut(value)
+  if (typeof value !== 'object' || value === null) return value
+  if (name !== 'fields' && name !== 'detail') return value
+  const set = Object.entries(value).filter(([, each]) => each !== undefined)
+  return Object.fromEntries(set.slice(0, maxMembers).map(([each, member]) => [cut(each), member]))
+}
+
+function cut(text: string): string {
+  return text.length <= maxText ? text : `${text.slice(0, maxText)}…`
 }

@@ -61,6 +61,8 @@ interface Chain {
 
 type Parts = NonNullable<ReturnType<typeof split>>
 
+const maxFindings = 1000
+const maxLineBytes = 1024 * 1024
 const ofRedis = 'the head in Redis'
 const elsewhere = 'is not here: a replica with another folder wrote it, or it was deleted'
 const changed = 'this line was changed, or one before it is missing or was added'
@@ -202,11 +204,11 @@ class Verification {
   }
 
   #add(severity: Finding['severity'], file: string, message: string, line?: number): void {
-    this.#findings.push({ severity, file, line, message })
+    if (this.#findings.length < maxFindings) this.#findings.push({ severity, file, line, message })
   }
 }
 
-/** Lines end at line feeds alone. */
+/** Lines end at line feeds alone; of one that is too long only the beginning is given. */
 async function* linesOf(
   path: string
 ): AsyncGenerator<{ readonly line: Buffer; readonly isWhole: boolean }> {
@@ -217,7 +219,7 @@ async function* linesOf(
       yield { line: bytes.subarray(0, end), isWhole: true }
       bytes = bytes.subarray(end + 1)
     }
-    rest = bytes
+    rest = bytes.length > maxLineBytes ? bytes.subarray(0, maxLineBytes) : bytes
   }
   if (rest.length > 0) yield { line: rest, isWhole: false }
 }

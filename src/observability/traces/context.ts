@@ -45,6 +45,7 @@ const traceparentLength = 55
 
 const maxMembers = 32
 const maxStateLength = 512
+const longMember = 128
 const simpleKey = /^[a-z][a-z0-9_*/-]{0,255}$/
 const tenantKey = /^[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13}$/
 const memberValue = /^[ !-+\--<>-~]{0,255}[!-+\--<>-~]$/
@@ -103,7 +104,13 @@ export function readTracestate(header: string): string | undefined {
   const keys = new Set(members.map(member => member.split('=', 1)[0]))
   if (keys.size < members.length || members.length > maxMembers) return undefined
   if (!members.every(isMember)) return undefined
-  while (members.join(',').length > maxStateLength) members.pop()
+  // Long members go first, then the last ones.
+  while (members.join(',').length > maxStateLength) {
+    members.splice(
+      members.findLastIndex(member => member.length > longMember),
+      1
+    )
+  }
   return members.length === 0 ? undefined : ownText(members.join(','))
 }
 
