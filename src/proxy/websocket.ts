@@ -36,9 +36,15 @@ export type Opened =
 /** @throws GatewayError `upstream.*`, or the reason of the signal */
 export async function openWebSocket(target: WebSocketTarget): Promise<Opened> {
   const { upstream, path, protocols, maxMessage, timeoutMs, trail, signal } = target
-  const headers = withoutHandshake({ ...target.headers, ...fixedHeadersOf(upstream.config) })
-  const call = { method: 'GET', path, headers, recorded: { trail, purpose: 'websocket' } } as const
-  Object.assign(headers, await upstream.addedTo?.(call))
+  const recordedAs = { trail, purpose: 'websocket' } as const
+  const asked = { method: 'GET', path, headers: target.headers, recorded: recordedAs }
+  const added = await upstream.addedTo?.(asked)
+  const headers = withoutHandshake({
+    ...target.headers,
+    ...added,
+    ...fixedHeadersOf(upstream.config)
+  })
+  const call = { ...asked, headers }
   const { socket: connected, origin, recorded } = await upstream.connect(call)
   if (signal.aborted) connected.destroy()
   signal.throwIfAborted()

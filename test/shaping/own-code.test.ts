@@ -214,14 +214,20 @@ t.test('a WebSocket has the headers of own code', async t => {
   t.after(() => server.close())
   const connected = new Promise<string>(resolve => {
     server.once('connection', (socket, { headers }) => {
-      resolve(String(headers['x-signature']))
+      resolve([headers['x-signature'], headers['x-seen']].join(' '))
       socket.close()
     })
   })
   const { port } = server.address() as { port: number }
   const gateway = await testGateway(t.after, {
     routes: {
-      upstreams: { b: { url: `http://127.0.0.1:${port}`, module: './upstreams/sign.js' } },
+      upstreams: {
+        b: {
+          url: `http://127.0.0.1:${port}`,
+          module: './upstreams/sign.js',
+          headers: { 'x-seen': 'fixed' }
+        }
+      },
       routes: { signed: routes.signed }
     },
     code
@@ -229,7 +235,7 @@ t.test('a WebSocket has the headers of own code', async t => {
   const origin = gateway.url
   const client = new WebSocket(`${origin.replace('http', 'ws')}/api/signed/live`, { origin })
   client.on('error', () => {})
-  t.equal(await connected, signatureOf('GET/api/signed/live'))
+  t.equal(await connected, `${signatureOf('GET/api/signed/live')} fixed`, 'config’s own win')
 })
 
 t.test('another content is taken by a reload; what cannot be loaded is refused', async t => {
