@@ -5,7 +5,7 @@ import { isRecord, valueAt } from '../json/values.ts'
 
 /** Keywords whose members are names, and not keywords. */
 const maps = new Set(['properties', 'patternProperties', 'dependentSchemas'])
-/** What is referred to becomes a component. */
+/** Keywords that a component has not: the schemas that they hold become components themselves. */
 const dropped = new Set(['$schema', '$id', '$defs', 'definitions'])
 
 /**

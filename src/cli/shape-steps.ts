@@ -28,7 +28,7 @@ export async function traceShape(
   return await trace(flatten(context.shapes[name] ?? [], context.shapes), { before, use }, context)
 }
 
-/** What a route's shape is compiled with, and the member of its envelope that holds the value. */
+/** The settings for compiling a route's shape; `dataName` is the envelope's member for the value. */
 export function shapeContextOf(
   config: Config,
   route: string

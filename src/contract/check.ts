@@ -99,7 +99,7 @@ function compileNoting(contract: JsonSchema): ValidateFunction {
 
 /** These say which members an object may have. */
 const naming = ['properties', 'patternProperties', 'additionalProperties', 'unevaluatedProperties']
-/** What is within these is not about the members of the value. */
+/** Keywords whose schemas or values do not name members of the value. */
 const unread = new Set(['not', 'contains', 'const', 'enum'])
 
 function marked(schema: unknown): unknown {

@@ -50,7 +50,7 @@ export interface DryRequest {
   readonly body?: string
   /** The client's address at the socket. */
   readonly address: string
-  /** What each upstream responds, as JSON or bytes. Default: `{}`. */
+  /** The response of each upstream, as JSON or bytes. Default: `{}`. */
   readonly answer?: unknown
 }
 

@@ -100,7 +100,9 @@ const fromText =
     ] = dateText.exec(text) ?? []
     if (match === undefined) return value
     const offset = (offsetText ?? zone).replace(/^([+-]\d{2}):?(\d{2})$/, '$1:$2')
-    const local = `${year}-${two(Number(month))}-${two(Number(day))}T${two(Number(hour))}:${minute}:${second}.${fraction.slice(0, 3).padEnd(3, '0')}`
+    const date = `${year}-${two(Number(month))}-${two(Number(day))}`
+    const thousandths = fraction.slice(0, 3).padEnd(3, '0')
+    const local = `${date}T${two(Number(hour))}:${minute}:${second}.${thousandths}`
     const milliseconds = Date.parse(local + offset)
     // Date would read 31 February as a day in March.
     return isExact(local) ? (isoDate(milliseconds) ?? value) : value

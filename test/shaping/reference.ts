@@ -1,6 +1,8 @@
-// The operations of shapes as docs/shaping.md and docs/configuration.md (`shapes.NAME[]`) describe them: plain and slow.
-// Nothing here changes its input: every operation builds new objects along the path that it changes.
-// `{ ...object, [name]: value }` and Object.fromEntries make own members, also of `__proto__`.
+/**
+ * The operations of shapes as docs/shaping.md describes them, plain and slow. Nothing changes its
+ * input: every operation builds new objects along the path that it changes, by `{ ...object }` and
+ * Object.fromEntries, which make own members of all names.
+ */
 
 export type Step = Record<string, any>
 export interface Given {
@@ -231,7 +233,7 @@ function rename(names: Record<string, string>, value: Members): Members {
   return result
 }
 
-/** All at once: first everything is taken out, the innermost values first, then everything is put in, the outermost places first. */
+/** All at once: values are taken out, inner ones first, and then put in, outer places first. */
 function move(paths: Record<string, string>, value: unknown): unknown {
   const length = (path: string) => path.split('.').length
   const whole = value
@@ -297,7 +299,7 @@ function mapped(old: unknown, table: Members): unknown {
   return Object.hasOwn(table, key) ? table[key] : Object.hasOwn(table, '*') ? table['*'] : old
 }
 
-/** `kind`: string, number, boolean, date-seconds, date-milliseconds, date-text, the latter also with a zone: date-text@+08:00. */
+/** `kind` as in config: `number`, `date-text@+08:00`. */
 function convert(old: unknown, kind: string): unknown {
   const [type, zone = 'Z'] = kind.split('@')
   const word = String(textOf(old)).trim().toLowerCase()
