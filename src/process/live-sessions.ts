@@ -23,7 +23,7 @@ export function measureSessions(
         countedAt = ticks()
         latest = countAlive().catch(() => undefined)
       }
-      const census = await Promise.race([latest, wait(maxWaitMs, undefined, { ref: false })])
+      const census = await Promise.race([latest, wait(maxWaitMs, undefined)])
       return census?.[key]
     }
     metrics.read({ name, help, read })
