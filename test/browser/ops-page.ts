@@ -32,6 +32,8 @@ export async function visitOps(
 
 export async function openPanel(page: Page, name: string): Promise<void> {
   await page.locator(`nav a[href="#/${name}"]`).click()
+  // The panel left behind has a heading too: only the current link tells that the new one stands.
+  await page.locator(`nav a[href="#/${name}"][aria-current]`).waitFor()
   await page.locator('h1').waitFor()
 }
 
