@@ -14,6 +14,7 @@ import { endAfterOffer, isUpgrade } from './hooks/upgrade.ts'
 import { recordUnrouted, type UnroutedRecords } from './hooks/unrouted.ts'
 import { adopt } from '../observability/emitters.ts'
 import type { Services } from '../services/services.ts'
+import { OneWriteResponse } from './hooks/one-write.ts'
 import { isTlsServer } from './open-sockets.ts'
 import { endSlowBodies } from './slow-bodies.ts'
 import { endStalledConnections } from './stalled-connections.ts'
@@ -131,7 +132,8 @@ function createHttpServer(
     optimizeEmptyRequests: true,
     // A request without Host is refused by the request policy, in the envelope.
     requireHostHeader: false,
-    shouldUpgradeCallback: takesUpgrade
+    shouldUpgradeCallback: takesUpgrade,
+    ServerResponse: OneWriteResponse
   }
   if (tls === undefined) return adopt(createServer(options, onRequest), onError)
   const secure = {

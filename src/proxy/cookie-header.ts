@@ -5,15 +5,18 @@ export function cookieName(pair: string) {
   return trimBlanks(pair.slice(0, Math.max(0, pair.indexOf('='))))
 }
 
-/** The first value of a name, decoded. The cookie plugin reads the same. */
-export function cookieValue(header: string, name: string): string | undefined {
+/** The first value of a name, as it was sent. */
+export function cookieText(header: string, name: string): string | undefined {
   const pair = header.split(';').find(each => cookieName(each) === name)
-  if (pair === undefined) return undefined
-  const value = trimBlanks(pair.slice(pair.indexOf('=') + 1))
+  return pair && trimBlanks(pair.slice(pair.indexOf('=') + 1))
+}
+
+/** The value of a cookie. The cookie plugin decodes alike. */
+export function decodedCookie(text: string): string {
   try {
-    return decodeURIComponent(value)
+    return decodeURIComponent(text)
   } catch {
-    return value
+    return text
   }
 }
 

@@ -34,6 +34,9 @@ function addressIn(text: string | undefined): string | undefined {
   return isIP(address) === 0 ? undefined : address
 }
 
+const maxCached = 5000
+const longestAddress = 45
+
 /** Tells whether an address is in `server.trustedProxies`. */
 export function createTrust(blocks: readonly string[]): (address: string) => boolean {
   const trusted = new BlockList()
@@ -43,14 +46,18 @@ export function createTrust(blocks: readonly string[]): (address: string) => boo
     if (bits === undefined) trusted.addAddress(address, family)
     else trusted.addSubnet(address, Number(bits), family)
   }
+  // perf: Fastify asks for each address of `X-Forwarded-For`, and the list takes 0.3 µs each time.
+  const cache = recentlyUsed<boolean>(maxCached)
   return text => {
+    const known = cache.get(text)
+    if (known !== undefined) return known
     const version = isIP(text)
     // A block list ignores the zone that link-local addresses may have.
-    return version !== 0 && trusted.check(text, version === 6 ? 'ipv6' : 'ipv4')
+    const isIn = version !== 0 && trusted.check(text, version === 6 ? 'ipv6' : 'ipv4')
+    if (text.length <= longestAddress) cache.set(text, isIn)
+    return isIn
   }
 }
-
-const maxCached = 5000
 
 /** The address of a request, as limits count it. */
 export type CountedAddress = (request: Request) => string

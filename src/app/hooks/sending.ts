@@ -1,9 +1,6 @@
-/** Completes each response: standard headers, small bodies in one write, an end for still readers. */
-import { isAscii } from 'node:buffer'
+/** Completes each response: standard headers, and an end for still readers. */
 import type { FastifyInstance, FastifyReply } from 'fastify'
-
-/** Larger bodies may wait for their reader, and are not copied. */
-const oneWriteBytes = 16 * 1024
+import { oneWriteBytes } from './one-write.ts'
 
 const transportHeader = 'strict-transport-security'
 
@@ -14,10 +11,6 @@ export function addSending(app: FastifyInstance): void {
     if (payload === null || payload === undefined) return done()
     const { length = Infinity } = payload as { readonly length?: number }
     if (length > oneWriteBytes) limitStall(reply, idleTimeout)
-    // perf: Node sends a text together with the headers in one write, and bytes in a second one.
-    else if (Buffer.isBuffer(payload) && isAscii(payload)) {
-      return done(null, payload.toString('latin1'))
-    }
     done()
   })
 }

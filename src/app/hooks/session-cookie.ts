@@ -1,8 +1,8 @@
 /** The session's cookie in the `Cookie` header of a request. */
 import { Signer } from '@fastify/cookie'
-import { ownText, recentlyUsed } from '../../bounded-map.ts'
+import { recentlyUsed } from '../../bounded-map.ts'
 import { GatewayError } from '../../errors/errors.ts'
-import { cookieValue } from '../../proxy/cookie-header.ts'
+import { cookieText, decodedCookie } from '../../proxy/cookie-header.ts'
 import { keyOf } from '../../session/record.ts'
 import type { RequestHook } from './context.ts'
 
@@ -15,6 +15,9 @@ interface Options {
 
 const maxCookies = 10_000
 
+/** Of one as the gateway writes it, with room for what a client may code otherwise. */
+const maxLength = 512
+
 /**
  * Each cookie is verified once.
  * @returns the key of the session that a `Cookie` header names; undefined without a valid signature
@@ -23,14 +26,14 @@ export function createSessionCookieReader({ name, secrets }: Options) {
   const signer = new Signer([...secrets])
   const verified = recentlyUsed<string>(maxCookies)
   return (header: string): string | undefined => {
-    const signed = cookieValue(header, name)
-    if (signed === undefined) return undefined
-    const known = verified.get(signed)
+    const text = cookieText(header, name)
+    if (text === undefined) return undefined
+    const known = verified.get(text)
     if (known !== undefined) return known
-    const { valid, value } = signer.unsign(signed)
+    const { valid, value } = signer.unsign(decodedCookie(text))
     if (!valid || value === null) return undefined
     const key = keyOf(value)
-    verified.set(ownText(signed), key)
+    if (text.length <= maxLength) verified.set(text, key)
     return key
   }
 }

@@ -4,7 +4,7 @@
  */
 import type { Config } from '../../config/schema/config.ts'
 import { sealedCookiesOf } from '../../config/schema/set-cookies.ts'
-import { cookieName, cookieValue } from '../../proxy/cookie-header.ts'
+import { cookieName, cookieText, decodedCookie } from '../../proxy/cookie-header.ts'
 import { createSeal, type Seal } from '../../session/seal.ts'
 import type { SessionCookie } from '../hooks/session.ts'
 
@@ -36,7 +36,7 @@ export class SealedCookies {
   open(header: string | undefined, names: readonly string[]): string[] {
     if (header === undefined) return []
     return names.flatMap(name => {
-      const sealed = cookieValue(header, this.#prefix + name) ?? ''
+      const sealed = decodedCookie(cookieText(header, this.#prefix + name) ?? '')
       if (sealed.length > maxLength) return []
       const value = this.#options.seal.open(this.#purpose(name), sealed)
       return value === undefined ? [] : [`${name}=${value}`]
