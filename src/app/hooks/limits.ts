@@ -82,8 +82,17 @@ function createCounting(app: FastifyInstance) {
   async function hit(request: FastifyRequest, { limit, key }: Counted): Promise<Counted> {
     request.limitKey = key
     const result = await limiterOf(limit)(request)
-    const exceeded = !result.isAllowed && result.isExceeded
-    return { limit, key, isCounted: true, ...counts.look(key, limit.rate), exceeded }
+    const counted = { limit, key, isCounted: true }
+    if (result.isAllowed || result.isExceeded) {
+      return { ...counted, ...counts.look(key, limit.rate), exceeded: !result.isAllowed }
+    }
+    return {
+      ...counted,
+      exceeded: false,
+      remaining: result.remaining,
+      retryMs: 0,
+      resetMs: result.ttl
+    }
   }
 
   /**
