@@ -1,7 +1,7 @@
 /** The load generator, in a process of its own: does one run at a time, as it is told, and says how it went. */
 import { createHistogram } from 'node:perf_hooks'
 import { Client, type Dispatcher } from 'undici'
-import { cpuMicros } from './accounting.ts'
+import { cpuMicros, residentMegabytes } from './accounting.ts'
 
 export interface Request {
   readonly method: 'GET'
@@ -22,13 +22,14 @@ export interface Run {
   readonly count?: number
 }
 
-/** While it was measured. */
-export interface Ran {
-  readonly requests: number
-  readonly seconds: number
+/** What was measured in one run. */
+export interface Sample {
+  /** Of a request. */
   readonly cpuMicros: number
+  readonly perSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
+  readonly megabytes: number
 }
 
 /** @returns the status, once the body has been read */
@@ -48,7 +49,7 @@ function call(client: Client, request: Request): Promise<number> {
 }
 
 /** @throws for any answer but 200 */
-async function run({ origin, requests, pid, warmMs, ms, count = Infinity }: Run): Promise<Ran> {
+async function run({ origin, requests, pid, warmMs, ms, count = Infinity }: Run): Promise<Sample> {
   const times = createHistogram()
   let [begun, done] = [0, 0]
   const over = new AbortController()
@@ -75,11 +76,11 @@ async function run({ origin, requests, pid, warmMs, ms, count = Infinity }: Run)
   clearTimeout(begin)
   clearTimeout(end)
   return {
-    requests: done,
-    seconds: (performance.now() - mark.at) / 1000,
-    cpuMicros: cpuMicros(pid) - mark.cpu,
+    cpuMicros: (cpuMicros(pid) - mark.cpu) / done,
+    perSecond: (done * 1000) / (performance.now() - mark.at),
     p50Ms: times.percentile(50) / 1e6,
-    p99Ms: times.percentile(99) / 1e6
+    p99Ms: times.percentile(99) / 1e6,
+    megabytes: residentMegabytes(pid)
   }
 }
 

@@ -1,20 +1,20 @@
-/** The place of a measurement: cores, ports, processes, Redis and the upstream. */
-import { type ChildProcess, fork, spawn, spawnSync } from 'node:child_process'
+/** The place of a measurement: what is installed and built, cores, ports, processes, Redis, the upstream. */
+import { type ChildProcess, spawn, spawnSync, type SpawnOptions } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, statSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { availableParallelism, cpus } from 'node:os'
-import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Ran, Run } from './load.ts'
+import type { Run, Sample } from './load.ts'
 
 const here = import.meta.dirname
-const cores = availableParallelism()
-const pins = cores > 1 && spawnSync('taskset', ['-c', '0', 'true']).status === 0
+export const root = join(here, '..')
+const last = availableParallelism() - 1
+const pins = last > 0 && spawnSync('taskset', ['-c', '0', 'true']).status === 0
 /** Whoever is measured has the last core for itself. */
-const measuredCore = cores - 1
-const otherCore = (index: number) => index % measuredCore
-
-const pinned = (core: number, program: string, given: readonly string[]): [string, string[]] =>
-  pins ? ['taskset', ['-c', String(core), program, ...given]] : [program, [...given]]
+const measuredCore = String(last)
+const otherCores = `0-${last - 1}`
 
 const children = new Set<ChildProcess>()
 // Whatever ends us, nothing of ours goes on.
@@ -23,20 +23,26 @@ process.once('exit', () => {
 })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 
-function owned(child: ChildProcess): ChildProcess {
+function start(cores: string, words: readonly string[], options: SpawnOptions): ChildProcess {
+  const [program = '', ...given] = pins ? ['taskset', '-c', cores, ...words] : words
+  const child = spawn(program, given, options)
   children.add(child)
   child.once('exit', () => children.delete(child))
   return child
 }
 
-export interface Place {
-  readonly upstream: string
-  readonly redis: string
-  /** The machine, in words for the report. */
-  readonly machine: string
-  readonly load: (run: Run) => Promise<Ran>
-  readonly close: () => Promise<void>
+/** Starts Node on the core of whoever is measured. */
+export function startMeasured(given: readonly string[], env: NodeJS.ProcessEnv): ChildProcess {
+  const words = [process.execPath, ...given]
+  return start(measuredCore, words, { env, stdio: ['ignore', 'ignore', 'inherit'] })
 }
+
+function startHelper(file: string, ...given: string[]): ChildProcess {
+  const words = [process.execPath, join(here, file), ...given]
+  return start(otherCores, words, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+}
+
+export type Place = Awaited<ReturnType<typeof preparePlace>>
 
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
@@ -47,23 +53,12 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-/** Starts a program on the core of whoever is measured. */
-export function startMeasured(
-  program: string,
-  given: readonly string[],
-  { env }: { readonly env: NodeJS.ProcessEnv }
-): ChildProcess {
-  const [started, words] = pinned(measuredCore, program, given)
-  return owned(spawn(started, words, { env, stdio: ['ignore', 'ignore', 'inherit'] }))
-}
-
 export async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
-  const ended = once(child, 'exit')
+  const late = setTimeout(() => child.kill('SIGKILL'), 5000)
   child.kill('SIGTERM')
-  const inTime = await Promise.race([ended.then(() => true), wait(5000, false, { ref: false })])
-  if (!inTime) child.kill('SIGKILL')
-  await ended
+  await once(child, 'exit')
+  clearTimeout(late)
 }
 
 /** Waits for the first answer with 200. */
@@ -78,39 +73,46 @@ export async function untilReady(url: string, child: ChildProcess): Promise<void
   }
 }
 
-export async function preparePlace(): Promise<Place> {
-  const [upstreamPort, redisPort] = [await freePort(), await freePort()]
-  const upstream = helper('upstream.ts', 0, [String(upstreamPort)])
-  const loader = helper('load.ts', 1, [])
+/** Makes a checkout's gateway as it is published. */
+export const build = (folder: string): void => npm(folder, 'run', '-s', 'build')
+
+/** The peers are no dependencies of the gateway. */
+function installPeers(): void {
+  const changedAt = (file: string) => statSync(join(here, file)).mtimeMs
+  const installed = 'node_modules/.package-lock.json'
+  const isThere = existsSync(join(here, installed))
+  if (isThere && changedAt(installed) >= changedAt('package-lock.json')) return
+  npm(here, 'ci', '--no-audit', '--no-fund')
+}
+
+function npm(cwd: string, ...given: string[]): void {
+  const { status } = spawnSync('npm', given, { cwd, stdio: ['ignore', 'ignore', 'inherit'] })
+  if (status !== 0) throw new Error(`npm ${given.join(' ')} failed in ${cwd}`)
+}
+
+export async function preparePlace() {
+  installPeers()
+  build(root)
+  const upstreamPort = String(await freePort())
+  const redisPort = String(await freePort())
+  const upstream = startHelper('upstream.ts', upstreamPort)
+  const loader = startHelper('load.ts')
   loader.once('exit', code => {
     if (code !== null && code !== 0) process.exit(1)
   })
-  const words = ['--port', String(redisPort), '--bind', '127.0.0.1', '--save', '']
-  const redis = owned(
-    spawn(...pinned(otherCore(2), 'redis-server', words), {
-      stdio: ['ignore', 'ignore', 'inherit']
-    })
-  )
+  const words = ['redis-server', '--port', redisPort, '--bind', '127.0.0.1', '--save', '']
+  const redis = start(otherCores, words, { stdio: ['ignore', 'ignore', 'inherit'] })
   await once(upstream, 'message')
   return {
     upstream: `http://127.0.0.1:${upstreamPort}`,
     redis: `redis://127.0.0.1:${redisPort}`,
-    machine: `${cores} × ${cpus()[0]?.model.trim() ?? 'unknown processor'}, Node ${process.versions.node}, processes ${pins ? '' : 'not '}pinned`,
-    load: async run => {
-      const answered = once(loader, 'message') as Promise<[Ran]>
+    /** In words for the report. */
+    machine: `${last + 1} × ${cpus()[0]?.model.trim() ?? 'unknown processor'}, Node ${process.versions.node}, processes ${pins ? '' : 'not '}pinned`,
+    load: async (run: Run): Promise<Sample> => {
+      const answered = once(loader, 'message') as Promise<[Sample]>
       loader.send(run)
       return (await answered)[0]
     },
-    close: async () => {
-      await Promise.all([upstream, loader, redis].map(stop))
-    }
+    close: () => Promise.all([upstream, loader, redis].map(stop))
   }
-}
-
-function helper(file: string, index: number, given: readonly string[]): ChildProcess {
-  const child = owned(
-    fork(`${here}/${file}`, given, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-  )
-  if (pins) spawnSync('taskset', ['-a', '-p', '-c', String(otherCore(index)), String(child.pid)])
-  return child
 }

@@ -1,23 +1,24 @@
 /** The measured processes: the gateway as its users start it, and its peers, each in a process of its own. */
-import type { ChildProcess } from 'node:child_process'
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { residentMegabytes } from './accounting.ts'
-import { type GatewayOptions, startGateway, temporaryFolder } from './gateway.ts'
 import type { Request } from './load.ts'
-import { freePort, type Place, startMeasured, stop, untilReady } from './place.ts'
+import { freePort, type Place, root, startMeasured, stop, untilReady } from './place.ts'
 
-export type SubjectName = 'gateway' | 'plugin' | 'express'
+const here = import.meta.dirname
+const secret = 'a-secret-of-the-bench-long-enough-for-anyone'
+const users = 64
 
-export const titles: Readonly<Record<SubjectName, string>> = {
+export const titles = {
   gateway: 'Console Gateway',
   plugin: 'bare @fastify/http-proxy',
   express: 'Express stack'
 }
+export type SubjectName = keyof typeof titles
 
 export interface Subject {
-  readonly name: SubjectName
   readonly pid: number
   readonly origin: string
   /** From its start to its first answer of being ready. */
@@ -33,6 +34,15 @@ export interface Subject {
   readonly stop: () => Promise<void>
 }
 
+interface Wishes {
+  /** The pause before its memory is read, and before anybody signs in. */
+  readonly restMs?: number
+  /** Another checkout of the gateway, which is built. */
+  readonly folder?: string
+  /** What stands in the gateway's config from its first reload on. */
+  readonly size?: { readonly routes?: number; readonly expectations?: number }
+}
+
 /** Headers of a browser's call behind a load balancer that ends TLS. */
 const fields = {
   'accept': 'application/json, text/plain, */*',
@@ -43,54 +53,70 @@ const fields = {
   'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Chrome/150.0.0.0 Safari/537.36',
   'x-forwarded-proto': 'https'
 }
-
-const users = 64
 const addressOf = (index: number) => `203.0.113.${(index % 250) + 1}`
-
-interface Started {
-  readonly child: ChildProcess
-  readonly port: number
-  readonly startMs: number
-  readonly signInAt?: string
-  readonly reload: Subject['reload']
-}
-
-interface Wishes {
-  /** The pause before its memory is read, and before anybody signs in. */
-  readonly restMs?: number
-  readonly gateway?: GatewayOptions
-}
 
 export async function startSubject(
   name: SubjectName,
   place: Place,
-  { restMs = 0, gateway = {} }: Wishes = {}
+  { restMs = 0, folder = root, size }: Wishes = {}
 ): Promise<Subject> {
-  const turns = join(temporaryFolder(name), 'turns')
-  const { child, port, startMs, signInAt, reload } = await start(name, place, { ...gateway, turns })
+  const isGateway = name === 'gateway'
+  const [port, opsPort] = [await freePort(), await freePort()]
+  const own = mkdtempSync(join(tmpdir(), 'bench-'))
+  process.once('exit', () => rmSync(own, { recursive: true, force: true }))
+  const turns = join(own, 'turns')
+  const config = join(own, 'config')
+  cpSync(join(here, 'config'), config, { recursive: true })
+  const flags = ['--min-semi-space-size=8', '--max-semi-space-size=8']
+  // It costs some megabytes, and time at the start.
+  if (size !== undefined) flags.push('--import', join(here, 'peers/turns.js'))
+  const words = isGateway
+    ? [...flags, join(folder, 'dist/launch.js'), 'start', '--config', config]
+    : [join(here, 'peers', `${name}.js`), String(port), place.upstream, place.redis]
+  const began = performance.now()
+  const child = startMeasured(words, {
+    ...process.env,
+    NODE_ENV: 'production',
+    ...(isGateway && {
+      MALLOC_ARENA_MAX: '1',
+      MALLOC_TRIM_THRESHOLD_: '262144',
+      MALLOC_MMAP_THRESHOLD_: '262144'
+    }),
+    SESSION_SECRET: secret,
+    PORT: String(port),
+    OPS_PORT: String(opsPort),
+    UPSTREAM: place.upstream,
+    REDIS: place.redis,
+    TURNS_FILE: turns
+  })
   const origin = `http://127.0.0.1:${port}`
+  const ops = `http://127.0.0.1:${opsPort}`
+  await untilReady(isGateway ? `${ops}/readyz` : `${origin}/ready`, child)
+  const startMs = performance.now() - began
   await wait(restMs)
-  const restMegabytes = residentMegabytes(child.pid as number)
-  const cookies =
-    signInAt === undefined
-      ? []
-      : await Promise.all(
-          Array.from({ length: users }, (_, index) => signIn(`${origin}${signInAt}`, index))
-        )
+  const pid = child.pid as number
+  const restMegabytes = residentMegabytes(pid)
+  const signInAt = { gateway: '/api/auth/admin/login', express: '/login', plugin: undefined }[name]
+  const cookies = await Promise.all(
+    Array.from({ length: signInAt === undefined ? 0 : users }, (_, index) =>
+      signIn(`${origin}${signInAt}`, index)
+    )
+  )
   return {
-    name,
-    pid: child.pid as number,
+    pid,
     origin,
     startMs,
     restMegabytes,
     requests: (path, connections) =>
       Array.from({ length: connections }, (_, index) => {
         const cookie = cookies[index % users]
-        const own = cookie === undefined ? {} : { cookie }
-        const headers = { ...fields, 'x-forwarded-for': addressOf(index), ...own }
-        return { method: 'GET', path, headers }
+        const ofUser = { 'x-forwarded-for': addressOf(index), ...(cookie && { cookie }) }
+        return { method: 'GET', path, headers: { ...fields, ...ofUser } }
       }),
-    reload,
+    reload: async version => {
+      writeFileSync(join(config, 'routes.yaml'), routesOf(version, size ?? {}))
+      await reload(ops)
+    },
     longestTurn: async () => {
       rmSync(turns, { force: true })
       child.kill('SIGWINCH')
@@ -118,24 +144,31 @@ async function signIn(url: string, index: number): Promise<string> {
   return cookies.join('; ')
 }
 
-async function start(
-  name: SubjectName,
-  place: Place,
-  options: GatewayOptions & { readonly turns: string }
-): Promise<Started> {
-  const port = await freePort()
-  if (name === 'gateway') return await startGateway(port, place, options)
-  const began = performance.now()
-  const peer = join(import.meta.dirname, 'peers', `${name}.js`)
-  const child = startMeasured(process.execPath, [peer, String(port), place.upstream, place.redis], {
-    env: { ...process.env, NODE_ENV: 'production' }
+/** The config's routes, one of which is another in each version, and more of them. */
+function routesOf(
+  version: number,
+  { routes = 0, expectations = 0 }: NonNullable<Wishes['size']>
+): string {
+  const more = Array.from({ length: routes }, (_, n) => [
+    `  more-${n}: { path: /api/more/${n}, rewrite: /notices/small, upstream: backend, shape: notices }`
+  ])
+  const expected = Array.from({ length: expectations }, (_, n) => [
+    `  more-${n}: { request: GET /api/notices/${n}, status: 401, code: session.none }`
+  ])
+  return [
+    readFileSync(join(here, 'config/routes.yaml'), 'utf8').trimEnd(),
+    `  version: { path: /api/version, rewrite: /notices/small, upstream: backend, timeout: ${version}s }`,
+    ...more,
+    ...(expectations === 0 ? [] : ['expect:', ...expected])
+  ].join('\n')
+}
+
+async function reload(ops: string): Promise<void> {
+  const response = await fetch(`${ops}/ops/api/reload`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'authorization': `Bearer ${secret}` },
+    body: '{}'
   })
-  await untilReady(`http://127.0.0.1:${port}/ready`, child)
-  return {
-    child,
-    port,
-    startMs: performance.now() - began,
-    reload: async () => {},
-    ...(name === 'express' && { signInAt: '/login' })
-  }
+  const { outcome } = (await response.json()) as { outcome?: string }
+  if (outcome !== 'reloaded') throw new Error(`the reload was ${response.status} ${outcome}`)
 }

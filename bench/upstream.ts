@@ -1,6 +1,5 @@
 /** The back-end of all that is measured: as little work as an HTTP server can do, in a process of its own. */
 import { createServer, type ServerResponse } from 'node:http'
-import { noticesOf, sizes } from './notices.ts'
 
 const json = 'application/json; charset=utf-8'
 const chunk = Buffer.alloc(64 * 1024, 'x')
@@ -14,12 +13,31 @@ const signedIn = {
   user: { id: 'id', username: 'user', name: 'A Name of Usual Length', roles: ['admin'] },
   token: 't'.repeat(40)
 }
-const answers = new Map(
-  Object.entries(sizes).map(([name, bytes]) => [
-    `/notices/${name}`,
-    answer(json, Buffer.from(JSON.stringify(noticesOf(bytes))))
-  ])
-)
+const answers = new Map([
+  ['/notices/small', answer(json, notices(720))],
+  ['/notices/medium', answer(json, notices(20_000))]
+])
+
+/** A list of as many notices as fit. */
+function notices(bytes: number): Buffer {
+  const list: object[] = []
+  for (let n = 1; ; n++) {
+    const notice = {
+      noticeId: n,
+      subject: `Order ${n} has been paid`,
+      body: `The customer has paid; ship it within ${(n % 5) + 1} days.`,
+      createdAt: 1_795_239_000 + n,
+      state: String(n % 3),
+      ...(n % 2 === 0 && { kind: 'event' }),
+      internal: `shard-${n % 7}`
+    }
+    const longer = [...list, notice]
+    const text = JSON.stringify({ code: 0, data: { list: longer, count: longer.length } })
+    if (text.length > bytes) break
+    list.push(notice)
+  }
+  return Buffer.from(JSON.stringify({ code: 0, data: { list, count: list.length } }))
+}
 
 const server = createServer(
   { keepAliveTimeout: 600_000, requestTimeout: 0 },
