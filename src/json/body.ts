@@ -74,7 +74,8 @@ const utf8 = new TextDecoder()
  */
 function textOfBody(bytes: Buffer, charset: string, onIgnored: (label: string) => void): string {
   if (isUtf8(bytes) && !/^(?:utf-16|iso-2022)/.test(charset)) {
-    const isRight = /^utf-?8$/.test(charset) || isAscii(bytes)
+    if (isAscii(bytes)) return bytes.toString('latin1')
+    const isRight = /^utf-?8$/.test(charset)
     if (!isRight) onIgnored(`its charset ${JSON.stringify(charset)} is not that of its bytes`)
     return utf8.decode(bytes)
   }

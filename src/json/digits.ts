@@ -7,13 +7,21 @@ import { type Json, rawNumber } from './values.ts'
 type Reviver = (name: string, value: Json, context: { readonly source?: string }) => Json
 const parse = JSON.parse as (text: string, reviver?: Reviver) => Json
 
-/** May be found in a text, too: parsing is slower then, but correct. */
-const longNumber = /(?:^|[:,[\s])-?(?:\d[\d.]{15}|[\d.]+[eE][+-]?\d{3})/
+const longDigits = /[:,[\s]-?\d[\d.]{15}/
+const exponent = /[eE][+-]?\d{3}/
+const numberWithExponent = /[:,[\s]-?[\d.]+[eE][+-]?\d{3}/
+const onlyNumber = /^-?\d/
+
+/** Maybe only within a text: parsing is slower then, but correct. */
+function mayLoseDigits(text: string): boolean {
+  if (longDigits.test(text) || onlyNumber.test(text)) return true
+  return exponent.test(text) && numberWithExponent.test(text)
+}
 
 /** @param kept what such a number becomes */
 export function parseKeepingDigits(text: string, kept: (digits: string) => Json = rawNumber): Json {
   // Only some texts get the reviver: it makes parsing five times as slow.
-  if (!longNumber.test(text)) return parse(text)
+  if (!mayLoseDigits(text)) return parse(text)
   return parse(text, (_name, value, { source }) =>
     typeof value === 'number' && source !== undefined && losesDigits(source) ? kept(source) : value
   )
