@@ -25,16 +25,6 @@ export interface Stage {
 
 type Case = (stage: Stage) => Promise<Table>
 
-const contestantsOf = (stage: Stage, names: readonly SubjectName[], path: string) =>
-  Promise.all(
-    names.map(async name => ({
-      label: titles[name],
-      subject: await stage.subject(name),
-      // The peers pass an answer as it is.
-      path: name === 'gateway' ? path : path.replace('/shaped/', '/notices/')
-    }))
-  )
-
 const both = ['gateway', 'plugin'] as const
 
 interface Asked extends Partial<Pace> {
@@ -47,21 +37,21 @@ interface Asked extends Partial<Pace> {
 /** CPU of a request beside the bare plugin. */
 function beside(title: string, { path, most, names = both, ...pace }: Asked): Case {
   return async stage => {
-    const contestants = await contestantsOf(stage, names, path)
+    const contestants = []
+    for (const name of names) {
+      // The peers pass an answer as it is.
+      const own = name === 'gateway' ? path : path.replace('/shaped/', '/notices/')
+      contestants.push({ label: titles[name], subject: await stage.subject(name), path: own })
+    }
     const of = await measure(stage.place, contestants, { ...stage.pace, ...pace })
     const cpu = (name: SubjectName) => of(titles[name], 'cpuMicros')
     const members = ['perSecond', 'p50Ms', 'p99Ms', 'megabytes'] as const
-    const bounds = [
-      {
-        what: `${title}, CPU beside the plugin`,
-        value: figure(ratios(cpu('gateway'), cpu('plugin'))),
-        most
-      }
-    ]
-    if (names.includes('express')) {
-      const value = figure(ratios(cpu('gateway'), cpu('express')))
-      bounds.push({ what: `${title}, CPU beside the Express stack`, value, most: 1 / 2.3 })
+    const bound = (peer: SubjectName, limit: number) => {
+      const value = figure(ratios(cpu('gateway'), cpu(peer)))
+      return { what: `${title}, CPU beside ${titles[peer]}`, value, most: limit }
     }
+    const bounds = [bound('plugin', most)]
+    if (names.includes('express')) bounds.push(bound('express', 1 / 2.3))
     const rows = names.map(name => {
       const cells = [cpu(name), ratios(cpu(name), cpu('plugin'))]
       cells.push(...members.map(member => of(titles[name], member)))
@@ -125,10 +115,8 @@ async function reload({ place, pace }: Stage): Promise<Table> {
   return { title: 'Reloads', columns, rows, bounds }
 }
 
-const signedIn = '/api/notices/small'
-const shaped = '/api/shaped/small'
-const shaped20 = '/api/shaped/medium'
-const open = '/api/public/notices/small'
+const [signedIn, open] = ['/api/notices/small', '/api/public/notices/small']
+const [shaped, shaped20] = ['/api/shaped/small', '/api/shaped/medium']
 const file = `/api/files/${100 * 1024 * 1024}`
 
 export const cases: Readonly<Record<string, Case>> = {

@@ -55,10 +55,8 @@ export async function freePort(): Promise<number> {
 
 export async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
-  const late = setTimeout(() => child.kill('SIGKILL'), 5000)
   child.kill('SIGTERM')
   await once(child, 'exit')
-  clearTimeout(late)
 }
 
 /** Waits for the first answer with 200. */

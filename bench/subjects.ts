@@ -145,21 +145,16 @@ async function signIn(url: string, index: number): Promise<string> {
 }
 
 /** The config's routes, one of which is another in each version, and more of them. */
-function routesOf(
-  version: number,
-  { routes = 0, expectations = 0 }: NonNullable<Wishes['size']>
-): string {
-  const more = Array.from({ length: routes }, (_, n) => [
-    `  more-${n}: { path: /api/more/${n}, rewrite: /notices/small, upstream: backend, shape: notices }`
-  ])
-  const expected = Array.from({ length: expectations }, (_, n) => [
-    `  more-${n}: { request: GET /api/notices/${n}, status: 401, code: session.none }`
-  ])
+function routesOf(version: number, { routes = 0, expectations = 0 }: NonNullable<Wishes['size']>) {
+  const many = (count: number, of: (n: number) => string) =>
+    Array.from({ length: count }, (_, n) => `  more-${n}: { ${of(n)} }`)
+  const target = 'rewrite: /notices/small, upstream: backend'
   return [
     readFileSync(join(here, 'config/routes.yaml'), 'utf8').trimEnd(),
-    `  version: { path: /api/version, rewrite: /notices/small, upstream: backend, timeout: ${version}s }`,
-    ...more,
-    ...(expectations === 0 ? [] : ['expect:', ...expected])
+    `  version: { path: /api/version, ${target}, timeout: ${version}s }`,
+    ...many(routes, n => `path: /api/more/${n}, ${target}, shape: notices`),
+    'expect:',
+    ...many(expectations, n => `request: GET /api/notices/${n}, status: 401, code: session.none`)
   ].join('\n')
 }
 
