@@ -1,5 +1,5 @@
 /** A user at a console: each step, and what was not as it should be. */
-import type { Driver, OpenConsole, Page, Screen } from './driver.ts'
+import type { Driver, OpenConsole, Page, Screen, ShownList } from './driver.ts'
 
 export interface Expected {
   readonly username: string
@@ -31,6 +31,8 @@ export const steps = [
   'sign-in',
   'menu',
   'page 2',
+  'last page',
+  'other size',
   'save',
   'refusal',
   'field errors',
@@ -76,6 +78,18 @@ function shows(
 
 const isNothing = (content: unknown) => content === undefined
 
+/** Of the back-end's 25 notices these, and their number. */
+function holds(first: number, last: number) {
+  const numbers = Array.from({ length: last - first + 1 }, (_, index) => first + index)
+  return ({ rows, total }: ShownList = { rows: [], total: 0 }): boolean =>
+    total === 25 &&
+    rows.length === numbers.length &&
+    numbers.every((number, index) => {
+      const { id, title } = rows[index] ?? {}
+      return String(id) === String(number) && title === `Notice ${number}`
+    })
+}
+
 const plays: Readonly<Record<Step, Play>> = {
   'start': async ({ console }) => other(await console.start(), isNothing, 'sign-in'),
   'wrong password': async ({ console, driver, expected: { username, wrongPassword } }) => {
@@ -88,18 +102,9 @@ const plays: Readonly<Record<Step, Play>> = {
   'sign-in': async ({ console, expected }) =>
     other(await signIn(console, expected), isUser(expected)),
   'menu': async ({ console }) => other(await console.menu(), content => content !== undefined),
-  'page 2': async ({ console }) =>
-    other(await console.list(2, 10), content => {
-      const { rows = [], total } = content ?? {}
-      return (
-        total === 25 &&
-        rows.length === 10 &&
-        rows.every(
-          ({ id, title }, index) =>
-            String(id) === String(index + 11) && title === `Notice ${index + 11}`
-        )
-      )
-    }),
+  'page 2': async ({ console }) => other(await console.list(2, 10), holds(11, 20)),
+  'last page': async ({ console }) => other(await console.list(3, 10), holds(21, 25)),
+  'other size': async ({ console }) => other(await console.list(2, 20), holds(21, 25)),
   'save': async ({ console }) =>
     other(await console.save({ title: 'New' }), content => content?.saved === true),
   'refusal': async ({ console, driver, expected: { refusal } }) => {
