@@ -3,7 +3,7 @@
  * and given back where it was right. So guesses at once, at any replica, do not slip past.
  */
 import { steadyClock } from '../steady-clock.ts'
-import { eachMs, fullAfter, look, roomMs, type Rate } from './gcra.ts'
+import { fullAfter, look, type Rate, roomMs } from './gcra.ts'
 
 export interface Bucket {
   /** The kind of bucket, a blank, and its owner: `account alice`. */
@@ -58,6 +58,9 @@ export function createMemoryLockouts(): Lockouts & { readonly clear: () => void 
     locked.delete(key)
     failures.delete(key)
   }
+  /** No fuller than its size: the rate may have changed. */
+  const fullOf = ({ key, rate }: Bucket, now: number) =>
+    Math.min((locked.get(key) ?? failures.get(key))?.full ?? 0, now + roomMs(rate))
   /** @returns the milliseconds until one more is free */
   const keep = ({ key, rate }: Bucket, full: number, now: number) => {
     const { retryMs } = look(rate, full, now)
@@ -67,39 +70,31 @@ export function createMemoryLockouts(): Lockouts & { readonly clear: () => void 
     for (const oldest of kept.size > maxKeys ? kept.keys().take(1) : []) kept.delete(oldest)
     return retryMs
   }
-  /** No fuller than its size: the rate may have changed. */
-  const fullOf = (bucket: Bucket, now: number) => {
-    const { full = 0 } = locked.get(bucket.key) ?? failures.get(bucket.key) ?? {}
-    const most = now + roomMs(bucket.rate)
-    if (full <= most) return full
-    keep(bucket, most, now)
-    return most
+  /** Adds so many failures to each bucket, unless one of them has no room for more. */
+  const count = (buckets: readonly Bucket[], failed: 1 | -1): Taken => {
+    const now = steadyClock.now()
+    const isFull = (bucket: Bucket) => look(bucket.rate, fullOf(bucket, now), now).exceeded
+    const isTaken = failed < 0 || !buckets.some(isFull)
+    const waitMs = buckets.map(bucket => {
+      const after = fullAfter(bucket.rate, fullOf(bucket, now), isTaken ? failed : 0, now)
+      return keep(bucket, after, now)
+    })
+    return { isTaken, waitMs }
   }
 
   return {
-    take: async buckets => {
-      const now = steadyClock.now()
-      const waitMs = buckets.map(bucket => look(bucket.rate, fullOf(bucket, now), now).retryMs)
-      if (waitMs.some(ms => ms > 0)) return { isTaken: false, waitMs }
-      const after = buckets.map(bucket =>
-        keep(bucket, fullAfter(bucket.rate, fullOf(bucket, now), 1, now), now)
-      )
-      return { isTaken: true, waitMs: after }
-    },
-    giveBack: async buckets => {
-      const now = steadyClock.now()
-      for (const bucket of buckets) keep(bucket, fullOf(bucket, now) - eachMs(bucket.rate), now)
-    },
+    take: async buckets => count(buckets, 1),
+    giveBack: async buckets => void count(buckets, -1),
     list: async () => {
       const now = steadyClock.now()
-      return [...locked.entries()]
-        .map(([key, { rate, full }]) => ({ key, waitMs: look(rate, full, now).retryMs }))
+      return Array.from(locked, ([key, { rate, full }]) => ({
+        key,
+        waitMs: look(rate, full, now).retryMs
+      }))
         .filter(({ waitMs }) => waitMs > 0)
         .toSorted((a, b) => a.waitMs - b.waitMs)
     },
-    lift: async keys => {
-      for (const key of keys) forget(key)
-    },
+    lift: async keys => keys.forEach(forget),
     clear: () => {
       locked.clear()
       failures.clear()
