@@ -87,26 +87,20 @@ export interface TrailAlias {
   readonly target: string
 }
 
-/** A limit that applied to the request, as `limits/plan` has it. */
-export interface TrailRule {
-  readonly name: string
-  readonly rate: { readonly max: number; readonly windowMs: number; readonly burst: number }
-  /** Otherwise it only counts and reports. */
-  readonly enforced: boolean
-}
-
-/** The state of a limit after the request was counted; the verdicts of `limits/gcra`. */
-export interface TrailVerdict {
+/** The state of a limit that applied to the request. */
+export interface TrailLimit {
+  readonly limit: {
+    readonly name: string
+    readonly rate: { readonly max: number; readonly windowMs: number; readonly burst: number }
+    /** Otherwise it only counts and reports. */
+    readonly enforced: boolean
+  }
   readonly exceeded: boolean
   readonly remaining: number
-  readonly resetMs: number
 }
 
 /** Longer paths are cut: anyone can send them, and they are kept. */
 const maxPathLength = 512
-
-const noRules: readonly TrailRule[] = []
-const noVerdicts: readonly TrailVerdict[] = []
 
 /** All members are set at once: trails have one hidden class. */
 export class Trail {
@@ -141,9 +135,8 @@ export class Trail {
   /** Why it is over. */
   sessionEnded: string | undefined = undefined
 
-  /** The limits that applied, in the order of `verdicts`. */
-  rules = noRules
-  verdicts = noVerdicts
+  /** The limits that applied. */
+  limits: readonly TrailLimit[] | undefined = undefined
   /** Milliseconds of asking the limits. */
   limitsMs = 0
   /** When that began, as of `performance.now()`. */

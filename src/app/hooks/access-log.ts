@@ -31,8 +31,7 @@ const ofRequests = [
 ] as const
 
 export function addAccessLog(app: FastifyInstance): void {
-  const { config, log, counters, running, tracer, failures } = app.gateway
-  const { rates, meter } = counters.requests
+  const { config, log, counters, rates, running, tracer, failures } = app.gateway
   const aliases = aliasesOf(config)
   for (const name of ofRequests) app.decorateRequest(name, undefined as never)
   app.addHook('onRequest', function observeRequest(request, reply, done) {
@@ -69,7 +68,7 @@ export function addAccessLog(app: FastifyInstance): void {
 
   function keep(request: FastifyRequest): void {
     const { trail, routeConfig: route } = request
-    route.meter ??= meter(trail.route, route.upstream)
+    route.meter ??= counters.meter(trail.route, route.upstream)
     route.meter.count(trail)
     writeLine(log, trail)
   }
