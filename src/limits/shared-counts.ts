@@ -82,9 +82,7 @@ export class SharedCounts {
 
   /** What `hit` would say, without counting. */
   look(key: string, rate: Rate): Verdict {
-    const entry = this.#entries.get(key)
-    const now = steadyClock.now()
-    return look(rate, entry === undefined ? now : this.#at(entry, rate).full, now)
+    return look(rate, this.#entry(key, rate).full, steadyClock.now())
   }
 
   /** Whether a refusal is the first one since a request of that key passed. */
@@ -135,16 +133,12 @@ export class SharedCounts {
     if (entry === undefined) {
       entry = { rate, full: 0, untold: 0, isReported: false }
       this.#entries.set(key, entry)
+    } else if (entry.rate !== rate) {
+      // A reload may have changed the rate: what was used stays.
+      const now = steadyClock.now()
+      entry.full = fullAfter(rate, now, usedOf(entry), now)
+      entry.rate = rate
     }
-    return this.#at(entry, rate)
-  }
-
-  /** A reload may have changed the rate: what was used stays. */
-  #at(entry: Entry, rate: Rate): Entry {
-    if (entry.rate === rate) return entry
-    const now = steadyClock.now()
-    entry.full = fullAfter(rate, now, usedOf(entry), now)
-    entry.rate = rate
     return entry
   }
 
