@@ -26,6 +26,9 @@ export function factOf(fact: object): Fact {
 /** A folder, or what takes lines. */
 export type Place = string | ((lines: string) => void)
 
+const nameAt = (time: Date): string =>
+  `${time.toISOString().replaceAll(/[:.]/g, '-')}-${randomBytes(3).toString('hex')}`
+
 const noOthers = { others: {}, pruned: [] }
 
 export class Chain {
@@ -94,9 +97,6 @@ export class Chain {
     await this.#file?.close().catch(() => {})
   }
 }
-
-const nameAt = (time: Date): string =>
-  `${time.toISOString().replaceAll(/[:.]/g, '-')}-${randomBytes(3).toString('hex')}`
 
 /** By chain the last `mac` of each file of the folder; those that are too old are deleted. */
 async function readOthers(folder: string, keepMs: number) {

@@ -12,14 +12,17 @@ export interface Finding {
   readonly message: string
 }
 
-export interface Report {
-  readonly chains: number
+interface Found {
   readonly lines: number
   /** ISO 8601, of the first and the last line. */
-  readonly since?: string | undefined
-  readonly until?: string | undefined
+  readonly since?: string
+  readonly until?: string
   /** Entries that could not be written, as the ledger says. */
   readonly lost: number
+}
+
+export interface Report extends Found {
+  readonly chains: number
   readonly findings: readonly Finding[]
 }
 
@@ -36,7 +39,6 @@ interface Options {
   readonly keys: readonly KeyObject[]
   /** By chain. */
   readonly heads: Readonly<Record<string, Head>>
-  readonly parse: (text: string) => unknown
 }
 
 /** What is read of a line. */
@@ -78,10 +80,7 @@ class Verification {
   /** By chain, who names which `mac` of it; those that are found are taken out. */
   readonly #named = new Map<string, Map<string, string>>()
   readonly #pruned = new Set<string>()
-  #lines = 0
-  #lost = 0
-  #since: string | undefined
-  #until: string | undefined
+  readonly #found: { -readonly [K in keyof Found]: Found[K] } = { lines: 0, lost: 0 }
 
   constructor(options: Options) {
     this.#options = options
@@ -97,14 +96,7 @@ class Verification {
       if (!isFaulty && kind !== 'closed') this.#add('note', file, `chain ${chain} ${noEnd}`)
     }
     for (const chain of this.#named.keys()) this.#findMissing(chain)
-    return {
-      chains: this.#chains.size,
-      lines: this.#lines,
-      since: this.#since,
-      until: this.#until,
-      lost: this.#lost,
-      findings: this.#findings
-    }
+    return { chains: this.#chains.size, ...this.#found, findings: this.#findings }
   }
 
   async #readFirst(path: string): Promise<void> {
@@ -149,10 +141,11 @@ class Verification {
       return false
     }
     this.#named.get(chain)?.delete(mac)
-    this.#lines++
-    if (kind === 'lost') this.#lost += count
-    if (this.#since === undefined || at < this.#since) this.#since = at
-    if (this.#until === undefined || at > this.#until) this.#until = at
+    const found = this.#found
+    found.lines++
+    if (kind === 'lost') found.lost += count
+    if (found.since === undefined || at < found.since) found.since = at
+    if (found.until === undefined || at > found.until) found.until = at
     return true
   }
 
@@ -183,7 +176,7 @@ class Verification {
     const parts = split(bytes)
     if (parts === undefined) return undefined
     try {
-      const read = this.#options.parse(bytes.toString('utf8')) as Line
+      const read = JSON.parse(bytes.toString('utf8')) as Line
       const isLine = typeof read.chain === 'string' && typeof read.seq === 'number'
       return isLine ? { ...read, ...parts } : undefined
     } catch {
