@@ -2,6 +2,7 @@
  * Failures of sign-in, by what guesses: buckets that are taken from before a password is looked at,
  * and given back where it was right. So guesses at once, at any replica, do not slip past.
  */
+import { BoundedMap } from '../bounded-map.ts'
 import { steadyClock } from '../steady-clock.ts'
 import { fullAfter, look, type Rate, roomMs } from './gcra.ts'
 
@@ -63,23 +64,22 @@ export function accountKey(typed: string): string {
 
 /** `clear` deletes all failures. */
 export function createMemoryLockouts(): Lockouts & { readonly clear: () => void } {
-  const failures = new Map<string, Failures>()
+  const failures = new BoundedMap<Failures>(maxKeys)
   // Apart: made-up names push out nobody who is locked out.
-  const locked = new Map<string, Failures>()
+  const locked = new BoundedMap<Failures>(maxKeys)
   const forget = (key: string) => {
     locked.delete(key)
     failures.delete(key)
   }
   /** No fuller than its size: the rate may have changed. */
   const fullOf = ({ key, rate }: Bucket, now: number) =>
-    Math.min((locked.get(key) ?? failures.get(key))?.full ?? 0, now + roomMs(rate))
+    Math.min((locked.peek(key) ?? failures.peek(key))?.full ?? 0, now + roomMs(rate))
   /** @returns the milliseconds until one more is free */
   const keep = ({ key, rate }: Bucket, full: number, now: number) => {
     const { retryMs } = look(rate, full, now)
     const kept = retryMs > 0 ? locked : failures
     forget(key)
     if (full > now) kept.set(key, { rate, full })
-    for (const oldest of kept.size > maxKeys ? kept.keys().take(1) : []) kept.delete(oldest)
     return retryMs
   }
   /** Adds so many failures to each bucket, unless one of them has no room for more. */
@@ -99,7 +99,7 @@ export function createMemoryLockouts(): Lockouts & { readonly clear: () => void 
     giveBack: async buckets => void count(buckets, -1),
     list: async () => {
       const now = steadyClock.now()
-      return Array.from(locked, ([key, { rate, full }]) => ({
+      return Array.from(locked.entries(), ([key, { rate, full }]) => ({
         key,
         waitMs: look(rate, full, now).retryMs
       }))

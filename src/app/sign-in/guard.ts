@@ -11,10 +11,6 @@ import type { KnownBrowsers } from './known-browser.ts'
 export type SignInGuard = ReturnType<typeof createSignInGuard>
 export type AttemptHandle = Awaited<ReturnType<SignInGuard>>
 
-type Parts = Pick<Gateway, 'lockouts' | 'counters' | 'addressOf'> & {
-  readonly config: { readonly limits: Pick<Gateway['config']['limits'], 'lockout'> }
-}
-
 interface Options {
   /** Begins the keys of failures that are counted apart from those of the console. */
   readonly apart?: string
@@ -33,11 +29,11 @@ export const challenge = 'challenge'
 /** Begins the keys of guesses at the operators' page: they lock nobody out of the console. */
 export const operatorsApart = 'ops-'
 
-export function createSignInGuard(parts: Parts, { apart = '', browsers }: Options = {}) {
-  const { lockouts } = parts
+export function createSignInGuard(gateway: Gateway, { apart = '', browsers }: Options = {}) {
+  const { lockouts } = gateway
   const lines = new SignInLines(lockouts)
-  const bucketsOf = createBuckets(parts, apart)
-  const { refusalOf, reportLocks } = createReports(parts)
+  const bucketsOf = createBuckets(gateway, apart)
+  const { refusalOf, reportLocks } = createReports(gateway)
   const takeChallenge = async (account: string, max: number) => {
     if (max === 0) return false
     const rate = { max, windowMs: hourMs, burst: max }
@@ -90,7 +86,7 @@ export function createSignInGuard(parts: Parts, { apart = '', browsers }: Option
   }
 }
 
-function createBuckets({ config, addressOf }: Parts, apart: string) {
+function createBuckets({ config, addressOf }: Gateway, apart: string) {
   const { address, accountAndAddress, account } = config.limits.lockout
   const bucket = (kind: Kind, lockout: LockoutConfig['account'], of: string): KindBucket[] =>
     lockout === 'off' ? [] : [{ kind, key: `${apart}${kind} ${of}`, rate: rateOf(lockout) }]
@@ -114,7 +110,7 @@ function rateOf({ failures, every }: Exclude<LockoutConfig['account'], 'off'>): 
   return { max: 1, windowMs: every, burst: failures }
 }
 
-function createReports({ counters: { onRefused, onLocked } }: Parts) {
+function createReports({ counters: { onRefused, onLocked } }: Gateway) {
   return {
     refusalOf: (buckets: readonly KindBucket[], taken: Taken | typeof timeIsOver) => {
       if (taken === timeIsOver) {

@@ -7,9 +7,6 @@ import type { KeyObject } from 'node:crypto'
 import { Chain, type Fact, factOf, type Place } from './chain.ts'
 import type { AuditEntry } from './entry.ts'
 
-/** The ledger cannot be written. */
-class LedgerUnavailable extends Error {}
-
 interface Options {
   readonly to: Place
   readonly key: KeyObject
@@ -87,16 +84,16 @@ export class Ledger {
     else this.#add(entry)
   }
 
-  /** @throws LedgerUnavailable while it cannot be written */
+  /** @throws the reason while it cannot be written */
   check(): void {
     const { failing } = this.#status
-    if (failing !== undefined) throw new LedgerUnavailable(failing.reason)
+    if (failing !== undefined) throw new Error(failing.reason)
   }
 
   /**
    * Records a fact.
    * @returns when its line is on disk
-   * @throws LedgerUnavailable where that failed; then the line waits
+   * @throws the reason where that failed; then the line waits
    */
   async commit(entry: AuditEntry): Promise<void> {
     if (this.#status.failing !== undefined) {
@@ -190,7 +187,7 @@ export class Ledger {
   #fail(error: Error): void {
     const { code, message } = error as NodeJS.ErrnoException
     const reason = code ?? message
-    for (const { done } of this.#waiting) done?.reject(new LedgerUnavailable(reason))
+    for (const { done } of this.#waiting) done?.reject(new Error(reason))
     void this.#chain?.close()
     this.#chain = undefined
     this.#writeAfter(retryMs)
