@@ -167,7 +167,8 @@ export class Ledger {
     this.#lostTold = lost
     this.#noteWritten(chain, facts.length)
     for (const { done } of batch) done?.resolve()
-    if (chain.isFull(this.#options.maxFileBytes)) await this.#end(chain)
+    // A first line alone may be long: it names all files.
+    if (batch.length > 0 && chain.isFull(this.#options.maxFileBytes)) await this.#end(chain)
   }
 
   /** The next line begins another one. */
