@@ -1,11 +1,11 @@
 /** The counters of one generation's hooks and endpoints. */
-import { createRequestMetrics, type RequestMetrics } from './hooks/metrics.ts'
+import { createMeters, type CreateMeter } from './hooks/metrics.ts'
 import type { ErrorCode } from '../errors/errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { RequestRates } from '../observability/request-rates.ts'
 
 export interface AppMetrics {
-  readonly requests: RequestMetrics
+  readonly meter: CreateMeter
   readonly onError: (code: ErrorCode) => void
   readonly onRefused: (limit: string, inShadow: boolean) => void
   readonly onLocked: (kind: string) => void
@@ -45,7 +45,7 @@ export function createAppMetrics(metrics: Metrics, rates: RequestRates): AppMetr
     ['source', 'outcome']
   )
   return {
-    requests: createRequestMetrics(metrics, rates),
+    meter: createMeters(metrics, rates),
     onError: code => errors.labels(code).inc(),
     onRefused: (limit, inShadow) => (inShadow ? shadowed : refused).labels(limit).inc(),
     onLocked: kind => locks.labels(kind).inc(),

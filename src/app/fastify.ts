@@ -12,6 +12,7 @@ import { createTrust } from './hooks/address.ts'
 import { setCorsHeaders } from './hooks/cors.ts'
 import { createErrorHandler } from './hooks/errors.ts'
 import { readForwardedProto } from './hooks/forwarded-for.ts'
+import { Trail } from '../observability/trail.ts'
 import { recordUnrouted } from './hooks/unrouted.ts'
 import { schemaController } from './hooks/validation.ts'
 import { setStandardHeaders } from './hooks/sending.ts'
@@ -40,13 +41,8 @@ export function createFastify(gateway: Gateway): FastifyInstance {
       setStandardHeaders(reply)
       setCorsHeaders(reply)
       answerError(error, request, reply)
-      recordUnrouted(gateway, {
-        requestId: request.id,
-        code: toGatewayError(error).code,
-        address: request.ip,
-        method: request.raw.method,
-        target: request.raw.url
-      })
+      const trail = new Trail(request.id, request.method, request.raw.url ?? '', request.ip)
+      recordUnrouted(gateway, trail, toGatewayError(error).code)
     },
     routerOptions: { maxParamLength: config.limits.sizes.url },
     // A build yields to requests, so plugins may take their time.

@@ -13,6 +13,7 @@ import { countedErrors } from './app-metrics.ts'
 import { endAfterOffer, isUpgrade } from './hooks/upgrade.ts'
 import { recordUnrouted, type UnroutedRecords } from './hooks/unrouted.ts'
 import { adopt } from '../observability/emitters.ts'
+import { Trail } from '../observability/trail.ts'
 import type { Services } from '../services/services.ts'
 import { OneWriteResponse } from './hooks/one-write.ts'
 import { isTlsServer } from './open-sockets.ts'
@@ -87,8 +88,9 @@ function createRefuse(
   const refusalOf = (code: ErrorCode, socket: Socket, request?: IncomingMessage): Refusal => {
     const error = new GatewayError(code)
     const requestId = randomUUID()
-    const { method, url: target } = request ?? {}
-    recordUnrouted(records, { requestId, code, address: socket.remoteAddress, method, target })
+    // The parser may have given up before the method.
+    const { method = '', url = '' } = request ?? {}
+    recordUnrouted(records, new Trail(requestId, method, url, socket.remoteAddress ?? ''), code)
     errors.labels(code).inc()
     return {
       status: error.status,

@@ -131,7 +131,7 @@ function limitRows({ limits = [], limitsMs, limit, limitMax }: FullRequestJson):
 }
 
 function limitText(record: LimitJson, refusedBy: string | undefined): string {
-  const { name, count = '?', max, windowMs, isEnforced, isExceeded } = record
+  const { name, count, max, windowMs, isEnforced, isExceeded } = record
   const window = `in ${formatAge(windowMs)}`
   const shadow = isEnforced ? '' : ', in shadow'
   const exceeded = isExceeded ? ': exceeded' : ''

@@ -31,12 +31,7 @@ const byUse = (a: Use, b: Use) => b.used - a.used
 
 export class HighestUse {
   /** By limit, the current hour last. */
-  readonly #hours = new Map<string, Hour[]>()
-  readonly #now: () => number
-
-  constructor(now: () => number = Date.now) {
-    this.#now = now
-  }
+  readonly #hours = new Map<string, readonly Hour[]>()
 
   /** @param used of the bucket, with this request */
   note(limit: string, caller: string, used: number, exceeded: boolean): void {
@@ -53,13 +48,9 @@ export class HighestUse {
   }
 
   read(limit: string): LimitUse {
-    const current = Math.floor(this.#now() / hourMs)
-    const hours = (this.#hours.get(limit) ?? []).filter(
-      ({ number }) => number > current - hoursKept
-    )
-    const { nearest = [], over = [] } = hours.find(({ number }) => number === current) ?? {}
-    const [day] = hours.flatMap(each => each.nearest.slice(0, 1)).toSorted(byUse)
-    return { hour: nearest[0], day, over, nearest }
+    const { nearest, over } = this.#hour(limit)
+    const highest = (this.#hours.get(limit) ?? []).flatMap(hour => hour.nearest.slice(0, 1))
+    return { hour: nearest[0], day: highest.toSorted(byUse)[0], over, nearest }
   }
 
   /** Of each limit, the highest use of this hour. */
@@ -68,12 +59,13 @@ export class HighestUse {
   }
 
   #hour(limit: string): Hour {
-    const number = Math.floor(this.#now() / hourMs)
+    const number = Math.floor(Date.now() / hourMs)
     const hours = this.#hours.get(limit) ?? []
     const last = hours.at(-1)
     if (last?.number === number) return last
     const hour: Hour = { number, nearest: [], over: [] }
-    this.#hours.set(limit, [...hours, hour].slice(-hoursKept))
+    const recent = hours.filter(each => each.number > number - hoursKept)
+    this.#hours.set(limit, [...recent, hour])
     return hour
   }
 }

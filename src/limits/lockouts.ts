@@ -2,8 +2,9 @@
  * Failures of sign-in, by what guesses: buckets that are taken from before a password is looked at,
  * and given back where it was right. So guesses at once, at any replica, do not slip past.
  */
+import { BoundedMap } from '../bounded-map.ts'
 import { steadyClock } from '../steady-clock.ts'
-import { eachMs, fullAfter, look, roomMs, type Rate } from './gcra.ts'
+import { fullAfter, look, type Rate, roomMs } from './gcra.ts'
 
 export interface Bucket {
   /** The kind of bucket, a blank, and its owner: `account alice`. */
@@ -49,57 +50,63 @@ interface Failures {
 /** Of made-up names: those that were not tried for the longest time are forgotten. */
 const maxKeys = 100_000
 
+/**
+ * The name under which sign-ins of an account are counted. Spellings of an account share a count:
+ * width, case, blanks and invisible characters are ignored.
+ */
+export function accountKey(typed: string): string {
+  return typed
+    .normalize('NFKD')
+    .replace(/[\p{C}\p{Z}\p{M}]/gu, '')
+    .toLowerCase()
+    .slice(0, 255)
+}
+
 /** `clear` deletes all failures. */
 export function createMemoryLockouts(): Lockouts & { readonly clear: () => void } {
-  const failures = new Map<string, Failures>()
+  const failures = new BoundedMap<Failures>(maxKeys)
   // Apart: made-up names push out nobody who is locked out.
-  const locked = new Map<string, Failures>()
+  const locked = new BoundedMap<Failures>(maxKeys)
   const forget = (key: string) => {
     locked.delete(key)
     failures.delete(key)
   }
+  /** No fuller than its size: the rate may have changed. */
+  const fullOf = ({ key, rate }: Bucket, now: number) =>
+    Math.min((locked.peek(key) ?? failures.peek(key))?.full ?? 0, now + roomMs(rate))
   /** @returns the milliseconds until one more is free */
   const keep = ({ key, rate }: Bucket, full: number, now: number) => {
     const { retryMs } = look(rate, full, now)
     const kept = retryMs > 0 ? locked : failures
     forget(key)
     if (full > now) kept.set(key, { rate, full })
-    for (const oldest of kept.size > maxKeys ? kept.keys().take(1) : []) kept.delete(oldest)
     return retryMs
   }
-  /** No fuller than its size: the rate may have changed. */
-  const fullOf = (bucket: Bucket, now: number) => {
-    const { full = 0 } = locked.get(bucket.key) ?? failures.get(bucket.key) ?? {}
-    const most = now + roomMs(bucket.rate)
-    if (full <= most) return full
-    keep(bucket, most, now)
-    return most
+  /** Adds so many failures to each bucket, unless one of them has no room for more. */
+  const count = (buckets: readonly Bucket[], failed: 1 | -1): Taken => {
+    const now = steadyClock.now()
+    const isFull = (bucket: Bucket) => look(bucket.rate, fullOf(bucket, now), now).exceeded
+    const isTaken = failed < 0 || !buckets.some(isFull)
+    const waitMs = buckets.map(bucket => {
+      const after = fullAfter(bucket.rate, fullOf(bucket, now), isTaken ? failed : 0, now)
+      return keep(bucket, after, now)
+    })
+    return { isTaken, waitMs }
   }
 
   return {
-    take: async buckets => {
-      const now = steadyClock.now()
-      const waitMs = buckets.map(bucket => look(bucket.rate, fullOf(bucket, now), now).retryMs)
-      if (waitMs.some(ms => ms > 0)) return { isTaken: false, waitMs }
-      const after = buckets.map(bucket =>
-        keep(bucket, fullAfter(bucket.rate, fullOf(bucket, now), 1, now), now)
-      )
-      return { isTaken: true, waitMs: after }
-    },
-    giveBack: async buckets => {
-      const now = steadyClock.now()
-      for (const bucket of buckets) keep(bucket, fullOf(bucket, now) - eachMs(bucket.rate), now)
-    },
+    take: async buckets => count(buckets, 1),
+    giveBack: async buckets => void count(buckets, -1),
     list: async () => {
       const now = steadyClock.now()
-      return [...locked.entries()]
-        .map(([key, { rate, full }]) => ({ key, waitMs: look(rate, full, now).retryMs }))
+      return Array.from(locked.entries(), ([key, { rate, full }]) => ({
+        key,
+        waitMs: look(rate, full, now).retryMs
+      }))
         .filter(({ waitMs }) => waitMs > 0)
         .toSorted((a, b) => a.waitMs - b.waitMs)
     },
-    lift: async keys => {
-      for (const key of keys) forget(key)
-    },
+    lift: async keys => keys.forEach(forget),
     clear: () => {
       locked.clear()
       failures.clear()

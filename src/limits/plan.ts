@@ -52,21 +52,21 @@ export function compilePlan({ limits }: Pick<LimitsConfig, 'limits'>): Plan {
   const ofSignIn = counted.map(([name, limit]) =>
     compile(name, limit, limit.routes.length > 1 ? ' sign-in' : '')
   )
-  const find = (route: string, method: string, isFor: (limit: Compiled) => boolean) =>
+  const find = (route: string, method: string, isFor: (limit: LimitConfig) => boolean) =>
     (route === signInRoute ? ofSignIn : all).filter(
-      limit => isForRoute(limit.config, route) && isForMethod(limit.config, method) && isFor(limit)
+      ({ config }) => isForRoute(config, route) && isForMethod(config, method) && isFor(config)
     )
+  const ofRoles = (route: string, method: string, roles: readonly string[]) =>
+    find(route, method, limit => !isOfAddress(limit) && isForRoles(limit, roles))
 
   return {
     all,
-    of: (route, method, caller) => {
+    of: (route, method, caller) =>
       // A session of one account must not free guesses at others from limits by address.
-      if (caller === undefined || route === signInRoute) return find(route, method, isOfAddress)
-      const { roles } = caller.identity
-      return find(route, method, limit => !isOfAddress(limit) && isForRoles(limit.config, roles))
-    },
-    ofEnded: (route, method) =>
-      find(route, method, limit => !isOfAddress(limit) && isForRoles(limit.config, []))
+      caller === undefined || route === signInRoute
+        ? find(route, method, isOfAddress)
+        : ofRoles(route, method, caller.identity.roles),
+    ofEnded: (route, method) => ofRoles(route, method, [])
   }
 }
 
@@ -74,14 +74,6 @@ export function compilePlan({ limits }: Pick<LimitsConfig, 'limits'>): Plan {
 export function callerOfUser(user: VouchedUser): string {
   const key: string = identityKey(user)
   return `u:${/[ %]/.test(key) ? key.replaceAll('%', '%25').replaceAll(' ', '%20') : key}`
-}
-
-/** The first part of each key of all who share a value of their profile; undefined without one. */
-function callerOfProfile(path: string, { identity }: LimitSubject): string | undefined {
-  const text = textAt(identity.profile, path)
-  return text === undefined
-    ? undefined
-    : `p:${encodeURIComponent(`${path}=${text}`.toWellFormed())}`
 }
 
 /** The first part of each key of an address. */
@@ -92,8 +84,8 @@ function compile(name: string, config: LimitConfig, apart = ''): Compiled {
   const { max, window, burst = max, mode, by } = config
   const field = name + apart
   const withAddress = by.includes('address')
+  const isOfAddressAlone = isOfAddress(config)
   const withSession = by.includes('session')
-  const isOfAddressAlone = withAddress && by.length === 1
   const shared = by.find(each => each.startsWith('profile.'))?.slice('profile.'.length)
   return {
     name,
@@ -103,8 +95,11 @@ function compile(name: string, config: LimitConfig, apart = ''): Compiled {
     keyOf: (address, caller) => {
       if (isOfAddressAlone || caller === undefined) return `${callerOfAddress(address)} ${field}`
       const session = withSession ? ` ${caller.id}` : ''
-      const all = shared === undefined ? undefined : callerOfProfile(shared, caller)
-      const who = all ?? callerOfUser(caller)
+      const text = shared && textAt(caller.identity.profile, shared)
+      const who =
+        text === undefined
+          ? callerOfUser(caller)
+          : `p:${encodeURIComponent(`${shared}=${text}`.toWellFormed())}`
       return `${who} ${field}${session}${withAddress ? ` ${address}` : ''}`
     },
     keyOfEnded: session => `e:${session} ${field}`
@@ -112,18 +107,18 @@ function compile(name: string, config: LimitConfig, apart = ''): Compiled {
 }
 
 /** Sign-in only where it is named. */
-function isForRoute({ routes }: Pick<LimitConfig, 'routes'>, route: string): boolean {
+function isForRoute({ routes }: LimitConfig, route: string): boolean {
   return routes.length === 0 ? route !== signInRoute : routes.includes(route)
 }
 
-function isForMethod({ methods }: Pick<LimitConfig, 'methods'>, method: string): boolean {
+function isForMethod({ methods }: LimitConfig, method: string): boolean {
   return methods.length === 0 || (methods as readonly string[]).includes(method)
 }
 
-function isOfAddress({ config: { by } }: Compiled): boolean {
+function isOfAddress({ by }: LimitConfig): boolean {
   return by.every(whom => whom === 'address')
 }
 
-function isForRoles({ roles }: Pick<LimitConfig, 'roles'>, held: readonly string[]): boolean {
+function isForRoles({ roles }: LimitConfig, held: readonly string[]): boolean {
   return roles.length === 0 || roles.some(role => held.includes(role))
 }

@@ -4,7 +4,7 @@
  */
 import type { Cluster, Redis, Result } from 'ioredis'
 import { eachMs, type Rate, roomMs } from './gcra.ts'
-import type { CountStore, Learned, Told, UsedLimit } from './shared-counts.ts'
+import type { CountStore, FullIn, UsedLimit } from './shared-counts.ts'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
@@ -39,9 +39,6 @@ if count > 0 then
 end
 return string.format('%.3f', after - now)`
 
-/** So many commands leave in one write. */
-const atOnce = 500
-
 export interface RedisCounts extends CountStore {
   readonly ofCaller: (caller: string) => Promise<UsedLimit[]>
   readonly forget: (caller: string) => Promise<void>
@@ -63,7 +60,7 @@ export function createRedisCounts({
   redis.defineCommand('countLimit', { numberOfKeys: 1, lua: script })
   const keyOf = (caller: string) => `${prefix}l:${caller}`
 
-  async function add(key: string, rate: Rate, count: number, room = 0): Promise<Learned> {
+  async function add(key: string, rate: Rate, count: number, room = 0): Promise<FullIn> {
     const blank = key.indexOf(' ')
     const hash = keyOf(key.slice(0, blank))
     try {
@@ -77,16 +74,7 @@ export function createRedisCounts({
   }
 
   return {
-    tell: async (told: readonly Told[]) => {
-      const learned: Learned[] = []
-      for (let start = 0; start < told.length; start += atOnce) {
-        const some = told.slice(start, start + atOnce)
-        learned.push(
-          ...(await Promise.all(some.map(({ key, rate, count }) => add(key, rate, count))))
-        )
-      }
-      return learned
-    },
+    tell: async (key, rate, count) => await add(key, rate, count),
     take: (key, rate) => add(key, rate, 1, roomMs(rate)),
     ofCaller: async caller => {
       const [fields, time] = await Promise.all([redis.hgetall(keyOf(caller)), redis.time()])

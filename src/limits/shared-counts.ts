@@ -7,13 +7,6 @@ import { LRUCache } from 'lru-cache'
 import { eachMs, fullAfter, look, type Rate, type Verdict } from './gcra.ts'
 import { steadyClock } from '../steady-clock.ts'
 
-export interface Told {
-  readonly key: string
-  readonly rate: Rate
-  /** Requests that passed since it was told last, without those that are free again. */
-  readonly count: number
-}
-
 /** Use of one limit by a caller. */
 export interface UsedLimit {
   /** The limit's part of the key. */
@@ -22,18 +15,15 @@ export interface UsedLimit {
   readonly used: number
 }
 
-/** State of a bucket that all replicas share; undefined where its key holds something else. */
-export type Learned = number | undefined
+/** Milliseconds until a bucket is full again; undefined where its key holds something else. */
+export type FullIn = number | undefined
 
 /** The counts that replicas share. Keys are `CALLER LIMIT`: a caller holds no blank. */
 export interface CountStore {
-  /** Counts what is told. @returns milliseconds until each bucket is full again */
-  readonly tell: (told: readonly Told[]) => Promise<readonly Learned[]>
-  /**
-   * Takes one where there is room.
-   * @returns milliseconds until the bucket is full again; below 0 where there was no room
-   */
-  readonly take: (key: string, rate: Rate) => Promise<Learned>
+  /** Counts requests that passed. */
+  readonly tell: (key: string, rate: Rate, count: number) => Promise<FullIn>
+  /** Takes one where there is room; below 0 where there was none. */
+  readonly take: (key: string, rate: Rate) => Promise<FullIn>
 }
 
 interface Entry {
@@ -41,14 +31,14 @@ interface Entry {
   /** When its bucket is full again. */
   full: number
   untold: number
-  /** Used since it was told last, also where it refused: an operator may have reset it. */
-  isDue: boolean
   isReported: boolean
 }
 
 /** Limits of at most so many at once are taken in Redis. */
 const exactUpTo = 60
 const tellEveryMs = 100
+/** So many commands leave in one write. */
+const atOnce = 500
 /** A caller is told of at once when it used a twentieth of what it has left since it was told of. */
 const hurried = 20
 const firstBackOffMs = 500
@@ -57,10 +47,14 @@ const longestBackOffMs = 5000
 const maxKeys = 100_000
 
 export class SharedCounts {
-  readonly #entries = new LRUCache<string, Entry>({ max: maxKeys })
   readonly #store: CountStore | undefined
   readonly #onAway: (isAway: boolean) => void
+  /** Used since Redis was told last, also where they refused: an operator may have reset them. */
   readonly #due = new Map<string, Entry>()
+  readonly #entries = new LRUCache<string, Entry>({
+    max: maxKeys,
+    dispose: (_entry, key) => void this.#due.delete(key)
+  })
   #timer: NodeJS.Timeout | undefined
   #telling: Promise<void> | undefined
   /** While Redis is away: the wait before it is told again; else 0. */
@@ -88,9 +82,7 @@ export class SharedCounts {
 
   /** What `hit` would say, without counting. */
   look(key: string, rate: Rate): Verdict {
-    const entry = this.#entries.get(key)
-    const now = steadyClock.now()
-    return look(rate, entry === undefined ? now : this.#at(entry, rate).full, now)
+    return look(rate, this.#entry(key, rate).full, steadyClock.now())
   }
 
   /** Whether a refusal is the first one since a request of that key passed. */
@@ -104,16 +96,13 @@ export class SharedCounts {
   /** Forgets what this process knows of a caller. */
   forget(caller: string): void {
     for (const key of this.#entries.keys()) {
-      if (!key.startsWith(`${caller} `)) continue
-      this.#entries.delete(key)
-      this.#due.delete(key)
+      if (key.startsWith(`${caller} `)) this.#entries.delete(key)
     }
   }
 
   /** Counts all callers anew. */
   clear(): void {
     this.#entries.clear()
-    this.#due.clear()
   }
 
   /** The counts of a caller in this process. */
@@ -137,24 +126,19 @@ export class SharedCounts {
     await this.#telling
     await this.flush()
     clearTimeout(this.#timer)
-    this.#timer = undefined
   }
 
   #entry(key: string, rate: Rate): Entry {
     let entry = this.#entries.get(key)
     if (entry === undefined) {
-      entry = { rate, full: 0, untold: 0, isDue: false, isReported: false }
+      entry = { rate, full: 0, untold: 0, isReported: false }
       this.#entries.set(key, entry)
+    } else if (entry.rate !== rate) {
+      // A reload may have changed the rate: what was used stays.
+      const now = steadyClock.now()
+      entry.full = fullAfter(rate, now, usedOf(entry), now)
+      entry.rate = rate
     }
-    return this.#at(entry, rate)
-  }
-
-  /** A reload may have changed the rate: what was used stays. */
-  #at(entry: Entry, rate: Rate): Entry {
-    if (entry.rate === rate) return entry
-    const now = steadyClock.now()
-    entry.full = fullAfter(rate, now, usedOf(entry), now)
-    entry.rate = rate
     return entry
   }
 
@@ -174,7 +158,7 @@ export class SharedCounts {
 
   async #take(store: CountStore, key: string, entry: Entry): Promise<Verdict> {
     const { rate } = entry
-    let fullIn: Learned
+    let fullIn: FullIn
     try {
       fullIn = await store.take(key, rate)
     } catch {
@@ -182,7 +166,7 @@ export class SharedCounts {
     }
     if (fullIn === undefined) return this.#hitHere(key, entry)
     const now = steadyClock.now()
-    entry.full = fullAfter(rate, now + Math.abs(fullIn), entry.untold, now)
+    learn(entry, Math.abs(fullIn), now)
     const verdict = look(rate, now + Math.abs(fullIn), now)
     if (fullIn < 0) return { ...verdict, exceeded: true, retryMs: Math.max(1, verdict.retryMs) }
     entry.isReported = false
@@ -190,8 +174,7 @@ export class SharedCounts {
   }
 
   #note(key: string, entry: Entry): void {
-    if (entry.isDue || this.#store === undefined) return
-    entry.isDue = true
+    if (this.#store === undefined || this.#due.get(key) === entry) return
     this.#due.set(key, entry)
     this.#schedule()
   }
@@ -208,31 +191,33 @@ export class SharedCounts {
 
   async #tell(store: CountStore): Promise<void> {
     const due = [...this.#due]
-    if (due.length === 0) return
-    this.#due.clear()
-    for (const [, entry] of due) entry.isDue = false
-    const tell = (of: typeof due, counts: readonly number[]) =>
-      store.tell(of.map(([key, { rate }], index) => ({ key, rate, count: counts[index] ?? 0 })))
-    let counts: number[] = []
+    const [first] = due
+    if (first === undefined) return
     try {
       // A Redis that was stopped counts later what it was told meanwhile: it is told nothing twice.
-      if (this.#backOffMs > 0) await tell(due.slice(0, 1), [0])
-      counts = due.map(([, entry]) => toTell(entry))
-      for (const [, entry] of due) entry.untold = 0
-      const learned = await tell(due, counts)
+      if (this.#backOffMs > 0) await store.tell(first[0], first[1].rate, 0)
+      for (let start = 0; start < due.length; start += atOnce) {
+        const some = due.slice(start, start + atOnce)
+        await Promise.all(some.map(([key, entry]) => this.#tellOf(store, key, entry)))
+      }
       this.#setBack()
-      const now = steadyClock.now()
-      due.forEach(([, entry], index) => {
-        const fullIn = learned[index]
-        if (fullIn === undefined) return
-        entry.full = fullAfter(entry.rate, now + fullIn, entry.untold, now)
-      })
     } catch {
       this.#setAway()
-      due.forEach(([key, entry], index) => {
-        entry.untold += counts[index] ?? 0
-        this.#note(key, entry)
-      })
+    }
+  }
+
+  async #tellOf(store: CountStore, key: string, entry: Entry): Promise<void> {
+    // What was told late is told only as far as it is not free again already.
+    const count = Math.min(entry.untold, usedOf(entry))
+    entry.untold = 0
+    this.#due.delete(key)
+    try {
+      const fullIn = await store.tell(key, entry.rate, count)
+      if (fullIn !== undefined) learn(entry, fullIn, steadyClock.now())
+    } catch (error) {
+      entry.untold += count
+      this.#note(key, entry)
+      throw error
     }
   }
 
@@ -247,9 +232,9 @@ export class SharedCounts {
   }
 }
 
-/** What was told late is told only as far as it is not free again already. */
-function toTell(entry: Entry): number {
-  return Math.min(entry.untold, usedOf(entry))
+/** What passed here meanwhile counts too. */
+function learn(entry: Entry, fullIn: number, now: number): void {
+  entry.full = fullAfter(entry.rate, now + fullIn, entry.untold, now)
 }
 
 function usedOf({ rate, full }: Pick<Entry, 'rate' | 'full'>): number {

@@ -8,19 +8,14 @@ import type { Bucket, Lockouts, Taken } from './lockouts.ts'
 /** One that got no place in time: others of the key are still being judged. */
 export const timeIsOver = 'time is over'
 
-interface Waiter {
-  /** Whether it may try again; otherwise its time is over. */
-  readonly turn: PromiseWithResolvers<boolean>
-  timer?: NodeJS.Timeout
-}
-
 /** Of one key: there as long as a sign-in of it is judged, or waits. */
 interface Line {
   running: number
-  /** How many of them have ended. */
-  ends: number
-  /** The first one came first. */
-  readonly waiters: Set<Waiter>
+  /**
+   * What to call with whether the waiting one may try again; otherwise its time is over. The first
+   * one came first.
+   */
+  readonly waiting: Map<(mayTry: boolean) => void, NodeJS.Timeout>
 }
 
 /** So long one waits while none of the key ends. */
@@ -46,31 +41,22 @@ export class SignInLines {
    * @throws the reason of `leaving`
    */
   async take(buckets: readonly Bucket[], leaving: AbortSignal): Promise<Taken | typeof timeIsOver> {
-    const others = buckets.find(({ key }) => (this.#lines.get(key)?.waiters.size ?? 0) > 0)
-    let line = others?.key
+    let line = buckets.find(({ key }) => (this.#lines.get(key)?.waiting.size ?? 0) > 0)?.key
     for (;;) {
       if (line !== undefined && !(await this.#wait(line, leaving))) return timeIsOver
-      const ends = buckets.map(({ key }) => this.#lines.get(key)?.ends)
+      const before = buckets.map(({ key }) => this.#running(key))
       const taken = await this.#try(buckets, leaving).catch((error: unknown) => {
-        if (line !== undefined) this.#callNext(line)
+        this.#callNext(line)
         throw error
       })
       if (taken.isTaken) return taken
-      if (line !== undefined && !isFull(line, buckets, taken)) this.#callNext(line)
       const full = taken.waitMs.findIndex(ms => ms > 0)
       const { key } = buckets[full] as Bucket
-      const { running, ends: endsNow } = this.#lines.get(key) ?? {}
-      if (endsNow !== ends[full]) {
-        // One may have been given back meanwhile.
-        line = undefined
-        continue
-      }
-      // Nobody gives one back.
-      if (running === undefined || running === 0) {
-        this.#callNext(key)
-        return taken
-      }
-      line = key
+      const next = this.#running(key) > 0 ? key : undefined
+      if (line !== next) this.#callNext(line)
+      // Otherwise one may have been given back meanwhile.
+      if (next === undefined && before[full] === 0) return taken
+      line = next
     }
   }
 
@@ -83,8 +69,7 @@ export class SignInLines {
       const line = this.#lines.get(bucket.key)
       if (line === undefined) continue
       line.running--
-      line.ends++
-      for (const { timer } of line.waiters) timer?.refresh()
+      for (const timer of line.waiting.values()) timer.refresh()
       if (returned.includes(bucket) || line.running === 0) this.#callNext(bucket.key)
       this.#forget(bucket.key)
     }
@@ -99,49 +84,45 @@ export class SignInLines {
 
   /** @returns whether it may try again; otherwise its time is over */
   async #wait(key: string, leaving: AbortSignal): Promise<boolean> {
-    const line = this.#lineOf(key)
-    const waiter: Waiter = { turn: Promise.withResolvers() }
-    waiter.timer = setTimeout(() => {
-      line.waiters.delete(waiter)
-      waiter.turn.resolve(false)
-    }, maxWaitMs)
+    const { waiting } = this.#lineOf(key)
+    const turn = Promise.withResolvers<boolean>()
+    const call = (mayTry: boolean) => {
+      waiting.delete(call)
+      turn.resolve(mayTry)
+    }
     const listener = addAbortListener(leaving, () => {
-      line.waiters.delete(waiter)
-      waiter.turn.reject(leaving.reason)
+      waiting.delete(call)
+      turn.reject(leaving.reason)
     })
-    line.waiters.add(waiter)
+    const timer = setTimeout(call, maxWaitMs, false)
+    waiting.set(call, timer)
     try {
-      return await waiter.turn.promise
+      return await turn.promise
     } finally {
-      clearTimeout(waiter.timer)
+      clearTimeout(timer)
       listener[Symbol.dispose]()
       this.#forget(key)
     }
   }
 
-  #callNext(key: string): void {
-    const { waiters } = this.#lines.get(key) ?? {}
-    const [first] = waiters ?? []
-    if (first === undefined) return
-    waiters?.delete(first)
-    first.turn.resolve(true)
+  #running(key: string): number {
+    return this.#lines.get(key)?.running ?? 0
+  }
+
+  #callNext(key: string | undefined): void {
+    if (key === undefined) return
+    const [first] = this.#lines.get(key)?.waiting.keys() ?? []
+    first?.(true)
   }
 
   #lineOf(key: string): Line {
     let line = this.#lines.get(key)
-    if (line === undefined) {
-      line = { running: 0, ends: 0, waiters: new Set() }
-      this.#lines.set(key, line)
-    }
+    if (line === undefined) this.#lines.set(key, (line = { running: 0, waiting: new Map() }))
     return line
   }
 
   #forget(key: string): void {
     const line = this.#lines.get(key)
-    if (line?.running === 0 && line.waiters.size === 0) this.#lines.delete(key)
+    if (line?.running === 0 && line.waiting.size === 0) this.#lines.delete(key)
   }
-}
-
-function isFull(key: string, buckets: readonly Bucket[], { waitMs }: Taken): boolean {
-  return buckets.some((bucket, index) => bucket.key === key && (waitMs[index] ?? 0) > 0)
 }

@@ -2,11 +2,11 @@
  * The record of a request as JSON: the line of the access log, the entry that
  * `console-gateway why` finds, and what the operators' API gives.
  */
-import type { Trail, TrailAttempt } from './trail.ts'
+import type { Trail, TrailAttempt, TrailLimit } from './trail.ts'
 
 /** As `fullRequestJson` writes it; members without a value are not in the text. */
 export type FullRequestJson = ReturnType<typeof fullRequestJson>
-export type LimitJson = ReturnType<typeof limitsOf>[number]
+export type LimitJson = ReturnType<typeof limitOf>
 export type AttemptJson = ReturnType<typeof attemptOf>
 
 const slowMs = 1000
@@ -61,7 +61,7 @@ export function fullRequestJson(trail: Trail) {
     sessionEnded: trail.sessionEnded,
     limit: trail.limit,
     limitMax: trail.limitMax,
-    limits: trail.rules.length === 0 ? undefined : limitsOf(trail),
+    limits: trail.limits?.map(limitOf),
     limitsMs: duration(trail.limitsMs),
     needsRoles: trail.needsRoles,
     queueMs: duration(trail.queueMs),
@@ -74,21 +74,17 @@ export function fullRequestJson(trail: Trail) {
   }
 }
 
-function limitsOf({ rules, verdicts }: Trail) {
-  return rules.map(({ name, rate, enforced }, index) => {
-    const verdict = verdicts[index]
-    const used = verdict && rate.burst - (verdict.exceeded ? 0 : verdict.remaining)
-    return {
-      name,
-      /** Requests that count now, this one included; absent where the limit was not asked. */
-      count: used,
-      max: rate.burst,
-      windowMs: rate.windowMs,
-      /** Otherwise it only counts and reports. */
-      isEnforced: enforced,
-      isExceeded: verdict?.exceeded === true
-    }
-  })
+function limitOf({ limit: { name, rate, enforced }, exceeded, remaining }: TrailLimit) {
+  return {
+    name,
+    /** Requests that count now, this one included. */
+    count: rate.burst - (exceeded ? 0 : remaining),
+    max: rate.burst,
+    windowMs: rate.windowMs,
+    /** Otherwise it only counts and reports. */
+    isEnforced: enforced,
+    isExceeded: exceeded
+  }
 }
 
 function attemptOf(attempt: TrailAttempt, beganAt: number) {

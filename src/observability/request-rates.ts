@@ -4,17 +4,16 @@
 export const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 export const boundsMs: readonly number[] = buckets.map(seconds => seconds * 1000)
 
-/** Of one route in a period. */
+/** Of one route. */
 export interface RouteCounts {
-  readonly route: string
   readonly requests: number
   /** Responses with a status of 500 or more. */
   readonly errors: number
   /** One for each of `boundsMs`, and the rest. */
-  readonly buckets: readonly number[]
+  readonly buckets: ArrayLike<number>
 }
 
-export class RouteTotals {
+export class RouteTotals implements RouteCounts {
   requests = 0
   errors = 0
   readonly buckets = new Uint32Array(boundsMs.length + 1)
@@ -26,10 +25,15 @@ export class RouteTotals {
     while (index < boundsMs.length && ms > (boundsMs[index] as number)) index++
     ;(this.buckets[index] as number)++
   }
-}
 
-/** At one moment; numbers only rise. */
-export type Totals = ReadonlyMap<string, Omit<RouteCounts, 'route'>>
+  since(before?: RouteCounts): RouteCounts {
+    return {
+      requests: this.requests - (before?.requests ?? 0),
+      errors: this.errors - (before?.errors ?? 0),
+      buckets: this.buckets.map((count, index) => count - (before?.buckets[index] ?? 0))
+    }
+  }
+}
 
 /** Of all generations. */
 export class RequestRates {
@@ -42,25 +46,9 @@ export class RequestRates {
     return totals
   }
 
-  read(): Totals {
-    return new Map(
-      Array.from(this.#routes, ([route, { requests, errors, buckets: counts }]) => [
-        route,
-        { requests, errors, buckets: [...counts] }
-      ])
-    )
-  }
-
-  /** Of the routes that had requests since `before`. */
-  since(before: Totals): RouteCounts[] {
-    return Array.from(this.#routes, ([route, now]) => {
-      const then = before.get(route)
-      return {
-        route,
-        requests: now.requests - (then?.requests ?? 0),
-        errors: now.errors - (then?.errors ?? 0),
-        buckets: Array.from(now.buckets, (count, index) => count - (then?.buckets[index] ?? 0))
-      }
-    }).filter(({ requests }) => requests > 0)
+  /** By route, since it was read `before`; without that since the start. */
+  read(before?: ReadonlyMap<string, RouteCounts>): Map<string, RouteCounts> {
+    const routes = Array.from(this.#routes)
+    return new Map(routes.map(([route, totals]) => [route, totals.since(before?.get(route))]))
   }
 }

@@ -4,27 +4,17 @@
  */
 import type { ErrorCode } from '../errors/errors.ts'
 import { ownText } from '../bounded-map.ts'
-import { newSpanId, type TraceContext, writeContext } from './traces/context.ts'
+import { newSpanId, type TraceContext } from './traces/context.ts'
 
 /** Why a back-end is asked. */
 export type AttemptPurpose = 'request' | 'part' | 'sign-in' | 'renewal' | 'sign-out' | 'websocket'
 
-/** Names what a call of the gateway's own is for, and the request that it belongs to. */
+/** What a call of the gateway's own is for, and the request that it belongs to. */
 export interface Recorded {
   readonly trail: Trail
   readonly purpose: AttemptPurpose
   /** Name of the part. */
   readonly part?: string
-}
-
-/** A call, as the back-end gets it. */
-interface Sent {
-  readonly method: string
-  /** With the query. */
-  readonly path: string
-  readonly headers: Record<string, string | string[]>
-  /** Whether the upstream may get the caller's `tracestate`. */
-  readonly passesState: boolean
 }
 
 /** One request to one address of a back-end. */
@@ -61,10 +51,9 @@ export class TrailAttempt {
     this.part = part
   }
 
-  /** Writes the context of its request into the headers, with a span of its own if it has one. */
-  sendContext(trace: TraceContext, { method, path, headers, passesState }: Sent): void {
-    if (trace.isRecorded) this.span = { id: newSpanId(), method, url: this.address + pathOf(path) }
-    writeContext(headers, trace, passesState, this.span?.id)
+  /** Where spans are recorded. @param path with the query */
+  beginSpan(method: string, path: string): void {
+    this.span = { id: newSpanId(), method, url: this.address + pathOf(path) }
   }
 
   /** @param status of the response */
@@ -87,28 +76,25 @@ export interface TrailAlias {
   readonly target: string
 }
 
-/** A limit that applied to the request, as `limits/plan` has it. */
-export interface TrailRule {
-  readonly name: string
-  readonly rate: { readonly max: number; readonly windowMs: number; readonly burst: number }
-  /** Otherwise it only counts and reports. */
-  readonly enforced: boolean
-}
-
-/** The state of a limit after the request was counted; the verdicts of `limits/gcra`. */
-export interface TrailVerdict {
+/** The state of a limit that applied to the request. */
+export interface TrailLimit {
+  readonly limit: {
+    readonly name: string
+    readonly rate: { readonly max: number; readonly windowMs: number; readonly burst: number }
+    /** Otherwise it only counts and reports. */
+    readonly enforced: boolean
+  }
   readonly exceeded: boolean
   readonly remaining: number
-  readonly resetMs: number
 }
 
 /** Longer paths are cut: anyone can send them, and they are kept. */
 const maxPathLength = 512
 
-const noRules: readonly TrailRule[] = []
-const noVerdicts: readonly TrailVerdict[] = []
-
-/** All members are set at once: trails have one hidden class. */
+/**
+ * All members are set at once: trails have one hidden class. `…Ms` are milliseconds, and `…At` are
+ * as of `performance.now()` but where another clock is named.
+ */
 export class Trail {
   readonly requestId: string
   readonly method: string
@@ -118,7 +104,6 @@ export class Trail {
   readonly address: string
   /** When it began, as of `Date.now()`. */
   readonly at = Date.now()
-  /** When it began, as of `performance.now()`. */
   readonly startedAt = performance.now()
   trace: TraceContext | undefined = undefined
   /** The route's name in logs and limits; `unknown` where no route takes the request. */
@@ -130,44 +115,38 @@ export class Trail {
 
   /** The place of the session; `none` where the cookie names none that is alive. */
   sessionFrom: 'cache' | 'store' | 'none' | undefined = undefined
-  /** Milliseconds of asking the store for the session. */
+  /** Of asking the store for the session. */
   sessionMs = 0
-  /** When that began, as of `performance.now()`. */
   sessionAt = 0
-  /** When the session was opened, as of `Date.now()`. */
+  /** As of `Date.now()`. */
   sessionOpenedAt: number | undefined = undefined
-  /** Whether the session that the cookie names is over. */
+  /** Whether the session that the cookie names is over, and why. */
   isSessionOver = false
-  /** Why it is over. */
   sessionEnded: string | undefined = undefined
 
-  /** The limits that applied, in the order of `verdicts`. */
-  rules = noRules
-  verdicts = noVerdicts
-  /** Milliseconds of asking the limits. */
+  /** The limits that applied. */
+  limits: readonly TrailLimit[] | undefined = undefined
   limitsMs = 0
-  /** When that began, as of `performance.now()`. */
   limitsAt = 0
   /** Name of the limit, or of another bound, that refused the request. */
   limit: string | undefined = undefined
-  /** Of a bound that is none of `rules`. */
+  /** Of a bound that is none of `limits`. */
   limitMax: number | undefined = undefined
   /** Roles of which the route needs one, where it refused the user. */
   needsRoles: readonly string[] | undefined = undefined
 
   /** Requests to back-ends: the route's, its parts', those of a sign-in or a token's renewal. */
   attempts: readonly TrailAttempt[] | undefined = undefined
-  /** Milliseconds in the upstream's queue. */
+  /** In the upstream's queue. */
   queueMs = 0
-  /** Milliseconds to the first byte of the upstream's response. */
+  /** To the first byte of the upstream's response. */
   upstreamMs: number | undefined = undefined
   /** Names of the parts that were missing. */
   missing: readonly string[] | undefined = undefined
   /** Whether the route's fixed response was sent, since the upstream failed. */
   isFallback = false
-  /** Milliseconds of reading, shaping and writing JSON. */
+  /** Of reading, shaping and writing JSON. */
   shapeMs = 0
-  /** When that began, as of `performance.now()`. */
   shapeAt = 0
 
   /** Of the response; 499 where the client left before its end. */
@@ -180,7 +159,7 @@ export class Trail {
   isCut = false
   /** Bytes of the response's body, where it was complete in memory. */
   sent: number | undefined = undefined
-  /** Milliseconds from its beginning to its end. */
+  /** To the end of the response. */
   ms = 0
   user: string | undefined = undefined
   userId: string | undefined = undefined

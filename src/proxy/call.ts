@@ -7,6 +7,7 @@
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../errors/errors.ts'
+import { writeContext } from '../observability/traces/context.ts'
 import { type Recorded, TrailAttempt } from '../observability/trail.ts'
 import { type Address, isLocalError } from './address.ts'
 import { isEventStream } from './event-stream.ts'
@@ -249,7 +250,8 @@ export function recordAttempt(
   const { trail, purpose, part } = recorded
   const attempt = trail.addAttempt(new TrailAttempt(name, origin, purpose, part))
   if (trail.trace !== undefined) {
-    attempt.sendContext(trail.trace, { method, path, headers, passesState })
+    if (trail.trace.isRecorded) attempt.beginSpan(method, path)
+    writeContext(headers, trail.trace, passesState, attempt.span?.id)
   }
   return attempt
 }

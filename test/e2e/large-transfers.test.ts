@@ -1,10 +1,10 @@
 /** What large uploads and downloads cost in memory, many at once. */
 import { createServer, request } from 'node:http'
 import { readFileSync } from 'node:fs'
-import { Readable } from 'node:stream'
+import { pipeline, Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { adopt, pipe } from '../../src/observability/emitters.ts'
+import { adopt } from '../../src/observability/emitters.ts'
 import { configFolder, cookieOf, password } from '../support/gateway.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
 import { listen } from '../support/ports.ts'
@@ -42,7 +42,7 @@ t.test(`${2 * transfers} transfers of ${megabytes} MB at once: memory stays`, as
   const server = createServer((incoming, response) => {
     if (incoming.method === 'GET') {
       response.writeHead(200, { 'content-type': 'application/zip', 'content-length': bytes })
-      return void pipe(bodyOf(bytes), response)
+      return void pipeline(bodyOf(bytes), response, () => {})
     }
     void countBytes(incoming).then(
       received => response.end(JSON.stringify({ received })),
@@ -87,7 +87,7 @@ t.test(`${2 * transfers} transfers of ${megabytes} MB at once: memory stays`, as
       const headers = { cookie, ...(method === 'POST' && { 'content-length': length }) }
       const asked = request(`${gateway.url}/api/files`, { method, agent: false, headers })
       asked.on('error', reject).on('response', response => resolve(adopt(response)))
-      if (method === 'POST') pipe(bodyOf(length), asked)
+      if (method === 'POST') pipeline(bodyOf(length), asked, () => {})
       else asked.end()
     })
   const upload = async (length: number) => {

@@ -31,8 +31,7 @@ const ofRequests = [
 ] as const
 
 export function addAccessLog(app: FastifyInstance): void {
-  const { config, log, counters, running, tracer, failures } = app.gateway
-  const { rates, meter } = counters.requests
+  const { config, log, counters, rates, running, tracer, failures } = app.gateway
   const aliases = aliasesOf(config)
   for (const name of ofRequests) app.decorateRequest(name, undefined as never)
   app.addHook('onRequest', function observeRequest(request, reply, done) {
@@ -42,8 +41,11 @@ export function addAccessLog(app: FastifyInstance): void {
     request.trail = new Trail(request.id, request.method, request.raw.url ?? '', address)
     const trace = tracer.begin(request.raw.headers)
     request.trail.trace = trace
-    request.routeConfig = request.routeOptions.config
-    setRoute(request, aliases)
+    const routeConfig = request.routeOptions.config
+    request.routeConfig = routeConfig
+    request.trail.route = routeConfig.route ?? unknownRoute
+    request.trail.upstream = routeConfig.upstream
+    if (aliases.size > 0) request.trail.alias = aliases.get(routeConfig.url)
     if (trace?.isLogged === true) request.log = request.log.child({ traceId: trace.traceId })
     rates.inFlight++
     const endings = [running.begin(reply.raw)]
@@ -52,27 +54,18 @@ export function addAccessLog(app: FastifyInstance): void {
     reply.raw.on('close', () => {
       rates.inFlight--
       complete(request, reply)
-      failures.add(request.trail)
-      recordSpans(request)
-      keep(request)
+      const { trail } = request
+      failures.add(trail)
+      if (trace?.isRecorded === true) {
+        tracer.add({ trail, trace, scheme: request.protocol, template: routeConfig.url })
+      }
+      routeConfig.meter ??= counters.meter(trail.route, routeConfig.upstream)
+      routeConfig.meter.count(trail)
+      writeLine(log, trail)
       for (const end of endings) end()
     })
     done()
   })
-
-  function recordSpans(request: FastifyRequest): void {
-    const { trail, routeConfig } = request
-    const { trace } = trail
-    if (trace?.isRecorded !== true) return
-    tracer.add({ trail, trace, scheme: request.protocol, template: routeConfig.url })
-  }
-
-  function keep(request: FastifyRequest): void {
-    const { trail, routeConfig: route } = request
-    route.meter ??= meter(trail.route, route.upstream)
-    route.meter.count(trail)
-    writeLine(log, trail)
-  }
 }
 
 /** By their paths, as the router has them. */
@@ -82,12 +75,6 @@ function aliasesOf(config: Config): Aliases {
   const mount = mountOf(config)
   const aliases = Object.entries(config.routes.aliases)
   return new Map(aliases.map(([path, target]) => [mount + toRouterPath(path), { path, target }]))
-}
-
-function setRoute({ trail, routeConfig: config }: FastifyRequest, aliases: Aliases): void {
-  trail.route = config.route ?? unknownRoute
-  trail.upstream = config.upstream
-  if (aliases.size > 0) trail.alias = aliases.get(config.url)
 }
 
 /**

@@ -17,54 +17,50 @@ declare module 'fastify' {
   }
 }
 
-/** Counts a request, unless its limit is exceeded. */
+/** Counts a request under its `limitKey`, unless its limit is exceeded. */
 export type Limiter = ReturnType<FastifyInstance['createRateLimit']>
 
 interface LimiterOptions extends CreateRateLimitOptions {
+  readonly counts: SharedCounts
   readonly rate: Rate
 }
 
 export async function registerRateLimit(app: FastifyInstance): Promise<void> {
   app.decorateRequest('limitKey', '')
-  await app.register(rateLimit, { global: false, store: storeOver(app.gateway.counts) })
+  await app.register(rateLimit, {
+    global: false,
+    store: CountsStore as new (options: object) => CountsStore,
+    keyGenerator: ({ limitKey }: FastifyRequest) => limitKey
+  })
 }
 
-/** @returns counts a request under its `limitKey` */
 export function createLimiter(app: FastifyInstance, rate: Rate): Limiter {
-  const options: LimiterOptions = {
-    max: rate.burst,
-    timeWindow: rate.windowMs,
-    keyGenerator: ({ limitKey }: FastifyRequest) => limitKey,
-    rate
-  }
+  const { counts } = app.gateway
+  const options: LimiterOptions = { max: rate.burst, timeWindow: rate.windowMs, counts, rate }
   return app.createRateLimit(options)
 }
 
-type Done = Parameters<FastifyRateLimitStore['incr']>[1]
+class CountsStore implements FastifyRateLimitStore {
+  readonly #options: LimiterOptions
 
-/** The plugin compares `current` with `max`, the size of the bucket. */
-function storeOver(counts: SharedCounts): new () => FastifyRateLimitStore {
-  return class CountsStore {
-    readonly #rate: Rate | undefined
+  constructor(options: LimiterOptions) {
+    this.#options = options
+  }
 
-    constructor(rate?: Rate) {
-      this.#rate = rate
-    }
+  /** The plugin compares `current` with `max`, the size of the bucket. */
+  incr(key: string, done: Parameters<FastifyRateLimitStore['incr']>[1]): void {
+    const { counts, rate } = this.#options
+    const answer = ({ exceeded, remaining, retryMs, resetMs }: Verdict) =>
+      done(null, {
+        current: exceeded ? rate.burst + 1 : rate.burst - remaining,
+        ttl: exceeded ? retryMs : resetMs
+      })
+    const verdict = counts.hit(key, rate)
+    if (verdict instanceof Promise) verdict.then(answer, (error: Error) => done(error))
+    else answer(verdict)
+  }
 
-    incr(key: string, done: Done): void {
-      const rate = this.#rate as Rate
-      const answer = ({ exceeded, remaining, retryMs, resetMs }: Verdict) =>
-        done(null, {
-          current: exceeded ? rate.burst + 1 : rate.burst - remaining,
-          ttl: exceeded ? retryMs : resetMs
-        })
-      const verdict = counts.hit(key, rate)
-      if (verdict instanceof Promise) verdict.then(answer, (error: Error) => done(error))
-      else answer(verdict)
-    }
-
-    child(options: object): CountsStore {
-      return new CountsStore((options as LimiterOptions).rate)
-    }
-  } as new () => FastifyRateLimitStore
+  child(options: object): CountsStore {
+    return new CountsStore(options as LimiterOptions)
+  }
 }

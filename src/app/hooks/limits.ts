@@ -29,10 +29,11 @@ export function createLimits(app: FastifyInstance): RequestHook {
 
   return function checkLimits(request, reply, done) {
     const session = liveSession(request)
-    const { route = unknownRoute } = request.routeConfig
-    const ended = endedSessionOf(request)
-    const subject =
-      ended === undefined ? inFlightKey(route, addressOf(request), session) : `ended:${ended}`
+    const address = addressOf(request)
+    const { route = unknownRoute, access } = request.routeConfig
+    // A session that ended is counted by itself: its tabs take nothing from neighbours.
+    const ended = session === undefined && access !== 'public' ? request.endedSession : undefined
+    const subject = ended === undefined ? inFlightKey(route, address, session) : `ended:${ended}`
     const full = acquireSlot(subject, route, request, reply)
     if (full !== undefined) return done(full)
     const limits =
@@ -42,46 +43,31 @@ export function createLimits(app: FastifyInstance): RequestHook {
     if (limits.length === 0) return done()
     const { trail } = request
     const startedAt = limits.some(({ rate }) => counts.isExact(rate)) ? performance.now() : 0
-    trail.rules = limits
     trail.limitsAt = startedAt
-    count(request, limits).then(counted => {
+    const states = limits.map((limit): Counted => {
+      const key = ended === undefined ? limit.keyOf(address, session) : limit.keyOfEnded(ended)
+      return { limit, key, isCounted: false, ...counts.look(key, limit.rate) }
+    })
+    trail.limits = states
+    count(request, states).then(() => {
       if (startedAt > 0) trail.limitsMs = performance.now() - startedAt
-      trail.verdicts = counted
-      done(decide(request, reply, counted))
+      done(decide(request, reply, states))
     }, done)
   }
 }
 
-/** The session that ended, where it is counted by itself: its tabs take nothing from neighbours. */
-function endedSessionOf(request: FastifyRequest): string | undefined {
-  return liveSession(request) === undefined && request.routeConfig.access !== 'public'
-    ? request.endedSession
-    : undefined
-}
+const isRefusal = ({ limit, exceeded }: Counted): boolean => limit.enforced && exceeded
+const isCountedRefusal = (state: Counted): boolean => state.isCounted && isRefusal(state)
 
 function createCounting(app: FastifyInstance) {
-  const { counts, addressOf } = app.gateway
+  const { counts } = app.gateway
   const limiters = new Map<Limit, Limiter>()
 
-  function limiterOf(limit: Limit): Limiter {
+  async function hit(request: FastifyRequest, { limit, key }: Counted): Promise<Counted> {
     let limiter = limiters.get(limit)
     if (limiter === undefined) limiters.set(limit, (limiter = createLimiter(app, limit.rate)))
-    return limiter
-  }
-
-  function look(request: FastifyRequest, limits: readonly Limit[]): Counted[] {
-    const ended = endedSessionOf(request)
-    const address = addressOf(request)
-    const session = liveSession(request)
-    return limits.map(limit => {
-      const key = ended === undefined ? limit.keyOf(address, session) : limit.keyOfEnded(ended)
-      return { limit, key, isCounted: false, ...counts.look(key, limit.rate) }
-    })
-  }
-
-  async function hit(request: FastifyRequest, { limit, key }: Counted): Promise<Counted> {
     request.limitKey = key
-    const result = await limiterOf(limit)(request)
+    const result = await limiter(request)
     const counted = { limit, key, isCounted: true }
     if (result.isAllowed || result.isExceeded) {
       return { ...counted, ...counts.look(key, limit.rate), exceeded: !result.isAllowed }
@@ -99,16 +85,13 @@ function createCounting(app: FastifyInstance) {
    * Counts the request by its limits in their order; by none after one that refuses it, and by no
    * other where one refuses it by what is known here.
    */
-  return async (request: FastifyRequest, limits: readonly Limit[]): Promise<Counted[]> => {
-    const counted = look(request, limits)
-    const isRefusal = ({ limit, exceeded }: Counted) => limit.enforced && exceeded
-    const known = counted.findIndex(isRefusal)
-    for (const [index, each] of counted.entries()) {
+  return async (request: FastifyRequest, states: Counted[]): Promise<void> => {
+    const known = states.findIndex(isRefusal)
+    for (const [index, state] of states.entries()) {
       if (known !== -1 && known !== index) continue
-      counted[index] = await hit(request, each)
-      if (isRefusal(counted[index])) break
+      states[index] = await hit(request, state)
+      if (isRefusal(states[index])) return
     }
-    return counted
   }
 }
 
@@ -127,14 +110,18 @@ function createDecision({ config, counts, highestUse, counters, addressOf }: Gat
     return liveSession(request)?.identity.username ?? ''
   }
 
-  function logExceeded(request: FastifyRequest, { limit, retryMs }: Counted): void {
-    const { name, enforced } = limit
-    const { route = unknownRoute } = request.routeConfig
+  function report(request: FastifyRequest, counted: Counted): void {
+    const { key, exceeded, remaining, retryMs } = counted
+    const { name, rate, enforced } = counted.limit
+    highestUse.note(name, nameOf(request), rate.burst - remaining, exceeded)
+    if (!exceeded) return
+    counters.onRefused(name, !enforced)
+    if (!counts.isNews(key)) return
     request.log.info(
       {
         event: 'limit.over',
         limit: name,
-        route,
+        route: request.routeConfig.route ?? unknownRoute,
         mode: enforced ? 'enforce' : 'shadow',
         ...(isByAddress(request)
           ? { address: addressOf(request) }
@@ -145,25 +132,13 @@ function createDecision({ config, counts, highestUse, counters, addressOf }: Gat
     )
   }
 
-  function report(request: FastifyRequest, counted: Counted): void {
-    const { limit, key, exceeded, remaining } = counted
-    highestUse.note(limit.name, nameOf(request), limit.rate.burst - remaining, exceeded)
-    if (!exceeded) return
-    counters.onRefused(limit.name, !limit.enforced)
-    if (counts.isNews(key)) logExceeded(request, counted)
-  }
-
   return (
     request: FastifyRequest,
     reply: FastifyReply,
     all: readonly Counted[]
   ): GatewayError | undefined => {
-    let refusal: Counted | undefined
-    for (const counted of all) {
-      if (!counted.isCounted) continue
-      report(request, counted)
-      if (counted.limit.enforced && counted.exceeded) refusal = counted
-    }
+    for (const counted of all) if (counted.isCounted) report(request, counted)
+    const refusal = all.find(isCountedRefusal)
     const told = all.filter(({ limit }) => limit.enforced)
     if (sendsHeaders(refusal !== undefined) && told.length > 0) {
       reply.header('ratelimit-policy', policyHeader(told)).header('ratelimit', stateHeader(told))
@@ -192,10 +167,10 @@ function createSlots({ config: { limits }, inFlight, counters: { onRefused } }: 
     // If the client disconnected during the lookup, `close` has fired already and the slot would
     // leak.
     if (reply.raw.closed) return undefined
-    const bound = inFlightBound(route)
-    const maxOfRoute = maxOf.get(route)
-    const routeKey = inFlightRouteKey(route)
+    const bound = route === signInRoute ? 'inFlightSignIns' : 'inFlightPerUser'
     const max = limits[bound]
+    const maxOfRoute = maxOf.get(route)
+    const routeKey = `route:${route}`
     if ((inFlight.get(subject) ?? 0) >= max) {
       onRefused(bound, false)
       return new GatewayError('limit.exceeded', {
@@ -224,14 +199,6 @@ function createSlots({ config: { limits }, inFlight, counters: { onRefused } }: 
 function inFlightKey(route: string, address: string, user: VouchedUser | undefined): string {
   if (route === signInRoute) return `sign-in:${address}`
   return user === undefined ? `address:${address}` : `user:${identityKey(user)}`
-}
-
-/** The key of `limits.yaml` that bounds the requests in flight of one caller. */
-function inFlightBound(route: string): 'inFlightSignIns' | 'inFlightPerUser' {
-  return route === signInRoute ? 'inFlightSignIns' : 'inFlightPerUser'
-}
-function inFlightRouteKey(route: string) {
-  return `route:${route}`
 }
 
 /** The `RateLimit-Policy` field (draft-ietf-httpapi-ratelimit-headers-11 §3). */

@@ -13,13 +13,9 @@ export interface Meter {
   readonly count: (trail: Pick<Trail, 'method' | 'status' | 'isCut' | 'ms' | 'upstreamMs'>) => void
 }
 
-export interface RequestMetrics {
-  readonly rates: RequestRates
-  /** The same one for the same names; requests that no route takes share one. */
-  readonly meter: (route: string, upstream: string | undefined) => Meter
-}
+export type CreateMeter = (route: string, upstream: string | undefined) => Meter
 
-export function createRequestMetrics(metrics: Metrics, rates: RequestRates): RequestMetrics {
+export function createMeters(metrics: Metrics, rates: RequestRates): CreateMeter {
   const requests = metrics.counter(
     'console_gateway_requests_total',
     'Requests, by route (an alias counts as what it stands for), method and class of the ' +
@@ -38,9 +34,8 @@ export function createRequestMetrics(metrics: Metrics, rates: RequestRates): Req
     ['upstream'],
     buckets
   )
-  const meters = new Map<string, Meter>()
 
-  function createMeter(route: string, upstream: string | undefined): Meter {
+  return (route, upstream) => {
     const totals = rates.ofRoute(route)
     const duration = durations.labels(route)
     const firstByte = upstream === undefined ? undefined : firstBytes.labels(upstream)
@@ -52,16 +47,6 @@ export function createRequestMetrics(metrics: Metrics, rates: RequestRates): Req
         duration.observe(ms / 1000)
         if (upstreamMs !== undefined) firstByte?.observe(upstreamMs / 1000)
       }
-    }
-  }
-
-  return {
-    rates,
-    meter: (route, upstream) => {
-      const key = `${route} ${upstream ?? ''}`
-      let meter = meters.get(key)
-      if (meter === undefined) meters.set(key, (meter = createMeter(route, upstream)))
-      return meter
     }
   }
 }

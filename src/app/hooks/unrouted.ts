@@ -2,7 +2,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { type ErrorCode, errorKinds } from '../../errors/errors.ts'
 import type { Failures } from '../../observability/failures.ts'
-import { Trail } from '../../observability/trail.ts'
+import type { Trail } from '../../observability/trail.ts'
 import { unknownRoute } from './context.ts'
 
 export interface UnroutedRecords {
@@ -10,29 +10,19 @@ export interface UnroutedRecords {
   readonly failures?: Pick<Failures, 'add'> | undefined
 }
 
-interface Unrouted {
-  readonly requestId: string
-  readonly code: ErrorCode
-  readonly address: string | undefined
-  /** Undefined where the parser gave up before it. */
-  readonly method?: string | undefined
-  readonly target?: string | undefined
-}
-
 /** Writes the log line, and keeps the request. */
-export function recordUnrouted({ log, failures }: UnroutedRecords, unrouted: Unrouted): void {
-  const { requestId, code, address, method = '', target = '' } = unrouted
+export function recordUnrouted(
+  { log, failures }: UnroutedRecords,
+  trail: Trail,
+  code: ErrorCode
+): void {
+  const { requestId, address } = trail
   const { status } = errorKinds[code]
-  const fields = { event: 'connection.refused', requestId, code, status, address }
+  const fields = { event: 'connection.refused', requestId, code, status }
   const message = 'refused before it became a request'
+  const line = address === '' ? fields : { ...fields, address }
   // A connection that was never used is not worth a line.
-  if (code === 'request.timeout') return log.debug(fields, message)
-  log.info(fields, message)
-  failures?.add(
-    Object.assign(new Trail(requestId, method, target, address ?? ''), {
-      route: unknownRoute,
-      status,
-      code
-    })
-  )
+  if (code === 'request.timeout') return log.debug(line, message)
+  log.info(line, message)
+  failures?.add(Object.assign(trail, { route: unknownRoute, status, code }))
 }

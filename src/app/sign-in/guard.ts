@@ -2,49 +2,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { LockoutConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors/errors.ts'
-import { accountKey } from '../../limits/account.ts'
 import type { Rate } from '../../limits/gcra.ts'
-import type { Bucket, Taken } from '../../limits/lockouts.ts'
+import { accountKey, type Bucket, type Taken } from '../../limits/lockouts.ts'
 import { SignInLines, timeIsOver } from '../../limits/sign-in-line.ts'
 import type { Gateway } from '../gateway.ts'
 import type { KnownBrowsers } from './known-browser.ts'
 
-/**
- * An attempt that was counted before its password is judged; ends with `refused`, `refund` or
- * `undecided`.
- */
-export interface AttemptHandle {
-  /** The password was wrong. */
-  readonly refused: () => Promise<void>
-  /** The password was right, or was not judged. */
-  readonly refund: () => Promise<void>
-  /**
-   * Not all sources judged the password, since the captcha was wrong or a source failed: a failure
-   * of the address, and up to `max` times an hour none of the account.
-   * @returns whether it counted as refused
-   */
-  readonly undecided: (max: number) => Promise<boolean>
-  /** The password was right: the browser is known to the account from now on. */
-  readonly remember: (reply: FastifyReply) => void
-}
-
-/**
- * Counts a sign-in as a failure before its password is judged. A browser that signed in before
- * is counted by itself alone, so that nobody can lock the owner out.
- * @param username as it was typed
- * @param leaving aborted when the client leaves: then no password is judged for it
- * @throws GatewayError `limit.exceeded` for an address, `login.locked` for an account; the
- *   reason of `leaving`
- */
-export type SignInGuard = (
-  request: FastifyRequest,
-  username: string,
-  leaving: AbortSignal
-) => Promise<AttemptHandle>
-
-type Parts = Pick<Gateway, 'lockouts' | 'counters' | 'addressOf'> & {
-  readonly config: { readonly limits: Pick<Gateway['config']['limits'], 'lockout'> }
-}
+export type SignInGuard = ReturnType<typeof createSignInGuard>
+export type AttemptHandle = Awaited<ReturnType<SignInGuard>>
 
 interface Options {
   /** Begins the keys of failures that are counted apart from those of the console. */
@@ -64,21 +29,27 @@ export const challenge = 'challenge'
 /** Begins the keys of guesses at the operators' page: they lock nobody out of the console. */
 export const operatorsApart = 'ops-'
 
-export function createSignInGuard(
-  parts: Parts,
-  { apart = '', browsers }: Options = {}
-): SignInGuard {
-  const { lockouts } = parts
+export function createSignInGuard(gateway: Gateway, { apart = '', browsers }: Options = {}) {
+  const { lockouts } = gateway
   const lines = new SignInLines(lockouts)
-  const bucketsOf = createBuckets(parts, apart)
-  const { refusalOf, reportLocks } = createReports(parts)
+  const bucketsOf = createBuckets(gateway, apart)
+  const { refusalOf, reportLocks } = createReports(gateway)
   const takeChallenge = async (account: string, max: number) => {
     if (max === 0) return false
     const rate = { max, windowMs: hourMs, burst: max }
     return (await lockouts.take([{ key: `${apart}${challenge} ${account}`, rate }])).isTaken
   }
 
-  return async (request, username, leaving) => {
+  /**
+   * Counts a sign-in as a failure before its password is judged. A browser that signed in before
+   * is counted by itself alone, so that nobody can lock the owner out.
+   * @param username as it was typed
+   * @param leaving aborted when the client leaves: then no password is judged for it
+   * @returns an attempt that ends with `refused`, `refund` or `undecided`
+   * @throws GatewayError `limit.exceeded` for an address, `login.locked` for an account; the
+   *   reason of `leaving`
+   */
+  return async (request: FastifyRequest, username: string, leaving: AbortSignal) => {
     const account = accountKey(username)
     const buckets = bucketsOf(request, account, browsers?.idOf(request, username))
     const taken = await lines.take(buckets, leaving)
@@ -89,37 +60,38 @@ export function createSignInGuard(
     }
     if (leaving.aborted) await giveBack(buckets)
     leaving.throwIfAborted()
-    const refused = async () => {
-      reportLocks(request, buckets, taken)
-      lines.end(buckets, [])
-    }
     return {
-      refused,
-      refund: async () => await giveBack(buckets),
-      undecided: async max => {
-        if (!(await takeChallenge(account, max))) {
-          await refused()
-          return true
-        }
-        reportLocks(request, buckets, taken, 'address')
-        await giveBack(buckets.filter(({ kind }) => kind !== 'address'))
-        return false
+      /** The password was wrong. */
+      refused: async () => {
+        reportLocks(request, buckets, taken)
+        lines.end(buckets, [])
       },
-      remember: reply => browsers?.remember(request, reply, username)
+      /** The password was right, or was not judged. */
+      refund: async () => await giveBack(buckets),
+      /**
+       * Not all sources judged the password, since the captcha was wrong or a source failed: a
+       * failure of the address, and up to `max` times an hour none of the account.
+       * @returns whether it counted as refused
+       */
+      undecided: async (max: number) => {
+        const isRefused = !(await takeChallenge(account, max))
+        reportLocks(request, buckets, taken, isRefused ? undefined : 'address')
+        if (isRefused) lines.end(buckets, [])
+        else await giveBack(buckets.filter(({ kind }) => kind !== 'address'))
+        return isRefused
+      },
+      /** The password was right: the browser is known to the account from now on. */
+      remember: (reply: FastifyReply) => browsers?.remember(request, reply, username)
     }
   }
 }
 
-function createBuckets({ config, addressOf }: Parts, apart: string) {
+function createBuckets({ config, addressOf }: Gateway, apart: string) {
   const { address, accountAndAddress, account } = config.limits.lockout
   const bucket = (kind: Kind, lockout: LockoutConfig['account'], of: string): KindBucket[] =>
     lockout === 'off' ? [] : [{ kind, key: `${apart}${kind} ${of}`, rate: rateOf(lockout) }]
 
-  return (
-    request: FastifyRequest,
-    name: string,
-    knownBrowser: string | undefined
-  ): KindBucket[] => {
+  return (request: FastifyRequest, name: string, knownBrowser: string | undefined) => {
     if (knownBrowser !== undefined) {
       // A stolen cookie is no way round whatever is counted.
       const lockout = [accountAndAddress, account, address].find(each => each !== 'off') ?? 'off'
@@ -138,7 +110,7 @@ function rateOf({ failures, every }: Exclude<LockoutConfig['account'], 'off'>): 
   return { max: 1, windowMs: every, burst: failures }
 }
 
-function createReports({ counters: { onRefused, onLocked } }: Parts) {
+function createReports({ counters: { onRefused, onLocked } }: Gateway) {
   return {
     refusalOf: (buckets: readonly KindBucket[], taken: Taken | typeof timeIsOver) => {
       if (taken === timeIsOver) {
@@ -170,8 +142,7 @@ function createReports({ counters: { onRefused, onLocked } }: Parts) {
         const fields = {
           event: 'login.lock',
           kind,
-          ...(kind !== 'address' && { user: first }),
-          ...(kind === 'address' && { address: first }),
+          ...(kind === 'address' ? { address: first } : { user: first }),
           ...(kind === 'accountAndAddress' && { address: second }),
           seconds: Math.ceil(ms / 1000)
         }

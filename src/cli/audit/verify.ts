@@ -6,7 +6,6 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { loadConfig } from '../../config/load/load.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { usesRedis } from '../../config/schema/gateway.ts'
-import { parseKeepingDigits } from '../../json/digits.ts'
 import { auditKey, chainOf } from '../../observability/audit/line.ts'
 import { type Head, type Report, verifyLedger } from '../../observability/audit/verify.ts'
 import { printable } from '../../observability/unprintable.ts'
@@ -43,8 +42,7 @@ export async function audit(invocation: Invocation): Promise<number> {
     files,
     isCollected: collected !== undefined,
     keys: place.keys.map(auditKey),
-    heads,
-    parse: parseKeepingDigits
+    heads
   }).catch((error: unknown) => {
     throw unreadable(error)
   })

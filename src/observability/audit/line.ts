@@ -5,8 +5,7 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 
 const macLength = 43
-const suffix = (mac: string) => `,"mac":"${mac}"}`
-const suffixLength = suffix('').length + macLength
+const suffixLength = withMac('', '').length + macLength
 
 export const auditKey = (secret: string): KeyObject => createSecretKey(secret, 'utf8')
 
@@ -14,15 +13,8 @@ export function macOf(key: KeyObject, before: string, body: string | Buffer): st
   return createHmac('sha256', key).update(before).update(body).digest('base64url')
 }
 
-/** @param json an object with members */
-export function signed(
-  json: string,
-  before: string,
-  key: KeyObject
-): { readonly text: string; readonly mac: string } {
-  const body = json.slice(0, -1)
-  const mac = macOf(key, before, body)
-  return { text: body + suffix(mac), mac }
+export function withMac(body: string, mac: string): string {
+  return `${body},"mac":"${mac}"}`
 }
 
 /** @returns undefined for bytes that do not end as a line of the ledger does */
@@ -31,7 +23,7 @@ export function split(line: Buffer): { readonly body: Buffer; readonly mac: stri
   const text = line.toString('latin1', end)
   const mac = text.slice(-macLength - 2, -2)
   // The whole end is compared: its last bytes are under no signature.
-  return text === suffix(mac) ? { body: line.subarray(0, end), mac } : undefined
+  return text === withMac('', mac) ? { body: line.subarray(0, end), mac } : undefined
 }
 
 /** The files of a ledger in a folder, each of which holds one chain. */

@@ -12,14 +12,17 @@ export interface Finding {
   readonly message: string
 }
 
-export interface Report {
-  readonly chains: number
+interface Found {
   readonly lines: number
   /** ISO 8601, of the first and the last line. */
-  readonly since?: string | undefined
-  readonly until?: string | undefined
+  readonly since?: string
+  readonly until?: string
   /** Entries that could not be written, as the ledger says. */
   readonly lost: number
+}
+
+export interface Report extends Found {
+  readonly chains: number
   readonly findings: readonly Finding[]
 }
 
@@ -36,10 +39,9 @@ interface Options {
   readonly keys: readonly KeyObject[]
   /** By chain. */
   readonly heads: Readonly<Record<string, Head>>
-  readonly parse: (text: string) => unknown
 }
 
-/** The members of a line that are read here. */
+/** What is read of a line. */
 interface Line {
   readonly seq: number
   readonly chain: string
@@ -48,23 +50,22 @@ interface Line {
   readonly others?: Readonly<Record<string, string>>
   readonly pruned?: readonly string[]
   readonly count?: number
+  /** Its bytes before the MAC, which signs them. */
+  readonly body: Buffer
+  readonly mac: string
 }
 
 /** A chain as far as it was read. */
-interface Chain {
+interface Chain extends Pick<Line, 'seq' | 'mac' | 'kind'> {
   readonly file: string
-  readonly seq: number
-  readonly mac: string
-  readonly kind: string
   readonly isFaulty: boolean
 }
-
-type Parts = NonNullable<ReturnType<typeof split>>
 
 const maxFindings = 1000
 const maxLineBytes = 1024 * 1024
 const ofRedis = 'the head in Redis'
 const elsewhere = 'is not here: a replica with another folder wrote it, or it was deleted'
+const noEnd = 'has no end: it is still written, or its process crashed'
 const changed = 'this line was changed, or one before it is missing or was added'
 
 /** @throws what the file system throws */
@@ -79,10 +80,7 @@ class Verification {
   /** By chain, who names which `mac` of it; those that are found are taken out. */
   readonly #named = new Map<string, Map<string, string>>()
   readonly #pruned = new Set<string>()
-  #lines = 0
-  #lost = 0
-  #since: string | undefined
-  #until: string | undefined
+  readonly #found: { -readonly [K in keyof Found]: Found[K] } = { lines: 0, lost: 0 }
 
   constructor(options: Options) {
     this.#options = options
@@ -95,31 +93,20 @@ class Verification {
     if (!isCollected) for (const file of files) await this.#readFirst(file)
     for (const file of files) await this.#readAll(file)
     for (const [chain, { file, kind, isFaulty }] of this.#chains) {
-      if (isFaulty || kind === 'closed') continue
-      this.#add(
-        'note',
-        file,
-        `chain ${chain} has no end: it is still written, or its process crashed`
-      )
+      if (!isFaulty && kind !== 'closed') this.#add('note', file, `chain ${chain} ${noEnd}`)
     }
-    this.#findMissing()
-    return {
-      chains: this.#chains.size,
-      lines: this.#lines,
-      since: this.#since,
-      until: this.#until,
-      lost: this.#lost,
-      findings: this.#findings
-    }
+    for (const chain of this.#named.keys()) this.#findMissing(chain)
+    return { chains: this.#chains.size, ...this.#found, findings: this.#findings }
   }
 
-  async #readFirst(file: string): Promise<void> {
-    for await (const { line } of linesOf(file)) {
-      const parts = split(line)
-      if (parts === undefined || !this.#isSigned(parts, '')) return
-      const { others = {}, pruned = [] } = this.#read(line) ?? {}
-      for (const [chain, mac] of Object.entries(others)) this.#name(chain, mac, basename(file))
-      for (const chain of pruned) this.#pruned.add(chain)
+  async #readFirst(path: string): Promise<void> {
+    for await (const { bytes } of linesOf(path)) {
+      const line = this.#read(bytes)
+      if (line === undefined || !this.#isSigned(line, '')) return
+      for (const [chain, mac] of Object.entries(line.others ?? {})) {
+        this.#name(chain, mac, basename(path))
+      }
+      for (const chain of line.pruned ?? []) this.#pruned.add(chain)
       return
     }
   }
@@ -128,13 +115,11 @@ class Verification {
     const file = basename(path)
     const { isCollected } = this.#options
     let number = 0
-    for await (const { line, isWhole } of linesOf(path)) {
+    for await (const { bytes, isWhole } of linesOf(path)) {
       number++
-      const parts = split(line)
-      const read = parts && this.#read(line)
-      const isOfLedger = read !== undefined && (isCollected || read.chain === chainOf(file))
-      if (parts !== undefined && isOfLedger) {
-        const isNext = this.#take(read, parts, { file, number })
+      const line = this.#read(bytes)
+      if (line !== undefined && (isCollected || line.chain === chainOf(file))) {
+        const isNext = this.#take(line, file, number)
         if (!isNext && !isCollected) return
       } else if (!isCollected) {
         if (isWhole) return this.#add('fault', file, changed, number)
@@ -144,46 +129,39 @@ class Verification {
   }
 
   /** @returns whether it follows the line before */
-  #take(
-    { seq, chain, at, kind, count = 0 }: Line,
-    parts: Parts,
-    { file, number }: { readonly file: string; readonly number: number }
-  ): boolean {
-    const former = this.#chains.get(chain) ?? { file, seq: 0, mac: '', kind: '', isFaulty: false }
+  #take(line: Line, file: string, number: number): boolean {
+    const { seq, chain, at, kind, mac, count = 0 } = line
+    const former = this.#chains.get(chain) ?? { file, seq: 0, mac: '', isFaulty: false }
     if (former.isFaulty) return false
-    const isFaulty = seq !== former.seq + 1 || !this.#isSigned(parts, former.mac)
-    this.#chains.set(chain, { file: former.file, seq, mac: parts.mac, kind, isFaulty })
+    const isFaulty = seq !== former.seq + 1 || !this.#isSigned(line, former.mac)
+    this.#chains.set(chain, { file: former.file, seq, mac, kind, isFaulty })
     if (isFaulty) {
-      this.#add(
-        'fault',
-        file,
-        former.seq > 0 ? changed : `${changed}; or another key signed it`,
-        number
-      )
+      const message = former.seq > 0 ? changed : `${changed}; or another key signed it`
+      this.#add('fault', file, message, number)
       return false
     }
-    this.#named.get(chain)?.delete(parts.mac)
-    this.#lines++
-    if (kind === 'lost') this.#lost += count
-    if (this.#since === undefined || at < this.#since) this.#since = at
-    if (this.#until === undefined || at > this.#until) this.#until = at
+    this.#named.get(chain)?.delete(mac)
+    const found = this.#found
+    found.lines++
+    if (kind === 'lost') found.lost += count
+    if (found.since === undefined || at < found.since) found.since = at
+    if (found.until === undefined || at > found.until) found.until = at
     return true
   }
 
-  #findMissing(): void {
-    for (const [chain, macs] of this.#named) {
-      const [by] = macs.values()
-      const known = this.#chains.get(chain)
-      if (by === undefined || known?.isFaulty === true) continue
-      if (known === undefined && this.#pruned.has(chain)) continue
-      const isElsewhere = by === ofRedis && this.#options.heads[chain]?.isHere !== true
-      if (known !== undefined) this.#add('fault', fileOf(chain), `its end was cut, as ${by} says`)
-      else if (!isElsewhere) this.#add('fault', fileOf(chain), `it was deleted, as ${by} says`)
-      else this.#add('warning', fileOf(chain), elsewhere)
-    }
+  #findMissing(chain: string): void {
+    const [by] = this.#named.get(chain)?.values() ?? []
+    const known = this.#chains.get(chain)
+    if (by === undefined || known?.isFaulty === true) return
+    const file = fileOf(chain)
+    if (known !== undefined) return this.#add('fault', file, `its end was cut, as ${by} says`)
+    if (this.#pruned.has(chain)) return
+    const isElsewhere = by === ofRedis && this.#options.heads[chain]?.isHere !== true
+    if (isElsewhere) this.#add('warning', file, elsewhere)
+    else this.#add('fault', file, `it was deleted, as ${by} says`)
   }
 
-  #isSigned({ body, mac }: Parts, before: string): boolean {
+  #isSigned({ body, mac }: Line, before: string): boolean {
     return this.#options.keys.some(key => macOf(key, before, body) === mac)
   }
 
@@ -194,10 +172,13 @@ class Verification {
   }
 
   /** Undefined for what is no line of a ledger. */
-  #read(line: Buffer): Line | undefined {
+  #read(bytes: Buffer): Line | undefined {
+    const parts = split(bytes)
+    if (parts === undefined) return undefined
     try {
-      const read = this.#options.parse(line.toString('utf8')) as Line
-      return typeof read.chain === 'string' && typeof read.seq === 'number' ? read : undefined
+      const read = JSON.parse(bytes.toString('utf8')) as Line
+      const isLine = typeof read.chain === 'string' && typeof read.seq === 'number'
+      return isLine ? { ...read, ...parts } : undefined
     } catch {
       return undefined
     }
@@ -211,15 +192,15 @@ class Verification {
 /** Lines end at line feeds alone; of one that is too long only the beginning is given. */
 async function* linesOf(
   path: string
-): AsyncGenerator<{ readonly line: Buffer; readonly isWhole: boolean }> {
+): AsyncGenerator<{ readonly bytes: Buffer; readonly isWhole: boolean }> {
   let rest = Buffer.alloc(0)
   for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 })) {
     let bytes = Buffer.concat([rest, chunk as Buffer])
     for (let end = bytes.indexOf(0x0a); end >= 0; end = bytes.indexOf(0x0a)) {
-      yield { line: bytes.subarray(0, end), isWhole: true }
+      yield { bytes: bytes.subarray(0, end), isWhole: true }
       bytes = bytes.subarray(end + 1)
     }
     rest = bytes.length > maxLineBytes ? bytes.subarray(0, maxLineBytes) : bytes
   }
-  if (rest.length > 0) yield { line: rest, isWhole: false }
+  if (rest.length > 0) yield { bytes: rest, isWhole: false }
 }

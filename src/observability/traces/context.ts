@@ -1,6 +1,6 @@
 /**
  * W3C Trace Context: the trace that a request belongs to, read from the caller's headers and
- * written for upstreams (https://www.w3.org/TR/trace-context/).
+ * written for upstreams (https://www.w3.org/TR/trace-context-2/).
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { ownText } from '../../bounded-map.ts'
@@ -24,11 +24,7 @@ export interface TraceContext {
 }
 
 /** The caller's part of a context. */
-interface Parent {
-  readonly traceId: string
-  readonly spanId: string
-  readonly sampled: boolean
-}
+type Parent = Pick<TraceContext, 'traceId' | 'spanId' | 'sampled'>
 
 /** Which traces are recorded. */
 export interface Sampler {
@@ -45,10 +41,7 @@ const traceparentLength = 55
 
 const maxMembers = 32
 const maxStateLength = 512
-const longMember = 128
-const simpleKey = /^[a-z][a-z0-9_*/-]{0,255}$/
-const tenantKey = /^[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13}$/
-const memberValue = /^[ !-+\--<>-~]{0,255}[!-+\--<>-~]$/
+const memberPattern = /^([a-z0-9][a-z0-9_*/@-]{0,255})=[ !-+\--<>-~]{0,255}[!-+\--<>-~]$/
 
 export const newSpanId = (): string => takeIds().slice(32)
 
@@ -97,27 +90,15 @@ export function readTraceparent(header: string): Parent | undefined {
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
 }
 
-/** @returns a valid `tracestate` of at most 512 characters; undefined where nothing may pass */
+/** @returns undefined for a `tracestate` that is malformed or too long: nothing of it passes */
 export function readTracestate(header: string): string | undefined {
   // Empty members are allowed.
   const members = header.split(',').flatMap(member => member.trim() || [])
-  const keys = new Set(members.map(member => member.split('=', 1)[0]))
-  if (keys.size < members.length || members.length > maxMembers) return undefined
-  if (!members.every(isMember)) return undefined
-  // Long members go first, then the last ones.
-  while (members.join(',').length > maxStateLength) {
-    members.splice(
-      members.findLastIndex(member => member.length > longMember),
-      1
-    )
-  }
-  return members.length === 0 ? undefined : ownText(members.join(','))
-}
-
-function isMember(member: string): boolean {
-  const sign = Math.max(0, member.indexOf('='))
-  const key = member.slice(0, sign)
-  return (simpleKey.test(key) || tenantKey.test(key)) && memberValue.test(member.slice(sign + 1))
+  const keys = new Set(members.map(member => memberPattern.exec(member)?.[1]))
+  if (keys.has(undefined) || keys.size < members.length) return undefined
+  const state = members.join(',')
+  const isBounded = members.length <= maxMembers && state.length <= maxStateLength
+  return isBounded && state !== '' ? ownText(state) : undefined
 }
 
 /**

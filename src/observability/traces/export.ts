@@ -8,10 +8,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { createQuiet } from '../quiet.ts'
 import type { EndedRequest, SpanOrigin } from './spans.ts'
 
-type Environment = Readonly<Record<string, string | undefined>>
-
 interface Options {
-  readonly environment: Environment
+  readonly environment: NodeJS.ProcessEnv
   readonly version: string
   readonly hasRedis: boolean
   readonly log: {
@@ -52,7 +50,7 @@ export function openExport({ environment, log, ...origin }: Options): SpanExport
 }
 
 /** The collector, as the library will find it, or why spans cannot be sent there. */
-function collectorOf(environment: Environment): { readonly url?: URL; readonly problem?: string } {
+function collectorOf(environment: NodeJS.ProcessEnv): { url?: URL; problem?: string } {
   const valueOf = (name: string) => environment[name]?.trim() || undefined
   const ofOtlp = (name: string) =>
     valueOf(`OTEL_EXPORTER_OTLP_TRACES_${name}`) ?? valueOf(`OTEL_EXPORTER_OTLP_${name}`)

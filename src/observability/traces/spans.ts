@@ -5,6 +5,7 @@
  */
 import {
   type Attributes,
+  createTraceState,
   type HrTime,
   SpanKind,
   SpanStatusCode,
@@ -65,7 +66,13 @@ function spanOf(step: Step, { trail, trace }: EndedRequest, origin: SpanOrigin):
   const parentId = isOwn ? trace.parentId : trace.spanId
   const startMs = trail.at + startedAt - trail.startedAt
   const ofTrace = { traceId: trace.traceId, traceFlags: TraceFlags.SAMPLED }
-  const context = { ...ofTrace, spanId: step.id, isRemote: false, ...stateOf(trace.state) }
+  const traceState = trace.state === undefined ? undefined : createTraceState(trace.state)
+  const context = {
+    ...ofTrace,
+    spanId: step.id,
+    isRemote: false,
+    ...(traceState && { traceState })
+  }
   return {
     name,
     kind,
@@ -87,15 +94,6 @@ function spanOf(step: Step, { trail, trace }: EndedRequest, origin: SpanOrigin):
     droppedEventsCount: 0,
     droppedLinksCount: 0
   }
-}
-
-/** The exporter writes it as it came, and asks for nothing else. */
-function stateOf(state: string | undefined) {
-  if (state === undefined) return {}
-  const unused = () => {
-    throw new Error('the state of a trace is only written')
-  }
-  return { traceState: { serialize: () => state, get: unused, set: unused, unset: unused } }
 }
 
 function hrTime(ms: number): HrTime {

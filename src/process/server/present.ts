@@ -1,6 +1,6 @@
 /** This process at present: rates of the last ten seconds, its upstreams, its own load. */
 import type { Now } from '../../admin/now-schema.ts'
-import { boundsMs, type RequestRates, type Totals } from '../../observability/request-rates.ts'
+import { boundsMs, type RequestRates, type RouteCounts } from '../../observability/request-rates.ts'
 import type { AddressUse } from '../../proxy/pools.ts'
 import type { RedisState, Services } from '../../services/services.ts'
 
@@ -8,7 +8,7 @@ export type ProcessNow = Omit<Now, 'at' | 'replica' | 'replicas' | 'config'>
 
 interface Sample {
   readonly at: number
-  readonly totals: Totals
+  readonly totals: ReadonlyMap<string, RouteCounts>
   /** By upstream and address. */
   readonly upstreams: ReadonlyMap<string, AddressUse>
   readonly cpu: NodeJS.CpuUsage
@@ -86,9 +86,11 @@ export class Present {
   }
 
   #requestsSince({ totals }: Sample, seconds: number) {
-    const routes = this.#rates.since(totals).toSorted((a, b) => b.requests - a.requests)
+    const routes = [...this.#rates.read(totals)]
+      .filter(([, { requests }]) => requests > 0)
+      .toSorted(([, a], [, b]) => b.requests - a.requests)
     const total = { requests: 0, errors: 0, buckets: boundsMs.map(() => 0) }
-    for (const { requests, errors, buckets } of routes) {
+    for (const [, { requests, errors, buckets }] of routes) {
       total.requests += requests
       total.errors += errors
       total.buckets = total.buckets.map((count, index) => count + (buckets[index] ?? 0))
@@ -96,8 +98,8 @@ export class Present {
     return {
       ...ratesOf(total, seconds),
       ...percentilesOf(total),
-      routes: routes.slice(0, maxRoutes).map(counts => ({
-        route: counts.route,
+      routes: routes.slice(0, maxRoutes).map(([route, counts]) => ({
+        route,
         ...ratesOf(counts, seconds),
         ...percentilesOf(counts)
       }))
@@ -131,29 +133,19 @@ function keyOf({ upstream, address }: AddressUse): string {
   return `${upstream} ${address}`
 }
 
-interface Counts {
-  readonly requests: number
-  readonly errors: number
-}
-
-function ratesOf({ requests, errors }: Counts, seconds: number) {
+function ratesOf({ requests, errors }: Pick<RouteCounts, 'requests' | 'errors'>, seconds: number) {
   return {
     requestsPerSecond: rounded(requests / seconds),
     errorShare: requests === 0 ? 0 : rounded(Math.min(1, errors / requests))
   }
 }
 
-interface Durations {
-  readonly requests: number
-  readonly buckets: readonly number[]
-}
-
-function percentilesOf(counts: Durations) {
+function percentilesOf(counts: RouteCounts) {
   return { p50Ms: percentile(counts, 0.5), p99Ms: percentile(counts, 0.99) }
 }
 
 /** As Prometheus estimates it: evenly spread within a bucket, at most the last bound. */
-function percentile({ requests, buckets }: Durations, part: number): number | null {
+function percentile({ requests, buckets }: RouteCounts, part: number): number | null {
   if (requests === 0) return null
   let rank = part * requests
   for (const [index, upper] of boundsMs.entries()) {

@@ -137,7 +137,7 @@ for (const [name, start] of Object.entries(shapes)) {
       const counts = createRedisCounts({ redis: client, prefix: '{cg}:', onForeignKey })
       const caller = 'a:192.0.2.1'
       const rate = { max: 3, windowMs: 3_600_000, burst: 3 }
-      await counts.tell([{ key: `${caller} told`, rate, count: 2 }])
+      await counts.tell(`${caller} told`, rate, 2)
       const taken: boolean[] = []
       for (let index = 0; index < 4; index++) {
         taken.push(((await counts.take(`${caller} taken`, rate)) ?? -1) > 0)

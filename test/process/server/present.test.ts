@@ -1,6 +1,6 @@
 /** What a process reports of its present: differences, and what they cost. */
 import t from 'tap'
-import { createRequestMetrics, type Meter } from '../../../src/app/hooks/metrics.ts'
+import { createMeters, type Meter } from '../../../src/app/hooks/metrics.ts'
 import { Metrics } from '../../../src/observability/metrics.ts'
 import { boundsMs, RequestRates } from '../../../src/observability/request-rates.ts'
 import { Present } from '../../../src/process/server/present.ts'
@@ -16,10 +16,8 @@ function processWith(
   redis: RedisState = { kind: 'embedded' }
 ) {
   const rates = new RequestRates()
-  const requests = createRequestMetrics(new Metrics(), rates)
-  const meters = Array.from({ length: routes }, (_, index) =>
-    requests.meter(`r${index}`, undefined)
-  )
+  const createMeter = createMeters(new Metrics(), rates)
+  const meters = Array.from({ length: routes }, (_, index) => createMeter(`r${index}`, undefined))
   const upstreams = { use: () => addresses, waiting: () => [['b', 3]] } as unknown
   const present = new Present({
     rates,
