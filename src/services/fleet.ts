@@ -4,28 +4,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
 import type { Seal } from '../session/seal.ts'
 
-/** What a replica tells of itself. */
-export interface ReplicaState {
-  readonly version: string
-  readonly pid: number
-  readonly startedAt: string
-  readonly ready: boolean
-  readonly generation: number
-  /** The same for the same config at all replicas. */
-  readonly configHash: string
-  readonly files: 'running' | 'refused'
-  readonly since?: string | undefined
-  /** The first one, of refused files. */
-  readonly fault?: string | undefined
-  readonly restartNeeded: readonly string[]
-  readonly requestsPerSecond: number
-  readonly errorShare: number
-  readonly inFlight: number
-  readonly queued: number
-  readonly p99Ms: number | null
-}
-
-export interface Replica extends ReplicaState {
+/** What a replica tells of itself, and what others add to it. */
+export type Replica<State> = State & {
   readonly id: string
   readonly host: string
   /** By the clock of Redis; ISO 8601. */
@@ -34,14 +14,14 @@ export interface Replica extends ReplicaState {
   readonly isSilent: boolean
 }
 
-interface Options {
+interface Options<State> {
   readonly id: string
   /** Undefined for a gateway that is alone. */
   readonly redis?: Redis | Cluster | undefined
   /** Before the names of keys, which then are in one slot. */
   readonly prefix: string
   readonly seal: Pick<Seal, 'close' | 'open'>
-  readonly describe: () => ReplicaState
+  readonly describe: () => State
   /** Called with each beat, and soon after the start, with the maintenance that replicas share. */
   readonly onMaintenance: (sealed: string | null) => void
 }
@@ -76,13 +56,13 @@ for i = 1, #seen, 2 do
 end
 return { now, replicas }`
 
-export class Fleet {
-  readonly #options: Options
+export class Fleet<State> {
+  readonly #options: Options<State>
   readonly #keys: readonly [seen: string, info: string, maintenance: string]
   readonly #timer: NodeJS.Timeout | undefined
   #beating: Promise<void> | undefined
 
-  constructor(options: Options) {
+  constructor(options: Options<State>) {
     const { redis, prefix } = options
     this.#options = options
     this.#keys = [`${prefix}replicas`, `${prefix}replica-info`, `${prefix}maintenance`]
@@ -108,9 +88,16 @@ export class Fleet {
   }
 
   /** This replica first. @returns others too where Redis can be asked, and else why not */
-  async list(): Promise<{ readonly replicas: readonly Replica[]; readonly info?: string }> {
+  async list(): Promise<{
+    readonly replicas: ReadonlyArray<Replica<State>>
+    readonly info?: string
+  }> {
     const { id, redis } = this.#options
-    const own: Replica = { ...this.#own(), seenAt: new Date().toISOString(), isSilent: false }
+    const own: Replica<State> = {
+      ...this.#own(),
+      seenAt: new Date().toISOString(),
+      isSilent: false
+    }
     if (redis === undefined) {
       return { replicas: [own], info: 'No Redis is configured: this replica knows of no other.' }
     }
@@ -155,7 +142,7 @@ export class Fleet {
     }
   }
 
-  async #read(redis: Redis | Cluster): Promise<Replica[]> {
+  async #read(redis: Redis | Cluster): Promise<Array<Replica<State>>> {
     const { seal } = this.#options
     const answer = await redis.eval(listScript, 2, ...this.#keys.slice(0, 2))
     const [now, seen] = answer as [number, Array<[id: string, at: string, info: string | null]>]
@@ -163,7 +150,7 @@ export class Fleet {
       // What is sealed with another secret is of another gateway.
       const text = seal.open(id, info ?? '')
       if (text === undefined) return []
-      const state = JSON.parse(text) as Omit<Replica, 'seenAt' | 'isSilent'>
+      const state = JSON.parse(text) as State & { id: string; host: string }
       const seenAt = new Date(Number(at)).toISOString()
       return [{ ...state, seenAt, isSilent: now - Number(at) > silentMs }]
     })

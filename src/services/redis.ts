@@ -77,7 +77,7 @@ class Dialler {
   /**
    * A client for commands, which settle within `commandTimeout` also when Redis hangs or is gone.
    */
-  client(events: RedisEvents): Redis | Cluster {
+  client(events?: RedisEvents): Redis | Cluster {
     const client =
       this.#config.cluster.length > 0 ? this.#dialCluster() : this.#dialServer(this.#common)
     watch(client, events)
@@ -148,7 +148,7 @@ class Dialler {
       redis.once('ready', () => {
         redis.options.enableOfflineQueue = false
       })
-      watch(redis, { onUp: () => {}, onDown: () => {} })
+      watch(redis)
       return redis
     }
     if (!(client instanceof Cluster)) {

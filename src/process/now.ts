@@ -1,0 +1,192 @@
+/** This process at present: rates of the last ten seconds, its upstreams, its own load. */
+import type { Now } from '../admin/now-schema.ts'
+import type { GatewayState } from '../observability/gateway-state.ts'
+import { boundsMs, type RouteCounts, type Totals } from '../observability/request-rates.ts'
+import type { AddressUse } from '../proxy/pools.ts'
+import type { Services } from '../services/services.ts'
+
+interface Sample {
+  readonly at: number
+  readonly totals: Totals
+  /** By upstream and address. */
+  readonly upstreams: ReadonlyMap<string, AddressUse>
+  readonly cpu: NodeJS.CpuUsage
+  readonly delayMs: number
+}
+
+const sampleEveryMs = 1000
+/** One more than the seconds of the period. */
+const maxSamples = 11
+const loopTimerMs = 20
+const maxRoutes = 1000
+
+/** Samples once a second: 0.15 ms for 1,000 routes and 100 addresses. */
+export class Present {
+  readonly #services: Pick<Services, 'rates' | 'upstreams' | 'redis'>
+  readonly #samples: Sample[] = []
+  readonly #timers: readonly NodeJS.Timeout[]
+  #loopAt = performance.now()
+  /** Since the last sample. */
+  #delayMs = 0
+
+  constructor(services: Pick<Services, 'rates' | 'upstreams' | 'redis'>) {
+    this.#services = services
+    this.sample()
+    this.#timers = [
+      setInterval(() => this.sample(), sampleEveryMs).unref(),
+      setInterval(() => this.#measureDelay(), loopTimerMs).unref()
+    ]
+  }
+
+  sample(): void {
+    const { rates, upstreams } = this.#services
+    this.#measureDelay()
+    this.#samples.push({
+      at: performance.now(),
+      totals: rates.read(),
+      upstreams: new Map(upstreams.use().map(each => [keyOf(each), each])),
+      cpu: process.cpuUsage(),
+      delayMs: this.#delayMs
+    })
+    this.#delayMs = 0
+    if (this.#samples.length > maxSamples) this.#samples.shift()
+  }
+
+  read(): Omit<Now, 'at' | 'replica' | 'replicas' | 'config'> {
+    const first = this.#samples[0] as Sample
+    const ms = Math.max(1, performance.now() - first.at)
+    const { user, system } = process.cpuUsage(first.cpu)
+    const { rates, upstreams } = this.#services
+    const routes = rates.since(first.totals).toSorted((a, b) => b.requests - a.requests)
+    return {
+      process: {
+        pid: process.pid,
+        rssBytes: process.memoryUsage.rss(),
+        cpu: rounded((user + system) / 1000 / ms),
+        eventLoopDelayMs: rounded(Math.max(...this.#samples.map(({ delayMs }) => delayMs)))
+      },
+      ...inSeconds(sumOf(routes), ms / 1000),
+      routes: routes.slice(0, maxRoutes).map(counts => ({
+        route: counts.route,
+        ...inSeconds(counts, ms / 1000)
+      })),
+      inFlight: rates.inFlight,
+      queued: Array.from(upstreams.waiting()).reduce((sum, [, waiting]) => sum + waiting, 0),
+      upstreams: this.#upstreamsSince(first, ms / 1000),
+      redis: this.#redis()
+    }
+  }
+
+  close(): void {
+    for (const timer of this.#timers) clearInterval(timer)
+  }
+
+  /** Node's own histogram forgets a delay in which it is reset. */
+  #measureDelay(): void {
+    const now = performance.now()
+    this.#delayMs = Math.max(this.#delayMs, now - this.#loopAt - loopTimerMs)
+    this.#loopAt = now
+  }
+
+  #upstreamsSince({ upstreams: then }: Sample, seconds: number): Now['upstreams'] {
+    const { upstreams } = this.#services
+    const waiting = new Map(upstreams.waiting())
+    return upstreams.use().map(use => {
+      const { upstream, address, state, inFlight } = use
+      let { requests, failures: errors } = use
+      const before = then.get(keyOf(use))
+      // A new pool of the same address counts from zero.
+      if (before !== undefined && before.requests <= requests) {
+        requests -= before.requests
+        errors -= before.failures
+      }
+      const queued = waiting.get(upstream) ?? 0
+      return { upstream, address, state, inFlight, queued, ...ratesOf(requests, errors, seconds) }
+    })
+  }
+
+  #redis(): Now['redis'] {
+    const { redis } = this.#services
+    if (redis === undefined) return { state: 'embedded', latencyMs: null, since: null }
+    const { up, latencyMs, since } = redis
+    return {
+      state: up ? 'up' : 'down',
+      latencyMs: latencyMs === undefined ? null : rounded(latencyMs),
+      since: new Date(since).toISOString()
+    }
+  }
+}
+
+export type ReplicaState = ReturnType<typeof describeReplica>
+
+/** What other replicas and operators see of this one. */
+export function describeReplica(
+  { version, startedAt, ready, config }: GatewayState,
+  present: Present
+) {
+  const { generation, hash: configHash, files, restartNeeded } = config
+  const { requestsPerSecond, errorShare, inFlight, queued, p99Ms } = present.read()
+  return {
+    version,
+    pid: process.pid,
+    startedAt,
+    ready,
+    generation,
+    configHash,
+    files: files.state,
+    ...(files.state === 'refused' && { since: files.since, fault: files.faults[0] }),
+    restartNeeded: [...restartNeeded],
+    ...{ requestsPerSecond, errorShare, inFlight, queued, p99Ms }
+  }
+}
+
+function keyOf({ upstream, address }: AddressUse): string {
+  return `${upstream} ${address}`
+}
+
+type Counts = Omit<RouteCounts, 'route'>
+
+function sumOf(routes: readonly Counts[]): Counts {
+  const total = { requests: 0, errors: 0, buckets: boundsMs.map(() => 0) }
+  for (const { requests, errors, buckets } of routes) {
+    total.requests += requests
+    total.errors += errors
+    total.buckets = total.buckets.map((count, index) => count + (buckets[index] ?? 0))
+  }
+  return total
+}
+
+function inSeconds(counts: Counts, seconds: number) {
+  return {
+    ...ratesOf(counts.requests, counts.errors, seconds),
+    p50Ms: percentile(counts, 0.5),
+    p99Ms: percentile(counts, 0.99)
+  }
+}
+
+function ratesOf(requests: number, errors: number, seconds: number) {
+  return {
+    requestsPerSecond: rounded(requests / seconds),
+    errorShare: requests === 0 ? 0 : rounded(Math.min(1, errors / requests))
+  }
+}
+
+/** As Prometheus estimates it: evenly spread within a bucket, at most the last bound. */
+function percentile({ requests, buckets }: Counts, part: number): number | null {
+  if (requests === 0) return null
+  let rank = part * requests
+  for (const [index, upper] of boundsMs.entries()) {
+    const count = buckets[index] ?? 0
+    if (count > 0 && rank <= count) {
+      const lower = boundsMs[index - 1] ?? 0
+      return rounded(lower + ((upper - lower) * rank) / count)
+    }
+    rank -= count
+  }
+  return boundsMs.at(-1) ?? null
+}
+
+/** Four digits: more only make the JSON longer. */
+function rounded(value: number): number {
+  return Number(value.toPrecision(4))
+}
