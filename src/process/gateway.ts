@@ -16,7 +16,6 @@ import { createOperators, type Operators } from './operators.ts'
 import { type FilesAtStart, type Outcome, Reloader, type Trigger } from './reload.ts'
 import { createPublicServer, type PublicServer } from './server.ts'
 import { createState, type Life, measureConfig } from './state.ts'
-import { createUserReview } from './user-review.ts'
 
 export interface Gateway {
   /** The address for the console, with the real port, also when config says 0. */
@@ -51,12 +50,10 @@ export async function startGateway(
   opening.defer(server.close)
   server.activate(await server.create(1, config))
   opening.defer(() => generations.close())
-  const userReview = createUserReview(server, () => life.phase === 'stopping')
   const reloader = new Reloader({
     server,
     environment,
     atStart,
-    reviewUsers: userReview.reviewUsers,
     onBuilt: next => operators?.takeCertificate(next)
   })
   opening.defer(() => reloader.close())
@@ -82,9 +79,7 @@ export async function startGateway(
   await fleet.begin()
   const url = await server.listen(held)
   life.phase = 'serving'
-  // Requests need not wait for it: each session is reviewed when it is used as well.
-  void userReview.reviewAll()
-  if (config.gateway.reload.watch) reloader.watch(config)
+  reloader.begin()
   log.info({ url, ops: opsUrl }, `listening on ${url}, for operators on ${opsUrl}`)
   return {
     url,

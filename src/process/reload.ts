@@ -10,6 +10,7 @@ import type { AuditEntry } from '../observability/audit/entry.ts'
 import type { FilesState, Taken } from '../observability/gateway-state.ts'
 import type { Log } from '../services/services.ts'
 import type { PublicServer } from './server.ts'
+import { createUserReview } from './user-review.ts'
 import { validate, type Validated } from './validate.ts'
 import { isAsRead, type Watch, watchFiles } from './watch.ts'
 
@@ -58,8 +59,6 @@ interface Options {
   /** The values of references in config. */
   readonly environment: Environment
   readonly atStart: FilesAtStart
-  /** Compares live sessions with the users in force. @returns the results, in words */
-  readonly reviewUsers: (before: Config, after: Config) => Promise<readonly string[]>
   /** Called with each config that is about to replace another. @throws where it cannot be taken */
   readonly onBuilt: (config: Config) => void
 }
@@ -84,7 +83,9 @@ export class Reloader {
   readonly #options: Options
   readonly #log: Pick<Log, 'info' | 'warn' | 'error'>
   #state: ReloadState
+  readonly #review: ReturnType<typeof createUserReview>
   #watch: Watch | undefined
+  #isClosed = false
   /** Reloads run one after the other. */
   #last: Promise<unknown> = Promise.resolve()
   /** Of a generation that could not be built it is not used again. */
@@ -95,6 +96,7 @@ export class Reloader {
     const { number, config } = generations.current
     this.#options = options
     this.#log = services.log
+    this.#review = createUserReview(options.server, () => this.#isClosed)
     this.#lastNumber = number
     this.#state = {
       files: { state: 'running' },
@@ -117,8 +119,12 @@ export class Reloader {
     return validate(server.generations.current.config.folder, { ...environment }, running)
   }
 
-  /** From now on a change of the files is a reload. */
-  watch({ inputs }: Config): void {
+  /** Reviews all sessions; from now on a change of the files is a reload. */
+  begin(): void {
+    // Requests need not wait for it: each session is reviewed when it is used as well.
+    void this.#review.reviewAll()
+    const { gateway, inputs } = this.#options.server.generations.current.config
+    if (!gateway.reload.watch) return
     const onChange = () => void this.reload('files changed')
     this.#watch = watchFiles({ files: Object.keys(inputs), onChange })
     // The files may have changed since they were read.
@@ -138,6 +144,7 @@ export class Reloader {
 
   /** Resolves when no reload runs any more. */
   async close(): Promise<void> {
+    this.#isClosed = true
     this.#watch?.close()
     await this.#last
   }
@@ -165,7 +172,7 @@ export class Reloader {
   }
 
   async #take(by: Trigger, config: Config, changes: readonly string[]): Promise<Outcome> {
-    const { server, onBuilt, reviewUsers } = this.#options
+    const { server, onBuilt } = this.#options
     const { config: before } = server.generations.current
     const generation = ++this.#lastNumber
     try {
@@ -182,7 +189,7 @@ export class Reloader {
       { event: 'config.reloaded', generation, by, changes },
       `config reloaded: ${inWords(changes)}`
     )
-    const sessions = await reviewUsers(before, config)
+    const sessions = await this.#review.reviewUsers(before, config)
     const { restartNeeded } = config
     return { outcome: 'reloaded', generation, changes, sessions, restartNeeded }
   }

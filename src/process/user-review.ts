@@ -20,7 +20,7 @@ const notCompared =
 
 export function createUserReview(
   { generations, services: { sessions, log } }: PublicServer,
-  isStopping: () => boolean
+  isClosed: () => boolean
 ) {
   let isRunning = false
 
@@ -42,7 +42,7 @@ export function createUserReview(
   async function reviewAll(): Promise<void> {
     if (isRunning) return
     isRunning = true
-    while (!isStopping() && !(await reviewLatest())) {
+    while (!isClosed() && !(await reviewLatest())) {
       await wait(reviewAgainMs, undefined, { ref: false })
     }
     isRunning = false

@@ -8,7 +8,6 @@ import { GatewayError } from '../errors/errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import type { Seal } from '../session/seal.ts'
 import type { Log } from './logger.ts'
-import { endMs, withBegun, withoutRoutes } from './maintenance-entries.ts'
 
 interface Options {
   readonly redis?: Redis | Cluster | undefined
@@ -61,7 +60,7 @@ export class Maintenance {
   /** What has not ended yet, oldest first; some may begin later. */
   entries(): readonly MaintenanceEntry[] {
     const now = this.#options.now()
-    return this.#entries.filter(entry => endMs(entry) > now)
+    return this.#entries.filter(entry => endOf(entry.maintenance.until) > now)
   }
 
   /** Takes what Redis has. */
@@ -118,7 +117,10 @@ export class Maintenance {
         this.take(former)
         const entries = change(this.entries())
         const text = this.#sealed(entries)
-        const keepMs = Math.ceil(Math.max(1, ...entries.map(endMs)) - this.#options.now())
+        const keepMs = Math.ceil(
+          Math.max(1, ...entries.map(({ maintenance }) => endOf(maintenance.until))) -
+            this.#options.now()
+        )
         const isWritten = await redis.eval(writeScript, 1, this.#key, former, text, keepMs)
         if (isWritten === 1) return this.take(text)
       }
@@ -135,4 +137,45 @@ export class Maintenance {
     if (text.length <= maxLength) return text
     throw new GatewayError('request.malformed', { message: tooLong })
   }
+}
+
+/**
+ * The routes add up. One that is named again takes the new end, message and roles, unless the
+ * former closing holds for more methods: a begin opens nothing.
+ */
+function withBegun(
+  former: readonly MaintenanceEntry[],
+  begun: MaintenanceEntry
+): MaintenanceEntry[] {
+  const { routes, methods } = begun.maintenance
+  const isReplaced = ({ maintenance: { methods: others, routes: names } }: MaintenanceEntry) =>
+    (methods.length === 0 || (others.length > 0 && others.every(each => methods.includes(each)))) &&
+    (routes.length === 0) === (names.length === 0)
+  const kept = former.flatMap(entry => (isReplaced(entry) ? withoutNames(entry, routes) : [entry]))
+  return [...kept, begun]
+}
+
+/** @throws GatewayError for a route that is not closed by its name */
+function withoutRoutes(
+  entries: readonly MaintenanceEntry[],
+  routes: readonly string[]
+): MaintenanceEntry[] {
+  if (routes.length === 0) return []
+  const names = new Set(entries.flatMap(({ maintenance }) => maintenance.routes))
+  const open = routes.find(route => !names.has(route))
+  if (open !== undefined) {
+    throw new GatewayError('request.malformed', {
+      message: `No operator closed the route "${open}" by its name. An end without routes opens all.`
+    })
+  }
+  return entries.flatMap(entry =>
+    entry.maintenance.routes.length === 0 ? [entry] : withoutNames(entry, routes)
+  )
+}
+
+/** @returns none where nothing is left of it */
+function withoutNames(entry: MaintenanceEntry, names: readonly string[]): MaintenanceEntry[] {
+  const { maintenance } = entry
+  const routes = maintenance.routes.filter(route => !names.includes(route))
+  return routes.length === 0 ? [] : [{ ...entry, maintenance: { ...maintenance, routes } }]
 }

@@ -46,17 +46,13 @@ class Dialler {
     this.#config = config
     this.#url = new URL(config.url === '' ? 'redis://unused' : config.url)
     this.#common = commonOptions(config, this.#url, folder)
+    const queueing = { ...this.#common, enableOfflineQueue: true }
+    this.#writing = { ...queueing, connectionName: 'console-gateway-replicated' }
     this.#tracking = {
-      ...this.#common,
+      ...queueing,
       protocol: 2,
       autoResubscribe: false,
-      enableOfflineQueue: true,
       connectionName: 'console-gateway-news'
-    } satisfies RedisOptions
-    this.#writing = {
-      ...this.#common,
-      enableOfflineQueue: true,
-      connectionName: 'console-gateway-replicated'
     } satisfies RedisOptions
     this.#sentinels = config.sentinels.length === 0 ? undefined : dialSentinels(config, folder)
     this.#location =
