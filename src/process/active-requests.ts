@@ -4,7 +4,7 @@
  * the next, hold on to all their members until the next full garbage collection.
  * perf: signed-in −36 % (−31 to −43; `npm run bench -- --against`, by turns); without it: a Set.
  */
-export function createActiveRequests<T>() {
+export function createActiveRequests<T>(onEmpty = () => {}) {
   const places: Array<{ readonly member: T; at: number }> = []
   return {
     /** @returns a function to call once when the request has ended */
@@ -13,9 +13,11 @@ export function createActiveRequests<T>() {
       places.push(place)
       return (): void => {
         const last = places.pop()
-        if (last === undefined || last === place) return
-        last.at = place.at
-        places[place.at] = last
+        if (last !== undefined && last !== place) {
+          last.at = place.at
+          places[place.at] = last
+        }
+        if (places.length === 0) onEmpty()
       }
     },
     size: () => places.length,

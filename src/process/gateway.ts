@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Environment } from '../config/load/references.ts'
 import type { Config } from '../config/schema/config.ts'
 import { describeFault } from '../config/schema/faults.ts'
-import { Fleet } from '../services/fleet.ts'
+import { createFleet } from '../services/fleet.ts'
 import { createLogger } from '../services/services.ts'
 import { createSeal } from '../session/seal.ts'
 import { measureSessions } from './census.ts'
@@ -63,7 +63,7 @@ export async function startGateway(
   measureConfig(server, reloader)
   measureSessions(services.metrics, services.sessions.countAlive)
   const state = createState(life, server, reloader)
-  const fleet = new Fleet({
+  const fleet = createFleet({
     id: services.replica,
     ...services.background,
     seal: createSeal(services.secrets, 'replica'),

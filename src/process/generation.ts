@@ -37,16 +37,11 @@ export async function createGeneration(
   config: Config,
   { services, boundStreams, shed }: Outliving
 ) {
-  const running = createActiveRequests<Member>()
   const idle = Promise.withResolvers<void>()
   let closed: Promise<void> | undefined
-  const begin = (member: Member) => {
-    const leave = running.enter(member)
-    return () => {
-      leave()
-      if (closed !== undefined && running.size() === 0) idle.resolve()
-    }
-  }
+  const running = createActiveRequests<Member>(() => {
+    if (closed !== undefined) idle.resolve()
+  })
   const lease = services.upstreams.lease()
   const streams = boundStreams.scope()
   const app = await buildApp(config, {
@@ -54,7 +49,7 @@ export async function createGeneration(
     shed,
     upstream: (name, upstream) =>
       lease.upstream(name, upstream, tlsFilesOf(upstream, config.authorities)),
-    running: { begin },
+    running: { begin: running.enter },
     bindStream: streams.add
   }).catch(async (error: unknown) => {
     await lease.release()

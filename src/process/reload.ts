@@ -34,13 +34,6 @@ export type Outcome =
     }
   | { readonly outcome: 'refused'; readonly generation: number; readonly faults: readonly string[] }
 
-/** Files that were refused at the start, while an earlier config runs. */
-export interface Refused {
-  readonly faults: readonly Fault[]
-  /** When the config that runs was accepted. */
-  readonly lastGoodOf: string
-}
-
 /** Who asked for a reload. */
 interface Asking {
   /** Whether the operator accepts that most sessions of file users end. */
@@ -51,7 +44,8 @@ interface Asking {
 export interface FilesAtStart {
   /** The folder where the config that runs is kept. */
   readonly state?: string | undefined
-  readonly refused?: Refused | undefined
+  /** Of files that were refused, while the config that was accepted at `lastGoodOf` runs. */
+  readonly refused?: { readonly faults: readonly Fault[]; readonly lastGoodOf: string } | undefined
 }
 
 interface Options {
@@ -194,7 +188,7 @@ export class Reloader {
     return { outcome: 'reloaded', generation, changes, sessions, restartNeeded }
   }
 
-  #startRefused({ faults: all, lastGoodOf }: Refused): void {
+  #startRefused({ faults: all, lastGoodOf }: NonNullable<FilesAtStart['refused']>): void {
     const taken = { at: lastGoodOf, by: 'start --last-good', changes: [] }
     this.#state = { ...this.#state, taken }
     this.#log.warn(

@@ -67,7 +67,6 @@ export function createLimits({ shared, metrics, log }: Options) {
         await counted?.forget(caller)
         counts.forget(caller)
       }
-    },
-    closeLimits: () => counts.close()
+    }
   }
 }

@@ -17,7 +17,7 @@ import { createSeal } from '../session/seal.ts'
 import { openLedger } from './audit.ts'
 import { createLimits } from './limits.ts'
 import type { Log } from './logger.ts'
-import { Maintenance } from './maintenance.ts'
+import { createMaintenance } from './maintenance.ts'
 import { createOperatorSessions } from './operator-sessions.ts'
 import { openSessions } from './sessions.ts'
 import { connectRedis, type Shared } from './shared.ts'
@@ -46,7 +46,7 @@ export function createServices(config: Config, log: Log) {
   const shared = connectRedis({ config, log, metrics })
   if (shared === undefined) log.warn(noRedis)
   const store = shared?.store ?? createMemoryStore()
-  const { closeLimits, ...limits } = createLimits({ shared, metrics, log })
+  const limits = createLimits({ shared, metrics, log })
   const upstreams = createPools(createUpstreamEvents(log, metrics))
   const tracer = openTracer(shared !== undefined, log)
   measureShared(metrics, shared)
@@ -86,7 +86,7 @@ export function createServices(config: Config, log: Log) {
     operatorSessions,
     /** Newest first. */
     secrets,
-    maintenance: new Maintenance({
+    maintenance: createMaintenance({
       ...background,
       seal: createSeal(secrets, 'maintenance'),
       now: sessions.wallNow,
@@ -108,7 +108,7 @@ export function createServices(config: Config, log: Log) {
       await ledger?.close()
       await tracer.close()
       await failures.close()
-      await closeLimits()
+      await limits.counts.close()
       await operatorSessions?.release()
       await store.close()
       shared?.close()
