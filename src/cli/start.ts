@@ -8,7 +8,7 @@ import { type LastGood, readLastGood } from '../config/load/last-good.ts'
 import { loadConfig } from '../config/load/load.ts'
 import type { Config } from '../config/schema/config.ts'
 import { type Gateway, startGateway } from '../process/gateway.ts'
-import type { Refused } from '../process/reload/outcome.ts'
+import type { FilesAtStart } from '../process/reload.ts'
 import { endOnUncaught } from '../process/fatal.ts'
 import { createLogger, type Log } from '../services/services.ts'
 import { assertUsable } from '../dry-run/try-config.ts'
@@ -108,7 +108,7 @@ export async function serve(
 async function usableConfig(
   folder: string,
   state: string | undefined
-): Promise<{ readonly config: Config; readonly refused?: Refused }> {
+): Promise<{ readonly config: Config; readonly refused?: FilesAtStart['refused'] }> {
   try {
     return { config: await readConfig(folder) }
   } catch (error) {

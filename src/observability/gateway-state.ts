@@ -23,6 +23,18 @@ export interface AddressStatus {
   readonly since: number
 }
 
+export interface RedisHealth {
+  readonly up: boolean
+  /** Turns true at the first contact. */
+  readonly hasConnected: boolean
+  /** It answers, but refuses what is needed: why, and what to do. */
+  readonly fault?: string | undefined
+  /** The last change of `up`, in milliseconds since the epoch. */
+  readonly since: number
+  /** Milliseconds of its last answer; undefined while it is away. */
+  readonly latencyMs: number | undefined
+}
+
 export interface GatewayState {
   readonly version: string
   readonly startedAt: string
@@ -39,16 +51,7 @@ export interface GatewayState {
     readonly taken: Taken
   }
   /** Undefined for a process without Redis. */
-  readonly redis:
-    | {
-        readonly up: boolean
-        readonly hasConnected: boolean
-        /** It answers, but refuses what is needed: why, and what to do. */
-        readonly fault?: string | undefined
-        /** Milliseconds since the epoch. */
-        readonly since: number
-      }
-    | undefined
+  readonly redis: RedisHealth | undefined
   readonly upstreams: readonly AddressStatus[]
   /** Undefined where config has no audit ledger. */
   readonly ledger: LedgerStatus | undefined

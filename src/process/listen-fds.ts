@@ -1,5 +1,11 @@
 /** Sockets that systemd, or whoever started the process, opened before and holds on to. */
-import type { HeldSockets } from './server/listeners.ts'
+
+/** Descriptors of sockets that listen already, by what they are for. */
+export interface HeldSockets {
+  readonly console?: number
+  readonly redirect?: number
+  readonly ops?: number
+}
 
 const first = 3
 

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { createAccess, isStillOperator } from '../admin/access.ts'
 import { addConfigData } from '../admin/config-data.ts'
 import { addNow } from '../admin/now.ts'
+import type { Now } from '../admin/now-schema.ts'
 import { createActLedger } from '../admin/act-ledger.ts'
 import { addConfigRoutes } from '../admin/config.ts'
 import { addRequestRoutes } from '../admin/requests.ts'
@@ -26,19 +27,36 @@ import { splitHostPort } from '../config/schema/host-port.ts'
 import { describeFault } from '../config/schema/faults.ts'
 import type { Config } from '../config/schema/config.ts'
 import { countEndings } from '../login/changed-users.ts'
+import { GatewayError } from '../errors/errors.ts'
+import type { GatewayState } from '../observability/gateway-state.ts'
+import type { Fleet } from '../services/fleet.ts'
 import type { Log, Services } from '../services/services.ts'
 import { StoreUnavailable } from '../session/store.ts'
-import type { Operated } from './operated.ts'
-import { createConfigView } from './ops/config-view.ts'
-import { nowReader } from './ops/now.ts'
-import { listen as listenOn, urlOf } from './server/listeners.ts'
-import { version } from './status.ts'
+import { createConfigView } from './config-view.ts'
+import type { Present, ReplicaState } from './now.ts'
+import type { Reloader } from './reload.ts'
+import { listen as listenOn, type PublicServer, urlOf } from './server.ts'
+import { version } from './state.ts'
+
+/** The parts of the gateway that operators see and act on. */
+interface Operated {
+  readonly server: PublicServer
+  readonly reloader: Reloader
+  readonly present: Present
+  readonly fleet: Fleet<ReplicaState>
+  readonly state: () => GatewayState
+}
+
+/** Less than the second between two events of `now`; all who watch share it. */
+const freshMs = 800
 
 export type Operators = ReturnType<typeof createOperators>
 
 /** Builds the operators' listener. A secret that config does not set is written to a file. */
 export function createOperators(operated: Operated) {
-  const { config, log } = operated
+  const { generations, services } = operated.server
+  const { config } = generations.current
+  const { log } = services
   const { listen, secret: configured } = config.gateway.ops
   const secret = configured ?? randomBytes(32).toString('base64url')
   const app = createApp(operated, secret)
@@ -77,13 +95,11 @@ export function createOperators(operated: Operated) {
 
 type AdminServer = ReturnType<typeof createAdminServer>
 
-function createApp(
-  { config, publicServer, state, ledger, log }: Operated,
-  secret: string
-): AdminServer {
-  const { ops } = config.gateway
-  const { hosts, openMetrics, trustedProxies } = ops
-  const { services, generations } = publicServer
+function createApp({ server, state }: Operated, secret: string): AdminServer {
+  const { services, generations } = server
+  const { log, ledger } = services
+  const { gateway, opsTls } = generations.current.config
+  const { hosts, openMetrics, trustedProxies } = gateway.ops
   const findOperator = (secretId: string) => operatorOf(services.operatorSessions, secretId)
   return createAdminServer({
     state,
@@ -91,7 +107,7 @@ function createApp(
     openApi: () => openApi(generations.current.config),
     access: createAccess({
       guard: createGuard({ secret, openMetrics }),
-      cookie: operatorCookie(ops).name,
+      cookie: operatorCookie(gateway.ops).name,
       hosts,
       findOperator,
       log
@@ -99,7 +115,7 @@ function createApp(
     checkHost: createHostCheck({ hosts, log }),
     version,
     log,
-    tls: config.opsTls,
+    tls: opsTls,
     trustedProxies,
     ledger: ledger === undefined ? undefined : createActLedger({ ledger, log })
   })
@@ -123,15 +139,19 @@ async function operatorOf(
 
 /** Sign-in of operators, the present, sessions, limits, lockouts, requests. */
 function addServices(app: AdminServer, operated: Operated): void {
-  const { config, publicServer, log } = operated
-  const { services, generations } = publicServer
-  const { sessions, operatorSessions, callers, highestUse, lockouts, failures } = services
-  const sources = config.gateway.login.sources.map(sourceName)
+  const { services, generations } = operated.server
+  const { operatorSessions, failures, log } = services
+  const { gateway } = generations.current.config
+  const sources = gateway.login.sources.map(sourceName)
   const limits = () => generations.current.config.limits
   addOperatorSignIn(app, {
     sessions: operatorSessions,
-    vouch: generations.vouchForOperator,
-    cookie: operatorCookie(config.gateway.ops),
+    vouch: async (...signIn) => {
+      const vouch = generations.current.vouchForOperator
+      if (vouch === undefined) throw new GatewayError('ops.role')
+      return await vouch(...signIn)
+    },
+    cookie: operatorCookie(gateway.ops),
     log
   })
   addNow(app, {
@@ -139,17 +159,14 @@ function addServices(app: AdminServer, operated: Operated): void {
     isAllowed: request =>
       isStillOperator(request, secretId => operatorOf(operatorSessions, secretId))
   })
-  addOpsSessions(app, { sessions, sources, log })
+  addOpsSessions(app, { ...services, sources })
   addOpsLimits(app, {
+    ...services,
     limits,
     idsOf: name => idsOf(generations.current.config.users, name),
-    sources,
-    sessions,
-    callers,
-    highestUse,
-    log
+    sources
   })
-  addOpsLockouts(app, { lockouts, ipv6Prefix: () => limits().ipv6Prefix, log })
+  addOpsLockouts(app, { ...services, ipv6Prefix: () => limits().ipv6Prefix })
   addRequestRoutes(app, { find: query => failures.find(query) })
 }
 
@@ -159,21 +176,46 @@ function idsOf(files: Config['users'], name: string): string[] {
   })
 }
 
+function nowReader({ present, fleet, state }: Operated): () => Promise<Now> {
+  let readAt = -Infinity
+  let last: Promise<Now>
+
+  async function read(): Promise<Now> {
+    const { replicas } = await fleet.list()
+    const { generation, hash, files } = state().config
+    return {
+      at: new Date().toISOString(),
+      replica: fleet.id,
+      ...present.read(),
+      replicas: [...replicas],
+      config: { generation, hash, state: files.state }
+    }
+  }
+
+  return () => {
+    if (performance.now() - readAt >= freshMs) {
+      readAt = performance.now()
+      last = read()
+    }
+    return last
+  }
+}
+
 /** Status, plan and reload. */
 function addConfig(app: AdminServer, operated: Operated): void {
-  const { publicServer, reloader, state, validate, fleet } = operated
-  const { services, generations } = publicServer
+  const { server, reloader, state, fleet } = operated
+  const { services, generations } = server
   addConfigRoutes(app, {
     status: () => statusOf(state()),
     reload: confirmed => reloader.reload('operator', confirmed),
     plan: async balancerMs => {
-      const files = await validate()
+      const files = await reloader.validate()
       if ('faults' in files) return { faults: files.faults.map(describeFault) }
       return comparePlan(generations.current.config, files.config, balancerMs)
     },
     reloadEffect: async () => {
       const { config: running } = generations.current
-      const files = await validate(running.gateway)
+      const files = await reloader.validate(running.gateway)
       if ('faults' in files) return { faults: files.faults.length }
       const { changes } = comparePlan(running, files.config, 0)
       const { ending } = await countEndings(services.sessions, running, files.config)
@@ -188,12 +230,13 @@ function addConfig(app: AdminServer, operated: Operated): void {
   addConfigData(app, createConfigView(operated))
 }
 
-function addMaintenance(app: AdminServer, { publicServer, fleet, log }: Operated): void {
+function addMaintenance(app: AdminServer, { server, fleet }: Operated): void {
+  const { generations, services } = server
   addMaintenanceRoutes(app, {
-    record: publicServer.maintenance,
-    config: () => publicServer.generations.current.config.routes,
+    record: services.maintenance,
+    config: () => generations.current.config.routes,
     countReplicas: async () => (await fleet.list()).replicas.length,
-    log
+    log: services.log
   })
 }
 

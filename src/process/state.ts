@@ -1,40 +1,35 @@
-/** Makes the one truth of the gateway's health. */
+/** Makes the one truth of the gateway's health, and its metrics. */
+import packageJson from '../../package.json' with { type: 'json' }
 import { configHashes } from '../config/load/config-hash.ts'
 import { type MaintenanceConfig, maintenanceInWords } from '../config/schema/maintenance.ts'
-import type { Ledger } from '../observability/audit/ledger.ts'
-import type { GatewayState } from '../observability/gateway-state.ts'
-import type { Reloader } from './reload/reload.ts'
-import type { PublicServer } from './server/public-server.ts'
-import { version } from './status.ts'
+import type { GatewayState, RedisHealth } from '../observability/gateway-state.ts'
+import type { Reloader } from './reload.ts'
+import type { PublicServer } from './server.ts'
+
+/** The gateway's version, from package.json. */
+export const { version } = packageJson
 
 /** How far start and stop are. */
 export interface Life {
   phase: GatewayState['phase']
 }
 
-interface Options {
-  readonly life: Life
-  readonly publicServer: Pick<PublicServer, 'generations' | 'services' | 'maintenance'>
-  readonly reloader: Pick<Reloader, 'state'>
-  readonly ledger: Ledger | undefined
-}
-
 const startedAt = new Date().toISOString()
 
-export function createState(options: Options): () => GatewayState {
-  const { life, publicServer, reloader, ledger } = options
-  const { generations, services, maintenance } = publicServer
+export function createState(
+  life: Life,
+  { generations, services }: PublicServer,
+  reloader: Reloader
+): () => GatewayState {
+  const { redis, upstreams, ledger, maintenance } = services
   return () => {
     const { config, number, requests } = generations.current
     const { files, restartNeeded, taken } = reloader.state
-    const { strictRedis } = config.gateway.ops
-    const redisState = services.redis()
-    const redis = redisState.kind === 'embedded' ? undefined : redisState
     return {
       version,
       startedAt,
       phase: life.phase,
-      ready: life.phase === 'serving' && isUsable(redis, strictRedis),
+      ready: life.phase === 'serving' && isUsable(redis, config.gateway.ops.strictRedis),
       config: {
         folder: config.folder,
         hash: configHashes(config).config,
@@ -46,7 +41,7 @@ export function createState(options: Options): () => GatewayState {
         taken
       },
       redis,
-      upstreams: services.upstreams.addresses(),
+      upstreams: upstreams.addresses(),
       ledger: ledger?.status(),
       maintenance: [
         ...closedByFile(config.routes.maintenance),
@@ -61,7 +56,7 @@ export function createState(options: Options): () => GatewayState {
 }
 
 /** Upstreams that are down make no replica unready: all would leave at once. */
-function isUsable(redis: GatewayState['redis'], strictRedis: boolean): boolean {
+function isUsable(redis: RedisHealth | undefined, strictRedis: boolean): boolean {
   if (redis === undefined) return true
   return redis.fault === undefined && (strictRedis ? redis.up : redis.hasConnected)
 }
@@ -71,4 +66,39 @@ function closedByFile(maintenance: MaintenanceConfig | undefined): GatewayState[
   const isOver = until !== undefined && Date.parse(until) <= Date.now()
   if (maintenance === undefined || isOver) return []
   return [{ name: 'routes.yaml', detail: maintenanceInWords(maintenance) }]
+}
+
+export function measureConfig({ generations, services }: PublicServer, reloader: Reloader): void {
+  const { metrics } = services
+  metrics.read({
+    name: 'console_gateway_info',
+    help: 'Always 1; says what runs.',
+    labelNames: ['version', 'node'],
+    read: () => [[[version, process.version], 1]]
+  })
+  metrics.read({
+    name: 'console_gateway_generation',
+    help: 'The number of the running generation: 1 at start, higher with each reload.',
+    read: () => generations.current.number
+  })
+  metrics.read({
+    name: 'console_gateway_generations_draining',
+    help: 'Old generations that still answer what began in them.',
+    read: () => generations.draining().length
+  })
+  metrics.read({
+    name: 'console_gateway_config_refused',
+    help: 'Whether the config files were refused, so that an older config runs: 1 or 0.',
+    read: () => Number(reloader.state.files.state === 'refused')
+  })
+  metrics.read({
+    name: 'console_gateway_config_restart_needed',
+    help: 'Keys of gateway.yaml that wait for a restart.',
+    read: () => reloader.state.restartNeeded.length
+  })
+  metrics.read({
+    name: 'console_gateway_config_loaded_timestamp_seconds',
+    help: 'When the running config was taken.',
+    read: () => Date.parse(reloader.state.taken.at) / 1000
+  })
 }

@@ -4,28 +4,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
 import type { Seal } from '../session/seal.ts'
 
-/** What a replica tells of itself. */
-export interface ReplicaState {
-  readonly version: string
-  readonly pid: number
-  readonly startedAt: string
-  readonly ready: boolean
-  readonly generation: number
-  /** The same for the same config at all replicas. */
-  readonly configHash: string
-  readonly files: 'running' | 'refused'
-  readonly since?: string | undefined
-  /** The first one, of refused files. */
-  readonly fault?: string | undefined
-  readonly restartNeeded: readonly string[]
-  readonly requestsPerSecond: number
-  readonly errorShare: number
-  readonly inFlight: number
-  readonly queued: number
-  readonly p99Ms: number | null
-}
-
-export interface Replica extends ReplicaState {
+/** What a replica tells of itself, and what others add to it. */
+type Replica<State> = State & {
   readonly id: string
   readonly host: string
   /** By the clock of Redis; ISO 8601. */
@@ -34,18 +14,20 @@ export interface Replica extends ReplicaState {
   readonly isSilent: boolean
 }
 
-interface Options {
+interface Options<State> {
   readonly id: string
   /** Undefined for a gateway that is alone. */
   readonly redis?: Redis | Cluster | undefined
   /** Before the names of keys, which then are in one slot. */
   readonly prefix: string
   readonly seal: Pick<Seal, 'close' | 'open'>
-  readonly describe: () => ReplicaState
+  readonly describe: () => State
   /** Called with each beat, and soon after the start, with the maintenance that replicas share. */
   readonly onMaintenance: (sealed: string | null) => void
 }
 
+const noRedis = 'No Redis is configured: this replica knows of no other.'
+const redisAway = 'Redis cannot be asked: this replica knows of no other now.'
 const everyMs = 1000
 const silentMs = 3500
 /** A replica that told nothing for so long is forgotten. */
@@ -76,96 +58,74 @@ for i = 1, #seen, 2 do
 end
 return { now, replicas }`
 
-export class Fleet {
-  readonly #options: Options
-  readonly #keys: readonly [seen: string, info: string, maintenance: string]
-  readonly #timer: NodeJS.Timeout | undefined
-  #beating: Promise<void> | undefined
+export type Fleet<State extends object> = ReturnType<typeof createFleet<State>>
 
-  constructor(options: Options) {
-    const { redis, prefix } = options
-    this.#options = options
-    this.#keys = [`${prefix}replicas`, `${prefix}replica-info`, `${prefix}maintenance`]
-    if (redis === undefined) return
-    redis.on('ready', this.#onTime)
-    this.#timer = setInterval(this.#onTime, everyMs).unref()
-  }
+export function createFleet<State extends object>(options: Options<State>) {
+  const { id, redis, prefix, seal, describe, onMaintenance } = options
+  const [seenKey, infoKey] = [`${prefix}replicas`, `${prefix}replica-info`]
+  let beating: Promise<void> | undefined
+  const describeOwn = () => ({ id, host: hostname(), ...describe() })
 
-  readonly #onTime = () => void this.#beat()
-
-  get id(): string {
-    return this.#options.id
-  }
-
-  /** Resolves when what replicas share was read, and soon where Redis is away. */
-  async begin(): Promise<void> {
-    const { redis } = this.#options
-    if (redis === undefined) return
-    const isReady =
-      redis.status === 'ready' || new Promise<void>(resolve => redis.once('ready', resolve))
-    const first = Promise.resolve(isReady).then(() => this.#beat())
-    await Promise.race([first, wait(startMs, undefined, { ref: false })])
-  }
-
-  /** This replica first. @returns others too where Redis can be asked, and else why not */
-  async list(): Promise<{ readonly replicas: readonly Replica[]; readonly info?: string }> {
-    const { id, redis } = this.#options
-    const own: Replica = { ...this.#own(), seenAt: new Date().toISOString(), isSilent: false }
-    if (redis === undefined) {
-      return { replicas: [own], info: 'No Redis is configured: this replica knows of no other.' }
-    }
+  async function tell(): Promise<void> {
+    const keys = [seenKey, infoKey, `${prefix}maintenance`]
     try {
-      const all = await this.#read(redis)
-      return { replicas: [own, ...all.filter(each => each.id !== id)] }
-    } catch {
-      return { replicas: [own], info: 'Redis cannot be asked: this replica knows of no other now.' }
-    }
-  }
-
-  async close(): Promise<void> {
-    const { id, redis } = this.#options
-    clearInterval(this.#timer)
-    redis?.off('ready', this.#onTime)
-    await this.#beating
-    const [seen, info] = this.#keys
-    await Promise.all([redis?.zrem(seen, id), redis?.hdel(info, id)]).catch(() => {})
-  }
-
-  #own() {
-    const { id, describe } = this.#options
-    return { id, host: hostname(), ...describe() }
-  }
-
-  /** Redis may take its time: one at a time. */
-  #beat(): Promise<void> {
-    this.#beating ??= this.#tell().finally(() => {
-      this.#beating = undefined
-    })
-    return this.#beating
-  }
-
-  async #tell(): Promise<void> {
-    const { id, redis, seal, onMaintenance } = this.#options
-    try {
-      const info = seal.close(id, JSON.stringify(this.#own()))
-      const shared = await redis?.eval(beatScript, 3, ...this.#keys, id, info, forgetMs)
+      const info = seal.close(id, JSON.stringify(describeOwn()))
+      const shared = await redis?.eval(beatScript, 3, ...keys, id, info, forgetMs)
       onMaintenance(shared as string | null)
     } catch {
       // Redis is away, which its client logs.
     }
   }
 
-  async #read(redis: Redis | Cluster): Promise<Replica[]> {
-    const { seal } = this.#options
-    const answer = await redis.eval(listScript, 2, ...this.#keys.slice(0, 2))
+  /** Redis may take its time: one at a time. */
+  function beat(): Promise<void> {
+    beating ??= tell().finally(() => {
+      beating = undefined
+    })
+    return beating
+  }
+
+  async function readOthers(from: Redis | Cluster): Promise<Array<Replica<State>>> {
+    const answer = await from.eval(listScript, 2, seenKey, infoKey)
     const [now, seen] = answer as [number, Array<[id: string, at: string, info: string | null]>]
-    return seen.flatMap(([id, at, info]) => {
+    return seen.flatMap(([name, at, info]) => {
       // What is sealed with another secret is of another gateway.
-      const text = seal.open(id, info ?? '')
+      const text = name === id ? undefined : seal.open(name, info ?? '')
       if (text === undefined) return []
-      const state = JSON.parse(text) as Omit<Replica, 'seenAt' | 'isSilent'>
+      const state = JSON.parse(text) as ReturnType<typeof describeOwn>
       const seenAt = new Date(Number(at)).toISOString()
       return [{ ...state, seenAt, isSilent: now - Number(at) > silentMs }]
     })
+  }
+
+  const onTime = () => void beat()
+  const timer = redis === undefined ? undefined : setInterval(onTime, everyMs).unref()
+  redis?.on('ready', onTime)
+
+  return {
+    id,
+    /** Resolves when what replicas share was read, and soon where Redis is away. */
+    begin: async (): Promise<void> => {
+      if (redis === undefined) return
+      const isReady =
+        redis.status === 'ready' || new Promise<void>(resolve => redis.once('ready', resolve))
+      const first = Promise.resolve(isReady).then(beat)
+      await Promise.race([first, wait(startMs, undefined, { ref: false })])
+    },
+    /** This replica first. @returns others too where Redis can be asked, and else why not */
+    list: async () => {
+      const own = { ...describeOwn(), seenAt: new Date().toISOString(), isSilent: false }
+      if (redis === undefined) return { replicas: [own], info: noRedis }
+      return await readOthers(redis).then(
+        others => ({ replicas: [own, ...others] }),
+        () => ({ replicas: [own], info: redisAway })
+      )
+    },
+    close: async (): Promise<void> => {
+      clearInterval(timer)
+      redis?.off('ready', onTime)
+      await beating
+      await Promise.all([redis?.zrem(seenKey, id), redis?.hdel(infoKey, id)]).catch(() => {})
+    }
   }
 }

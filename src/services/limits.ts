@@ -1,7 +1,8 @@
 /** The counts of limits and lockouts, which go on in this process while Redis is unavailable. */
 import { HighestUse } from '../limits/highest-use.ts'
 import { createMemoryLockouts } from '../limits/lockouts.ts'
-import { lockoutsWithFallback } from '../limits/redis-lockouts.ts'
+import { createRedisCounts } from '../limits/redis-counts.ts'
+import { createRedisLockouts, lockoutsWithFallback } from '../limits/redis-lockouts.ts'
 import { SharedCounts } from '../limits/shared-counts.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { createQuiet } from '../observability/quiet.ts'
@@ -23,10 +24,11 @@ export type LimitServices = ReturnType<typeof createLimits>
 
 export function createLimits({ shared, metrics, log }: Options) {
   const onceAMinute = createQuiet()
-  const counted = shared?.openCounts((key, error) => {
+  const onForeignKey = (key: string, error: Error) => {
     const fields = { event: 'limits.foreign-key', keys: [key], reason: error.message }
     onceAMinute(() => log.error(fields, foreignKey))
-  })
+  }
+  const counted = shared && createRedisCounts({ ...shared.background, onForeignKey })
   const highestUse = new HighestUse()
   let isLocal = false
   const counts = new SharedCounts(counted, isAway => {
@@ -49,10 +51,15 @@ export function createLimits({ shared, metrics, log }: Options) {
       const fields = { event: 'login.uncounted', err }
       log.warn(fields, 'Redis did not count a failure of sign-in: this process does')
     })
+  const { redis, prefix = '' } = shared?.background ?? {}
+  const lockouts =
+    redis === undefined
+      ? createMemoryLockouts()
+      : lockoutsWithFallback(createRedisLockouts(redis, prefix), onAway)
   return {
     counts,
     highestUse,
-    lockouts: shared ? lockoutsWithFallback(shared.lockouts, onAway) : createMemoryLockouts(),
+    lockouts,
     /** The counts of one caller, for operators. */
     callers: {
       ofCaller: async (caller: string) => await (counted ?? counts).ofCaller(caller),
@@ -60,7 +67,6 @@ export function createLimits({ shared, metrics, log }: Options) {
         await counted?.forget(caller)
         counts.forget(caller)
       }
-    },
-    closeLimits: () => counts.close()
+    }
   }
 }

@@ -8,7 +8,6 @@ import { GatewayError } from '../errors/errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import type { Seal } from '../session/seal.ts'
 import type { Log } from './logger.ts'
-import { endMs, withBegun, withoutRoutes } from './maintenance-entries.ts'
 
 interface Options {
   readonly redis?: Redis | Cluster | undefined
@@ -36,91 +35,47 @@ if ARGV[2] == '' then redis.call('DEL', KEYS[1])
 else redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
 return 1`
 
-export class Maintenance {
-  readonly #options: Options
-  readonly #key: string
-  #text = ''
-  #entries: readonly MaintenanceEntry[] = []
-  /** What requests are held against; another array when one begins or ends. */
-  current: readonly BoundedClosing[] = []
+export function createMaintenance({ redis, prefix, seal, now, log }: Options) {
+  const key = `${prefix}maintenance`
+  let text = ''
+  let all: readonly MaintenanceEntry[] = []
+  let current: readonly BoundedClosing[] = []
+  const entries = () => all.filter(({ maintenance }) => endOf(maintenance.until) > now())
 
-  constructor(options: Options) {
-    this.#options = options
-    this.#key = `${options.prefix}maintenance`
+  function set(next: readonly MaintenanceEntry[]): void {
+    all = next
+    current = entries().map(({ maintenance }) => maintenance)
   }
 
-  /** Whether it is in force at all replicas, and not in this process alone. */
-  get isShared(): boolean {
-    return this.#options.redis !== undefined
+  function take(sealed: string | null): void {
+    if ((sealed ?? '') === text) return
+    text = sealed ?? ''
+    const opened = text === '' ? '[]' : seal.open(key, text)
+    if (opened === undefined) log.warn({ event: 'maintenance.foreign' }, foreign)
+    else set(parseKeepingDigits(opened) as never)
   }
 
-  get now(): () => number {
-    return this.#options.now
-  }
-
-  /** What has not ended yet, oldest first; some may begin later. */
-  entries(): readonly MaintenanceEntry[] {
-    const now = this.#options.now()
-    return this.#entries.filter(entry => endMs(entry) > now)
-  }
-
-  /** Takes what Redis has. */
-  take(sealed: string | null): void {
-    const text = sealed ?? ''
-    if (text === this.#text) return
-    this.#text = text
-    const opened = text === '' ? '[]' : this.#options.seal.open(this.#key, text)
-    if (opened !== undefined) return this.#set(parseKeepingDigits(opened) as never)
-    this.#options.log.warn({ event: 'maintenance.foreign' }, foreign)
-  }
-
-  /** @throws GatewayError `request.malformed` for an end that is past or too far away */
-  check({ until, from }: Pick<BoundedClosing, 'until' | 'from'>): void {
+  function check({ until, from }: Pick<BoundedClosing, 'until' | 'from'>): void {
     const end = endOf(until)
-    const leftMs = end - this.#options.now()
-    if (!(leftMs > 0 && leftMs <= maxMs)) {
-      throw new GatewayError('request.malformed', { message: endHint })
-    }
-    if (from === undefined || endOf(from) < end) return
-    throw new GatewayError('request.malformed', { message: startHint })
-  }
-
-  /**
-   * Adds to what is closed: here at once, at other replicas within a second.
-   * @throws GatewayError as `check`, and `ops.redis`
-   */
-  async begin(maintenance: BoundedClosing, author: string): Promise<void> {
-    this.check(maintenance)
-    const since = new Date(this.#options.now()).toISOString()
-    await this.#change(entries => withBegun(entries, { maintenance, author, since }))
-  }
-
-  /**
-   * @param routes those to open; without any, all
-   * @throws GatewayError `request.malformed` for a route that no operator closed, and `ops.redis`
-   */
-  async end(routes: readonly string[]): Promise<void> {
-    await this.#change(entries => withoutRoutes(entries, routes))
-  }
-
-  #set(entries: readonly MaintenanceEntry[]): void {
-    this.#entries = entries
-    this.current = this.entries().map(({ maintenance }) => maintenance)
+    const leftMs = end - now()
+    if (!(leftMs > 0 && leftMs <= maxMs)) throw malformed(endHint)
+    if (from !== undefined && !(endOf(from) < end)) throw malformed(startHint)
   }
 
   /** An act at another replica in between is not overwritten: the change is made again on top of it. */
-  async #change(change: (entries: readonly MaintenanceEntry[]) => MaintenanceEntry[]) {
-    const { redis } = this.#options
-    if (redis === undefined) return this.#set(change(this.entries()))
+  async function change(make: (former: readonly MaintenanceEntry[]) => MaintenanceEntry[]) {
+    if (redis === undefined) return set(make(entries()))
     try {
       for (let tries = 0; tries < maxTries; tries++) {
-        const former = (await redis.get(this.#key)) ?? ''
-        this.take(former)
-        const entries = change(this.entries())
-        const text = this.#sealed(entries)
-        const keepMs = Math.ceil(Math.max(1, ...entries.map(endMs)) - this.#options.now())
-        const isWritten = await redis.eval(writeScript, 1, this.#key, former, text, keepMs)
-        if (isWritten === 1) return this.take(text)
+        const former = (await redis.get(key)) ?? ''
+        take(former)
+        const next = make(entries())
+        const closed = next.length === 0 ? '' : seal.close(key, JSON.stringify(next))
+        if (closed.length > maxLength) throw malformed(tooLong)
+        const ends = next.map(({ maintenance }) => endOf(maintenance.until))
+        const keepMs = Math.ceil(Math.max(1, ...ends) - now())
+        const isWritten = await redis.eval(writeScript, 1, key, former, closed, keepMs)
+        if (isWritten === 1) return take(closed)
       }
       throw new Error(`${maxTries} times an act at another replica came first`)
     } catch (cause) {
@@ -129,10 +84,79 @@ export class Maintenance {
     }
   }
 
-  #sealed(entries: readonly MaintenanceEntry[]): string {
-    if (entries.length === 0) return ''
-    const text = this.#options.seal.close(this.#key, JSON.stringify(entries))
-    if (text.length <= maxLength) return text
-    throw new GatewayError('request.malformed', { message: tooLong })
+  return {
+    /** What requests are held against; another array when one begins or ends. */
+    get current() {
+      return current
+    },
+    /** Whether it is in force at all replicas, and not in this process alone. */
+    isShared: redis !== undefined,
+    now,
+    /** What has not ended yet, oldest first; some may begin later. */
+    entries,
+    /** Takes what Redis has. */
+    take,
+    /** @throws GatewayError `request.malformed` for an end that is past or too far away */
+    check,
+    /**
+     * Adds to what is closed: here at once, at other replicas within a second.
+     * @throws GatewayError as `check`, and `ops.redis`
+     */
+    begin: async (maintenance: BoundedClosing, author: string): Promise<void> => {
+      check(maintenance)
+      const since = new Date(now()).toISOString()
+      await change(former => withBegun(former, { maintenance, author, since }))
+    },
+    /**
+     * @param routes those to open; without any, all
+     * @throws GatewayError `request.malformed` for a route that no operator closed, and `ops.redis`
+     */
+    end: async (routes: readonly string[]): Promise<void> =>
+      await change(former => withoutRoutes(former, routes))
   }
+}
+
+function malformed(message: string): GatewayError {
+  return new GatewayError('request.malformed', { message })
+}
+
+/**
+ * The routes add up. One that is named again takes the new end, message and roles, unless the
+ * former closing holds for more methods: a begin opens nothing.
+ */
+function withBegun(
+  former: readonly MaintenanceEntry[],
+  begun: MaintenanceEntry
+): MaintenanceEntry[] {
+  const { routes, methods } = begun.maintenance
+  const isReplaced = ({ maintenance: { methods: others, routes: names } }: MaintenanceEntry) =>
+    (methods.length === 0 || (others.length > 0 && others.every(each => methods.includes(each)))) &&
+    (routes.length === 0) === (names.length === 0)
+  const kept = former.flatMap(entry => (isReplaced(entry) ? withoutNames(entry, routes) : [entry]))
+  return [...kept, begun]
+}
+
+/** @throws GatewayError for a route that is not closed by its name */
+function withoutRoutes(
+  entries: readonly MaintenanceEntry[],
+  routes: readonly string[]
+): MaintenanceEntry[] {
+  if (routes.length === 0) return []
+  const names = new Set(entries.flatMap(({ maintenance }) => maintenance.routes))
+  const open = routes.find(route => !names.has(route))
+  if (open !== undefined) {
+    throw malformed(
+      `No operator closed the route "${open}" by its name. An end without routes opens all.`
+    )
+  }
+  return entries.flatMap(entry =>
+    entry.maintenance.routes.length === 0 ? [entry] : withoutNames(entry, routes)
+  )
+}
+
+/** @returns none where nothing is left of it */
+function withoutNames(entry: MaintenanceEntry, names: readonly string[]): MaintenanceEntry[] {
+  const { maintenance } = entry
+  const routes = maintenance.routes.filter(route => !names.includes(route))
+  return routes.length === 0 ? [] : [{ ...entry, maintenance: { ...maintenance, routes } }]
 }

@@ -30,7 +30,7 @@ export function createOperatorSessions({ gateway, shared, fileUsers, secrets }: 
     lifeTimes: { idle: session.absolute, absolute: session.absolute, remembered: {} },
     perUser: { max: maxPerOperator, over: 'evict-oldest' },
     maxStalenessMs: 0,
-    ...(shared !== undefined && { now: shared.clock.now, ticks: () => performance.now() })
+    ...shared?.times
   })
   const close = async (secretId: string): Promise<void> => {
     await sessions.close(secretId, 'revoked')

@@ -21,17 +21,7 @@ export interface SentinelView {
   >
 }
 
-export interface Sentinels {
-  /** By the greatest epoch heard of; undefined until a Sentinel has answered. */
-  readonly primary: () => Address | undefined
-  /** @returns what ends it */
-  readonly onMoved: (listener: () => void) => () => void
-  /** Asks every Sentinel now, and gives the answers that came in time. */
-  readonly ask: () => Promise<readonly SentinelView[]>
-  /** More than half of the Sentinels that config names. */
-  readonly majority: number
-  readonly close: () => void
-}
+export type Sentinels = ReturnType<typeof createSentinels>
 
 interface Options {
   readonly addresses: readonly Address[]
@@ -54,7 +44,7 @@ export const isSame = (a: Address | undefined, b: Address | undefined): boolean 
   a !== undefined && b !== undefined && a.host === b.host && a.port === b.port
 
 /** One connection to each Sentinel, for `+switch-master` and for questions. */
-export function createSentinels({ addresses, name, dial }: Options): Sentinels {
+export function createSentinels({ addresses, name, dial }: Options) {
   const links = new Map<string, Redis>()
   const listeners = new Set<() => void>()
   let primary: Address | undefined
@@ -96,9 +86,7 @@ export function createSentinels({ addresses, name, dial }: Options): Sentinels {
     const sentinel = dial(address)
     links.set(key, sentinel)
     // The message has no epoch, and a Sentinel that lags behind may tell of an older failover.
-    sentinel.on('message', () => {
-      void askOne(sentinel)
-    })
+    sentinel.on('message', () => void askOne(sentinel))
     sentinel.on('ready', () => {
       void askOne(sentinel)
       sentinel.subscribe('+switch-master').catch(() => {})
@@ -112,21 +100,21 @@ export function createSentinels({ addresses, name, dial }: Options): Sentinels {
   }
 
   for (const address of addresses) link(address)
-  const poll = setInterval(() => {
-    void askAll()
-  }, askEveryMs).unref()
+  const poll = setInterval(() => void askAll(), askEveryMs).unref()
 
   return {
+    /** By the greatest epoch heard of; undefined until a Sentinel has answered. */
     primary: () => primary,
-    onMoved: listener => {
+    /** @returns what ends it */
+    onMoved: (listener: () => void) => {
       listeners.add(listener)
-      return () => {
-        listeners.delete(listener)
-      }
+      return () => void listeners.delete(listener)
     },
+    /** Asks every Sentinel now, and gives the answers that came in time. */
     ask: askAll,
+    /** More than half of the Sentinels that config names. */
     majority: Math.floor(addresses.length / 2) + 1,
-    close: () => {
+    close: (): void => {
       clearInterval(poll)
       for (const sentinel of links.values()) sentinel.disconnect()
     }
@@ -160,7 +148,7 @@ async function read(
     },
     // One that is only disconnected at this moment is worth a connection of our own.
     others: listOf(others)
-      .filter(each => !isCalledDown(each))
+      .filter(each => !flagsOf(each).some(flag => flag.endsWith('_down')))
       .map(addressOf)
   }
 }
@@ -181,18 +169,12 @@ function listOf(answer: unknown): Fields[] {
   return Array.isArray(answer) ? answer.map(fieldsOf) : []
 }
 function addressOf(fields: Fields): Address {
-  return {
-    host: fields.get('ip') ?? '',
-    port: Number(fields.get('port'))
-  }
+  return { host: fields.get('ip') ?? '', port: Number(fields.get('port')) }
 }
 function flagsOf(fields: Fields): string[] {
   return fields.get('flags')?.split(',') ?? []
 }
 const downFlags = new Set(['s_down', 'o_down', 'disconnected'])
-function isCalledDown(fields: Fields): boolean {
-  return flagsOf(fields).some(flag => flag.endsWith('_down'))
-}
 function isUp(fields: Fields): boolean {
   return !flagsOf(fields).some(flag => downFlags.has(flag))
 }

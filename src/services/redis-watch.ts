@@ -12,13 +12,18 @@ export interface RedisEvents {
   readonly onRoundTrip?: (ms: number) => void
 }
 
+const silent: RedisEvents = { onUp: () => {}, onDown: () => {} }
+
 type RedisError = Error & { readonly code?: string; readonly lastNodeError?: RedisError }
 
 const askEveryMs = 1000
 /** One that stays a replica is better read from than dialled all the time. */
 const redialReplicaEveryMs = 10_000
 
-export function watch(client: Redis | Cluster, { onUp, onDown, onRoundTrip }: RedisEvents): void {
+export function watch(
+  client: Redis | Cluster,
+  { onUp, onDown, onRoundTrip }: RedisEvents = silent
+): void {
   // Each reason once an outage: the one that helps may come after "the connection closed".
   const reported = new Set<string>()
   const report = (reason: string) => {

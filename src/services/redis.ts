@@ -11,7 +11,7 @@ import { adopt } from '../observability/emitters.ts'
 import { createClusterWrites, createTags, keysOnEach } from './redis-cluster.ts'
 import { primaryConnector } from './redis-primary.ts'
 import { createReplicatedWrites, type ReplicatedWrites } from './redis-replicated.ts'
-import { createSentinels, type Sentinels } from './redis-sentinels.ts'
+import { type Address, createSentinels, type Sentinels } from './redis-sentinels.ts'
 import { backOff, type RedisEvents, watch } from './redis-watch.ts'
 
 interface ReplicatedOptions {
@@ -24,158 +24,116 @@ interface ReplicatedOptions {
 
 const longestPauseInFailoverMs = 500
 
-export type RedisDialler = Dialler
+export type RedisDialler = ReturnType<typeof createRedisDialler>
 
 /** Nothing is queued while Redis is away, and nothing is sent twice; it is dialled for ever. */
-export function createRedisDialler(config: RedisConfig, folder: string): RedisDialler {
-  return new Dialler(config, folder)
+export function createRedisDialler(config: RedisConfig, folder: string) {
+  const url = new URL(config.url === '' ? 'redis://unused' : config.url)
+  const common = commonOptions(config, url, folder)
+  const queueing = { ...common, enableOfflineQueue: true }
+  const writing = { ...queueing, connectionName: 'console-gateway-replicated' }
+  const tracking = {
+    ...queueing,
+    protocol: 2,
+    autoResubscribe: false,
+    connectionName: 'console-gateway-news'
+  } satisfies RedisOptions
+  const sentinels = config.sentinels.length === 0 ? undefined : dialSentinels(config, folder)
+  const location = sentinels === undefined ? locationOf(url) : locationBy(sentinels, common.tls)
+  const dialServer = (options: typeof queueing) => adopt(new Redis({ ...options, ...location }))
+
+  return {
+    /** For people: where it is. */
+    place: placeOf(config, url),
+    /**
+     * A client for commands, which settle within `commandTimeout` also when Redis hangs or is gone.
+     */
+    client: (events?: RedisEvents): Redis | Cluster => {
+      const client = config.cluster.length > 0 ? dialCluster(config, common) : dialServer(common)
+      watch(client, events)
+      return client
+    },
+    /** Connections that bring invalidations, one for each primary that `client` knows. */
+    trackingConnections: (client: Redis | Cluster): Redis[] => {
+      if (!(client instanceof Cluster)) return [dialServer(tracking)]
+      return client
+        .nodes('master')
+        .map(node => adopt(new Redis({ ...tracking, ...addressOf(node) })))
+    },
+    onTopology,
+    /** A key on each primary: only the plain one where there is one primary. */
+    keysOnEach: (client: Redis | Cluster): ((plain: string) => readonly string[]) => {
+      if (!(client instanceof Cluster)) return plain => [plain]
+      const tags = createTags(client)
+      return plain => keysOnEach(client, tags(), plain)
+    },
+    /** Writes that the replicas confirm, over connections of their own. */
+    replicatedWrites: (client: Redis | Cluster, options: ReplicatedOptions): ReplicatedWrites => {
+      const { barrierKey, prepare } = options
+      let isReported = false
+      const onRefused = () => {
+        if (!isReported) options.onRefused()
+        isReported = true
+      }
+      const waitMs = Math.floor(config.commandTimeout / 2)
+      const prepared = (redis: Redis) => {
+        prepare(redis)
+        // Only until the first contact: a start is not taken for an outage.
+        redis.once('ready', () => {
+          redis.options.enableOfflineQueue = false
+        })
+        watch(redis)
+        return redis
+      }
+      const all = { barrierKey, waitMs, onRefused }
+      if (!(client instanceof Cluster)) {
+        return createReplicatedWrites({ ...all, primary: prepared(dialServer(writing)), sentinels })
+      }
+      const dial = (address: Address) => prepared(adopt(new Redis({ ...writing, ...address })))
+      return createClusterWrites({ ...all, cluster: client, tags: createTags(client), dial })
+    },
+    /** Ends what is the dialler's own; clients are closed by those who asked for them. */
+    close: (): void => sentinels?.close()
+  }
 }
 
-class Dialler {
-  readonly #config: RedisConfig
-  readonly #url: URL
-  /** Of each connection. */
-  readonly #common
-  readonly #tracking
-  readonly #writing
-  /** Of a client of one server: where it is. */
-  readonly #location: ReturnType<typeof locationOf> | ReturnType<typeof locationBy>
-  readonly #sentinels: Sentinels | undefined
+function placeOf({ cluster, sentinels, primary }: RedisConfig, { hostname, port }: URL): string {
+  if (cluster.length > 0) return `cluster ${cluster.join(', ')}`
+  if (sentinels.length > 0) return `${primary} of ${sentinels.join(', ')}`
+  return `${hostname}:${port === '' ? 6379 : port}`
+}
 
-  constructor(config: RedisConfig, folder: string) {
-    this.#config = config
-    this.#url = new URL(config.url === '' ? 'redis://unused' : config.url)
-    this.#common = commonOptions(config, this.#url, folder)
-    this.#tracking = {
-      ...this.#common,
-      protocol: 2,
-      autoResubscribe: false,
-      enableOfflineQueue: true,
-      connectionName: 'console-gateway-news'
-    } satisfies RedisOptions
-    this.#writing = {
-      ...this.#common,
-      enableOfflineQueue: true,
-      connectionName: 'console-gateway-replicated'
-    } satisfies RedisOptions
-    this.#sentinels = config.sentinels.length === 0 ? undefined : dialSentinels(config, folder)
-    this.#location =
-      this.#sentinels === undefined
-        ? locationOf(this.#url)
-        : locationBy(this.#sentinels, this.#common.tls)
-  }
-
-  /** For people: where it is. */
-  get place(): string {
-    const { cluster, sentinels, primary } = this.#config
-    if (cluster.length > 0) return `cluster ${cluster.join(', ')}`
-    if (sentinels.length > 0) return `${primary} of ${sentinels.join(', ')}`
-    const { hostname, port } = this.#url
-    return `${hostname}:${port === '' ? 6379 : port}`
-  }
-
-  /**
-   * A client for commands, which settle within `commandTimeout` also when Redis hangs or is gone.
-   */
-  client(events: RedisEvents): Redis | Cluster {
-    const client =
-      this.#config.cluster.length > 0 ? this.#dialCluster() : this.#dialServer(this.#common)
-    watch(client, events)
-    return client
-  }
-
-  #dialServer(options: ConnectionOptions): Redis {
-    return adopt(new Redis({ ...options, ...this.#location }))
-  }
-
-  #dialCluster(): Cluster {
-    return adopt(
-      new BoundedCluster(this.#config.cluster.map(splitHostPort), {
-        redisOptions: this.#common,
-        enableOfflineQueue: false,
-        clusterRetryStrategy: backOff,
-        slotsRefreshTimeout: this.#config.connectTimeout,
-        slotsRefreshInterval: 5000,
-        maxRedirections: 4,
-        retryDelayOnFailover: 50,
-        retryDelayOnClusterDown: 50,
-        retryDelayOnTryAgain: 50
-      })
-    )
-  }
-
-  /** Connections that bring invalidations, one for each primary that `client` knows. */
-  trackingConnections(client: Redis | Cluster): Redis[] {
-    if (!(client instanceof Cluster)) return [this.#dialServer(this.#tracking)]
-    return client
-      .nodes('master')
-      .map(node => adopt(new Redis({ ...this.#tracking, ...addressOf(node) })))
-  }
-
-  /** Calls its listener when the primaries have changed. */
-  onTopology(client: Redis | Cluster, changed: () => void): void {
-    // A server that is dialled anew may be another one: invalidations have to come from the same.
-    if (!(client instanceof Cluster)) return void client.on('ready', changed)
-    let primaries = primariesOf(client)
-    const look = () => {
-      const now = primariesOf(client)
-      if (now === primaries) return
-      primaries = now
-      changed()
-    }
-    for (const event of ['+node', '-node', 'refresh', 'ready']) client.on(event, look)
-  }
-
-  /** A key on each primary: only the plain one where there is one primary. */
-  keysOnEach(client: Redis | Cluster): (plain: string) => readonly string[] {
-    if (!(client instanceof Cluster)) return plain => [plain]
-    const tags = createTags(client)
-    return plain => keysOnEach(client, tags(), plain)
-  }
-
-  /** Writes that the replicas confirm, over connections of their own. */
-  replicatedWrites(client: Redis | Cluster, options: ReplicatedOptions): ReplicatedWrites {
-    const { barrierKey, prepare } = options
-    let isReported = false
-    const onRefused = () => {
-      if (!isReported) options.onRefused()
-      isReported = true
-    }
-    const waitMs = Math.floor(this.#config.commandTimeout / 2)
-    const prepared = (redis: Redis) => {
-      prepare(redis)
-      // Only until the first contact: a start is not taken for an outage.
-      redis.once('ready', () => {
-        redis.options.enableOfflineQueue = false
-      })
-      watch(redis, { onUp: () => {}, onDown: () => {} })
-      return redis
-    }
-    if (!(client instanceof Cluster)) {
-      const primary = prepared(this.#dialServer(this.#writing))
-      const sentinels = this.#sentinels
-      return createReplicatedWrites({ primary, barrierKey, waitMs, sentinels, onRefused })
-    }
-    return createClusterWrites({
-      cluster: client,
-      tags: createTags(client),
-      barrierKey,
-      waitMs,
-      dial: address => prepared(adopt(new Redis({ ...this.#writing, ...address }))),
-      onRefused
+function dialCluster(config: RedisConfig, redisOptions: CommonOptions): Cluster {
+  return adopt(
+    new BoundedCluster(config.cluster.map(splitHostPort), {
+      redisOptions,
+      enableOfflineQueue: false,
+      clusterRetryStrategy: backOff,
+      slotsRefreshTimeout: config.connectTimeout,
+      slotsRefreshInterval: 5000,
+      maxRedirections: 4,
+      retryDelayOnFailover: 50,
+      retryDelayOnClusterDown: 50,
+      retryDelayOnTryAgain: 50
     })
-  }
+  )
+}
 
-  /** Ends what is the dialler's own; clients are closed by those who asked for them. */
-  close(): void {
-    this.#sentinels?.close()
+/** Calls its listener when the primaries have changed. */
+function onTopology(client: Redis | Cluster, changed: () => void): void {
+  // A server that is dialled anew may be another one: invalidations have to come from the same.
+  if (!(client instanceof Cluster)) return void client.on('ready', changed)
+  let primaries = primariesOf(client)
+  const look = () => {
+    const now = primariesOf(client)
+    if (now === primaries) return
+    primaries = now
+    changed()
   }
+  for (const event of ['+node', '-node', 'refresh', 'ready']) client.on(event, look)
 }
 
 type CommonOptions = ReturnType<typeof commonOptions>
-type ConnectionOptions = Omit<CommonOptions, 'enableOfflineQueue'> & {
-  enableOfflineQueue: boolean
-}
 
 function commonOptions(config: RedisConfig, { protocol, hostname }: URL, folder: string) {
   const isSecured = config.tls || protocol === 'rediss:'

@@ -1,45 +1,23 @@
-/**
- * State that replicas share in Redis: sessions, counters and lockouts. The only switch of those
- * adapters.
- */
+/** The connections to Redis, and the sessions that replicas share there. */
 import type { Cluster, Redis } from 'ioredis'
-import type { GatewayConfig, RedisConfig } from '../config/schema/gateway.ts'
-import {
-  createRedisCounts,
-  type RedisCounts,
-  type RedisCountsOptions
-} from '../limits/redis-counts.ts'
-import { createRedisLockouts } from '../limits/redis-lockouts.ts'
+import type { Config } from '../config/schema/config.ts'
+import { type GatewayConfig, usesRedis } from '../config/schema/gateway.ts'
 import { followRedis } from '../session/redis-invalidation.ts'
 import { defineCommands } from '../session/redis-scripts.ts'
 import { createRedisStore } from '../session/redis-store.ts'
 import type { SessionStore } from '../session/store.ts'
 import { createStoreClock } from '../session/store-clock.ts'
+import type { RedisHealth } from '../observability/gateway-state.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Log } from './logger.ts'
 import { createRedisDialler, type RedisDialler } from './redis.ts'
 import { probeRedis } from './redis-probe.ts'
 import { measureRedis } from './redis-times.ts'
 
-export interface RedisHealth {
-  readonly up: boolean
-  /** Turns true at the first contact. */
-  readonly hasConnected: boolean
-  /** It answers, but refuses what is needed: why, and what to do. */
-  readonly fault?: string | undefined
-  /** The last change of `up`, as of `Date.now()`. */
-  readonly since: number
-  /** Milliseconds of its last answer; undefined while it is away. */
-  readonly latencyMs: number | undefined
-}
-
-export type Shared = ReturnType<typeof connectRedis>
+export type Shared = NonNullable<ReturnType<typeof connectRedis>>
 
 interface Options {
-  readonly gateway: GatewayConfig
-  readonly config: RedisConfig
-  /** Of the config: paths of certificates are relative to it. */
-  readonly folder: string
+  readonly config: Config
   readonly log: Log
   readonly metrics: Metrics
 }
@@ -51,11 +29,14 @@ const noWait =
 /**
  * Two clients, since they fail differently: without sessions a request is 503, without shared
  * counters it is counted here.
+ * @returns undefined for a process without Redis
  */
-export function connectRedis({ gateway, config, folder, log, metrics }: Options) {
-  const { prefix } = config
+export function connectRedis({ config: { gateway, folder }, log, metrics }: Options) {
+  const { redis } = gateway
+  if (redis === undefined || !usesRedis(gateway)) return undefined
+  const { prefix } = redis
   const measure = measureRedis(metrics)
-  const dialler = createRedisDialler(config, folder)
+  const dialler = createRedisDialler(redis, folder)
   const { client, state } = dialSessions(dialler, log, prefix)
   measure(client, 'sessions')
   const clock = createStoreClock({
@@ -66,20 +47,18 @@ export function connectRedis({ gateway, config, folder, log, metrics }: Options)
     onSkew: (skewMs, isSkewed) => logSkew(log, skewMs, isSkewed)
   })
   client.on('ready', () => void clock.measure())
-  const limits = dialler.client({ onUp: () => {}, onDown: () => {} })
+  const limits = dialler.client()
   measure(limits, 'limits')
   const sessions = createStore({ gateway, prefix, dialler, client, log, measure })
-  /** For what is told in the background; all its keys begin so, and are in one slot. */
-  const background = { redis: limits, prefix: slotPrefix(prefix) }
   return {
     store: sessions.store,
     /** The store of operators' sessions. They are few, so it follows no changes and asks Redis. */
     operatorStore: (): SessionStore => sessions.storeAt(`${prefix}ops:`),
     clock,
-    openCounts: (onForeignKey: RedisCountsOptions['onForeignKey']): RedisCounts =>
-      createRedisCounts({ ...background, onForeignKey }),
-    lockouts: createRedisLockouts(limits, background.prefix),
-    background,
+    /** Of sessions: by the clock of Redis. */
+    times: { now: clock.now, ticks: () => performance.now() },
+    /** For what need not wait for sessions; all its keys begin so, and are in one slot. */
+    background: { redis: limits, prefix: slotPrefix(prefix) },
     state,
     /** Calls its listener each time that Redis is connected, before sessions are looked up in it. */
     onUp: (listener: () => void): void => void client.on('ready', listener),

@@ -65,10 +65,7 @@ async function replica(t: Test, redis: TestRedis, session: object = {}, commandT
     streams.close()
     await services.close()
   })
-  await until('Redis is connected', () => {
-    const state = services.redis()
-    return state.kind === 'redis' && state.up
-  })
+  await until('Redis is connected', () => services.redis?.up === true)
   return { services, streams }
 }
 
@@ -253,10 +250,7 @@ t.test('while Redis is away streams go on; what ended meanwhile ends with its re
 
   const { stream: lost } = await begin()
   await redis.kill()
-  await until('the outage is seen', () => {
-    const state = services.redis()
-    return state.kind === 'redis' && !state.up
-  })
+  await until('the outage is seen', () => services.redis?.up === false)
   t.equal(lost.reason(), undefined)
   await redis.start()
   await lost.endedAt

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Metrics } from '../../src/observability/metrics.ts'
-import { measureSessions } from '../../src/process/live-sessions.ts'
+import { measureSessions } from '../../src/process/census.ts'
 
 /** The lines about sessions and users. */
 async function linesOf(metrics: Metrics): Promise<string[]> {

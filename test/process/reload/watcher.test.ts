@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { isAsRead, watchFiles } from '../../../src/process/reload/watcher.ts'
+import { isAsRead, watchFiles } from '../../../src/process/watch.ts'
 import { createInputs } from '../../../src/config/load/inputs.ts'
 import { until } from '../../support/until.ts'
 

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { loadConfig } from '../../../src/config/load/load.ts'
 import type { Config } from '../../../src/config/schema/config.ts'
-import { createPublicServer } from '../../../src/process/server/public-server.ts'
+import { createPublicServer } from '../../../src/process/server.ts'
 import { createLogger } from '../../../src/services/services.ts'
 import { configFolder } from '../../support/gateway.ts'
 
@@ -20,7 +20,7 @@ async function opened(t: Test) {
   })
   const config = loadConfig(folder, {})
   const log = createLogger({ level: 'fatal', format: 'json' })
-  const server = createPublicServer(config, log, undefined)
+  const server = createPublicServer(config, log)
   t.teardown(() => server.close())
   let apps = 0
   const count = (message: unknown) => {

@@ -3,18 +3,13 @@ import t from 'tap'
 import { createMeters, type Meter } from '../../../src/app/hooks/metrics.ts'
 import { Metrics } from '../../../src/observability/metrics.ts'
 import { boundsMs, RequestRates } from '../../../src/observability/request-rates.ts'
-import { Present } from '../../../src/process/server/present.ts'
+import { Present } from '../../../src/process/now.ts'
 import type { AddressUse } from '../../../src/proxy/pools.ts'
-import type { RedisState } from '../../../src/services/services.ts'
 import { until } from '../../support/until.ts'
 
 type Services = ConstructorParameters<typeof Present>[0]
 
-function processWith(
-  routes: number,
-  addresses: AddressUse[],
-  redis: RedisState = { kind: 'embedded' }
-) {
+function processWith(routes: number, addresses: AddressUse[], redis?: Services['redis']) {
   const rates = new RequestRates()
   const createMeter = createMeters(new Metrics(), rates)
   const meters = Array.from({ length: routes }, (_, index) => createMeter(`r${index}`, undefined))
@@ -22,7 +17,7 @@ function processWith(
   const present = new Present({
     rates,
     upstreams: upstreams as Services['upstreams'],
-    redis: () => redis
+    redis
   })
   t.after(() => present.close())
   return { meters, present }
@@ -86,7 +81,6 @@ t.test('percentiles are read from the sum of the buckets of all routes', t => {
 t.test('Redis has its latency', t => {
   const since = 5000
   const { present } = processWith(0, [], {
-    kind: 'redis',
     up: true,
     hasConnected: true,
     since,

@@ -4,7 +4,7 @@
  * send no notifications.
  */
 import { statSync } from 'node:fs'
-import { createInputs } from '../../config/load/inputs.ts'
+import { createInputs } from '../config/load/inputs.ts'
 
 interface Options {
   readonly files: readonly string[]
@@ -13,15 +13,9 @@ interface Options {
   readonly onChange: () => void
 }
 
-export interface Watch {
-  /**
-   * Replaces the list of files. A new file counts as a change, since its former content is unknown.
-   */
-  readonly follow: (files: readonly string[]) => void
-  readonly close: () => void
-}
+export type Watch = ReturnType<typeof watchFiles>
 
-export function watchFiles({ files, everyMs = 2000, onChange }: Options): Watch {
+export function watchFiles({ files, everyMs = 2000, onChange }: Options) {
   let followed = files
   let reported = fingerprint(followed)
   let last = reported
@@ -35,7 +29,8 @@ export function watchFiles({ files, everyMs = 2000, onChange }: Options): Watch 
     onChange()
   }, everyMs).unref()
   return {
-    follow: next => {
+    /** A new file counts as a change, since its former content is unknown. */
+    follow: (next: readonly string[]): void => {
       if (next.toSorted().join('\n') === followed.toSorted().join('\n')) return
       followed = next
       reported = ''
@@ -56,14 +51,13 @@ export const isAsRead = (inputs: Readonly<Record<string, string>>): boolean =>
 
 /** A text that changes whenever a file is replaced or written to. */
 function fingerprint(files: readonly string[]): string {
-  return files
-    .map(file => {
-      try {
-        const { dev, ino, size, mtimeNs, ctimeNs } = statSync(file, { bigint: true })
-        return `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`
-      } catch {
-        return 'none'
-      }
-    })
-    .join('\n')
+  const looks = files.map(file => {
+    try {
+      const { dev, ino, size, mtimeNs, ctimeNs } = statSync(file, { bigint: true })
+      return `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`
+    } catch {
+      return 'none'
+    }
+  })
+  return looks.join('\n')
 }

@@ -1,12 +1,18 @@
 /** The config of the running gateway for operators: what runs, and what the files hold. */
-import type { ConfigFiles, ConfigNow, Contracts, Expectations } from '../../admin/config-data.ts'
-import { configHashes } from '../../config/load/config-hash.ts'
-import { comparePlan } from '../../config/load/plan.ts'
-import { writtenDiff } from '../../config/load/written-diff.ts'
-import { describeFault } from '../../config/schema/faults.ts'
-import type { Operated } from '../operated.ts'
+import type { ConfigFiles, ConfigNow, Contracts, Expectations } from '../admin/config-data.ts'
+import { configHashes } from '../config/load/config-hash.ts'
+import { comparePlan } from '../config/load/plan.ts'
+import { writtenDiff } from '../config/load/written-diff.ts'
+import { describeFault } from '../config/schema/faults.ts'
+import type { GatewayState } from '../observability/gateway-state.ts'
+import type { Reloader } from './reload.ts'
+import type { PublicServer } from './server.ts'
 
-type Options = Pick<Operated, 'config' | 'publicServer' | 'reloader' | 'state' | 'validate'>
+interface Options {
+  readonly server: PublicServer
+  readonly reloader: Reloader
+  readonly state: () => GatewayState
+}
 
 /** The response time-out of a load balancer that `plan` takes without another one. */
 const balancerMs = 60_000
@@ -28,13 +34,13 @@ export function createConfigView(options: Options) {
   }
 }
 
-function currentOf({ publicServer, reloader, state }: Options): ConfigNow {
+function currentOf({ server, reloader, state }: Options): ConfigNow {
   const { folder, generation, hash, files, restartNeeded, taken } = state().config
   return {
     folder,
     generation,
     hash,
-    installHash: configHashes(publicServer.generations.current.config).install,
+    installHash: configHashes(server.generations.current.config).install,
     takenAt: taken.at,
     by: taken.by,
     changes: [...taken.changes],
@@ -52,9 +58,9 @@ function currentOf({ publicServer, reloader, state }: Options): ConfigNow {
   }
 }
 
-async function filesOf({ config, publicServer, validate }: Options): Promise<ConfigFiles> {
-  const { config: before } = publicServer.generations.current
-  const read = await validate()
+async function filesOf({ server, reloader }: Options): Promise<ConfigFiles> {
+  const { config: before } = server.generations.current
+  const read = await reloader.validate()
   const none = { reload: [], restart: [], risks: [], files: [], faults: [] }
   if ('faults' in read) {
     return { ...none, state: 'faulty', faults: read.faults.map(describeFault) }
@@ -62,23 +68,21 @@ async function filesOf({ config, publicServer, validate }: Options): Promise<Con
   const { changes, risks } = comparePlan(before, read.config, balancerMs)
   const inWords = (afterRestart: boolean) =>
     changes.filter(({ restart }) => restart === afterRestart).map(({ text }) => text)
-  // A running config has the `gateway.yaml` of the start, whatever its file says since then.
-  const written = { ...before.written, gateway: config.written.gateway }
   return {
     ...none,
     state: changes.length === 0 ? 'same' : 'different',
     reload: inWords(false),
     restart: inWords(true),
     risks: [...risks],
-    files: writtenDiff(written, read.config.written)
+    files: writtenDiff(before.written, read.config.written)
   }
 }
 
 /** Those of the running config are met, or it would not run. */
-function expectationsOf({ publicServer, reloader }: Options): Expectations {
+function expectationsOf({ server, reloader }: Options): Expectations {
   const faults = reloader.state.faults.filter(({ path }) => path.startsWith('expect.'))
   const isOf = (name: string, path: string) => `${path}.`.startsWith(`expect.${name}.`)
-  const { expect } = publicServer.generations.current.config.routes
+  const { expect } = server.generations.current.config.routes
   const listed = Object.entries(expect).map(([name, { request, status, code, upstream }]) => {
     const outcome = [status, code, upstream && `upstream ${upstream}`].filter(
       each => each !== undefined
@@ -97,7 +101,7 @@ function expectationsOf({ publicServer, reloader }: Options): Expectations {
   return { expectations: [...listed, ...added] }
 }
 
-function contractsOf({ publicServer: { generations, services } }: Options): Contracts {
+function contractsOf({ server: { generations, services } }: Options): Contracts {
   const drifts = new Map(services.drift.list().map(drift => [drift.route, drift]))
   const all = Object.entries(generations.current.config.routes.routes).flatMap(
     ([route, { contract }]) => {

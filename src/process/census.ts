@@ -16,26 +16,21 @@ export function measureSessions(
 ): void {
   let latest: Promise<Census | undefined>
   let countedAt = -Infinity
-
-  const add = (name: string, help: string, key: keyof Census) => {
-    const read = async () => {
-      if (ticks() - countedAt > maxAgeMs) {
-        countedAt = ticks()
-        latest = countAlive().catch(() => undefined)
-      }
-      const census = await Promise.race([latest, wait(maxWaitMs, undefined)])
-      return census?.[key]
+  const read = async (key: keyof Census) => {
+    if (ticks() - countedAt > maxAgeMs) {
+      countedAt = ticks()
+      latest = countAlive().catch(() => undefined)
     }
-    metrics.read({ name, help, read })
+    return (await Promise.race([latest, wait(maxWaitMs, undefined)]))?.[key]
   }
-  add(
-    'console_gateway_sessions_alive',
-    'Live sessions, of all replicas; an estimate where more than 500 users have one.',
-    'sessions'
-  )
-  add(
-    'console_gateway_users_signed_in',
-    'Users with a live session, of all replicas; an estimate where there are more than 500.',
-    'users'
-  )
+  metrics.read({
+    name: 'console_gateway_sessions_alive',
+    help: 'Live sessions, of all replicas; an estimate where more than 500 users have one.',
+    read: () => read('sessions')
+  })
+  metrics.read({
+    name: 'console_gateway_users_signed_in',
+    help: 'Users with a live session, of all replicas; an estimate where there are more than 500.',
+    read: () => read('users')
+  })
 }

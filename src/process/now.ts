@@ -1,10 +1,9 @@
 /** This process at present: rates of the last ten seconds, its upstreams, its own load. */
-import type { Now } from '../../admin/now-schema.ts'
-import { boundsMs, type RequestRates, type RouteCounts } from '../../observability/request-rates.ts'
-import type { AddressUse } from '../../proxy/pools.ts'
-import type { RedisState, Services } from '../../services/services.ts'
-
-export type ProcessNow = Omit<Now, 'at' | 'replica' | 'replicas' | 'config'>
+import type { Now } from '../admin/now-schema.ts'
+import type { GatewayState } from '../observability/gateway-state.ts'
+import { boundsMs, type RouteCounts } from '../observability/request-rates.ts'
+import type { AddressUse } from '../proxy/pools.ts'
+import type { Services } from '../services/services.ts'
 
 interface Sample {
   readonly at: number
@@ -23,8 +22,7 @@ const maxRoutes = 1000
 
 /** Samples once a second: 0.15 ms for 1,000 routes and 100 addresses. */
 export class Present {
-  readonly #services: Pick<Services, 'upstreams' | 'redis'>
-  readonly #rates: RequestRates
+  readonly #services: Pick<Services, 'rates' | 'upstreams' | 'redis'>
   readonly #samples: Sample[] = []
   readonly #timers: readonly NodeJS.Timeout[]
   #loopAt = performance.now()
@@ -33,7 +31,6 @@ export class Present {
 
   constructor(services: Pick<Services, 'rates' | 'upstreams' | 'redis'>) {
     this.#services = services
-    this.#rates = services.rates
     this.sample()
     this.#timers = [
       setInterval(() => this.sample(), sampleEveryMs).unref(),
@@ -42,11 +39,12 @@ export class Present {
   }
 
   sample(): void {
+    const { rates, upstreams } = this.#services
     this.#measureDelay()
     this.#samples.push({
       at: performance.now(),
-      totals: this.#rates.read(),
-      upstreams: new Map(this.#services.upstreams.use().map(each => [keyOf(each), each])),
+      totals: rates.read(),
+      upstreams: new Map(upstreams.use().map(each => [keyOf(each), each])),
       cpu: process.cpuUsage(),
       delayMs: this.#delayMs
     })
@@ -54,11 +52,14 @@ export class Present {
     if (this.#samples.length > maxSamples) this.#samples.shift()
   }
 
-  read(): ProcessNow {
+  read(): Omit<Now, 'at' | 'replica' | 'replicas' | 'config'> {
     const first = this.#samples[0] as Sample
     const ms = Math.max(1, performance.now() - first.at)
     const { user, system } = process.cpuUsage(first.cpu)
-    const { upstreams, redis } = this.#services
+    const { rates, upstreams } = this.#services
+    const routes = [...rates.read(first.totals)]
+      .filter(([, { requests }]) => requests > 0)
+      .toSorted(([, a], [, b]) => b.requests - a.requests)
     return {
       process: {
         pid: process.pid,
@@ -66,11 +67,15 @@ export class Present {
         cpu: rounded((user + system) / 1000 / ms),
         eventLoopDelayMs: rounded(Math.max(...this.#samples.map(({ delayMs }) => delayMs)))
       },
-      ...this.#requestsSince(first, ms / 1000),
-      inFlight: this.#rates.inFlight,
+      ...inSeconds(sumOf(routes.map(([, counts]) => counts)), ms / 1000),
+      routes: routes.slice(0, maxRoutes).map(([route, counts]) => ({
+        route,
+        ...inSeconds(counts, ms / 1000)
+      })),
+      inFlight: rates.inFlight,
       queued: Array.from(upstreams.waiting()).reduce((sum, [, waiting]) => sum + waiting, 0),
       upstreams: this.#upstreamsSince(first, ms / 1000),
-      redis: redisOf(redis())
+      redis: this.#redis()
     }
   }
 
@@ -85,47 +90,55 @@ export class Present {
     this.#loopAt = now
   }
 
-  #requestsSince({ totals }: Sample, seconds: number) {
-    const routes = [...this.#rates.read(totals)]
-      .filter(([, { requests }]) => requests > 0)
-      .toSorted(([, a], [, b]) => b.requests - a.requests)
-    const total = { requests: 0, errors: 0, buckets: boundsMs.map(() => 0) }
-    for (const [, { requests, errors, buckets }] of routes) {
-      total.requests += requests
-      total.errors += errors
-      total.buckets = total.buckets.map((count, index) => count + (buckets[index] ?? 0))
-    }
-    return {
-      ...ratesOf(total, seconds),
-      ...percentilesOf(total),
-      routes: routes.slice(0, maxRoutes).map(([route, counts]) => ({
-        route,
-        ...ratesOf(counts, seconds),
-        ...percentilesOf(counts)
-      }))
-    }
-  }
-
   #upstreamsSince({ upstreams: then }: Sample, seconds: number): Now['upstreams'] {
     const { upstreams } = this.#services
     const waiting = new Map(upstreams.waiting())
     return upstreams.use().map(use => {
+      const { upstream, address, state, inFlight } = use
+      let { requests, failures: errors } = use
       const before = then.get(keyOf(use))
       // A new pool of the same address counts from zero.
-      const isSame = before !== undefined && before.requests <= use.requests
-      const requests = use.requests - (isSame ? before.requests : 0)
-      const errors = use.failures - (isSame ? before.failures : 0)
-      const { upstream, address, state, inFlight } = use
-      const queued = waiting.get(upstream) ?? 0
-      return {
-        upstream,
-        address,
-        state,
-        inFlight,
-        queued,
-        ...ratesOf({ requests, errors }, seconds)
+      if (before !== undefined && before.requests <= requests) {
+        requests -= before.requests
+        errors -= before.failures
       }
+      const queued = waiting.get(upstream) ?? 0
+      return { upstream, address, state, inFlight, queued, ...ratesOf(requests, errors, seconds) }
     })
+  }
+
+  #redis(): Now['redis'] {
+    const { redis } = this.#services
+    if (redis === undefined) return { state: 'embedded', latencyMs: null, since: null }
+    const { up, latencyMs, since } = redis
+    return {
+      state: up ? 'up' : 'down',
+      latencyMs: latencyMs === undefined ? null : rounded(latencyMs),
+      since: new Date(since).toISOString()
+    }
+  }
+}
+
+export type ReplicaState = ReturnType<typeof describeReplica>
+
+/** What other replicas and operators see of this one. */
+export function describeReplica(
+  { version, startedAt, ready, config }: GatewayState,
+  present: Present
+) {
+  const { generation, hash: configHash, files, restartNeeded } = config
+  const { requestsPerSecond, errorShare, inFlight, queued, p99Ms } = present.read()
+  return {
+    version,
+    pid: process.pid,
+    startedAt,
+    ready,
+    generation,
+    configHash,
+    files: files.state,
+    ...(files.state === 'refused' && { since: files.since, fault: files.faults[0] }),
+    restartNeeded: [...restartNeeded],
+    ...{ requestsPerSecond, errorShare, inFlight, queued, p99Ms }
   }
 }
 
@@ -133,15 +146,29 @@ function keyOf({ upstream, address }: AddressUse): string {
   return `${upstream} ${address}`
 }
 
-function ratesOf({ requests, errors }: Pick<RouteCounts, 'requests' | 'errors'>, seconds: number) {
+function sumOf(routes: readonly RouteCounts[]): RouteCounts {
+  const total = { requests: 0, errors: 0, buckets: boundsMs.map(() => 0) }
+  for (const { requests, errors, buckets } of routes) {
+    total.requests += requests
+    total.errors += errors
+    total.buckets = total.buckets.map((count, index) => count + (buckets[index] ?? 0))
+  }
+  return total
+}
+
+function inSeconds(counts: RouteCounts, seconds: number) {
+  return {
+    ...ratesOf(counts.requests, counts.errors, seconds),
+    p50Ms: percentile(counts, 0.5),
+    p99Ms: percentile(counts, 0.99)
+  }
+}
+
+function ratesOf(requests: number, errors: number, seconds: number) {
   return {
     requestsPerSecond: rounded(requests / seconds),
     errorShare: requests === 0 ? 0 : rounded(Math.min(1, errors / requests))
   }
-}
-
-function percentilesOf(counts: RouteCounts) {
-  return { p50Ms: percentile(counts, 0.5), p99Ms: percentile(counts, 0.99) }
 }
 
 /** As Prometheus estimates it: evenly spread within a bucket, at most the last bound. */
@@ -157,16 +184,6 @@ function percentile({ requests, buckets }: RouteCounts, part: number): number | 
     rank -= count
   }
   return boundsMs.at(-1) ?? null
-}
-
-function redisOf(state: RedisState): Now['redis'] {
-  if (state.kind === 'embedded') return { state: 'embedded', latencyMs: null, since: null }
-  const { up, latencyMs, since } = state
-  return {
-    state: up ? 'up' : 'down',
-    latencyMs: latencyMs === undefined ? null : rounded(latencyMs),
-    since: new Date(since).toISOString()
-  }
 }
 
 /** Four digits: more only make the JSON longer. */

@@ -1,30 +1,60 @@
 /** Replaces the running config: files → validated → built → swapped, all or nothing. */
-import { configDifferences } from '../../config/load/differences.ts'
-import { describeFault, type Fault } from '../../config/schema/faults.ts'
-import type { Config } from '../../config/schema/config.ts'
-import { massChange } from '../../login/changed-users.ts'
-import type { FilesState, Taken } from '../../observability/gateway-state.ts'
-import type { Log } from '../../services/services.ts'
-import type { Generation } from '../server/generation.ts'
-import type { Generations } from '../server/generations.ts'
-import type { Asking, Outcome, Refused, Trigger } from './outcome.ts'
-import type { Validate, Validated } from './validator.ts'
+import { configDifferences } from '../config/load/differences.ts'
+import { saveLastGood } from '../config/load/last-good.ts'
+import type { Environment } from '../config/load/references.ts'
+import type { Config } from '../config/schema/config.ts'
+import { describeFault, type Fault } from '../config/schema/faults.ts'
+import type { GatewayConfig } from '../config/schema/gateway.ts'
+import { massChange } from '../login/changed-users.ts'
+import type { AuditEntry } from '../observability/audit/entry.ts'
+import type { FilesState, Taken } from '../observability/gateway-state.ts'
+import type { Log } from '../services/services.ts'
+import type { PublicServer } from './server.ts'
+import { createUserReview } from './user-review.ts'
+import { validate, type Validated } from './validate.ts'
+import { isAsRead, type Watch, watchFiles } from './watch.ts'
+
+export type Trigger = 'files changed' | 'SIGHUP' | 'operator'
+
+export type Outcome =
+  | {
+      readonly outcome: 'reloaded'
+      readonly generation: number
+      readonly changes: readonly string[]
+      /** The results for sessions of changed users, in words. */
+      readonly sessions: readonly string[]
+      readonly restartNeeded: readonly string[]
+    }
+  | {
+      readonly outcome: 'unchanged'
+      readonly generation: number
+      readonly restartNeeded: readonly string[]
+      /** The change that put the running config in force; undefined for the config of the start. */
+      readonly taken?: Taken
+    }
+  | { readonly outcome: 'refused'; readonly generation: number; readonly faults: readonly string[] }
+
+/** Who asked for a reload. */
+interface Asking {
+  /** Whether the operator accepts that most sessions of file users end. */
+  readonly yes?: boolean
+  readonly operator?: { readonly name: string; readonly via: 'secret' | 'session' } | undefined
+}
+
+export interface FilesAtStart {
+  /** The folder where the config that runs is kept. */
+  readonly state?: string | undefined
+  /** Of files that were refused, while the config that was accepted at `lastGoodOf` runs. */
+  readonly refused?: { readonly faults: readonly Fault[]; readonly lastGoodOf: string } | undefined
+}
 
 interface Options {
-  readonly generations: Pick<Generations, 'current' | 'close'>
-  readonly validate: Validate
-  readonly create: (number: number, config: Config) => Promise<Generation>
-  /** From then on this generation takes the requests. */
-  readonly activate: (generation: Generation) => void
-  /** Compares live sessions with the users in force. @returns the results, in words */
-  readonly reviewUsers: (before: Config, after: Config) => Promise<readonly string[]>
-  /** Called with the config's files after each reading. */
-  readonly onFiles: (files: readonly string[]) => void
-  /** Called with each config that runs from now on, also with that of the start. */
-  readonly onTaken: (config: Config) => void
-  readonly refused?: Refused | undefined
-  readonly onOutcome: (outcome: Outcome, by: Trigger, operator: Asking['operator']) => void
-  readonly log: Pick<Log, 'info' | 'warn' | 'error'>
+  readonly server: PublicServer
+  /** The values of references in config. */
+  readonly environment: Environment
+  readonly atStart: FilesAtStart
+  /** Called with each config that is about to replace another. @throws where it cannot be taken */
+  readonly onBuilt: (config: Config) => void
 }
 
 /** What is known of the config that runs, and of its files. */
@@ -38,18 +68,29 @@ interface ReloadState {
 }
 
 const maxInLine = 12
+/** In the line of the audit ledger. */
+const maxChanges = 20
+const reloadsName = 'console_gateway_reloads_total'
+const reloadsHelp = 'Reloads, by what became of them: reloaded, unchanged, refused.'
 
 export class Reloader {
   readonly #options: Options
+  readonly #log: Pick<Log, 'info' | 'warn' | 'error'>
   #state: ReloadState
+  readonly #review: ReturnType<typeof createUserReview>
+  #watch: Watch | undefined
+  #isClosed = false
   /** Reloads run one after the other. */
   #last: Promise<unknown> = Promise.resolve()
   /** Of a generation that could not be built it is not used again. */
   #lastNumber: number
 
   constructor(options: Options) {
-    const { number, config } = options.generations.current
+    const { generations, services } = options.server
+    const { number, config } = generations.current
     this.#options = options
+    this.#log = services.log
+    this.#review = createUserReview(options.server, () => this.#isClosed)
     this.#lastNumber = number
     this.#state = {
       files: { state: 'running' },
@@ -57,42 +98,63 @@ export class Reloader {
       restartNeeded: config.restartNeeded,
       taken: { at: new Date().toISOString(), by: 'start', changes: [] }
     }
-    if (options.refused === undefined) options.onTaken(config)
-    else this.#startRefused(options.refused)
+    const { refused } = options.atStart
+    if (refused === undefined) this.#keepLastGood(config)
+    else this.#startRefused(refused)
   }
 
   get state(): ReloadState {
     return this.#state
   }
 
+  /** Validates the config files; with the running config it finds the keys that need a restart. */
+  validate(running?: GatewayConfig): Promise<Validated> {
+    const { server, environment } = this.#options
+    return validate(server.generations.current.config.folder, { ...environment }, running)
+  }
+
+  /** Reviews all sessions; from now on a change of the files is a reload. */
+  begin(): void {
+    // Requests need not wait for it: each session is reviewed when it is used as well.
+    void this.#review.reviewAll()
+    const { gateway, inputs } = this.#options.server.generations.current.config
+    if (!gateway.reload.watch) return
+    const onChange = () => void this.reload('files changed')
+    this.#watch = watchFiles({ files: Object.keys(inputs), onChange })
+    // The files may have changed since they were read.
+    if (!isAsRead(inputs)) onChange()
+  }
+
   /** Reads the files and runs their config. Faults of the files are an outcome, not an error. */
   async reload(by: Trigger, { yes = false, operator }: Asking = {}): Promise<Outcome> {
+    const { metrics, ledger } = this.#options.server.services
     const reloading = this.#last.then(() => this.#takeFiles(by, yes))
     this.#last = reloading.catch(() => {})
     const outcome = await reloading
-    this.#options.onOutcome(outcome, by, operator)
+    metrics.counter(reloadsName, reloadsHelp, ['outcome']).labels(outcome.outcome).inc()
+    if (outcome.outcome !== 'unchanged') ledger?.append(reloadEntry(outcome, by, operator))
     return outcome
   }
 
-  /** Ends what is draining. */
+  /** Resolves when no reload runs any more. */
   async close(): Promise<void> {
+    this.#isClosed = true
+    this.#watch?.close()
     await this.#last
-    await this.#options.generations.close()
   }
 
   async #takeFiles(by: Trigger, isConfirmed: boolean): Promise<Outcome> {
-    const { validate, onFiles, log } = this.#options
-    const { config: before } = this.#options.generations.current
+    const { config: before } = this.#options.server.generations.current
     let read: Validated
     try {
-      read = await validate(before.gateway)
+      read = await this.validate(before.gateway)
     } catch (error) {
       return this.#refuse(by, [messageOf(error)])
     }
-    onFiles(read.files)
+    this.#watch?.follow(read.files)
     if ('faults' in read) return this.#refuse(by, read.faults.map(describeFault), read.faults)
     const config = keepInstall(before, read.config)
-    logNewWarnings(log, before, config)
+    logNewWarnings(this.#log, before, config)
     this.#noteRestartNeeded(config.restartNeeded)
     const changes = configDifferences(before, config).map(({ file, text }) =>
       file === 'users' ? `users ${text}` : text
@@ -104,30 +166,32 @@ export class Reloader {
   }
 
   async #take(by: Trigger, config: Config, changes: readonly string[]): Promise<Outcome> {
-    const { generations, create, activate, onTaken, reviewUsers, log } = this.#options
-    const { config: before } = generations.current
+    const { server, onBuilt } = this.#options
+    const { config: before } = server.generations.current
     const generation = ++this.#lastNumber
     try {
-      activate(await create(generation, config))
+      const next = await server.create(generation, config)
+      onBuilt(config)
+      server.activate(next)
     } catch (error) {
       return this.#refuse(by, [`it could not be built: ${messageOf(error)}`])
     }
     const taken = { at: new Date().toISOString(), by, changes }
     this.#state = { ...this.#state, files: { state: 'running' }, faults: [], taken }
-    onTaken(config)
-    log.info(
+    this.#keepLastGood(config)
+    this.#log.info(
       { event: 'config.reloaded', generation, by, changes },
       `config reloaded: ${inWords(changes)}`
     )
-    const sessions = await reviewUsers(before, config)
+    const sessions = await this.#review.reviewUsers(before, config)
     const { restartNeeded } = config
     return { outcome: 'reloaded', generation, changes, sessions, restartNeeded }
   }
 
-  #startRefused({ faults: all, lastGoodOf }: Refused): void {
+  #startRefused({ faults: all, lastGoodOf }: NonNullable<FilesAtStart['refused']>): void {
     const taken = { at: lastGoodOf, by: 'start --last-good', changes: [] }
     this.#state = { ...this.#state, taken }
-    this.#options.log.warn(
+    this.#log.warn(
       { event: 'config.last-good', at: lastGoodOf },
       `started with the config that was accepted at ${lastGoodOf}, since the files are refused`
     )
@@ -138,13 +202,13 @@ export class Reloader {
   /** The files hold the running config. */
   #keep(by: Trigger): Outcome {
     const { files, taken, restartNeeded } = this.#state
-    const { number: generation } = this.#options.generations.current
+    const { number: generation } = this.#options.server.generations.current
     const wasRunning = files.state === 'running'
     if (!wasRunning || by === 'SIGHUP') {
       const message = wasRunning
         ? 'the config files are unchanged: nothing to reload'
         : 'the config files hold the running config again'
-      this.#options.log.info({ event: 'config.unchanged', generation, by }, message)
+      this.#log.info({ event: 'config.unchanged', generation, by }, message)
     }
     this.#state = { ...this.#state, files: { state: 'running' }, faults: [] }
     return {
@@ -156,8 +220,7 @@ export class Reloader {
   }
 
   #refuse(by: Trigger | 'start', texts: readonly string[], faults: readonly Fault[] = []): Outcome {
-    const { generations, log } = this.#options
-    const { number: generation } = generations.current
+    const { number: generation } = this.#options.server.generations.current
     const { files: before } = this.#state
     // An editor often saves a file in several steps: the same faults are logged once.
     const isLogged =
@@ -169,7 +232,7 @@ export class Reloader {
       : ({ state: 'refused', since: new Date().toISOString(), faults: texts } as const)
     this.#state = { ...this.#state, files, faults }
     if (!isLogged) {
-      log.error(
+      this.#log.error(
         { event: 'config.refused', generation, by, faults: texts },
         `config refused, the running one stays: ${inWords(texts)}`
       )
@@ -177,10 +240,20 @@ export class Reloader {
     return { outcome: 'refused', generation, faults: texts }
   }
 
+  /** A config that cannot be kept runs all the same. */
+  #keepLastGood(config: Config): void {
+    const { state } = this.#options.atStart
+    try {
+      if (state !== undefined) saveLastGood(state, config)
+    } catch (err) {
+      this.#log.warn({ event: 'config.not-kept', err }, `the config cannot be kept in ${state}`)
+    }
+  }
+
   #noteRestartNeeded(keys: readonly string[]): void {
     if (keys.length > 0 && keys.join() !== this.#state.restartNeeded.join()) {
       const message = `restart needed: ${keys.join(', ')}`
-      this.#options.log.warn({ event: 'config.restart-needed', keys }, message)
+      this.#log.warn({ event: 'config.restart-needed', keys }, message)
     }
     this.#state = { ...this.#state, restartNeeded: keys }
   }
@@ -199,6 +272,7 @@ function keepInstall(running: Config, next: Config): Config {
   const renewed = hasBoth && redisCa !== running.redisCa ? ['redis.ca'] : []
   return {
     ...others,
+    written: { ...others.written, gateway: running.written.gateway },
     ...(serverPair && { serverTls: serverPair }),
     ...(opsPair && { opsTls: opsPair }),
     ...(running.redisCa !== undefined && { redisCa: running.redisCa }),
@@ -212,6 +286,26 @@ function logNewWarnings(log: Pick<Log, 'warn'>, before: Config, { warnings }: Co
   for (const warning of warnings) {
     if (logged.has(warning.path + warning.message)) continue
     log.warn({ config: warning.path }, describeFault(warning))
+  }
+}
+
+/** The line of the audit ledger. */
+function reloadEntry(
+  outcome: Exclude<Outcome, { readonly outcome: 'unchanged' }>,
+  by: Trigger,
+  operator: Asking['operator']
+): AuditEntry {
+  const isRefused = outcome.outcome === 'refused'
+  const texts = isRefused ? outcome.faults : [...outcome.changes, ...outcome.sessions]
+  return {
+    kind: 'config.reload',
+    operator: operator?.name ?? by,
+    via: operator?.via,
+    outcome: isRefused ? 'refused' : 'done',
+    detail: {
+      generation: outcome.generation,
+      ...Object.fromEntries(texts.slice(0, maxChanges).map((text, index) => [index + 1, text]))
+    }
   }
 }
 

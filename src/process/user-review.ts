@@ -2,44 +2,36 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import {
   describeReview,
-  type ReviewedSessions,
   type ReviewedUser,
   reviewChanged,
   reviewSignedIn
-} from '../../login/changed-users.ts'
-import { changedUsers, type Sources } from '../../login/file-users.ts'
-import type { Log } from '../../services/services.ts'
-
-interface Options {
-  /** Of the start. */
-  readonly config: Sources
-  readonly sessions: ReviewedSessions
-  readonly log: Pick<Log, 'info' | 'warn'>
-  readonly isStopping: () => boolean
-}
+} from '../login/changed-users.ts'
+import { changedUsers, type Sources } from '../login/file-users.ts'
+import type { Log } from '../services/services.ts'
+import type { PublicServer } from './server.ts'
 
 /** Of a change of a whole file the first users are logged, and the number of the others. */
 const maxLines = 50
 const reviewAgainMs = 500
 
-export function createUserReview({ config, sessions, log, isStopping }: Options) {
-  /** The sources that were put in force last. */
-  let latest = config
+const notCompared =
+  'sessions could not be compared with the users files: ' +
+  'each is when it is used next, and all are once the store is back'
+
+export function createUserReview(
+  { generations, services: { sessions, log } }: PublicServer,
+  isClosed: () => boolean
+) {
   let isRunning = false
 
-  async function reviewUsers(before: Sources, after: Sources): Promise<readonly string[]> {
-    latest = after
-    const changed = changedUsers(before, after)
+  /** @returns whether all sessions were compared with the users that are in force by now */
+  async function reviewLatest(): Promise<boolean> {
+    const { config } = generations.current
     try {
-      return logReview(log, await reviewChanged(sessions, changed))
-    } catch (err) {
-      const message =
-        'sessions could not be compared with the users files: ' +
-        'each is when it is used next, and all are once the store is back'
-      log.warn({ err }, message)
-      // Other replicas may have older files, and learn of the change only from the store.
-      void reviewAll()
-      return [message]
+      logReview(log, await reviewSignedIn(sessions, config))
+      return config === generations.current.config
+    } catch {
+      return false
     }
   }
 
@@ -50,20 +42,21 @@ export function createUserReview({ config, sessions, log, isStopping }: Options)
   async function reviewAll(): Promise<void> {
     if (isRunning) return
     isRunning = true
-    while (!isStopping() && !(await reviewLatest())) {
+    while (!isClosed() && !(await reviewLatest())) {
       await wait(reviewAgainMs, undefined, { ref: false })
     }
     isRunning = false
   }
 
-  /** @returns whether all sessions were compared with the sources that are in force by now */
-  async function reviewLatest(): Promise<boolean> {
-    const sources = latest
+  /** Compares live sessions with the users in force. @returns the results, in words */
+  async function reviewUsers(before: Sources, after: Sources): Promise<readonly string[]> {
     try {
-      logReview(log, await reviewSignedIn(sessions, sources))
-      return sources === latest
-    } catch {
-      return false
+      return logReview(log, await reviewChanged(sessions, changedUsers(before, after)))
+    } catch (err) {
+      log.warn({ err }, notCompared)
+      // Other replicas may have older files, and learn of the change only from the store.
+      void reviewAll()
+      return [notCompared]
     }
   }
 

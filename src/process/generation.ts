@@ -1,0 +1,134 @@
+/**
+ * One built app with its requests: it takes requests until another replaces it, then drains and
+ * closes.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { buildApp } from '../app/app.ts'
+import type { BoundStreams } from '../app/bound-streams.ts'
+import type { ShedLog } from '../app/shed-log.ts'
+import { createOperatorSignIn } from '../app/sign-in/operators.ts'
+import { responsesOf } from '../app/unparsed.ts'
+import type { Config } from '../config/schema/config.ts'
+import { tlsFilesOf } from '../proxy/tls-files.ts'
+import type { Log, Services } from '../services/services.ts'
+import { createActiveRequests } from './active-requests.ts'
+
+export type Generation = Awaited<ReturnType<typeof createGeneration>>
+
+/** A response under way, or a WebSocket. */
+interface Member {
+  readonly destroy: () => unknown
+}
+
+/** Parts that outlive generations. */
+interface Outliving {
+  readonly services: Services
+  readonly boundStreams: BoundStreams
+  readonly shed: ShedLog
+}
+
+/** How long streams of an earlier generation go on, and the time over which their ends are spread. */
+const [streamsMs, spreadMs] = [600_000, 30_000]
+
+/** @throws when the config cannot be built; everything opened before is closed again */
+export async function createGeneration(
+  number: number,
+  config: Config,
+  { services, boundStreams, shed }: Outliving
+) {
+  const idle = Promise.withResolvers<void>()
+  let closed: Promise<void> | undefined
+  const running = createActiveRequests<Member>(() => {
+    if (closed !== undefined) idle.resolve()
+  })
+  const lease = services.upstreams.lease()
+  const streams = boundStreams.scope()
+  const app = await buildApp(config, {
+    ...services,
+    shed,
+    upstream: (name, upstream) =>
+      lease.upstream(name, upstream, tlsFilesOf(upstream, config.authorities)),
+    running: { begin: running.enter },
+    bindStream: streams.add
+  }).catch(async (error: unknown) => {
+    await lease.release()
+    throw error
+  })
+
+  async function close(): Promise<void> {
+    const limit = setTimeout(() => streams.drain(spreadMs), streamsMs - spreadMs).unref()
+    if (running.size() === 0) idle.resolve()
+    await idle.promise
+    clearTimeout(limit)
+    await app.close()
+    await lease.release()
+  }
+
+  return {
+    /** 1 at start, a higher one with each reload. One that could not be built leaves a gap. */
+    number,
+    config,
+    handle: (request: IncomingMessage, response: ServerResponse) => app.routing(request, response),
+    requests: running.size,
+    /** Undefined without `ops.role`. */
+    vouchForOperator: createOperatorSignIn(app.gateway),
+    /** Those that a connection waits for, where their requests began here. */
+    responsesOf: (socket: Socket) => responsesOf(socket, running.list()),
+    /**
+     * It takes no more requests, and closes when the last one has ended: each has its time-outs.
+     * Streams, which have none, are told to end after ten minutes.
+     */
+    retire: () => (closed ??= close()),
+    /** Ends its requests at once, and closes. */
+    end: async (): Promise<void> => {
+      streams.drain(0)
+      for (const member of running.list()) member.destroy()
+      await (closed ??= close())
+    }
+  }
+}
+
+/** The generation that takes requests, and those before it that still answer some. */
+export class Generations {
+  readonly #log: Pick<Log, 'error'>
+  readonly #former = new Set<Generation>()
+  /** Set before anything listens. */
+  current!: Generation
+
+  constructor(log: Pick<Log, 'error'>) {
+    this.#log = log
+  }
+
+  /** From now on this generation takes the requests; the one before ends with its last. */
+  activate(generation: Generation): void {
+    const previous: Generation | undefined = this.current
+    this.current = generation
+    if (previous === undefined) return
+    this.#former.add(previous)
+    void previous
+      .retire()
+      .catch((err: unknown) => this.#log.error({ err }, 'an old generation could not be closed'))
+      .finally(() => this.#former.delete(previous))
+  }
+
+  draining(): Array<{ readonly generation: number; readonly requests: number }> {
+    return Array.from(this.#former, ({ number, requests }) => ({
+      generation: number,
+      requests: requests()
+    }))
+  }
+
+  /** Ends all requests that still run. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#former, this.current].map(generation => generation.end()))
+  }
+
+  handle(request: IncomingMessage, response: ServerResponse): void {
+    this.current.handle(request, response)
+  }
+
+  responsesOf(socket: Socket): ServerResponse[] {
+    return [...this.#former, this.current].flatMap(generation => generation.responsesOf(socket))
+  }
+}

@@ -1,0 +1,163 @@
+/**
+ * The public server of this process: its services, its listeners (one for the console, and one that
+ * redirects to its https), and the generation that takes requests.
+ */
+import type { Server, ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import { BoundStreams } from '../app/bound-streams.ts'
+import { boundConnections } from '../app/connections.ts'
+import { createHttpsRedirect } from '../app/https-redirect.ts'
+import { createListener, setCertificate } from '../app/listener.ts'
+import { isTlsServer, openSockets } from '../app/open-sockets.ts'
+import { ShedLog } from '../app/shed-log.ts'
+import { endUnread } from '../app/unparsed.ts'
+import { Upgrades } from '../app/upgrades.ts'
+import type { Config } from '../config/schema/config.ts'
+import { splitHostPort } from '../config/schema/host-port.ts'
+import { createServices, type Log } from '../services/services.ts'
+import { createGeneration, type Generation, Generations } from './generation.ts'
+import type { HeldSockets } from './listen-fds.ts'
+import { tuneV8 } from './v8-tuning.ts'
+
+export type PublicServer = ReturnType<typeof createPublicServer>
+
+/** Of a stop's time: within it streams are told to end, in the rest they may do so. */
+const drainShare = 0.8
+/** A connection that was just accepted brings its request within this time. */
+const beginMs = 50
+
+export function createPublicServer(config: Config, log: Log) {
+  tuneV8()
+  const services = createServices(config, log)
+  const boundStreams = new BoundStreams({
+    ...services,
+    onError: err => log.error({ err }, 'a stream could not be held against its session')
+  })
+  const shed = new ShedLog(services.metrics, log)
+  const generations = new Generations(log)
+  const listeners = createListeners(config, { generations, services, shed })
+  return {
+    services,
+    generations,
+    /** Builds a generation, which takes no requests yet. @throws when it cannot be built */
+    create: (number: number, next: Config): Promise<Generation> =>
+      createGeneration(number, next, { services, boundStreams, shed }),
+    /** From now on this generation takes the requests. */
+    activate: (generation: Generation): void => {
+      const { serverTls } = generation.config
+      if (serverTls !== undefined) setCertificate(listeners.server, serverTls)
+      generations.activate(generation)
+      boundStreams.activate(generation.config)
+      if (services.fileUsers.activate(generation.config)) {
+        services.sessions.forgetReviews()
+        services.operatorSessions?.forgetReviews()
+      }
+    },
+    listen: listeners.listen,
+    leave: listeners.leave,
+    /**
+     * Takes no more connections, and lets requests in flight finish within the time.
+     * @returns whether all finished; what is left then is cut
+     */
+    stop: async (graceMs: number): Promise<boolean> => {
+      boundStreams.drain(graceMs * drainShare)
+      return await listeners.stop(graceMs)
+    },
+    /** Releases the services, once all generations are closed. */
+    close: async (): Promise<void> => {
+      shed.write()
+      boundStreams.close()
+      await services.close()
+    }
+  }
+}
+
+type Behind = Pick<PublicServer, 'generations' | 'services'> & { readonly shed: ShedLog }
+
+function createListeners(config: Config, { generations, services, shed }: Behind) {
+  const { server: settings } = config.gateway
+  const upgrades = new Upgrades({
+    handle: (request, response) => generations.handle(request, response),
+    endUnread
+  })
+  const server = createListener(config, generations, services, upgrades)
+  const redirect = settings.tls?.redirect
+  const redirectServer =
+    redirect === undefined ? undefined : createHttpsRedirect(settings, services)
+  const sockets = isTlsServer(server) ? openSockets(server) : new Set<Socket>()
+  let lingerMs = 0
+  const bound = boundConnections({
+    max: settings.maxConnections,
+    trustedProxies: settings.trustedProxies,
+    ipv6Prefix: config.limits.ipv6Prefix,
+    onRefused: address => shed.count('connections', { address })
+  })
+  bound(server)
+  if (redirectServer !== undefined) bound(redirectServer)
+
+  return {
+    server,
+    /** @returns the address for the console, with the real port. @throws when it cannot listen */
+    listen: async (held: HeldSockets): Promise<string> => {
+      if (redirect !== undefined && redirectServer !== undefined) {
+        await listen(redirectServer, splitHostPort(redirect), held.redirect)
+      }
+      return await listen(server, splitHostPort(settings.listen), held.console)
+    },
+    /** From now on each response is the last one of its connection. */
+    leave: (): void => {
+      server.prependListener('request', (_request, response: ServerResponse) => {
+        response.shouldKeepAlive = false
+      })
+      lingerMs = beginMs
+    },
+    stop: async (graceMs: number): Promise<boolean> => {
+      if (redirectServer !== undefined) void closeServer(redirectServer, 0)
+      const closed = closeServer(server, lingerMs)
+      const limit = wait(graceMs, false, { ref: false })
+      const inTime = await Promise.race([closed.then(() => true), limit])
+      server.closeAllConnections()
+      for (const socket of sockets) socket.destroy()
+      upgrades.destroyAll()
+      await closed
+      redirectServer?.closeAllConnections()
+      return inTime
+    }
+  }
+}
+
+/** @param fd of a socket that listens already */
+export async function listen(
+  server: Pick<Server, 'once' | 'listen' | 'removeListener' | 'address'>,
+  { host, port }: { host: string; port: number },
+  fd: number | undefined
+): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(fd === undefined ? { port, host } : { fd }, () => {
+      server.removeListener('error', reject)
+      resolve()
+    })
+  })
+  return urlOf(host, server)
+}
+
+/** The listener's address with the real port, also when config says 0. */
+export function urlOf(host: string, server: { address: Server['address'] }): string {
+  const { port } = server.address() as AddressInfo
+  const scheme = isTlsServer(server) ? 'https' : 'http'
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+async function closeServer(server: Server, lingerMs: number): Promise<void> {
+  if (!server.listening) return
+  const closed = Promise.withResolvers<void>()
+  const closeUnused = server.closeIdleConnections.bind(server)
+  // Node's `close` calls it at once: a request that is on its way would be reset.
+  if (lingerMs > 0) server.closeIdleConnections = () => {}
+  server.close(() => closed.resolve())
+  await wait(lingerMs)
+  closeUnused()
+  await closed.promise
+}

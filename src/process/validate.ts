@@ -1,0 +1,44 @@
+/** Reads and tries a config folder, as a reload does: requests are answered in between. */
+import { createYield } from '../app/yield.ts'
+import { configHashes } from '../config/load/config-hash.ts'
+import { createInputs } from '../config/load/inputs.ts'
+import { loadSteps } from '../config/load/load.ts'
+import type { Environment } from '../config/load/references.ts'
+import type { Config } from '../config/schema/config.ts'
+import { ConfigError, type Fault } from '../config/schema/faults.ts'
+import type { GatewayConfig } from '../config/schema/gateway.ts'
+import { tryConfig } from '../dry-run/try-config.ts'
+
+/** The config of the files, or why it cannot run. */
+export type Validated = {
+  /** Every file that was read, or is missing. */
+  readonly files: readonly string[]
+} & ({ readonly config: Config } | { readonly faults: readonly Fault[] })
+
+/** @param running the install config of the process; by default that of the files */
+export async function validate(
+  folder: string,
+  environment: Environment,
+  running?: GatewayConfig
+): Promise<Validated> {
+  const inputs = createInputs()
+  const yieldToRequests = createYield()
+  let faults: readonly Fault[]
+  try {
+    const steps = loadSteps(folder, environment, { inputs, ...(running && { running }) })
+    let step = steps.next()
+    for (; step.done !== true; step = steps.next()) await yieldToRequests()
+    const { fault, ...config } = step.value
+    configHashes(config)
+    await yieldToRequests()
+    faults = await tryConfig({ ...config, fault }, yieldToRequests)
+    if (faults.length === 0) return { files: Object.keys(inputs.digests()), config }
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    faults = error.faults
+  }
+  return {
+    files: Object.keys(inputs.digests()),
+    faults: faults.filter(({ severity }) => severity === 'fault')
+  }
+}

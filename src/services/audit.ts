@@ -1,0 +1,115 @@
+/** The audit ledger of a process, with the ends of its chains in Redis. */
+import { hostname } from 'node:os'
+import { resolve } from 'node:path'
+import type { Cluster, Redis } from 'ioredis'
+import type { Config } from '../config/schema/config.ts'
+import { type Heads, Ledger } from '../observability/audit/ledger.ts'
+import { auditKey } from '../observability/audit/line.ts'
+import type { Head } from '../observability/audit/verify.ts'
+import type { Metrics } from '../observability/metrics.ts'
+import type { Revoked } from '../session/session.ts'
+import { type Log, writeLines } from './logger.ts'
+
+interface Options {
+  readonly config: Config
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly background: { readonly redis?: Redis | Cluster; readonly prefix: string }
+}
+
+/** @returns undefined where config has no ledger */
+export function openLedger({ config, log, metrics, background }: Options): Ledger | undefined {
+  const { audit } = config.gateway
+  const [newest] = audit?.key ?? []
+  if (audit === undefined || newest === undefined) return undefined
+  const { redis, prefix } = background
+  const folder = audit.to === 'stdout' ? 'stdout' : resolve(config.folder, audit.folder)
+  const ledger = new Ledger({
+    // By the log's own writer: lines of the log and of the ledger are never mixed.
+    to: audit.to === 'stdout' ? lines => writeLines(log, lines) : folder,
+    key: auditKey(newest),
+    maxFileBytes: audit.maxSize,
+    keepMs: audit.keep,
+    log
+  })
+  if (redis !== undefined) ledger.storeHeads(redisHeads({ redis, prefix, folder }))
+  measureLedger(metrics, ledger)
+  return ledger
+}
+
+function measureLedger(metrics: Metrics, ledger: Ledger): void {
+  metrics.read({
+    type: 'counter',
+    name: 'console_gateway_audit_lines_total',
+    help: 'Lines that were written to the audit ledger.',
+    read: () => ledger.status().written
+  })
+  metrics.read({
+    type: 'counter',
+    name: 'console_gateway_audit_lost_total',
+    help: 'Entries of the audit ledger that could not be written.',
+    read: () => ledger.status().lost
+  })
+  metrics.read({
+    name: 'console_gateway_audit_writable',
+    help: 'Whether the audit ledger can be written: 1 or 0.',
+    read: () => (ledger.status().failing === undefined ? 1 : 0)
+  })
+}
+
+interface Place {
+  readonly redis: Redis | Cluster
+  /** Before the name of the key. */
+  readonly prefix: string
+  /** Of the files; `stdout` for none. */
+  readonly folder: string
+}
+
+/** Of a hash: by chain its `mac`, and where its file is. */
+const keyOf = ({ prefix }: Place) => `${prefix}audit-heads`
+const placeOf = ({ folder }: Place) => `${hostname()} ${folder}`
+
+function redisHeads(place: Place): Heads {
+  const { redis } = place
+  return {
+    set: async (chain, mac) => {
+      if (redis.status !== 'ready') throw new Error('Redis is away')
+      await redis.hset(keyOf(place), chain, `${mac} ${placeOf(place)}`)
+    },
+    remove: async chains => await redis.hdel(keyOf(place), ...chains)
+  }
+}
+
+export async function readHeads(place: Place): Promise<Record<string, Head>> {
+  const stored = await place.redis.hgetall(keyOf(place))
+  return Object.fromEntries(
+    Object.entries(stored).map(([chain, text]) => {
+      const [mac = ''] = text.split(' ', 1)
+      return [chain, { mac, isHere: text === `${mac} ${placeOf(place)}` }]
+    })
+  )
+}
+
+/** As many public ids as one text of a line holds. */
+const maxIds = 32
+
+/** Records the sessions that were ended, and by whom. */
+export function recordRevocations(ledger: Pick<Ledger, 'append'>): (revoked: Revoked) => void {
+  return ({ user, by, address, requestId, reason, sessions, code }) => {
+    for (let from = 0; from < sessions.length; from += maxIds) {
+      const ids = sessions.slice(from, from + maxIds)
+      const isOne = ids.length === 1
+      ledger.append({
+        kind: 'sessions.revoked',
+        user: user.identity.username,
+        userId: user.identity.id,
+        source: user.source,
+        session: isOne ? ids[0] : undefined,
+        address,
+        code,
+        requestId,
+        detail: { by, reason, count: ids.length, sessions: isOne ? undefined : ids.join(' ') }
+      })
+    }
+  }
+}
