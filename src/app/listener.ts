@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Config, ServerTls } from '../config/schema/config.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
@@ -15,14 +15,20 @@ import { recordUnrouted, type UnroutedRecords } from './hooks/unrouted.ts'
 import { adopt } from '../observability/emitters.ts'
 import type { Services } from '../services/services.ts'
 import { OneWriteResponse } from './hooks/one-write.ts'
-import { isTlsServer } from './open-sockets.ts'
 import { endSlowBodies } from './slow-bodies.ts'
 import { endStalledConnections } from './stalled-connections.ts'
-import { passExpectations, type Refusal, refuseUnparsed, sendRefusal } from './unparsed.ts'
-import type { Upgrades } from './upgrades.ts'
+import {
+  passExpectations,
+  type Refusal,
+  refuseUnparsed,
+  sendRefusal,
+  takeUpgrade
+} from './unparsed.ts'
 
 interface Handler {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
+  /** Otherwise they are ordinary requests. */
+  readonly takesUpgrades: boolean
   /** The responses of a connection that have begun, and not ended. */
   readonly responsesOf: (socket: Socket) => readonly ServerResponse[]
 }
@@ -32,8 +38,7 @@ type Records = UnroutedRecords & Pick<Services, 'metrics'>
 export function createListener(
   { gateway, serverTls }: Pick<Config, 'gateway' | 'serverTls'>,
   handler: Handler,
-  records: Records,
-  upgrades?: Upgrades
+  records: Records
 ): Server {
   const { log } = records
   const { server: settings } = gateway
@@ -44,7 +49,7 @@ export function createListener(
       endAfterOffer(request, response)
       handler.handle(request, adopt(response))
     },
-    takesUpgrade: request => upgrades !== undefined && isUpgrade(request),
+    takesUpgrade: request => handler.takesUpgrades && isUpgrade(request),
     onError: err => {
       // Errors of listen() go to its caller. This is one of accept(), such as no free descriptor.
       if (server.listening) log.error({ err }, 'a connection could not be accepted')
@@ -54,7 +59,7 @@ export function createListener(
   server.on('upgrade', (request: IncomingMessage, socket: Socket, early: Buffer) => {
     // Behind a request that is still being answered, nothing could be answered in its turn.
     const isPipelined = handler.responsesOf(socket).length > 0
-    if (isPipelined || upgrades?.take(request, socket, early) !== true) {
+    if (isPipelined || !takeUpgrade(request, socket, early, handler.handle)) {
       refuse(socket, 'request.malformed', request)
     }
   })
@@ -147,6 +152,10 @@ function createHttpServer(
 
 export function secureContextOf({ certificate, key }: ServerTls) {
   return { cert: certificate, key, minVersion: 'TLSv1.2' } as const
+}
+
+export function isTlsServer(server: unknown): server is TlsServer {
+  return server instanceof TlsServer
 }
 
 /** From now on new connections get this certificate; those that are open keep theirs. */

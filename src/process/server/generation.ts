@@ -3,7 +3,6 @@
  * closes.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import { buildApp } from '../../app/app.ts'
 import { createOperatorSignIn, type VouchForOperator } from '../../app/sign-in/operators.ts'
 import type { BoundStreams } from '../../app/bound-streams.ts'
@@ -11,7 +10,6 @@ import type { OperatorsMaintenance } from '../../app/gateway.ts'
 import type { Config } from '../../config/schema/config.ts'
 import type { Ledger } from '../../observability/audit/ledger.ts'
 import type { ShedLog } from '../../app/shed-log.ts'
-import { responsesOf } from '../../app/unparsed.ts'
 import { createActiveRequests } from './active-requests.ts'
 import { type Services, tlsFilesOf } from '../../services/services.ts'
 import type { GatewayServices } from '../../app/gateway.ts'
@@ -24,8 +22,6 @@ export interface Generation {
   readonly requests: () => number
   /** Undefined without `ops.role`. */
   readonly vouchForOperator?: VouchForOperator | undefined
-  /** The response that a connection waits for, where its request began here. */
-  readonly responsesOf: (socket: Socket) => readonly ServerResponse[]
   /**
    * It takes no more requests, and closes when the last one has ended: each has its time-outs.
    * Streams, which have none, are told to end after ten minutes.
@@ -100,7 +96,6 @@ export async function createGeneration(
     handle: (request, response) => app.routing(request, response),
     requests: running.size,
     vouchForOperator: createOperatorSignIn(app.gateway),
-    responsesOf: socket => responsesOf(socket, running.list()),
     retire: () => (closed ??= close()),
     end: async () => {
       streams.drain(0)

@@ -1,6 +1,5 @@
 /** The generation that takes requests, and those before it that still answer some. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { VouchForOperator } from '../../app/sign-in/operators.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Log } from '../../services/services.ts'
@@ -42,7 +41,8 @@ export class Generations {
 
   /** Ends all requests that still run. */
   async close(): Promise<void> {
-    await Promise.all(this.#all().map(generation => generation.end()))
+    const all = [...this.#former, ...(this.#current === undefined ? [] : [this.#current])]
+    await Promise.all(all.map(generation => generation.end()))
   }
 
   /** @throws GatewayError */
@@ -54,13 +54,5 @@ export class Generations {
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     this.#current?.handle(request, response)
-  }
-
-  responsesOf(socket: Socket): readonly ServerResponse[] {
-    return this.#all().flatMap(({ responsesOf }) => responsesOf(socket))
-  }
-
-  #all(): readonly Generation[] {
-    return [...this.#former, ...(this.#current === undefined ? [] : [this.#current])]
   }
 }

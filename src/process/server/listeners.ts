@@ -1,18 +1,15 @@
 /** The listeners of a public server: one for the console, and one that redirects to its https. */
-import type { Server, ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { createHttpsRedirect } from '../../app/https-redirect.ts'
-import { boundConnections } from '../../app/connections.ts'
+import { createConnections } from '../../app/connections.ts'
 import type { ShedLog } from '../../app/shed-log.ts'
-import { setCertificate } from '../../app/listener.ts'
-import { isTlsServer, openSockets } from '../../app/open-sockets.ts'
-import type { Upgrades } from '../../app/upgrades.ts'
+import { createListener, isTlsServer, setCertificate } from '../../app/listener.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { splitHostPort } from '../../config/schema/host-port.ts'
-import type { Failures } from '../../observability/failures.ts'
-import type { Log } from '../../services/services.ts'
+import type { Services } from '../../services/services.ts'
 
 /** Descriptors of sockets that listen already, by what they are for. */
 export interface HeldSockets {
@@ -21,34 +18,32 @@ export interface HeldSockets {
   readonly ops?: number
 }
 
-interface Options {
-  readonly config: Config
-  readonly server: Server
-  readonly upgrades: Upgrades
-  readonly log: Log
-  readonly failures: Pick<Failures, 'add'>
-  readonly shed: ShedLog
-}
-
 /** A connection that was just accepted brings its request within this time. */
 const beginMs = 50
 
-export function createListeners({ config, server, upgrades, log, failures, shed }: Options) {
+/** @param handle answers a request of the console */
+export function createListeners(
+  config: Config,
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+  services: Pick<Services, 'log' | 'failures' | 'metrics'>,
+  shed: ShedLog
+) {
   const { server: settings } = config.gateway
-  const redirect = settings.tls?.redirect
-  const redirectServer =
-    redirect === undefined ? undefined : createHttpsRedirect(settings, { log, failures })
-  const sockets = isTlsServer(server) ? openSockets(server) : new Set<Socket>()
-  let { serverTls } = config
-  let lingerMs = 0
-  const bound = boundConnections({
+  const connections = createConnections({
     max: settings.maxConnections,
     trustedProxies: settings.trustedProxies,
     ipv6Prefix: config.limits.ipv6Prefix,
     onRefused: address => shed.count('connections', { address })
   })
-  bound(server)
-  if (redirectServer !== undefined) bound(redirectServer)
+  const { responsesOf } = connections
+  const server = createListener(config, { handle, takesUpgrades: true, responsesOf }, services)
+  const redirect = settings.tls?.redirect
+  const redirectServer =
+    redirect === undefined ? undefined : createHttpsRedirect(settings, services)
+  let { serverTls } = config
+  let lingerMs = 0
+  connections.add(server)
+  if (redirectServer !== undefined) connections.add(redirectServer)
 
   return {
     /** @returns the address for the console, with the real port. @throws when it cannot listen */
@@ -77,11 +72,10 @@ export function createListeners({ config, server, upgrades, log, failures, shed 
       const closed = closeServer(server, lingerMs)
       const limit = wait(graceMs, false, { ref: false })
       const inTime = await Promise.race([closed.then(() => true), limit])
+      connections.destroyAll()
       server.closeAllConnections()
-      for (const socket of sockets) socket.destroy()
-      upgrades.destroyAll()
-      await closed
       redirectServer?.closeAllConnections()
+      await closed
       return inTime
     }
   }

@@ -9,9 +9,6 @@ import { tuneV8 } from './v8-tuning.ts'
 import type { Ledger } from '../../observability/audit/ledger.ts'
 import { BoundStreams } from '../../app/bound-streams.ts'
 import { ShedLog } from '../../app/shed-log.ts'
-import { createListener } from '../../app/listener.ts'
-import { endUnread } from '../../app/unparsed.ts'
-import { Upgrades } from '../../app/upgrades.ts'
 import { createListeners } from './listeners.ts'
 import { Present } from './present.ts'
 import { createSeal } from '../../session/seal.ts'
@@ -40,17 +37,8 @@ export function createPublicServer(config: Config, log: Log, ledger: Ledger | un
   })
   const shed = new ShedLog(services.metrics, log)
   const generations = new Generations(log)
-  const upgrades = new Upgrades({ handle: generations.handle, endUnread })
-  const server = createListener(config, generations, services, upgrades)
   const present = new Present(services)
-  const listeners = createListeners({
-    config,
-    server,
-    upgrades,
-    log,
-    failures: services.failures,
-    shed
-  })
+  const listeners = createListeners(config, generations.handle, services, shed)
 
   return {
     generations,
