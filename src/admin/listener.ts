@@ -1,12 +1,11 @@
 /** The server of the operators' listener: bounded headers, slow clients cut, upgrades ignored. */
 import { randomUUID } from 'node:crypto'
-import { createServer, type RequestListener, type Server } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
+import type { RequestListener, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import { endAfterOffer } from '../app/hooks/upgrade.ts'
 import { type Connections, createConnections } from '../app/connections.ts'
-import { secureContextOf, setCertificate } from '../app/listener.ts'
+import { createHttpServer, setCertificate } from '../app/listener.ts'
 import { endStalledConnections } from '../app/stalled-connections.ts'
 import { passExpectations, type Refusal, refuseUnparsed, sendRefusal } from '../app/unparsed.ts'
 import type { ServerTls } from '../config/schema/config.ts'
@@ -71,8 +70,7 @@ function createBoundedServer(
   handler: RequestListener,
   { responsesOf }: Connections
 ): Server {
-  const server =
-    tls === undefined ? adopt(createServer(options, handler)) : createSecured(tls, handler)
+  const server = createHttpServer(options, tls).on('request', handler)
   endStalledConnections(server, stallMs)
   // No bound beside that of their size: Node would drop further headers silently.
   server.maxHeadersCount = 0
@@ -83,12 +81,6 @@ function createBoundedServer(
   passExpectations(server)
   refuseUnparsed(server, { refuse })
   return server
-}
-
-function createSecured(tls: ServerTls, handler: RequestListener): Server {
-  const secure = { ALPNProtocols: ['http/1.1'], handshakeTimeout: headersMs }
-  const settings = { ...options, ...secureContextOf(tls), ...secure }
-  return adopt(createTlsServer(settings, handler)) as Server
 }
 
 function refusalOf(code: ErrorCode): Refusal {
