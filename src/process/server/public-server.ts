@@ -8,7 +8,7 @@ import { Generations } from './generations.ts'
 import { tuneV8 } from './v8-tuning.ts'
 import type { Ledger } from '../../observability/audit/ledger.ts'
 import { BoundStreams } from '../../app/bound-streams.ts'
-import { ShedLog } from '../../app/shed-log.ts'
+import { createShedLog } from '../../app/shed-log.ts'
 import { createListeners } from './listeners.ts'
 import { Present } from './present.ts'
 import { createSeal } from '../../session/seal.ts'
@@ -35,7 +35,7 @@ export function createPublicServer(config: Config, log: Log, ledger: Ledger | un
     maintenance,
     onError: err => log.error({ err }, 'a stream could not be held against its session')
   })
-  const shed = new ShedLog(services.metrics, log)
+  const shed = createShedLog(services.metrics, log)
   const generations = new Generations(log)
   const present = new Present(services)
   const listeners = createListeners(config, generations.handle, services, shed)
