@@ -1,21 +1,13 @@
 /** The server of the operators' listener: bounded headers, slow clients cut, upgrades ignored. */
 import { randomUUID } from 'node:crypto'
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
+import type { RequestListener, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import { endAfterOffer } from '../app/hooks/upgrade.ts'
-import { boundConnections } from '../app/connections.ts'
-import { secureContextOf, setCertificate } from '../app/listener.ts'
-import { openSockets } from '../app/open-sockets.ts'
+import { type Connections, createConnections } from '../app/connections.ts'
+import { createHttpServer, setCertificate } from '../app/listener.ts'
 import { endStalledConnections } from '../app/stalled-connections.ts'
-import {
-  passExpectations,
-  type Refusal,
-  refuseUnparsed,
-  responsesOf,
-  sendRefusal
-} from '../app/unparsed.ts'
+import { passExpectations, type Refusal, refuseUnparsed, sendRefusal } from '../app/unparsed.ts'
 import type { ServerTls } from '../config/schema/config.ts'
 import { type ErrorCode, errorKinds } from '../errors/errors.ts'
 import { opsHeaders } from './response-headers.ts'
@@ -45,21 +37,19 @@ export const graceMs = 2000
 /** The servers of one listener: `localhost` may stand for two addresses. */
 export class OpsServers {
   readonly #servers: Server[] = []
-  readonly #sockets: Array<ReadonlySet<Socket>> = []
-  readonly #bound: (server: Server) => void
+  readonly #connections: Connections
   #tls: ServerTls | undefined
 
   constructor(tls: ServerTls | undefined, trustedProxies: readonly string[]) {
     this.#tls = tls
-    this.#bound = boundConnections({ max: maxConnections, trustedProxies, ipv6Prefix })
+    this.#connections = createConnections({ max: maxConnections, trustedProxies, ipv6Prefix })
   }
 
   /** Makes a server for Fastify. */
   readonly create = (handler: RequestListener): Server => {
-    const server = createBoundedServer(this.#tls, handler)
+    const server = createBoundedServer(this.#tls, handler, this.#connections)
     this.#servers.push(server)
-    this.#bound(server)
-    this.#sockets.push(openSockets(server))
+    this.#connections.add(server)
     return server
   }
 
@@ -71,40 +61,26 @@ export class OpsServers {
   }
 
   destroyAll(): void {
-    for (const sockets of this.#sockets) for (const socket of sockets) socket.destroy()
+    this.#connections.destroyAll()
   }
 }
 
-function createBoundedServer(tls: ServerTls | undefined, handler: RequestListener): Server {
-  const server =
-    tls === undefined ? adopt(createServer(options, handler)) : createSecured(tls, handler)
+function createBoundedServer(
+  tls: ServerTls | undefined,
+  handler: RequestListener,
+  { responsesOf }: Connections
+): Server {
+  const server = createHttpServer(options, tls).on('request', handler)
   endStalledConnections(server, stallMs)
   // No bound beside that of their size: Node would drop further headers silently.
   server.maxHeadersCount = 0
-  const refuse = createRefuse(server)
+  const refuse = (socket: Socket, code: ErrorCode) =>
+    sendRefusal(adopt(socket), refusalOf(code), responsesOf(socket))
   server.prependListener('request', endAfterOffer)
   server.on('connect', (_request, socket: Socket) => refuse(socket, 'route.method'))
   passExpectations(server)
   refuseUnparsed(server, { refuse })
   return server
-}
-
-function createSecured(tls: ServerTls, handler: RequestListener): Server {
-  const secure = { ALPNProtocols: ['http/1.1'], handshakeTimeout: headersMs }
-  const settings = { ...options, ...secureContextOf(tls), ...secure }
-  return adopt(createTlsServer(settings, handler)) as Server
-}
-
-/** Refuses what reaches no app. */
-function createRefuse(server: Server) {
-  const open = new Set<ServerResponse>()
-  server.on('request', (_request, response) => {
-    open.add(response)
-    response.once('close', () => open.delete(response))
-  })
-  return (socket: Socket, code: ErrorCode): void => {
-    sendRefusal(adopt(socket), refusalOf(code), responsesOf(socket, open))
-  }
 }
 
 function refusalOf(code: ErrorCode): Refusal {

@@ -1,20 +1,12 @@
 /** The counters of one generation's hooks and endpoints. */
-import { createMeters, type CreateMeter } from './hooks/metrics.ts'
+import { createMeters } from './hooks/metrics.ts'
 import type { ErrorCode } from '../errors/errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { RequestRates } from '../observability/request-rates.ts'
 
-export interface AppMetrics {
-  readonly meter: CreateMeter
-  readonly onError: (code: ErrorCode) => void
-  readonly onRefused: (limit: string, inShadow: boolean) => void
-  readonly onLocked: (kind: string) => void
-  /** @param source the name of the credential source that decided; empty where none did */
-  readonly onSignIn: (outcome: string, source: string) => void
-  readonly onMissingPart: (route: string, part: string) => void
-}
+export type AppMetrics = ReturnType<typeof createAppMetrics>
 
-export function createAppMetrics(metrics: Metrics, rates: RequestRates): AppMetrics {
+export function createAppMetrics(metrics: Metrics, rates: RequestRates) {
   const errors = countedErrors(metrics)
   const missingParts = metrics.counter(
     'console_gateway_parts_missing_total',
@@ -46,11 +38,13 @@ export function createAppMetrics(metrics: Metrics, rates: RequestRates): AppMetr
   )
   return {
     meter: createMeters(metrics, rates),
-    onError: code => errors.labels(code).inc(),
-    onRefused: (limit, inShadow) => (inShadow ? shadowed : refused).labels(limit).inc(),
-    onLocked: kind => locks.labels(kind).inc(),
-    onSignIn: (outcome, source) => signIns.labels(source, outcome).inc(),
-    onMissingPart: (route, part) => missingParts.labels(route, part).inc()
+    onError: (code: ErrorCode): void => errors.labels(code).inc(),
+    onRefused: (limit: string, inShadow: boolean): void =>
+      (inShadow ? shadowed : refused).labels(limit).inc(),
+    onLocked: (kind: string): void => locks.labels(kind).inc(),
+    /** @param source the name of the credential source that decided; empty where none did */
+    onSignIn: (outcome: string, source: string): void => signIns.labels(source, outcome).inc(),
+    onMissingPart: (route: string, part: string): void => missingParts.labels(route, part).inc()
   }
 }
 

@@ -26,8 +26,11 @@ export interface StreamScope {
 }
 
 interface Entry extends BoundStream {
+  live: Live | undefined
   /** Of its generation. */
   readonly scope: { isDrained: boolean }
+  /** Of the `turns`: the one in which its session is asked for without news. */
+  readonly turn: number
 }
 
 /**
@@ -35,17 +38,6 @@ interface Entry extends BoundStream {
  * of them would be what a store in trouble needs least.
  */
 const turns = 10
-
-/** The streams of one session. */
-interface OfSession {
-  readonly key: string
-  readonly entries: Set<Entry>
-  live: Live
-  /** Of the `turns`: the one in which it is asked for without news. */
-  readonly turn: number
-  /** The store is being asked: a slow one must not be asked again meanwhile. */
-  isPending: boolean
-}
 
 interface Options {
   readonly sessions: Pick<Sessions, 'getCachedByKey' | 'getByKey' | 'hasNews' | 'use' | 'now'>
@@ -58,7 +50,8 @@ interface Options {
 export class BoundStreams {
   readonly #options: Options
   readonly #entries = new Set<Entry>()
-  readonly #bySession = new Map<string, OfSession>()
+  /** Keys of sessions: a slow store is not asked again meanwhile. */
+  readonly #asked = new Set<string>()
   readonly #countEnd: (reason: ErrorCode) => void
   #routes: Config['routes']['routes'] = {}
   #closingOf: RefusalOf = () => undefined
@@ -74,7 +67,11 @@ export class BoundStreams {
       name: 'console_gateway_streams',
       help: 'Live streams (WebSocket, event streams, downloads) that are bound to sessions, by route.',
       labelNames: ['route'],
-      read: () => this.#countByRoute()
+      read: () =>
+        Array.from(
+          Map.groupBy(this.#entries, ({ route }) => route),
+          ([route, { length }]) => [[route], length] as const
+        )
     })
     const ended = metrics.counter(
       'console_gateway_streams_ended_total',
@@ -98,13 +95,10 @@ export class BoundStreams {
   scope(): StreamScope {
     const scope = { isDrained: false }
     return {
-      add: stream => this.#add({ ...stream, scope }),
+      add: stream => this.#add({ ...stream, scope, turn: this.#opened++ % turns }),
       drain: overMs => {
         scope.isDrained = true
-        this.#endSpread(
-          [...this.#entries].filter(entry => entry.scope === scope),
-          overMs
-        )
+        this.#drain(overMs)
       }
     }
   }
@@ -112,7 +106,7 @@ export class BoundStreams {
   /** Ends all streams, spread over the time; those that are added from now on end at once. */
   drain(overMs: number): void {
     this.#isStopping = true
-    this.#endSpread([...this.#entries], overMs)
+    this.#drain(overMs)
   }
 
   close(): void {
@@ -122,32 +116,19 @@ export class BoundStreams {
 
   #add(entry: Entry): () => void {
     this.#entries.add(entry)
-    const { live } = entry
-    if (live !== undefined) {
-      const { key } = live
-      const ofSession = this.#bySession.get(key)
-      if (ofSession === undefined) {
-        const turn = this.#opened++ % turns
-        this.#bySession.set(key, { key, entries: new Set([entry]), live, turn, isPending: false })
-      } else ofSession.entries.add(entry)
-      this.#timer ??= setInterval(() => this.#sweep(), sweepEveryMs).unref()
-    }
+    this.#timer ??= setInterval(() => this.#sweep(), sweepEveryMs).unref()
     // Not within `add`: the caller has not got to know yet how to take it back.
-    const isDrained = this.#isStopping || entry.scope.isDrained
-    if (isDrained && entry.isFinite !== true) {
-      setImmediate(() => this.#end(entry, 'gateway.stopping'))
-    }
+    if (this.#isDrained(entry)) setImmediate(() => this.#end(entry, 'gateway.stopping'))
     return () => this.#remove(entry)
+  }
+
+  #isDrained({ scope, isFinite }: Entry): boolean {
+    return (this.#isStopping || scope.isDrained) && isFinite !== true
   }
 
   #remove(entry: Entry): void {
     this.#entries.delete(entry)
-    const ofSession = entry.live && this.#bySession.get(entry.live.key)
-    if (ofSession === undefined) return
-    ofSession.entries.delete(entry)
-    if (ofSession.entries.size > 0) return
-    this.#bySession.delete(ofSession.key)
-    if (this.#bySession.size === 0) this.close()
+    if (this.#entries.size === 0) this.close()
   }
 
   #end(entry: Entry, reason: ErrorCode): void {
@@ -158,46 +139,45 @@ export class BoundStreams {
   }
 
   #sweep(): void {
-    const { sessions, onError } = this.#options
+    const { sessions } = this.#options
     this.#sweeps++
-    for (const ofSession of this.#bySession.values()) {
-      const cached = sessions.getCachedByKey(ofSession.key)
-      if (cached !== undefined) this.#judge(ofSession, cached)
-      else if (sessions.now() >= ofSession.live.session.absoluteEnd) {
+    const bySession = Map.groupBy(this.#entries, ({ live }) => live?.key)
+    for (const [key, entries] of bySession) {
+      const { live, turn } = entries.at(-1) as Entry
+      if (key === undefined || live === undefined) continue
+      const cached = sessions.getCachedByKey(key)
+      const now = sessions.now()
+      if (cached !== undefined) this.#judge(entries, cached)
+      else if (now >= live.session.absoluteEnd) {
         // Known without the store: nothing moves the absolute end.
-        this.#endSession(ofSession, 'session.absolute')
-      } else if (!ofSession.isPending && this.#isDue(ofSession)) {
-        ofSession.isPending = true
-        this.#ask(ofSession)
-          .catch(onError)
-          .finally(() => (ofSession.isPending = false))
+        this.#endAll(entries, 'session.absolute')
+      } else if (sessions.hasNews() || now >= live.idleEnd || this.#sweeps % turns === turn) {
+        // A change that was announced, and an end that is known, are looked up at once.
+        void this.#ask(key, entries)
       }
     }
   }
 
-  /** A change that was announced, and an end that is known, are looked up at once. */
-  #isDue({ live, turn }: OfSession): boolean {
-    const { sessions } = this.#options
-    const isIdle = sessions.now() >= live.idleEnd
-    return sessions.hasNews() || isIdle || this.#sweeps % turns === turn
-  }
-
   /** Streams go on while the store cannot answer: only what surely is over is ended. */
-  async #ask(ofSession: OfSession): Promise<void> {
+  async #ask(key: string, entries: readonly Entry[]): Promise<void> {
+    if (this.#asked.has(key)) return
+    this.#asked.add(key)
     try {
-      const evaluation = await this.#options.sessions.getByKey(ofSession.key)
-      if ('live' in evaluation) this.#judge(ofSession, evaluation.live)
-      else if ('ended' in evaluation) this.#endSession(ofSession, `session.${evaluation.ended}`)
+      const evaluation = await this.#options.sessions.getByKey(key)
+      if ('live' in evaluation) this.#judge(entries, evaluation.live)
+      else if ('ended' in evaluation) this.#endAll(entries, `session.${evaluation.ended}`)
     } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error
+      if (!(error instanceof StoreUnavailable)) this.#options.onError(error)
+    } finally {
+      this.#asked.delete(key)
     }
   }
 
   /** The session lives: ends those of its streams that its user may not have any more. */
-  #judge(ofSession: OfSession, live: Live): void {
-    ofSession.live = live
+  #judge(entries: readonly Entry[], live: Live): void {
     let isUsed = false
-    for (const entry of ofSession.entries) {
+    for (const entry of entries) {
+      entry.live = live
       const reason = this.#refusalOf(entry, live.session)
       if (reason !== undefined) this.#end(entry, reason)
       else isUsed ||= entry.touch
@@ -214,26 +194,21 @@ export class BoundStreams {
     return this.#closingOf(route, 'GET', session) === undefined ? undefined : 'maintenance'
   }
 
-  #endSession({ entries }: OfSession, reason: ErrorCode): void {
+  #endAll(entries: readonly Entry[], reason: ErrorCode): void {
     for (const entry of entries) this.#end(entry, reason)
   }
 
-  #endSpread(candidates: readonly Entry[], overMs: number): void {
-    const entries = candidates.filter(entry => entry.isFinite !== true)
+  #drain(overMs: number): void {
+    const entries = [...this.#entries].filter(entry => this.#isDrained(entry))
     const startedAt = performance.now()
     let ended = 0
     const endDue = () => {
       const share = overMs === 0 ? 1 : (performance.now() - startedAt + drainStepMs) / overMs
       const due = Math.min(entries.length, Math.ceil(entries.length * share))
-      for (; ended < due; ended++) this.#end(entries[ended] as Entry, 'gateway.stopping')
+      this.#endAll(entries.slice(ended, due), 'gateway.stopping')
+      ended = due
       if (ended < entries.length) setTimeout(endDue, drainStepMs).unref()
     }
     endDue()
-  }
-
-  #countByRoute(): Array<readonly [labels: readonly string[], value: number]> {
-    const counts = new Map<string, number>()
-    for (const { route } of this.#entries) counts.set(route, (counts.get(route) ?? 0) + 1)
-    return Array.from(counts, ([route, count]) => [[route], count] as const)
   }
 }

@@ -1,4 +1,4 @@
-/** Bounds the connections to a process, so that no client takes them all. */
+/** The open connections of a process, bounded so that no client takes them all. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { createCountedAddress, createTrust } from './hooks/address.ts'
@@ -17,12 +17,20 @@ interface Connection {
   readonly socket: Socket
   readonly key: string
   readonly address: string
-  /** Requests without a whole response; a WebSocket is one for good. */
-  requests: number
+  work: Work
 }
 
-/** @returns to be called with each listener */
-export function boundConnections(bound: Bound): (server: Server) => void {
+/** The requests of a connection. */
+interface Work {
+  /** Those that have begun, and not ended. They end in their order. */
+  readonly responses: ServerResponse[]
+  /** For good, as a WebSocket. */
+  isUpgraded: boolean
+}
+
+export type Connections = ReturnType<typeof createConnections>
+
+export function createConnections(bound: Bound) {
   const { max, onRefused } = bound
   const maxOfAddress = Math.floor(max / 4)
   const isTrusted = createTrust(bound.trustedProxies)
@@ -31,8 +39,17 @@ export function boundConnections(bound: Bound): (server: Server) => void {
   const open = new Map<string, Connection>()
   const ofAddress = new Map<string, number>()
 
+  const works = new WeakMap<Socket, Work>()
+
+  function begin(socket: Socket): Work {
+    const work = { responses: [], isUpgraded: false }
+    works.set(socket, work)
+    return work
+  }
+
   /** With https, the socket is the one below the encryption. */
   function accept(socket: Socket): void {
+    const work = begin(socket)
     const { remoteAddress: ip } = socket
     if (ip === undefined) return
     const address = countedAddress({ ip, ips: [ip] })
@@ -42,15 +59,22 @@ export function boundConnections(bound: Bound): (server: Server) => void {
       onRefused?.(address)
       return void socket.resetAndDestroy()
     }
-    const connection = { socket, key: keyOf(socket), address, requests: 0 }
+    const connection = { socket, key: keyOf(socket), address, work }
     ofAddress.set(address, count + 1)
     open.set(connection.key, connection)
     socket.once('close', () => forget(connection))
   }
 
+  function secure(socket: Socket): void {
+    const work = begin(socket)
+    const connection = open.get(keyOf(socket))
+    if (connection !== undefined) connection.work = work
+  }
+
   function closeIdle(): boolean {
     for (const connection of open.values()) {
-      if (connection.requests > 0) continue
+      const { responses, isUpgraded } = connection.work
+      if (responses.length > 0 || isUpgraded) continue
       // Not after its `close`, which comes in a later turn: the next one would close another.
       forget(connection)
       connection.socket.destroy()
@@ -68,20 +92,32 @@ export function boundConnections(bound: Bound): (server: Server) => void {
     else ofAddress.set(address, count)
   }
 
-  function onRequest({ socket }: IncomingMessage, response?: ServerResponse): void {
-    const connection = open.get(keyOf(socket))
-    if (connection === undefined) return
-    connection.requests++
+  function onRequest({ socket }: IncomingMessage, response: ServerResponse): void {
+    const responses = works.get(socket)?.responses
+    responses?.push(response)
     // Not `close`: one that does not finish closes its connection.
-    response?.on('finish', () => connection.requests--)
+    response.on('finish', () => responses?.shift())
   }
 
-  return server => {
-    server.on('connection', accept)
-    server.prependListener('request', onRequest)
-    // Where nobody takes upgrades, Node gives them as requests; a listener would change that.
-    if (server.listenerCount('upgrade') === 0) return
-    server.prependListener('upgrade', (request: IncomingMessage) => onRequest(request))
+  function onUpgrade({ socket }: IncomingMessage): void {
+    const work = works.get(socket)
+    if (work !== undefined) work.isUpgraded = true
+  }
+
+  return {
+    /** Bounds those of a listener, too. */
+    add: (server: Server): void => {
+      server.on('connection', accept).on('secureConnection', secure)
+      server.prependListener('request', onRequest)
+      // Where nobody takes upgrades, Node gives them as requests; a listener would change that.
+      if (server.listenerCount('upgrade') > 0) server.prependListener('upgrade', onUpgrade)
+    },
+    /** The responses of a connection that have begun, and not ended. */
+    responsesOf: (socket: Socket): readonly ServerResponse[] => works.get(socket)?.responses ?? [],
+    /** Also what no server knows: sockets that have not agreed on keys yet, and WebSockets. */
+    destroyAll: (): void => {
+      for (const { socket } of open.values()) socket.destroy()
+    }
   }
 }
 

@@ -1,26 +1,33 @@
 /** The services and settings of one generation, which its hooks, endpoints and routes share. */
 import type { FastifyInstance } from 'fastify'
+import type { AnswerConfig } from '../config/schema/answer.ts'
 import type { Config } from '../config/schema/config.ts'
+import { sourceName } from '../config/schema/gateway.ts'
 import type { Closing } from '../config/schema/maintenance.ts'
-import type { UpstreamConfig } from '../config/schema/routes.ts'
+import { mountOf } from '../config/schema/resolved.ts'
+import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
+import { createUpstreamLogin } from '../login/upstream-login.ts'
+import { createUsersFile } from '../login/users-file.ts'
 import type { Ledger } from '../observability/audit/ledger.ts'
 import type { Failures } from '../observability/failures.ts'
-import type { TokenNames } from '../proxy/token-names.ts'
+import { tokenNamesOf } from '../proxy/token-names.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import type { Services } from '../services/services.ts'
-import type { Answer } from '../shaping/answer.ts'
-import type { Envelope } from '../shaping/envelope.ts'
+import { createAnswer } from '../shaping/answer.ts'
+import { createEnvelope } from '../shaping/envelope.ts'
 import type { Modules } from '../shaping/module.ts'
-import type { AppMetrics } from './app-metrics.ts'
-import type { CountedAddress } from './hooks/address.ts'
-import type { ForwardedHost } from './hooks/forwarded-for.ts'
-import type { SessionCookie } from './hooks/session.ts'
+import { createAppMetrics } from './app-metrics.ts'
+import { createCountedAddress } from './hooks/address.ts'
+import { createForwardedHost } from './hooks/forwarded-for.ts'
+import { sessionCookie } from './hooks/session.ts'
+import { withOwnCode } from './own-code.ts'
 import type { BindStream } from './routes/bound-stream.ts'
-import type { SealedCookiesOf } from './routes/sealed-cookies.ts'
+import { createSealedCookies } from './routes/sealed-cookies.ts'
 import type { ShedLog } from './shed-log.ts'
 
-type Shared =
+type Shared = Pick<
+  Services,
   | 'log'
   | 'sessions'
   | 'secrets'
@@ -32,14 +39,22 @@ type Shared =
   | 'rates'
   | 'drift'
   | 'tracer'
+>
 
 /** The services and back-ends that a generation is built with. They outlive it. */
-export interface GatewayServices extends Pick<Services, Shared> {
+export interface GatewayServices extends Shared {
   /** Keeps requests for `console-gateway why`. */
   readonly failures: Pick<Failures, 'add'>
   /** By its name in `routes.yaml`. */
   readonly upstream: (name: string, config: UpstreamConfig) => Upstream
-  readonly running: Running
+  readonly running: {
+    /**
+     * Registers a request or a WebSocket while it runs.
+     * @param member is destroyed where it may run no longer
+     * @returns what to call when it is over
+     */
+    readonly begin: (member: { readonly destroy: () => unknown }) => () => void
+  }
   /** Counts what is refused because of overload. */
   readonly shed: Pick<ShedLog, 'count'>
   /** Binds a live stream to its session. */
@@ -56,15 +71,6 @@ export interface GatewayServices extends Pick<Services, Shared> {
   readonly watchShape?: (name: string, value: unknown) => void
 }
 
-/** Registers requests and WebSockets while they run. */
-interface Running {
-  /**
-   * @param member is destroyed where it may run no longer
-   * @returns what to call when it is over
-   */
-  readonly begin: (member: { readonly destroy: () => unknown }) => () => void
-}
-
 /** The maintenances that operators began; generations come and go, this stays. */
 export interface OperatorsMaintenance {
   /** They add up. */
@@ -73,30 +79,70 @@ export interface OperatorsMaintenance {
   readonly now: () => number
 }
 
-export interface Gateway extends GatewayServices {
-  readonly config: Config
-  readonly counters: AppMetrics
-  readonly envelope: Envelope
-  /** Own code, by its file in config. */
-  readonly modules: Modules
-  /** That config writes for the gateway's own endpoints; the others have the usual one. */
-  readonly answers: Readonly<Record<AnsweredEndpoint, Answer | undefined>>
-  readonly cookie: SessionCookie
-  readonly tokenNames: TokenNames
-  /** In the order of the config. */
-  readonly sources: readonly CredentialSource[]
-  readonly sealedCookies: SealedCookiesOf
-  readonly forwardedHost: ForwardedHost
-  /** A client's address, as limits count it. */
-  readonly addressOf: CountedAddress
-  /** `server.mount`, the prefix of every public path. */
-  readonly mount: string
-}
-
-type AnsweredEndpoint = 'login' | 'logout' | 'profile' | 'refresh'
+export type Gateway = ReturnType<typeof createGateway>
 
 declare module 'fastify' {
   interface FastifyInstance {
     gateway: Gateway
   }
+}
+
+/** @param modules own code, by its file in config */
+export function createGateway(config: Config, given: GatewayServices, modules: Modules) {
+  const services = { ...given, upstream: withOwnCode(given.upstream, modules) }
+  const { server, envelope, session } = config.gateway
+  const cookie = sessionCookie(session.cookie)
+  const { login, logout, profile, refresh } = config.routes.endpoints
+  const answerOf = (written: AnswerConfig | undefined) => written && createAnswer(config, written)
+  return {
+    ...services,
+    config,
+    counters: createAppMetrics(services.metrics, services.rates),
+    envelope: createEnvelope(envelope),
+    modules,
+    /** That config writes for the gateway's own endpoints; the others have the usual one. */
+    answers: {
+      login: answerOf(login.answer),
+      logout: answerOf(logout.answer),
+      profile: answerOf(profile.answer),
+      refresh: answerOf(refresh?.answer)
+    },
+    cookie,
+    tokenNames: tokenNamesOf(envelope),
+    /** In the order of the config. */
+    sources: services.sources ?? createSources(config, services),
+    sealedCookies: createSealedCookies(config, cookie, services.secrets),
+    forwardedHost: createForwardedHost(server.hosts, server.ports),
+    /** A client's address, as limits count it. */
+    addressOf: createCountedAddress(config.limits.ipv6Prefix),
+    /** `server.mount`, the prefix of every public path. */
+    mount: mountOf(config)
+  }
+}
+
+function createSources(
+  { gateway, routes, users }: Config,
+  { upstream, log }: GatewayServices
+): CredentialSource[] {
+  return gateway.login.sources.map(source => {
+    const name = sourceName(source)
+    if (source.kind === 'users-file') {
+      return createUsersFile(name, users[source.file] ?? { users: {} }, source.decides)
+    }
+    const config = routes.upstreams[source.upstream]
+    if (config === undefined) throw new Error(`there is no upstream "${source.upstream}"`)
+    const { as, scheme } = credentialOf(config.credential)
+    return createUpstreamLogin({
+      name,
+      config: source,
+      send: upstream(source.upstream, config).fetchWhole,
+      credentialStyle: as,
+      credentialScheme: scheme,
+      onFailed: err =>
+        log.warn(
+          { event: 'logout.source', source: name, err },
+          'a sign-in failed after the back-end’s, and the back-end’s session could not be ended'
+        )
+    })
+  })
 }

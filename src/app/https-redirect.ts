@@ -1,6 +1,6 @@
 /** A listener for plain http that only redirects to https, and only to names of the config. */
 import { randomUUID } from 'node:crypto'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { unknownRoute } from './hooks/context.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { adopt } from '../observability/emitters.ts'
@@ -12,14 +12,21 @@ import type { Services } from '../services/services.ts'
 /** A request without a body is short, and is answered at once. */
 const timeoutMs = 5000
 
-interface Options {
+const headers = {
+  'cache-control': 'no-store',
+  'content-length': '0',
+  'connection': 'close',
+  'x-content-type-options': 'nosniff'
+}
+
+interface Records {
   readonly log: Pick<Services['log'], 'error'>
   readonly failures: Pick<Failures, 'add'>
 }
 
 export function createHttpsRedirect(
   { hosts, ports }: Pick<GatewayConfig['server'], 'hosts' | 'ports'>,
-  { log, failures }: Options
+  { log, failures }: Records
 ): Server {
   const [port = 443] = ports
   const suffix = port === 443 ? '' : `:${port}`
@@ -40,9 +47,9 @@ export function createHttpsRedirect(
       (request, response) => {
         const { method = '', url = '', socket } = request
         const trail = new Trail(randomUUID(), method, url, socket.remoteAddress ?? '')
-        response.setHeader('x-request-id', trail.requestId)
-        redirect(request, adopt(response), origins)
-        const { statusCode: status } = response
+        const { status, more } = answerTo(request, origins)
+        const fields = { ...headers, 'x-request-id': trail.requestId, ...more }
+        adopt(response).writeHead(status, fields).end()
         failures.add(Object.assign(trail, { status, route: unknownRoute }))
       }
     ),
@@ -55,28 +62,21 @@ export function createHttpsRedirect(
   return server
 }
 
-function redirect(
-  { method = '', url = '', headers }: IncomingMessage,
-  response: ServerResponse,
+interface Answer {
+  readonly status: number
+  readonly more?: Readonly<Record<string, string>>
+}
+
+function answerTo(
+  { method = '', url = '', headers: { host = '' } }: IncomingMessage,
   origins: ReadonlyMap<string, string>
-): void {
-  const name = headers.host?.replace(/:\d{1,5}$/, '').toLowerCase()
-  const origin = origins.get(name ?? '')
-  const finish = (status: number, more: Readonly<Record<string, string>> = {}) => {
-    response.writeHead(status, {
-      'cache-control': 'no-store',
-      'content-length': '0',
-      'connection': 'close',
-      'x-content-type-options': 'nosniff',
-      ...more
-    })
-    response.end()
-  }
+): Answer {
+  const origin = origins.get(host.replace(/:\d{1,5}$/, '').toLowerCase())
   // An unknown name is never repeated: it could lead to another site.
-  if (origin === undefined || !isWellFormed(url)) return finish(400)
+  if (origin === undefined || !isWellFormed(url)) return { status: 400 }
   // The body of any other request has been sent in the clear already: repeating it would hide that.
-  if (method !== 'GET' && method !== 'HEAD') return finish(405, { allow: 'GET, HEAD' })
-  finish(308, { location: origin + url })
+  if (method !== 'GET' && method !== 'HEAD') return { status: 405, more: { allow: 'GET, HEAD' } }
+  return { status: 308, more: { location: origin + url } }
 }
 
 function isWellFormed(target: string): boolean {

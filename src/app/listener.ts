@@ -3,8 +3,14 @@
  * keeps connections. It answers requests that Node's parser refuses.
  */
 import { randomUUID } from 'node:crypto'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  ServerResponse
+} from 'node:http'
+import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Config, ServerTls } from '../config/schema/config.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
@@ -16,14 +22,20 @@ import { adopt } from '../observability/emitters.ts'
 import { Trail } from '../observability/trail.ts'
 import type { Services } from '../services/services.ts'
 import { OneWriteResponse } from './hooks/one-write.ts'
-import { isTlsServer } from './open-sockets.ts'
 import { endSlowBodies } from './slow-bodies.ts'
 import { endStalledConnections } from './stalled-connections.ts'
-import { passExpectations, type Refusal, refuseUnparsed, sendRefusal } from './unparsed.ts'
-import type { Upgrades } from './upgrades.ts'
+import {
+  passExpectations,
+  type Refusal,
+  refuseUnparsed,
+  sendRefusal,
+  takeUpgrade
+} from './unparsed.ts'
 
 interface Handler {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
+  /** Otherwise they are ordinary requests. */
+  readonly takesUpgrades: boolean
   /** The responses of a connection that have begun, and not ended. */
   readonly responsesOf: (socket: Socket) => readonly ServerResponse[]
 }
@@ -33,29 +45,41 @@ type Records = UnroutedRecords & Pick<Services, 'metrics'>
 export function createListener(
   { gateway, serverTls }: Pick<Config, 'gateway' | 'serverTls'>,
   handler: Handler,
-  records: Records,
-  upgrades?: Upgrades
+  records: Records
 ): Server {
   const { log } = records
   const { server: settings } = gateway
   const refuse = createRefuse(gateway, handler, records)
-  const server = createHttpServer(settings, serverTls, {
-    onRequest: (request, response) => {
-      ignoreTypeOfNoBody(request)
-      endAfterOffer(request, response)
-      handler.handle(request, adopt(response))
-    },
-    takesUpgrade: request => upgrades !== undefined && isUpgrade(request),
-    onError: err => {
-      // Errors of listen() go to its caller. This is one of accept(), such as no free descriptor.
-      if (server.listening) log.error({ err }, 'a connection could not be accepted')
-    }
+  const options = {
+    headersTimeout: settings.headersTimeout,
+    // Long bodies have a minimum rate, short ones `endSlowBodies`.
+    requestTimeout: 0,
+    keepAliveTimeout: settings.keepAlive,
+    connectionsCheckingInterval: 1000,
+    maxHeaderSize: 16 * 1024,
+    insecureHTTPParser: false,
+    // A request without a body has no stream to be read and ended.
+    optimizeEmptyRequests: true,
+    // A request without Host is refused by the request policy, in the envelope.
+    requireHostHeader: false,
+    shouldUpgradeCallback: (request: IncomingMessage) =>
+      handler.takesUpgrades && isUpgrade(request),
+    ServerResponse: OneWriteResponse as typeof ServerResponse
+  }
+  const server = adopt(createHttpServer(options, serverTls), err => {
+    // Errors of listen() go to its caller. This is one of accept(), such as no free descriptor.
+    if (server.listening) log.error({ err }, 'a connection could not be accepted')
+  })
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    ignoreTypeOfNoBody(request)
+    endAfterOffer(request, response)
+    handler.handle(request, adopt(response))
   })
   passExpectations(server)
   server.on('upgrade', (request: IncomingMessage, socket: Socket, early: Buffer) => {
     // Behind a request that is still being answered, nothing could be answered in its turn.
     const isPipelined = handler.responsesOf(socket).length > 0
-    if (isPipelined || upgrades?.take(request, socket, early) !== true) {
+    if (isPipelined || !takeUpgrade(request, socket, early, handler.handle)) {
       refuse(socket, 'request.malformed', request)
     }
   })
@@ -109,46 +133,20 @@ function createRefuse(
   }
 }
 
-interface Reactions {
-  readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void
-  /** Whether a request goes to the listeners of `upgrade`. */
-  readonly takesUpgrade: (request: IncomingMessage) => boolean
-  readonly onError: (error: Error) => void
-}
-
 /** Of http or https. */
-function createHttpServer(
-  settings: Config['gateway']['server'],
-  tls: ServerTls | undefined,
-  { onRequest, takesUpgrade, onError }: Reactions
-): Server {
-  const options = {
-    headersTimeout: settings.headersTimeout,
-    // Long bodies have a minimum rate, short ones `endSlowBodies`.
-    requestTimeout: 0,
-    keepAliveTimeout: settings.keepAlive,
-    connectionsCheckingInterval: 1000,
-    maxHeaderSize: 16 * 1024,
-    insecureHTTPParser: false,
-    // A request without a body has no stream to be read and ended.
-    optimizeEmptyRequests: true,
-    // A request without Host is refused by the request policy, in the envelope.
-    requireHostHeader: false,
-    shouldUpgradeCallback: takesUpgrade,
-    ServerResponse: OneWriteResponse
-  }
-  if (tls === undefined) return adopt(createServer(options, onRequest), onError)
-  const secure = {
-    ...options,
-    ...secureContextOf(tls),
-    ALPNProtocols: ['http/1.1'],
-    handshakeTimeout: settings.headersTimeout
-  }
-  return adopt(createTlsServer(secure, onRequest), onError) as Server
+export function createHttpServer(options: ServerOptions, tls: ServerTls | undefined): Server {
+  if (tls === undefined) return adopt(createServer(options))
+  const { headersTimeout: handshakeTimeout } = options
+  const secure = { ...secureContextOf(tls), ALPNProtocols: ['http/1.1'], handshakeTimeout }
+  return adopt(createTlsServer({ ...options, ...secure })) as Server
 }
 
-export function secureContextOf({ certificate, key }: ServerTls) {
+function secureContextOf({ certificate, key }: ServerTls) {
   return { cert: certificate, key, minVersion: 'TLSv1.2' } as const
+}
+
+export function isTlsServer(server: unknown): server is TlsServer {
+  return server instanceof TlsServer
 }
 
 /** From now on new connections get this certificate; those that are open keep theirs. */

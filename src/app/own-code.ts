@@ -1,37 +1,35 @@
 /** Headers of calls to upstreams by own code (`upstreams.NAME.module`). */
 import { Readable } from 'node:stream'
 import { headerName } from '../config/schema/primitives.ts'
+import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { isRecord } from '../json/values.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import type { Modules, OwnCode } from '../shaping/module.ts'
-import type { GatewayServices } from './gateway.ts'
 
-type Ask = GatewayServices['upstream']
+type Ask = (name: string, config: UpstreamConfig) => Upstream
 type Added = NonNullable<Upstream['addedTo']>
 type Call = Parameters<Added>[0]
 
-export function withOwnCode(upstream: Ask, modules: Modules): Ask {
+/** Gives each call to an upstream that names own code the headers which that adds. */
+export function withOwnCode(ask: Ask, modules: Modules): Ask {
   return (name, config) => {
+    const upstream = ask(name, config)
     const { module: file = '' } = config
     const code = modules.get(file)
-    if (code === undefined) return upstream(name, config)
-    return signed(upstream(name, config), call => headersBy(file, code, call))
-  }
-}
-
-/** The upstream, each of whose calls has the headers of own code. */
-function signed(upstream: Upstream, addedTo: Added): Upstream {
-  const withHeaders = async <C extends Call>(call: C, path: string): Promise<C> => ({
-    ...call,
-    headers: { ...call.headers, ...(await addedTo({ ...call, path })) }
-  })
-  return {
-    ...upstream,
-    addedTo,
-    send: async call => upstream.send(await withHeaders(call, call.path)),
-    fetchWhole: async request =>
-      upstream.fetchWhole(await withHeaders(request, upstream.base + request.path))
+    if (code === undefined) return upstream
+    const addedTo: Added = call => headersBy(file, code, call)
+    const signed = async <C extends Call>(call: C, path: string): Promise<C> => ({
+      ...call,
+      headers: { ...call.headers, ...(await addedTo({ ...call, path })) }
+    })
+    return {
+      ...upstream,
+      addedTo,
+      send: async call => upstream.send(await signed(call, call.path)),
+      fetchWhole: async request =>
+        upstream.fetchWhole(await signed(request, upstream.base + request.path))
+    }
   }
 }
 

@@ -5,7 +5,6 @@
  */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { isTlsServer, openSockets } from './open-sockets.ts'
 
 const maxSweepMs = 1000
 
@@ -13,7 +12,13 @@ const maxSweepMs = 1000
 export function endStalledConnections(server: Server, stallMs: number): void {
   // The part of a millisecond tells this time from Node's own, such as that of unused connections.
   const ownMs = stallMs + 0.5
-  const sockets = openSockets(server, isTlsServer(server) ? 'secureConnection' : 'connection')
+  const sockets = new Set<Socket>()
+  const add = (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  }
+  // With TLS, what is written waits in the second.
+  server.on('connection', add).on('secureConnection', add)
   const sweep = setInterval(
     () => {
       for (const socket of sockets) watch(socket, ownMs)

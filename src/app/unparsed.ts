@@ -1,8 +1,10 @@
-/** Answers what reaches no app: bytes that Node's parser refuses, upgrades, CONNECT. */
-import { type IncomingMessage, type Server, ServerResponse } from 'node:http'
+/** What Node's server does not answer: bytes that its parser refuses, upgrades, CONNECT. */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ErrorCode } from '../errors/errors.ts'
+import { adopt } from '../observability/emitters.ts'
 import { canMeet } from './hooks/request-policy.ts'
+import { UpgradeResponse } from './hooks/upgrade.ts'
 
 /** Nothing can be answered: the two sides have no common keys. */
 const tlsFailure = /^(?:ERR_SSL_|ERR_TLS_|EPROTO$)/
@@ -39,15 +41,6 @@ export function passExpectations(server: Server): void {
     server.emit('request', request, response)
   }
   server.on('checkExpectation', pass).on('checkContinue', pass)
-}
-
-/** Those of a connection: the one whose turn it is, which has the socket, and those that wait. */
-export function responsesOf(socket: Socket, open: Iterable<unknown>): ServerResponse[] {
-  const responses: ServerResponse[] = []
-  for (const each of open) {
-    if (each instanceof ServerResponse && each.req.socket === socket) responses.push(each)
-  }
-  return responses
 }
 
 export interface Refusal {
@@ -97,8 +90,36 @@ const unreadMs = { flush: 10_000, close: 1000 }
  * Closes a connection by timers. Nothing is read from it any more, so the client's end or reset
  * would not be seen, and its descriptor would never be freed.
  */
-export function endUnread(socket: Socket, last = ''): void {
+function endUnread(socket: Socket, last = ''): void {
   const destroySoon = (ms: number) => setTimeout(() => socket.destroy(), ms).unref()
   destroySoon(unreadMs.flush)
   socket.end(last, () => destroySoon(unreadMs.close))
+}
+
+/**
+ * Lets the app answer an upgrade, so that all its hooks decide on it. A route that takes none
+ * answers it as an ordinary request.
+ * @param early what came behind the request
+ * @returns false where it must be refused
+ */
+export function takeUpgrade(
+  request: IncomingMessage,
+  socket: Socket,
+  early: Buffer,
+  handle: (request: IncomingMessage, response: ServerResponse) => void
+): boolean {
+  if (early.length > 0) return false
+  const response = adopt(new UpgradeResponse(request))
+  try {
+    response.assignSocket(socket)
+  } catch {
+    return false
+  }
+  adopt(socket)
+  response.once('finish', () => {
+    response.leave()
+    endUnread(socket)
+  })
+  handle(request, response)
+  return true
 }

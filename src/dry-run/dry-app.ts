@@ -151,8 +151,12 @@ export async function createDryApp(
   const app = await buildApp(config, services)
   const server = createListener(
     { gateway },
-    // One request a connection.
-    { handle: (request, response) => app.routing(request, response), responsesOf: () => [] },
+    {
+      handle: (request, response) => app.routing(request, response),
+      takesUpgrades: false,
+      // One request a connection.
+      responsesOf: () => []
+    },
     services
   )
   return {

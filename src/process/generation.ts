@@ -3,12 +3,10 @@
  * closes.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import { buildApp } from '../app/app.ts'
 import type { BoundStreams } from '../app/bound-streams.ts'
 import type { ShedLog } from '../app/shed-log.ts'
 import { createOperatorSignIn } from '../app/sign-in/operators.ts'
-import { responsesOf } from '../app/unparsed.ts'
 import type { Config } from '../config/schema/config.ts'
 import { tlsFilesOf } from '../proxy/tls-files.ts'
 import type { Log, Services } from '../services/services.ts'
@@ -73,8 +71,6 @@ export async function createGeneration(
     requests: running.size,
     /** Undefined without `ops.role`. */
     vouchForOperator: createOperatorSignIn(app.gateway),
-    /** Those that a connection waits for, where their requests began here. */
-    responsesOf: (socket: Socket) => responsesOf(socket, running.list()),
     /**
      * It takes no more requests, and closes when the last one has ended: each has its time-outs.
      * Streams, which have none, are told to end after ten minutes.
@@ -126,9 +122,5 @@ export class Generations {
 
   handle(request: IncomingMessage, response: ServerResponse): void {
     this.current.handle(request, response)
-  }
-
-  responsesOf(socket: Socket): ServerResponse[] {
-    return [...this.#former, this.current].flatMap(generation => generation.responsesOf(socket))
   }
 }

@@ -2,17 +2,14 @@
  * The public server of this process: its services, its listeners (one for the console, and one that
  * redirects to its https), and the generation that takes requests.
  */
-import type { Server, ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { BoundStreams } from '../app/bound-streams.ts'
-import { boundConnections } from '../app/connections.ts'
+import { createConnections } from '../app/connections.ts'
 import { createHttpsRedirect } from '../app/https-redirect.ts'
-import { createListener, setCertificate } from '../app/listener.ts'
-import { isTlsServer, openSockets } from '../app/open-sockets.ts'
-import { ShedLog } from '../app/shed-log.ts'
-import { endUnread } from '../app/unparsed.ts'
-import { Upgrades } from '../app/upgrades.ts'
+import { createListener, isTlsServer, setCertificate } from '../app/listener.ts'
+import { createShedLog, type ShedLog } from '../app/shed-log.ts'
 import type { Config } from '../config/schema/config.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
 import { createServices, type Log } from '../services/services.ts'
@@ -34,7 +31,7 @@ export function createPublicServer(config: Config, log: Log) {
     ...services,
     onError: err => log.error({ err }, 'a stream could not be held against its session')
   })
-  const shed = new ShedLog(services.metrics, log)
+  const shed = createShedLog(services.metrics, log)
   const generations = new Generations(log)
   const listeners = createListeners(config, { generations, services, shed })
   return {
@@ -77,24 +74,25 @@ type Behind = Pick<PublicServer, 'generations' | 'services'> & { readonly shed: 
 
 function createListeners(config: Config, { generations, services, shed }: Behind) {
   const { server: settings } = config.gateway
-  const upgrades = new Upgrades({
-    handle: (request, response) => generations.handle(request, response),
-    endUnread
-  })
-  const server = createListener(config, generations, services, upgrades)
-  const redirect = settings.tls?.redirect
-  const redirectServer =
-    redirect === undefined ? undefined : createHttpsRedirect(settings, services)
-  const sockets = isTlsServer(server) ? openSockets(server) : new Set<Socket>()
-  let lingerMs = 0
-  const bound = boundConnections({
+  const connections = createConnections({
     max: settings.maxConnections,
     trustedProxies: settings.trustedProxies,
     ipv6Prefix: config.limits.ipv6Prefix,
     onRefused: address => shed.count('connections', { address })
   })
-  bound(server)
-  if (redirectServer !== undefined) bound(redirectServer)
+  const handling = {
+    handle: (request: IncomingMessage, response: ServerResponse) =>
+      generations.handle(request, response),
+    takesUpgrades: true,
+    responsesOf: connections.responsesOf
+  }
+  const server = createListener(config, handling, services)
+  const redirect = settings.tls?.redirect
+  const redirectServer =
+    redirect === undefined ? undefined : createHttpsRedirect(settings, services)
+  let lingerMs = 0
+  connections.add(server)
+  if (redirectServer !== undefined) connections.add(redirectServer)
 
   return {
     server,
@@ -117,11 +115,10 @@ function createListeners(config: Config, { generations, services, shed }: Behind
       const closed = closeServer(server, lingerMs)
       const limit = wait(graceMs, false, { ref: false })
       const inTime = await Promise.race([closed.then(() => true), limit])
+      connections.destroyAll()
       server.closeAllConnections()
-      for (const socket of sockets) socket.destroy()
-      upgrades.destroyAll()
-      await closed
       redirectServer?.closeAllConnections()
+      await closed
       return inTime
     }
   }

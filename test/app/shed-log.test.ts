@@ -1,12 +1,12 @@
 import { mock } from 'node:test'
 import t from 'tap'
-import { ShedLog } from '../../src/app/shed-log.ts'
+import { createShedLog } from '../../src/app/shed-log.ts'
 import { Metrics } from '../../src/observability/metrics.ts'
 
 t.test('a line has the totals of what was refused since the last one', async t => {
   const lines: unknown[] = []
   const metrics = new Metrics()
-  const shed = new ShedLog(metrics, {
+  const shed = createShedLog(metrics, {
     warn: (...line: unknown[]) => void lines.push(line)
   } as never)
   for (let n = 1; n <= 5; n++) shed.count('address', { address: `10.0.0.${n}` })
@@ -30,7 +30,7 @@ t.test('each second with refusals has a line', t => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.after(() => mock.timers.reset())
   const lines: object[] = []
-  const shed = new ShedLog(new Metrics(), {
+  const shed = createShedLog(new Metrics(), {
     warn: (fields: object) => void lines.push(fields)
   } as never)
   for (let second = 1; second <= 3; second++) {

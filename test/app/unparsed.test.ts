@@ -1,8 +1,8 @@
 /** What reaches no app is answered once, in its turn, with a code; the connection ends. */
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { refuseUnparsed, responsesOf, sendRefusal } from '../../src/app/unparsed.ts'
+import { refuseUnparsed, sendRefusal } from '../../src/app/unparsed.ts'
 import type { ErrorCode } from '../../src/errors/errors.ts'
 import { adopt } from '../../src/observability/emitters.ts'
 import { listen } from '../support/ports.ts'
@@ -13,18 +13,19 @@ const answerAtEnd: RequestListener = (incoming, response) =>
   incoming.resume().on('end', () => response.end('x'))
 
 async function open(t: Test, answer = answerAtEnd) {
-  const responses = new Set<unknown>()
+  const responses = new Set<ServerResponse>()
+  const responsesOf = (socket: Socket) => [...responses].filter(({ req }) => req.socket === socket)
   const server = createServer({ maxHeaderSize: 2048 }, (incoming, response) => {
     responses.add(response)
     answer(incoming, response)
   })
   const refusalOf = (code: ErrorCode) => ({ status: 400, headers: { 'x-code': code }, text: '{}' })
   refuseUnparsed(server, {
-    refuse: (socket, code) => sendRefusal(socket, refusalOf(code), responsesOf(socket, responses))
+    refuse: (socket, code) => sendRefusal(socket, refusalOf(code), responsesOf(socket))
   })
   t.after(() => server.close())
   t.after(() => server.closeAllConnections())
-  return { server, responses, url: `http://127.0.0.1:${await listen(server)}` }
+  return { server, responsesOf, url: `http://127.0.0.1:${await listen(server)}` }
 }
 
 const untilClosed = { enough: () => false }
@@ -116,13 +117,13 @@ for (const second of [
   const [method] = second.split(' ')
   t.test(`responses before ${method} to switch are closed with their connection`, async t => {
     const closed: string[] = []
-    const { server, responses, url } = await open(t, ({ url = '' }, response) => {
+    const { server, responsesOf, url } = await open(t, ({ url = '' }, response) => {
       response.on('close', () => closed.push(url))
     })
     for (const event of ['upgrade', 'connect'] as const) {
       server.on(event, (_request, socket: Socket) => {
         const refusal = { status: 400, headers: {}, text: '{}' }
-        sendRefusal(adopt(socket), refusal, responsesOf(socket, responses))
+        sendRefusal(adopt(socket), refusal, responsesOf(socket))
       })
     }
     const first = ['/1', '/2', '/3'].map(path => request(`GET ${path}`)).join('')

@@ -3,23 +3,21 @@ import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import t from 'tap'
 import { endStalledConnections } from '../../src/app/stalled-connections.ts'
-import { endUnread } from '../../src/app/unparsed.ts'
-import { Upgrades } from '../../src/app/upgrades.ts'
+import { takeUpgrade } from '../../src/app/unparsed.ts'
 import { listen } from '../support/ports.ts'
 import { request } from '../support/raw.ts'
 
 t.test('a client that reads nothing of a refusal loses its connection', async t => {
-  const upgrades = new Upgrades({
-    handle: (_request, response) => void response.end(Buffer.alloc(30_000_000)),
-    endUnread
-  })
   const server = createServer()
   endStalledConnections(server, 200)
   t.after(() => server.close())
   const closed = new Promise<void>(resolve => {
     server.on('upgrade', (incoming, socket, early) => {
       socket.once('close', () => resolve())
-      t.ok(upgrades.take(incoming, socket as never, early))
+      const isTaken = takeUpgrade(incoming, socket as never, early, (_request, response) => {
+        response.end(Buffer.alloc(30_000_000))
+      })
+      t.ok(isTaken)
     })
   })
   const client = connect(await listen(server), '127.0.0.1').on('error', () => {})

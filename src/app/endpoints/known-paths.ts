@@ -26,9 +26,6 @@ export interface KnownPaths {
   readonly lostMethods: () => Array<[url: string, methods: string[]]>
 }
 
-/** Characters of paths in config whose escapes the router keeps, as `decodeURI` does. */
-const reserved = ['$', '&', '+', ',', '=', '@']
-
 /**
  * Collected beside the router, which has a tree for each method: every path in all of them would
  * double the build time of a generation.
@@ -37,7 +34,6 @@ export function collectMethods(app: FastifyInstance): KnownPaths {
   const byPath = new Map<string, Set<string>>()
   const withParameters: string[] = []
   let deepest = 0
-  let hasReserved = false
   app.addHook('onRoute', ({ url: routerUrl, method, config }) => {
     if (config?.access === undefined) return
     const url = fromRouterPath(routerUrl)
@@ -46,7 +42,6 @@ export function collectMethods(app: FastifyInstance): KnownPaths {
     if (methods === undefined) {
       byPath.set(url, (methods = new Set()))
       if (hasParameters(url)) withParameters.push(url)
-      hasReserved ||= reserved.some(character => url.includes(character))
     }
     for (const each of [method].flat()) methods.add(each)
   })
@@ -65,14 +60,12 @@ export function collectMethods(app: FastifyInstance): KnownPaths {
       return nearest === undefined ? undefined : byPath.get(nearest)
     },
     hidesNearer: path => {
-      const hasSlash = /%2f/i.test(path)
-      if (!hasReserved && !hasSlash) return false
+      if (!path.includes('%')) return false
       const [kept, decoded] = [decodeURI(path), decodeURIComponent(path)]
       if (kept === decoded) return false
-      const [nearest, other] = [around(kept, takes)[0], around(decoded, takes)[0]]
-      if (!hasSlash) return nearest !== other
-      if (other === undefined) return false
-      return nearest === undefined || nearerFirst(other, nearest) < 0
+      const [nearest, hidden] = [around(kept, takes)[0], around(decoded, takes)[0]]
+      if (hidden === undefined) return false
+      return nearest === undefined || nearerFirst(hidden, nearest) < 0
     },
     lostMethods: () =>
       [...byPath].flatMap(([url, methods]) => {

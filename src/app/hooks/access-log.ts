@@ -12,8 +12,7 @@ import { writeLines } from '../../services/logger.ts'
 import { Trail, type TrailAlias } from '../../observability/trail.ts'
 import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
-import { liveSession } from './session.ts'
-import { setSession } from './session-trail.ts'
+import { liveSession, setSession } from './session.ts'
 
 /** Members of requests: `context.ts`. */
 const ofRequests = [

@@ -37,20 +37,18 @@ export function createClosings(
     return until === undefined ? Infinity : Math.max(0, Date.parse(until) - time)
   }
 
-  const closings = () => [
-    ...(maintenance === undefined ? [] : [{ config: maintenance, time: now() }]),
-    ...(operators?.current.map(config => ({ config, time: operators.now() })) ?? [])
-  ]
-
   return (route, method, session) => {
     // Nobody's roles are known on public routes.
     const roles = session?.identity.roles ?? []
-    const refusals = closings()
-      .filter(({ config }) => !config.allowRoles.some(role => roles.includes(role)))
-      .map(({ config, time }) => ({ config, msLeft: msLeft(config, route, method, time) }))
-    // The one that stays longest.
-    const [longest] = refusals.toSorted((one, other) => other.msLeft - one.msLeft)
-    return longest === undefined || longest.msLeft === 0 ? undefined : longest
+    let longest: Refusal | undefined
+    const add = (config: Closing, time: number) => {
+      if (config.allowRoles.some(role => roles.includes(role))) return
+      const ms = msLeft(config, route, method, time)
+      if (ms > (longest?.msLeft ?? 0)) longest = { config, msLeft: ms }
+    }
+    if (maintenance !== undefined) add(maintenance, now())
+    for (const closing of operators?.current ?? []) add(closing, operators?.now() ?? 0)
+    return longest
   }
 }
 

@@ -1,11 +1,11 @@
 /** The first check of a request: it has one meaning, one host, and bounded headers. */
 import type { IncomingMessage } from 'node:http'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import { checkTarget } from '../../proxy/path.ts'
 import type { Gateway } from '../gateway.ts'
 import type { RequestHook } from './context.ts'
-import { asksWebSocket, upgradeOf } from './upgrade.ts'
+import { asksWebSocket, UpgradeResponse } from './upgrade.ts'
 
 type HidesNearer = (path: string) => boolean
 
@@ -21,7 +21,7 @@ export function requestPolicy({ config }: Gateway, hidesNearer: HidesNearer): Re
   // Without any each name is served.
   const hosts = config.gateway.server.hosts.map(host => host.toLowerCase())
 
-  function faultOf(request: FastifyRequest): GatewayError | undefined {
+  function faultOf(request: FastifyRequest, reply: FastifyReply): GatewayError | undefined {
     const { raw } = request
     const target = raw.url ?? ''
     if (!isHttp1(raw)) return new GatewayError('request.malformed')
@@ -35,7 +35,7 @@ export function requestPolicy({ config }: Gateway, hidesNearer: HidesNearer): Re
         message: 'The Host of the request is not one that is served here.'
       })
     }
-    if (isBrokenHandshake(request)) return new GatewayError('request.malformed')
+    if (isBrokenHandshake(request, reply)) return new GatewayError('request.malformed')
     const length = raw.headers['content-length']
     if (
       length !== undefined &&
@@ -52,7 +52,7 @@ export function requestPolicy({ config }: Gateway, hidesNearer: HidesNearer): Re
   }
 
   return function checkRequest(request, reply, done) {
-    const error = faultOf(request)
+    const error = faultOf(request, reply)
     if (error === undefined) return done()
     reply.header('connection', 'close')
     done(error)
@@ -74,9 +74,9 @@ export function isHttp1({ httpVersionMajor, httpVersionMinor, headers }: Incomin
 }
 
 /** A handshake with a body, where a route takes handshakes. */
-function isBrokenHandshake({ raw, routeOptions }: FastifyRequest): boolean {
+function isBrokenHandshake({ raw, routeOptions }: FastifyRequest, reply: FastifyReply): boolean {
   if (raw.headers.upgrade === undefined || routeOptions.config.takesUpgrades !== true) return false
-  return upgradeOf(raw) === undefined && asksWebSocket(raw)
+  return !(reply.raw instanceof UpgradeResponse) && asksWebSocket(raw)
 }
 
 /**

@@ -13,12 +13,12 @@ import type {
 } from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { GatewayError } from '../../errors/errors.ts'
-import { publicId, type Session } from '../../session/record.ts'
+import { type EndReason, publicId, type Session } from '../../session/record.ts'
 import type { Evaluation, Live } from '../../session/evaluate.ts'
+import type { Trail } from '../../observability/trail.ts'
 import type { NewSession, Sessions } from '../../session/session.ts'
 import { clientAddress } from './address.ts'
 import { createSessionCookieReader, soleSession } from './session-cookie.ts'
-import { beginLookup, endLookup, setSession } from './session-trail.ts'
 
 type CookieConfig = GatewayConfig['session']['cookie']
 
@@ -72,7 +72,7 @@ export function addSessionReader(scope: FastifyInstance): void {
       trail.sessionFrom = 'cache'
       return done()
     }
-    beginLookup(trail)
+    trail.sessionAt = performance.now()
     sessions.getByKey(key).then(
       lookup => {
         const ended = 'ended' in lookup ? lookup.ended : undefined
@@ -101,7 +101,7 @@ export async function addSessions(scope: FastifyInstance): Promise<void> {
   const signer = new Signer([...secrets])
   scope.addHook('onRequest', soleSession(cookie))
   scope.addHook('onRequest', function beforeSession({ trail, cookies }, _reply, done) {
-    beginLookup(trail)
+    trail.sessionAt = performance.now()
     // The plugin would clear a cookie that an older secret signed.
     const { renew, value } = signer.unsign(cookies[cookie.name] ?? '')
     if (renew && value !== null) cookies[cookie.name] = signer.sign(value)
@@ -126,12 +126,30 @@ export async function addSessions(scope: FastifyInstance): Promise<void> {
   scope.addHook('onSend', function sessionFirst(_request, reply, _payload, done) {
     // Simple clients read only one cookie.
     const cookies = [reply.getHeader('set-cookie') ?? []].flat().map(String)
-    const isSession = (text: string) => text.startsWith(`${cookie.name}=`)
-    const [own, others] = [cookies.filter(isSession), cookies.filter(each => !isSession(each))]
+    const rank = (text: string) => (text.startsWith(`${cookie.name}=`) ? 0 : 1)
     reply.removeHeader('set-cookie')
-    for (const each of [...own, ...others]) reply.header('set-cookie', each)
+    reply.header(
+      'set-cookie',
+      cookies.toSorted((one, other) => rank(one) - rank(other))
+    )
     done()
   })
+}
+
+/** @param from undefined where the store did not answer */
+function endLookup(trail: Trail, from?: 'store' | 'none', ended?: EndReason): void {
+  trail.sessionMs = performance.now() - trail.sessionAt
+  trail.sessionFrom = from
+  trail.sessionEnded = ended
+}
+
+/** Writes into the trail of a request whose session it is, or was. */
+export function setSession({ trail, server }: FastifyRequest, session: Session): void {
+  trail.user = session.identity.username
+  trail.userId = session.identity.id
+  trail.session = session.id
+  trail.sessionOpenedAt = server.gateway.sessions.toWall(session.createdAt)
+  trail.source = session.source
 }
 
 type Request = Omit<FastifyRequest, 'session'> & {

@@ -2,27 +2,53 @@
  * Requests that came as an upgrade to WebSocket: only those may be answered by one. All other
  * offers of `Upgrade` are ignored (RFC 9110 §7.8).
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** An upgrade until its response: a client has to wait for that (RFC 6455 §4.1). */
-export interface Upgrade {
-  /** Takes the socket from the response, which is sent no more. */
-  readonly takeOver: () => Socket
+/** The response to an upgrade: a client has to wait for it (RFC 6455 §4.1). */
+export class UpgradeResponse extends ServerResponse {
   /** The client sent something before the response, or its end, or is gone. */
-  isBroken: boolean
+  isBroken = false
   /** Called when that happens. */
-  onBroken: (() => void) | undefined
+  onBroken: (() => void) | undefined = undefined
+
+  readonly #break = (): void => {
+    this.isBroken = true
+    this.onBroken?.()
+  }
+
+  /** Node's own are gone with the upgrade. */
+  readonly #listeners = Object.entries({
+    data: this.#break,
+    end: this.#break,
+    // A reset is told by it only, and may come while the hooks of the route wait.
+    close: this.#break,
+    // A long response would never go on.
+    drain: () => this.emit('drain'),
+    // A client that reads nothing would stay.
+    timeout: () => this.emit('timeout', this.socket) || this.socket?.destroy()
+  })
+
+  /** @throws while an earlier response has the socket, such as a refusal that reached no app */
+  override assignSocket(socket: Socket): void {
+    super.assignSocket(socket)
+    this.shouldKeepAlive = false
+    for (const [event, listener] of this.#listeners) socket.on(event, listener)
+  }
+
+  /** What comes from its socket is no matter of the response any more. */
+  leave(): void {
+    for (const [event, listener] of this.#listeners) this.socket?.off(event, listener)
+  }
+
+  /** Takes the socket from the response, which is sent no more. */
+  takeOver(): Socket {
+    const socket = this.socket as Socket
+    this.leave()
+    this.detachSocket(socket)
+    return socket
+  }
 }
-
-const upgrades = new WeakMap<IncomingMessage, Upgrade>()
-
-export function markUpgrade(raw: IncomingMessage, upgrade: Upgrade): void {
-  upgrades.set(raw, upgrade)
-}
-
-/** @returns undefined for an ordinary request */
-export const upgradeOf = (raw: IncomingMessage): Upgrade | undefined => upgrades.get(raw)
 
 /** Whether a request may become a WebSocket: on a route that takes it, it has to be a handshake. */
 export function asksWebSocket({ headers, httpVersionMinor }: IncomingMessage): boolean {

@@ -15,7 +15,7 @@ import type { Gateway } from '../gateway.ts'
 import { leavingOf } from '../hooks/leaving.ts'
 import { requireOrigin } from '../hooks/same-origin.ts'
 import { liveOf } from '../hooks/session.ts'
-import { type Upgrade, upgradeOf } from '../hooks/upgrade.ts'
+import { UpgradeResponse } from '../hooks/upgrade.ts'
 import { type Handler, sendError, type Way } from './handler.ts'
 import type { ForwardedRoute, WebSocketRoute } from './route.ts'
 import { createSlots } from './websocket-slots.ts'
@@ -50,9 +50,9 @@ export function takeUpgrades(
   if (webSocket === undefined) return handler
   const open = createOpening({ route, webSocket, services }, way)
   return (request, reply) => {
-    const upgrade = upgradeOf(request.raw)
-    if (upgrade === undefined) return handler(request, reply)
-    open(request, reply, upgrade).catch((error: unknown) => sendError(reply, error))
+    const { raw } = reply
+    if (!(raw instanceof UpgradeResponse)) return handler(request, reply)
+    open(request, reply, raw).catch((error: unknown) => sendError(reply, error))
   }
 }
 
@@ -70,7 +70,7 @@ function createOpening(opening: Opening, { toOutgoing, respond }: Way) {
   const hidesProtocols = services.tokenNames.headers.has(protocolHeader)
   const toClientHeaders = responseHeaders({ setCookies, mayCache: false })
 
-  return async (request: FastifyRequest, reply: FastifyReply, upgrade: Upgrade) => {
+  return async (request: FastifyRequest, reply: FastifyReply, upgrade: UpgradeResponse) => {
     // Browsers let any page open a WebSocket to anywhere, and send cookies along.
     requireOrigin(request, services.config.gateway.server.origins)
     const offered = protocolsOf(request.raw)
@@ -176,7 +176,7 @@ const ofHandshake = /^(?:sec-websocket-|content-|transfer-encoding$|connection$|
 /** Sends the 101. @returns undefined where the client is gone */
 function accept(
   reply: FastifyReply,
-  upgrade: Upgrade,
+  upgrade: UpgradeResponse,
   { protocol, headers, maxMessage }: Agreed
 ): WebSocket | undefined {
   const { raw, request } = reply
