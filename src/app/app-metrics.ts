@@ -4,8 +4,6 @@ import type { ErrorCode } from '../errors/errors.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { RequestRates } from '../observability/request-rates.ts'
 
-export type AppMetrics = ReturnType<typeof createAppMetrics>
-
 export function createAppMetrics(metrics: Metrics, rates: RequestRates) {
   const errors = countedErrors(metrics)
   const missingParts = metrics.counter(
