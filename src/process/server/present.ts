@@ -46,7 +46,7 @@ export class Present {
     this.#samples.push({
       at: performance.now(),
       totals: this.#rates.read(),
-      upstreams: new Map(this.#services.upstreams.use().map(each => [keyOf(each), each])),
+      upstreams: new Map(this.#services.upstreams.addresses().map(each => [keyOf(each), each])),
       cpu: process.cpuUsage(),
       delayMs: this.#delayMs
     })
@@ -107,7 +107,7 @@ export class Present {
   #upstreamsSince({ upstreams: then }: Sample, seconds: number): Now['upstreams'] {
     const { upstreams } = this.#services
     const waiting = new Map(upstreams.waiting())
-    return upstreams.use().map(use => {
+    return upstreams.addresses().map(use => {
       const before = then.get(keyOf(use))
       // A new pool of the same address counts from zero.
       const isSame = before !== undefined && before.requests <= use.requests

@@ -20,7 +20,7 @@ function processWith(
   const meters = Array.from({ length: routes }, (_, index) =>
     requests.meter(`r${index}`, undefined)
   )
-  const upstreams = { use: () => addresses, waiting: () => [['b', 3]] } as unknown
+  const upstreams = { addresses: () => addresses, waiting: () => [['b', 3]] } as unknown
   const present = new Present({
     rates,
     upstreams: upstreams as Services['upstreams'],
