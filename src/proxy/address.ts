@@ -46,6 +46,7 @@ const maxCheckBytes = 64 * 1024
 export class Address {
   /** Scheme, host and port. */
   readonly origin: string
+  state: AddressStatus['state'] = 'up'
   /** Requests that it has, WebSockets among them. */
   inFlight = 0
   /** Requests that it ever got; both numbers only rise. */
@@ -59,8 +60,6 @@ export class Address {
   readonly #pools = new Set<Pool>()
   #pool: Pool
   #poolUntil = Date.now() + connectionsMs
-  #isHealthy = true
-  #isOpen = false
   /** In a row. */
   #failed = 0
   /** Of an open one: the time of the next request. */
@@ -80,11 +79,6 @@ export class Address {
     this.#pool = this.#openPool()
   }
 
-  get state(): AddressStatus['state'] {
-    if (!this.#isHealthy) return 'unhealthy'
-    return this.#isOpen ? 'open' : 'up'
-  }
-
   use() {
     return {
       address: this.origin,
@@ -98,14 +92,14 @@ export class Address {
 
   /** Whether it gets requests; an open one gets one after each `openFor`. */
   get isUsable(): boolean {
-    return this.#isHealthy && (!this.#isOpen || performance.now() >= this.#tryAt)
+    return this.state === 'up' || (this.state === 'open' && performance.now() >= this.#tryAt)
   }
 
   /** It gets a request. */
   begin(): void {
     this.inFlight++
     this.#requests++
-    if (this.#isOpen) this.#tryAt = performance.now() + this.#config.breaker.openFor
+    if (this.state === 'open') this.#tryAt = performance.now() + this.#config.breaker.openFor
   }
 
   /** The request is over. */
@@ -115,9 +109,7 @@ export class Address {
 
   succeeded(): void {
     this.#failed = 0
-    if (!this.#isOpen) return
-    this.#isOpen = false
-    this.#changed({ to: 'closed' }, this.#isHealthy)
+    if (this.state === 'open') this.#become('up', { to: 'closed' })
   }
 
   /** A connection that could not be made is enough, since the others can do without. */
@@ -127,16 +119,14 @@ export class Address {
     this.#failed = failure === 'connect' ? failures : this.#failed + 1
     if (this.#failed < failures) return
     this.#tryAt = performance.now() + openFor
-    if (this.#isOpen) return
-    this.#isOpen = true
-    this.#changed({ to: 'open', failure }, this.#isHealthy)
+    if (this.state === 'up') this.#become('open', { to: 'open', failure })
   }
 
   /** Takes the result of its health checks. Without one it counts as healthy. */
   setHealthy(isHealthy: boolean): void {
-    if (this.#isHealthy === isHealthy) return
-    this.#isHealthy = isHealthy
-    this.#changed({ to: isHealthy ? 'healthy' : 'unhealthy' }, !this.#isOpen)
+    const wasHealthy = this.state !== 'unhealthy'
+    if (wasHealthy && !isHealthy) this.#become('unhealthy', { to: 'unhealthy' })
+    if (!wasHealthy && isHealthy) this.#become('up', { to: 'healthy' })
   }
 
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
@@ -217,9 +207,9 @@ export class Address {
     this.#pools.delete(pool)
   }
 
-  /** @param isOtherwiseUp whether this change is one between `up` and the others */
-  #changed(change: AddressChange, isOtherwiseUp: boolean): void {
-    if (isOtherwiseUp) this.#since = Date.now()
+  #become(state: AddressStatus['state'], change: AddressChange): void {
+    if (state === 'up' || this.state === 'up') this.#since = Date.now()
+    this.state = state
     this.#onChange(this.origin, change)
   }
 }

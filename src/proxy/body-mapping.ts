@@ -2,7 +2,6 @@
 import { GatewayError } from '../errors/errors.ts'
 import { readJson, writeJson } from '../json/body.ts'
 import { isRecord, type Json, textOf } from '../json/values.ts'
-
 import type { User } from '../shaping/own-code.d.ts'
 
 type Headers = Record<string, string | string[]>
@@ -59,11 +58,9 @@ function typeOf(contentType: string | string[] | undefined): {
 function readRequest(bytes: Buffer, headers: Headers, maxBytes: number): Json {
   try {
     return readJson(bytes, headers, maxBytes)
-  } catch (error) {
-    const isTooLarge = error instanceof GatewayError && error.code === 'shape.too-large'
-    throw new GatewayError(isTooLarge ? 'request.too-large' : 'request.malformed', {
-      cause: error
-    })
+  } catch (cause) {
+    const isTooLarge = cause instanceof GatewayError && cause.code === 'shape.too-large'
+    throw new GatewayError(isTooLarge ? 'request.too-large' : 'request.malformed', { cause })
   }
 }
 
@@ -77,14 +74,13 @@ function readForm(bytes: Buffer, headers: Headers): Json {
   if (!/%ef%bf%bd/i.test(text) && [...parameters].flat().some(holds)) {
     throw new GatewayError('request.malformed', { cause: new Error('the form is not UTF-8') })
   }
-  const members = new Map<string, string | string[]>()
-  for (const [name, value] of parameters) {
-    const before = members.get(name)
-    if (before === undefined) members.set(name, value)
-    else if (Array.isArray(before)) before.push(value)
-    else members.set(name, [before, value])
-  }
-  return Object.fromEntries(members)
+  const members = Map.groupBy(parameters, ([name]) => name)
+  return Object.fromEntries(
+    Array.from(members, ([name, all]) => {
+      const values = all.map(([, value]) => value)
+      return [name, values.length === 1 ? values[0] : values]
+    })
+  )
 }
 
 /** @throws GatewayError `request.malformed` for what has no form: a list or text, nested objects */
@@ -94,16 +90,12 @@ function writeForm(value: Json): string {
   for (const [name, member] of Object.entries(value)) {
     for (const each of Array.isArray(member) ? (member as Json[]) : [member]) {
       if (each === null || each === undefined) continue
-      form.append(name, formText(each))
+      const text = textOf(each)
+      if (text === undefined) throw noForm()
+      form.append(name, text)
     }
   }
   return form.toString()
-}
-
-function formText(value: Json): string {
-  const text = textOf(value)
-  if (text === undefined) throw noForm()
-  return text
 }
 
 function noForm(): GatewayError {

@@ -2,44 +2,20 @@
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { textAt } from '../json/values.ts'
 import { identityKey } from '../session/identity-key.ts'
-import type { Identity, Session } from '../session/record.ts'
-
-interface IdentityValues {
-  readonly id: string
-  readonly prefixedId: string
-  readonly source: string
-  readonly username: string
-  readonly roles: string
-}
-
-/** Built once for each cached session. */
-const identityCache = new WeakMap<Identity, IdentityValues>()
-
-function identityValues({ source, identity }: Session): IdentityValues {
-  const cached = identityCache.get(identity)
-  if (cached !== undefined) return cached
-  const values = {
-    id: headerValue(identity.id),
-    prefixedId: headerValue(identityKey({ source, identity })),
-    source: headerValue(source),
-    username: headerValue(identity.username),
-    roles: identity.roles.map(role => headerValue(role).replaceAll(',', '%2C')).join(',')
-  }
-  identityCache.set(identity, values)
-  return values
-}
+import type { Session } from '../session/record.ts'
 
 /** The headers of `identity` for a session. */
 export function identityHeaders(
   session: Session,
-  identity: GatewayConfig['identity']
+  names: GatewayConfig['identity']
 ): Record<string, string> {
-  const values = identityValues(session)
+  const { source, identity } = session
+  const roles = identity.roles.map(role => headerValue(role).replaceAll(',', '%2C'))
   return {
-    [identity.id]: identity.prefix ? values.prefixedId : values.id,
-    ...(identity.source !== undefined && { [identity.source]: values.source }),
-    [identity.username]: values.username,
-    [identity.roles]: values.roles
+    [names.id]: headerValue(names.prefix ? identityKey(session) : identity.id),
+    ...(names.source !== undefined && { [names.source]: headerValue(source) }),
+    [names.username]: headerValue(identity.username),
+    [names.roles]: roles.join(',')
   }
 }
 

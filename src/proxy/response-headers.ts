@@ -54,9 +54,6 @@ export const bodyHeaders: ReadonlySet<string> = new Set([
 
 const cachingHeaders = new Set(['cache-control', 'expires', 'pragma', 'age'])
 
-const responseNameCrosses = (name: string) =>
-  !droppedFromResponses.has(name) && !droppedFamilies.test(name)
-
 export interface ResponseHeaderOptions {
   /** Names of cookies that this upstream may set; none without it. */
   readonly setCookies?: readonly string[] | undefined
@@ -66,7 +63,7 @@ export interface ResponseHeaderOptions {
   readonly shaped?: boolean
 }
 
-/** The response headers that the client gets; `Location` and `Vary` are left to the caller. */
+/** The response headers that the client gets; places and `Vary` are left to the caller. */
 export function responseHeaders({
   setCookies = [],
   mayCache,
@@ -74,7 +71,8 @@ export function responseHeaders({
 }: ResponseHeaderOptions): (headers: Record<string, string | string[] | undefined>) => Headers {
   const crosses = memoized(
     (name: string) =>
-      responseNameCrosses(name) &&
+      !droppedFromResponses.has(name) &&
+      !droppedFamilies.test(name) &&
       (mayCache || !cachingHeaders.has(name)) &&
       !(shaped && bodyHeaders.has(name))
   )
@@ -89,9 +87,7 @@ export function responseHeaders({
     }
     const setCookie = headers['set-cookie']
     if (setCookies.length > 0 && setCookie !== undefined) {
-      const kept = (Array.isArray(setCookie) ? setCookie : [setCookie]).filter(cookie =>
-        setCookies.includes(cookieName(cookie))
-      )
+      const kept = [setCookie].flat().filter(cookie => setCookies.includes(cookieName(cookie)))
       if (kept.length > 0) result['set-cookie'] = kept
     }
     return result

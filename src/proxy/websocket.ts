@@ -4,21 +4,17 @@ import { WebSocket } from 'ws'
 import { GatewayError } from '../errors/errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import type { Trail } from '../observability/trail.ts'
+import type { Call } from './call.ts'
 import { unreadable, upstreamError } from './failures.ts'
 import type { UpstreamResponse } from './receiver.ts'
 import { fixedHeadersOf } from './request-headers.ts'
 import type { Upstream } from './upstream.ts'
 
-interface WebSocketTarget {
+interface WebSocketTarget extends Pick<Call, 'path' | 'headers' | 'timeoutMs'> {
   readonly upstream: Upstream
-  /** At the upstream, with the query. */
-  readonly path: string
-  readonly headers: Readonly<Record<string, string | string[]>>
   readonly protocols: readonly string[]
   /** Bytes of the largest message. */
   readonly maxMessage: number
-  /** To the upstream's response, from the moment at which it is connected. */
-  readonly timeoutMs: number
   /** Of the client's request. */
   readonly trail: Trail
   /** Aborted, with a GatewayError, when the client does not wait any more. */

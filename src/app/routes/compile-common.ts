@@ -63,24 +63,24 @@ export function shapeOf(
   }
 }
 
-/** A shape for responses of a route; undefined without a name of one. */
+/** Shapes responses of a route; without a name of a shape they stay as they are. */
 export function responseShapeOf(
   gateway: Gateway,
   route: string,
   name: string | undefined,
   wrap: Wrap
-): Pick<Shaping, 'shape' | 'shapeNothing'> | undefined {
+): Pick<Shaping, 'shape' | 'shapeNothing'> {
   const shape = shapeOf(gateway, name, wrap)
-  if (shape === undefined) return undefined
-  const shapeNothing: Shaping['shapeNothing'] = (nothing, live, sent) =>
-    shape.apply(nothing, { ...sent, route, user: live?.session.identity })
+  if (shape === undefined) return { shape: body => body, shapeNothing: () => null }
+  const apply: Shaping['shape'] = (value, live, sent) =>
+    shape.apply(value, { ...sent, route, user: live?.session.identity })
   return {
     shape: (body, live, sent) => {
       const refusal = shape.refusal(body)
       if (refusal !== undefined) throw refusal
-      return shapeNothing(body, live, sent)
+      return apply(body, live, sent)
     },
-    shapeNothing
+    shapeNothing: (nothing, live, sent) => apply(nothing, live, sent) ?? null
   }
 }
 

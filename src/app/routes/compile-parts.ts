@@ -25,7 +25,6 @@ export function compileParts(
   const changeQuery = (query: string) => changeOwn(tokenNames.query?.strip(query) ?? query)
   const parts = Object.entries(route.parts).map(([name, part]): Part => {
     const upstream = upstreamOf(gateway, part.upstream)
-    const shaping = responseShapeOf(gateway, route.name, part.shape, wrap)
     const isOwnUpstream = part.upstream === route.upstream
     return {
       name,
@@ -40,7 +39,7 @@ export function compileParts(
       }),
       timeoutMs: timeoutOf(part, upstream.config),
       maxBytes,
-      shape: shaping?.shape ?? (body => body),
+      shape: responseShapeOf(gateway, route.name, part.shape, wrap).shape,
       unwrap: part.unwrap?.split('.') ?? [],
       into: part.into?.split('.') ?? [],
       isRequired: part.required,

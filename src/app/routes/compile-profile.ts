@@ -19,7 +19,7 @@ export function compileProfile(gateway: Gateway): Route {
   const { profile } = config.routes.endpoints
   const { errorStatus, maxBody, maxShaped, touch } = routeSettings(config, 'profile', profile)
   const bodyOf = createBody(gateway)
-  const shape = responseShapeOf(gateway, name, profile.shape, envelope.success)
+  const { shape } = responseShapeOf(gateway, name, profile.shape, envelope.success)
   const parts = compileParts(gateway, { ...profile, name, maxBytes: maxShaped }, envelope.success)
   const common = {
     name,
@@ -31,7 +31,7 @@ export function compileProfile(gateway: Gateway): Route {
   } as const
   const shaping: Shaping = {
     shape: async (user, live, sent) => {
-      const shaped = shape === undefined ? user : await shape.shape(user, live, sent)
+      const shaped = await shape(user, live, sent)
       return live && bodyOf(shaped, live)
     },
     shapeNothing: (nothing, live) => live && bodyOf(nothing, live),

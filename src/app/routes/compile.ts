@@ -50,7 +50,7 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
   if (route.answer !== undefined) {
     return { ...common, ...answerOf(gateway, name, route.answer, envelope) }
   }
-  const shape = responseShapeOf(gateway, name, route.shape, envelope.success)
+  const { shape, shapeNothing } = responseShapeOf(gateway, name, route.shape, envelope.success)
   const isInEnvelope = isWrapped(routes.shapes[route.shape ?? ''] ?? [], routes.shapes)
   const contract = contractOf(gateway, name, route.contract, isInEnvelope && envelope.dataName)
   const cookies = cookiesOf(gateway, route)
@@ -58,11 +58,11 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
   const parts = compileParts(gateway, composed, envelope.success)
   const shaping: Shaping = {
     shape: async (body, live, sent) => {
-      const shaped = shape === undefined ? body : await shape.shape(body, live, sent)
+      const shaped = await shape(body, live, sent)
       contract?.(() => shaped)
       return shaped
     },
-    shapeNothing: (nothing, live, sent) => shape?.shapeNothing(nothing, live, sent) ?? null,
+    shapeNothing,
     maxShaped,
     tooLarge: route.tooLarge,
     onIgnored: logLabels(log, name),
@@ -71,7 +71,7 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
   if (route.upstream === undefined) {
     return parts && { ...common, status: 200, initialValue: () => ({}), shaping }
   }
-  const isShaped = shape !== undefined || parts !== undefined
+  const isShaped = route.shape !== undefined || parts !== undefined
   return {
     ...common,
     ...(isShaped && { shaping }),

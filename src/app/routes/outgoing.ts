@@ -35,7 +35,7 @@ export function compileOutgoing(
   const stripTokens = tokenNames.query?.strip
   const { reads, others } = target.query ?? {}
   const queryOfReads = reads && compileQuery(reads)
-  const queryOfOthers = others === reads ? queryOfReads : others && compileQuery(others)
+  const queryOfOthers = others && compileQuery(others)
   const sealed = sealedCookies.get(target.upstreamName)
   const { pass = [] } = target.sealedCookies ?? {}
 
@@ -52,9 +52,7 @@ export function compileOutgoing(
     const caller = forwardedForOf(request)
     const headers = toHeaders(raw.headers, caller, bodyOf(request, target) !== undefined, isRead)
     if (sealed !== undefined && pass.length > 0) {
-      const { cookie } = headers
-      const opened = sealed.open(raw.headers.cookie, pass)
-      const all = [...(cookie === undefined ? [] : [String(cookie)]), ...opened]
+      const all = [headers['cookie'] ?? [], sealed.open(raw.headers.cookie, pass)].flat()
       if (all.length > 0) headers['cookie'] = all.join('; ')
     }
     return { method, path: target.rewrite.toUpstream(url) + query, headers }
