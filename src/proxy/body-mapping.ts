@@ -5,20 +5,16 @@ import { isRecord, type Json, textOf } from '../json/values.ts'
 import type { User } from '../shaping/own-code.d.ts'
 
 type Headers = Record<string, string | string[]>
-type BodyType = 'json' | 'form'
 
 export interface BodyMapping {
   /** Of the body as it comes, and of what it unpacks to. */
   readonly maxBytes: number
   readonly shape: (body: Json, user: User | undefined) => Json
   /** The type for the upstream; the client's own without it. */
-  readonly as?: BodyType | undefined
+  readonly as?: 'json' | 'form' | undefined
 }
 
-const contentTypes: Readonly<Record<BodyType, string>> = {
-  json: 'application/json',
-  form: 'application/x-www-form-urlencoded'
-}
+const contentTypes = { json: 'application/json', form: 'application/x-www-form-urlencoded' }
 
 /**
  * @param headers of the request for the upstream; those that describe the body are replaced
@@ -44,15 +40,13 @@ export async function mapBody(
 }
 
 /** @throws GatewayError `request.type` */
-function typeOf(contentType: string | string[] | undefined): {
-  readonly type: BodyType
-  readonly name: string
-} {
+function typeOf(contentType: string | string[] | undefined) {
   const [written = ''] = String(contentType ?? '').split(';', 1)
   const name = written.trim().toLowerCase()
-  if (name === contentTypes.form) return { type: 'form', name }
-  if (/^application\/(?:[\w.+-]+\+)?json$/.test(name)) return { type: 'json', name }
-  throw new GatewayError('request.type')
+  const isForm = name === contentTypes.form
+  const isJson = /^application\/(?:[\w.+-]+\+)?json$/.test(name)
+  if (!isForm && !isJson) throw new GatewayError('request.type')
+  return { type: isForm ? 'form' : 'json', name } as const
 }
 
 function readRequest(bytes: Buffer, headers: Headers, maxBytes: number): Json {

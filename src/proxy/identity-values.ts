@@ -19,20 +19,14 @@ export function identityHeaders(
   }
 }
 
-interface ProfileValue {
-  /** Of the header. */
-  readonly name: string
-  /** @returns undefined where the profile has no text, number or boolean there */
-  readonly valueOf: (session: Session) => string | undefined
-}
-
 const placeholder = /^\{profile\.([A-Za-z0-9_.-]+)\}$/
 
 /** Of the fixed headers of an upstream those whose value is a member of the user's profile. */
-export function profileValues(headers: Readonly<Record<string, string>> = {}): ProfileValue[] {
+export function profileValues(headers: Readonly<Record<string, string>> = {}) {
   return Object.entries(headers).flatMap(([name, written]) => {
     const path = placeholder.exec(written)?.[1]
     if (path === undefined) return []
+    // Undefined where the profile has no text, number or boolean there.
     const valueOf = ({ identity }: Session) => {
       const text = textAt(identity.profile, path)
       return text === undefined ? undefined : headerValue(text)

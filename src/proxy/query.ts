@@ -7,7 +7,10 @@ type Paging = NonNullable<QueryConfig['paging']>
 
 /** A parameter as it stands in the query: `name=value`, still encoded. */
 interface Parameter {
+  /** Decoded. */
   readonly name: string
+  /** With its `=`. */
+  readonly value: string
   readonly written: string
 }
 
@@ -35,7 +38,7 @@ export function compileQuery({
     const kept = parameters.flatMap(parameter => {
       const newName = renames.get(parameter.name)
       if (newName !== undefined) {
-        return [withoutHidden(encodeURIComponent(newName) + valuePart(parameter), isSet)]
+        return [withoutHidden(encodeURIComponent(newName) + parameter.value, isSet)]
       }
       const isRefused = refused.has(parameter.name) || isSet(parameter.written)
       return isRefused ? [] : [withoutHidden(parameter.written, isSet)]
@@ -56,12 +59,10 @@ function parse(query: string): Parameter[] {
   return text
     .split('&')
     .filter(each => each !== '')
-    .map(each => ({ name: decoded(each.split('=', 1)[0] ?? ''), written: each }))
-}
-
-function valuePart({ written: pair }: Parameter): string {
-  const mark = pair.indexOf('=')
-  return mark < 0 ? '' : pair.slice(mark)
+    .map(each => {
+      const [name = ''] = each.split('=', 1)
+      return { name: decoded(name), value: each.slice(name.length), written: each }
+    })
 }
 
 /** Form encoding (WHATWG URL §5.1); a malformed escape stays as it is. */
@@ -105,7 +106,7 @@ function numberOf(
   const [first, second] = parameters.filter(parameter => parameter.name === name)
   if (second !== undefined) throw malformed(`the parameter ${name} came twice`)
   if (first === undefined) return undefined
-  const text = decoded(valuePart(first).slice(1))
+  const text = decoded(first.value.slice(1))
   if (text === '') return undefined
   const value = /^\d{1,10}$/.test(text) ? Number(text) : NaN
   if (value >= minimum && value <= maxNumber) return value

@@ -41,6 +41,11 @@ export interface ForwardedFor {
   readonly session: Session | undefined
 }
 
+/** Where the response is shaped: they ask for a part, or a coding. */
+const unshaped = new Set(['accept-encoding', 'range', 'if-range'])
+/** They too, unless they say whether a change may be made at all (RFC 9110 §13.1). */
+const readConditions = new Set(['if-none-match', 'if-modified-since'])
+
 /**
  * The headers are built anew, so that no client can drop what the gateway adds: those that
  * `Connection` lists are of the client's alone.
@@ -80,11 +85,6 @@ export function fixedHeadersOf({
   const fixed = { ...Object.fromEntries(constant), ...secretHeaders }
   return Object.keys(fixed).length === 0 ? undefined : fixed
 }
-
-/** Where the response is shaped: they ask for a part, or a coding. */
-const unshaped = new Set(['accept-encoding', 'range', 'if-range'])
-/** They too, unless they say whether a change may be made at all (RFC 9110 §13.1). */
-const readConditions = new Set(['if-none-match', 'if-modified-since'])
 
 function compilePassing(options: RequestHeaderOptions): (name: string) => boolean {
   const { identity, tokenNames, upstream, passRefusedHeaders = [], shaped } = options

@@ -12,16 +12,12 @@ const droppedFromResponses = new Set([
   ...connectionBound,
   'server',
   'x-powered-by',
-  'x-aspnet-version',
-  'x-aspnetmvc-version',
   'x-runtime',
   'via',
   'www-authenticate',
   'alt-svc',
   'clear-site-data',
   'strict-transport-security',
-  'set-cookie',
-  'set-cookie2',
   'location',
   'content-location',
   'x-request-id',
@@ -31,12 +27,11 @@ const droppedFromResponses = new Set([
   'x-sendfile',
   'x-content-type-options',
   'referrer-policy',
-  'content-security-policy',
-  'content-security-policy-report-only',
   'vary'
 ])
 /** Also the renewed token of gin-vue-admin: no browser gets a credential. */
-const droppedFamilies = /^(?:access-control-|x-(?:internal|envoy-|amzn-trace|debug)|new-token)/
+const droppedFamilies =
+  /^(?:access-control-|content-security-policy|set-cookie|x-(?:aspnet|internal|envoy-|amzn-trace|debug)|new-token)/
 
 /** Headers that describe the upstream's body: wrong for a body that is made from it. */
 export const bodyHeaders: ReadonlySet<string> = new Set([

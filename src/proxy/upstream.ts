@@ -15,10 +15,10 @@ import type { UpstreamResponse } from './receiver.ts'
 import { Slots } from './slots.ts'
 
 /** A request of the gateway's own. */
-export interface FetchOptions extends RecordedCall, Pick<Call, 'timeoutMs' | 'signal'> {
+export interface FetchOptions extends RecordedCall, Pick<Call, 'signal'> {
+  /** For the whole response. */
+  readonly timeoutMs: number
   readonly body?: string
-  /** To the last byte; without it only a body that stalls ends. */
-  readonly totalMs?: number
   readonly maxBytes: number
   /** The code for a larger response; `upstream.invalid` without it. */
   readonly tooLarge?: ErrorCode
@@ -209,13 +209,13 @@ function addFixed({ headers, isOwn }: Call, fixed: FixedHeaders) {
 
 async function fetchWhole(
   send: (call: Call) => Promise<UpstreamResponse>,
-  { idleTimeout, streamIdle, totalTimeout }: UpstreamConfig,
+  { idleTimeout, streamIdle }: UpstreamConfig,
   request: FetchOptions
 ): Promise<WholeResponse> {
-  const { totalMs = totalTimeout, maxBytes, tooLarge = 'upstream.invalid' } = request
+  const { timeoutMs, maxBytes, tooLarge = 'upstream.invalid' } = request
   const { status, headers, body } = await send({
     ...request,
-    timeOuts: { idleTimeout, streamIdle, totalTimeout: totalMs },
+    timeOuts: { idleTimeout, streamIdle, totalTimeout: timeoutMs },
     collectBytes: maxBytes,
     collectsAll: true,
     isOwn: true

@@ -12,14 +12,14 @@ import type { Sessions } from '../../session/session.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Target } from './route.ts'
 
-/** Called with each response of an upstream that gets the credential of a session. */
-export type TakeCredential = (live: Live, headers: UpstreamResponse['headers']) => void
-
-/** @returns undefined for an upstream that changes no credential */
+/**
+ * @returns called with each response to a session; undefined for an upstream that changes no
+ * credential
+ */
 export function takeCredentialOf(
   { config, sessions }: Gateway,
   { upstream, upstreamName }: Target
-): TakeCredential | undefined {
+): ((asked: Live, headers: UpstreamResponse['headers']) => void) | undefined {
   if (credentialOf(upstream.config.credential).as === 'none') return undefined
   const bySource = new Map<string, UpstreamLoginConfig>()
   for (const source of config.gateway.login.sources) {

@@ -15,13 +15,11 @@ import type { RouteServices } from './services.ts'
 /** Without its body. */
 export type Outgoing = Pick<Call, 'method' | 'path' | 'headers'>
 
-export type ToOutgoing = (request: FastifyRequest) => Outgoing
-
 /** @returns a function that throws a GatewayError `request.*` for a request that cannot go on */
 export function compileOutgoing(
   { target, shaping }: ForwardedRoute,
   { config, tokenNames, sealedCookies }: RouteServices
-): ToOutgoing {
+): (request: FastifyRequest) => Outgoing {
   const { passRefusedHeaders, passAuthorization, passCookies } = target
   const toHeaders = requestHeaders({
     identity: config.gateway.identity,

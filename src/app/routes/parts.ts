@@ -100,7 +100,6 @@ async function fetchPart(
     path: part.toUpstream(target),
     headers: part.toHeaders(sent, forwardedForOf(request), false, true),
     timeoutMs,
-    totalMs: timeoutMs,
     maxBytes,
     tooLarge: 'shape.too-large',
     signal,
