@@ -9,9 +9,8 @@ export type Send = (options: {
   path: string
   headers: Record<string, string>
   body?: string
-  timeoutMs: number
   /** To the last byte. */
-  totalMs: number
+  timeoutMs: number
   maxBytes: number
   recorded?: Recorded | undefined
 }) => Promise<RawResponse>
@@ -79,7 +78,6 @@ export function callWith(
     },
     ...(body !== undefined && { body: writeBody(fill(body, values) as object, format) }),
     timeoutMs,
-    totalMs: timeoutMs,
     maxBytes: maxResponseBytes,
     recorded
   })

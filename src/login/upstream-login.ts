@@ -63,7 +63,6 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
     },
     body: bodyOf(config, attempt),
     timeoutMs: config.timeout,
-    totalMs: config.timeout,
     maxBytes: maxResponseBytes,
     recorded: recordedFor('sign-in', attempt.trail)
   })

@@ -44,7 +44,7 @@ export class Present {
     this.#samples.push({
       at: performance.now(),
       totals: rates.read(),
-      upstreams: new Map(upstreams.use().map(each => [keyOf(each), each])),
+      upstreams: new Map(upstreams.addresses().map(each => [keyOf(each), each])),
       cpu: process.cpuUsage(),
       delayMs: this.#delayMs
     })
@@ -93,7 +93,7 @@ export class Present {
   #upstreamsSince({ upstreams: then }: Sample, seconds: number): Now['upstreams'] {
     const { upstreams } = this.#services
     const waiting = new Map(upstreams.waiting())
-    return upstreams.use().map(use => {
+    return upstreams.addresses().map(use => {
       const { upstream, address, state, inFlight } = use
       let { requests, failures: errors } = use
       const before = then.get(keyOf(use))

@@ -2,24 +2,19 @@
 import { GatewayError } from '../errors/errors.ts'
 import { readJson, writeJson } from '../json/body.ts'
 import { isRecord, type Json, textOf } from '../json/values.ts'
-
 import type { User } from '../shaping/own-code.d.ts'
 
 type Headers = Record<string, string | string[]>
-type BodyType = 'json' | 'form'
 
 export interface BodyMapping {
   /** Of the body as it comes, and of what it unpacks to. */
   readonly maxBytes: number
   readonly shape: (body: Json, user: User | undefined) => Json
   /** The type for the upstream; the client's own without it. */
-  readonly as?: BodyType | undefined
+  readonly as?: 'json' | 'form' | undefined
 }
 
-const contentTypes: Readonly<Record<BodyType, string>> = {
-  json: 'application/json',
-  form: 'application/x-www-form-urlencoded'
-}
+const contentTypes = { json: 'application/json', form: 'application/x-www-form-urlencoded' }
 
 /**
  * @param headers of the request for the upstream; those that describe the body are replaced
@@ -45,25 +40,21 @@ export async function mapBody(
 }
 
 /** @throws GatewayError `request.type` */
-function typeOf(contentType: string | string[] | undefined): {
-  readonly type: BodyType
-  readonly name: string
-} {
+function typeOf(contentType: string | string[] | undefined) {
   const [written = ''] = String(contentType ?? '').split(';', 1)
   const name = written.trim().toLowerCase()
-  if (name === contentTypes.form) return { type: 'form', name }
-  if (/^application\/(?:[\w.+-]+\+)?json$/.test(name)) return { type: 'json', name }
-  throw new GatewayError('request.type')
+  const isForm = name === contentTypes.form
+  const isJson = /^application\/(?:[\w.+-]+\+)?json$/.test(name)
+  if (!isForm && !isJson) throw new GatewayError('request.type')
+  return { type: isForm ? 'form' : 'json', name } as const
 }
 
 function readRequest(bytes: Buffer, headers: Headers, maxBytes: number): Json {
   try {
     return readJson(bytes, headers, maxBytes)
-  } catch (error) {
-    const isTooLarge = error instanceof GatewayError && error.code === 'shape.too-large'
-    throw new GatewayError(isTooLarge ? 'request.too-large' : 'request.malformed', {
-      cause: error
-    })
+  } catch (cause) {
+    const isTooLarge = cause instanceof GatewayError && cause.code === 'shape.too-large'
+    throw new GatewayError(isTooLarge ? 'request.too-large' : 'request.malformed', { cause })
   }
 }
 
@@ -77,14 +68,13 @@ function readForm(bytes: Buffer, headers: Headers): Json {
   if (!/%ef%bf%bd/i.test(text) && [...parameters].flat().some(holds)) {
     throw new GatewayError('request.malformed', { cause: new Error('the form is not UTF-8') })
   }
-  const members = new Map<string, string | string[]>()
-  for (const [name, value] of parameters) {
-    const before = members.get(name)
-    if (before === undefined) members.set(name, value)
-    else if (Array.isArray(before)) before.push(value)
-    else members.set(name, [before, value])
-  }
-  return Object.fromEntries(members)
+  const members = Map.groupBy(parameters, ([name]) => name)
+  return Object.fromEntries(
+    Array.from(members, ([name, all]) => {
+      const values = all.map(([, value]) => value)
+      return [name, values.length === 1 ? values[0] : values]
+    })
+  )
 }
 
 /** @throws GatewayError `request.malformed` for what has no form: a list or text, nested objects */
@@ -94,16 +84,12 @@ function writeForm(value: Json): string {
   for (const [name, member] of Object.entries(value)) {
     for (const each of Array.isArray(member) ? (member as Json[]) : [member]) {
       if (each === null || each === undefined) continue
-      form.append(name, formText(each))
+      const text = textOf(each)
+      if (text === undefined) throw noForm()
+      form.append(name, text)
     }
   }
   return form.toString()
-}
-
-function formText(value: Json): string {
-  const text = textOf(value)
-  if (text === undefined) throw noForm()
-  return text
 }
 
 function noForm(): GatewayError {

@@ -10,27 +10,28 @@ import { readErrorBody } from '../json/error-body.ts'
 /** Statuses that say that a back-end does not work, as a proxy in front of it does. */
 export const failureStatuses: ReadonlySet<number> = new Set([502, 503, 504])
 
-const codes: Readonly<Record<string, ErrorCode>> = {
-  ECONNREFUSED: 'upstream.refused',
-  ENOTFOUND: 'upstream.refused',
-  EAI_AGAIN: 'upstream.refused',
-  EHOSTUNREACH: 'upstream.refused',
-  ENETUNREACH: 'upstream.refused',
-  EADDRNOTAVAIL: 'upstream.refused',
-  ENOENT: 'upstream.refused',
-  EPROTO: 'upstream.refused',
-  ECONNRESET: 'upstream.reset',
-  EPIPE: 'upstream.reset',
-  UND_ERR_SOCKET: 'upstream.reset',
-  UND_ERR_CLOSED: 'upstream.reset',
-  UND_ERR_DESTROYED: 'upstream.reset',
-  ETIMEDOUT: 'upstream.timeout',
-  UND_ERR_CONNECT_TIMEOUT: 'upstream.timeout.connect',
-  UND_ERR_HEADERS_TIMEOUT: 'upstream.timeout',
-  UND_ERR_BODY_TIMEOUT: 'upstream.timeout.idle',
-  UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'request.malformed',
-  UND_ERR_INVALID_ARG: 'request.malformed'
-}
+const codes = new Map<string, ErrorCode>([
+  ['ECONNREFUSED', 'upstream.refused'],
+  ['ENOTFOUND', 'upstream.refused'],
+  ['EAI_AGAIN', 'upstream.refused'],
+  ['EHOSTUNREACH', 'upstream.refused'],
+  ['ENETUNREACH', 'upstream.refused'],
+  ['EADDRNOTAVAIL', 'upstream.refused'],
+  ['ENOENT', 'upstream.refused'],
+  ['EPROTO', 'upstream.refused'],
+  ['ECONNRESET', 'upstream.reset'],
+  ['EPIPE', 'upstream.reset'],
+  ['UND_ERR_SOCKET', 'upstream.reset'],
+  ['UND_ERR_CLOSED', 'upstream.reset'],
+  ['UND_ERR_DESTROYED', 'upstream.reset'],
+  ['ETIMEDOUT', 'upstream.timeout'],
+  ['UND_ERR_CONNECT_TIMEOUT', 'upstream.timeout.connect'],
+  ['UND_ERR_HEADERS_TIMEOUT', 'upstream.timeout'],
+  ['UND_ERR_BODY_TIMEOUT', 'upstream.timeout.idle'],
+  ['UND_ERR_REQ_CONTENT_LENGTH_MISMATCH', 'request.malformed'],
+  ['UND_ERR_INVALID_ARG', 'request.malformed']
+])
+const ofTls = /CERT|SIGNATURE|SELF_SIGNED|ERR_TLS|ERR_SSL/
 
 /**
  * The GatewayError for a failed exchange. An invalid certificate counts as refused, an unreadable
@@ -40,12 +41,8 @@ export function upstreamError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   if (isConnectTimeout(error)) return new GatewayError('upstream.timeout.connect', { cause: error })
   const code = errorCodeOf(error)
-  const errorCode =
-    (Object.hasOwn(codes, code) ? codes[code] : undefined) ??
-    (/CERT|SIGNATURE|SELF_SIGNED|ERR_TLS|ERR_SSL/.test(code)
-      ? 'upstream.refused'
-      : 'upstream.invalid')
-  return new GatewayError(errorCode, { cause: error })
+  const unlisted = ofTls.test(code) ? 'upstream.refused' : 'upstream.invalid'
+  return new GatewayError(codes.get(code) ?? unlisted, { cause: error })
 }
 
 /** The GatewayError for a final response that no client could read; undefined for others. */

@@ -2,61 +2,31 @@
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { textAt } from '../json/values.ts'
 import { identityKey } from '../session/identity-key.ts'
-import type { Identity, Session } from '../session/record.ts'
-
-interface IdentityValues {
-  readonly id: string
-  readonly prefixedId: string
-  readonly source: string
-  readonly username: string
-  readonly roles: string
-}
-
-/** Built once for each cached session. */
-const identityCache = new WeakMap<Identity, IdentityValues>()
-
-function identityValues({ source, identity }: Session): IdentityValues {
-  const cached = identityCache.get(identity)
-  if (cached !== undefined) return cached
-  const values = {
-    id: headerValue(identity.id),
-    prefixedId: headerValue(identityKey({ source, identity })),
-    source: headerValue(source),
-    username: headerValue(identity.username),
-    roles: identity.roles.map(role => headerValue(role).replaceAll(',', '%2C')).join(',')
-  }
-  identityCache.set(identity, values)
-  return values
-}
+import type { Session } from '../session/record.ts'
 
 /** The headers of `identity` for a session. */
 export function identityHeaders(
   session: Session,
-  identity: GatewayConfig['identity']
+  names: GatewayConfig['identity']
 ): Record<string, string> {
-  const values = identityValues(session)
+  const { source, identity } = session
+  const roles = identity.roles.map(role => headerValue(role).replaceAll(',', '%2C'))
   return {
-    [identity.id]: identity.prefix ? values.prefixedId : values.id,
-    ...(identity.source !== undefined && { [identity.source]: values.source }),
-    [identity.username]: values.username,
-    [identity.roles]: values.roles
+    [names.id]: headerValue(names.prefix ? identityKey(session) : identity.id),
+    ...(names.source !== undefined && { [names.source]: headerValue(source) }),
+    [names.username]: headerValue(identity.username),
+    [names.roles]: roles.join(',')
   }
-}
-
-interface ProfileValue {
-  /** Of the header. */
-  readonly name: string
-  /** @returns undefined where the profile has no text, number or boolean there */
-  readonly valueOf: (session: Session) => string | undefined
 }
 
 const placeholder = /^\{profile\.([A-Za-z0-9_.-]+)\}$/
 
 /** Of the fixed headers of an upstream those whose value is a member of the user's profile. */
-export function profileValues(headers: Readonly<Record<string, string>> = {}): ProfileValue[] {
+export function profileValues(headers: Readonly<Record<string, string>> = {}) {
   return Object.entries(headers).flatMap(([name, written]) => {
     const path = placeholder.exec(written)?.[1]
     if (path === undefined) return []
+    // Undefined where the profile has no text, number or boolean there.
     const valueOf = ({ identity }: Session) => {
       const text = textAt(identity.profile, path)
       return text === undefined ? undefined : headerValue(text)

@@ -3,23 +3,17 @@
  * under a name, it may not send in another spelling of that name either.
  */
 
-interface LenientNames {
-  /** The names, as `leniently` reads them. */
-  readonly texts: readonly string[]
-  readonly has: (name: string) => boolean
-  /** @param piece of a query, `name=value`, as it was sent */
-  readonly hasNameOf: (piece: string) => boolean
-}
-
-export function lenientNames(names: readonly string[]): LenientNames {
+export function lenientNames(names: readonly string[]) {
   const texts = new Set(names.map(leniently))
   // Decoders to ASCII leave out all other characters, such as invisible ones.
   const has = (name: string) =>
     texts.has(leniently(name)) || texts.has(leniently(name.replace(/[^\x00-\x7e]/g, '')))
   return {
+    /** The names, as `leniently` reads them. */
     texts: [...texts],
     has,
-    hasNameOf: piece => has(unescaped(piece.split('=', 1)[0] ?? ''))
+    /** @param piece of a query, `name=value`, as it was sent */
+    hasNameOf: (piece: string) => has(unescaped(piece.split('=', 1)[0] ?? ''))
   }
 }
 

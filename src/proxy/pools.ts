@@ -20,6 +20,7 @@ export interface AddressUse extends AddressStatus {
 }
 
 interface SharedPool {
+  readonly key: string
   readonly name: string
   readonly upstream: UpstreamPool
   leases: number
@@ -32,21 +33,19 @@ export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
   const held = new Map<string, SharedPool>()
   const retiring = new Set<UpstreamPool>()
 
-  function hold(name: string, config: UpstreamConfig, tls: TlsFiles | undefined): SharedPool {
+  function hold(name: string, config: UpstreamConfig, tls?: TlsFiles): SharedPool {
     const key = JSON.stringify([name, config, tls])
-    let pool = held.get(key)
-    if (pool === undefined) {
-      const events = eventsOf?.(name)
-      const options = { name, ...(tls && { tls }), ...(events && { events }) }
-      pool = { name, upstream: createUpstream(config, options), leases: 0 }
-      held.set(key, pool)
-    }
+    const known = held.get(key)
+    if (known !== undefined) return known
+    const upstream = createUpstream(config, { name, tls, events: eventsOf?.(name) })
+    const pool = { key, name, upstream, leases: 0 }
+    held.set(key, pool)
     return pool
   }
 
   async function release(pool: SharedPool): Promise<void> {
     if (--pool.leases > 0) return
-    for (const [key, each] of held) if (each === pool) held.delete(key)
+    held.delete(pool.key)
     retiring.add(pool.upstream)
     await pool.upstream.retire()
     retiring.delete(pool.upstream)
@@ -83,32 +82,16 @@ export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
     inFlight: () => sumsOf(upstream => upstream.inFlight()),
     /** Requests that wait for a connection, by upstream name. */
     waiting: () => sumsOf(upstream => upstream.waiting()),
-    addresses: (): AddressStatus[] =>
-      addressesOf(held.values()).map(({ upstream, address, state, inFlight, since }) => {
-        return { upstream, address, state, inFlight, since }
-      }),
-    /** The same addresses. */
-    use: () => addressesOf(held.values()),
+    /** Of upstreams that old and new generations have under one name, the latest. */
+    addresses: (): AddressUse[] => {
+      const latest = new Map(Array.from(held.values(), ({ name, upstream }) => [name, upstream]))
+      return [...latest].flatMap(([upstream, { addresses }]) =>
+        addresses.map(address => ({ upstream, ...address.use() }))
+      )
+    },
     close: async () => {
       const all = [...Array.from(held.values(), ({ upstream }) => upstream), ...retiring]
       await Promise.all(all.map(upstream => upstream.close()))
     }
   }
-}
-
-/** Of upstreams that old and new generations have under one name, the latest. */
-function addressesOf(pools: Iterable<SharedPool>): AddressUse[] {
-  const latest = new Map<string, UpstreamPool>()
-  for (const { name, upstream } of pools) latest.set(name, upstream)
-  return [...latest].flatMap(([upstream, { addresses }]) =>
-    addresses.map(({ origin: address, state, inFlight, since, requests, failures }) => ({
-      upstream,
-      address,
-      state,
-      inFlight,
-      since,
-      requests,
-      failures
-    }))
-  )
 }

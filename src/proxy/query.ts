@@ -7,7 +7,10 @@ type Paging = NonNullable<QueryConfig['paging']>
 
 /** A parameter as it stands in the query: `name=value`, still encoded. */
 interface Parameter {
+  /** Decoded. */
   readonly name: string
+  /** With its `=`. */
+  readonly value: string
   readonly written: string
 }
 
@@ -16,20 +19,26 @@ interface Parameter {
  * @returns the query for the upstream, with its `?`, of a query with or without one
  * @throws GatewayError `request.malformed` for a page number or size that is none, or sent twice
  */
-export function compileQuery(config: QueryConfig): (query: string) => string {
-  const renames = new Map(Object.entries(config.rename ?? {}))
-  const fixed = Object.entries(config.set ?? {}).map(([name, value]) => written(name, value))
-  const { paging } = config
-  const refused = new Set([...(config.drop ?? []), ...namesWritten(config), ...namesPaged(paging)])
-  const isSet =
-    fixed.length === 0 ? () => false : lenientNames(Object.keys(config.set ?? {})).hasNameOf
+export function compileQuery({
+  rename = {},
+  set = {},
+  drop = [],
+  paging
+}: QueryConfig): (query: string) => string {
+  const renames = new Map(Object.entries(rename))
+  const fixed = Object.entries(set).map(([name, value]) => written(name, value))
+  const { page, offset, size } = paging?.to ?? {}
+  // Names at the upstream whose values come from here: the client's own value must not join them.
+  const ours = [...Object.values(rename), ...Object.keys(set), page, offset, size]
+  const refused = new Set([...drop, ...ours, paging?.page, paging?.size])
+  const isSet = fixed.length === 0 ? () => false : lenientNames(Object.keys(set)).hasNameOf
 
   return query => {
     const parameters = parse(query)
     const kept = parameters.flatMap(parameter => {
       const newName = renames.get(parameter.name)
       if (newName !== undefined) {
-        return [withoutHidden(encodeURIComponent(newName) + valuePart(parameter), isSet)]
+        return [withoutHidden(encodeURIComponent(newName) + parameter.value, isSet)]
       }
       const isRefused = refused.has(parameter.name) || isSet(parameter.written)
       return isRefused ? [] : [withoutHidden(parameter.written, isSet)]
@@ -40,20 +49,9 @@ export function compileQuery(config: QueryConfig): (query: string) => string {
   }
 }
 
-/** Names at the upstream whose values come from here: the client's own value must not join them. */
-function namesWritten({ rename = {}, set = {}, paging }: QueryConfig): string[] {
-  const { page, offset, size } = paging?.to ?? {}
-  const names = [...Object.values(rename), ...Object.keys(set), page, offset, size]
-  return names.filter(name => name !== undefined)
-}
-
 /** Some back-ends read `a=1;tenant=2`, or `tenant;a=1`, as two: with `%3B` all read one. */
 function withoutHidden(pair: string, isSet: (pair: string) => boolean): string {
   return pair.includes(';') && pair.split(';').some(isSet) ? pair.replaceAll(';', '%3B') : pair
-}
-
-function namesPaged(paging: Paging | undefined): string[] {
-  return [paging?.page, paging?.size].filter(name => name !== undefined)
 }
 
 function parse(query: string): Parameter[] {
@@ -61,16 +59,10 @@ function parse(query: string): Parameter[] {
   return text
     .split('&')
     .filter(each => each !== '')
-    .map(each => ({ name: nameOf(each), written: each }))
-}
-
-function nameOf(pair: string): string {
-  return decoded(pair.split('=', 1)[0] ?? '')
-}
-
-function valuePart({ written: pair }: Parameter): string {
-  const mark = pair.indexOf('=')
-  return mark < 0 ? '' : pair.slice(mark)
+    .map(each => {
+      const [name = ''] = each.split('=', 1)
+      return { name: decoded(name), value: each.slice(name.length), written: each }
+    })
 }
 
 /** Form encoding (WHATWG URL §5.1); a malformed escape stays as it is. */
@@ -96,15 +88,11 @@ function pagedParameters(parameters: readonly Parameter[], paging: Paging): stri
     result.push(written(to.page, page - paging.firstPage + to.firstPage))
   }
   if (page !== undefined && to.offset !== undefined) {
-    result.push(written(to.offset, offsetOf(page - paging.firstPage, size)))
+    if (size === undefined) throw malformed('a page number came without a page size')
+    result.push(written(to.offset, (page - paging.firstPage) * size))
   }
   if (size !== undefined && to.size !== undefined) result.push(written(to.size, size))
   return result
-}
-
-function offsetOf(pagesBefore: number, size: number | undefined): number {
-  if (size === undefined) throw malformed('a page number came without a page size')
-  return pagesBefore * size
 }
 
 /** Bounded: page × size has to stay an exact whole number. */
@@ -118,7 +106,7 @@ function numberOf(
   const [first, second] = parameters.filter(parameter => parameter.name === name)
   if (second !== undefined) throw malformed(`the parameter ${name} came twice`)
   if (first === undefined) return undefined
-  const text = decoded(valuePart(first).slice(1))
+  const text = decoded(first.value.slice(1))
   if (text === '') return undefined
   const value = /^\d{1,10}$/.test(text) ? Number(text) : NaN
   if (value >= minimum && value <= maxNumber) return value

@@ -41,6 +41,11 @@ export interface ForwardedFor {
   readonly session: Session | undefined
 }
 
+/** Where the response is shaped: they ask for a part, or a coding. */
+const unshaped = new Set(['accept-encoding', 'range', 'if-range'])
+/** They too, unless they say whether a change may be made at all (RFC 9110 §13.1). */
+const readConditions = new Set(['if-none-match', 'if-modified-since'])
+
 /**
  * The headers are built anew, so that no client can drop what the gateway adds: those that
  * `Connection` lists are of the client's alone.
@@ -49,20 +54,17 @@ export interface ForwardedFor {
 export function requestHeaders(
   options: RequestHeaderOptions
 ): (headers: IncomingHttpHeaders, by: ForwardedFor, hasBody: boolean, isRead: boolean) => Headers {
-  const passingOf = memoized(compilePassing(options))
+  const passes = memoized(compilePassing(options))
   const addOwn = compileOwn(options)
   return (headers, caller, hasBody, isRead) => {
     const sent: Headers = {}
     const listed = listedIn(headers.connection)
     for (const name in headers) {
       const value = headers[name]
-      if (value === undefined || listed?.includes(name) === true) continue
-      const passing = passingOf(name)
-      const passes =
-        passing === 'always' ||
-        (passing === 'with a body' && hasBody) ||
-        (passing === 'in changes' && !isRead)
-      if (passes) sent[name] = value
+      if (value === undefined || !passes(name) || listed?.includes(name) === true) continue
+      if (name === 'content-type' && !hasBody) continue
+      if (options.shaped && isRead && readConditions.has(name)) continue
+      sent[name] = value
     }
     // The body passes byte for byte, so its length does too, even if `Connection` lists it.
     const length = headers['content-length']
@@ -84,13 +86,13 @@ export function fixedHeadersOf({
   return Object.keys(fixed).length === 0 ? undefined : fixed
 }
 
-type Passing = 'always' | 'never' | 'with a body' | 'in changes'
-
-function compilePassing(options: RequestHeaderOptions): (name: string) => Passing {
-  const { identity, tokenNames, upstream, passRefusedHeaders: reopened = [], shaped } = options
+function compilePassing(options: RequestHeaderOptions): (name: string) => boolean {
+  const { identity, tokenNames, upstream, passRefusedHeaders = [], shaped } = options
   const { as } = credentialOf(upstream.credential)
-  // Those in which the upstream is told the user, the credential, and more of the session.
-  const told = new Set<string | undefined>([
+  const never = new Set<string | undefined>([
+    ...tokenNames.headers,
+    ...(shaped ? unshaped : []),
+    // Those in which the upstream is told the user, the credential, and more of the session.
     identity.id,
     identity.username,
     identity.roles,
@@ -99,12 +101,9 @@ function compilePassing(options: RequestHeaderOptions): (name: string) => Passin
     ...profileValues(upstream.headers).map(({ name }) => name)
   ])
   return name => {
-    const isReopened = reopened.includes(name)
+    if (never.has(name)) return false
     const isListed = upstream.passHeaders?.includes(name) ?? true
-    if (!isReopened && !(isListed && isHarmless(name))) return 'never'
-    if (told.has(name) || tokenNames.headers.has(name)) return 'never'
-    if (name === 'content-type') return 'with a body'
-    return shaped ? passingWhereShaped(name) : 'always'
+    return passRefusedHeaders.includes(name) || (isListed && isHarmless(name))
   }
 }
 
@@ -119,13 +118,6 @@ function isHarmless(name: string): boolean {
     !connectionBound.has(name) &&
     !builtByGateway.has(name)
   )
-}
-
-/** None that ask for a part, a coding, or whether it has changed. */
-function passingWhereShaped(name: string): Passing {
-  if (['accept-encoding', 'range', 'if-range'].includes(name)) return 'never'
-  // In a change these say whether it may be made at all (RFC 9110 §13.1).
-  return ['if-none-match', 'if-modified-since'].includes(name) ? 'in changes' : 'always'
 }
 
 type Add = (sent: Headers, headers: IncomingHttpHeaders, caller: ForwardedFor) => void
@@ -181,8 +173,8 @@ function compileCredential({
   }
   const isBearer = as === 'bearer'
   const header = isBearer ? 'authorization' : as.slice('header:'.length)
-  const word = scheme ?? (isBearer ? 'Bearer' : undefined)
-  const before = word === undefined ? '' : `${word} `
+  const word = scheme ?? (isBearer ? 'Bearer' : '')
+  const before = word === '' ? '' : `${word} `
   return (sent, session) => {
     const token = session.credential?.token
     // Where the route passes the client's own header, that one wins.

@@ -12,16 +12,12 @@ const droppedFromResponses = new Set([
   ...connectionBound,
   'server',
   'x-powered-by',
-  'x-aspnet-version',
-  'x-aspnetmvc-version',
   'x-runtime',
   'via',
   'www-authenticate',
   'alt-svc',
   'clear-site-data',
   'strict-transport-security',
-  'set-cookie',
-  'set-cookie2',
   'location',
   'content-location',
   'x-request-id',
@@ -31,12 +27,11 @@ const droppedFromResponses = new Set([
   'x-sendfile',
   'x-content-type-options',
   'referrer-policy',
-  'content-security-policy',
-  'content-security-policy-report-only',
   'vary'
 ])
 /** Also the renewed token of gin-vue-admin: no browser gets a credential. */
-const droppedFamilies = /^(?:access-control-|x-(?:internal|envoy-|amzn-trace|debug)|new-token)/
+const droppedFamilies =
+  /^(?:access-control-|content-security-policy|set-cookie|x-(?:aspnet|internal|envoy-|amzn-trace|debug)|new-token)/
 
 /** Headers that describe the upstream's body: wrong for a body that is made from it. */
 export const bodyHeaders: ReadonlySet<string> = new Set([
@@ -54,9 +49,6 @@ export const bodyHeaders: ReadonlySet<string> = new Set([
 
 const cachingHeaders = new Set(['cache-control', 'expires', 'pragma', 'age'])
 
-const responseNameCrosses = (name: string) =>
-  !droppedFromResponses.has(name) && !droppedFamilies.test(name)
-
 export interface ResponseHeaderOptions {
   /** Names of cookies that this upstream may set; none without it. */
   readonly setCookies?: readonly string[] | undefined
@@ -66,7 +58,7 @@ export interface ResponseHeaderOptions {
   readonly shaped?: boolean
 }
 
-/** The response headers that the client gets; `Location` and `Vary` are left to the caller. */
+/** The response headers that the client gets; places and `Vary` are left to the caller. */
 export function responseHeaders({
   setCookies = [],
   mayCache,
@@ -74,7 +66,8 @@ export function responseHeaders({
 }: ResponseHeaderOptions): (headers: Record<string, string | string[] | undefined>) => Headers {
   const crosses = memoized(
     (name: string) =>
-      responseNameCrosses(name) &&
+      !droppedFromResponses.has(name) &&
+      !droppedFamilies.test(name) &&
       (mayCache || !cachingHeaders.has(name)) &&
       !(shaped && bodyHeaders.has(name))
   )
@@ -89,9 +82,7 @@ export function responseHeaders({
     }
     const setCookie = headers['set-cookie']
     if (setCookies.length > 0 && setCookie !== undefined) {
-      const kept = (Array.isArray(setCookie) ? setCookie : [setCookie]).filter(cookie =>
-        setCookies.includes(cookieName(cookie))
-      )
+      const kept = [setCookie].flat().filter(cookie => setCookies.includes(cookieName(cookie)))
       if (kept.length > 0) result['set-cookie'] = kept
     }
     return result

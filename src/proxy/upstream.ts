@@ -1,21 +1,24 @@
 /** The back-ends as routes see them: each is one or more addresses behind one queue. */
+import type { Socket } from 'node:net'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { urlsOf } from '../config/schema/upstream-addresses.ts'
 import { type ErrorCode, GatewayError } from '../errors/errors.ts'
+import { adopt } from '../observability/emitters.ts'
+import type { TrailAttempt } from '../observability/trail.ts'
 import type { TlsFiles } from './tls-files.ts'
-import { Address, type AddressChange } from './address.ts'
-import { type Call, type CallContext, type RecordedCall, sendCall } from './call.ts'
-import { connect, type Connection } from './connect.ts'
+import { Address, type AddressChange, isLocalError } from './address.ts'
+import { type Call, type CallContext, recordAttempt, type RecordedCall, sendCall } from './call.ts'
+import { upstreamError } from './failures.ts'
 import { type FixedHeaders, fixedHeadersOf } from './request-headers.ts'
 import { checkHealth } from './health.ts'
 import type { UpstreamResponse } from './receiver.ts'
 import { Slots } from './slots.ts'
 
 /** A request of the gateway's own. */
-export interface FetchOptions extends RecordedCall, Pick<Call, 'timeoutMs' | 'signal'> {
+export interface FetchOptions extends RecordedCall, Pick<Call, 'signal'> {
+  /** For the whole response. */
+  readonly timeoutMs: number
   readonly body?: string
-  /** To the last byte; without it only a body that stalls ends. */
-  readonly totalMs?: number
   readonly maxBytes: number
   /** The code for a larger response; `upstream.invalid` without it. */
   readonly tooLarge?: ErrorCode
@@ -42,8 +45,8 @@ export interface UpstreamOptions {
   /** In `routes.yaml`. */
   readonly name?: string
   /** The PEM texts of `config.ca` and `config.tls`. */
-  readonly tls?: TlsFiles
-  readonly events?: UpstreamEvents
+  readonly tls?: TlsFiles | undefined
+  readonly events?: UpstreamEvents | undefined
 }
 
 export interface UpstreamEvents {
@@ -63,7 +66,10 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
   const { origin, pathname } = new URL(urls[0] ?? '')
   const base = pathname.replace(/\/$/, '')
   const addresses = urls.map(url => new Address(url, config, tls, events.onAddress))
-  const endChecks = config.health && checkHealth(addresses, config.health)
+  const checking = new AbortController()
+  for (const each of addresses) {
+    if (config.health !== undefined) void checkHealth(each, config.health, checking.signal)
+  }
   const context = contextOf(config, addresses, options)
   const { slots, uploads, streams } = context
   const fixedHeaders = fixedHeadersOf(config)
@@ -105,17 +111,58 @@ export function createUpstream(config: UpstreamConfig, options: UpstreamOptions 
     addresses,
     /** Ends what is running. */
     close: async () => {
-      endChecks?.()
+      checking.abort()
       const error = new GatewayError('gateway.stopping')
       for (const each of [slots, uploads]) each.close(error)
       await Promise.all(addresses.map(address => address.close()))
     },
     /** Lets what is running finish. */
     retire: async () => {
-      endChecks?.()
+      checking.abort()
       await Promise.all(addresses.map(address => address.retire()))
     }
   }
+}
+
+interface Connection {
+  readonly socket: Socket
+  /** Scheme, name and port of the address. */
+  readonly origin: string
+  readonly recorded: TrailAttempt | undefined
+}
+
+/**
+ * Connects to an address; where that fails, to another one, since nothing was written yet. The
+ * address counts the connection among what it has in flight.
+ * @throws GatewayError `upstream.*`
+ */
+async function connect(context: CallContext, call: RecordedCall): Promise<Connection> {
+  const tried: Address[] = []
+  let failure: unknown
+  for (;;) {
+    const address = isLocalError(failure) ? undefined : context.pick(tried)
+    if (address === undefined) throw upstreamError(failure)
+    tried.push(address)
+    const { origin } = address
+    address.begin()
+    const recorded = recordAttempt(context, call, address)
+    try {
+      const socket = adopt(await address.connect())
+      countUntilClosed(socket, address)
+      address.succeeded()
+      return { socket, origin, recorded }
+    } catch (error) {
+      failure = error
+      address.end()
+      recorded?.fail(error, upstreamError(error).code)
+      if (!isLocalError(error)) address.failedBy('connect')
+    }
+  }
+}
+
+/** Apart from the above: a closure of that would keep the handshake alive as long as the socket. */
+function countUntilClosed(socket: Socket, address: Address): void {
+  socket.once('close', () => address.end())
 }
 
 /** Retries that may be made at once, whatever came before. */
@@ -162,13 +209,13 @@ function addFixed({ headers, isOwn }: Call, fixed: FixedHeaders) {
 
 async function fetchWhole(
   send: (call: Call) => Promise<UpstreamResponse>,
-  { idleTimeout, streamIdle, totalTimeout }: UpstreamConfig,
+  { idleTimeout, streamIdle }: UpstreamConfig,
   request: FetchOptions
 ): Promise<WholeResponse> {
-  const { totalMs = totalTimeout, maxBytes, tooLarge = 'upstream.invalid' } = request
+  const { timeoutMs, maxBytes, tooLarge = 'upstream.invalid' } = request
   const { status, headers, body } = await send({
     ...request,
-    timeOuts: { idleTimeout, streamIdle, totalTimeout: totalMs },
+    timeOuts: { idleTimeout, streamIdle, totalTimeout: timeoutMs },
     collectBytes: maxBytes,
     collectsAll: true,
     isOwn: true

@@ -11,10 +11,8 @@ export interface RelayEnd {
   readonly toClient: number
 }
 
-type Cause = Pick<RelayEnd, 'by' | 'closeCode' | 'reason'>
-
 export interface RelayTimes {
-  /** A side that is quiet for so long is pinged. */
+  /** Both sides are pinged so often. */
   readonly pingMs: number
   /** A side of which nothing at all comes for so long, pongs included, is gone. */
   readonly idleMs: number
@@ -33,8 +31,8 @@ export class Relay {
   readonly #upstream: Side
   readonly #times: RelayTimes
   readonly #onEnd: (end: RelayEnd) => void
-  readonly #looking: NodeJS.Timeout
-  #cause: Cause | undefined
+  readonly #timers: readonly NodeJS.Timeout[]
+  #cause: Pick<RelayEnd, 'by' | 'closeCode' | 'reason'> | undefined
   #closing: NodeJS.Timeout | undefined
 
   /**
@@ -53,7 +51,10 @@ export class Relay {
     this.#onEnd = onEnd
     this.#pass(this.#client, this.#upstream, 'client')
     this.#pass(this.#upstream, this.#client, 'upstream')
-    this.#looking = setInterval(() => this.#look(performance.now()), lookMs).unref()
+    this.#timers = [
+      setInterval(() => this.#look(performance.now()), lookMs).unref(),
+      setInterval(() => [client, upstream].forEach(ping), times.pingMs).unref()
+    ]
     upstream.resume()
   }
 
@@ -71,25 +72,24 @@ export class Relay {
   }
 
   /** Begins its end: what came first is the cause. */
-  #begin(cause: Cause): void {
+  #begin(cause: Pick<RelayEnd, 'by' | 'closeCode' | 'reason'>): void {
     this.#cause ??= cause
     this.#closing ??= setTimeout(() => this.destroy(), closeMs).unref()
   }
 
   #look(now: number): void {
-    const { pingMs, idleMs, stallMs } = this.#times
     for (const side of [this.#client, this.#upstream]) {
-      if (side.isStalled(now, stallMs)) return this.destroy()
-      if (side.quietMs(now) >= idleMs) return this.end(1001, 'idle')
-      side.pingAfter(pingMs, now)
+      const { socket } = side
+      // Of one that is not read nothing is known.
+      if (socket.isPaused) side.heardAt = now
+      const isStalled = socket.bufferedAmount > 0 && now - side.tookAt >= this.#times.stallMs
+      if (isStalled) return this.destroy()
+      if (now - side.heardAt >= this.#times.idleMs) return this.end(1001, 'idle')
     }
   }
 
   #pass(from: Side, to: Side, by: 'client' | 'upstream'): void {
-    from.socket.on('message', (data, isBinary) => {
-      from.heardAt = performance.now()
-      to.send(data, isBinary, from)
-    })
+    from.socket.on('message', (data, isBinary) => to.send(data, isBinary, from))
     from.socket.on('error', error => {
       const closeCode = faultOf(error)
       if (closeCode === undefined) return
@@ -107,28 +107,28 @@ export class Relay {
   }
 
   #finish(): void {
-    clearInterval(this.#looking)
+    for (const timer of this.#timers) clearInterval(timer)
     clearTimeout(this.#closing)
     const cause = this.#cause ?? { by: 'gateway' }
     this.#onEnd({ ...cause, toUpstream: this.#upstream.sent, toClient: this.#client.sent })
   }
 }
 
+/** Times are those of `performance.now()`. */
 class Side {
   readonly socket: WebSocket
   /** Messages that were sent to it. */
   sent = 0
-  /** As all times here, of `performance.now()`. */
   heardAt = performance.now()
-  #pingedAt = 0
-  #tookAt = 0
+  /** When it took the last message, or the first of those that wait came. */
+  tookAt = 0
 
   constructor(socket: WebSocket) {
     this.socket = socket
     const hear = () => {
       this.heardAt = performance.now()
     }
-    socket.on('ping', hear).on('pong', hear)
+    socket.on('message', hear).on('ping', hear).on('pong', hear)
   }
 
   /** @param from is not read while too much waits here */
@@ -136,9 +136,9 @@ class Side {
     const { socket } = this
     if (socket.readyState !== WebSocket.OPEN) return
     this.sent++
-    if (socket.bufferedAmount === 0) this.#tookAt = performance.now()
+    if (socket.bufferedAmount === 0) this.tookAt = performance.now()
     socket.send(data, { binary: isBinary }, () => {
-      this.#tookAt = performance.now()
+      this.tookAt = performance.now()
       if (from.socket.isPaused && socket.bufferedAmount <= maxWaitingBytes) from.socket.resume()
     })
     if (socket.bufferedAmount > maxWaitingBytes) from.socket.pause()
@@ -149,22 +149,10 @@ class Side {
     this.socket.resume()
     this.socket.close(code, reason)
   }
+}
 
-  isStalled(now: number, stallMs: number): boolean {
-    return this.socket.bufferedAmount > 0 && now - this.#tookAt >= stallMs
-  }
-
-  /** Of one that is not read nothing is known. */
-  quietMs(now: number): number {
-    if (this.socket.isPaused) this.heardAt = now
-    return now - this.heardAt
-  }
-
-  pingAfter(pingMs: number, now: number): void {
-    if (now - Math.max(this.heardAt, this.#pingedAt) < pingMs) return
-    this.#pingedAt = now
-    if (this.socket.readyState === WebSocket.OPEN) this.socket.ping()
-  }
+function ping(socket: WebSocket): void {
+  if (socket.readyState === WebSocket.OPEN) socket.ping()
 }
 
 const faults: Readonly<Record<string, number>> = {

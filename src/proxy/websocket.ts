@@ -1,51 +1,44 @@
 /** Opens a WebSocket to an upstream. */
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
 import { GatewayError } from '../errors/errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import type { Trail } from '../observability/trail.ts'
+import type { Call } from './call.ts'
 import { unreadable, upstreamError } from './failures.ts'
+import type { UpstreamResponse } from './receiver.ts'
 import { fixedHeadersOf } from './request-headers.ts'
 import type { Upstream } from './upstream.ts'
 
-export interface WebSocketTarget {
+interface WebSocketTarget extends Pick<Call, 'path' | 'headers' | 'timeoutMs'> {
   readonly upstream: Upstream
-  /** At the upstream, with the query. */
-  readonly path: string
-  readonly headers: Readonly<Record<string, string | string[]>>
   readonly protocols: readonly string[]
   /** Bytes of the largest message. */
   readonly maxMessage: number
-  /** To the upstream's response, from the moment at which it is connected. */
-  readonly timeoutMs: number
   /** Of the client's request. */
   readonly trail: Trail
   /** Aborted, with a GatewayError, when the client does not wait any more. */
   readonly signal: AbortSignal
 }
 
-export type Opened =
-  | {
-      /** Paused: `Relay` resumes it. */
-      readonly socket: WebSocket
-      readonly headers: IncomingHttpHeaders
-    }
-  /** An ordinary response: the upstream did not agree. */
-  | { readonly refused: IncomingMessage }
+interface Opened {
+  /** Paused: `Relay` resumes it. Undefined where the upstream gave an ordinary response. */
+  readonly socket?: WebSocket
+  readonly response: IncomingMessage
+}
 
 /** @throws GatewayError `upstream.*`, or the reason of the signal */
 export async function openWebSocket(target: WebSocketTarget): Promise<Opened> {
   const { upstream, path, protocols, maxMessage, timeoutMs, trail, signal } = target
   const recordedAs = { trail, purpose: 'websocket' } as const
-  const asked = { method: 'GET', path, headers: target.headers, recorded: recordedAs }
-  const added = await upstream.addedTo?.(asked)
+  const call = { method: 'GET', path, headers: target.headers, recorded: recordedAs }
+  const added = await upstream.addedTo?.(call)
   const headers = withoutHandshake({
     ...target.headers,
     ...added,
     ...fixedHeadersOf(upstream.config)
   })
-  const call = { ...asked, headers }
-  const { socket: connected, origin, recorded } = await upstream.connect(call)
+  const { socket: connected, origin, recorded } = await upstream.connect({ ...call, headers })
   if (signal.aborted) connected.destroy()
   signal.throwIfAborted()
   const { host } = new URL(origin)
@@ -64,46 +57,40 @@ export async function openWebSocket(target: WebSocketTarget): Promise<Opened> {
       }
     })
   )
-  return await new Promise((resolve, reject) => {
-    const fail = (error: unknown) => {
-      const failure = upstreamError(error)
-      recorded?.fail(error, failure.code)
-      settle()
-      reject(failure)
-      socket.terminate()
-    }
-    const onAbort = () => fail(signal.reason)
-    const timer = setTimeout(() => fail(new GatewayError('upstream.timeout')), timeoutMs)
-    let agreed: IncomingHttpHeaders = {}
-    signal.addEventListener('abort', onAbort)
-    socket
-      .on('error', fail)
-      .once('upgrade', response => (agreed = response.headers))
-      .once('open', () => {
-        recorded?.end(101)
+  const { promise, resolve, reject } = Promise.withResolvers<Opened>()
+  const onAbort = () => reject(signal.reason)
+  const timer = setTimeout(() => reject(new GatewayError('upstream.timeout')), timeoutMs)
+  signal.addEventListener('abort', onAbort)
+  socket
+    .on('error', reject)
+    .once('upgrade', response => {
+      // In the same turn: its first message may be there already.
+      socket.once('open', () => {
         socket.pause()
-        settle()
-        resolve({ socket, headers: agreed })
+        resolve({ socket, response })
       })
-      .once('unexpected-response', (_request, refused) => {
-        const { statusCode = 0, headers: fields } = adopt(refused)
-        const fault = unreadable(statusCode, fields)
-        if (fault !== undefined) return fail(fault)
-        recorded?.end(statusCode)
-        settle()
-        resolve({ refused })
-      })
-
-    function settle(): void {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', onAbort)
-      // A connection may last for days: it holds on to nothing of its beginning.
-      for (const event of ['upgrade', 'open', 'unexpected-response']) {
-        socket.removeAllListeners(event)
-      }
-      socket.off('error', fail)
-    }
-  })
+    })
+    .once('unexpected-response', (_request, response) => {
+      const { statusCode = 0, headers: fields } = adopt(response)
+      const fault = unreadable(statusCode, fields)
+      if (fault === undefined) resolve({ response })
+      else reject(fault)
+    })
+  try {
+    const opened = await promise
+    recorded?.end(opened.response.statusCode)
+    return opened
+  } catch (error) {
+    const failure = upstreamError(error)
+    recorded?.fail(error, failure.code)
+    socket.terminate()
+    throw failure
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', onAbort)
+    // A connection may last for days: it holds on to nothing of its beginning.
+    socket.off('error', reject).removeAllListeners('unexpected-response')
+  }
 }
 
 /** The client's own handshake is with the gateway. */
@@ -111,4 +98,31 @@ function withoutHandshake(headers: WebSocketTarget['headers']): Record<string, s
   return Object.fromEntries(
     Object.entries(headers).filter(([name]) => !name.startsWith('sec-websocket-'))
   )
+}
+
+/** Of an upstream that does not agree; a larger one is no use to a client that wants a socket. */
+const maxRefusalBytes = 64 * 1024
+
+/** The ordinary response of an upstream that did not agree. @throws GatewayError `upstream.*` */
+export async function readRefusal(
+  response: IncomingMessage,
+  timeoutMs: number
+): Promise<UpstreamResponse> {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  const late = new GatewayError('upstream.timeout')
+  const timer = setTimeout(() => response.destroy(late), timeoutMs)
+  try {
+    for await (const piece of response as AsyncIterable<Buffer>) {
+      bytes += piece.length
+      if (bytes > maxRefusalBytes) throw new GatewayError('upstream.invalid')
+      pieces.push(piece)
+    }
+    const { statusCode: status = 502, headers } = response
+    return { status, headers, body: Buffer.concat(pieces) }
+  } catch (error) {
+    throw upstreamError(error)
+  } finally {
+    clearTimeout(timer)
+  }
 }

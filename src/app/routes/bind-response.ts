@@ -9,21 +9,20 @@ import { liveOf } from '../hooks/session.ts'
 import type { BindStream } from './bound-stream.ts'
 import type { ForwardedRoute } from './route.ts'
 
-/** Called before a response whose body is a stream is sent. */
-export type BindResponse = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  headers: UpstreamResponse['headers'],
-  body: Readable
-) => void
-
 /** A client that does not take the end of its stream is cut after this. */
 const endMs = 250
 
-/** Those of a public route belong to no session. */
-export function createBinding(route: ForwardedRoute, bindStream: BindStream): BindResponse {
-  const { name, access, target } = route
-  return (request, { raw }, headers, body) => {
+/**
+ * Those of a public route belong to no session.
+ * @returns called before a response whose body is a stream is sent
+ */
+export function createBinding({ name, access, target }: ForwardedRoute, bindStream: BindStream) {
+  return (
+    request: FastifyRequest,
+    { raw }: FastifyReply,
+    headers: UpstreamResponse['headers'],
+    body: Readable
+  ): void => {
     const live = liveOf(request)
     const hasEvents = isEventStream(headers)
     // The client of an unsafe request has to learn what became of it.

@@ -4,6 +4,7 @@
  */
 import { sourceName } from '../../config/schema/gateway.ts'
 import { credentialOf } from '../../config/schema/routes.ts'
+import type { UpstreamLoginConfig } from '../../config/schema/upstream-login.ts'
 import { cookiesAfter } from '../../login/credential-cookies.ts'
 import type { UpstreamResponse } from '../../proxy/receiver.ts'
 import type { Live } from '../../session/evaluate.ts'
@@ -11,46 +12,37 @@ import type { Sessions } from '../../session/session.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Target } from './route.ts'
 
-/** Called with each response of an upstream that gets the credential of a session. */
-export type TakeCredential = (live: Live, headers: UpstreamResponse['headers']) => void
-
-interface Watched {
-  /** Names of cookies that the session keeps. */
-  readonly cookies: readonly string[]
-  /** A response header with a new token. */
-  readonly renewedToken: string | undefined
-}
-
-/** @returns undefined for an upstream that changes no credential */
+/**
+ * @returns called with each response to a session; undefined for an upstream that changes no
+ * credential
+ */
 export function takeCredentialOf(
   { config, sessions }: Gateway,
   { upstream, upstreamName }: Target
-): TakeCredential | undefined {
+): ((asked: Live, headers: UpstreamResponse['headers']) => void) | undefined {
   if (credentialOf(upstream.config.credential).as === 'none') return undefined
-  const bySource = new Map<string, Watched>()
+  const bySource = new Map<string, UpstreamLoginConfig>()
   for (const source of config.gateway.login.sources) {
     // The credential of one back-end is none of another's to change.
     if (source.kind !== 'upstream-login' || source.upstream !== upstreamName) continue
-    const { cookies, renewedToken } = source
-    if (cookies.length > 0 || renewedToken !== undefined) {
-      bySource.set(sourceName(source), { cookies, renewedToken })
-    }
+    const changes = source.cookies.length > 0 || source.renewedToken !== undefined
+    if (changes) bySource.set(sourceName(source), source)
   }
   if (bySource.size === 0) return undefined
   return (asked, headers) => {
-    const watched = bySource.get(asked.session.source)
-    if (watched !== undefined) take(sessions, watched, asked, headers)
+    const source = bySource.get(asked.session.source)
+    if (source !== undefined) take(sessions, source, asked, headers)
   }
 }
 
 function take(
   sessions: Pick<Sessions, 'take' | 'withHeld'>,
-  { cookies: names, renewedToken }: Watched,
+  { cookies: names, renewedToken = '' }: UpstreamLoginConfig,
   asked: Live,
   headers: UpstreamResponse['headers']
 ): void {
   const setCookie = headers['set-cookie']
-  const token = renewedToken === undefined ? undefined : headers[renewedToken]
+  const token = headers[renewedToken]
   if (setCookie === undefined && token === undefined) return
   // Another response may have changed it meanwhile: of two at once the later one counts.
   const live = sessions.withHeld(asked)

@@ -4,13 +4,12 @@ import { pathsOf, timeoutOf, upstreamPathOf } from '../../config/schema/resolved
 import type { RouteConfig } from '../../config/schema/routes.ts'
 import type { Contract } from '../../contract/drift.ts'
 import { createRewrite } from '../../proxy/path.ts'
-import type { TimeOuts } from '../../proxy/receiver.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
-import type { ShapeUse, Wrap } from '../../shaping/operation.ts'
+import type { Wrap } from '../../shaping/operation.ts'
 import { compileShape, type Shape } from '../../shaping/shape.ts'
 import type { Gateway } from '../gateway.ts'
 import { logMissing } from './response-log.ts'
-import type { Target } from './route.ts'
+import type { Shaping, Target } from './route.ts'
 
 /** With the mount, aliases too. */
 export function publicPathsOf({ config, mount }: Gateway, path: string): string[] {
@@ -23,12 +22,10 @@ export function upstreamOf({ config, upstream }: Gateway, name: string): Upstrea
   return upstream(name, found)
 }
 
-type Routed = Partial<TimeOuts> & Pick<RouteConfig, 'path' | 'rewrite' | 'timeout'>
-
 /** The way to the upstream. */
 export function wayOf(
   gateway: Gateway,
-  route: Routed,
+  route: Pick<RouteConfig, 'path'> & Partial<RouteConfig>,
   upstreamName: string
 ): Pick<Target, 'upstream' | 'upstreamName' | 'rewrite' | 'timeoutMs' | 'timeOuts'> {
   const upstream = upstreamOf(gateway, upstreamName)
@@ -66,15 +63,25 @@ export function shapeOf(
   }
 }
 
-/**
- * @returns a promise where the shape has own code
- * @throws GatewayError when the back-end's body reports an error
- */
-export function applyShape(shape: Shape | undefined, body: unknown, use: ShapeUse): unknown {
-  if (shape === undefined) return body
-  const refusal = shape.refusal(body)
-  if (refusal !== undefined) throw refusal
-  return shape.apply(body, use)
+/** Shapes responses of a route; without a name of a shape they stay as they are. */
+export function responseShapeOf(
+  gateway: Gateway,
+  route: string,
+  name: string | undefined,
+  wrap: Wrap
+): Pick<Shaping, 'shape' | 'shapeNothing'> {
+  const shape = shapeOf(gateway, name, wrap)
+  if (shape === undefined) return { shape: body => body, shapeNothing: () => null }
+  const apply: Shaping['shape'] = (value, live, sent) =>
+    shape.apply(value, { ...sent, route, user: live?.session.identity })
+  return {
+    shape: (body, live, sent) => {
+      const refusal = shape.refusal(body)
+      if (refusal !== undefined) throw refusal
+      return apply(body, live, sent)
+    },
+    shapeNothing: (nothing, live, sent) => apply(nothing, live, sent) ?? null
+  }
 }
 
 /** @param dataName the member of the envelope that the contract is about */

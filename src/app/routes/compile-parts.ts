@@ -6,39 +6,30 @@ import { createRewrite } from '../../proxy/path.ts'
 import { compileQuery } from '../../proxy/query.ts'
 import type { Wrap } from '../../shaping/operation.ts'
 import type { Gateway } from '../gateway.ts'
-import { applyShape, publicPathsOf, shapeOf, upstreamOf } from './compile-common.ts'
+import { publicPathsOf, responseShapeOf, upstreamOf } from './compile-common.ts'
 import type { Part, Parts } from './parts.ts'
 
-/** The settings of a route, or of the profile, that its parts need. */
-export type Composable = Pick<RouteConfig, 'path' | 'parts' | 'missing'> &
-  Partial<
-    Pick<
-      RouteConfig,
-      'upstream' | 'query' | 'into' | 'passAuthorization' | 'passCookies' | 'passRefusedHeaders'
-    >
-  >
+/** A route, or the profile, which has some of the same keys. */
+type Composed = Pick<RouteConfig, 'path' | 'parts' | 'missing'> & Partial<RouteConfig>
 
 /** Undefined for a route without parts. */
 export function compileParts(
   gateway: Gateway,
-  route: Composable,
-  wrap: Wrap,
-  maxBytes: number
+  route: Composed & { readonly name: string; readonly maxBytes: number },
+  wrap: Wrap
 ): Parts | undefined {
   const { tokenNames } = gateway
-  const { passRefusedHeaders, passAuthorization, passCookies } = route
+  const { maxBytes, passRefusedHeaders, passAuthorization, passCookies } = route
   const publicPaths = publicPathsOf(gateway, route.path)
-  const changeQuery = queryChangeOf(route)
+  const changeOwn = queryChangeOf(route)
+  const changeQuery = (query: string) => changeOwn(tokenNames.query?.strip(query) ?? query)
   const parts = Object.entries(route.parts).map(([name, part]): Part => {
     const upstream = upstreamOf(gateway, part.upstream)
-    const shape = shapeOf(gateway, part.shape, wrap)
     const isOwnUpstream = part.upstream === route.upstream
     return {
       name,
       upstream,
-      toUpstream: targetOf(publicPaths, part, query =>
-        changeQuery(tokenNames.query?.strip(query) ?? query)
-      ),
+      toUpstream: targetOf(publicPaths, part, changeQuery),
       toHeaders: requestHeaders({
         identity: gateway.config.gateway.identity,
         tokenNames,
@@ -48,7 +39,7 @@ export function compileParts(
       }),
       timeoutMs: timeoutOf(part, upstream.config),
       maxBytes,
-      shape: (body, use) => applyShape(shape, body, use),
+      shape: responseShapeOf(gateway, route.name, part.shape, wrap).shape,
       unwrap: part.unwrap?.split('.') ?? [],
       into: part.into?.split('.') ?? [],
       isRequired: part.required,
@@ -75,7 +66,7 @@ function targetOf(
 }
 
 /** Renames and paging are for the route's own upstream: that of a part has names of its own. */
-function queryChangeOf({ query: { drop, set } = {} }: Composable): (query: string) => string {
+function queryChangeOf({ query: { drop, set } = {} }: Composed): (query: string) => string {
   if (drop === undefined && set === undefined) return query => query
   return compileQuery({ ...(drop && { drop }), ...(set && { set }) })
 }

@@ -9,19 +9,20 @@ import { refuseLeak } from '../../login/leaked-credential.ts'
 import type { Live } from '../../session/evaluate.ts'
 import { fillCurrentUser } from '../../shaping/current-user.ts'
 import type { Gateway } from '../gateway.ts'
-import { applyShape, contractOf, shapeOf, wayOf } from './compile-common.ts'
+import { contractOf, responseShapeOf, wayOf } from './compile-common.ts'
 import { compileParts } from './compile-parts.ts'
 import type { Route, Shaping } from './route.ts'
 
 export function compileProfile(gateway: Gateway): Route {
   const { config, envelope, answers } = gateway
+  const { name } = ownRoutes.profile
   const { profile } = config.routes.endpoints
   const { errorStatus, maxBody, maxShaped, touch } = routeSettings(config, 'profile', profile)
   const bodyOf = createBody(gateway)
-  const shape = shapeOf(gateway, profile.shape, envelope.success)
-  const parts = compileParts(gateway, profile, envelope.success, maxShaped)
+  const { shape } = responseShapeOf(gateway, name, profile.shape, envelope.success)
+  const parts = compileParts(gateway, { ...profile, name, maxBytes: maxShaped }, envelope.success)
   const common = {
-    name: ownRoutes.profile.name,
+    name,
     paths: pathsOf(config.routes, profile.path),
     methods: profile.methods,
     touch,
@@ -30,9 +31,8 @@ export function compileProfile(gateway: Gateway): Route {
   } as const
   const shaping: Shaping = {
     shape: async (user, live, sent) => {
-      if (live === undefined) return undefined
-      const use = { ...sent, route: ownRoutes.profile.name, user: live.session.identity }
-      return bodyOf(await applyShape(shape, user, use), live)
+      const shaped = await shape(user, live, sent)
+      return live && bodyOf(shaped, live)
     },
     shapeNothing: (nothing, live) => live && bodyOf(nothing, live),
     maxShaped,
@@ -40,12 +40,12 @@ export function compileProfile(gateway: Gateway): Route {
     ...(parts && { parts })
   }
   if (profile.from !== 'upstream') {
-    const status = parts === undefined ? (answers.profile?.status ?? 200) : 200
+    const status = parts === undefined ? answers.profile?.status : undefined
     return {
       ...common,
-      status,
+      status: status ?? 200,
       initialValue: live => live?.session.identity.profile,
-      shaping: parts === undefined ? { shape: (user, live) => live && bodyOf(user, live) } : shaping
+      shaping: parts === undefined ? { shape: shaping.shapeNothing } : shaping
     }
   }
   return {

@@ -7,12 +7,10 @@ import { refuseLeak } from '../../login/leaked-credential.ts'
 import type { BodyMapping } from '../../proxy/body-mapping.ts'
 import { createAnswer } from '../../shaping/answer.ts'
 import { createEnvelope, type Envelope } from '../../shaping/envelope.ts'
-import type { Sent } from '../../shaping/operation.ts'
 import { isWrapped } from '../../shaping/shape.ts'
-import type { Live } from '../../session/evaluate.ts'
 import type { Gateway } from '../gateway.ts'
 import { createYield } from '../yield.ts'
-import { applyShape, contractOf, shapeOf, wayOf } from './compile-common.ts'
+import { contractOf, responseShapeOf, shapeOf, wayOf } from './compile-common.ts'
 import { compileParts } from './compile-parts.ts'
 import { compileProfile } from './compile-profile.ts'
 import { logLabels } from './response-log.ts'
@@ -52,23 +50,19 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
   if (route.answer !== undefined) {
     return { ...common, ...answerOf(gateway, name, route.answer, envelope) }
   }
-  const shape = shapeOf(gateway, route.shape, envelope.success)
+  const { shape, shapeNothing } = responseShapeOf(gateway, name, route.shape, envelope.success)
   const isInEnvelope = isWrapped(routes.shapes[route.shape ?? ''] ?? [], routes.shapes)
   const contract = contractOf(gateway, name, route.contract, isInEnvelope && envelope.dataName)
   const cookies = cookiesOf(gateway, route)
-  const parts = compileParts(gateway, { ...route, ...cookies }, envelope.success, maxShaped)
-  const useOf = (live: Live | undefined, sent: Sent) => ({
-    ...sent,
-    route: name,
-    user: live?.session.identity
-  })
+  const composed = { ...route, ...cookies, name, maxBytes: maxShaped }
+  const parts = compileParts(gateway, composed, envelope.success)
   const shaping: Shaping = {
     shape: async (body, live, sent) => {
-      const shaped = await applyShape(shape, body, useOf(live, sent))
+      const shaped = await shape(body, live, sent)
       contract?.(() => shaped)
       return shaped
     },
-    shapeNothing: (nothing, live, sent) => shape?.apply(nothing, useOf(live, sent)) ?? null,
+    shapeNothing,
     maxShaped,
     tooLarge: route.tooLarge,
     onIgnored: logLabels(log, name),
@@ -77,12 +71,15 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
   if (route.upstream === undefined) {
     return parts && { ...common, status: 200, initialValue: () => ({}), shaping }
   }
-  const isShaped = shape !== undefined || parts !== undefined
+  const isShaped = route.shape !== undefined || parts !== undefined
   return {
     ...common,
     ...(isShaped && { shaping }),
     target: {
+      // Much counts as config has it.
+      ...route,
       ...wayOf(gateway, route, route.upstream),
+      ...cookies,
       maxBody,
       query: queryMapsOf(routes, route),
       body: bodyMappingOf(gateway, name, route.body, { envelope, maxBytes: maxShaped }),
@@ -90,17 +87,9 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
         contract && {
           observe: (bytes, fields) => contract(() => readJson(bytes, fields, limits.sizes.shape))
         }),
-      passGetBody: route.passGetBody,
-      passEncodedSlashes: route.passEncodedSlashes,
       ...(route.framedByConsole && { framedBy: ["'self'", ...config.gateway.server.origins] }),
-      passAuthorization: route.passAuthorization,
-      ...cookies,
-      passRefusedHeaders: route.passRefusedHeaders,
-      redirects: route.redirects,
       cachesInBrowser:
         route.cache === 'browser' && route.access !== 'public' && parts === undefined,
-      ...(route.fallback && { fallback: route.fallback }),
-      webSocket: route.websocket && { ...route.websocket, touch },
       touchesByStream: route.touch === 'always'
     }
   }

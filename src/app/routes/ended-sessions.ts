@@ -11,7 +11,6 @@ import { matchesTest } from '../../login/answer-test.ts'
 import type { Call } from '../../proxy/call.ts'
 import { discard, type UpstreamResponse } from '../../proxy/receiver.ts'
 import type { Live } from '../../session/evaluate.ts'
-import type { Session } from '../../session/record.ts'
 import type { Sessions } from '../../session/session.ts'
 import type { Target } from './route.ts'
 
@@ -46,6 +45,7 @@ export function createJudges(sessions: Pick<Sessions, 'endRefused' | 'reread' | 
     if (test === undefined || credentialOf(credential).as === 'none') return undefined
     return async (live, call, response) => {
       if (live?.session.credential === undefined) return response
+      const { token, cookies } = live.session.credential
       const key = `${name} ${live.key}`
       if (response.status >= 500) failures.set(name, performance.now())
       if (!saysEnded(test, response)) {
@@ -70,7 +70,8 @@ export function createJudges(sessions: Pick<Sessions, 'endRefused' | 'reread' | 
       const current = await sessions.reread(live)
       if ('live' in current) {
         const latest = sessions.withHeld(current.live)
-        if (!haveSameCredential(latest.session, live.session)) throw unconfirmed()
+        const held = latest.session.credential
+        if (held?.token !== token || held?.cookies !== cookies) throw unconfirmed()
         await sessions.endRefused(latest)
       }
       throw new GatewayError('session.upstream')
@@ -98,7 +99,7 @@ function mayHold(
   body: Buffer
 ): boolean {
   if (headers['content-encoding'] !== undefined) return true
-  const texts = [...(values ?? []), ...(startsWith ?? [])].map(String)
+  const texts = [values ?? [], startsWith ?? []].flat().map(String)
   // Others may be written as escapes.
   const arePlain = texts.length > 0 && texts.every(text => /^[\w .,-]+$/.test(text))
   return !arePlain || texts.some(text => body.includes(text))
@@ -108,10 +109,6 @@ function leadsTo(location: string | string[] | undefined, paths: readonly string
   if (typeof location !== 'string' || !URL.canParse(location, 'http://upstream')) return false
   const { pathname } = new URL(location, 'http://upstream')
   return paths.some(path => pathname.startsWith(path))
-}
-
-function haveSameCredential({ credential: a }: Session, { credential: b }: Session): boolean {
-  return a?.token === b?.token && a?.cookies === b?.cookies
 }
 
 /** Nobody is signed out yet: the page may try again. */

@@ -15,13 +15,11 @@ import type { RouteServices } from './services.ts'
 /** Without its body. */
 export type Outgoing = Pick<Call, 'method' | 'path' | 'headers'>
 
-export type ToOutgoing = (request: FastifyRequest) => Outgoing
-
 /** @returns a function that throws a GatewayError `request.*` for a request that cannot go on */
 export function compileOutgoing(
   { target, shaping }: ForwardedRoute,
   { config, tokenNames, sealedCookies }: RouteServices
-): ToOutgoing {
+): (request: FastifyRequest) => Outgoing {
   const { passRefusedHeaders, passAuthorization, passCookies } = target
   const toHeaders = requestHeaders({
     identity: config.gateway.identity,
@@ -35,7 +33,7 @@ export function compileOutgoing(
   const stripTokens = tokenNames.query?.strip
   const { reads, others } = target.query ?? {}
   const queryOfReads = reads && compileQuery(reads)
-  const queryOfOthers = others === reads ? queryOfReads : others && compileQuery(others)
+  const queryOfOthers = others && compileQuery(others)
   const sealed = sealedCookies.get(target.upstreamName)
   const { pass = [] } = target.sealedCookies ?? {}
 
@@ -52,9 +50,7 @@ export function compileOutgoing(
     const caller = forwardedForOf(request)
     const headers = toHeaders(raw.headers, caller, bodyOf(request, target) !== undefined, isRead)
     if (sealed !== undefined && pass.length > 0) {
-      const { cookie } = headers
-      const opened = sealed.open(raw.headers.cookie, pass)
-      const all = [...(cookie === undefined ? [] : [String(cookie)]), ...opened]
+      const all = [headers['cookie'] ?? [], sealed.open(raw.headers.cookie, pass)].flat()
       if (all.length > 0) headers['cookie'] = all.join('; ')
     }
     return { method, path: target.rewrite.toUpstream(url) + query, headers }

@@ -7,7 +7,8 @@ import { responseError } from '../../proxy/failures.ts'
 import { hasNoContent } from '../../proxy/no-content.ts'
 import type { requestHeaders } from '../../proxy/request-headers.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
-import type { ShapeUse } from '../../shaping/operation.ts'
+import type { Live } from '../../session/evaluate.ts'
+import type { Sent } from '../../shaping/operation.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { forwardedForOf } from '../hooks/forwarded-for.ts'
 import { liveOf } from '../hooks/session.ts'
@@ -22,7 +23,7 @@ export interface Part {
   readonly timeoutMs: number
   readonly maxBytes: number
   /** Throws a GatewayError where the body reports a failure. A promise where it has own code. */
-  readonly shape: (body: Json, use: ShapeUse) => Json
+  readonly shape: (body: Json, live: Live | undefined, sent: Sent) => Json
   readonly unwrap: readonly string[]
   /** The path of its value; empty: the members of its value are added to the response. */
   readonly into: readonly string[]
@@ -99,7 +100,6 @@ async function fetchPart(
     path: part.toUpstream(target),
     headers: part.toHeaders(sent, forwardedForOf(request), false, true),
     timeoutMs,
-    totalMs: timeoutMs,
     maxBytes,
     tooLarge: 'shape.too-large',
     signal,
@@ -110,8 +110,8 @@ async function fetchPart(
   if (status >= 300) throw new GatewayError('upstream.redirect')
   if (hasNoContent({ status, headers, bytes })) return fallback ?? null
   if (status === 206) throw invalid('a partial response (206), which was not requested')
-  const use = { target, route: trail.route ?? '', user: liveOf(request)?.session.identity }
-  const shaped = await part.shape(readJson(bytes, headers, maxBytes), use)
+  const value = readJson(bytes, headers, maxBytes)
+  const shaped = await part.shape(value, liveOf(request), { target })
   return valueAt(shaped, part.unwrap) ?? fallback ?? null
 }
 

@@ -64,20 +64,20 @@ export function createPlaces(target: Target, routes: readonly Route[]) {
 
   return (request: FastifyRequest, { status, headers }: UpstreamResponse, sent: Headers): void => {
     const { location, link } = headers
-    const contentLocation = headers['content-location']
+    for (const name of ['location', 'content-location']) {
+      const written = headers[name]
+      const place = typeof written === 'string' ? placeOf(request, written) : undefined
+      if (place !== undefined) sent[name] = place
+    }
     if (isRedirect(status)) {
       const place = publicPlace(request, typeof location === 'string' ? location : '')
       if (place === undefined) throw new GatewayError('upstream.redirect')
       sent['location'] = place
-    } else if (typeof location === 'string') {
-      set(sent, 'location', placeOf(request, location))
-    }
-    if (typeof contentLocation === 'string') {
-      set(sent, 'content-location', placeOf(request, contentLocation))
     }
     if (link !== undefined) {
+      delete sent['link']
       const links = [link].flat().flatMap(each => linkOf(request, each) ?? [])
-      set(sent, 'link', links.length === 0 ? undefined : links)
+      if (links.length > 0) sent['link'] = links
     }
     const cookies = sent['set-cookie']
     if (cookies !== undefined) {
@@ -90,24 +90,13 @@ export function isRedirect(status: number): boolean {
   return status >= 300 && status < 400 && status !== 304
 }
 
-function set(headers: Headers, name: string, value: string | string[] | undefined): void {
-  if (value === undefined) delete headers[name]
-  else headers[name] = value
-}
-
 /** Without its `Domain`, that of the upstream, and with its path as browsers see it. */
 function publicCookie(cookie: string, toPublic: Rewrite['toPublic']): string {
   const [pair = '', ...attributes] = cookie.split(';')
   const kept = attributes.flatMap(attribute => {
     const [name = '', value = ''] = attribute.split('=', 2).map(part => part.trim())
-    switch (name.toLowerCase()) {
-      case 'domain':
-        return []
-      case 'path':
-        return [` Path=${publicPrefix(value, toPublic)}`]
-      default:
-        return [attribute]
-    }
+    if (/^domain$/i.test(name)) return []
+    return /^path$/i.test(name) ? [` Path=${publicPrefix(value, toPublic)}`] : [attribute]
   })
   return [pair, ...kept].join(';')
 }

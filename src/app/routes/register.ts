@@ -62,7 +62,7 @@ function configOfTarget({ target }: ForwardedRoute): Config {
     ...(from !== undefined && { credentialFrom: from }),
     maxBody: target.maxBody,
     ...(target.passEncodedSlashes === true && { passEncodedSlashes: true }),
-    ...(target.webSocket !== undefined && { takesUpgrades: true }),
+    ...(target.websocket !== undefined && { takesUpgrades: true }),
     stallMs: target.timeOuts.idleTimeout + afterUpstreamMs
   }
 }

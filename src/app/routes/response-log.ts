@@ -9,10 +9,8 @@ export function logLabels(log: Log, route: string): (label: string) => void {
   return label => {
     if (isLogged) return
     isLogged = true
-    log.warn(
-      { event: 'shape.label', route, label },
-      `route ${route}: the response was read as the JSON that it is, although ${label}`
-    )
+    const text = `the response was read as the JSON that it is, although ${label}`
+    log.warn({ event: 'shape.label', route, label }, `route ${route}: ${text}`)
   }
 }
 

@@ -1,7 +1,6 @@
 /** A route as the app answers it, compiled from config: of a back-end, of parts, or of the profile. */
 import type { QueryMaps } from '../../config/schema/resolved.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
-import type { WebSocketConfig } from '../../config/schema/websocket.ts'
 import type { BodyMapping } from '../../proxy/body-mapping.ts'
 import type { Rewrite } from '../../proxy/path.ts'
 import type { TimeOuts, UpstreamResponse } from '../../proxy/receiver.ts'
@@ -51,6 +50,7 @@ type PassedKeys =
   | 'passRefusedHeaders'
   | 'redirects'
   | 'fallback'
+  | 'websocket'
 
 /** The upstream of a route, what it gets of a request, and what the client gets of its response. */
 export interface Target extends Partial<Pick<RouteConfig, PassedKeys>> {
@@ -76,18 +76,10 @@ export interface Target extends Partial<Pick<RouteConfig, PassedKeys>> {
   readonly sealedCookies?: { readonly pass: readonly string[]; readonly set: readonly string[] }
   /** Whether the browser may keep responses as long as the upstream's `Cache-Control` says. */
   readonly cachesInBrowser?: boolean
-  /** Whether streams keep their session alive: only if config says so itself. */
+  /** Whether streams and WebSockets keep their session alive: only if config says so itself. */
   readonly touchesByStream?: boolean
   /** Sees JSON that passes byte for byte, where it was small enough to be collected. */
   readonly observe?: (bytes: Buffer, headers: UpstreamResponse['headers']) => void
-  /** Without it upgrades are refused. */
-  readonly webSocket?: WebSocketRoute | undefined
-}
-
-/** The settings of a route that takes upgrades to WebSocket. */
-export interface WebSocketRoute extends WebSocketConfig {
-  /** Whether connections keep their session alive: only if config says so itself. */
-  readonly touch: boolean
 }
 
 export interface Shaping {

@@ -7,26 +7,22 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { type ErrorCode, GatewayError } from '../../errors/errors.ts'
 import { adopt } from '../../observability/emitters.ts'
-import { upstreamError } from '../../proxy/failures.ts'
 import { responseHeaders } from '../../proxy/response-headers.ts'
 import { Relay } from '../../proxy/websocket-relay.ts'
-import { openWebSocket } from '../../proxy/websocket.ts'
+import { openWebSocket, readRefusal } from '../../proxy/websocket.ts'
+import { identityKey } from '../../session/identity-key.ts'
 import type { Gateway } from '../gateway.ts'
 import { leavingOf } from '../hooks/leaving.ts'
 import { requireOrigin } from '../hooks/same-origin.ts'
 import { liveOf } from '../hooks/session.ts'
 import { UpgradeResponse } from '../hooks/upgrade.ts'
 import { type Handler, sendError, type Way } from './handler.ts'
-import type { ForwardedRoute, WebSocketRoute } from './route.ts'
-import { createSlots } from './websocket-slots.ts'
+import type { ForwardedRoute } from './route.ts'
 
 /** Quiet connections are pinged; of one that is gone not even a pong comes. */
 const quiet = { pingMs: 30_000, idleMs: 5 * 60_000 }
 
 const protocolHeader = 'sec-websocket-protocol'
-
-/** Of an upstream that does not agree; a larger one is no use to a client that wants a socket. */
-const maxRefusalBytes = 64 * 1024
 
 /** Close codes of the gateway's own; those of 4000 and above are private (RFC 6455 §7.4.2). */
 const sessionEnded = 4401
@@ -46,9 +42,8 @@ export function takeUpgrades(
   services: Gateway,
   handler: Handler
 ): Handler {
-  const { webSocket } = route.target
-  if (webSocket === undefined) return handler
-  const open = createOpening({ route, webSocket, services }, way)
+  if (route.target.websocket === undefined) return handler
+  const open = createOpening(route, way, services)
   return (request, reply) => {
     const { raw } = reply
     if (!(raw instanceof UpgradeResponse)) return handler(request, reply)
@@ -56,17 +51,10 @@ export function takeUpgrades(
   }
 }
 
-interface Opening {
-  readonly route: ForwardedRoute
-  readonly webSocket: WebSocketRoute
-  readonly services: Gateway
-}
-
-function createOpening(opening: Opening, { toOutgoing, respond }: Way) {
-  const { route, webSocket, services } = opening
-  const { upstream, timeoutMs, setCookies } = route.target
-  const { maxMessage } = webSocket
-  const acquire = createSlots(route.name, webSocket, services)
+function createOpening(route: ForwardedRoute, { toOutgoing, respond }: Way, services: Gateway) {
+  const { upstream, timeoutMs, setCookies, websocket } = route.target
+  const { maxMessage = 0 } = websocket ?? {}
+  const acquire = createSlots(route, services)
   const hidesProtocols = services.tokenNames.headers.has(protocolHeader)
   const toClientHeaders = responseHeaders({ setCookies, mayCache: false })
 
@@ -83,7 +71,7 @@ function createOpening(opening: Opening, { toOutgoing, respond }: Way) {
       const { path, headers } = toOutgoing(request)
       const { trail } = request
       const startedAt = performance.now()
-      const opened = await openWebSocket({
+      const { socket, response } = await openWebSocket({
         upstream,
         path,
         maxMessage,
@@ -96,20 +84,16 @@ function createOpening(opening: Opening, { toOutgoing, respond }: Way) {
       })
       trail.upstreamMs = performance.now() - startedAt
       upgrade.onBroken = undefined
-      if ('refused' in opened) {
-        const { statusCode: status = 502, headers: fields } = opened.refused
-        const body = await wholeOf(opened.refused, timeoutMs)
-        return await respond(request, reply, { status, headers: fields, body })
+      if (socket === undefined) {
+        return await respond(request, reply, await readRefusal(response, timeoutMs))
       }
-      const client = accept(reply, upgrade, {
-        // Browsers need one of theirs agreed; the upstream's may be the session's real token.
-        protocol: hidesProtocols ? offered[0] : opened.socket.protocol,
-        headers: toClientHeaders(opened.headers),
-        maxMessage
-      })
-      if (client === undefined) return opened.socket.terminate()
+      // Browsers need one of theirs agreed; the upstream's may be the session's real token.
+      const protocol = hidesProtocols ? offered[0] : socket.protocol
+      const server = createServer(maxMessage, protocol)
+      const client = accept(reply, upgrade, server, toClientHeaders(response.headers))
+      if (client === undefined) return socket.terminate()
       isKept = true
-      startRelay(opening, request, { client, upstream: opened.socket, release })
+      startRelay(route, request, services, { client, upstream: socket, release })
     } finally {
       if (!isKept) release()
     }
@@ -144,31 +128,18 @@ function tooEarly(): GatewayError {
   })
 }
 
-/** @throws GatewayError `upstream.*` */
-async function wholeOf(refused: IncomingMessage, timeoutMs: number): Promise<Buffer> {
-  const pieces: Buffer[] = []
-  let bytes = 0
-  const late = new GatewayError('upstream.timeout')
-  const timer = setTimeout(() => refused.destroy(late), timeoutMs)
-  try {
-    for await (const piece of refused as AsyncIterable<Buffer>) {
-      bytes += piece.length
-      if (bytes > maxRefusalBytes) throw new GatewayError('upstream.invalid')
-      pieces.push(piece)
-    }
-    return Buffer.concat(pieces)
-  } catch (error) {
-    throw upstreamError(error)
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-interface Agreed {
-  readonly protocol: string | undefined
-  /** Of the upstream, for the client. */
-  readonly headers: Readonly<Record<string, string | string[]>>
-  readonly maxMessage: number
+/** Takes one upgrade. */
+function createServer(maxPayload: number, protocol: string | undefined): WebSocketServer {
+  return adopt(
+    new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      perMessageDeflate: false,
+      maxPayload,
+      // None, where the upstream chose none.
+      handleProtocols: () => (protocol === undefined || protocol === '' ? false : protocol)
+    })
+  )
 }
 
 const ofHandshake = /^(?:sec-websocket-|content-|transfer-encoding$|connection$|upgrade$|date$)/
@@ -177,22 +148,13 @@ const ofHandshake = /^(?:sec-websocket-|content-|transfer-encoding$|connection$|
 function accept(
   reply: FastifyReply,
   upgrade: UpgradeResponse,
-  { protocol, headers, maxMessage }: Agreed
+  server: WebSocketServer,
+  headers: ReturnType<ReturnType<typeof responseHeaders>>
 ): WebSocket | undefined {
   const { raw, request } = reply
   const all = { ...reply.getHeaders(), ...headers, 'x-request-id': request.id }
   const lines = Object.entries(all).flatMap(([name, value]) =>
     ofHandshake.test(name) ? [] : [value].flat().map(each => `${name}: ${each}`)
-  )
-  const server = adopt(
-    new WebSocketServer({
-      noServer: true,
-      clientTracking: false,
-      perMessageDeflate: false,
-      maxPayload: maxMessage,
-      // None, where the upstream chose none.
-      handleProtocols: () => (protocol === undefined || protocol === '' ? false : protocol)
-    })
   )
   server.once('headers', sent => sent.push(...lines))
   let client: WebSocket | undefined
@@ -216,11 +178,11 @@ interface Linked {
 
 /** Holds on to nothing of the request: a connection may last for days. */
 function startRelay(
-  { route, webSocket, services }: Opening,
+  { name, access, target }: ForwardedRoute,
   request: FastifyRequest,
+  services: Gateway,
   { client, upstream, release }: Linked
 ): void {
-  const { name, access, target } = route
   const { id: requestId } = request
   const startedAt = performance.now()
   const live = liveOf(request)
@@ -243,8 +205,46 @@ function startRelay(
       live,
       route: name,
       access,
-      touch: webSocket.touch,
+      touch: target.touchesByStream === true,
       stream: { end: reason => relay.end(closeCodes[reason] ?? sessionEnded, reason) }
     })
   )
+}
+
+/**
+ * Bounds the WebSockets that a user and a route have at once.
+ * @returns takes a place, and returns what gives it back
+ */
+function createSlots(
+  { name, target }: ForwardedRoute,
+  { inFlight, addressOf, counters: { onRefused } }: Gateway
+): (request: FastifyRequest) => () => void {
+  const { perUser = 0, connections = 0 } = target.websocket ?? {}
+  const routeKey = `websocket:${name}`
+  const change = (key: string, by: number) => {
+    const count = (inFlight.get(key) ?? 0) + by
+    if (count > 0) inFlight.set(key, count)
+    else inFlight.delete(key)
+  }
+  return request => {
+    const session = liveOf(request)?.session
+    const subject = session === undefined ? addressOf(request) : identityKey(session)
+    const userKey = `${routeKey}:${subject}`
+    if ((inFlight.get(userKey) ?? 0) >= perUser) {
+      const limit = 'websocket.perUser'
+      onRefused(limit, false)
+      const message = 'Too many open connections. Please close some first.'
+      throw new GatewayError('limit.exceeded', { retryAfter: 1, limit, limitMax: perUser, message })
+    }
+    if ((inFlight.get(routeKey) ?? 0) >= connections) {
+      const limit = 'websocket.connections'
+      onRefused(limit, false)
+      throw new GatewayError('overloaded', { retryAfter: 1, limit, limitMax: connections })
+    }
+    const keys = [userKey, routeKey]
+    for (const key of keys) change(key, 1)
+    return () => {
+      for (const key of keys) change(key, -1)
+    }
+  }
 }

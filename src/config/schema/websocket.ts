@@ -1,5 +1,5 @@
 /** `websocket` of a route: whether and how it takes upgrades to WebSocket. */
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
 import { closed, size, whole } from './primitives.ts'
 
 export const websocketSchema = Type.Optional(
@@ -36,5 +36,3 @@ export const websocketSchema = Type.Optional(
     }
   )
 )
-
-export type WebSocketConfig = NonNullable<Static<typeof websocketSchema>>

@@ -13,7 +13,7 @@ function processWith(routes: number, addresses: AddressUse[], redis?: Services['
   const rates = new RequestRates()
   const createMeter = createMeters(new Metrics(), rates)
   const meters = Array.from({ length: routes }, (_, index) => createMeter(`r${index}`, undefined))
-  const upstreams = { use: () => addresses, waiting: () => [['b', 3]] } as unknown
+  const upstreams = { addresses: () => addresses, waiting: () => [['b', 3]] } as unknown
   const present = new Present({
     rates,
     upstreams: upstreams as Services['upstreams'],
