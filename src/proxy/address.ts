@@ -1,6 +1,5 @@
 /** One address of an upstream: its connections, and whether it works. */
 import type { Socket } from 'node:net'
-import { promisify } from 'node:util'
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { adopt } from '../observability/emitters.ts'
@@ -143,9 +142,12 @@ export class Address {
   /** A connection that is none of the pool's. */
   connect(): Promise<Socket> {
     const { hostname, host, protocol, port } = new URL(this.origin)
-    const dial = promisify<buildConnector.Options, Socket | null>(this.#connect)
     const name = hostname.replace(/^\[|\]$/g, '')
-    return dial({ hostname: name, host, protocol, port }) as Promise<Socket>
+    return new Promise((resolve, reject) => {
+      this.#connect({ hostname: name, host, protocol, port }, (error, socket) =>
+        error === null ? resolve(socket) : reject(error)
+      )
+    })
   }
 
   /**

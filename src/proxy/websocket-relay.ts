@@ -31,7 +31,8 @@ export class Relay {
   readonly #upstream: Side
   readonly #times: RelayTimes
   readonly #onEnd: (end: RelayEnd) => void
-  readonly #timers: readonly NodeJS.Timeout[]
+  readonly #looking: NodeJS.Timeout
+  #pingedAt = performance.now()
   #cause: Pick<RelayEnd, 'by' | 'closeCode' | 'reason'> | undefined
   #closing: NodeJS.Timeout | undefined
 
@@ -51,10 +52,7 @@ export class Relay {
     this.#onEnd = onEnd
     this.#pass(this.#client, this.#upstream, 'client')
     this.#pass(this.#upstream, this.#client, 'upstream')
-    this.#timers = [
-      setInterval(() => this.#look(performance.now()), lookMs).unref(),
-      setInterval(() => [client, upstream].forEach(ping), times.pingMs).unref()
-    ]
+    this.#looking = setInterval(() => this.#look(performance.now()), lookMs).unref()
     upstream.resume()
   }
 
@@ -78,6 +76,8 @@ export class Relay {
   }
 
   #look(now: number): void {
+    const isPingDue = now - this.#pingedAt >= this.#times.pingMs
+    if (isPingDue) this.#pingedAt = now
     for (const side of [this.#client, this.#upstream]) {
       const { socket } = side
       // Of one that is not read nothing is known.
@@ -85,11 +85,15 @@ export class Relay {
       const isStalled = socket.bufferedAmount > 0 && now - side.tookAt >= this.#times.stallMs
       if (isStalled) return this.destroy()
       if (now - side.heardAt >= this.#times.idleMs) return this.end(1001, 'idle')
+      if (isPingDue && socket.readyState === WebSocket.OPEN) socket.ping()
     }
   }
 
   #pass(from: Side, to: Side, by: 'client' | 'upstream'): void {
-    from.socket.on('message', (data, isBinary) => to.send(data, isBinary, from))
+    from.socket.on('message', (data, isBinary) => {
+      from.heardAt = performance.now()
+      to.send(data, isBinary, from)
+    })
     from.socket.on('error', error => {
       const closeCode = faultOf(error)
       if (closeCode === undefined) return
@@ -107,7 +111,7 @@ export class Relay {
   }
 
   #finish(): void {
-    for (const timer of this.#timers) clearInterval(timer)
+    clearInterval(this.#looking)
     clearTimeout(this.#closing)
     const cause = this.#cause ?? { by: 'gateway' }
     this.#onEnd({ ...cause, toUpstream: this.#upstream.sent, toClient: this.#client.sent })
@@ -128,7 +132,7 @@ class Side {
     const hear = () => {
       this.heardAt = performance.now()
     }
-    socket.on('message', hear).on('ping', hear).on('pong', hear)
+    socket.on('ping', hear).on('pong', hear)
   }
 
   /** @param from is not read while too much waits here */
@@ -149,10 +153,6 @@ class Side {
     this.socket.resume()
     this.socket.close(code, reason)
   }
-}
-
-function ping(socket: WebSocket): void {
-  if (socket.readyState === WebSocket.OPEN) socket.ping()
 }
 
 const faults: Readonly<Record<string, number>> = {
