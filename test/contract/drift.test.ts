@@ -1,6 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { compileContract } from '../../src/contract/check.ts'
 import { Drift } from '../../src/contract/drift.ts'
 import type { JsonSchema } from '../../src/contract/schema.ts'
 import { Metrics } from '../../src/observability/metrics.ts'
@@ -17,13 +16,12 @@ const watching = (t: Test) => {
   }
   const drift = new Drift({ log: { warn: line, info: line }, metrics })
   /** Each series as its labels' values and its count. */
-  const counted = async () =>
-    (await metrics.text()).body.split('\n').flatMap(text => {
-      const [, labels = '', count] = /^console_gateway_contract_\w+\{(.*)\} (\d+)$/.exec(text) ?? []
-      return count === undefined
-        ? []
-        : [`${[...labels.matchAll(/"([^"]*)"/g)].map(([, value]) => value).join(' ')}: ${count}`]
-    })
+  const counted = async () => {
+    const { body } = await metrics.text()
+    const series = body.matchAll(/^console_gateway_contract_\w+\{(.*)\} (\d+)$/gm)
+    const valuesOf = (labels: string) => labels.replaceAll(/\w+="([^"]*)",?/g, '$1 ').trim()
+    return Array.from(series, ([, labels = '', count]) => `${valuesOf(labels)}: ${count}`)
+  }
   const contractOf = (json: JsonSchema = schema, mode: 'observe' | 'strict' = 'observe') =>
     drift.contract({ route: 'r', schema: json, mode, dataName: false })
   /** One at a time, each late enough to be looked at. */
@@ -35,7 +33,7 @@ const watching = (t: Test) => {
       pass(60_000)
     }
   }
-  return { drift, see, lines, counted, contractOf, pass }
+  return { see, lines, counted, contractOf, pass }
 }
 
 t.test(
@@ -71,22 +69,6 @@ t.test('an answer is looked at after the request, and one a second at most', asy
   contract(() => ({}))
   await turn()
   t.equal(lines.at(-1), 'contract.drift r missing id')
-})
-
-t.test('of a long list the first items are looked at, unless the schema counts them', t => {
-  const items = { properties: { a: { type: 'string' } } }
-  const rows = Array.from({ length: 5000 }, (_, index) => ({
-    a: 1,
-    ...(index === 4000 && { b: 1 })
-  }))
-  const found = (more: object) =>
-    compileContract({ type: 'array', items, ...more }).deviations(rows)
-  t.same(found({}), [{ kind: 'retyped', path: '[].a' }])
-  t.same(found({ minItems: 4000 }), [
-    { kind: 'retyped', path: '[].a' },
-    { kind: 'new', path: '[].b' }
-  ])
-  t.end()
 })
 
 t.test('what is nested without end, or cannot be read, deviates as a whole', async t => {
@@ -125,13 +107,8 @@ t.test('strict refuses each answer that breaks the schema, and none for a new me
   const { contractOf, counted, lines } = watching(t)
   const strict = contractOf(schema, 'strict')
   strict(() => ({ id: 'a', fresh: 1 }))
-  for (let index = 0; index < 3; index++) {
-    t.throws(() => strict(() => ({ id: 7 })), {
-      code: 'contract.broken',
-      status: 502,
-      cause: { message: 'retyped: id' }
-    })
-  }
+  const broken = { code: 'contract.broken', status: 502, cause: { message: 'retyped: id' } }
+  for (let index = 0; index < 3; index++) t.throws(() => strict(() => ({ id: 7 })), broken)
   await turn()
   t.same(await counted(), ['r broken: 3', 'r drifted: 1', 'r id retyped: 3', 'r fresh new: 1'])
   t.same(lines, ['contract.drift r new fresh'])

@@ -13,10 +13,13 @@ export interface Described extends Called {
 
 export interface DocumentedGateway {
   readonly document: Tree
-  /** The described response to a method and path of the document, . */
+  /** The described response to a method and path of the document. */
   readonly responseOf: (method: string, path: string, status: number | string) => Tree | undefined
-  /** Calls a path of the document, and compares the body with the response of its status. */
-  readonly call: (path: string, options?: CallOptions) => Promise<Described>
+  /**
+   * Calls a path, and compares the body with the response of its status.
+   * @param options `at`: the path in the document, where that has a parameter
+   */
+  readonly call: (path: string, options?: CallOptions & { at?: string }) => Promise<Described>
 }
 
 export async function documentOf(gateway: TestGateway): Promise<DocumentedGateway> {
@@ -27,22 +30,22 @@ export async function documentOf(gateway: TestGateway): Promise<DocumentedGatewa
   const responseOf = (method: string, path: string, status: number | string) => {
     return document['paths'][path]?.[method.toLowerCase()]?.responses[status] as Tree | undefined
   }
-  const faultOf = (schema: Tree | undefined, body: unknown): string | undefined => {
-    if (schema === undefined) return 'the document has no such status'
+  const faultOf = (response: Tree | undefined, { headers, text, json }: Called) => {
+    if (response === undefined) return 'the document has no such status'
+    const { content = {} } = response
+    const type = String(headers.get('content-type')).split(';', 1)[0] ?? ''
+    const described = content[type] ?? content['*/*'] ?? (text === '' ? {} : undefined)
+    if (described === undefined) return `the document has no ${type}`
+    const { schema = {} } = described
     const local = JSON.parse(JSON.stringify(schema).replaceAll('"$ref":"#', '"$ref":"d#')) as Tree
-    return ajv.validate(local, body) ? undefined : ajv.errorsText()
+    return ajv.validate(local, json) ? undefined : ajv.errorsText()
   }
-  const call = async (path: string, options: CallOptions = {}) => {
+  const call: DocumentedGateway['call'] = async (path, { at = path, ...options } = {}) => {
     const answer = await gateway.call(path, options)
     const method = options.method ?? (options.json === undefined ? 'GET' : 'POST')
     const statuses = [answer.status, `${String(answer.status)[0]}XX`, 'default']
-    const response = statuses.map(each => responseOf(method, path, each)).find(Boolean)
-    const { content = {} } = response ?? {}
-    const type = String(answer.headers.get('content-type')).split(';', 1)[0] ?? ''
-    const { schema = {} } = content[type] ?? content['*/*'] ?? {}
-    const fault =
-      response === undefined ? faultOf(undefined, answer.json) : faultOf(schema, answer.json)
-    return { ...answer, fault }
+    const response = statuses.map(each => responseOf(method, at, each)).find(Boolean)
+    return { ...answer, fault: faultOf(response, answer) }
   }
   return { document, responseOf, call }
 }
