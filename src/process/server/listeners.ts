@@ -35,8 +35,7 @@ export function createListeners(
     ipv6Prefix: config.limits.ipv6Prefix,
     onRefused: address => shed.count('connections', { address })
   })
-  const { responsesOf } = connections
-  const server = createListener(config, { handle, takesUpgrades: true, responsesOf }, services)
+  const server = createListener(config, { handle, takesUpgrades: true }, services)
   const redirect = settings.tls?.redirect
   const redirectServer =
     redirect === undefined ? undefined : createHttpsRedirect(settings, services)
