@@ -4,7 +4,7 @@ import type { RequestListener, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import { endAfterOffer } from '../app/hooks/upgrade.ts'
-import { type Connections, createConnections } from '../app/connections.ts'
+import { type Connections, createConnections, responsesOf } from '../app/connections.ts'
 import { createHttpServer, setCertificate } from '../app/listener.ts'
 import { endStalledConnections } from '../app/stalled-connections.ts'
 import { passExpectations, type Refusal, refuseUnparsed, sendRefusal } from '../app/unparsed.ts'
@@ -47,7 +47,7 @@ export class OpsServers {
 
   /** Makes a server for Fastify. */
   readonly create = (handler: RequestListener): Server => {
-    const server = createBoundedServer(this.#tls, handler, this.#connections)
+    const server = createBoundedServer(this.#tls, handler)
     this.#servers.push(server)
     this.#connections.add(server)
     return server
@@ -65,11 +65,7 @@ export class OpsServers {
   }
 }
 
-function createBoundedServer(
-  tls: ServerTls | undefined,
-  handler: RequestListener,
-  { responsesOf }: Connections
-): Server {
+function createBoundedServer(tls: ServerTls | undefined, handler: RequestListener): Server {
   const server = createHttpServer(options, tls).on('request', handler)
   endStalledConnections(server, stallMs)
   // No bound beside that of their size: Node would drop further headers silently.

@@ -28,6 +28,32 @@ interface Work {
   isUpgraded: boolean
 }
 
+/** By the socket that requests come from: with https, the one with the encryption. */
+const works = new WeakMap<Socket, Work>()
+
+function beginWork(socket: Socket): Work {
+  const work = { responses: [], isUpgraded: false }
+  works.set(socket, work)
+  return work
+}
+
+function onRequest({ socket }: IncomingMessage, response: ServerResponse): void {
+  const responses = works.get(socket)?.responses
+  responses?.push(response)
+  // Not `close`: one that does not finish closes its connection.
+  response.on('finish', () => responses?.shift())
+}
+
+function onUpgrade({ socket }: IncomingMessage): void {
+  const work = works.get(socket)
+  if (work !== undefined) work.isUpgraded = true
+}
+
+/** The responses of a connection that have begun, and not ended. */
+export function responsesOf(socket: Socket): readonly ServerResponse[] {
+  return works.get(socket)?.responses ?? []
+}
+
 export type Connections = ReturnType<typeof createConnections>
 
 export function createConnections(bound: Bound) {
@@ -39,17 +65,9 @@ export function createConnections(bound: Bound) {
   const open = new Map<string, Connection>()
   const ofAddress = new Map<string, number>()
 
-  const works = new WeakMap<Socket, Work>()
-
-  function begin(socket: Socket): Work {
-    const work = { responses: [], isUpgraded: false }
-    works.set(socket, work)
-    return work
-  }
-
   /** With https, the socket is the one below the encryption. */
   function accept(socket: Socket): void {
-    const work = begin(socket)
+    const work = beginWork(socket)
     const { remoteAddress: ip } = socket
     if (ip === undefined) return
     const address = countedAddress({ ip, ips: [ip] })
@@ -66,7 +84,7 @@ export function createConnections(bound: Bound) {
   }
 
   function secure(socket: Socket): void {
-    const work = begin(socket)
+    const work = beginWork(socket)
     const connection = open.get(keyOf(socket))
     if (connection !== undefined) connection.work = work
   }
@@ -92,18 +110,6 @@ export function createConnections(bound: Bound) {
     else ofAddress.set(address, count)
   }
 
-  function onRequest({ socket }: IncomingMessage, response: ServerResponse): void {
-    const responses = works.get(socket)?.responses
-    responses?.push(response)
-    // Not `close`: one that does not finish closes its connection.
-    response.on('finish', () => responses?.shift())
-  }
-
-  function onUpgrade({ socket }: IncomingMessage): void {
-    const work = works.get(socket)
-    if (work !== undefined) work.isUpgraded = true
-  }
-
   return {
     /** Bounds those of a listener, too. */
     add: (server: Server): void => {
@@ -112,8 +118,6 @@ export function createConnections(bound: Bound) {
       // Where nobody takes upgrades, Node gives them as requests; a listener would change that.
       if (server.listenerCount('upgrade') > 0) server.prependListener('upgrade', onUpgrade)
     },
-    /** The responses of a connection that have begun, and not ended. */
-    responsesOf: (socket: Socket): readonly ServerResponse[] => works.get(socket)?.responses ?? [],
     /** Also what no server knows: sockets that have not agreed on keys yet, and WebSockets. */
     destroyAll: (): void => {
       for (const { socket } of open.values()) socket.destroy()

@@ -16,6 +16,7 @@ import type { Config, ServerTls } from '../config/schema/config.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import { type ErrorCode, GatewayError } from '../errors/errors.ts'
 import { countedErrors } from './app-metrics.ts'
+import { responsesOf } from './connections.ts'
 import { endAfterOffer, isUpgrade } from './hooks/upgrade.ts'
 import { recordUnrouted, type UnroutedRecords } from './hooks/unrouted.ts'
 import { adopt } from '../observability/emitters.ts'
@@ -36,8 +37,6 @@ interface Handler {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
   /** Otherwise they are ordinary requests. */
   readonly takesUpgrades: boolean
-  /** The responses of a connection that have begun, and not ended. */
-  readonly responsesOf: (socket: Socket) => readonly ServerResponse[]
 }
 
 type Records = UnroutedRecords & Pick<Services, 'metrics'>
@@ -49,7 +48,7 @@ export function createListener(
 ): Server {
   const { log } = records
   const { server: settings } = gateway
-  const refuse = createRefuse(gateway, handler, records)
+  const refuse = createRefuse(gateway, records)
   const options = {
     headersTimeout: settings.headersTimeout,
     // Long bodies have a minimum rate, short ones `endSlowBodies`.
@@ -78,7 +77,7 @@ export function createListener(
   passExpectations(server)
   server.on('upgrade', (request: IncomingMessage, socket: Socket, early: Buffer) => {
     // Behind a request that is still being answered, nothing could be answered in its turn.
-    const isPipelined = handler.responsesOf(socket).length > 0
+    const isPipelined = responsesOf(socket).length > 0
     if (isPipelined || !takeUpgrade(request, socket, early, handler.handle)) {
       refuse(socket, 'request.malformed', request)
     }
@@ -102,11 +101,7 @@ export function createListener(
 }
 
 /** Refuses what reaches no app. */
-function createRefuse(
-  { envelope }: Config['gateway'],
-  handler: Pick<Handler, 'responsesOf'>,
-  records: Records
-) {
+function createRefuse({ envelope }: Config['gateway'], records: Records) {
   const dialect = createEnvelope(envelope)
   const errors = countedErrors(records.metrics)
   const refusalOf = (code: ErrorCode, socket: Socket, request?: IncomingMessage): Refusal => {
@@ -129,7 +124,7 @@ function createRefuse(
   }
   return (socket: Socket, code: ErrorCode, request?: IncomingMessage): void => {
     adopt(socket)
-    sendRefusal(socket, refusalOf(code, socket, request), handler.responsesOf(socket))
+    sendRefusal(socket, refusalOf(code, socket, request), responsesOf(socket))
   }
 }
 

@@ -151,12 +151,7 @@ export async function createDryApp(
   const app = await buildApp(config, services)
   const server = createListener(
     { gateway },
-    {
-      handle: (request, response) => app.routing(request, response),
-      takesUpgrades: false,
-      // One request a connection.
-      responsesOf: () => []
-    },
+    { handle: (request, response) => app.routing(request, response), takesUpgrades: false },
     services
   )
   return {

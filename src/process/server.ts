@@ -80,13 +80,9 @@ function createListeners(config: Config, { generations, services, shed }: Behind
     ipv6Prefix: config.limits.ipv6Prefix,
     onRefused: address => shed.count('connections', { address })
   })
-  const handling = {
-    handle: (request: IncomingMessage, response: ServerResponse) =>
-      generations.handle(request, response),
-    takesUpgrades: true,
-    responsesOf: connections.responsesOf
-  }
-  const server = createListener(config, handling, services)
+  const handle = (request: IncomingMessage, response: ServerResponse) =>
+    generations.handle(request, response)
+  const server = createListener(config, { handle, takesUpgrades: true }, services)
   const redirect = settings.tls?.redirect
   const redirectServer =
     redirect === undefined ? undefined : createHttpsRedirect(settings, services)

@@ -49,7 +49,7 @@ t.test(`${connections} idle WebSockets take less than ${maxHeapKiB} KiB of heap 
     return opened
   }
   // What the first ones load and compile is no connection's.
-  for (const client of await openSome(200)) client.terminate()
+  for (const client of await openSome(connections)) client.terminate()
   await until('the first ones are gone', () => backend.open().length === 0)
   const before = await gateway.collect()
   const clients = await openSome(connections)

@@ -5,7 +5,7 @@ import { secondsLeft } from '../../session/describe.ts'
 import type { Live } from '../../session/evaluate.ts'
 import type { Gateway } from '../gateway.ts'
 import type { RequestHook } from './context.ts'
-import { liveOf, sessionError, setLiveSession } from './session.ts'
+import { liveOf, sessionError } from './session.ts'
 
 /**
  * A hook that lets requests pass by the route's `access`, and marks their session as used unless
@@ -29,7 +29,7 @@ export function createGuard({ sessions, config }: Gateway): RequestHook {
       return done(new GatewayError('route.credential'))
     }
     const idleEnd = touch ? sessions.use(live) : live.idleEnd
-    if (idleEnd !== live.idleEnd) setLiveSession(request, { ...live, idleEnd })
+    if (idleEnd !== live.idleEnd) request.live = { ...live, idleEnd }
     if (sendsTimeLeft) setTimeLeft(reply, { session: live.session, idleEnd }, sessions.now())
     done()
   }

@@ -15,8 +15,8 @@ const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
  */
 export function sameOrigin(origins: readonly string[], { always = false } = {}): RequestHook {
   return function checkOrigin(request, _reply, done) {
-    if (!always && isHarmless(request.method)) return done()
-    done(refusalOf(request, origins, always))
+    const isChecked = always || !isHarmless(request.method)
+    done(isChecked ? refusalOf(request, origins, always) : undefined)
   }
 }
 
@@ -39,9 +39,8 @@ function refusalOf(
   origins: readonly string[],
   always: boolean
 ): GatewayError | undefined {
-  return mayCall(request, origins) && !(always && isPrefetch(request))
-    ? undefined
-    : new GatewayError('origin.refused')
+  if (mayCall(request, origins) && !(always && isPrefetch(request))) return undefined
+  return new GatewayError('origin.refused')
 }
 
 /**

@@ -166,11 +166,6 @@ export function liveSession(request: FastifyRequest): Session | undefined {
   return liveOf(request)?.session
 }
 
-/** Replaces the live session of a request by its changed copy. */
-export function setLiveSession(request: FastifyRequest, live: Live): void {
-  request.live = live
-}
-
 /**
  * Opens a session under a new id; the browser's former one is closed.
  * @throws StoreUnavailable; GatewayError `login.too-many`

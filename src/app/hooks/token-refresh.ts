@@ -1,7 +1,7 @@
 /** Renews an expiring token before a proxied request goes out with it. */
 import type { FastifyInstance } from 'fastify'
 import { createTokenRefresh } from '../../login/token-refresh.ts'
-import { liveOf, setLiveSession } from './session.ts'
+import { liveOf } from './session.ts'
 
 export function addTokenRefresh(scope: FastifyInstance): void {
   const { sessions, sources, log } = scope.gateway
@@ -19,12 +19,12 @@ export function addTokenRefresh(scope: FastifyInstance): void {
     if (live?.session.credential === undefined) return done()
     if (live.session.credential.expiresAt === undefined) {
       const held = sessions.withHeld(live)
-      if (held !== live) setLiveSession(request, held)
+      if (held !== live) request.live = held
       return done()
     }
     ensureFresh(live, request.trail).then(
       kept => {
-        if (kept !== live) setLiveSession(request, kept)
+        if (kept !== live) request.live = kept
         done()
       },
       (error: Error) => done(error)
