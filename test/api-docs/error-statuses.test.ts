@@ -3,12 +3,9 @@ import { documentOf } from '../support/document.ts'
 import { password, testGateway } from '../support/gateway.ts'
 import { testUpstream } from '../support/upstream.ts'
 
-/** What a reference leads to. */
-const schemaAt = (document: Record<string, any>, place: string) =>
-  place
-    .replace('#/', '')
-    .split('/')
-    .reduce<any>((at, step) => at?.[step], document)
+/** The component that a reference leads to. */
+const componentOf = (document: Record<string, any>, place: string) =>
+  document['components'].schemas[place.split('/').at(-1) ?? '']
 
 const shaped = { path: '/api/shaped', upstream: 'b', shape: 'whole' }
 const plain = { path: '/api/plain', upstream: 'b' }
@@ -54,7 +51,7 @@ t.test('errors with the status 200 stand beside the success in the document', as
     if (path === '/api/plain') continue
     const { content } = responseOf('GET', path, 200) ?? {}
     const [, { $ref: failure }] = content['application/json'].schema.anyOf
-    t.match(JSON.stringify(schemaAt(document, failure)), 'session.none')
+    t.match(JSON.stringify(componentOf(document, failure)), 'session.none')
   }
   t.same(responseOf('GET', '/api/plain', 200)?.['content']['*/*'], {})
   t.equal((await call('/api/other')).status, 401, 'another dialect has no entries')
@@ -85,7 +82,7 @@ t.test('an answer with the status of an error stands beside that error', async t
   }
   const { content: ofGone } = responseOf('GET', '/api/gone', 403) ?? {}
   const [, failure] = ofGone['application/json'].schema.anyOf
-  t.match(JSON.stringify(schemaAt(document, failure.$ref)), 'route.forbidden')
+  t.match(JSON.stringify(componentOf(document, failure.$ref)), 'route.forbidden')
 
   t.equal((await call('/api/problem', { cookie: alice })).fault, undefined)
   t.match(responseOf('GET', '/api/problem', 403)?.['content'], {

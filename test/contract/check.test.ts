@@ -60,7 +60,8 @@ const answers: ReadonlyArray<readonly [items: object[], ...deviations: string[]]
   [[{ sealed: { anything: 1 } }], 'new [].sealed.anything'],
   // Names that may be data are not told.
   [[{ counts: { 'ann@example.com': 'x' } }], 'retyped [].counts.*'],
-  [[{ 'ann@example.com': 'x' }], 'new [].*']
+  [[{ 'ann@example.com': 'x' }], 'new [].*'],
+  [[{ toString: 'x' }], 'new [].toString']
 ]
 
 t.test('what differs is told by kind and path, each once', t => {

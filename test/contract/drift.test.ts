@@ -71,11 +71,11 @@ t.test('an answer is looked at after the request, and one a second at most', asy
   t.equal(lines.at(-1), 'contract.drift r missing id')
 })
 
-t.test('what is nested without end, or cannot be read, deviates as a whole', async t => {
+t.test('what is nested over 200 levels deep, or cannot be read, deviates as a whole', async t => {
   const { see, lines, contractOf } = watching(t)
   const tree = { type: 'object', properties: { child: { $ref: '#' } } }
   let deep: unknown = {}
-  for (let level = 0; level < 50_000; level++) deep = { child: deep }
+  for (let level = 0; level < 300; level++) deep = { child: deep }
   await see(deep, 1, contractOf(tree))
   t.same(lines, ['contract.drift r invalid (all)'])
   t.throws(() => contractOf(tree, 'strict')(() => deep), { code: 'contract.broken' })

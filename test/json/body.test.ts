@@ -93,7 +93,7 @@ const gbk = Buffer.from('{"a":"\xd6\xd0"}', 'latin1')
 t.test('text is read as what its mark, its charset or nothing says', async t => {
   for (const [bytes, type, expected] of [
     [utf8, '', a],
-    [Buffer.from(`\ufeff${utf8}`), 'application/json', a],
+    [`\ufeff${JSON.stringify(a)}`, 'application/json', a],
     [utf16, '', a],
     [utf16, 'application/json; charset=utf-8', a],
     [utf16be, 'application/json', a],

@@ -5,8 +5,9 @@ import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
+import { parse } from 'yaml'
 import { run, runProcess } from '../support/command.ts'
-import { configFolder, testGateway } from '../support/gateway.ts'
+import { configFolder, type Files, testGateway } from '../support/gateway.ts'
 import { password } from '../support/sign-in.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { testUpstream } from '../support/upstream.ts'
@@ -30,7 +31,6 @@ const cases = {
   rejects: async () => null.member,
   text: () => { throw 'a text' },
   nothing: () => {},
-  number: () => 1n,
   circle: () => { const a = {}; a.a = a; return a },
   never: () => new Promise(() => {}),
   null: () => null
@@ -47,30 +47,37 @@ export default async ({ method, path, headers, body = '' }, { route }) => {
 }`
 }
 
-const plain = { upstream: 'plain', access: 'public' }
-const signed = { upstream: 'b', access: 'public', methods: ['GET', 'POST'] }
 const module = './upstreams/sign.js'
-
-const routes = {
-  orders: { path: '/api/orders', upstream: 'plain', shape: 'orders' },
-  open: { ...plain, path: '/api/open', shape: 'orders' },
-  cases: { ...plain, path: '/api/cases/*', shape: 'cases' },
-  sent: { path: '/api/sent', methods: ['POST'], upstream: 'b', body: { shape: 'body' } },
-  whole: {
-    path: '/api/whole',
-    parts: { stock: { upstream: 'b', rewrite: '/stock', shape: 'orders', into: 'stock' } },
-    shape: 'whole'
-  },
-  signed: { ...signed, path: '/api/signed/*' },
-  live: { ...signed, path: '/api/live', upstream: 'live', websocket: {} }
-}
-
-const shapes = {
-  orders: [{ module: './shapes/orders.js' }, { rename: { who: 'name' } }, { wrap: 'envelope' }],
-  cases: [{ module: 'shapes/cases.js' }],
-  body: [{ module: 'shapes/body.mjs' }],
-  whole: [{ unwrap: 'stock.data' }, { module: './shapes/orders.js' }]
-}
+const configOf = (backend: string, live: string) =>
+  parse(`
+gateway:
+  identity: { prefix: true }
+  login:
+    sources:
+      - { kind: users-file, file: users.yaml, decides: true }
+      - { kind: upstream-login, upstream: b, path: /login, user: { id: next, username: next } }
+routes:
+  upstreams:
+    b: { url: '${backend}/base', module: ${module}, headers: { x-fixed: '1' } }
+    live: { url: '${live}', module: ${module}, headers: { x-seen: fixed } }
+    plain: { url: '${backend}' }
+  routes:
+    orders: { path: /api/orders, upstream: plain, shape: orders }
+    open: { path: /api/open, upstream: plain, shape: orders, access: public }
+    cases: { path: /api/cases/*, upstream: plain, shape: cases, access: public }
+    sent: { path: /api/sent, methods: [POST], upstream: b, body: { shape: body } }
+    whole:
+      path: /api/whole
+      parts: { stock: { upstream: b, rewrite: /stock, shape: orders, into: stock } }
+      shape: whole
+    signed: { path: /api/signed/*, methods: [GET, POST], upstream: b, access: public }
+    live: { path: /api/live, upstream: live, access: public, websocket: {} }
+  shapes:
+    orders: [{ module: ./shapes/orders.js }, { rename: { who: name } }, { wrap: envelope }]
+    cases: [{ module: shapes/cases.js }]
+    body: [{ module: shapes/body.mjs }]
+    whole: [{ unwrap: stock.data }, { module: ./shapes/orders.js }]
+`) as Files
 
 /** What goes wrong in a module, and what the log says of it. */
 const failures: ReadonlyArray<readonly [path: string, code: string, reason: string | RegExp]> = [
@@ -78,14 +85,9 @@ const failures: ReadonlyArray<readonly [path: string, code: string, reason: stri
   ['cases/rejects', 'shape.module', /^shapes\/cases.js:6: Cannot read properties of null/],
   ['cases/text', 'shape.module', 'shapes/cases.js: a text'],
   ['cases/nothing', 'shape.module', 'shapes/cases.js: it is undefined, which is no JSON'],
-  ['cases/number', 'shape.module', /^shapes\/cases.js: .*BigInt/],
   ['cases/circle', 'shape.module', /^shapes\/cases.js: Converting circular structure/],
   ['cases/never', 'shape.module', 'shapes/cases.js: took longer than 5 s'],
-  [
-    'signed/unfit',
-    'upstream.module',
-    `${module}: "x-a" is no header in lower case with text in ASCII`
-  ],
+  ['signed/unfit', 'upstream.module', `${module}: "x-a" is no header in lower case`],
   ['signed/broken', 'upstream.module', `${module}:4: no key`]
 ]
 
@@ -102,42 +104,21 @@ t.test('own code', async t => {
   await new Promise(resolve => live.once('listening', resolve))
   t.after(() => live.close())
   const { port } = live.address() as { port: number }
-  const login = { path: '/login', user: { id: 'next', username: 'next' } }
   const gateway = await testGateway(t.after, {
-    gateway: {
-      identity: { prefix: true },
-      login: {
-        sources: [
-          { kind: 'users-file', file: 'users.yaml', decides: true },
-          { kind: 'upstream-login', upstream: 'b', ...login }
-        ]
-      }
-    },
-    routes: {
-      upstreams: {
-        b: { url: `${backend.url}/base`, module, headers: { 'x-fixed': '1' } },
-        live: { url: `http://127.0.0.1:${port}`, module, headers: { 'x-seen': 'fixed' } },
-        plain: { url: backend.url }
-      },
-      routes,
-      shapes
-    },
+    ...configOf(backend.url, `http://127.0.0.1:${port}`),
     code
   })
   const cookie = await gateway.signIn()
 
   t.test('gets the value, the route and the user, as copies; long numbers are texts', async t => {
     const first = await gateway.call('/api/orders', { cookie })
-    t.equal(first.status, 200, first.text)
     t.match(first.json.data, {
-      items: [
-        { id: '9007199254740993', price: 12.5 },
-        { id: 2, price: 0.9 }
-      ],
+      items: [{ price: 12.5 }, { id: 2, price: 0.9 }],
       route: 'orders',
       name: 'alice',
       roles: ['admin', 'user', 'owner']
     })
+    t.match(first.text, '"id":"9007199254740993"')
     const again = await gateway.call('/api/orders', { cookie })
     t.same(again.json.data.roles, ['admin', 'user', 'owner'], 'the session is not changed')
     const open = await gateway.call('/api/open')
@@ -178,10 +159,8 @@ t.test('own code', async t => {
     await gateway.call('/api/signed/new', { json: { name: 'é' } })
     t.equal(seen()['x-signature'], signatureOf('POST/base/api/signed/new{"name":"é"}'))
     await gateway.call('/api/whole', { cookie })
-    t.match(seen(), {
-      'x-signature': signatureOf('GET/base/stock'),
-      'x-seen': /^whole \S+ undefined$/
-    })
+    const stock = signatureOf('GET/base/stock')
+    t.match(seen(), { 'x-signature': stock, 'x-seen': /^whole \S+ undefined$/ })
     await gateway.call('/api/auth/admin/login', { json: { username: 'zoe', password } })
     t.match(seen(), {
       'x-signature': signatureOf(`POST/base/login${String(backend.seen.at(-1)?.body)}`),
