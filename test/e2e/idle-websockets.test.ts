@@ -5,6 +5,7 @@ import t from 'tap'
 import { configFolder, cookieOf, password } from '../support/gateway.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
 import { standstill, waitedForCoreMs } from '../support/machine.ts'
+import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 import { closed, dial, webSocketUpstream } from '../support/websocket.ts'
 
@@ -15,8 +16,14 @@ const maxResidentKiB = 60
 
 t.test(`${connections} idle WebSockets take less than ${maxHeapKiB} KiB of heap each`, async t => {
   const backend = await webSocketUpstream(t.after)
+  // Without Redis the requests that `why` tells of are in memory, and each handshake is one.
+  const redis = await testRedis(t.after)
   const folder = await configFolder({
-    gateway: { ops: { secret: '${OPS_SECRET}' } },
+    gateway: {
+      ops: { secret: '${OPS_SECRET}' },
+      redis: { url: redis.url },
+      session: { secrets: ['${OPS_SECRET}'] }
+    },
     routes: {
       upstreams: { b: { url: backend.url } },
       routes: {
