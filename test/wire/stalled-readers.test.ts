@@ -89,7 +89,10 @@ t.test('case V4: after once the time, not twice', async t => {
     // A shaped response may stand still a second longer than its upstream's.
     const bound = target === '/large.bin' ? idleMs : 2000
     t.ok(ms > 0.9 * bound, `${target}: not before its time, after ${Math.round(ms)} ms`)
-    t.ok(ms < 1.3 * bound + stoodStillMs(), `${target}: after ${Math.round(ms)} ms`)
+    // A pause of this process looks like a reader's progress: its time begins anew.
+    const pausedMs = stoodStillMs()
+    const anew = pausedMs > bound / 20 ? bound : 0
+    t.ok(ms < 1.3 * bound + anew + pausedMs, `${target}: after ${Math.round(ms)} ms`)
     socket.destroy()
   }
 })
