@@ -42,6 +42,13 @@ const dayMs = 86_400_000
 const knownDays = new Map<number, string>()
 const maxDays = 1000
 
+const twoDigits = Array.from({ length: 60 }, (_, number) => two(number))
+const minutesOfDay = Array.from(
+  { length: 24 * 60 },
+  (_, minute) => `${twoDigits[Math.floor(minute / 60)]}:${twoDigits[minute % 60]}:`
+)
+const wholeSeconds = twoDigits.map(second => `${second}.000Z`)
+
 /**
  * ISO 8601 in UTC; undefined outside of the years 0 to 9999. Date's own output costs five times as
  * much, and back-ends send times by the hundred.
@@ -57,12 +64,15 @@ export function isoDate(moment: number): string | undefined {
     knownDays.set(day, date)
   }
   const ofDay = time - day * dayMs
-  const hour = two(Math.floor(ofDay / 3_600_000))
-  const minute = two(Math.floor(ofDay / 60_000) % 60)
-  const second = two(Math.floor(ofDay / 1000) % 60)
+  const minute = Math.floor(ofDay / 60_000)
+  const second = Math.floor(ofDay / 1000) % 60
   const fraction = ofDay % 1000
-  const milliseconds = fraction === 0 ? '000' : String(fraction).padStart(3, '0')
-  return `${date}${hour}:${minute}:${second}.${milliseconds}Z`
+  // perf: few pieces, since a text of many is put together anew when it is written: 4 % of 20 KB.
+  const seconds =
+    fraction === 0
+      ? wholeSeconds[second]
+      : `${twoDigits[second]}.${String(fraction).padStart(3, '0')}Z`
+  return date + minutesOfDay[minute] + seconds
 }
 
 function two(number: number): string {
