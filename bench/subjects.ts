@@ -10,6 +10,8 @@ import { freePort, type Place, root, startMeasured, stop, untilReady } from './p
 const here = import.meta.dirname
 const secret = 'a-secret-of-the-bench-long-enough-for-anyone'
 const users = 64
+const temporary = mkdtempSync(join(tmpdir(), 'bench-'))
+process.once('exit', () => rmSync(temporary, { recursive: true }))
 
 export const titles = {
   gateway: 'Console Gateway',
@@ -62,10 +64,8 @@ export async function startSubject(
 ): Promise<Subject> {
   const isGateway = name === 'gateway'
   const [port, opsPort] = [await freePort(), await freePort()]
-  const own = mkdtempSync(join(tmpdir(), 'bench-'))
-  process.once('exit', () => rmSync(own, { recursive: true, force: true }))
-  const turns = join(own, 'turns')
-  const config = join(own, 'config')
+  const config = join(temporary, String(port))
+  const turns = join(config, 'turns')
   cpSync(join(here, 'config'), config, { recursive: true })
   const flags = ['--min-semi-space-size=8', '--max-semi-space-size=8']
   // It costs some megabytes, and time at the start.
