@@ -8,7 +8,7 @@ import {
   type IncomingMessage,
   type Server,
   type ServerOptions,
-  ServerResponse
+  type ServerResponse
 } from 'node:http'
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
@@ -22,7 +22,6 @@ import { recordUnrouted, type UnroutedRecords } from './hooks/unrouted.ts'
 import { adopt } from '../observability/emitters.ts'
 import { Trail } from '../observability/trail.ts'
 import type { Services } from '../services/services.ts'
-import { OneWriteResponse } from './hooks/one-write.ts'
 import { endSlowBodies } from './slow-bodies.ts'
 import { endStalledConnections } from './stalled-connections.ts'
 import {
@@ -61,9 +60,7 @@ export function createListener(
     optimizeEmptyRequests: true,
     // A request without Host is refused by the request policy, in the envelope.
     requireHostHeader: false,
-    shouldUpgradeCallback: (request: IncomingMessage) =>
-      handler.takesUpgrades && isUpgrade(request),
-    ServerResponse: OneWriteResponse as typeof ServerResponse
+    shouldUpgradeCallback: (request: IncomingMessage) => handler.takesUpgrades && isUpgrade(request)
   }
   const server = adopt(createHttpServer(options, serverTls), err => {
     // Errors of listen() go to its caller. This is one of accept(), such as no free descriptor.
