@@ -169,11 +169,13 @@ export class Reloader {
     const { server, onBuilt } = this.#options
     const { config: before } = server.generations.current
     const generation = ++this.#lastNumber
+    let next: Awaited<ReturnType<PublicServer['create']>> | undefined
     try {
-      const next = await server.create(generation, config)
+      next = await server.create(generation, config)
       onBuilt(config)
       server.activate(next)
     } catch (error) {
+      await next?.retire()
       return this.#refuse(by, [`it could not be built: ${messageOf(error)}`])
     }
     const taken = { at: new Date().toISOString(), by, changes }
@@ -283,10 +285,8 @@ function keepInstall(running: Config, next: Config): Config {
 /** Logs the warnings that the config before did not have. */
 function logNewWarnings(log: Pick<Log, 'warn'>, before: Config, { warnings }: Config): void {
   const logged = new Set(before.warnings.map(({ path, message }) => path + message))
-  for (const warning of warnings) {
-    if (logged.has(warning.path + warning.message)) continue
-    log.warn({ config: warning.path }, describeFault(warning))
-  }
+  const news = warnings.filter(({ path, message }) => !logged.has(path + message))
+  for (const warning of news) log.warn({ config: warning.path }, describeFault(warning))
 }
 
 /** The line of the audit ledger. */
