@@ -149,14 +149,19 @@ function createDecision({ config, counts, highestUse, counters, addressOf }: Gat
   }
 }
 
+/** @returns adds to the count of a key; one of 0 is forgotten */
+export function countingIn(counts: Map<string, number>): (key: string, by: number) => void {
+  return (key, by) => {
+    const count = (counts.get(key) ?? 0) + by
+    if (count > 0) counts.set(key, count)
+    else counts.delete(key)
+  }
+}
+
 /** Counts requests in flight: of each caller, and of routes that have a bound of their own. */
 function createSlots({ config: { limits }, inFlight, counters: { onRefused } }: Gateway) {
   const maxOf = new Map(Object.entries(limits.inFlightPerRoute))
-  const change = (key: string, by: number) => {
-    const count = (inFlight.get(key) ?? 0) + by
-    if (count > 0) inFlight.set(key, count)
-    else inFlight.delete(key)
-  }
+  const change = countingIn(inFlight)
 
   return function acquireSlot(
     subject: string,

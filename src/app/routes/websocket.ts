@@ -13,6 +13,7 @@ import { openWebSocket, readRefusal } from '../../proxy/websocket.ts'
 import { identityKey } from '../../session/identity-key.ts'
 import type { Gateway } from '../gateway.ts'
 import { leavingOf } from '../hooks/leaving.ts'
+import { countingIn } from '../hooks/limits.ts'
 import { requireOrigin } from '../hooks/same-origin.ts'
 import { liveOf } from '../hooks/session.ts'
 import { UpgradeResponse } from '../hooks/upgrade.ts'
@@ -221,11 +222,7 @@ function createSlots(
 ): (request: FastifyRequest) => () => void {
   const { perUser = 0, connections = 0 } = target.websocket ?? {}
   const routeKey = `websocket:${name}`
-  const change = (key: string, by: number) => {
-    const count = (inFlight.get(key) ?? 0) + by
-    if (count > 0) inFlight.set(key, count)
-    else inFlight.delete(key)
-  }
+  const change = countingIn(inFlight)
   return request => {
     const session = liveOf(request)?.session
     const subject = session === undefined ? addressOf(request) : identityKey(session)
