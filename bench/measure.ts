@@ -1,4 +1,4 @@
-/** Measuring by turns: every contestant once a round, so that a machine whose speed drifts is the same to all. */
+/** Measuring by turns: everybody once a round, so that a machine whose speed drifts is the same to all. */
 import type { Run, Sample } from './load.ts'
 import type { Place } from './place.ts'
 import type { Subject } from './subjects.ts'

@@ -1,4 +1,4 @@
-/** What Node's server does not answer: bytes that its parser refuses, upgrades, CONNECT. */
+/** Answers what Node's server leaves to its user: bytes that its parser refuses, upgrades, CONNECT. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ErrorCode } from '../errors/errors.ts'

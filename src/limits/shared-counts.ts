@@ -207,7 +207,7 @@ export class SharedCounts {
   }
 
   async #tellOf(store: CountStore, key: string, entry: Entry): Promise<void> {
-    // What was told late is told only as far as it is not free again already.
+    // Of a late count only the part that is not free again by now is told.
     const count = Math.min(entry.untold, usedOf(entry))
     entry.untold = 0
     this.#due.delete(key)
@@ -232,7 +232,7 @@ export class SharedCounts {
   }
 }
 
-/** What passed here meanwhile counts too. */
+/** Takes the count of Redis, and adds the requests that passed here meanwhile. */
 function learn(entry: Entry, fullIn: number, now: number): void {
   entry.full = fullAfter(entry.rate, now + fullIn, entry.untold, now)
 }

@@ -12,8 +12,8 @@ export const timeIsOver = 'time is over'
 interface Line {
   running: number
   /**
-   * What to call with whether the waiting one may try again; otherwise its time is over. The first
-   * one came first.
+   * Those that wait, in their order: each is called with whether it may try again (otherwise its
+   * time is over), which its timer does.
    */
   readonly waiting: Map<(mayTry: boolean) => void, NodeJS.Timeout>
 }

@@ -67,7 +67,7 @@ export function isoDate(moment: number): string | undefined {
   const minute = Math.floor(ofDay / 60_000)
   const second = Math.floor(ofDay / 1000) % 60
   const fraction = ofDay % 1000
-  // perf: few pieces, since a text of many is put together anew when it is written: 4 % of 20 KB.
+  // perf: few pieces, since a text of many is put together anew: 5 of 250 µs for a list of 20 KB.
   const seconds =
     fraction === 0
       ? wholeSeconds[second]

@@ -36,7 +36,7 @@ export class UpgradeResponse extends ServerResponse {
     for (const [event, listener] of this.#listeners) socket.on(event, listener)
   }
 
-  /** What comes from its socket is no matter of the response any more. */
+  /** Stops listening to the socket: the response is over, or gives it away. */
   leave(): void {
     for (const [event, listener] of this.#listeners) this.socket?.off(event, listener)
   }
