@@ -7,7 +7,7 @@ import type { Ledger } from '../observability/audit/ledger.ts'
  * Acts that only take rights away. They go on where the ledger cannot be written: who is signed in
  * with a stolen password must not stay so because a disk is full. Their lines wait in memory.
  */
-const protectiveActs = new Set(['sessions.close'])
+const protectiveActs = new Set(['sessions.close', 'users.block'])
 
 interface Options {
   readonly ledger: Ledger

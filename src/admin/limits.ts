@@ -9,7 +9,7 @@ import { eachMs, look } from '../limits/gcra.ts'
 import type { HighestUse, LimitUse } from '../limits/highest-use.ts'
 import { callerOfAddress, callerOfUser, compilePlan } from '../limits/plan.ts'
 import type { LimitServices } from '../services/limits.ts'
-import type { Sessions } from '../session/session.ts'
+import type { Sessions } from '../session/sessions.ts'
 import { addAct } from './acts.ts'
 import { addOpsScope } from './api.ts'
 import { createUserFinder } from './find-users.ts'
@@ -22,7 +22,7 @@ interface Options {
   readonly idsOf: (name: string) => readonly string[]
   /** The names of the credential sources. */
   readonly sources: readonly string[]
-  readonly sessions: Pick<Sessions, 'signedIn' | 'inspect'>
+  readonly sessions: Pick<Sessions, 'signedIn'>
   readonly callers: LimitServices['callers']
   readonly highestUse: HighestUse
   readonly log: { readonly info: (fields: object, message: string) => void }
@@ -122,7 +122,7 @@ async function orUnavailable<T>(response: Promise<T>): Promise<T> {
 
 /** Reads the caller whom an operator names: an IP address, or a user by id or name. */
 function createCallersOf({ limits, idsOf, sources, sessions }: Options) {
-  const finder = createUserFinder({ sessions, sources })
+  const finder = createUserFinder(sessions)
   return async (named: string): Promise<string[]> => {
     if (isIP(named) !== 0) {
       return [callerOfAddress(createCountedAddress(limits().ipv6Prefix)({ ip: named }))]

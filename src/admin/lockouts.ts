@@ -6,7 +6,8 @@ import { challenge, operatorsApart } from '../app/sign-in/guard.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import { addAct } from './acts.ts'
 import { addOpsScope } from './api.ts'
-import { accountKey, type Lock, type Lockouts } from '../limits/lockouts.ts'
+import type { Lock, Lockouts } from '../limits/lockouts.ts'
+import { accountKey } from '../session/types.ts'
 import { lockoutsOf, type LockoutsOf } from './request-schemas.ts'
 
 interface Options {

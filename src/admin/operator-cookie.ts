@@ -3,6 +3,7 @@ import { opsCookie } from '../config/schema/ops.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { keepCookies } from '../proxy/cookie-header.ts'
+import { secretIdPattern } from '../session/types.ts'
 
 export interface OperatorCookie {
   readonly name: string
@@ -23,9 +24,6 @@ export function operatorCookie({ tls, trustedProxies }: GatewayConfig['ops']): O
     clear: `${name}=${attributes}; Max-Age=0`
   }
 }
-
-/** 256 random bits in base64url. */
-const secretIdPattern = /^[A-Za-z0-9_-]{43}$/
 
 /**
  * The value of the cookie, if it can be one of ours.

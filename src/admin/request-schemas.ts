@@ -93,6 +93,25 @@ const page = {
     Type.String({ maxLength: 4 * maxNameLength, description: '`next` of the page before.' })
   )
 }
+export const blockedName = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: maxNameLength, description: 'User name or id.' }),
+  source: Type.Optional(
+    Type.String({
+      maxLength: maxNameLength,
+      description: 'At this credential source; at any without it.'
+    })
+  )
+})
+export const blockBody = Type.Object({
+  ...blockedName.properties,
+  forMs: Type.Optional(
+    Type.Integer({
+      minimum: 1000,
+      maximum: 3650 * 86_400_000,
+      description: 'Milliseconds; until unblocked without it.'
+    })
+  )
+})
 export const sessionsQuery = Type.Union([namedUser, Type.Object({ ...noUser, ...page })])
 export const closeSessionsBody = Type.Union([
   Type.Object({

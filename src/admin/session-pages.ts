@@ -1,8 +1,7 @@
 /** Pages of all live sessions, in the order of their users' names. */
 import { describeSession } from '../session/describe.ts'
-import { identityKey } from '../session/identity-key.ts'
-import type { SignedIn } from '../session/record.ts'
-import type { Sessions } from '../session/session.ts'
+import type { Sessions } from '../session/sessions.ts'
+import type { SignedIn } from '../session/types.ts'
 import { maxSignedIn } from './find-users.ts'
 
 /** A session as operators see it, with its user. */
@@ -39,7 +38,7 @@ const maxInspected = 2000
 export async function sessionPage(store: Store, query: PageQuery): Promise<SessionPage> {
   const { search = '', size = maxPageSize, after } = query
   const wanted = search.toLowerCase()
-  const users = (await store.signedIn(maxSignedIn))
+  const users = (await store.signedIn(maxSignedIn)).users
     .filter(({ username, id }) => [username, id].some(each => each.toLowerCase().includes(wanted)))
     .map(user => ({ user, place: placeOf(user) }))
     .toSorted((a, b) => (a.place < b.place ? -1 : 1))
@@ -67,16 +66,12 @@ export async function sessionPage(store: Store, query: PageQuery): Promise<Sessi
 
 /** All sessions of one user. */
 export async function sessionsOf(store: Store, user: SignedIn): Promise<ShownSession[]> {
-  const listed = await store.list(userKey(user))
+  const listed = await store.list(user)
   const times = store.times()
   return listed.map(each => {
     const { id: userId, username } = each.session.identity
     return { userId, user: username, ...describeSession(each, times) }
   })
-}
-
-export function userKey({ source, id }: SignedIn) {
-  return identityKey({ source, identity: { id } })
 }
 
 /** Users stand in the order of these texts, each of which one user has. */

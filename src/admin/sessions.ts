@@ -5,15 +5,15 @@ import type { Static } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'
 import { addAct } from './acts.ts'
 import { addOpsScope } from './api.ts'
-import type { SignedIn } from '../session/record.ts'
-import type { Sessions } from '../session/session.ts'
+import type { Closing } from './closing.ts'
+import type { Sessions } from '../session/sessions.ts'
+import type { SignedIn } from '../session/types.ts'
 import { closeSessionsBody, sessionsQuery } from './request-schemas.ts'
-import { maxPageSize, sessionPage, sessionsOf, userKey } from './session-pages.ts'
+import { maxPageSize, sessionPage, sessionsOf } from './session-pages.ts'
 
 interface Options {
   readonly sessions: Sessions
-  /** The names of the credential sources. */
-  readonly sources: readonly string[]
+  readonly close: Closing
   readonly log: { readonly info: (fields: object, message: string) => void }
 }
 
@@ -24,9 +24,9 @@ const ofList =
   'Name a user: ?user=ID-or-NAME, with &by=id or &by=name and &source=NAME, ' +
   'or none for all sessions.'
 
-export function addOpsSessions(ops: FastifyInstance, { sessions, sources, log }: Options): void {
-  const { find } = createUserFinder({ sessions, sources })
-  const { closeAll, closeOf, effectOn, effectOnAll } = createOperations({ sessions, log })
+export function addOpsSessions(ops: FastifyInstance, { sessions, close, log }: Options): void {
+  const { find } = createUserFinder(sessions)
+  const { closeAll, closeOf, effectOn, effectOnAll } = createOperations({ sessions, close, log })
 
   const add = (scope: FastifyInstance) => {
     scope.get<{ Querystring: Static<typeof sessionsQuery> }>(
@@ -81,16 +81,15 @@ export function addOpsSessions(ops: FastifyInstance, { sessions, sources, log }:
 }
 
 /** Lists and closes live sessions for operators. */
-function createOperations({ sessions, log }: Pick<Options, 'sessions' | 'log'>) {
+function createOperations({ sessions, close, log }: Options) {
   async function closeAll(): Promise<object> {
-    await sessions.closeAll()
+    await sessions.endAll()
     log.info({ event: 'sessions.closed', by: 'operator', everyone: true }, 'all sessions closed')
     return { closed: 'everyone' }
   }
 
   async function closeOf(user: SignedIn, id: string | undefined): Promise<object> {
-    const key = userKey(user)
-    const closed = await sessions.closeOf(key, id === undefined ? {} : { only: id })
+    const closed = await close(user, id)
     log.info(
       {
         event: 'sessions.closed',
@@ -107,7 +106,7 @@ function createOperations({ sessions, log }: Pick<Options, 'sessions' | 'log'>) 
   }
 
   async function effectOn(user: SignedIn, id: string | undefined): Promise<object> {
-    const listed = await sessions.list(userKey(user))
+    const listed = await sessions.list(user)
     if (id === undefined) return { sessions: listed.length, users: 1 }
     return { sessions: listed.filter(({ session }) => session.id === id).length, users: 1 }
   }

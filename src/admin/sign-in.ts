@@ -1,13 +1,12 @@
 /** Sign-in and sign-out of operators, for their page. */
-import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import { clientAddress } from '../app/hooks/address.ts'
 import { leavingOf } from '../app/hooks/leaving.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import { GatewayError, toGatewayError } from '../errors/errors.ts'
-import type { FileState, Identity, Session } from '../session/record.ts'
-import type { NewSession } from '../session/session.ts'
+import { createSecretId, type Identity, type NewSession } from '../session/types.ts'
+import type { OperatorSession } from '../services/operator-sessions.ts'
 import { addOpsScope } from './api.ts'
 import { secretOperator } from './operator.ts'
 import type { OperatorCookie } from './operator-cookie.ts'
@@ -17,15 +16,14 @@ type Credentials = Static<typeof operatorSignInBody>
 
 interface VouchedOperator {
   readonly source: string
-  readonly result: { readonly identity: Identity; readonly file?: FileState }
+  readonly result: { readonly identity: Identity; readonly password?: string }
 }
 
 interface Options {
   /** Undefined without `ops.role`. */
   readonly sessions:
     | {
-        readonly open: (secretId: string, opening: NewSession) => Promise<Session>
-        readonly endOf: (session: Session) => number
+        readonly open: (secretId: string, opening: NewSession) => Promise<OperatorSession>
         readonly close: (secretId: string) => Promise<void>
       }
     | undefined
@@ -90,14 +88,14 @@ async function signIn(
     const { source, result } = await vouch(request, request.body, leavingOf(reply.raw).signal)
     const former = request.operatorSession
     // A new id for each sign-in: one that somebody planted in the browser opens nothing.
-    const secretId = randomBytes(32).toString('base64url')
-    const session = await sessions.open(secretId, {
+    const secretId = createSecretId({ source, id: result.identity.id })
+    const { session, until } = await sessions.open(secretId, {
       identity: { ...result.identity, profile: {} },
       source,
       remembered: false,
       address,
       agent: (request.headers['user-agent'] ?? '').slice(0, 256),
-      ...(result.file && { file: result.file })
+      ...(result.password !== undefined && { password: result.password })
     })
     if (former !== undefined) await sessions.close(former)
     request.server.ledger?.append({ event: 'act.done', ...entry, details: { source } })
@@ -106,7 +104,7 @@ async function signIn(
       name: session.identity.username,
       via: 'session',
       source,
-      until: sessions.endOf(session)
+      until
     })
   } catch (error) {
     const { code } = toGatewayError(error)

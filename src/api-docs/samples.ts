@@ -5,8 +5,8 @@ import type { OwnKey } from '../config/schema/own-endpoints.ts'
 import { learnSchema } from '../contract/learn.ts'
 import type { JsonSchema } from '../contract/schema.ts'
 import { type ErrorCode, errorKinds, GatewayError } from '../errors/errors.ts'
-import { describeLive, describeSession, timeLeft } from '../session/describe.ts'
-import type { Live } from '../session/evaluate.ts'
+import { describeSession, timeLeft } from '../session/describe.ts'
+import type { Live } from '../session/types.ts'
 import { createAnswer } from '../shaping/answer.ts'
 import { fillCurrentUser } from '../shaping/current-user.ts'
 import type { Envelope, Placement } from '../shaping/envelope.ts'
@@ -14,14 +14,15 @@ import type { Envelope, Placement } from '../shaping/envelope.ts'
 const identity = { id: '1', username: 'alice', name: 'Alice', roles: ['admin'], profile: {} }
 const live: Live = {
   key: '',
+  sealed: '',
   idleEnd: 0,
+  absoluteEnd: 0,
   session: {
     id: 'a1b2c3',
     identity,
     source: 'users-file',
     remembered: false,
     createdAt: 0,
-    absoluteEnd: 0,
     idleMs: 0,
     address: '203.0.113.7',
     agent: 'Mozilla/5.0'
@@ -62,7 +63,7 @@ export function ownSchema(
   // An id may be a number where the back-end's is one.
   const users = fillsUser ? [{}, { id: 1 }].map(user => fillCurrentUser(user, identity)) : []
   const session = [success(timeLeft(live, times.now))]
-  const listed = { ...describeSession(describeLive(live), times), current: true }
+  const listed = { ...describeSession(live, times), current: true }
   const samples: Record<OwnKey, readonly unknown[]> = {
     login: [login({ type: 'account', authority: 'admin' })],
     logout: [success({})],

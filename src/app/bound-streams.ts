@@ -4,11 +4,10 @@
  */
 import type { ErrorCode } from '../errors/errors.ts'
 import type { Config } from '../config/schema/config.ts'
-import type { Live } from '../session/evaluate.ts'
-import type { Session } from '../session/record.ts'
-import type { Sessions } from '../session/session.ts'
-import type { Metrics } from '../observability/metrics.ts'
+import type { Sessions } from '../session/sessions.ts'
 import { StoreUnavailable } from '../session/store.ts'
+import type { Live, Session } from '../session/types.ts'
+import type { Metrics } from '../observability/metrics.ts'
 import type { BindStream, BoundStream } from './routes/bound-stream.ts'
 import type { OperatorsMaintenance } from './gateway.ts'
 import { createClosings, type RefusalOf } from './hooks/maintenance.ts'
@@ -40,7 +39,7 @@ interface Entry extends BoundStream {
 const turns = 10
 
 interface Options {
-  readonly sessions: Pick<Sessions, 'getCachedByKey' | 'getByKey' | 'hasNews' | 'use' | 'now'>
+  readonly sessions: Pick<Sessions, 'cached' | 'find' | 'hasNews' | 'use' | 'now'>
   readonly metrics: Metrics
   readonly maintenance?: OperatorsMaintenance
   /** Called for what is neither an end nor a store that cannot answer. */
@@ -145,10 +144,10 @@ export class BoundStreams {
     for (const [key, entries] of bySession) {
       const { live, turn } = entries.at(-1) as Entry
       if (key === undefined || live === undefined) continue
-      const cached = sessions.getCachedByKey(key)
+      const cached = sessions.cached(key)
       const now = sessions.now()
       if (cached !== undefined) this.#judge(entries, cached)
-      else if (now >= live.session.absoluteEnd) {
+      else if (now >= live.absoluteEnd) {
         // Known without the store: nothing moves the absolute end.
         this.#endAll(entries, 'session.absolute')
       } else if (sessions.hasNews() || now >= live.idleEnd || this.#sweeps % turns === turn) {
@@ -163,7 +162,7 @@ export class BoundStreams {
     if (this.#asked.has(key)) return
     this.#asked.add(key)
     try {
-      const evaluation = await this.#options.sessions.getByKey(key)
+      const evaluation = await this.#options.sessions.find(key)
       if ('live' in evaluation) this.#judge(entries, evaluation.live)
       else if ('ended' in evaluation) this.#endAll(entries, `session.${evaluation.ended}`)
     } catch (error) {

@@ -9,7 +9,7 @@ import { createDryApp, type DryApp, type DryRequest } from '../dry-run/dry-app.t
 import { identityOf } from '../login/file-users.ts'
 import { tlsFilesOf } from '../proxy/tls-files.ts'
 import { createUpstream, type Upstream, type UpstreamPool } from '../proxy/upstream.ts'
-import type { Credential, Identity } from '../session/record.ts'
+import type { Credential, Identity } from '../session/types.ts'
 import { CommandError, type Invocation, UsageError } from './command.ts'
 import { explanationOf, formatExplanation } from './explanation.ts'
 import { anyHeadersOf, headersOf } from './header-option.ts'

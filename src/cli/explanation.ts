@@ -11,7 +11,7 @@ import { printable, printableLines } from '../observability/unprintable.ts'
 import { paint } from './colours.ts'
 import type { Output } from './command.ts'
 import { changeLines } from './changes.ts'
-import type { Identity } from '../session/record.ts'
+import type { Identity } from '../session/types.ts'
 import { type TracedStep, traceShape } from './shape-steps.ts'
 import { requestRows } from './why-text.ts'
 

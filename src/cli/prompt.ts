@@ -71,6 +71,12 @@ export async function askLine(
   })
 }
 
+/** Asks at the terminal. Only a yes is a yes. */
+export async function askYes(question: string, io: Io): Promise<boolean> {
+  const line = await askLine(`${question} [y/N] `, io)
+  return line !== undefined && /^y(es)?$/i.test(line)
+}
+
 /** Asks without echo. @returns undefined when the prompt was closed */
 async function askHidden(question: string, { stdin, stderr }: Io): Promise<string | undefined> {
   const silent = adopt(new Writable({ write: (_chunk, _encoding, done) => done() }))

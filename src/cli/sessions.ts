@@ -1,9 +1,10 @@
 /** `sessions`: lists and closes sessions through the operators' listener of a running gateway. */
 import { jsonText } from './output.ts'
 import type { ShownSession } from '../admin/session-pages.ts'
-import type { SignedIn } from '../session/record.ts'
-import type { Invocation, Output } from './command.ts'
+import type { SignedIn } from '../session/types.ts'
+import { CommandError, type Invocation, type Output, UsageError } from './command.ts'
 import { askAdmin, table } from './admin-client.ts'
+import { askYes } from './prompt.ts'
 
 interface SessionsResponse {
   readonly sessions?: readonly ShownSession[]
@@ -23,25 +24,29 @@ interface UserQuery {
   readonly source?: string
 }
 
-export async function sessions({
-  gateway,
-  rest: [what, ...more],
-  values,
-  json,
-  io
-}: Invocation): Promise<number> {
+const closePath = '/ops/api/sessions/close'
+
+export async function sessions(invocation: Invocation): Promise<number> {
+  const {
+    gateway,
+    rest: [what, ...more],
+    values,
+    json,
+    io
+  } = invocation
   const {
     userQuery,
     rest: [session]
   } = parseWords(more, values)
   const isList = what === 'list'
-  const which =
-    values['everyone'] === true
-      ? { everyone: true }
-      : { ...userQuery, ...(session !== undefined && { id: session }) }
+  const isEveryone = values['everyone'] === true
+  if (isEveryone && values['yes'] !== true) await confirmEveryone(invocation)
+  const which = isEveryone
+    ? { everyone: true }
+    : { ...userQuery, ...(session !== undefined && { id: session }) }
   const response: SessionsResponse = isList
     ? await askAdmin(gateway, pathOf(userQuery))
-    : await askAdmin(gateway, '/ops/api/sessions/close', which)
+    : await askAdmin(gateway, closePath, which)
   if (json) io.stdout.write(jsonText(response))
   const refusal = refusalOf(response, userQuery, isList, io.stderr)
   if (refusal !== undefined) {
@@ -54,6 +59,18 @@ export async function sessions({
     )
   }
   return 0
+}
+
+/** @throws UsageError without a terminal; CommandError for any answer but yes */
+async function confirmEveryone({ gateway, io }: Invocation): Promise<void> {
+  if (io.stdin.isTTY !== true) {
+    throw new UsageError('There is no terminal to ask: --yes signs everyone out.')
+  }
+  const preview = await askAdmin(gateway, closePath, { everyone: true, preview: true })
+  const { users } = preview['effect'] as { readonly users: number }
+  const number = `${users} ${users === 1 ? 'user' : 'users'}`
+  if (await askYes(`Sign out everyone (${number})?`, io)) return
+  throw new CommandError('Nothing was closed.')
 }
 
 interface ParsedWords {

@@ -17,7 +17,9 @@ const newFile = '# yaml-language-server: $schema=schema/users.schema.json\n\nuse
 export async function users(invocation: Invocation): Promise<number> {
   const [what, name, ...more] = invocation.rest
   if ((what !== 'add' && what !== 'set-password') || name === undefined) {
-    throw new UsageError('Name a subcommand and a user: add NAME, or set-password USER.')
+    throw new UsageError(
+      'Name a subcommand and a user: add NAME, set-password USER, block USER or unblock USER.'
+    )
   }
   if (more.length > 0) {
     throw new UsageError(

@@ -25,10 +25,10 @@ import { type FullRequestJson, fullRequestJson } from '../observability/request-
 import type { Upstream } from '../proxy/upstream.ts'
 import { createLogger } from '../services/services.ts'
 import { contextsOnly } from '../services/traces.ts'
-import { createMemoryStore } from '../session/memory-store.ts'
-import type { Credential, Identity } from '../session/record.ts'
+import { MemoryStore } from '../session/memory-store.ts'
+import { Sessions } from '../session/sessions.ts'
+import { createSecretId, type Credential, type Identity } from '../session/types.ts'
 import { createSeal } from '../session/seal.ts'
-import { createSessions, type Sessions } from '../session/session.ts'
 
 /** A request to an upstream. */
 export interface UpstreamCall {
@@ -104,14 +104,13 @@ export async function createDryApp(
   { open, identity, watch }: Options = {}
 ): Promise<DryApp> {
   const { gateway } = config
-  const store = createMemoryStore()
+  const store = new MemoryStore()
   const secrets = [randomBytes(32).toString('base64url')]
-  const sessions = createSessions({
+  const sessions = new Sessions({
     store,
     seal: createSeal(secrets),
     lifeTimes: gateway.session,
-    perUser: gateway.session.perUser,
-    maxStalenessMs: gateway.session.staleness
+    perUser: gateway.session.perUser
   })
   const log = createLogger({ level: 'silent', format: 'json' }, { write: () => {} })
   const metrics = new Metrics()
@@ -171,7 +170,7 @@ export async function createDryApp(
       server.close()
       await app.close()
       await counts.close()
-      await store.close()
+      store.close()
     }
   }
 }
@@ -182,7 +181,7 @@ function createSignIn(
   cookie: string
 ): DryApp['signIn'] {
   return async ({ source, identity, credential }) => {
-    const id = randomBytes(16).toString('hex')
+    const id = createSecretId({ source, id: identity.id })
     const user = { source, identity, ...(credential && { credential }) }
     await sessions.open(id, { ...user, remembered: false, address: '', agent: '' })
     return `${cookie}=${signedCookie(secrets, id)}`

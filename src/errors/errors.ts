@@ -35,6 +35,7 @@ const codes = {
   'login.locked': [429, 2],
   'login.challenge': [400, 2],
   'login.blocked': [403, 2],
+  'login.blocked-by-operator': [403, 2],
   'login.expired-password': [403, 2],
   'route.credential': [403, 2],
   'route.forbidden': [403, 2],

@@ -50,18 +50,6 @@ interface Failures {
 /** Of made-up names: those that were not tried for the longest time are forgotten. */
 const maxKeys = 100_000
 
-/**
- * The name under which sign-ins of an account are counted. Spellings of an account share a count:
- * width, case, blanks and invisible characters are ignored.
- */
-export function accountKey(typed: string): string {
-  return typed
-    .normalize('NFKD')
-    .replace(/[\p{C}\p{Z}\p{M}]/gu, '')
-    .toLowerCase()
-    .slice(0, 255)
-}
-
 /** `clear` deletes all failures. */
 export function createMemoryLockouts(): Lockouts & { readonly clear: () => void } {
   const failures = new BoundedMap<Failures>(maxKeys)

@@ -2,7 +2,7 @@
 import type { LimitConfig, LimitsConfig } from '../config/schema/limits.ts'
 import { ownRoutes } from '../config/schema/own-endpoints.ts'
 import { textAt } from '../json/values.ts'
-import { identityKey, type VouchedUser } from '../session/identity-key.ts'
+import { identityKey, type VouchedUser } from '../session/types.ts'
 import type { Rate } from './gcra.ts'
 
 /** A signed-in caller as limits know it. */

@@ -1,6 +1,6 @@
 /** A call of sign-in to its back-end: body, query and headers as config writes them. */
 import type { Recorded } from '../observability/trail.ts'
-import type { Credential } from '../session/record.ts'
+import type { Credential } from '../session/types.ts'
 import { headerSafe, maxResponseBytes, type RawResponse } from './login-response.ts'
 
 /** Sends a request to the back-end. Passed in, since login does not import proxy. */

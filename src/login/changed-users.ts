@@ -1,32 +1,19 @@
-/** Effects of changed users files on live sessions: counted before a reload, applied after it. */
+/** The effects of changed users files on live sessions. */
+import type { Sessions } from '../session/sessions.ts'
 import {
   type ChangedUser,
   changedUsers,
-  changeSince,
   fileUsersOf,
-  reviewAgainst,
-  type Sources,
-  type UserChange
+  maybeChanged,
+  type Sources
 } from './file-users.ts'
-import { identityKey } from '../session/identity-key.ts'
-import type { Sessions } from '../session/session.ts'
 
-export interface Endings {
-  /** Sessions that the change would end. */
-  readonly ending: number
-  /** All live sessions of file users. */
-  readonly live: number
-}
-
-export interface ReviewedUser {
-  readonly source: string
-  readonly username: string
-  readonly change: UserChange
+export interface ReviewedUser extends ChangedUser {
+  /** Sessions. */
   readonly closed: number
-  readonly renewed: number
 }
 
-export type ReviewedSessions = Pick<Sessions, 'list' | 'reviewOf' | 'signedIn'>
+export type ReviewedSessions = Pick<Sessions, 'list' | 'endReviewed' | 'signedIn'>
 
 /** Enough to keep Redis busy; more would delay requests. */
 const maxAtOnce = 50
@@ -43,9 +30,7 @@ const minChanged = 5
  */
 export function massChange(before: Sources, after: Sources): string | undefined {
   const all = Map.groupBy(fileUsersOf(before), ({ source }) => source)
-  const ending = changedUsers(before, after).filter(
-    ({ change }) => change === 'removed' || change === 'password changed'
-  )
+  const ending = changedUsers(before, after).filter(({ change }) => change !== 'disabled')
   for (const [source, changed] of Map.groupBy(ending, each => each.source)) {
     const users = all.get(source)?.length ?? 0
     if (changed.length < minChanged || changed.length <= users / 2) continue
@@ -54,63 +39,44 @@ export function massChange(before: Sources, after: Sources): string | undefined 
   return undefined
 }
 
-/** @throws StoreUnavailable */
+/** The number of sessions that a change of config would end. @throws StoreUnavailable */
 export async function countEndings(
   sessions: ReviewedSessions,
   before: Sources,
   after: Sources
-): Promise<Endings> {
-  const review = reviewAgainst(after)
-  const counts = await forEach(fileUsersOf(before), async ({ key }) => {
-    const listed = await sessions.list(key)
-    const ending = listed.filter(({ session }) => review(session) === 'refused').length
-    return { ending, live: listed.length }
+): Promise<number> {
+  const counts = await forEach(changedUsers(before, after), async user => {
+    return (await sessions.list(user)).length
   })
-  return {
-    ending: counts.reduce((sum, { ending }) => sum + ending, 0),
-    live: counts.reduce((sum, { live }) => sum + live, 0)
-  }
+  return counts.reduce((sum, count) => sum + count, 0)
 }
 
-/** Closes and renews the sessions of users that changed. @throws StoreUnavailable */
+/** Ends the sessions of users that changed. @throws StoreUnavailable */
 export async function reviewChanged(
   sessions: ReviewedSessions,
   changed: readonly ChangedUser[]
 ): Promise<ReviewedUser[]> {
-  return await forEach(changed, async ({ source, username, key, change }) => {
-    const done = await sessions.reviewOf(key)
-    return { source, username, change, ...done }
+  return await forEach(changed, async user => {
+    return { ...user, closed: await sessions.endReviewed(user) }
   })
 }
 
 /**
- * Closes and renews the sessions of users that changed while this process did not run.
+ * Ends the sessions of users that changed while this process did not run.
  * @throws StoreUnavailable
  */
 export async function reviewSignedIn(
   sessions: ReviewedSessions,
   sources: Sources
 ): Promise<ReviewedUser[]> {
-  const changeOf = changeSince(sources)
-  const signedIn = await sessions.signedIn(maxSignedIn)
-  const reviewed = await forEach(signedIn, async ({ source, id, username }) => {
-    const change = changeOf(source, username)
-    if (change === undefined) return []
-    const done = await sessions.reviewOf(identityKey({ source, identity: { id } }))
-    const isOther = done.closed > 0 && change === 'roles or profile changed'
-    return [{ source, username, change: isOther ? ('password changed' as const) : change, ...done }]
-  })
-  return reviewed.flat().filter(({ closed, renewed }) => closed + renewed > 0)
+  const { users } = await sessions.signedIn(maxSignedIn)
+  const reviewed = await reviewChanged(sessions, maybeChanged(sources, users))
+  return reviewed.filter(({ closed }) => closed > 0)
 }
 
 /** `users.bob removed; 2 sessions closed` */
-export function describeReview({ username, change, closed, renewed }: ReviewedUser): string {
-  const sessions = (count: number) => `${count} session${count === 1 ? '' : 's'}`
-  const done =
-    change === 'roles or profile changed'
-      ? `${sessions(renewed)} updated`
-      : `${sessions(closed)} closed`
-  return `users.${username} ${change}; ${done}`
+export function describeReview({ username, change, closed }: ReviewedUser): string {
+  return `users.${username} ${change}; ${closed} session${closed === 1 ? '' : 's'} closed`
 }
 
 async function forEach<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {

@@ -1,7 +1,7 @@
 /** Credential sources: take a user name and password, give an identity. */
 import type { Trail } from '../observability/trail.ts'
-import type { Credential, FileState, Identity, Session } from '../session/record.ts'
-import type { Sessions } from '../session/session.ts'
+import type { Sessions } from '../session/sessions.ts'
+import { type Credential, type Identity, type Session, signedInOf } from '../session/types.ts'
 
 export interface SignInAttempt {
   readonly username: string
@@ -49,8 +49,8 @@ export type SignInResult =
       readonly vouched: true
       readonly identity: Identity
       readonly credential?: Credential
-      /** Of a users file, whose later changes end or update the session. */
-      readonly file?: FileState
+      /** A digest of that in a users file, whose later change ends the session. */
+      readonly password?: string
     }
 
 export interface CredentialSource {
@@ -86,7 +86,7 @@ interface SigningOut {
 
 interface SignOutOptions {
   readonly sources: readonly CredentialSource[]
-  readonly sessions: Pick<Sessions, 'isCredentialShared'>
+  readonly sessions: Pick<Sessions, 'list'>
 }
 
 /**
@@ -101,19 +101,61 @@ export async function endAtSource(
 ): Promise<void> {
   if (source.signOut === undefined) return
   // Where the store cannot tell: without the sign-out, nobody may ever end the back-end's session.
-  const isShared = await sessions.isCredentialShared(session).catch(() => false)
+  const others = await sessions.list(signedInOf(session)).catch(() => [])
+  const isShared = others.some(
+    ({ session: { id, credential } }) =>
+      id !== session.id && hasSameSecret(credential, session.credential)
+  )
   if (!isShared) await source.signOut(session, trail)
+}
+
+/**
+ * Some back-ends give an account one token for all its sign-ins, and end what the token stands for,
+ * whatever the cookies beside it.
+ */
+function hasSameSecret(a: Credential = {}, b: Credential = {}): boolean {
+  if (a.token !== undefined || b.token !== undefined) return a.token === b.token
+  return a.cookies !== undefined && a.cookies === b.cookies
 }
 
 /** The same, not awaited: the gateway's session has ended, even if this fails. */
 export function signOutAtSource(
+  options: SignOutOptions,
+  session: Session,
+  signingOut: SigningOut
+): void {
+  void signOut(options, session, signingOut)
+}
+
+const maxAtOnce = 20
+
+/** Ends sessions of a user at their sources too, once where they share a credential. */
+export function signOutAtSources(
+  options: SignOutOptions,
+  ended: readonly Session[],
+  signingOut: SigningOut
+): void {
+  const rest = ended
+    .filter(({ source, credential }, index) => {
+      const same = (each: Session) =>
+        each.source === source && hasSameSecret(each.credential, credential)
+      return !ended.slice(0, index).some(same)
+    })
+    .values()
+  const signOutSome = async () => {
+    for (const session of rest) await signOut(options, session, signingOut)
+  }
+  for (let count = 0; count < maxAtOnce; count++) void signOutSome()
+}
+
+async function signOut(
   { sources, sessions }: SignOutOptions,
   session: Session,
   { log, trail }: SigningOut
-): void {
+): Promise<void> {
   const source = sources.find(({ name }) => name === session.source)
   if (source === undefined) return
-  endAtSource(source, sessions, session, trail).catch((error: unknown) =>
+  await endAtSource(source, sessions, session, trail).catch((error: unknown) =>
     log.warn(
       {
         event: 'logout.source',

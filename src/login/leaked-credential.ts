@@ -1,7 +1,7 @@
 /** Finds a session's credential in what a browser is about to get. */
 import { GatewayError } from '../errors/errors.ts'
 import { isRawNumber } from '../json/values.ts'
-import type { Credential } from '../session/record.ts'
+import type { Credential } from '../session/types.ts'
 
 /**
  * Called before an answer is sent.

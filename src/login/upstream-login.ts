@@ -2,7 +2,7 @@
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import { GatewayError } from '../errors/errors.ts'
 import type { AttemptPurpose, Recorded, Trail } from '../observability/trail.ts'
-import type { Credential, Identity, Session } from '../session/record.ts'
+import type { Credential, Identity, Session } from '../session/types.ts'
 import {
   callWith,
   contentTypes,

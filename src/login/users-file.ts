@@ -2,7 +2,7 @@
 import type { UsersConfig } from '../config/schema/users.ts'
 import { decoyHash, parseHash, verifyPassword } from './argon2.ts'
 import type { CredentialSource } from './credential-source.ts'
-import { fileStateOf, identityOf } from './file-users.ts'
+import { identityOf, passwordDigest } from './file-users.ts'
 
 type Hash = ReturnType<typeof parseHash>
 
@@ -51,7 +51,7 @@ export function createUsersFile(
       return {
         vouched: true,
         identity: identityOf(username, user),
-        file: fileStateOf(username, user)
+        password: passwordDigest(user)
       }
     }
   }

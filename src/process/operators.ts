@@ -1,6 +1,8 @@
 /** The operators' listener of the running gateway, and its routes. */
 import { randomBytes } from 'node:crypto'
 import { createAccess, isStillOperator } from '../admin/access.ts'
+import { addBlockedUsers } from '../admin/blocked-users.ts'
+import { createClosing } from '../admin/closing.ts'
 import { addConfigData } from '../admin/config-data.ts'
 import { addNow } from '../admin/now.ts'
 import type { Now } from '../admin/now-schema.ts'
@@ -127,10 +129,10 @@ async function operatorOf(
   secretId: string
 ): Promise<FoundOperator> {
   try {
-    const session = await sessions?.find(secretId)
-    if (sessions === undefined || session === undefined) return 'none'
-    const { identity, source } = session
-    return { name: identity.username, via: 'session', source, until: sessions.endOf(session) }
+    const found = await sessions?.find(secretId)
+    if (found === undefined) return 'none'
+    const { identity, source } = found.session
+    return { name: identity.username, via: 'session', source, until: found.until }
   } catch (error) {
     if (error instanceof StoreUnavailable) return 'unavailable'
     throw error
@@ -159,7 +161,13 @@ function addServices(app: AdminServer, operated: Operated): void {
     isAllowed: request =>
       isStillOperator(request, secretId => operatorOf(operatorSessions, secretId))
   })
-  addOpsSessions(app, { ...services, sources })
+  const close = createClosing(services.sessions, ended => generations.current.signOut(ended))
+  addOpsSessions(app, { ...services, close })
+  addBlockedUsers(app, {
+    ...services,
+    close,
+    sources: () => generations.current.config.gateway.login.sources.map(sourceName)
+  })
   addOpsLimits(app, {
     ...services,
     limits,
@@ -218,11 +226,11 @@ function addConfig(app: AdminServer, operated: Operated): void {
       const files = await reloader.validate(running.gateway)
       if ('faults' in files) return { faults: files.faults.length }
       const { changes } = comparePlan(running, files.config, 0)
-      const { ending } = await countEndings(services.sessions, running, files.config)
+      const sessions = await countEndings(services.sessions, running, files.config)
       return {
         changes: changes.length,
         restartNeeded: changes.filter(({ restart }) => restart).length,
-        sessions: ending
+        sessions
       }
     },
     replicas: () => fleet.list()

@@ -46,10 +46,8 @@ export function createPublicServer(config: Config, log: Log) {
       if (serverTls !== undefined) setCertificate(listeners.server, serverTls)
       generations.activate(generation)
       boundStreams.activate(generation.config)
-      if (services.fileUsers.activate(generation.config)) {
-        services.sessions.forgetReviews()
-        services.operatorSessions?.forgetReviews()
-      }
+      services.fileUsers.activate(generation.config)
+      services.sessions.forget()
     },
     listen: listeners.listen,
     leave: listeners.leave,

@@ -19,7 +19,7 @@ const notCompared =
   'each is when it is used next, and all are once the store is back'
 
 export function createUserReview(
-  { generations, services: { sessions, log } }: PublicServer,
+  { generations, services: { sessions, operatorSessions, log } }: PublicServer,
   isClosed: () => boolean
 ) {
   let isRunning = false
@@ -29,6 +29,7 @@ export function createUserReview(
     const { config } = generations.current
     try {
       logReview(log, await reviewSignedIn(sessions, config))
+      await operatorSessions?.endRefused()
       return config === generations.current.config
     } catch {
       return false
@@ -51,10 +52,10 @@ export function createUserReview(
   /** Compares live sessions with the users in force. @returns the results, in words */
   async function reviewUsers(before: Sources, after: Sources): Promise<readonly string[]> {
     try {
+      await operatorSessions?.endRefused()
       return logReview(log, await reviewChanged(sessions, changedUsers(before, after)))
     } catch (err) {
       log.warn({ err }, notCompared)
-      // Other replicas may have older files, and learn of the change only from the store.
       void reviewAll()
       return [notCompared]
     }
@@ -66,9 +67,9 @@ export function createUserReview(
 /** @returns the results, in words */
 function logReview(log: Pick<Log, 'info'>, reviewed: readonly ReviewedUser[]): readonly string[] {
   const lines = reviewed.slice(0, maxLines).map(user => {
-    const { source, username, change, closed, renewed } = user
+    const { source, username, change, closed } = user
     const line = describeReview(user)
-    log.info({ event: 'users.changed', source, user: username, change, closed, renewed }, line)
+    log.info({ event: 'users.changed', source, user: username, change, closed }, line)
     return line
   })
   const rest = reviewed.slice(maxLines)

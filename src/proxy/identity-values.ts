@@ -1,8 +1,7 @@
 /** What headers tell upstreams of a session. */
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { textAt } from '../json/values.ts'
-import { identityKey } from '../session/identity-key.ts'
-import type { Session } from '../session/record.ts'
+import { identityKey, type Session } from '../session/types.ts'
 
 /** The headers of `identity` for a session. */
 export function identityHeaders(

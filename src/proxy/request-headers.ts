@@ -5,7 +5,7 @@ import { builtByGateway, connectionBound, refusedFamilies } from '../config/sche
 import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import { memoized } from '../bounded-map.ts'
 import { GatewayError } from '../errors/errors.ts'
-import type { Session } from '../session/record.ts'
+import type { Session } from '../session/types.ts'
 import { keepCookies } from './cookie-header.ts'
 import { identityHeaders, isProfileValue, profileValues } from './identity-values.ts'
 import { listedIn } from './response-headers.ts'

@@ -7,7 +7,7 @@ import { type Heads, Ledger } from '../observability/audit/ledger.ts'
 import { auditKey } from '../observability/audit/line.ts'
 import type { Head } from '../observability/audit/verify.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import type { Revoked } from '../session/session.ts'
+import type { Revoked } from '../session/types.ts'
 import { type Log, writeLines } from './logger.ts'
 
 interface Options {
@@ -95,18 +95,17 @@ const maxIds = 32
 
 /** Records the sessions that were ended, and by whom. */
 export function recordRevocations(ledger: Pick<Ledger, 'append'>): (revoked: Revoked) => void {
-  return ({ user, by, address, requestId, reason, sessions, code }) => {
+  return ({ user, by, address, requestId, reason, sessions }) => {
     for (let from = 0; from < sessions.length; from += maxIds) {
       const ids = sessions.slice(from, from + maxIds)
       const isOne = ids.length === 1
       ledger.append({
         kind: 'sessions.revoked',
-        user: user.identity.username,
-        userId: user.identity.id,
+        user: user.username,
+        userId: user.id,
         source: user.source,
         session: isOne ? ids[0] : undefined,
         address,
-        code,
         requestId,
         detail: { by, reason, count: ids.length, sessions: isOne ? undefined : ids.join(' ') }
       })

@@ -2,11 +2,10 @@
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { operatorSources } from '../config/schema/operators.ts'
 import type { FileUsers } from '../login/file-users.ts'
-import type { NewSession } from '../session/session.ts'
-import type { Session } from '../session/record.ts'
-import { createMemoryStore } from '../session/memory-store.ts'
+import { MemoryStore } from '../session/memory-store.ts'
 import { createSeal } from '../session/seal.ts'
-import { createSessions } from '../session/session.ts'
+import { Sessions } from '../session/sessions.ts'
+import type { Live, NewSession, Session } from '../session/types.ts'
 import type { Shared } from './shared.ts'
 
 interface Options {
@@ -16,46 +15,56 @@ interface Options {
   readonly secrets: readonly string[]
 }
 
-const maxPerOperator = 10
+export interface OperatorSession {
+  readonly session: Session
+  /** By the wall clock, in milliseconds since the epoch. */
+  readonly until: number
+}
 
-/** Of its functions `open`, `find` and `close` each @throws StoreUnavailable */
+const maxPerOperator = 10
+const maxOperators = 1000
+
+/** Of its functions those that are async each @throws StoreUnavailable */
 export function createOperatorSessions({ gateway, shared, fileUsers, secrets }: Options) {
-  const { role, session } = gateway.ops
+  const { role, session: times } = gateway.ops
   const sources = operatorSources(gateway)
-  const store = shared?.operatorStore() ?? createMemoryStore()
-  const sessions = createSessions({
+  const store = shared?.operators ?? new MemoryStore()
+  /** Undefined for users who are no operators any more. */
+  const review = (session: Session): Session | undefined => {
+    const current = fileUsers.review(session)
+    if (current === undefined || role === undefined || !sources.includes(current.source)) {
+      return undefined
+    }
+    return current.identity.roles.includes(role) ? current : undefined
+  }
+  const sessions = new Sessions({
     store,
-    reviewer: fileUsers,
+    review,
     seal: createSeal(secrets, 'operator-session'),
-    lifeTimes: { idle: session.absolute, absolute: session.absolute, remembered: {} },
-    perUser: { max: maxPerOperator, over: 'evict-oldest' },
-    maxStalenessMs: 0,
-    ...shared?.times
+    lifeTimes: { idle: times.absolute, absolute: times.absolute, remembered: {} },
+    perUser: { max: maxPerOperator, over: 'evict-oldest' }
   })
-  const close = async (secretId: string): Promise<void> => {
-    await sessions.close(secretId, 'revoked')
+  const shown = ({ session, absoluteEnd }: Live): OperatorSession => {
+    return { session, until: sessions.toWall(absoluteEnd) }
   }
   return {
-    open: async (secretId: string, opening: NewSession): Promise<Session> =>
-      (await sessions.open(secretId, opening)).session,
+    open: async (secretId: string, opening: NewSession): Promise<OperatorSession> =>
+      shown(await sessions.open(secretId, opening)),
     /** The live session of a user who is an operator still. */
-    find: async (secretId: string): Promise<Session | undefined> => {
-      const lookup = await sessions.get(secretId)
-      if (!('live' in lookup)) return undefined
-      const { source, identity } = lookup.live.session
-      const isOperator =
-        role !== undefined && sources.includes(source) && identity.roles.includes(role)
-      if (isOperator) return lookup.live.session
-      // A role that comes back later must not revive the session. But a process with an older users
-      // file may not know the role yet.
-      if (await fileUsers.isLatest(source)) await close(secretId)
-      return undefined
+    find: async (secretId: string): Promise<OperatorSession | undefined> => {
+      const found = await sessions.get(secretId)
+      return 'live' in found ? shown(found.live) : undefined
     },
-    /** By the wall clock, in milliseconds since the epoch. */
-    endOf: ({ absoluteEnd }: Session): number => sessions.toWall(absoluteEnd),
-    close,
-    /** To be called when the users files changed. */
-    forgetReviews: sessions.forgetReviews,
+    close: async (secretId: string): Promise<void> => {
+      const found = await sessions.get(secretId)
+      if ('live' in found) await sessions.end(found.live, 'revoked')
+    },
+    /** Ends the sessions of those who are no operators any more, since the users files changed. */
+    endRefused: async (): Promise<void> => {
+      sessions.forget()
+      const { users } = await sessions.signedIn(maxOperators)
+      for (const user of users) await sessions.endReviewed(user)
+    },
     release: () => store.close()
   }
 }

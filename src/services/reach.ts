@@ -4,9 +4,8 @@ import type { Config } from '../config/schema/config.ts'
 import { sourceName, usesRedis } from '../config/schema/gateway.ts'
 import { tlsFilesOf } from '../proxy/tls-files.ts'
 import { createUpstream } from '../proxy/upstream.ts'
-import { createRedisDialler } from './redis.ts'
+import { createRedisDialler, slotPrefix } from './redis.ts'
 import { probeRedis } from './redis-probe.ts'
-import { slotPrefix } from './shared.ts'
 
 export interface Reached {
   readonly what: string
@@ -63,10 +62,9 @@ async function reachRedis({ gateway, folder }: Config): Promise<Reached[]> {
   try {
     const fault =
       (await Promise.race([connecting.promise, late])) ??
-      (await probeRedis(client, [redis.prefix, slotPrefix(redis.prefix)]))
+      (await probeRedis(client, slotPrefix(redis.prefix)))
     return [{ ...place, ...(fault !== undefined && { fault }) }]
   } finally {
-    client.disconnect()
     dialler.close()
   }
 }

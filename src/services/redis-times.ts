@@ -3,7 +3,7 @@ import type { Cluster, Command, Redis } from 'ioredis'
 import type { Metrics } from '../observability/metrics.ts'
 
 /** The use of a client: other requests fail with each. */
-export type RedisUse = 'sessions' | 'limits' | 'confirmed-writes'
+export type RedisUse = 'sessions' | 'limits'
 
 /** Seconds. */
 const buckets = [
@@ -14,8 +14,8 @@ const buckets = [
 export function measureRedis(metrics: Metrics): (client: Redis | Cluster, use: RedisUse) => void {
   const times = metrics.histogram(
     'console_gateway_redis_command_seconds',
-    'From a command to the reply of Redis, by use (sessions, limits, confirmed-writes) and ' +
-      'outcome: ok, or failed, such as when Redis is away.',
+    'From a command to the reply of Redis, by use (sessions, limits) and outcome: ok, or failed, ' +
+      'such as when Redis is away.',
     ['use', 'outcome'],
     buckets
   )

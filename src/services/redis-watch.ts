@@ -1,7 +1,4 @@
-/**
- * Watches a client: says when Redis comes and goes, and re-dials a connection that lost its
- * answers.
- */
+/** Says when Redis comes and goes, and dials anew where a connection lost its answers. */
 import { Cluster, type Redis } from 'ioredis'
 
 export interface RedisEvents {
@@ -20,63 +17,31 @@ const askEveryMs = 1000
 /** One that stays a replica is better read from than dialled all the time. */
 const redialReplicaEveryMs = 10_000
 
-export function watch(
-  client: Redis | Cluster,
-  { onUp, onDown, onRoundTrip }: RedisEvents = silent
-): void {
+export function watch(client: Redis | Cluster, events: RedisEvents = silent): void {
   // Each reason once an outage: the one that helps may come after "the connection closed".
   const reported = new Set<string>()
   const report = (reason: string) => {
-    if (!reported.has(reason)) onDown(reason)
+    if (!reported.has(reason)) events.onDown(reason)
     reported.add(reason)
   }
-  client.on('ready', () => {
-    reported.clear()
-    onUp()
-  })
-  client.on('error', (error: RedisError) => report(reasonOf(error.lastNodeError ?? error)))
-  client.on('close', () => {
-    // At its owner's `disconnect` the client has ended by now.
-    if (client.status !== 'end') report('the connection closed')
-  })
-  const ask = createWatchdog(client, { report, onRoundTrip })
-  let timer: NodeJS.Timeout | undefined
-  client.on('ready', () => {
-    clearInterval(timer)
-    timer = setInterval(ask, askEveryMs).unref()
-  })
-  client.on('close', () => clearInterval(timer))
-}
-
-interface Watchdog {
-  readonly report: (reason: string) => void
-  readonly onRoundTrip?: ((ms: number) => void) | undefined
-}
-
-/**
- * A connection can stay open and yet lose its answers, or lead to a server that is no primary any
- * more; only asking shows it.
- * @returns what asks all servers of the client once
- */
-function createWatchdog(
-  client: Redis | Cluster,
-  { report, onRoundTrip = () => {} }: Watchdog
-): () => void {
   let redialledAt = -Infinity
+  let timer: NodeJS.Timeout | undefined
 
-  const redial = (node: Redis, reason: string) => {
+  function redial(node: Redis, reason: string): void {
     if (node.status !== 'ready') return
     if (node === client) report(reason)
     node.disconnect(true)
   }
 
-  const ask = (node: Redis) => {
+  /** A connection can stay open and lose its answers, or lead to a server that is no primary now. */
+  function ask(node: Redis): void {
     const askedAt = performance.now()
     node.role().then(
       ([role]) => {
-        onRoundTrip(performance.now() - askedAt)
-        if (role === 'master' || performance.now() - redialledAt < redialReplicaEveryMs) return
-        redialledAt = performance.now()
+        const answeredAt = performance.now()
+        events.onRoundTrip?.(answeredAt - askedAt)
+        if (role === 'master' || answeredAt - redialledAt < redialReplicaEveryMs) return
+        redialledAt = answeredAt
         redial(node, 'it became a replica')
       },
       (error: Error) => {
@@ -85,11 +50,22 @@ function createWatchdog(
     )
   }
 
-  return () => {
-    for (const node of client instanceof Cluster ? client.nodes('master') : [client]) {
-      if (node.status === 'ready') ask(node)
-    }
+  const askAll = () => {
+    const nodes = client instanceof Cluster ? client.nodes('master') : [client]
+    for (const node of nodes) if (node.status === 'ready') ask(node)
   }
+  client.on('ready', () => {
+    reported.clear()
+    events.onUp()
+    clearInterval(timer)
+    timer = setInterval(askAll, askEveryMs).unref()
+  })
+  client.on('error', (error: RedisError) => report(reasonOf(error.lastNodeError ?? error)))
+  client.on('close', () => {
+    clearInterval(timer)
+    // At its owner's `disconnect` the client has ended by now.
+    if (client.status !== 'end') report('the connection closed')
+  })
 }
 
 /** The wait before the next attempt: doubles up to 2 s, with a quarter more or less. */
@@ -102,5 +78,6 @@ function reasonOf({ code, message }: RedisError): string {
   if (message.startsWith('WRONGPASS') || message.startsWith('NOAUTH')) {
     return 'the user or the password is wrong'
   }
+  if (message.startsWith('All sentinels are unreachable')) return 'no Sentinel answers'
   return code ?? message.slice(0, 120)
 }

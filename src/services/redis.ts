@@ -1,46 +1,44 @@
 /**
- * The only dialler of Redis: one server, Sentinel or Cluster; clients that fail fast, say when
- * Redis comes and goes, and re-dial a connection that lost its answers.
+ * The only dialler of Redis: one server, Sentinels or a Cluster; clients that fail fast, say when
+ * Redis comes and goes, and dial anew for ever.
  */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { Cluster, type Command, Redis, type RedisOptions } from 'ioredis'
+import { TLSSocket } from 'node:tls'
+import { Cluster, Command, Redis, type RedisOptions } from 'ioredis'
 import type { RedisConfig } from '../config/schema/gateway.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
 import { adopt } from '../observability/emitters.ts'
-import { createClusterWrites, createTags, keysOnEach } from './redis-cluster.ts'
-import { primaryConnector } from './redis-primary.ts'
-import { createReplicatedWrites, type ReplicatedWrites } from './redis-replicated.ts'
-import { type Address, createSentinels, type Sentinels } from './redis-sentinels.ts'
+import { FollowingRedis } from './redis-sentinels.ts'
 import { backOff, type RedisEvents, watch } from './redis-watch.ts'
 
-interface ReplicatedOptions {
-  readonly barrierKey: string
-  /** Gets each connection before it is used. */
-  readonly prepare: (connection: Redis) => void
-  /** Redis does not let its user `WAIT`. */
-  readonly onRefused: () => void
-}
-
-const longestPauseInFailoverMs = 500
+/** RESP2: ioredis drops RESP3's invalidations. */
+const tracking = {
+  protocol: 2,
+  enableOfflineQueue: true,
+  autoResubscribe: false,
+  connectionName: 'console-gateway-news'
+} satisfies RedisOptions
 
 export type RedisDialler = ReturnType<typeof createRedisDialler>
 
-/** Nothing is queued while Redis is away, and nothing is sent twice; it is dialled for ever. */
+/** In a Cluster, all keys that begin so are in one slot: `cg:` gives `{cg}:`. */
+export function slotPrefix(prefix: string): string {
+  return `{${prefix.replace(/:$/, '') || 'cg'}}:`
+}
+
+/** Nothing is queued while Redis is away, and nothing is sent twice. */
 export function createRedisDialler(config: RedisConfig, folder: string) {
   const url = new URL(config.url === '' ? 'redis://unused' : config.url)
   const common = commonOptions(config, url, folder)
-  const queueing = { ...common, enableOfflineQueue: true }
-  const writing = { ...queueing, connectionName: 'console-gateway-replicated' }
-  const tracking = {
-    ...queueing,
-    protocol: 2,
-    autoResubscribe: false,
-    connectionName: 'console-gateway-news'
-  } satisfies RedisOptions
-  const sentinels = config.sentinels.length === 0 ? undefined : dialSentinels(config, folder)
-  const location = sentinels === undefined ? locationOf(url) : locationBy(sentinels, common.tls)
-  const dialServer = (options: typeof queueing) => adopt(new Redis({ ...options, ...location }))
+  const slot = new Command('get', [slotPrefix(config.prefix)]).getSlot()
+  const clients: Array<Redis | Cluster> = []
+
+  function dial(): Redis | Cluster {
+    if (config.cluster.length > 0) return dialCluster(config, common)
+    if (config.sentinels.length === 0) return adopt(new Redis({ ...common, ...locationOf(url) }))
+    return adopt(new FollowingRedis({ ...common, ...sentinelsOf(config, folder) }))
+  }
 
   return {
     /** For people: where it is. */
@@ -49,51 +47,43 @@ export function createRedisDialler(config: RedisConfig, folder: string) {
      * A client for commands, which settle within `commandTimeout` also when Redis hangs or is gone.
      */
     client: (events?: RedisEvents): Redis | Cluster => {
-      const client = config.cluster.length > 0 ? dialCluster(config, common) : dialServer(common)
+      const client = dial()
       watch(client, events)
+      clients.push(client)
       return client
     },
-    /** Connections that bring invalidations, one for each primary that `client` knows. */
+    /**
+     * Connections that bring invalidations, from the very server that `client` has its answers of.
+     * None while that is unknown.
+     */
     trackingConnections: (client: Redis | Cluster): Redis[] => {
-      if (!(client instanceof Cluster)) return [dialServer(tracking)]
-      return client
-        .nodes('master')
-        .map(node => adopt(new Redis({ ...tracking, ...addressOf(node) })))
+      const server = client instanceof Cluster ? primaryOf(client, slot) : serverOf(client)
+      if (server === undefined) return []
+      const address = typeof server === 'string' ? splitHostPort(server) : server
+      return [adopt(new Redis({ ...common, ...address, ...tracking }))]
     },
-    onTopology,
-    /** A key on each primary: only the plain one where there is one primary. */
-    keysOnEach: (client: Redis | Cluster): ((plain: string) => readonly string[]) => {
-      if (!(client instanceof Cluster)) return plain => [plain]
-      const tags = createTags(client)
-      return plain => keysOnEach(client, tags(), plain)
+    /**
+     * Calls its listener at each connection, before anything is asked over it, and whenever a
+     * Cluster has another primary. `isOther`: it leads to another server than the one before.
+     */
+    onTopology: (client: Redis | Cluster, changed: (isOther: boolean) => void): void => {
+      let known: string | undefined
+      const look = () => {
+        const before = known
+        // A connection that is lost already has no name.
+        known = (client instanceof Cluster ? primaryOf(client, slot) : nameOf(client)) ?? before
+        changed(known !== before)
+      }
+      client.on('ready', look)
+      client.on('refresh', () => {
+        const isReady = client instanceof Cluster && client.status === 'ready'
+        if (isReady && primaryOf(client, slot) !== known) look()
+      })
     },
-    /** Writes that the replicas confirm, over connections of their own. */
-    replicatedWrites: (client: Redis | Cluster, options: ReplicatedOptions): ReplicatedWrites => {
-      const { barrierKey, prepare } = options
-      let isReported = false
-      const onRefused = () => {
-        if (!isReported) options.onRefused()
-        isReported = true
-      }
-      const waitMs = Math.floor(config.commandTimeout / 2)
-      const prepared = (redis: Redis) => {
-        prepare(redis)
-        // Only until the first contact: a start is not taken for an outage.
-        redis.once('ready', () => {
-          redis.options.enableOfflineQueue = false
-        })
-        watch(redis)
-        return redis
-      }
-      const all = { barrierKey, waitMs, onRefused }
-      if (!(client instanceof Cluster)) {
-        return createReplicatedWrites({ ...all, primary: prepared(dialServer(writing)), sentinels })
-      }
-      const dial = (address: Address) => prepared(adopt(new Redis({ ...writing, ...address })))
-      return createClusterWrites({ ...all, cluster: client, tags: createTags(client), dial })
-    },
-    /** Ends what is the dialler's own; clients are closed by those who asked for them. */
-    close: (): void => sentinels?.close()
+    /** Ends all clients. Connections that bring invalidations are closed by who asked for them. */
+    close: (): void => {
+      for (const client of clients) client.disconnect()
+    }
   }
 }
 
@@ -102,38 +92,6 @@ function placeOf({ cluster, sentinels, primary }: RedisConfig, { hostname, port 
   if (sentinels.length > 0) return `${primary} of ${sentinels.join(', ')}`
   return `${hostname}:${port === '' ? 6379 : port}`
 }
-
-function dialCluster(config: RedisConfig, redisOptions: CommonOptions): Cluster {
-  return adopt(
-    new BoundedCluster(config.cluster.map(splitHostPort), {
-      redisOptions,
-      enableOfflineQueue: false,
-      clusterRetryStrategy: backOff,
-      slotsRefreshTimeout: config.connectTimeout,
-      slotsRefreshInterval: 5000,
-      maxRedirections: 4,
-      retryDelayOnFailover: 50,
-      retryDelayOnClusterDown: 50,
-      retryDelayOnTryAgain: 50
-    })
-  )
-}
-
-/** Calls its listener when the primaries have changed. */
-function onTopology(client: Redis | Cluster, changed: () => void): void {
-  // A server that is dialled anew may be another one: invalidations have to come from the same.
-  if (!(client instanceof Cluster)) return void client.on('ready', changed)
-  let primaries = primariesOf(client)
-  const look = () => {
-    const now = primariesOf(client)
-    if (now === primaries) return
-    primaries = now
-    changed()
-  }
-  for (const event of ['+node', '-node', 'refresh', 'ready']) client.on(event, look)
-}
-
-type CommonOptions = ReturnType<typeof commonOptions>
 
 function commonOptions(config: RedisConfig, { protocol, hostname }: URL, folder: string) {
   const isSecured = config.tls || protocol === 'rediss:'
@@ -168,51 +126,29 @@ function locationOf({ hostname, port, pathname }: URL) {
   } satisfies RedisOptions
 }
 
-/** Locates the primary by the Sentinels. */
-function locationBy(sentinels: Sentinels, tls: CommonOptions['tls']) {
+function sentinelsOf(config: RedisConfig, folder: string) {
   return {
-    Connector: primaryConnector(sentinels, tls),
-    // During a failover each attempt counts.
-    retryStrategy: (attempt: number) => Math.min(backOff(attempt), longestPauseInFailoverMs),
-    // A primary that became a replica: the connector looks for the new one.
-    reconnectOnError: (error: Error) => error.message.startsWith('READONLY')
+    sentinels: config.sentinels.map(splitHostPort),
+    name: config.primary,
+    ...(config.sentinelPassword !== undefined && { sentinelPassword: config.sentinelPassword }),
+    ...(config.sentinelTls && { sentinelTLS: authorityOf(config, folder) }),
+    sentinelCommandTimeout: config.commandTimeout
   } satisfies RedisOptions
 }
 
-function dialSentinels(config: RedisConfig, folder: string): Sentinels {
-  const tls = config.sentinelTls ? authorityOf(config, folder) : undefined
-  return createSentinels({
-    addresses: config.sentinels.map(splitHostPort),
-    name: config.primary,
-    dial: address =>
-      adopt(
-        new Redis({
-          ...address,
-          ...(config.sentinelPassword !== undefined && { password: config.sentinelPassword }),
-          ...(tls !== undefined && { tls }),
-          connectTimeout: config.connectTimeout,
-          commandTimeout: config.commandTimeout,
-          enableReadyCheck: false,
-          enableOfflineQueue: false,
-          maxRetriesPerRequest: 0,
-          autoResubscribe: false,
-          connectionName: 'console-gateway-sentinels',
-          retryStrategy: backOff
-        })
-      )
-  })
-}
-
-function addressOf({ options: { host, port } }: Redis) {
-  return { ...(host !== undefined && { host }), ...(port !== undefined && { port }) }
-}
-
-function primariesOf(cluster: Cluster): string {
-  return cluster
-    .nodes('master')
-    .map(({ options }) => `${options.host}:${options.port}`)
-    .toSorted()
-    .join()
+function dialCluster(config: RedisConfig, redisOptions: ReturnType<typeof commonOptions>): Cluster {
+  return adopt(
+    new BoundedCluster(config.cluster.map(splitHostPort), {
+      redisOptions,
+      enableOfflineQueue: false,
+      clusterRetryStrategy: backOff,
+      slotsRefreshTimeout: config.connectTimeout,
+      slotsRefreshInterval: 5000,
+      maxRedirections: 4,
+      retryDelayOnFailover: 50,
+      retryDelayOnClusterDown: 50
+    })
+  )
 }
 
 /** A Cluster's command is bounded also while it is sent from node to node. */
@@ -222,4 +158,22 @@ class BoundedCluster extends Cluster {
     if (bound !== undefined) command.setTimeout(bound)
     return super.sendCommand(command, ...rest)
   }
+}
+
+function nameOf({ stream: { remoteAddress, remotePort } }: Redis): string | undefined {
+  return remoteAddress === undefined ? undefined : `${remoteAddress}:${remotePort}`
+}
+
+/** Where a client is connected to; its name may lead to another server next time. */
+function serverOf({ status, stream, options }: Redis) {
+  // Without a connection yet there is no stream.
+  if (status !== 'ready') return undefined
+  const { remoteAddress: host, remotePort: port } = stream
+  if (host === undefined || port === undefined) return undefined
+  const name = stream instanceof TLSSocket && stream.servername
+  return { host, port, ...(name && { tls: { ...options.tls, servername: name } }) }
+}
+
+function primaryOf({ slots }: Cluster, slot: number): string | undefined {
+  return slots[slot]?.[0]
 }

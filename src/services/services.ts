@@ -12,7 +12,7 @@ import { Failures } from '../observability/failures.ts'
 import { Metrics } from '../observability/metrics.ts'
 import { RequestRates } from '../observability/request-rates.ts'
 import { createPools, type Pools } from '../proxy/pools.ts'
-import { createMemoryStore } from '../session/memory-store.ts'
+import { MemoryStore } from '../session/memory-store.ts'
 import { createSeal } from '../session/seal.ts'
 import { openLedger } from './audit.ts'
 import { createLimits } from './limits.ts'
@@ -31,10 +31,6 @@ export type Services = ReturnType<typeof createServices>
 const noRedis =
   'no Redis is configured: sessions live in this process, end with it, and are shared with no other'
 
-const outdatedUsers =
-  'another replica has read a later state of this users file: this process refuses by its own, ' +
-  'and ends no sessions. After a rollback of the file, see "earlier state" in docs/operations.md'
-
 const notKeptHelp =
   'Failed, slow and changing requests that `why` does not find, since more than 100 of them ' +
   'ended in the same second.'
@@ -45,16 +41,13 @@ export function createServices(config: Config, log: Log) {
   const rates = new RequestRates()
   const shared = connectRedis({ config, log, metrics })
   if (shared === undefined) log.warn(noRedis)
-  const store = shared?.store ?? createMemoryStore()
+  const store = shared?.sessions ?? new MemoryStore()
   const limits = createLimits({ shared, metrics, log })
   const upstreams = createPools(createUpstreamEvents(log, metrics))
   const tracer = openTracer(shared !== undefined, log)
   measureShared(metrics, shared)
   measureRequests(metrics, rates, upstreams)
-  const fileUsers = createFileUsers(store.announceUsers.bind(store), {
-    onOutdated: source => log.warn({ event: 'users.outdated', source }, outdatedUsers)
-  })
-  shared?.onUp(fileUsers.announce)
+  const fileUsers = createFileUsers()
   const { secrets: configured } = gateway.session
   const secrets = configured.length > 0 ? configured : [ephemeralSecret(log)]
   /** The name of this process among the replicas. */
@@ -89,7 +82,7 @@ export function createServices(config: Config, log: Log) {
     maintenance: createMaintenance({
       ...background,
       seal: createSeal(secrets, 'maintenance'),
-      now: sessions.wallNow,
+      now: Date.now,
       log
     }),
     drift: new Drift({ log, metrics }),
@@ -109,8 +102,8 @@ export function createServices(config: Config, log: Log) {
       await tracer.close()
       await failures.close()
       await limits.counts.close()
-      await operatorSessions?.release()
-      await store.close()
+      operatorSessions?.release()
+      store.close()
       shared?.close()
       await upstreams.close()
     }
@@ -123,11 +116,6 @@ function measureShared(metrics: Metrics, shared: Shared | undefined): void {
     help: 'Whether the session store can be asked: 1 or 0.',
     labelNames: ['kind'],
     read: () => [shared ? [['redis'], Number(shared.state.up)] : [['embedded'], 1]]
-  })
-  metrics.read({
-    name: 'console_gateway_clock_skew_seconds',
-    help: 'By how much the clock of this machine is ahead of that of Redis.',
-    read: () => (shared?.clock.skewMs() ?? 0) / 1000
   })
 }
 function measureRequests(metrics: Metrics, rates: RequestRates, upstreams: Pools): void {

@@ -1,13 +1,5 @@
 /** Sessions as lists show them. */
-import type { Live } from './evaluate.ts'
-import type { Session } from './record.ts'
-
-export interface Listed {
-  readonly session: Session
-  /** Exact to a minute: that is how often use is written down. */
-  readonly lastUsedAt: number
-  readonly idleEnd: number
-}
+import type { Live } from './types.ts'
 
 /** The present, for what is told of sessions. */
 export interface SessionTimes {
@@ -17,38 +9,40 @@ export interface SessionTimes {
   readonly aheadMs: number
 }
 
-export function describeLive({ session, idleEnd }: Live): Listed {
-  return { session, idleEnd, lastUsedAt: idleEnd - session.idleMs }
-}
-
 /** Whole seconds, rounded down: better a second early than late. */
 export function secondsLeft(until: number, now: number): number {
   return Math.max(0, Math.floor((until - now) / 1000))
 }
 
-/** Nothing in it opens anything. */
-export function describeSession(
-  { session, lastUsedAt, idleEnd }: Listed,
-  { now, aheadMs }: SessionTimes
-) {
+/** Nothing in it opens anything. Use is exact to a minute: so often it is written down. */
+export function describeSession(live: Live, { now, aheadMs }: SessionTimes) {
+  const { session, idleEnd } = live
+  const { id, createdAt, idleMs, address, agent, source } = session
   return {
-    id: session.id,
-    startedAt: new Date(session.createdAt + aheadMs).toISOString(),
-    lastUsedAt: new Date(lastUsedAt + aheadMs).toISOString(),
-    idleIn: secondsLeft(Math.min(idleEnd, session.absoluteEnd), now),
-    absoluteIn: secondsLeft(session.absoluteEnd, now),
-    address: session.address,
-    agent: session.agent,
-    source: session.source
+    id,
+    startedAt: new Date(createdAt).toISOString(),
+    lastUsedAt: new Date(idleEnd - idleMs + aheadMs).toISOString(),
+    ...leftOf(live, now),
+    address,
+    agent,
+    source
   }
 }
 
 /** The body of the session endpoints: the user, the roles and the time until the session ends. */
-export function timeLeft({ session: { id, identity, absoluteEnd }, idleEnd }: Live, now: number) {
+export function timeLeft(live: Live, now: number) {
+  const { id, identity } = live.session
   return {
     id,
     user: { id: identity.id, username: identity.username, name: identity.name },
     roles: identity.roles,
+    ...leftOf(live, now)
+  }
+}
+
+/** Whole seconds. */
+function leftOf({ idleEnd, absoluteEnd }: Live, now: number) {
+  return {
     idleIn: secondsLeft(Math.min(idleEnd, absoluteEnd), now),
     absoluteIn: secondsLeft(absoluteEnd, now)
   }

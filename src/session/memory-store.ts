@@ -1,250 +1,193 @@
 /** The embedded session store: for one process, lost with it. */
 import { steadyNow } from '../steady-clock.ts'
-import type { IdentityKey } from './identity-key.ts'
-import type { SignedIn } from './record.ts'
+import { type Block, type BlockedName, blockOf, blocksOf, readBlock } from './blocked-users.ts'
 import {
-  contestedMs,
-  type EpochStore,
   type Follower,
-  type LockStore,
-  type RecordStore,
-  type SessionIndex,
+  type Opening,
   type SessionStore,
-  StoreUnavailable,
-  tombstoneMark,
-  type UserStore
+  type Stored,
+  tombstoneMs
 } from './store.ts'
+import {
+  type Ended,
+  type EndReason,
+  type SignedIn,
+  splitKey,
+  userDigest,
+  type UserId
+} from './types.ts'
 
-type Now = () => number
+interface Entry {
+  sealed: string
+  readonly user: SignedIn
+  idleEnd: number
+  readonly absoluteEnd: number
+}
 
-/** A part of the store that drops expired entries. */
-interface Swept {
-  readonly sweep: () => void
+interface Tombstone extends Ended {
+  /** Until then the reason is told. */
+  readonly until: number
 }
 
 const sweepEveryMs = 60_000
-const heartbeatEveryMs = 250
 
-export function createMemoryStore(now: Now = steadyNow): SessionStore {
-  let follower: Follower | undefined
-  const onChanged = (key: string) => follower?.onChanged(key)
-  const { sweep: sweepRecords, clear, ...records } = createRecords(now, onChanged)
-  const { sweep: sweepIndex, ...index } = createIndex(now)
-  const { sweep: sweepUsers, ...users } = createUsers(now)
-  const { sweep: sweepLocks, ...locks } = createLocks(now)
-  const epoch = createEpoch(() => follower?.onEpoch())
-  const sweeper = setInterval(() => {
-    for (const sweep of [sweepRecords, sweepIndex, sweepUsers, sweepLocks]) sweep()
-  }, sweepEveryMs)
-  // In one process no announcement gets lost on the way.
-  const heartbeat = setInterval(() => follower?.onHeartbeat(0), heartbeatEveryMs)
-  sweeper.unref()
-  heartbeat.unref()
+export class MemoryStore implements SessionStore {
+  readonly #now: () => number
+  readonly #records = new Map<string, Entry | Tombstone>()
+  /** The keys of each user's sessions. */
+  readonly #lists = new Map<string, Set<string>>()
+  readonly #locks = new Map<string, { readonly owner: string; readonly until: number }>()
+  /** The ends of blocks. */
+  readonly #blocks = new Map<string, number>()
+  readonly #sweeper: NodeJS.Timeout
+  #follower: Follower | undefined
 
-  return {
-    ...records,
-    ...index,
-    ...users,
-    ...locks,
-    ...epoch,
-    // In one process its last state is the latest.
-    async announceUsers() {
-      return true
-    },
-    follow(next) {
-      follower = next
-      next.onUp()
-    },
-    async ping() {
-      return true
-    },
-    async close() {
-      clearInterval(sweeper)
-      clearInterval(heartbeat)
-      clear()
+  constructor(now: () => number = steadyNow) {
+    this.#now = now
+    this.#sweeper = setInterval(() => this.#sweep(), sweepEveryMs).unref()
+  }
+
+  #isAlive(entry: Entry | Tombstone | undefined): entry is Entry {
+    if (entry === undefined || 'ended' in entry) return false
+    return Math.min(entry.idleEnd, entry.absoluteEnd) > this.#now()
+  }
+
+  #bury(key: string, ended: EndReason): boolean {
+    if (!this.#isAlive(this.#records.get(key))) return false
+    this.#records.set(key, { ended, until: this.#now() + tombstoneMs })
+    this.#unlist(key)
+    this.#follower?.onChanged(key)
+    return true
+  }
+
+  #unlist(key: string): void {
+    const [user] = splitKey(key)
+    const list = this.#lists.get(user)
+    list?.delete(key)
+    if (list?.size === 0) this.#lists.delete(user)
+  }
+
+  /** Those that would be idle first stand first. */
+  #aliveOf(user: string): string[] {
+    const alive = [...(this.#lists.get(user) ?? [])].flatMap(key => {
+      const entry = this.#records.get(key)
+      return this.#isAlive(entry) ? [{ key, idleEnd: entry.idleEnd }] : []
+    })
+    return alive.toSorted((a, b) => a.idleEnd - b.idleEnd).map(({ key }) => key)
+  }
+
+  async open(opening: Opening): Promise<readonly string[] | 'full' | 'blocked'> {
+    const { key, stored, user, max, refuse, former } = opening
+    const now = this.#now()
+    if (blocksOf(user).some(each => (this.#blocks.get(each) ?? 0) > now)) return 'blocked'
+    // As in Redis: no key is opened twice, and none again.
+    if (this.#records.has(key)) return []
+    const digest = userDigest(user)
+    const others = this.#aliveOf(digest).filter(other => other !== former)
+    const over = others.length + 1 - max
+    if (over > 0 && refuse) return 'full'
+    const leaving = [former ?? '', ...others.slice(0, Math.max(0, over))]
+    const ended = leaving.filter(other => this.#bury(other, 'replaced'))
+    const idleEnd = now + stored.idleMs
+    const absoluteEnd = now + stored.absoluteMs
+    this.#records.set(key, { sealed: stored.sealed, user, idleEnd, absoluteEnd })
+    this.#lists.set(digest, (this.#lists.get(digest) ?? new Set()).add(key))
+    return ended
+  }
+
+  async read(key: string): Promise<Stored | Ended | undefined> {
+    const entry = this.#records.get(key)
+    if (entry === undefined) return undefined
+    const now = this.#now()
+    if ('ended' in entry) return entry.until > now ? { ended: entry.ended } : undefined
+    const { sealed, idleEnd, absoluteEnd } = entry
+    return { sealed, idleMs: idleEnd - now, absoluteMs: absoluteEnd - now }
+  }
+
+  async touch(key: string, idleMs: number): Promise<boolean> {
+    const entry = this.#records.get(key)
+    if (!this.#isAlive(entry)) return false
+    entry.idleEnd = this.#now() + idleMs
+    return true
+  }
+
+  async replace(key: string, from: string, to: string): Promise<boolean> {
+    const entry = this.#records.get(key)
+    if (entry === undefined || 'ended' in entry || entry.sealed !== from) return false
+    entry.sealed = to
+    this.#follower?.onChanged(key)
+    return true
+  }
+
+  async end(_user: SignedIn, keys: readonly string[], reason: EndReason): Promise<string[]> {
+    return keys.filter(key => this.#bury(key, reason))
+  }
+
+  async keysOf(user: UserId): Promise<string[]> {
+    return this.#aliveOf(userDigest(user))
+  }
+
+  async endAll(): Promise<void> {
+    for (const key of this.#records.keys()) this.#bury(key, 'revoked')
+  }
+
+  async signedIn(max: number): Promise<{ total: number; users: SignedIn[] }> {
+    const users = new Map<string, SignedIn>()
+    for (const entry of this.#records.values()) {
+      if (this.#isAlive(entry)) users.set(userDigest(entry.user) + entry.user.username, entry.user)
     }
-  }
-}
-
-function createRecords(
-  now: Now,
-  onChanged: (key: string) => void
-): RecordStore & Swept & { readonly clear: () => void } {
-  /** `isUsed`: touched since the last touch after use. */
-  const entries = new Map<string, { record: string; endsAt: number; isUsed: boolean }>()
-
-  const entryOf = (key: string) => {
-    const entry = entries.get(key)
-    if (entry !== undefined && entry.endsAt > now()) return entry
-    entries.delete(key)
-    return undefined
-  }
-  const above = (key: string, aboveMs: number) => {
-    const entry = entryOf(key)
-    return entry !== undefined && entry.endsAt - now() > aboveMs ? entry : undefined
+    return { total: users.size, users: [...users.values()].slice(0, max) }
   }
 
-  return {
-    async create(key, record, ttlMs) {
-      if (entryOf(key) !== undefined) {
-        throw new StoreUnavailable(new Error('a session with this id exists already'))
-      }
-      entries.set(key, { record, endsAt: now() + ttlMs, isUsed: true })
-      onChanged(key)
-    },
-    async read(key) {
-      const entry = entryOf(key)
-      return entry && { record: entry.record, ttlMs: entry.endsAt - now() }
-    },
-    async touch(key, ttlMs, aboveMs) {
-      const entry = above(key, aboveMs)
-      if (entry === undefined) return false
-      Object.assign(entry, { endsAt: now() + ttlMs, isUsed: true })
-      return true
-    },
-    async touchAfterUse(key, ttlMs, aboveMs) {
-      const entry = above(key, aboveMs)
-      if (entry?.isUsed !== true) return false
-      Object.assign(entry, { endsAt: now() + ttlMs, isUsed: false })
-      onChanged(key)
-      return true
-    },
-    async replace(key, from, to) {
-      const entry = entryOf(key)
-      if (entry?.record !== from) return false
-      entry.record = to
-      onChanged(key)
-      return true
-    },
-    async end(key, tombstone, ttlMs) {
-      const entry = entryOf(key)
-      if (entry === undefined || entry.record.startsWith(tombstoneMark)) return false
-      entries.set(key, { record: tombstone, endsAt: now() + ttlMs, isUsed: true })
-      onChanged(key)
-      return true
-    },
-    sweep: () => deleteOver(entries, ({ endsAt }) => endsAt <= now()),
-    clear: () => entries.clear()
-  }
-}
-
-function createIndex(now: Now): SessionIndex & Swept {
-  const users = new Map<IdentityKey, Map<string, { readonly at: number; readonly until: number }>>()
-  let lastAt = 0
-
-  const entriesOf = (user: IdentityKey) => {
-    const entries = [...(users.get(user) ?? [])]
-    return entries.flatMap(([key, { at, until }]) => (until > now() ? [{ key, at }] : []))
+  async block(name: BlockedName, forMs = Infinity): Promise<void> {
+    this.#blocks.set(blockOf(name), this.#now() + forMs)
   }
 
-  return {
-    async indexSession(user, key, until) {
-      lastAt = Math.max(lastAt + 1, now() * 1000)
-      const keys = users.get(user) ?? new Map<string, { at: number; until: number }>()
-      users.set(user, keys.set(key, { at: lastAt, until }))
-      return entriesOf(user)
-    },
-    async indexEntriesOf(user) {
-      return entriesOf(user)
-    },
-    async sessionKeysOf(user) {
-      return entriesOf(user).map(({ key }) => key)
-    },
-    async unindex(user, keys) {
-      for (const key of keys) users.get(user)?.delete(key)
-    },
-    sweep: () => {
-      for (const keys of users.values()) deleteOver(keys, ({ until }) => until <= now())
-      deleteOver(users, keys => keys.size === 0)
+  async unblock(name: BlockedName): Promise<boolean> {
+    return this.#blocks.delete(blockOf(name))
+  }
+
+  async blocked(): Promise<Block[]> {
+    const now = this.#now()
+    return [...this.#blocks].flatMap(([block, until]) => {
+      if (until <= now) this.#blocks.delete(block)
+      const left = until === Infinity ? undefined : until - now
+      return until > now ? readBlock(block, left) : []
+    })
+  }
+
+  async lock(name: string, owner: string, ttlMs: number): Promise<boolean> {
+    const now = this.#now()
+    if ((this.#locks.get(name)?.until ?? 0) > now) return false
+    this.#locks.set(name, { owner, until: now + ttlMs })
+    return true
+  }
+
+  async unlock(name: string, owner: string): Promise<void> {
+    if (this.#locks.get(name)?.owner === owner) this.#locks.delete(name)
+  }
+
+  follow(follower: Follower): void {
+    this.#follower = follower
+  }
+
+  /** In one process no announcement gets lost on the way. */
+  isFollowed(): boolean {
+    return true
+  }
+
+  close(): void {
+    clearInterval(this.#sweeper)
+  }
+
+  #sweep(): void {
+    const now = this.#now()
+    for (const [key, entry] of this.#records) {
+      const until = 'ended' in entry ? entry.until : entry.absoluteEnd + tombstoneMs
+      if (until > now) continue
+      this.#records.delete(key)
+      this.#unlist(key)
     }
+    for (const [name, { until }] of this.#locks) if (until <= now) this.#locks.delete(name)
   }
-}
-
-function createUsers(now: Now): Omit<UserStore, 'announceUsers'> & Swept {
-  const signedIn = new Map<string, { readonly user: SignedIn; readonly until: number }>()
-  return {
-    async addSignedIn(user, until) {
-      const key = JSON.stringify(user)
-      signedIn.set(key, { user, until: Math.max(until, signedIn.get(key)?.until ?? 0) })
-    },
-    async signedIn(max) {
-      const present = [...signedIn.values()].filter(({ until }) => until > now())
-      return present.slice(0, max).map(({ user }) => user)
-    },
-    async sampleSignedIn(max) {
-      const present = [...signedIn.values()].filter(({ until }) => until > now())
-      const sample = present.length <= max ? present : randomOf(present, max)
-      return { total: present.length, users: sample.map(({ user }) => user) }
-    },
-    sweep: () => deleteOver(signedIn, ({ until }) => until <= now())
-  }
-}
-
-function createEpoch(onEpoch: () => void): EpochStore {
-  let epoch = 0
-  return {
-    async confirmEnds() {},
-    async epoch() {
-      return epoch
-    },
-    async bumpEpoch(above = 0) {
-      epoch = Math.max(epoch, above) + 1
-      onEpoch()
-      return epoch
-    },
-    async restoreEpoch(wanted) {
-      if (wanted <= epoch) return
-      epoch = wanted
-      onEpoch()
-    }
-  }
-}
-
-function createLocks(now: Now): LockStore & Swept {
-  const locks = new Map<string, { owner: string; endsAt: number }>()
-  const fences = new Map<string, { owner: string; number: number; endsAt: number }>()
-  let lastNumber = 0
-  return {
-    async lock(name, owner, ttlMs) {
-      const held = locks.get(name)
-      if (held !== undefined && held.endsAt > now()) return false
-      locks.set(name, { owner, endsAt: now() + ttlMs })
-      return true
-    },
-    async fence(name, owner, ttlMs) {
-      const time = now()
-      const held = locks.get(name)
-      if (held === undefined || held.owner !== owner || held.endsAt <= time) return undefined
-      held.endsAt = time + ttlMs
-      const before = fences.get(name)
-      const isThere = before !== undefined && before.endsAt > time
-      if (isThere && before.owner === owner) return { number: before.number, isContested: false }
-      lastNumber = Math.max(lastNumber + 1, time * 1000)
-      if (isThere) return { number: lastNumber, isContested: true }
-      fences.set(name, { owner, number: lastNumber, endsAt: time + contestedMs })
-      return { number: lastNumber, isContested: false }
-    },
-    async unlock(name, owner, isSettled = true) {
-      if (locks.get(name)?.owner !== owner) return
-      locks.delete(name)
-      if (isSettled) fences.delete(name)
-    },
-    sweep: () => {
-      deleteOver(fences, ({ endsAt }) => endsAt <= now())
-      deleteOver(locks, ({ endsAt }) => endsAt <= now())
-    }
-  }
-}
-
-/** So many members, each no more than once. Changes the order of the array. */
-function randomOf<T>(all: T[], count: number): T[] {
-  for (let index = 0; index < count; index++) {
-    const other = index + Math.floor(Math.random() * (all.length - index))
-    ;[all[index], all[other]] = [all[other] as T, all[index] as T]
-  }
-  return all.slice(0, count)
-}
-
-function deleteOver<K, V>(entries: Map<K, V>, isOver: (value: V) => boolean): void {
-  for (const [key, value] of entries) if (isOver(value)) entries.delete(key)
 }

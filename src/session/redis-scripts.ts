@@ -1,205 +1,165 @@
-/** The session store's Lua scripts. Each touches keys of one slot only, as a Cluster requires. */
-import type { Cluster, Redis, Result } from 'ioredis'
-import { tombstoneMark } from './store.ts'
+/**
+ * The session store's Lua scripts. Each names its keys, which are all in one slot. KEYS[1] is the
+ * epoch, KEYS[2] the list of a user: a sorted set of sessions by their idle end.
+ */
+import { tombstoneMs } from './store.ts'
 
-declare module 'ioredis' {
-  interface RedisCommander<Context> {
-    sessionCreate(
-      key: string,
-      clock: string,
-      record: string,
-      ttlMs: number
-    ): Result<number, Context>
-    sessionRead(key: string, clock: string): Result<[string, number] | null, Context>
-    sessionTouch(
-      key: string,
-      clock: string,
-      ttlMs: number,
-      aboveMs: number
-    ): Result<number, Context>
-    sessionTouchAfterUse(
-      key: string,
-      clock: string,
-      ttlMs: number,
-      aboveMs: number
-    ): Result<number, Context>
-    sessionEnd(
-      key: string,
-      clock: string,
-      tombstone: string,
-      ttlMs: number
-    ): Result<number, Context>
-    sessionReplace(key: string, from: string, to: string): Result<number, Context>
-    sessionNote(key: string, until: number, member: string): Result<string[], Context>
-    sessionNotes(key: string): Result<string[], Context>
-    usersEnter(key: string, until: number, member: string): Result<number, Context>
-    usersPresent(key: string, max: number): Result<string[], Context>
-    usersAnnounce(key: string, digest: string, before: string): Result<number, Context>
-    sessionEpoch(key: string, atLeast: number, more: number): Result<number, Context>
-    sessionFence(
-      lock: string,
-      fence: string,
-      owner: string,
-      ttlMs: number,
-      contestedMs: number
-    ): Result<[string, number] | null, Context>
-    sessionUnlock(
-      lock: string,
-      fence: string,
-      owner: string,
-      isSettled: 0 | 1
-    ): Result<number, Context>
-  }
-}
-
-// Redis' own clock, in microseconds: those of replicas may differ and jump.
-const time = `
+// Redis' own clock, since those of replicas may differ and jump: milliseconds with their parts, so that
+// of sessions opened at once it is known which came first.
+const now = `
 local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]`
+local now = time[1] * 1000 + time[2] / 1000`
 
-const eachNote = `
-local flat = redis.call('HGETALL', KEYS[1])
-for index = 1, #flat, 2 do
-  local member = flat[index]
-  local noted, ends = string.match(flat[index + 1], '^(%d+) (%d+)$')
-  ends = tonumber(ends or 0)`
+// A record is its epoch and what is sealed; of an ended session it is the reason, after a mark. A key
+// of another type, or without a time to live, is no session.
+const look = `
+local function look(name)
+  local stored = redis.pcall('GET', name)
+  if type(stored) ~= 'string' then return false end
+  if string.sub(stored, 1, 1) == '!' then return stored end
+  local epoch, sealed = string.match(stored, '^(%d+) (.*)$')
+  if not epoch then return false end
+  if tonumber(epoch) < tonumber(redis.call('GET', KEYS[1]) or '0') then return '!revoked' end
+  return sealed
+end
+local function idleOf(list, id)
+  local idle = redis.call('ZSCORE', list, id)
+  return idle and tonumber(idle) - now or 0
+end
+local function absoluteOf(name)
+  return redis.call('PTTL', name) - ${tombstoneMs}
+end
+local function isAlive(list, id, name)
+  local stored = look(name)
+  if not stored or string.sub(stored, 1, 1) == '!' then return false end
+  return idleOf(list, id) > 0 and absoluteOf(name) > 0
+end`
 
-// A record outlives its clock by at most the clock's time to live: prolonging a record is
-// announced, so it is done only where the clock would outlive it.
-const outliveClock = `redis.call('PEXPIRE', KEYS[1], 2 * ARGV[1])`
-const isTombstone = `string.sub(value, 1, 1) == '${tombstoneMark}'`
-
-/** The scripts on records take the record's key and that of its clock. */
 export const scripts = {
-  sessionCreate: `
-if not redis.call('SET', KEYS[1], ARGV[1], 'PX', 2 * ARGV[2], 'NX') then return 0 end
-redis.call('SET', KEYS[2], '', 'PX', ARGV[2])
-return 1`,
-  // One reply, so that value and time to live belong together.
-  sessionRead: `
-local value = redis.call('GET', KEYS[1])
-local ttl = redis.call('PTTL', KEYS[1])
-if not value or ttl < 0 then return nil end
-if ${isTombstone} then return { value, ttl } end
-local left = redis.call('PTTL', KEYS[2])
-if left <= 0 then return nil end
-return { value, left }`,
-  // A late call must not restart the clock of an ended session. Takes back the mark of a touch
-  // after use, unless Redis is full.
-  sessionTouch: `
-if redis.call('PTTL', KEYS[2]) <= tonumber(ARGV[2]) then return 0 end
-if redis.pcall('SET', KEYS[2], '', 'PX', ARGV[1]).err then
-  redis.call('PEXPIRE', KEYS[2], ARGV[1])
+  /**
+   * KEYS: record, users, former record, list of the former's user, blocks, records of the user's
+   * list. ARGV: id, sealed, idle and absolute time, maximum, whether to refuse, user, id of the former
+   * session or nothing, the user's four blocks, epoch of an opening that is repeated, ids of the
+   * user's list. Returns the epoch, the former's id, if it was alive, then those that gave way. A
+   * session that is not named among those of the list was opened a moment ago. A record that is
+   * there stays, and one of a former epoch is not written: the journal may tell of a session that
+   * has ended since. Nothing is written before the record, which a full Redis refuses.
+   */
+  sessionOpen: `${now}${look}
+local id, idle, absolute, former = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[8]
+local current = tonumber(redis.call('GET', KEYS[1]) or '0')
+local epoch = tonumber(ARGV[13]) or current
+if redis.call('PTTL', KEYS[3]) ~= -2 or epoch < current then return { epoch, '' } end
+for at = 9, 12 do
+  local till = redis.call('ZSCORE', KEYS[7], ARGV[at])
+  if till and (till == 'inf' or tonumber(till) > now) then return 'blocked' end
 end
-if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[1]) then ${outliveClock} end
+local names, others, over = {}, {}, {}
+for at = 14, #ARGV do names[ARGV[at]] = KEYS[at - 6] end
+for _, other in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+  if names[other] and not isAlive(KEYS[2], other, names[other]) then
+    over[#over + 1] = other
+  elseif other ~= former then
+    others[#others + 1] = other
+  end
+end
+local excess = #others + 1 - ARGV[5]
+if excess > 0 and ARGV[6] == '1' then return 'full' end
+local kept = absolute + ${tombstoneMs}
+redis.call('SET', KEYS[3], string.format('%.0f ', epoch) .. ARGV[2], 'PX', kept)
+if epoch > current then redis.call('SET', KEYS[1], epoch) end
+local ended = { epoch, '' }
+if former ~= '' and isAlive(KEYS[6], former, KEYS[5]) then
+  redis.call('ZREM', KEYS[6], former)
+  redis.call('SET', KEYS[5], '!replaced', 'PX', ${tombstoneMs})
+  ended[2] = former
+end
+for _, other in ipairs(over) do redis.call('ZREM', KEYS[2], other) end
+for at = 1, excess do
+  local other = others[at]
+  redis.call('ZREM', KEYS[2], other)
+  if names[other] then redis.call('SET', names[other], '!replaced', 'PX', ${tombstoneMs}) end
+  ended[#ended + 1] = other
+end
+redis.call('ZADD', KEYS[2], now + idle, id)
+if redis.call('PTTL', KEYS[2]) < kept then redis.call('PEXPIRE', KEYS[2], kept) end
+redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', now)
+redis.call('ZADD', KEYS[4], 'GT', now + math.min(idle, absolute), ARGV[7])
+return ended`,
+  /** KEYS: record. ARGV: id. */
+  sessionRead: `${now}${look}
+local stored = look(KEYS[3])
+if not stored then return nil end
+return { stored, idleOf(KEYS[2], ARGV[1]), absoluteOf(KEYS[3]) }`,
+  /**
+   * KEYS: users, record. ARGV: id, idle time, user. The sweep comes first: after a write, a full
+   * Redis lets the script finish.
+   */
+  sessionTouch: `${now}${look}
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+if not isAlive(KEYS[2], ARGV[1], KEYS[4]) then return 0 end
+redis.call('ZADD', KEYS[2], 'XX', now + ARGV[2], ARGV[1])
+redis.call('ZADD', KEYS[3], 'GT', now + math.min(ARGV[2], absoluteOf(KEYS[4])), ARGV[3])
 return 1`,
-  // The clock holds a mark until the next use. A full Redis refuses the mark: then the session
-  // keeps the time that its last use gave it.
-  sessionTouchAfterUse: `
-if redis.call('PTTL', KEYS[2]) <= tonumber(ARGV[2]) then return 0 end
-if redis.call('GET', KEYS[2]) ~= '' then return 0 end
-if redis.pcall('SET', KEYS[2], 'after-use', 'PX', ARGV[1]).err then return 0 end
-return ${outliveClock}`,
-  // A full Redis refuses the tombstone, but can delete: the end matters more than its reason.
-  sessionEnd: `
-local value = redis.call('GET', KEYS[1])
-if not value or ${isTombstone} then return 0 end
-if redis.call('DEL', KEYS[2]) == 0 then return 0 end
-if redis.pcall('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]).err then redis.call('DEL', KEYS[1]) end
-return 1`,
+  /** KEYS: the record alone. ARGV: what it is, what it becomes. */
   sessionReplace: `
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
+local epoch, sealed = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) (.*)$')
+if sealed ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], epoch .. ' ' .. ARGV[2], 'KEEPTTL')
 return 1`,
-  // A hash: a field for each session with when it was noted and until when it counts, and in "#"
-  // the latest moment of them. It lives as long as the latest of the sessions that it is about.
-  sessionNote: `${time}
-local at = math.max(now, tonumber(redis.call('HGET', KEYS[1], '#') or 0) + 1)
-local written = string.format('%.0f', at)
-redis.call('HSET', KEYS[1], ARGV[2], written .. ' ' .. ARGV[1], '#', written)
-local kept, last = {}, 0
-${eachNote}
-  if noted and ends * 1000 <= now then
-    redis.call('HDEL', KEYS[1], member)
-  elseif noted then
-    kept[#kept + 1] = member
-    kept[#kept + 1] = noted
-    last = math.max(last, ends)
+  /**
+   * KEYS: users, records. ARGV: reason, user, whether to write the reason for each, ids. An idle
+   * session keeps its reason.
+   */
+  sessionEnd: `${now}${look}
+local ended = {}
+for at = 4, #ARGV do
+  local id, name = ARGV[at], KEYS[at]
+  local wasAlive = isAlive(KEYS[2], id, name)
+  redis.call('ZREM', KEYS[2], id)
+  if wasAlive or ARGV[3] == '1' then
+    redis.call('SET', name, '!' .. ARGV[1], 'PX', ${tombstoneMs})
   end
+  if wasAlive then ended[#ended + 1] = id end
 end
-redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', last))
-return kept`,
-  sessionNotes: `${time}
-local kept = {}
-${eachNote}
-  if ends * 1000 > now then
-    kept[#kept + 1] = member
-    kept[#kept + 1] = noted
-  end
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
+if last[1] then
+  redis.call('ZADD', KEYS[3], 'XX', 'LT', last[2], ARGV[2])
+else
+  redis.call('ZREM', KEYS[3], ARGV[2])
 end
-return kept`,
-  usersEnter: `${time}
-redis.call('ZADD', KEYS[1], 'GT', ARGV[1], ARGV[2])
-return redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now / 1000))`,
-  usersPresent: `${time}
-local from = string.format('%.0f', now / 1000)
-return redis.call('ZRANGEBYSCORE', KEYS[1], from, '+inf', 'LIMIT', 0, ARGV[1])`,
-  // A known state is outdated, unless its replica returned to it from a later one.
-  usersAnnounce: `
-local states = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '+inf', 'WITHSCORES')
-local last, own, before = 0, nil, nil
-for at = 1, #states, 2 do
-  local place = tonumber(states[at + 1])
-  if place > last then last = place end
-  if states[at] == ARGV[1] then own = place end
-  if states[at] == ARGV[2] then before = place end
-end
-if own and own == last then return 1 end
-if own and not (before and before > own) then return 0 end
-if ARGV[2] ~= '' and not before then
-  redis.call('ZADD', KEYS[1], last + 1, ARGV[2])
-  last = last + 1
-end
-redis.call('ZADD', KEYS[1], last + 1, ARGV[1])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', last - 99)
-return 1`,
-  // Never below the present epoch, nor below the requested one.
-  sessionEpoch: `
-local known = redis.call('GET', KEYS[1])
-local epoch = math.max(tonumber(known or 0), tonumber(ARGV[1])) + tonumber(ARGV[2])
-if tonumber(known or 0) ~= epoch then redis.call('SET', KEYS[1], epoch) end
+return ended`,
+  /**
+   * KEYS: epoch and users alone. ARGV: the epoch at least, how much more. What a full Redis may
+   * refuse comes second.
+   */
+  sessionEndAll: `
+local current = tonumber(redis.call('GET', KEYS[1]) or '0')
+local epoch = math.max(current, tonumber(ARGV[1])) + ARGV[2]
+if epoch == current then return epoch end
+redis.call('DEL', KEYS[2])
+redis.call('SET', KEYS[1], epoch)
 return epoch`,
-  // The second key remains where a holder did not free the lock: its result may still be unwritten.
-  sessionFence: `${time}
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return nil end
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-local number, owner = string.match(redis.call('GET', KEYS[2]) or '', '^(%d+) (.*)$')
-if owner and owner ~= ARGV[1] then
-  return { string.format('%.0f', math.max(now, number + 1)), 1 }
+  /** KEYS: the users alone. ARGV: at most. */
+  sessionUsers: `${now}
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+local users = redis.call('ZREVRANGEBYSCORE', KEYS[1], '+inf', '-inf', 'LIMIT', 0, ARGV[1])
+return { redis.call('ZCARD', KEYS[1]), users }`,
+  /** KEYS: the blocks alone. ARGV: block, time or nothing. */
+  sessionBlock: `${now}
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+return redis.call('ZADD', KEYS[1], ARGV[2] == '' and '+inf' or now + ARGV[2], ARGV[1])`,
+  /** KEYS: the blocks alone. Returns each with the time that is left, or `inf`. */
+  sessionBlocked: `${now}
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+local found = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
+for at = 2, #found, 2 do
+  if found[at] ~= 'inf' then found[at] = string.format('%.0f', found[at] - now) end
 end
-number = number or string.format('%.0f', now)
-redis.call('SET', KEYS[2], number .. ' ' .. ARGV[1], 'PX', ARGV[3])
-return { number, 0 }`,
+return found`,
+  /** KEYS: the lock alone. ARGV: owner. */
   sessionUnlock: `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-if ARGV[2] == '1' then redis.call('DEL', KEYS[2]) end
 return redis.call('DEL', KEYS[1])`
-}
-
-/** Scripts over two keys, which share a slot. */
-const overTwoKeys: ReadonlySet<string> = new Set([
-  'sessionCreate',
-  'sessionRead',
-  'sessionTouch',
-  'sessionTouchAfterUse',
-  'sessionEnd',
-  'sessionFence',
-  'sessionUnlock'
-])
-
-/** The commands of the store, for each connection that it writes over. */
-export function defineCommands(redis: Redis | Cluster): void {
-  for (const [name, lua] of Object.entries(scripts)) {
-    redis.defineCommand(name, { numberOfKeys: overTwoKeys.has(name) ? 2 : 1, lua })
-  }
 }

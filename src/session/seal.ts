@@ -9,11 +9,7 @@ export interface Seal {
   readonly close: (key: string, record: string) => string
   /** @returns undefined for what was not sealed with any of our keys, or was changed since */
   readonly open: (key: string, sealed: string) => string | undefined
-  /** Whether it looks like a sealed record, but was sealed with a secret that is none of ours. */
-  readonly isForeign: (sealed: string) => boolean
 }
-
-const sealedRecord = /^([A-Za-z0-9_-]{6})\.[A-Za-z0-9_-]{39,}$/
 
 const ivBytes = 12
 const tagBytes = 16
@@ -42,10 +38,6 @@ export function createSeal(secrets: readonly string[], purpose = 'session-record
         cipher.getAuthTag()
       ])
       return `${newest.id}.${sealed.toString('base64url')}`
-    },
-    isForeign: sealed => {
-      const id = sealedRecord.exec(sealed)?.[1]
-      return id !== undefined && !keys.some(candidate => candidate.id === id)
     },
     open: (key, written) => {
       const [id, body = ''] = written.split('.', 2)

@@ -1,10 +1,8 @@
-/**
- * The contract of session stores: records, the index of users' sessions, and announcements of
- * changes.
- */
+/** The contract of session stores. A session lives while its record and its user's list have it. */
+import type { Duration } from '../config/schema/primitives.ts'
 import { GatewayError } from '../errors/errors.ts'
-import type { IdentityKey } from './identity-key.ts'
-import type { SignedIn } from './record.ts'
+import type { Block, BlockedName } from './blocked-users.ts'
+import type { Ended, EndReason, SignedIn, UserId } from './types.ts'
 
 /** Thrown by a store that cannot answer. It never means "no such session". */
 export class StoreUnavailable extends GatewayError {
@@ -13,148 +11,81 @@ export class StoreUnavailable extends GatewayError {
   }
 }
 
-/** Thrown by `end` where the session has ended, but not every replica has confirmed it. */
-export class EndUnconfirmed extends StoreUnavailable {}
-
-export interface StoredRecord {
-  readonly record: string
-  /** That of the idle clock; of a tombstone its own. */
-  readonly ttlMs: number
+/** A record with the time left by the store's clock; the absolute end is that of the record. */
+export interface Stored {
+  readonly sealed: string
+  /** 0 or less: the session is over. */
+  readonly idleMs: number
+  readonly absoluteMs: number
 }
 
-/** Only `create` makes a record, so that no late write can revive a closed session. */
-export interface RecordStore {
-  /** Writes a record that is not there yet; refuses, as one that cannot answer, where one is. */
-  create(key: string, record: string, ttlMs: number): Promise<void>
-  read(key: string): Promise<StoredRecord | undefined>
-  /**
-   * Sets the time left of a record that has more than `aboveMs` left; says whether it did. It is
-   * announced to nobody.
-   */
-  touch(key: string, ttlMs: number, aboveMs: number): Promise<boolean>
-  /**
-   * A touch that changes nothing unless a touch by `touch` came after the last one of this kind; it
-   * is announced.
-   */
-  touchAfterUse(key: string, ttlMs: number, aboveMs: number): Promise<boolean>
-  /**
-   * Puts a record in the place of exactly `from`, with the time that has left; says whether it did.
-   */
-  replace(key: string, from: string, to: string): Promise<boolean>
-  /**
-   * Puts `tombstone` in the place of a record, unless none or another tombstone is there; says
-   * whether it did.
-   * @throws EndUnconfirmed where it did, and a failover may undo it
-   */
-  end(key: string, tombstone: string, ttlMs: number): Promise<boolean>
-}
-
-export interface IndexEntry {
+export interface Opening {
   readonly key: string
-  /**
-   * Microseconds since the epoch by the store's clock, of no two entries of a user the same: the
-   * order of their sign-ins, whatever the clocks of replicas say.
-   */
-  readonly at: number
-}
-
-/** Finds the sessions of a user. */
-export interface SessionIndex {
-  /**
-   * Records that a key is of a user, until a time of the store's clock. An entry may outlive its
-   * record.
-   * @returns all entries of the user as they were at this very moment, this one among them
-   */
-  indexSession(user: IdentityKey, key: string, until: number): Promise<readonly IndexEntry[]>
-  /** The entries of a user, oldest first, but those whose time is over. As for `sessionKeysOf`. */
-  indexEntriesOf(user: IdentityKey): Promise<readonly IndexEntry[]>
-  /** Their keys. */
-  sessionKeysOf(user: IdentityKey): Promise<string[]>
-  /** Takes back entries whose records are gone. */
-  unindex(user: IdentityKey, keys: readonly string[]): Promise<void>
-}
-
-export interface SignedInSample {
-  /** Users who have sessions, those outside the sample included. */
-  readonly total: number
-  readonly users: readonly SignedIn[]
-}
-
-export interface UserStore {
-  /** Records that a user has sessions until a time, so that operators find them by name. */
-  addSignedIn(user: SignedIn, until: number): Promise<void>
-  /** Users who have sessions, at most so many; a session of theirs may be over. */
-  signedIn(max: number): Promise<SignedIn[]>
-  /** All users who have sessions where they are at most so many, else a random sample of them. */
-  sampleSignedIn(max: number): Promise<SignedInSample>
-  /**
-   * Says which state of a source's users a replica has read, by a digest, and the one before where
-   * it saw the change: known states stand in the order in which they came.
-   * @returns whether no replica knows a later one
-   */
-  announceUsers(source: string, digest: string, before?: string): Promise<boolean>
-}
-
-export interface EpochStore {
-  /** Resolves once no failover undoes the ends that were written so far, by anyone. */
-  confirmEnds(): Promise<void>
-  /** The number of times that everyone's sessions were ended. */
-  epoch(): Promise<number>
-  /** Makes the epoch greater than it is, and than `above`. */
-  bumpEpoch(above?: number): Promise<number>
-  /** Makes the epoch at least so great, wherever it is kept. */
-  restoreEpoch(epoch: number): Promise<void>
-}
-
-export interface Fence {
-  /** Greater than that of each earlier holder of the lock, by the store's clock. */
-  readonly number: number
-  /** An earlier holder never freed the lock as settled: it may still write its result. */
-  readonly isContested: boolean
-}
-
-/** A holder that never freed the lock as settled makes it contested for so long. */
-export const contestedMs = 120_000
-
-export interface LockStore {
-  /** Takes a lock that ends by itself; says whether it was free. */
-  lock(name: string, owner: string, ttlMs: number): Promise<boolean>
-  /**
-   * Confirms that `owner` still holds a lock, holds it for another `ttlMs`, and numbers the holder.
-   * @returns undefined where the lock was lost
-   */
-  fence(name: string, owner: string, ttlMs: number): Promise<Fence | undefined>
-  /**
-   * Frees a lock, if `owner` holds it.
-   * @param isSettled whether all that was done under it is written; a fence contests it otherwise
-   */
-  unlock(name: string, owner: string, isSettled?: boolean): Promise<void>
+  readonly stored: Stored
+  readonly user: SignedIn
+  /** The number of sessions that a user may have. */
+  readonly max: number
+  /** Whether a session too many is refused, rather than takes the place of another. */
+  readonly refuse: boolean
+  /** The key of the browser's former session, which the new one replaces. */
+  readonly former?: string | undefined
 }
 
 /** Every method throws {@link StoreUnavailable} when it cannot tell. */
-export interface SessionStore extends RecordStore, SessionIndex, UserStore, EpochStore, LockStore {
+export interface SessionStore {
   /**
-   * Announces every change of a record or the epoch by anyone, but by `touch`. At most one
-   * follows a store.
+   * Opens a session in one step: no number of sign-ins at once leaves more than `max`.
+   * @returns the keys of sessions that gave way: the former one, and those that would be idle
+   *   first; `full` where a user may have no more; `blocked` where an operator keeps the user out
    */
+  open(opening: Opening): Promise<readonly string[] | 'full' | 'blocked'>
+  read(key: string): Promise<Stored | Ended | undefined>
+  /** Sets the idle end of a live session, announced to nobody. @returns whether it lives */
+  touch(key: string, idleMs: number, user: SignedIn): Promise<boolean>
+  /** Puts a record in the place of exactly `from`. @returns whether it did */
+  replace(key: string, from: string, to: string): Promise<boolean>
+  /** Ends sessions of a user for good. @returns the keys of those that were alive */
+  end(user: SignedIn, keys: readonly string[], reason: EndReason): Promise<readonly string[]>
+  /** The keys of a user's sessions; some may be over. */
+  keysOf(user: UserId): Promise<readonly string[]>
+  /** Ends the sessions of everyone. */
+  endAll(): Promise<void>
+  /** Users who have a session, at most so many of them, and their number. */
+  signedIn(max: number): Promise<{ readonly total: number; readonly users: SignedIn[] }>
+  /** Opens no more sessions of users with this name or id. Those that they have live on. */
+  block(name: BlockedName, forMs: number | undefined): Promise<void>
+  /** @returns whether there was such a block */
+  unblock(name: BlockedName): Promise<boolean>
+  blocked(): Promise<readonly Block[]>
+  /** Takes a lock that ends by itself. @returns whether it was free */
+  lock(name: string, owner: string, ttlMs: number): Promise<boolean>
+  /** Frees a lock, if `owner` holds it. */
+  unlock(name: string, owner: string): Promise<void>
+  /** Announces every change by anyone, but by `touch`. At most one follows a store. */
   follow(follower: Follower): void
-  /** Whether the store answers now. */
-  ping(): Promise<boolean>
-  close(): Promise<void>
+  /** Whether changes are announced now: only then what was read before counts. */
+  isFollowed(): boolean
+  close(): void
 }
 
 export interface Follower {
-  /** From now on every change is announced. */
-  readonly onUp: () => void
-  /** Changes may be missed from now on, or were: whatever is cached may be wrong. */
-  readonly onDown: () => void
   readonly onChanged: (key: string) => void
-  readonly onEpoch: () => void
-  /**
-   * All changes until `agoMs` milliseconds ago have been announced. No wall clock has a part in it.
-   */
-  readonly onHeartbeat: (agoMs: number) => void
+  /** Changes may have been missed, or all sessions have changed. */
+  readonly onReset: () => void
 }
 
-/** A tombstone is this mark, then the reason. Records never begin with it. */
-export const tombstoneMark = '!'
+/** The store keeps the reason of an end for so long, for the answer to late requests. */
+export const tombstoneMs: Duration = 10 * 60_000
+
+const endReasons: ReadonlySet<string> = new Set<EndReason>([
+  'idle',
+  'absolute',
+  'revoked',
+  'replaced',
+  'upstream'
+])
+
+/** A reason in the store; one that nobody knows says that somebody ended it. */
+export function endReasonOf(written: string): EndReason {
+  return endReasons.has(written) ? (written as EndReason) : 'revoked'
+}

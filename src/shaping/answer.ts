@@ -11,7 +11,7 @@ import {
 import type { Config } from '../config/schema/config.ts'
 import { isRecord, type Json, type JsonRecord, put, valueAt } from '../json/values.ts'
 import { secondsLeft, type SessionTimes } from '../session/describe.ts'
-import type { Session } from '../session/record.ts'
+import type { Session } from '../session/types.ts'
 import { authorityOf, mainRoleOf } from './current-user.ts'
 import type { Placement } from './envelope.ts'
 
@@ -20,6 +20,7 @@ export interface AnswerFacts extends SessionTimes {
   readonly session: Session
   /** Its end unless it is used. */
   readonly idleEnd: number
+  readonly absoluteEnd: number
   /** Stands for `{profile}`; the profile of sign-in without it. */
   readonly profile?: unknown
 }
@@ -43,10 +44,10 @@ const readers: Readonly<Record<SessionName, (facts: AnswerFacts, config: Config)
   profile: ({ session, profile = session.identity.profile }) => profile,
   token: (_facts, { gateway }) => gateway.envelope.inertToken,
   refreshToken: (_facts, { gateway }) => gateway.envelope.inertToken,
-  issuedAt: ({ session, aheadMs }) => session.createdAt + aheadMs,
-  idleEndsAt: ({ session, idleEnd, aheadMs }) => Math.min(idleEnd, session.absoluteEnd) + aheadMs,
-  absoluteEndsAt: ({ session, aheadMs }) => session.absoluteEnd + aheadMs,
-  expiresIn: ({ session, now }) => secondsLeft(session.absoluteEnd, now)
+  issuedAt: ({ session }) => session.createdAt,
+  idleEndsAt: ({ idleEnd, absoluteEnd, aheadMs }) => Math.min(idleEnd, absoluteEnd) + aheadMs,
+  absoluteEndsAt: ({ absoluteEnd, aheadMs }) => absoluteEnd + aheadMs,
+  expiresIn: ({ absoluteEnd, now }) => secondsLeft(absoluteEnd, now)
 }
 
 export function createAnswer(

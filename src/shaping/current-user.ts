@@ -3,7 +3,7 @@
  * the back-end has.
  */
 import { isRawNumber, isRecord, type JsonRecord, textOf } from '../json/values.ts'
-import type { Identity } from '../session/record.ts'
+import type { Identity } from '../session/types.ts'
 
 const filledText = (value: unknown) =>
   typeof value === 'string' && value !== '' ? value : undefined

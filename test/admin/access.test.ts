@@ -22,7 +22,7 @@ t.test('a user of a users file with ops.role signs in, sees, acts and signs out'
   t.equal(status, 200)
   t.match(json, { name: 'alice', via: 'session', source: 'users-file' })
   t.ok(json.until > Date.now() + 3_500_000 && json.until <= Date.now() + 3_600_000)
-  t.match(headers['set-cookie']?.[0], /^console_ops=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/)
+  t.match(headers['set-cookie']?.[0], /^console_ops=[\w-]{48}; Path=\/; HttpOnly; SameSite=Strict$/)
   t.match((await callOps(opsUrl, me, { headers: { cookie } })).json, { name: 'alice' })
   t.match((await callOps(opsUrl, '/readyz', { headers: { cookie } })).json, {
     sessions: 'in this process'

@@ -17,6 +17,8 @@ t.test('each act shows its effect before', async t => {
   const previews = [
     ['/sessions/close', { user: 'alice' }, { sessions: 1, users: 1 }],
     ['/sessions/close', { everyone: true }, { sessions: 1, users: 1, isWhole: true }],
+    ['/users/block', { name: 'alice' }, { sessions: 1, users: 1 }],
+    ['/users/unblock', { name: 'alice' }, { blocks: 0 }],
     ['/lockouts/lift', { account: 'alice' }, { lockouts: 0 }],
     ['/limits/caller/reset', { caller: '127.0.0.1' }, { limits: 0 }],
     ['/reload', {}, { changes: 0, restartNeeded: 0, sessions: 0 }]

@@ -4,7 +4,6 @@ import t from 'tap'
 import { addRequestRoutes } from '../../src/admin/requests.ts'
 import type { FoundRequests } from '../../src/observability/failures.ts'
 import { schemaController } from '../../src/app/hooks/validation.ts'
-import { wallClock } from '../support/clock.ts'
 import { testGateway } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -47,22 +46,6 @@ t.test('a record of another version, with a code unknown here, has no advice', a
   const [known, ...unknown] = response.json<Requests>().requests
   t.match(known, { code: 'upstream.refused', message: String, advice: String })
   t.same(unknown, requests.slice(1))
-})
-
-t.test('the age of a session has no part of a step of the wall clock', async t => {
-  const setClock = wallClock(t.after)
-  const gateway = await testGateway(t.after)
-  const cookie = await gateway.signIn()
-  setClock(3_600_000)
-  const { headers } = await gateway.call('/api/account/logout', { method: 'POST', cookie })
-  let request: Record<string, any> | undefined
-  await until('it is remembered', async () => {
-    const response = await gateway.ops(`/ops/api/requests/${headers.get('x-request-id')}`)
-    request = ((await response.json()) as Requests).requests[0]
-    return request !== undefined
-  })
-  const age = request?.['sessionAgeMs']
-  t.ok(age < 1_800_000, `${age} ms`)
 })
 
 t.test(

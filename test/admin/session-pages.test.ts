@@ -1,41 +1,21 @@
 /** Pages of 10,000 sessions: complete, searchable, and bounded. */
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { sessionPage, type SessionPage } from '../../src/admin/session-pages.ts'
-import { createMemoryStore } from '../../src/session/memory-store.ts'
-import { createSeal } from '../../src/session/seal.ts'
-import { createSessions } from '../../src/session/session.ts'
 import { testGateway } from '../support/gateway.ts'
+import { newSession, sharedMemory, signIn } from '../support/sessions.ts'
 
-const hour = 3_600_000
-
-async function withSessions(users: number, each: number) {
-  const store = createMemoryStore()
-  t.teardown(() => store.close())
-  const sessions = createSessions({
-    store,
-    seal: createSeal(['a secret of at least thirty-two characters']),
-    perUser: { max: 5, over: 'evict-oldest' },
-    maxStalenessMs: 2000,
-    lifeTimes: { idle: hour, absolute: hour, remembered: {} }
-  })
+async function withSessions(t: Test, users: number, each: number) {
+  const sessions = sharedMemory(t.after).replica()
   for (let index = 0; index < users; index++) {
     const username = `user-${String(index % 5000).padStart(5, '0')}`
-    const identity = { id: `i${index}`, username, name: '', roles: [], profile: {} }
-    for (let n = 0; n < each; n++) {
-      await sessions.open(`secret-${index}-${n}`, {
-        identity,
-        source: 'users-file',
-        remembered: false,
-        address: '192.0.2.1',
-        agent: 'test'
-      })
-    }
+    const identity = { ...newSession().identity, id: `i${index}`, username }
+    for (let n = 0; n < each; n++) await signIn(sessions, newSession('u', { identity }))
   }
   return sessions
 }
 
 t.test('pages hold each of 10,000 sessions once, users with one name included', async t => {
-  const sessions = await withSessions(5500, 2)
+  const sessions = await withSessions(t, 5500, 2)
   const seen = new Set<string>()
   let count = 0
   let page: SessionPage | undefined
@@ -56,7 +36,7 @@ t.test('pages hold each of 10,000 sessions once, users with one name included', 
 })
 
 t.test('a search finds a part of a name or id in either case', async t => {
-  const sessions = await withSessions(120, 1)
+  const sessions = await withSessions(t, 120, 1)
   const found = await sessionPage(sessions, { search: 'USER-0001' })
   t.equal(found.users, 10)
   t.ok(found.sessions.every(({ user }) => user.startsWith('user-0001')))
@@ -66,8 +46,8 @@ t.test('a search finds a part of a name or id in either case', async t => {
 })
 
 t.test('a user whose sessions ended takes no place, and the page is filled', async t => {
-  const sessions = await withSessions(30, 1)
-  await sessions.closeOf('users-file/i0' as never)
+  const sessions = await withSessions(t, 30, 1)
+  await sessions.endOf({ source: 's', id: 'i0', username: 'user-00000' })
   const page = await sessionPage(sessions, { size: 5 })
   t.equal(page.sessions.length, 5)
 })

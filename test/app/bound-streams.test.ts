@@ -8,11 +8,10 @@ import { loadConfig } from '../../src/config/load/load.ts'
 import { Metrics } from '../../src/observability/metrics.ts'
 import { createLogger } from '../../src/services/logger.ts'
 import { createServices, type Services } from '../../src/services/services.ts'
-import { identityKey } from '../../src/session/identity-key.ts'
-import type { Live } from '../../src/session/evaluate.ts'
-import { createMemoryStore } from '../../src/session/memory-store.ts'
+import { Sessions } from '../../src/session/sessions.ts'
+import { createSecretId, type Live, signedInOf } from '../../src/session/types.ts'
+import { MemoryStore } from '../../src/session/memory-store.ts'
 import { createSeal } from '../../src/session/seal.ts'
-import { createSessions } from '../../src/session/session.ts'
 import { configFolder } from '../support/gateway.ts'
 import { lookAgain } from '../support/look-again.ts'
 import { standstill } from '../support/machine.ts'
@@ -71,10 +70,10 @@ async function replica(t: Test, redis: TestRedis, session: object = {}, commandT
 
 let opened = 0
 async function signIn({ sessions }: Pick<Services, 'sessions'>, roles: readonly string[] = []) {
-  const secretId = `secret ${opened++}`
-  const { identity, ...rest } = opening(`user-${opened}`)
-  const live = await sessions.open(secretId, { ...rest, identity: { ...identity, roles } })
-  return { secretId, live }
+  const user = opening(`user-${++opened}`)
+  const secretId = createSecretId(signedInOf(user))
+  const identity = { ...user.identity, roles }
+  return { secretId, live: await sessions.open(secretId, { ...user, identity }) }
 }
 
 interface Watched {
@@ -131,19 +130,19 @@ t.test('what ends a session at one replica ends its streams at another within 1 
   const stays = addTo(here.streams, (await signIn(here.services)).live)
   const chat = addTo(here.streams, signedOut.live)
   const second = addTo(here.streams, signedOut.live)
-  await endsInTime(t, chat, 'session.revoked', () => sessions.close(signedOut.secretId, 'revoked'))
+  await endsInTime(t, chat, 'session.revoked', () => sessions.end(signedOut.live, 'revoked'))
   t.equal(second.reason(), 'session.revoked', 'each stream of the session')
 
   const revoked = await signIn(here.services)
   await endsInTime(t, addTo(here.streams, revoked.live), 'session.revoked', () =>
-    sessions.closeOf(identityKey(revoked.live.session))
+    sessions.endOf(signedInOf(revoked.live.session))
   )
   const replaced = await signIn(here.services)
   await endsInTime(t, addTo(here.streams, replaced.live), 'session.replaced', () =>
-    sessions.close(replaced.secretId, 'replaced')
+    sessions.end(replaced.live, 'replaced')
   )
   t.equal(stays.reason(), undefined, 'another session’s goes on')
-  await endsInTime(t, stays, 'session.revoked', () => sessions.closeAll())
+  await endsInTime(t, stays, 'session.revoked', () => sessions.endAll())
   t.equal(here.streams.size, 0)
 })
 
@@ -166,7 +165,7 @@ t.test('expiry ends streams within 1 s, idle and absolute, at a replica of its o
     const absolute = addTo(here.streams, ending.live, { touch: true })
     const [idleMs, absoluteMs] = await Promise.all([
       lateBy(polled, idle.live.idleEnd),
-      lateBy(absolute, ending.live.session.absoluteEnd)
+      lateBy(absolute, ending.live.absoluteEnd)
     ])
     const bound = promisedMs + stoodStillMs()
     return [
@@ -214,7 +213,7 @@ t.test('new config counts for old streams: roles, maintenance, routes that are g
   const reading = chat(user.live)
   streams.activate(readOnly)
   const noAdmins = await configOf(redis, { maintenance: { routes: ['chat'] } })
-  await services.sessions.close(user.secretId, 'revoked')
+  await services.sessions.end(user.live, 'revoked')
   await reading.endedAt
   t.equal(reading.reason(), 'session.revoked', 'read-only mode ended no stream')
   await endsInTime(t, ofAdmin, 'maintenance', async () => streams.activate(noAdmins))
@@ -239,7 +238,7 @@ t.test('while Redis is away streams go on; what ended meanwhile ends with its re
     const { live, stream } = await begin()
     redis.signal('SIGSTOP')
     await stream.endedAt
-    const isOver = services.sessions.now() >= live.session.absoluteEnd
+    const isOver = services.sessions.now() >= live.absoluteEnd
     redis.signal('SIGCONT')
     return `${stream.reason()}, at its end: ${isOver}`
   }
@@ -260,26 +259,23 @@ t.test('while Redis is away streams go on; what ended meanwhile ends with its re
 /** Streams over sessions of this process, whose time is the test's. */
 function local(t: Test) {
   const clock = { now: 1_000_000 }
-  const sessions = createSessions({
-    store: createMemoryStore(() => clock.now),
+  const sessions = new Sessions({
+    store: new MemoryStore(() => clock.now),
     seal: createSeal(['a secret of at least thirty-two characters']),
     lifeTimes: { idle: 60_000, absolute: 3_600_000, remembered: {} },
     perUser: { max: 1000, over: 'refuse' },
-    maxStalenessMs: 1e9,
     now: () => clock.now
   })
-  const asked = { count: 0, ofCache: 0 }
+  const asked = { count: 0 }
   const news = { come: true }
-  const counted = {
-    ...sessions,
+  const counted: Pick<Sessions, 'cached' | 'find' | 'hasNews' | 'use' | 'now'> = {
+    now: sessions.now,
+    use: live => sessions.use(live),
     hasNews: () => news.come,
-    getCachedByKey: (key: string) => {
-      asked.ofCache++
-      return news.come ? sessions.getCachedByKey(key) : undefined
-    },
-    getByKey: async (key: string) => {
+    cached: key => (news.come ? sessions.cached(key) : undefined),
+    find: async key => {
       asked.count++
-      return await sessions.getByKey(key)
+      return await sessions.find(key)
     }
   }
   const metrics = new Metrics()

@@ -25,7 +25,9 @@ t.test('operators list and close sessions of a running gateway', async t => {
   })
   t.same([await status(alice), await status(bob)], [401, 200])
   t.match(await command('list', '1'), { code: 0, out: 'no sessions\n' })
-  t.match(await command('close', '--everyone'), { code: 0, out: 'closed: everyone\n' })
+  t.match(await command('close', '--everyone'), { code: 2, err: /--yes signs everyone out/ })
+  t.equal(await status(bob), 200)
+  t.match(await command('close', '--everyone', '--yes'), { code: 0, out: 'closed: everyone\n' })
   t.equal(await status(bob), 401)
 })
 

@@ -170,8 +170,8 @@ t.test('sessions that somebody plants in Redis open nothing', async t => {
   const { cookie } = await signInToOps(opsUrl)
   const keys = (await redisCli(port, 'keys', '*')).split('\n')
   const keyFrom = (start: string) => keys.find(key => key.startsWith(start)) ?? 'none'
-  const known = keyFrom('cg:ops:session:')
-  const ofConsole = keyFrom('cg:session:')
+  const known = keyFrom('{cg}:ops:s:')
+  const ofConsole = keyFrom('{cg}:s:')
   // A console's session under the key of an operator's, and the reverse.
   const copies = [
     [ofConsole, known, me, cookie],

@@ -31,7 +31,7 @@ t.test('each code has the status of the contract', async t => {
   const contract = [
     '400 login.challenge request.malformed request.path',
     '401 session.none session.idle session.absolute session.revoked session.replaced login.refused',
-    '403 login.blocked login.expired-password route.forbidden origin.refused',
+    '403 login.blocked login.blocked-by-operator login.expired-password route.forbidden origin.refused',
     '404 route.unknown',
     '405 route.method',
     '413 request.too-large',

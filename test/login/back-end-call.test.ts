@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import type { UpstreamLoginConfig } from '../../src/config/schema/upstream-login.ts'
 import { createUpstreamLogin } from '../../src/login/upstream-login.ts'
-import type { Credential } from '../../src/session/record.ts'
+import type { Credential } from '../../src/session/types.ts'
 import {
   credential as held,
   sessionWith,

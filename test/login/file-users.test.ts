@@ -1,166 +1,130 @@
-/** Which of the users files that replicas have read is the latest, by what each tells Redis. */
-import t, { type Test } from 'tap'
-import { createFileUsers, type Sources } from '../../src/login/file-users.ts'
-import { createRedisDialler } from '../../src/services/redis.ts'
-import { createRedisStore } from '../../src/session/redis-store.ts'
-import { StoreUnavailable } from '../../src/session/store.ts'
-import { redisConfig } from '../support/config.ts'
-import { testRedis } from '../support/redis.ts'
-import { until } from '../support/until.ts'
+/** The users file is the truth at each look-up; a change of it ends sessions after a reload. */
+import t from 'tap'
+import {
+  countEndings,
+  describeReview,
+  massChange,
+  reviewChanged,
+  reviewSignedIn
+} from '../../src/login/changed-users.ts'
+import {
+  changedUsers,
+  createFileUsers,
+  identityOf,
+  passwordDigest,
+  type Sources
+} from '../../src/login/file-users.ts'
+import { newSession, sharedMemory, signIn } from '../support/sessions.ts'
+
+type User = Parameters<typeof passwordDigest>[0]
+
+const userOf = (more: Partial<User> = {}): User =>
+  ({ password: 'a hash', roles: ['clerk'], profile: {}, disabled: false, ...more }) as User
+
+const filesOf = (users: Record<string, User>, others: readonly object[] = []) =>
+  ({
+    gateway: { login: { sources: [{ kind: 'users-file', file: 'users.yaml' }, ...others] } },
+    users: { 'users.yaml': { users } }
+  }) as unknown as Sources
 
 const source = 'users-file'
-
-/** A config whose users file has this user. */
-const fileOf = (username: string) =>
-  ({
-    gateway: { login: { sources: [{ kind: source, file: 'users.yaml' }] } },
-    users: { 'users.yaml': { users: { [username]: { password: 'a hash', roles: [] } } } }
-  }) as unknown as Sources
-const [a, b, c] = [fileOf('a'), fileOf('b'), fileOf('c')]
-
-async function setUp(t: Test) {
-  const { url } = await testRedis(t.after)
-  const ready = Promise.withResolvers<void>()
-  const dialler = createRedisDialler(
-    redisConfig({ url, connectTimeout: 30_000, commandTimeout: 30_000 }),
-    '.'
-  )
-  const redis = dialler.client({ onUp: () => ready.resolve(), onDown: () => {} })
-  t.after(() => redis.disconnect())
-  await ready.promise
-  const store = createRedisStore({ redis, prefix: 'test:', follow: () => {} })
-  /** A process that has read these files, one after another. */
-  const replica = async (...files: readonly Sources[]) => {
-    const users = createFileUsers(store.announceUsers)
-    for (const file of files) {
-      users.activate(file)
-      await users.isLatest(source)
-    }
-    return users
-  }
-  return { store, replica }
-}
-
-t.test('the file that was read last is the latest, and one that came back is so again', async t => {
-  const { replica } = await setUp(t)
-  const [old, changed] = [await replica(a), await replica(a, b)]
-  t.same([await old.isLatest(source), await changed.isLatest(source)], [false, true])
-  changed.activate(a)
-  t.equal(await changed.isLatest(source), true)
-  t.equal(await old.isLatest(source), true)
-  t.equal(await (await replica(b)).isLatest(source), false)
-  t.equal(await changed.isLatest('upstream-login:b'), true, 'of other sources nothing is told')
-})
-
-t.test('a process whose file is not the latest says so once', async t => {
-  const { store, replica } = await setUp(t)
-  const outdated: string[] = []
-  const users = createFileUsers(store.announceUsers, {
-    onOutdated: name => void outdated.push(name)
+const sessionOf = (username: string, user = userOf()) =>
+  newSession(username, {
+    source,
+    identity: identityOf(username, user),
+    password: passwordDigest(user)
   })
-  users.activate(a)
-  await users.isLatest(source)
-  t.same(outdated, [])
-  await replica(a, b)
-  await users.isLatest(source)
-  await users.isLatest(source)
-  t.same(outdated, [source])
-  users.activate(c)
-  t.equal(await users.isLatest(source), true)
-  await replica(c, a)
-  await users.isLatest(source)
-  t.same(outdated, [source, source], 'of each state')
-})
 
-t.test('a process that does not know a source yet ends no session of it', async t => {
-  const { replica } = await setUp(t)
+t.test('the file decides at each look-up who its user is', t => {
+  const users = createFileUsers()
+  const session = { ...sessionOf('alice'), id: 'x', createdAt: 0, idleMs: 1 }
+  t.equal(users.review(session), session, 'before a config is in force')
+  const reviewed = (user: User | undefined) => {
+    users.activate(filesOf(user === undefined ? {} : { alice: user }))
+    return users.review(session)
+  }
+  t.same(reviewed(userOf()), session)
+  const changed = userOf({ roles: ['admin'], name: 'Alice A.', profile: { team: 'x' } })
+  t.match(reviewed(changed)?.identity, identityOf('alice', changed))
+  t.equal(reviewed(undefined), undefined, 'removed')
+  t.equal(reviewed(userOf({ disabled: true })), undefined)
+  t.equal(reviewed(userOf({ password: 'another' })), undefined)
+  t.equal(reviewed(userOf({ id: '7' })), undefined, 'somebody else of that name')
+  t.same(reviewed(userOf()), session, 'nothing was written: it is back')
+  const named = { ...session, identity: { ...session.identity, username: '__proto__' } }
+  t.equal(users.review(named), undefined)
+  t.equal(users.review({ ...session, source: 'gone' }), undefined)
   const hr = { kind: 'upstream-login', name: 'hr', upstream: 'b' }
-  const withHr = { ...a, gateway: { login: { sources: [...a.gateway.login.sources, hr] } } }
-  const isLatest = async (files: object) => await (await replica(files as Sources)).isLatest('hr')
-  const old = await replica(a)
-  t.equal(await old.isLatest('hr'), true, 'a source that was removed before any replica told')
-  t.equal(await isLatest(withHr), true)
-  t.equal(await old.isLatest('hr'), false, 'another replica knows more sources')
-  t.equal(await old.isLatest(source), true, 'of a source that both have')
-  t.equal(
-    await isLatest(a),
-    false,
-    'a replica that starts with the old sources during the roll-out'
+  users.activate(filesOf({}, [hr]))
+  const atBackEnd = { ...session, source: 'hr' }
+  t.equal(users.review(atBackEnd), atBackEnd, 'of a back-end the file says nothing')
+  t.end()
+})
+
+t.test('a reload ends the sessions of changed users, and of nobody else', async t => {
+  const names = ['kept', 'removed', 'disabled', 'password', 'roles']
+  const before = filesOf(Object.fromEntries(names.map(name => [name, userOf()])))
+  const after = filesOf({
+    kept: userOf(),
+    disabled: userOf({ disabled: true }),
+    password: userOf({ password: 'another' }),
+    roles: userOf({ roles: [] })
+  })
+  const changes = changedUsers(before, after)
+  t.same(
+    changes.map(({ username, change }) => [username, change]),
+    [
+      ['removed', 'removed'],
+      ['disabled', 'disabled'],
+      ['password', 'password changed']
+    ]
   )
-  t.equal(await isLatest({ ...a, gateway: { login: { sources: [] } } }), true, 'all are removed')
+  const { replica, state } = sharedMemory(t.after)
+  const files = createFileUsers()
+  files.activate(before)
+  const sessions = replica({ review: files.review })
+  const all = await Promise.all(
+    [...names, 'removed'].map(async name => await signIn(sessions, sessionOf(name)))
+  )
+  t.equal(await countEndings(sessions, before, after), 4)
+  files.activate(after)
+  sessions.forget()
+  const reviewed = await reviewChanged(sessions, changes)
+  t.same(reviewed.map(describeReview), [
+    'users.removed removed; 2 sessions closed',
+    'users.disabled disabled; 1 session closed',
+    'users.password password changed; 1 session closed'
+  ])
+  const found = await Promise.all(all.map(async each => await sessions.get(each.secretId)))
+  t.same(
+    found.map(each => 'live' in each),
+    [true, false, false, false, true, false]
+  )
+  t.equal(state.calls['replace'], undefined)
+  t.same(await reviewSignedIn(sessions, after), [], 'a start finds nothing more')
 })
 
-t.test('a change back before Redis has answered to the first is the latest', async t => {
-  for (const ending of ['late', 'lost'] as const) {
-    const { store, replica } = await setUp(t)
-    const gate = Promise.withResolvers<void>()
-    let isHeld = false
-    let executed = 0
-    const users = createFileUsers(async (...entry) => {
-      const hold = isHeld
-      const isLatest = await store.announceUsers(...entry)
-      executed++
-      if (!hold) return isLatest
-      await gate.promise
-      if (ending === 'lost') throw new StoreUnavailable(new Error('no reply in time'))
-      return isLatest
-    })
-    users.activate(a)
-    t.equal(await users.isLatest(source), true)
-    const before = executed
-    isHeld = true
-    users.activate(b)
-    await until('Redis has heard of the change', () => executed > before)
-    isHeld = false
-    users.activate(a)
-    gate.resolve()
-    t.equal(await users.isLatest(source), true, ending)
-    t.equal(await (await replica(a)).isLatest(source), true, ending)
-    t.equal(await (await replica(b)).isLatest(source), false, ending)
-  }
+t.test('a start ends the sessions of users who changed while nothing ran', async t => {
+  const { replica } = sharedMemory(t.after)
+  const files = createFileUsers()
+  const sessions = replica({ review: files.review })
+  for (const name of ['kept', 'removed']) await signIn(sessions, sessionOf(name))
+  const after = filesOf({ kept: userOf() })
+  files.activate(after)
+  t.match(await reviewSignedIn(sessions, after), [
+    { username: 'removed', change: 'removed', closed: 1 }
+  ])
+  t.equal((await sessions.signedIn(9)).total, 1)
 })
 
-t.test('of files that Redis could not be told of, each is older than the next', async t => {
-  const { store, replica } = await setUp(t)
-  let isAway = false
-  const users = createFileUsers(async (...entry) => {
-    if (isAway) throw new StoreUnavailable(new Error('away'))
-    return await store.announceUsers(...entry)
-  })
-  users.activate(a)
-  t.equal(await users.isLatest(source), true)
-  isAway = true
-  users.activate(b)
-  await t.rejects(users.isLatest(source), { code: 'session.unavailable' })
-  users.activate(c)
-  const old = await replica(a)
-  t.equal(await old.isLatest(source), true)
-  isAway = false
-  await until('Redis is told without a question', async () => !(await old.isLatest(source)))
-  t.equal(await users.isLatest(source), true)
-  t.equal(await (await replica(b)).isLatest(source), false)
-  t.equal(await (await replica(a)).isLatest(source), false)
-  t.equal(await users.isLatest(source), true)
-})
-
-t.test('of files that were read before Redis was there, the first is older too', async t => {
-  const { store, replica } = await setUp(t)
-  let isAway = true
-  const users = createFileUsers(async (...entry) => {
-    if (isAway) throw new StoreUnavailable(new Error('away'))
-    return await store.announceUsers(...entry)
-  })
-  for (const file of [a, b, c]) users.activate(file)
-  isAway = false
-  t.equal(await users.isLatest(source), true)
-  t.equal(await (await replica(a)).isLatest(source), false)
-  t.equal(await users.isLatest(source), true)
-})
-
-t.test('a change is told once: what another replica took back stays so', async t => {
-  const { replica } = await setUp(t)
-  const [first, second] = [await replica(a, b), await replica(b, a)]
-  t.equal(await second.isLatest(source), true)
-  t.equal(await first.isLatest(source), false)
-  t.equal(await second.isLatest(source), true)
+t.test('more than half of a file’s users, and at least five, are a mass change', t => {
+  const many = (count: number, more: Partial<User> = {}) =>
+    filesOf(Object.fromEntries(Array.from({ length: count }, (_, n) => [`u${n}`, userOf(more)])))
+  const words = 'of 10 users of source users-file vanish or change their password'
+  t.equal(massChange(many(10), many(4)), `6 ${words}`)
+  t.equal(massChange(many(10), many(10, { password: 'another' })), `10 ${words}`)
+  t.equal(massChange(many(10), many(5)), undefined)
+  t.equal(massChange(many(4), many(0)), undefined)
+  t.equal(massChange(many(10), many(10, { disabled: true })), undefined, 'is meant')
+  t.end()
 })

@@ -1,189 +1,160 @@
-import t from 'tap'
-import { createMemoryStore } from '../../src/session/memory-store.ts'
-import { createTokenRefresh } from '../../src/login/token-refresh.ts'
+import t, { type Test } from 'tap'
 import type { CredentialSource } from '../../src/login/credential-source.ts'
-import { createSeal } from '../../src/session/seal.ts'
-import type { Credential } from '../../src/session/record.ts'
-import { createSessions, type NewSession } from '../../src/session/session.ts'
+import { createTokenRefresh } from '../../src/login/token-refresh.ts'
+import type { Credential, Session } from '../../src/session/types.ts'
 import { wallClock } from '../support/clock.ts'
 import { cookieOf, testGateway } from '../support/gateway.ts'
-import { json, testUpstream } from '../support/upstream.ts'
+import { hour, newSession, sharedMemory, signIn } from '../support/sessions.ts'
 import { until } from '../support/until.ts'
+import { json, testUpstream } from '../support/upstream.ts'
 
-const opening: NewSession = {
-  identity: { id: '1', username: 'carol', name: 'Carol', roles: [], profile: {} },
-  source: 'source',
-  remembered: false,
-  address: '',
-  agent: ''
-}
-const hour = 3_600_000
-
-/** Two replicas over one store, each with the same source; `renew` counts. */
-async function setUp(renew: () => Promise<Credential | undefined>, expiresAt: number) {
-  const store = createMemoryStore()
-  t.teardown(() => store.close())
-  const replica = () => {
-    const sessions = createSessions({
-      store: { ...store, follow: () => {} },
-      seal: createSeal(['a secret of at least thirty-two characters']),
-      lifeTimes: { idle: hour, absolute: hour, remembered: {} },
-      perUser: { max: 5, over: 'evict-oldest' },
-      maxStalenessMs: 2000
-    })
-    const source: CredentialSource = {
-      name: 'source',
-      verify: async () => ({ vouched: false }),
-      renewBeforeMs: 60_000,
-      renew
+/** Two replicas over one store, with a source that rotates its refresh tokens. */
+async function setUp(t: Test, expiresAt = Date.now() - 1) {
+  const memory = sharedMemory(t.after)
+  const state = { valid: 'r1', renewals: 0, signedOut: [] as unknown[], failed: [] as unknown[] }
+  const grant = {
+    answer: async ({ credential }: Session): Promise<Credential | undefined> => {
+      if (credential?.refreshToken !== state.valid) return undefined
+      state.valid = `r${++state.renewals + 1}`
+      const token = `new ${state.renewals}`
+      return { token, refreshToken: state.valid, expiresAt: Date.now() + hour }
     }
-    return { sessions, tokenRefresh: createTokenRefresh({ sessions, sources: [source] }) }
+  }
+  const source: CredentialSource = {
+    name: 's',
+    verify: async () => ({ vouched: false }),
+    renewBeforeMs: 60_000,
+    renew: async session => {
+      await new Promise(resolve => setImmediate(resolve))
+      return await grant.answer(session)
+    },
+    signOut: async ({ credential }) => void state.signedOut.push(credential?.token)
+  }
+  const replica = () => {
+    const sessions = memory.replica()
+    const onFailed = (error: unknown) => void state.failed.push(error)
+    const { ensureFresh } = createTokenRefresh({ sessions, sources: [source], onFailed })
+    return { sessions, ensureFresh }
   }
   const [a, b] = [replica(), replica()]
-  const live = await a.sessions.open('secret', {
-    ...opening,
-    credential: { token: 'old', expiresAt }
-  })
-  return { a, b, live }
+  const credential = { token: 'old', refreshToken: 'r1', expiresAt }
+  const signedIn = await signIn(a.sessions, newSession('carol', { credential }))
+  return { ...memory, state, grant, a, b, ...signedIn }
 }
 
+const tokenOf = ({ session }: { session: Session }) => session.credential?.token
+
 t.test('a token that holds is left alone', async t => {
-  let renewals = 0
-  const { a, live } = await setUp(async () => {
-    renewals++
-    return { token: 'new' }
-  }, Date.now() + hour)
-  t.equal(await a.tokenRefresh.ensureFresh(live), live)
-  t.equal(renewals, 0)
+  const { a, live, state } = await setUp(t, Date.now() + hour)
+  t.equal(await a.ensureFresh(live), live)
+  t.equal(state.renewals, 0)
+})
+
+t.test('12 calls at once over two replicas with a rotating token: one grant', async t => {
+  const { a, b, live, state, secretId } = await setUp(t)
+  const calls = Array.from({ length: 12 }, async (_, n) => await (n % 2 ? a : b).ensureFresh(live))
+  t.same(new Set((await Promise.all(calls)).map(tokenOf)), new Set(['new 1']))
+  t.equal(state.renewals, 1)
+  t.match(await b.sessions.get(secretId), {
+    live: { session: { credential: { token: 'new 1', refreshToken: 'r2' } } }
+  })
 })
 
 t.test(
-  'a token that never lives longer than the time before its end is not renewed each time',
+  'a token whose whole life is shorter than the time before is renewed now and then',
   async t => {
-    let renewals = 0
-    const { a, live } = await setUp(async () => {
-      renewals++
-      return { token: `new ${renewals}`, expiresAt: Date.now() + 60_000 }
-    }, Date.now() - 1)
-    const renewed = await a.tokenRefresh.ensureFresh(live)
-    t.equal(renewed.session.credential?.token, 'new 1')
-    for (let turn = 0; turn < 20; turn++) {
-      t.equal((await a.tokenRefresh.ensureFresh(renewed)).session.credential?.token, 'new 1')
+    const { a, live, grant, state } = await setUp(t)
+    grant.answer = async () => {
+      return { token: `new ${++state.renewals}`, expiresAt: Date.now() + 60_000 }
     }
-    t.equal(renewals, 1)
+    const renewed = await a.ensureFresh(live)
+    for (let turn = 0; turn < 20; turn++) t.equal(tokenOf(await a.ensureFresh(renewed)), 'new 1')
+    t.equal(state.renewals, 1)
   }
 )
 
-t.test(
-  'a renewal that fails before the token has expired is not tried with each request',
-  async t => {
-    let renewals = 0
-    const failed: unknown[] = []
-    const { a, live } = await setUp(async () => undefined, Date.now() + 30_000)
-    const source: CredentialSource = {
-      name: 'source',
-      verify: async () => ({ vouched: false }),
-      renewBeforeMs: 60_000,
-      renew: async () => {
-        renewals++
-        throw new Error('the back-end is away')
-      }
-    }
-    const { ensureFresh } = createTokenRefresh({
-      sessions: a.sessions,
-      sources: [source],
-      onFailed: error => failed.push(error)
-    })
-    t.equal(await ensureFresh(live), live)
-    await until('it has failed', () => failed.length > 0)
-    for (let turn = 0; turn < 20; turn++) t.equal(await ensureFresh(live), live)
-    t.equal(renewals, 1)
+t.test('while the old token holds nobody waits, and a failure is not tried each time', async t => {
+  const { a, live, grant, state, secretId } = await setUp(t, Date.now() + 30_000)
+  const answers = [Promise.withResolvers<undefined>()]
+  grant.answer = async () => {
+    state.renewals++
+    return await answers[0]?.promise
   }
-)
+  t.equal(await a.ensureFresh(live), live)
+  await until('it is asked', () => state.renewals === 1)
+  answers[0]?.reject(new Error('the back-end is away'))
+  await until('it has failed', () => state.failed.length === 1)
+  for (let turn = 0; turn < 20; turn++) t.equal(await a.ensureFresh(live), live)
+  t.equal(state.renewals, 1)
+  t.match(await a.sessions.get(secretId), { live: {} })
+})
 
-t.test('a wall clock that is set does not end the wait for another replica', async t => {
+t.test('refused: another process may have been faster, else the session ends', async t => {
+  const { a, b, live, grant, state, secretId } = await setUp(t)
+  grant.answer = async () => {
+    // As a process does whose lock ended while it was paused.
+    await b.sessions.credentials.renew(live, { token: 'by another' })
+    return undefined
+  }
+  const renewed = await a.ensureFresh(live)
+  t.equal(tokenOf(renewed), 'by another')
+  grant.answer = async () => undefined
+  const expired = { token: 'by another', expiresAt: 1 }
+  const current = await b.sessions.credentials.renew(renewed, expired)
+  if (!('live' in current)) throw new Error('it lives')
+  await t.rejects(a.ensureFresh(current.live), { code: 'session.upstream', status: 401 })
+  t.same(await b.sessions.get(secretId), { ended: 'upstream' })
+  t.same(state.signedOut, [])
+})
+
+t.test('a back-end that cannot be asked ends nothing, and frees the lock', async t => {
+  const { a, b, live, grant, secretId } = await setUp(t)
+  const { answer } = grant
+  grant.answer = async () => await Promise.reject(new Error('down'))
+  await t.rejects(a.ensureFresh(live), { message: 'down' })
+  t.match(await a.sessions.get(secretId), { live: {} })
+  grant.answer = answer
+  t.equal(tokenOf(await b.ensureFresh(live)), 'new 1')
+})
+
+t.test('a session that ended before gets no token', async t => {
+  const { a, live, state } = await setUp(t)
+  await a.sessions.end(live, 'revoked')
+  await t.rejects(a.ensureFresh(live), { code: 'session.revoked' })
+  t.equal(state.renewals, 0)
+})
+
+t.test('a session that ends meanwhile: the new token is signed out at its source', async t => {
+  const { a, b, live, grant, state } = await setUp(t)
+  const { answer } = grant
+  grant.answer = async session => {
+    const credential = await answer(session)
+    await b.sessions.end(live, 'revoked')
+    return credential
+  }
+  await t.rejects(a.ensureFresh(live), { code: 'session.revoked' })
+  await until('it is signed out', () => state.signedOut.length > 0)
+  t.same(state.signedOut, ['new 1'])
+})
+
+t.test('a wall clock that is set does not end the wait for another process', async t => {
+  const { a, live, store } = await setUp(t)
   const setClock = wallClock(t.after)
-  const { a, b, live } = await setUp(async () => ({ token: 'new' }), Date.now() - 1)
-  await b.sessions.lock(`renew:${live.key}`, 'other', hour)
+  const name = `renew:${live.key}`
+  await store.lock(name, 'another', hour)
   let tries = 0
-  const sessions: typeof a.sessions = {
-    ...a.sessions,
-    lock: async (...parameters) => {
-      tries++
-      return await a.sessions.lock(...parameters)
-    }
+  const { lock } = store
+  store.lock = async (...args) => {
+    tries++
+    return await lock.apply(store, args)
   }
-  const verify = async () => ({ vouched: false }) as const
-  const source = { name: 'source', verify, renew: async () => ({ token: 'new' }) }
-  const renewed = createTokenRefresh({ sessions, sources: [source] }).ensureFresh(live)
-  renewed.catch(() => {})
+  const renewed = a.ensureFresh(live)
   await until('it waits', () => tries > 0)
   setClock(hour)
   const seen = tries
   await Promise.race([renewed, until('it waits still', () => tries > seen + 2)])
-  await b.sessions.unlock(`renew:${live.key}`, 'other')
-  t.match(await renewed, { session: { credential: { token: 'new' } } })
-})
-
-t.test('a burst over two replicas renews a token once, and all get the new one', async t => {
-  let renewals = 0
-  const { a, b, live } = await setUp(async () => {
-    renewals++
-    await new Promise(resolve => setImmediate(resolve))
-    return { token: 'new', expiresAt: Date.now() + hour }
-  }, Date.now() - 1)
-  const kept = await Promise.all(
-    Array.from({ length: 40 }, (_, i) => (i % 2 === 0 ? a : b).tokenRefresh.ensureFresh(live))
-  )
-  t.equal(renewals, 1)
-  t.same([...new Set(kept.map(({ session }) => session.credential?.token))], ['new'])
-  t.match(await b.sessions.get('secret'), {
-    live: { session: { credential: { token: 'new' } } }
-  })
-})
-
-t.test('while the old token holds nobody waits for the new one', async t => {
-  const asked: Array<(credential: Credential) => void> = []
-  const { a, live } = await setUp(
-    () =>
-      new Promise(resolve => {
-        asked.push(resolve)
-      }),
-    Date.now() + 30_000
-  )
-  t.equal((await a.tokenRefresh.ensureFresh(live)).session.credential?.token, 'old')
-  await until('the renewal began', () => asked.length > 0)
-  asked[0]?.({ token: 'new', expiresAt: Date.now() + hour })
-  let token: string | undefined
-  await until('the session has another token', async () => {
-    const resolved = await a.sessions.get('secret')
-    token = 'live' in resolved ? resolved.live.session.credential?.token : undefined
-    return token !== 'old'
-  })
-  t.equal(token, 'new')
-})
-
-t.test('a refusal ends the session, and says why', async t => {
-  const { a, b, live } = await setUp(async () => undefined, Date.now() - 1)
-  await t.rejects(a.tokenRefresh.ensureFresh(live), { code: 'session.upstream', status: 401 })
-  t.same(await b.sessions.get('secret'), { ended: 'upstream' })
-})
-
-t.test('a back-end that cannot be asked ends nothing', async t => {
-  const { a, live } = await setUp(async () => {
-    throw new Error('down')
-  }, Date.now() - 1)
-  await t.rejects(a.tokenRefresh.ensureFresh(live), { message: 'down' })
-  t.ok('live' in (await a.sessions.get('secret')))
-})
-
-t.test('a session that was closed meanwhile gets no token', async t => {
-  const { a, live } = await setUp(
-    async () => ({ token: 'new', expiresAt: Date.now() + hour }),
-    Date.now() - 1
-  )
-  await a.sessions.close('secret', 'revoked')
-  await t.rejects(a.tokenRefresh.ensureFresh(live), { code: 'session.revoked' })
+  await store.unlock(name, 'another')
+  t.equal(tokenOf(await renewed), 'new 1')
 })
 
 t.test(

@@ -3,7 +3,7 @@ import type { UpstreamLoginConfig } from '../../src/config/schema/upstream-login
 import { createUpstreamLogin } from '../../src/login/upstream-login.ts'
 import { createUpstream } from '../../src/proxy/upstream.ts'
 import { upstreamConfig } from '../support/upstream-config.ts'
-import type { Credential, Session } from '../../src/session/record.ts'
+import type { Credential, Session } from '../../src/session/types.ts'
 import { attempt, credentialSourceContract, rightPassword } from '../suites/credential-source.ts'
 import { freePort } from '../support/ports.ts'
 import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
@@ -89,7 +89,6 @@ const ended = (credential?: Credential): Session => ({
   source: 'upstream-login:accounts',
   remembered: false,
   createdAt: 0,
-  absoluteEnd: 1,
   idleMs: 1,
   address: '',
   agent: '',

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { Metrics } from '../../src/observability/metrics.ts'
 import { measureSessions } from '../../src/process/census.ts'
+import { newSession, sharedMemory, signIn } from '../support/sessions.ts'
 
 /** The lines about sessions and users. */
 async function linesOf(metrics: Metrics): Promise<string[]> {
@@ -11,22 +12,22 @@ async function linesOf(metrics: Metrics): Promise<string[]> {
 t.test('scrapes share one count for ten seconds', async t => {
   let now = 0
   const metrics = new Metrics()
-  let counts = 0
-  const count = async () => ({ sessions: ++counts * 10, users: 7 })
-  measureSessions(metrics, count, () => now)
-  const first = ['console_gateway_sessions_alive 10', 'console_gateway_users_signed_in 7']
-  t.same(await linesOf(metrics), first)
+  const { replica } = sharedMemory(t.after)
+  measureSessions(metrics, replica(), () => now)
+  const users = async () => (await linesOf(metrics))[0]
+  t.equal(await users(), 'console_gateway_users_signed_in 0')
+  for (const user of ['u', 'u', 'v']) await signIn(replica(), newSession(user))
   now += 9000
-  t.same(await linesOf(metrics), first)
+  t.equal(await users(), 'console_gateway_users_signed_in 0')
   now += 2000
-  t.same((await linesOf(metrics))[0], 'console_gateway_sessions_alive 20')
+  t.equal(await users(), 'console_gateway_users_signed_in 2')
 })
 
 t.test('without an answer of the store there is no number, and no scrape waits for it', async t => {
-  const failing = new Metrics()
-  measureSessions(failing, async () => await Promise.reject(new Error('away')))
-  t.same(await linesOf(failing), [])
-  const slow = new Metrics()
-  measureSessions(slow, async () => await new Promise(() => {}))
-  t.same(await linesOf(slow), [])
+  const answers = [Promise.reject(new Error('away')), new Promise<never>(() => {})]
+  for (const answer of answers) {
+    const metrics = new Metrics()
+    measureSessions(metrics, { signedIn: async () => await answer })
+    t.same(await linesOf(metrics), [])
+  }
 })

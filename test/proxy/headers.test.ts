@@ -7,7 +7,7 @@ import {
 } from '../../src/proxy/request-headers.ts'
 import { joinedVary, responseHeaders } from '../../src/proxy/response-headers.ts'
 import { tokenNamesOf } from '../../src/proxy/token-names.ts'
-import type { Identity, Session } from '../../src/session/record.ts'
+import type { Identity, Session } from '../../src/session/types.ts'
 
 const identity = { id: 'x-user-id', username: 'x-user-name', roles: 'x-user-roles', prefix: false }
 const alice: Identity = {
@@ -23,7 +23,6 @@ const session = (over: Partial<Session> = {}): Session => ({
   source: 'users-file',
   remembered: false,
   createdAt: 0,
-  absoluteEnd: 1,
   idleMs: 1,
   address: '',
   agent: '',

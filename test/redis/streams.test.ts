@@ -14,7 +14,6 @@ import { testUsers } from '../support/users.ts'
 import { wireRoutes } from '../wire/support.ts'
 
 const promisedMs = 1000
-const stalenessMs = 2000
 const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
 
 interface Replicas {
@@ -44,7 +43,6 @@ async function openReplicas(t: Test, session: object = {}): Promise<Replicas> {
     session: {
       secrets: ['${SESSION_SECRET}'],
       perUser: { max: 1000 },
-      staleness: `${stalenessMs}ms`,
       ...session
     }
   }
@@ -176,7 +174,7 @@ t.test('while Redis is away streams go on; they end soon after its return', asyn
   await until('all go on', () => streams.every(({ bytes }, n) => bytes() > (before[n] ?? 0)))
   // It forgot all sessions.
   await redis.start()
-  await endWithin(t, stalenessMs, streams, async () => {
+  await endWithin(t, 2 * promisedMs, streams, async () => {
     await until('Redis is back', async () => {
       return (await here.call('/api/things/x', { cookie })).status === 401
     })

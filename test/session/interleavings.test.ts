@@ -1,183 +1,136 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { identityKey } from '../../src/session/identity-key.ts'
-import { createMemoryStore } from '../../src/session/memory-store.ts'
-import { createSeal } from '../../src/session/seal.ts'
-import { createSessions, type Sessions } from '../../src/session/session.ts'
-import { opening, stepOf, waitOf } from '../support/session-steps.ts'
+import { MemoryStore } from '../../src/session/memory-store.ts'
+import { signedInOf, userDigest } from '../../src/session/types.ts'
 import { seed } from '../support/seed.ts'
+import { type Step, stepOf, type Wait, waitOf } from '../support/session-steps.ts'
+import { newSession, sessionsOver, sharedMemory, signIn, withMethods } from '../support/sessions.ts'
 
-const idle = 10_000
-const absolute = 40_000
-const seal = createSeal(['a secret of at least thirty-two characters'])
+const lifeTimes = { idle: 10_000, absolute: 40_000, remembered: {} }
+const perUser = { max: 100, over: 'refuse' } as const
+const userOf = (user: string) => signedInOf(newSession(user))
 
-/** What a simple mind expects: a session lives from its opening until the first of closing, idle end and absolute end. */
+/** What a simple mind expects: a session lives from its opening to its end by whichever cause. */
 interface Model {
-  user: string
-  opened: number
+  readonly user: string
+  readonly secretId: string
+  readonly opened: number
   used: number
-  closed: boolean
+  hasEnded: boolean
 }
 
-t.test(
-  'whatever happens in whatever order on two replicas, sessions live and end as a simple model says',
-  async t => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(
-          fc.oneof({ weight: 13, arbitrary: stepOf(6) }, { weight: 4, arbitrary: waitOf(9000) }),
-          { minLength: 1, maxLength: 60 }
-        ),
-        async steps => {
-          const clock = { now: 1_000_000 }
-          const store = createMemoryStore(() => clock.now)
-          // Both hear of every change, as with Redis.
-          const followers: Array<Parameters<typeof store.follow>[0]> = []
-          store.follow({
-            onUp: () => {},
-            onDown: () => {},
-            onHeartbeat: time => followers.forEach(each => each.onHeartbeat(time)),
-            onChanged: key => followers.forEach(each => each.onChanged(key)),
-            onEpoch: () => followers.forEach(each => each.onEpoch())
-          })
-          const replica = (): Sessions =>
-            createSessions({
-              store: {
-                ...store,
-                follow: follower => {
-                  followers.push(follower)
-                  follower.onUp()
-                }
-              },
-              seal,
-              lifeTimes: { idle, absolute, remembered: {} },
-              perUser: { max: 100, over: 'refuse' },
-              maxStalenessMs: 1e9,
-              now: () => clock.now
-            })
-          const replicas = [replica(), replica()]
-          const model = new Map<number, Model>()
-          const isAlive = (each: Model | undefined) =>
-            each !== undefined &&
-            !each.closed &&
-            clock.now - each.used < idle &&
-            clock.now - each.opened < absolute
-          // A use is only written down once it is a quarter of the idle time old.
-          const mayBeIdle = (each: Model | undefined) =>
-            each !== undefined && clock.now - each.used >= idle - idle / 4
-          try {
-            for (const each of steps) {
-              if (each.do === 'wait') clock.now += each.ms
-              else if (each.do === 'open') {
-                const done = await replicas[each.at]!.open(
-                  `id-${each.id}`,
-                  opening(each.user)
-                ).then(
-                  () => true,
-                  () => false
-                )
-                if (done !== !model.has(each.id)) return false
-                if (done) {
-                  model.set(each.id, {
-                    user: each.user,
-                    opened: clock.now,
-                    used: clock.now,
-                    closed: false
-                  })
-                }
-              } else if (each.do === 'closeUser') {
-                await replicas[each.at]!.closeOf(identityKey(opening(each.user)))
-                for (const one of model.values()) if (one.user === each.user) one.closed = true
-              } else if (each.do === 'closeAll') {
-                await replicas[each.at]!.closeAll()
-                for (const one of model.values()) one.closed = true
-              } else {
-                const sessions = replicas[each.at]!
-                const known = model.get(each.id)
-                const resolved = await sessions.get(`id-${each.id}`)
-                const live = 'live' in resolved ? resolved.live : undefined
-                if (live !== undefined && !isAlive(known)) return false
-                if (live === undefined && isAlive(known) && !mayBeIdle(known)) return false
-                if (known === undefined) continue
-                if (live === undefined) known.closed = true
-                else if (each.do === 'request') {
-                  sessions.use(live)
-                  known.used = clock.now
-                } else if (each.do === 'extend') {
-                  await sessions.extend(live)
-                  known.used = clock.now
-                } else if (each.do === 'renew') {
-                  await sessions.renew(live, { token: String(clock.now) })
-                } else if (each.do === 'close') {
-                  await sessions.close(`id-${each.id}`, 'revoked')
-                  known.closed = true
-                }
-              }
-            }
-            // An id that was used once is never used again, so none of the closed may be back.
-            for (const [number, one] of model) {
-              for (const sessions of replicas) {
-                if (one.closed && 'live' in (await sessions.get(`id-${number}`))) return false
-              }
-            }
-            return true
-          } finally {
-            await store.close()
-          }
-        }
-      ),
-      { numRuns: 400, seed }
-    )
-    t.pass('400 runs')
+/** @returns what contradicts the model */
+async function play(steps: ReadonlyArray<Step | Wait>): Promise<string | undefined> {
+  const undo: Array<() => unknown> = []
+  const { clock, replica } = sharedMemory(step => undo.push(step))
+  const replicas = [replica({ lifeTimes, perUser }), replica({ lifeTimes, perUser })] as const
+  const model = new Map<number, Model>()
+  const isAlive = ({ hasEnded, used, opened }: Model) =>
+    !hasEnded && clock.now - used < lifeTimes.idle && clock.now - opened < lifeTimes.absolute
+  // Use is only written once it is a quarter of the idle time old.
+  const mayBeIdle = ({ used }: Model) => clock.now - used >= (lifeTimes.idle * 3) / 4
+  const endAll = (user?: string) => {
+    for (const each of model.values()) each.hasEnded ||= user === undefined || each.user === user
   }
-)
 
-t.test(
-  'requests, touches and closings at the very same time never leave a closed session alive',
-  async t => {
-    await fc.assert(
-      fc.asyncProperty(fc.scheduler(), async scheduler => {
-        const inner = createMemoryStore()
-        const slow = <A extends unknown[], T>(name: string, work: (...given: A) => Promise<T>) =>
-          scheduler.scheduleFunction(async function scheduled(...given: A) {
-            void name
-            return await work(...given)
-          })
-        const store = {
-          ...inner,
-          read: slow('read', inner.read),
-          touch: slow('touch', inner.touch),
-          replace: slow('replace', inner.replace),
-          end: slow('end', inner.end)
-        }
-        const sessions = createSessions({
-          store,
-          seal,
-          lifeTimes: { idle: 4, absolute: 1e9, remembered: {} },
-          perUser: { max: 9, over: 'refuse' },
-          maxStalenessMs: 1e9
-        })
-        const opened = sessions.open('s', opening('u'))
-        await scheduler.waitFor(opened)
-        const live = await opened
-        const all = Promise.allSettled([
-          sessions.extend(live),
-          sessions.get('s'),
-          sessions.renew(live, { token: 'x' }),
-          sessions.close('s', 'revoked'),
-          sessions.extend(live),
-          sessions.get('s'),
-          sessions.renew(live, { token: 'y' })
-        ])
-        await scheduler.waitFor(all)
-        const after = sessions.get('s')
-        await scheduler.waitFor(after)
-        const alive = 'live' in (await after)
-        await inner.close()
-        return !alive
-      }),
-      { numRuns: 200, seed }
-    )
-    t.pass('200 schedules')
+  async function act(step: Step): Promise<string | undefined> {
+    const sessions = replicas[step.at]!
+    if (step.do === 'closeUser') {
+      await sessions.endOf(userOf(step.user))
+      return endAll(step.user) as undefined
+    }
+    if (step.do === 'closeAll') {
+      await sessions.endAll()
+      return endAll() as undefined
+    }
+    const known = model.get(step.id)
+    if (step.do === 'open') {
+      // An id is random: none is made twice.
+      if (known !== undefined) return
+      const secretId = `${userDigest(userOf(step.user))}-${step.id}`
+      await sessions.open(secretId, newSession(step.user))
+      const times = { opened: clock.now, used: clock.now }
+      model.set(step.id, { user: step.user, secretId, ...times, hasEnded: false })
+      return
+    }
+    if (known === undefined) return
+    const found = await sessions.get(known.secretId)
+    if (!('live' in found)) {
+      if (isAlive(known) && !mayBeIdle(known)) return `${step.id} ended early: ${found.ended}`
+      known.hasEnded = true
+      return
+    }
+    if (!isAlive(known)) return `${step.id} lives and has ended`
+    const { live } = found
+    if (step.do === 'request') sessions.use(live)
+    if (step.do === 'extend') await sessions.extend(live)
+    if (step.do === 'request' || step.do === 'extend') known.used = clock.now
+    if (step.do === 'renew') await sessions.credentials.renew(live, { token: String(clock.now) })
+    if (step.do === 'close') known.hasEnded = await sessions.end(live, 'revoked')
+    return
   }
-)
+
+  try {
+    for (const step of steps) {
+      if (step.do === 'wait') {
+        clock.now += step.ms
+        continue
+      }
+      const fault = await act(step)
+      if (fault !== undefined) return fault
+    }
+    for (const [id, { hasEnded, secretId }] of model) {
+      const found = await Promise.all(replicas.map(async each => await each.get(secretId)))
+      if (hasEnded && found.some(each => 'live' in each)) return `${id} is back`
+    }
+    return undefined
+  } finally {
+    for (const each of undo) each()
+  }
+}
+
+t.test('whatever happens in whatever order on two replicas is as a simple model says', async t => {
+  const step = fc.oneof(
+    { weight: 13, arbitrary: stepOf(6) },
+    { weight: 4, arbitrary: waitOf(9000) }
+  )
+  const steps = fc.array(step, { minLength: 1, maxLength: 60 })
+  const property = fc.asyncProperty(steps, async played => {
+    const fault = await play(played)
+    if (fault !== undefined) throw new Error(fault)
+  })
+  await fc.assert(property, { numRuns: 400, seed })
+  t.pass('400 runs')
+})
+
+t.test('requests, touches and ends at the very same time leave no ended session alive', async t => {
+  const property = fc.asyncProperty(fc.scheduler(), async scheduler => {
+    const inner = new MemoryStore()
+    const slow = <A extends unknown[], T>(work: (...args: A) => Promise<T>) =>
+      scheduler.scheduleFunction(work.bind(inner))
+    const store = withMethods(inner, {
+      read: slow(inner.read),
+      touch: slow(inner.touch),
+      replace: slow(inner.replace),
+      end: slow(inner.end)
+    })
+    const sessions = sessionsOver(store, { perUser })
+    const { secretId, live } = await signIn(sessions)
+    const all = Promise.allSettled([
+      sessions.extend(live),
+      sessions.get(secretId),
+      sessions.credentials.renew(live, { token: 'x' }),
+      sessions.end(live, 'revoked'),
+      sessions.extend(live),
+      sessions.get(secretId),
+      sessions.credentials.renew(live, { token: 'y' })
+    ])
+    await scheduler.waitFor(all)
+    const after = sessions.get(secretId)
+    await scheduler.waitFor(after)
+    inner.close()
+    return !('live' in (await after))
+  })
+  await fc.assert(property, { numRuns: 200, seed })
+  t.pass('200 schedules')
+})

@@ -1,267 +1,193 @@
-import t, { type Test } from 'tap'
-import { createRedisDialler } from '../../src/services/redis.ts'
-import { followRedis } from '../../src/session/redis-invalidation.ts'
-import { identityKey } from '../../src/session/identity-key.ts'
-import { createRedisStore } from '../../src/session/redis-store.ts'
-import { StoreUnavailable, tombstoneMark } from '../../src/session/store.ts'
-import { sessionStoreContract } from '../suites/session-store.ts'
+import { readFileSync } from 'node:fs'
+import { Redis } from 'ioredis'
+import t from 'tap'
+import type { Opening } from '../../src/session/store.ts'
+import { createSecretId, keyOf, type SignedIn } from '../../src/session/types.ts'
 import { passTime } from '../support/clock.ts'
-import { redisConfig } from '../support/config.ts'
+import { testRedis } from '../support/redis.ts'
+import { hour, minute, redisStore } from '../support/sessions.ts'
 import { until } from '../support/until.ts'
-import { testRedis, type TestRedis } from '../support/redis.ts'
+import { sessionStoreContract } from '../suites/session-store.ts'
 
-/** A store on a Redis of its own, and when its client is ready. */
-async function opened(t: Test, commandTimeout: number, redis?: TestRedis) {
-  redis ??= await testRedis(t.after)
-  const up: Array<() => void> = []
-  const dialler = createRedisDialler(
-    redisConfig({ url: redis.url, connectTimeout: 30_000, commandTimeout }),
-    '.'
-  )
-  const client = dialler.client({
-    onUp: () => up.splice(0).forEach(tell => tell()),
-    onDown: () => {}
-  })
-  t.after(() => {
-    client.disconnect()
-  })
-  const ready = () =>
-    new Promise<void>(resolve => {
-      if (client.status === 'ready') resolve()
-      else up.push(resolve)
-    })
-  await ready()
-  const store = createRedisStore({
-    redis: client,
-    prefix: 'test:',
-    follow: (follower, names) => {
-      t.after(
-        followRedis({
-          dial: () => dialler.trackingConnections(client),
-          onTopology: changed => dialler.onTopology(client, changed),
-          follower,
-          names,
-          maxStalenessMs: 120_000
-        })
-      )
-    }
-  })
-  return { redis, client, store, ready }
-}
-
-const patient = 30_000
+const user: SignedIn = { source: 's', id: 'u', username: 'u' }
+const other: SignedIn = { source: 's', id: 'v', username: 'v' }
+const stored = { sealed: 'sealed', idleMs: 10 * minute, absoluteMs: hour }
+const openingOf = (whose: SignedIn, more: Partial<Opening> = {}): Opening => ({
+  key: keyOf(createSecretId(whose)),
+  stored,
+  user: whose,
+  max: 3,
+  refuse: false,
+  ...more
+})
+const gone = { code: 'session.unavailable' }
 
 t.test('sessions in Redis', async t => {
-  const { client, store } = await opened(t, patient)
-  sessionStoreContract(t, store, ms => passTime(client, ms), Date.now)
+  const { url } = await testRedis(t.after)
+  const { client, store } = await redisStore(t.after, url)
+  sessionStoreContract(t, store, async ms => await passTime(client, ms))
 })
 
-t.test('a key of another type, or without a time to live, is no session', async t => {
-  const { client, store } = await opened(t, patient)
-  await client.lpush('test:session:list', 'x')
-  t.equal(await store.read('list'), undefined)
-  await client.set('test:session:eternal', '{}')
-  t.equal(await store.read('eternal'), undefined)
-})
-
-t.test('a full Redis extends a session that is used, and ends it', async t => {
-  const { client, store } = await opened(t, patient)
-  const record = 'sealed'
-  const hour = 3_600_000
-  for (const key of ['used', 'refreshed']) await store.create(key, record, hour)
-  await store.touchAfterUse('refreshed', hour, 0)
-  await client.config('SET', 'maxmemory', '1')
-  for (const key of ['used', 'refreshed']) {
-    t.equal(await store.touch(key, 9 * hour, 0), true)
-    t.ok(((await store.read(key))?.ttlMs ?? 0) > 8 * hour, key)
+t.test('V1: bursts of 15 sign-ins at once over three replicas leave exactly three', async t => {
+  const { url } = await testRedis(t.after)
+  const replicas = await Promise.all([1, 2, 3].map(() => redisStore(t.after, url)))
+  const at = (index: number) => replicas[index % 3]!.store
+  const aliveOf = async (keys: readonly string[]) => {
+    const found = await Promise.all(keys.map(async (key, index) => await at(index).read(key)))
+    return keys.filter((_, index) => 'sealed' in (found[index] ?? {}))
   }
-  t.equal(await store.touchAfterUse('used', hour, 0), false)
-  t.equal(await store.end('used', `${tombstoneMark}revoked`, hour), true)
-  t.not((await store.read('used'))?.record, record)
-  await client.config('SET', 'maxmemory', '0')
-})
-
-// Redis 7.0 lets time pass within a script: two moments that are one or not, each a millisecond's
-// change. About one of 700 pairs met it.
-t.test('a second touch after use adds nothing, however the first fell', async t => {
-  const { client, store } = await opened(t, patient)
-  const minute = 60_000
-  const pair = async (index: number) => {
-    const key = `s${index}`
-    await store.create(key, 'sealed', 2 * minute)
-    const touches = [store.touchAfterUse(key, minute, 1), store.touchAfterUse(key, minute, 1)]
-    return await Promise.all(touches)
-  }
-  const seen = await Promise.all(
-    Array.from({ length: 6000 }, async (_, index) => await pair(index))
-  )
-  t.equal(seen.filter(([first]) => first === true).length, seen.length)
-  t.equal(seen.filter(([, second]) => second === true).length, 0)
-  await client.flushall()
-})
-
-t.test('the record of a session outlives its clock after each touch', async t => {
-  const { client, store } = await opened(t, patient)
-  const hour = 3_600_000
-  await store.create('s', 'sealed', hour)
-  const touches = [
-    async () => await store.touchAfterUse('s', 2 * hour, 0),
-    async () => await store.touch('s', 9 * hour, 0)
-  ]
-  for (const touch of touches) {
-    t.equal(await touch(), true)
-    const [record, clock] = [
-      await client.pttl('test:session:s'),
-      await client.pttl('test:clock:{test:session:s}')
-    ]
-    t.ok(record > clock + hour, `${record} after ${clock}`)
-  }
-})
-
-t.test('the notes of a user are gone with the last session that they are about', async t => {
-  const { client, store } = await opened(t, patient)
-  const user = identityKey({ source: 's', identity: { id: '7' } })
-  const hour = 3_600_000
-  await store.indexSession(user, 'long', Date.now() + 2 * hour)
-  await store.indexSession(user, 'short', Date.now() + hour)
-  for (const key of await client.keys('test:identity:*')) {
-    const left = await client.pttl(key)
-    t.ok(left > hour && left <= 2 * hour, `${key}: ${left}`)
-  }
-})
-
-t.test('later is greater, also where the clock of Redis was set back meanwhile', async t => {
-  const { client, store } = await opened(t, patient)
-  const user = identityKey({ source: 's', identity: { id: '7' } })
-  const ahead = (Date.now() + 3_600_000) * 1000
-  const until = Date.now() + 7_200_000
-  await store.indexSession(user, 'first', until)
-  const [index = ''] = await client.keys('test:identity:*')
-  await client.hset(index, 'first', `${ahead} ${until}`, '#', String(ahead))
-  await store.indexSession(user, 'second', until)
-  t.same(await store.sessionKeysOf(user), ['first', 'second'])
-
-  await store.lock('token', 'a', 60_000)
-  await store.fence('token', 'a', 60_000)
-  const [fence = ''] = await client.keys('test:*fence*')
-  await client.set(fence, `${ahead} a`)
-  await store.unlock('token', 'a', false)
-  await store.lock('token', 'b', 60_000)
-  t.same(await store.fence('token', 'b', 60_000), { number: ahead + 1, isContested: true })
-})
-
-t.test('a user who signs in for a short time is present for as long as before', async t => {
-  const { store } = await opened(t, patient)
-  const user = { source: 's', id: '7', username: 'alice' }
-  const hour = 3_600_000
-  await store.addSignedIn(user, Date.now() + hour)
-  await store.addSignedIn(user, Date.now() + 1)
-  await until('the short time is over', async () => {
-    await store.addSignedIn({ ...user, id: '8' }, Date.now() + hour)
-    return (await store.signedIn(10)).length === 2
-  })
-})
-
-t.test('of the states of a users file, one that others have replaced counts no more', async t => {
-  const { store } = await opened(t, patient)
-  const announce = async (state: string, before?: string) =>
-    await store.announceUsers('s', state, before)
-  t.equal(await announce('a'), true)
-  t.equal(await announce('b', 'a'), true)
-  t.equal(await announce('c', 'b'), true)
-  for (const outdated of ['a', 'b']) t.equal(await announce(outdated), false, outdated)
-  t.equal(await announce('c'), true)
-  t.equal(await announce('a', 'c'), true, 'a replica that went back to it')
-  for (const outdated of ['b', 'c']) t.equal(await announce(outdated), false, outdated)
-})
-
-t.test('of the epochs of several primaries the greatest counts, and all get it', async t => {
-  const { client } = await opened(t, patient)
-  const [one, other] = ['test:session-epoch{1}', 'test:session-epoch{2}']
-  const store = createRedisStore({
-    redis: client,
-    prefix: 'test:',
-    follow: () => {},
-    keysOnEach: () => [one, other]
-  })
-  const both = async () => await client.mget(one, other)
-  t.equal(await store.bumpEpoch(), 1)
-  t.same(await both(), ['1', '1'], 'before it is confirmed')
-  await client.set(other, '7')
-  t.equal(await store.epoch(), 7)
-  await until('the one behind has it', async () => (await client.get(one)) === '7')
-  await client.set(other, '9')
-  t.equal(await store.bumpEpoch(), 10, 'more than any of them')
-  t.same(await both(), ['10', '10'])
-  await client.set(one, 'no number')
-  await t.rejects(store.epoch(), { code: 'session.unavailable' })
-})
-
-t.test('a full Redis refuses no touch after use, which then sets nothing', async t => {
-  const { client, store } = await opened(t, patient)
-  await store.create('s', 'sealed', 60_000)
-  await client.config('SET', 'maxmemory', '1')
-  t.equal(await store.touchAfterUse('s', 120_000, 0), false)
-  t.ok((await store.read('s'))?.record, 'it lives')
-  await client.config('SET', 'maxmemory', '0')
-  t.equal(await store.touchAfterUse('s', 120_000, 0), true)
-})
-
-t.test('a session whose clock is lost is over', async t => {
-  const { client, store } = await opened(t, patient)
-  await store.create('lost', 'sealed', 3_600_000)
-  await client.del('test:clock:{test:session:lost}')
-  t.equal(await store.read('lost'), undefined)
-  t.equal(await store.touch('lost', 3_600_000, 0), false)
-  t.equal(await store.end('lost', `${tombstoneMark}revoked`, 3_600_000), false)
-})
-
-t.test(
-  'a Redis that hangs makes every call fail with the command time-out, and none succeed late',
-  async t => {
-    const { redis, store, ready } = await opened(t, 300)
-    const isThere = async () => (await store.read('frozen'))?.record === '{}'
-    // So short a time-out may strike by itself where this machine stands still.
-    await until(
-      'it is written',
-      async () => await store.create('frozen', '{}', 3_600_000).then(() => true, isThere)
+  const all: string[] = []
+  for (let burst = 0; burst < 20; burst++) {
+    const openings = Array.from({ length: 15 }, () => openingOf(user))
+    const ended = await Promise.all(openings.map(async (each, n) => await at(n).open(each)))
+    const keys = openings.map(({ key }) => key)
+    all.push(...keys)
+    const alive = await aliveOf(all)
+    t.equal(alive.length, 3)
+    t.ok(
+      alive.every(key => keys.includes(key)),
+      'of the latest burst'
     )
-    const { store: other } = await opened(t, patient, redis)
-    redis.signal('SIGSTOP')
-    let isOver = false
-    const late = other.read('frozen').finally(() => {
-      isOver = true
-    })
-    await t.rejects(store.read('frozen'), { code: 'session.unavailable' })
-    t.notOk(isOver, 'one that began before, with more time, still waits')
-    t.equal(await store.ping(), false)
-    redis.signal('SIGCONT')
-    t.match(await late, { record: '{}' })
-    await ready()
-    await until('the session outlived the pause', isThere)
+    t.equal(new Set(ended.flat()).size, burst === 0 ? 12 : 15, 'each ended once')
   }
-)
+  for (let burst = 0; burst < 20; burst++) {
+    const whose = { ...user, id: `refused ${burst}` }
+    const openings = Array.from({ length: 15 }, () => openingOf(whose, { refuse: true }))
+    const ended = await Promise.all(openings.map(async (each, n) => await at(n).open(each)))
+    t.equal(ended.filter(each => each === 'full').length, 12)
+    t.equal((await aliveOf(openings.map(({ key }) => key))).length, 3)
+  }
+})
 
-t.test(
-  'a Redis that is gone makes every call fail at once; a new one is found without help',
-  async t => {
-    const { redis, store, ready } = await opened(t, patient)
-    await redis.kill()
-    for (const attempt of [
-      () => store.read('x'),
-      () => store.create('x', '{}', 1000),
-      () => store.touch('x', 1000, 0),
-      () => store.end('x', '!revoked', 1000)
-    ]) {
-      const error: unknown = await attempt().then(
-        () => undefined,
-        (reason: unknown) => reason
-      )
-      t.ok(error instanceof StoreUnavailable, String(error))
-    }
-    await redis.start()
-    await ready()
-    await store.create('again', '{}', 3_600_000)
-    t.equal((await store.read('again'))?.record, '{}')
+t.test('a full Redis opens no session; ends and use go on', async t => {
+  const { url } = await testRedis(t.after)
+  const { client, store } = await redisStore(t.after, url)
+  const [used, ended, former, last] = [1, 2, 3, 4].map(() => openingOf(user, { max: 9 }))
+  for (const each of [used, ended, former, last]) await store.open(each!)
+  await client.config('SET', 'maxmemory', '1')
+  await t.rejects(store.open(openingOf(user, { former: former!.key })), gone)
+  t.match(await store.read(former!.key), { sealed: 'sealed' }, 'R8')
+  t.equal(await store.touch(used!.key, hour, user), true)
+  t.ok(((await store.read(used!.key)) as typeof stored).idleMs > 50 * minute)
+  t.same(await store.end(user, [ended!.key], 'revoked'), [ended!.key])
+  t.same(await store.read(ended!.key), { ended: 'revoked' })
+  await store.endAll()
+  t.same(await store.read(last!.key), { ended: 'revoked' })
+})
+
+t.test('a damaged key is no session, and keeps nobody from signing in', async t => {
+  const { url } = await testRedis(t.after)
+  const { client, store } = await redisStore(t.after, url)
+  const damages: Array<(key: string) => Promise<unknown>> = [
+    async key => await client.multi().del(key).lpush(key, 'x').pexpire(key, hour).exec(),
+    async key => await client.set(key, 'no record of ours', 'PX', hour),
+    async key => await client.set(key, '', 'PX', hour)
+  ]
+  for (const damage of damages) {
+    const { key, ...opening } = openingOf(user, { refuse: true, max: 1 })
+    t.same(await store.open({ key, ...opening }), [])
+    await damage(`{test}:s:${key}`)
+    t.equal(await store.read(key), undefined)
+    t.equal(await store.touch(key, hour, user), false)
+    const next = openingOf(user, { refuse: true, max: 1, former: key })
+    t.same(await store.open(next), [], 'it takes no place')
+    t.same(await store.end(user, [next.key, key], 'revoked'), [next.key])
   }
-)
+  const { key } = openingOf(user)
+  await client.set(`{test}:s:${key}`, '0 sealed', 'PX', hour)
+  t.ok(((await store.read(key)) as typeof stored).idleMs <= 0, 'a record without its user’s list')
+  await client.set(`{test}:s:${key}`, '!a reason of tomorrow', 'PX', hour)
+  t.same(await store.read(key), { ended: 'revoked' })
+  await client.lpush('{test}:users', 'x')
+  await t.rejects(store.signedIn(1), gone)
+  await client.del('{test}:users')
+  await client.zadd('{test}:users', Date.now() + hour, 'no user', Date.now() + hour, '[1]')
+  t.same((await store.signedIn(9)).users, [])
+})
+
+t.test('keys are named, in one slot, and end by themselves', async t => {
+  const { url } = await testRedis(t.after)
+  const { client, store } = await redisStore(t.after, url)
+  const opening = openingOf(user)
+  await store.open(opening)
+  await store.open(openingOf(user, { former: opening.key }))
+  await store.lock('renew', 'me', 1000)
+  const keys = await client.keys('*')
+  t.equal(keys.length, 5)
+  for (const key of keys) {
+    t.match(key, /^\{test\}:/)
+    if (!key.endsWith(':users')) t.ok((await client.pttl(key)) > 0, key)
+  }
+  t.notMatch(await client.get(`{test}:s:${opening.key}`), 'sealed', 'of an ended one the reason')
+})
+
+t.test('times with parts of milliseconds are no fault', async t => {
+  const { url } = await testRedis(t.after)
+  const { store } = await redisStore(t.after, url)
+  const opening = openingOf(user)
+  await store.open(opening)
+  t.equal(await store.touch(opening.key, 1234.5678, user), true)
+  t.ok(((await store.read(opening.key)) as typeof stored).idleMs > 0)
+})
+
+t.test('a Redis that lost what was written gets it again: openings, ends, everyone', async t => {
+  const redis = await testRedis(t.after)
+  const [a, b] = [await redisStore(t.after, redis.url), await redisStore(t.after, redis.url)]
+  const [before, kept, endedByA, endedByB, evicted] = [other, user, user, user, other].map(whose =>
+    openingOf(whose)
+  )
+  await a.store.open(before!)
+  await b.store.endAll()
+  for (const each of [kept, endedByA, endedByB, evicted]) await a.store.open(each!)
+  await a.store.end(user, [endedByA!.key], 'upstream')
+  await b.store.end(user, [endedByB!.key], 'revoked')
+  const newer = openingOf(other, { max: 1 })
+  await b.store.open(newer)
+  for (const order of [
+    [a, b],
+    [b, a],
+    [a, b, a, b]
+  ]) {
+    await a.client.flushall()
+    for (const { store } of order) store.replay(true)
+    await Promise.all(order.map(async ({ client }) => await client.ping()))
+    t.match(await a.store.read(kept!.key), { sealed: 'sealed' })
+    t.match(await a.store.read(newer.key), { sealed: 'sealed' })
+    t.same(await a.store.read(endedByA!.key), { ended: 'upstream' })
+    t.same(await a.store.read(endedByB!.key), { ended: 'revoked' })
+    t.same(await a.store.read(evicted!.key), { ended: 'replaced' })
+    const revoked = await a.store.read(before!.key)
+    t.ok(revoked === undefined || 'ended' in revoked, 'everyone was out before the others came')
+    t.equal((await a.store.signedIn(0)).total, 2)
+  }
+  await redis.kill()
+  await t.rejects(a.store.read(kept!.key), gone)
+  await t.rejects(a.store.end(user, [kept!.key], 'revoked'), gone, 'it is done later')
+  await redis.start()
+  await until('both are back', () => [a, b].every(({ client }) => client.status === 'ready'))
+  await b.client.ping()
+  t.equal(await b.store.read(newer.key), undefined, 'the same server has lost it')
+  t.same(await a.store.read(kept!.key), { ended: 'revoked' })
+  const last = openingOf(other)
+  await b.store.open(last)
+  await a.store.endAll()
+  for (const { store } of [a, b]) store.replay(true)
+  await b.client.ping()
+  t.same(await a.store.read(last.key), { ended: 'revoked' }, 'an epoch is never used twice')
+})
+
+t.test('the rights of the docs are all that sessions need', async t => {
+  const { url, port } = await testRedis(t.after)
+  const admin = new Redis(url)
+  t.after(() => admin.disconnect())
+  const docs = readFileSync('docs/operations.md', 'utf8')
+  const rights = /user gateway on >PASSWORD (.*)/.exec(docs)?.[1]?.split(' ') ?? []
+  await admin.call('ACL', 'SETUSER', 'gateway', 'on', '>password', ...rights)
+  const { store, refusals } = await redisStore(
+    t.after,
+    `redis://gateway:password@127.0.0.1:${port}`,
+    '{cg}:'
+  )
+  sessionStoreContract(t, store, async ms => await passTime(admin, ms))
+  t.same(refusals, [])
+})

@@ -27,12 +27,12 @@ const facts: AnswerFacts = {
     source: 'users-file',
     remembered: false,
     createdAt: 1_000_000,
-    absoluteEnd: 1_500_999,
     idleMs: 200_000,
     address: '',
     agent: ''
   },
   idleEnd: 1_200_000,
+  absoluteEnd: 1_500_999,
   now: 1_000_000,
   aheadMs: 0
 }
@@ -76,7 +76,7 @@ t.test('a text that is exactly {name} becomes the value, with its type', async t
 
 t.test('the clock, the profile and the roles are those of the request', async t => {
   const times = ['{issuedAt}', '{idleEndsAt}', '{absoluteEndsAt}', '{expiresIn}']
-  const wallClock = [1_050_000, 1_250_000, 1_550_999, 500]
+  const wallClock = [1_000_000, 1_250_000, 1_550_999, 500]
   t.strictSame(render(times, {}, { ...facts, aheadMs: 50_000 }), wallClock)
   const profile = { nick: 'al' }
   t.strictSame(render(['{profile.nick}'], {}, { ...facts, profile }), ['al'])

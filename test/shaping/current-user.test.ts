@@ -1,6 +1,6 @@
 import t from 'tap'
 import { authorityOf, fillCurrentUser } from '../../src/shaping/current-user.ts'
-import type { Identity } from '../../src/session/record.ts'
+import type { Identity } from '../../src/session/types.ts'
 
 const identity: Identity = {
   id: '7',

@@ -1,419 +1,219 @@
 /** What every session store promises; run once for each adapter. */
 import type { Test } from 'tap'
-import { identityKey } from '../../src/session/identity-key.ts'
-import { tombstoneMark, type SessionStore } from '../../src/session/store.ts'
+import {
+  type Opening,
+  type SessionStore,
+  type Stored,
+  tombstoneMs
+} from '../../src/session/store.ts'
+import { createSecretId, keyOf, type SignedIn } from '../../src/session/types.ts'
+import { hour, minute } from '../support/sessions.ts'
+import { until } from '../support/until.ts'
 
-let keys = 0
-const minute = 60_000
-const hour = 60 * minute
-const freshKey = () => `contract-${process.pid}-${++keys}`
+let users = 0
+function someone(): SignedIn {
+  const id = `u${++users}`
+  return { source: 's', id, username: `name of ${id}` }
+}
 
-/**
- * @param pass lets so much time pass on the store's own clock
- * @param clock what it reads
- */
+const lifeTime = { sealed: 'sealed ü\n💡', idleMs: minute, absoluteMs: hour }
+
+/** @param pass lets so much time pass for the store */
 export function sessionStoreContract(
   t: Test,
   store: SessionStore,
-  pass: (ms: number) => Promise<void>,
-  clock: () => number
+  pass: (ms: number) => Promise<void>
 ): void {
-  t.test('a record is read as it was written, with the time it has left', async t => {
-    const key = freshKey()
-    await store.create(key, '{"a":"ü\u0000💡"}', hour)
+  const changed: string[] = []
+  store.follow({ onChanged: key => changed.push(key), onReset: () => changed.push('all') })
+
+  async function open(user: SignedIn, more: Partial<Opening & Stored> = {}) {
+    const key = keyOf(createSecretId(user))
+    const stored = { ...lifeTime, ...more }
+    const ended = await store.open({ key, stored, user, max: 3, refuse: false, ...more })
+    return { key, ended }
+  }
+  const opened = async (user: SignedIn, more?: Partial<Opening & Stored>) =>
+    (await open(user, more)).key
+  const idleMs = async (key: string) => ((await store.read(key)) as Stored).idleMs
+  const isAlive = async (key: string) => {
     const found = await store.read(key)
-    t.equal(found?.record, '{"a":"ü\u0000💡"}')
-    t.ok(found !== undefined && found.ttlMs > hour - minute && found.ttlMs <= hour, 'time left')
-  })
-
-  t.test('what was never written is not there', async t => {
-    t.equal(await store.read(freshKey()), undefined)
-  })
-
-  t.test('a record is never written over', async t => {
-    const key = freshKey()
-    await store.create(key, '{"first":1}', hour)
-    await t.rejects(store.create(key, '{"second":2}', hour), { code: 'session.unavailable' })
-    t.equal((await store.read(key))?.record, '{"first":1}')
-  })
-
-  t.test('a record is gone when its time is up', async t => {
-    const key = freshKey()
-    await store.create(key, '{}', minute)
-    await pass(minute + 1)
-    t.equal(await store.read(key), undefined)
-  })
-
-  t.test('a touch sets the time left and changes nothing else', async t => {
-    const key = freshKey()
-    await store.create(key, '{"same":1}', hour)
-    await store.touch(key, 9 * hour, 0)
-    const found = await store.read(key)
-    t.equal(found?.record, '{"same":1}')
-    t.ok(found !== undefined && found.ttlMs > 8 * hour && found.ttlMs <= 9 * hour, 'time left')
-  })
-
-  t.test('a touch never brings a record into being', async t => {
-    const key = freshKey()
-    await store.touch(key, hour, 0)
-    t.equal(await store.read(key), undefined)
-  })
-
-  t.test('a touch leaves alone what has no more left than it names', async t => {
-    const key = freshKey()
-    await store.create(key, '{}', hour)
-    await store.touch(key, 9 * hour, hour)
-    t.ok((await store.read(key))!.ttlMs <= hour, 'too late')
-    await store.touch(key, 9 * hour, minute)
-    t.ok((await store.read(key))!.ttlMs > 8 * hour, 'in time')
-  })
-
-  t.test('a touch tells whether it set the time left', async t => {
-    const key = freshKey()
-    t.equal(await store.touch(key, hour, 0), false, 'nothing is there')
-    await store.create(key, '{}', hour)
-    t.equal(await store.touch(key, 2 * hour, hour), false, 'too late')
-    t.equal(await store.touch(key, 2 * hour, minute), true)
-  })
-
-  t.test('of touches after use, one counts after each other touch', async t => {
-    const key = freshKey()
-    t.equal(await store.touchAfterUse(key, 2 * hour, 0), false, 'nothing is there')
-    await store.create(key, '{}', hour)
-    t.equal(await store.touchAfterUse(key, 2 * hour, hour), false, 'too late')
-    const both = [1, 2].map(async () => await store.touchAfterUse(key, 2 * hour, minute))
-    t.same((await Promise.all(both)).toSorted(), [false, true], 'its creation was use')
-    await pass(minute)
-    t.equal(await store.touchAfterUse(key, 3 * hour, minute), false)
-    t.ok((await store.read(key))!.ttlMs <= 2 * hour - minute, 'nothing was set')
-    t.equal(await store.touch(key, 2 * hour, minute), true)
-    await pass(minute)
-    t.equal(await store.touchAfterUse(key, 2 * hour, minute), true)
-    const found = await store.read(key)
-    t.equal(found?.record, '{}')
-    t.ok(found !== undefined && found.ttlMs > 2 * hour - minute, 'time left')
-    await store.end(key, `${tombstoneMark}revoked`, minute)
-    t.equal(await store.touchAfterUse(key, 2 * hour, minute), false, 'it has ended')
-  })
-
-  t.test('touches set the clock of a record again and again', async t => {
-    const key = freshKey()
-    await store.create(key, '{}', hour)
-    await t.rejects(store.create(key, '{}', hour), { code: 'session.unavailable' })
-    t.equal(await store.touch(key, 9 * hour, hour), false, 'too late')
-    for (let touches = 0; touches < 12; touches++) {
-      await pass(hour - 2 * minute)
-      t.equal(await store.touch(key, hour, minute), true)
-      const found = await store.read(key)
-      t.equal(found?.record, '{}')
-      t.ok(found !== undefined && found.ttlMs > hour - minute && found.ttlMs <= hour, 'time left')
-    }
-    await pass(hour + 1)
-    t.equal(await store.read(key), undefined, 'gone when its time is up')
-    t.equal(await store.touch(key, hour, 0), false)
-    t.equal(await store.end(key, `${tombstoneMark}revoked`, hour), false)
-    t.equal(await store.read(key), undefined)
-  })
-
-  t.test('a record that is touched, replaced and ended at once stays ended', async t => {
-    const key = freshKey()
-    await store.create(key, '{}', hour)
-    t.equal(await store.replace(key, '{}?', '{}!'), false)
-    t.equal(await store.replace(key, '{}', '{}!'), true)
-    const found = await store.read(key)
-    t.equal(found?.record, '{}!')
-    t.ok(found !== undefined && found.ttlMs > hour - minute && found.ttlMs <= hour, 'time left')
-    const late = Array.from({ length: 20 }, () => store.touch(key, 2 * hour, 0))
-    const [isEnded] = await Promise.all([
-      store.end(key, `${tombstoneMark}replaced`, hour),
-      ...late,
-      store.touchAfterUse(key, 2 * hour, hour)
-    ])
-    t.equal(isEnded, true)
-    t.equal(await store.end(key, `${tombstoneMark}revoked`, hour), false)
-    const tombstone = await store.read(key)
-    t.equal(tombstone?.record, `${tombstoneMark}replaced`)
-    t.equal(await store.replace(key, '{}!', '{}'), false, 'not once it has ended')
-  })
-
-  t.test('an ended record gives way to its tombstone', async t => {
-    const key = freshKey()
-    await store.create(key, '{}', hour)
-    t.equal(await store.end(key, `${tombstoneMark}revoked`, hour), true)
-    t.equal((await store.read(key))?.record, `${tombstoneMark}revoked`)
-  })
-
-  t.test('the first reason of an end stands', async t => {
-    const key = freshKey()
-    await store.create(key, '{}', hour)
-    await store.end(key, `${tombstoneMark}replaced`, hour)
-    t.equal(await store.end(key, `${tombstoneMark}revoked`, hour), false)
-    t.equal((await store.read(key))?.record, `${tombstoneMark}replaced`)
-  })
-
-  t.test('what is not there cannot be ended, and stays away', async t => {
-    const key = freshKey()
-    t.equal(await store.end(key, `${tombstoneMark}revoked`, hour), false)
-    t.equal(await store.read(key), undefined)
-  })
-
-  t.test('nothing that comes late revives an ended record', async t => {
-    const key = freshKey()
-    await store.create(key, '{}', hour)
-    await Promise.all([
-      store.end(key, `${tombstoneMark}revoked`, hour),
-      ...Array.from({ length: 20 }, () => store.touch(key, 2 * hour, 0)),
-      ...Array.from({ length: 20 }, () => store.create(key, '{"late":1}', 2 * hour).catch(() => {}))
-    ])
-    t.equal((await store.read(key))?.record, `${tombstoneMark}revoked`)
-  })
-
-  t.test('of two who create the same record one fails', async t => {
-    const key = freshKey()
-    const outcomes = await Promise.allSettled([
-      store.create(key, '{"n":1}', hour),
-      store.create(key, '{"n":2}', hour)
-    ])
-    t.same(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
-  })
-
-  t.test(
-    'a record is replaced only where it still is what was read, and keeps its time',
-    async t => {
-      const key = freshKey()
-      await store.create(key, '{"v":1}', 2 * hour)
-      t.equal(await store.replace(key, '{"v":0}', '{"v":9}'), false)
-      t.equal(await store.replace(key, '{"v":1}', '{"v":2}'), true)
-      const found = await store.read(key)
-      t.equal(found?.record, '{"v":2}')
-      t.ok(found !== undefined && found.ttlMs > 2 * hour - minute, 'not less time')
-      t.ok(found !== undefined && found.ttlMs <= 2 * hour, 'nor more')
-      await store.end(key, `${tombstoneMark}revoked`, hour)
-      t.equal(await store.replace(key, '{"v":2}', '{"v":3}'), false, 'not once it has ended')
-      t.equal(await store.replace(freshKey(), '', '{"v":3}'), false, 'not where nothing was')
-    }
-  )
-
-  t.test('of two who replace the same record one wins', async t => {
-    const key = freshKey()
-    await store.create(key, '{"v":1}', hour)
-    const won = await Promise.all([
-      store.replace(key, '{"v":1}', '{"a":1}'),
-      store.replace(key, '{"v":1}', '{"b":1}')
-    ])
-    t.same(won.toSorted(), [false, true])
-  })
-
-  t.test('a user’s keys are noted until their time, and can be taken back', async t => {
-    const user = identityKey({ source: 's', identity: { id: freshKey() } })
-    const now = clock()
-    await store.indexSession(user, 'k1', now + hour)
-    await store.indexSession(user, 'k2', now + 2 * hour)
-    await store.indexSession(user, 'over', now - 1)
-    t.same((await store.sessionKeysOf(user)).toSorted(), ['k1', 'k2'])
-    await store.unindex(user, ['k1', 'never'])
-    t.same(await store.sessionKeysOf(user), ['k2'])
-    t.same(
-      await store.sessionKeysOf(identityKey({ source: 's', identity: { id: freshKey() } })),
-      []
-    )
-  })
-
-  t.test('a note tells all notes of the user by then, in the order of the store', async t => {
-    const user = identityKey({ source: 's', identity: { id: freshKey() } })
-    const until = clock() + hour
-    t.match(await store.indexSession(user, 'k1', until), [{ key: 'k1' }])
-    // Not by how long they last.
-    t.match(await store.indexSession(user, 'k2', until - minute), [{ key: 'k1' }, { key: 'k2' }])
-    const seen = await Promise.all(
-      Array.from({ length: 20 }, (_, n) => store.indexSession(user, `n${n}`, until))
-    )
-    t.same(
-      seen.map(notes => notes.length).toSorted((a, b) => a - b),
-      Array.from({ length: 20 }, (_, n) => n + 3),
-      'each sees those before it'
-    )
-    const notes = await store.indexEntriesOf(user)
-    t.equal(notes.length, 22)
-    const moments = notes.map(({ at }) => at ?? NaN)
-    t.ok(
-      moments.every((at, index) => index === 0 || at > (moments[index - 1] ?? NaN)),
-      'no two at the same moment'
-    )
-    t.ok(Math.abs((moments[0] ?? 0) / 1000 - clock()) < minute, 'microseconds since the epoch')
-    for (const before of seen) t.same(before, notes.slice(0, before.length))
-  })
-
-  t.test('who signed in until later stays listed, whichever session came last', async t => {
-    const id = freshKey()
-    const user = { source: 's', id, username: 'someone' }
-    await store.addSignedIn(user, clock() + hour)
-    await store.addSignedIn(user, clock() - minute)
-    const listed = (await store.signedIn(10_000)).filter(each => each.id === id)
-    t.same(listed, [user])
-  })
-
-  t.test('the epoch only rises', async t => {
-    const before = await store.epoch()
-    t.equal(await store.bumpEpoch(), before + 1)
-    t.equal(await store.epoch(), before + 1)
-    t.equal(await store.bumpEpoch(before + 5), before + 6, 'to more than a caller knows of')
-    t.equal(await store.bumpEpoch(before), before + 7, 'and never to less')
-  })
-
-  t.test('the epoch is restored to at least what it was, and never lowered', async t => {
-    const before = await store.epoch()
-    await store.restoreEpoch(before + 5)
-    t.equal(await store.epoch(), before + 5)
-    await store.restoreEpoch(before)
-    t.equal(await store.epoch(), before + 5)
-    t.equal(await store.bumpEpoch(), before + 6)
-  })
-
-  t.test('ends that were written are confirmed', async t => {
-    const key = freshKey()
-    await store.create(key, '{}', hour)
-    await store.end(key, `${tombstoneMark}revoked`, hour)
-    await store.confirmEnds()
-    t.equal((await store.read(key))?.record, `${tombstoneMark}revoked`)
-  })
-
-  t.test('a lock has one owner, ends by itself, and only its owner frees it', async t => {
-    const name = freshKey()
-    t.same(
-      (await Promise.all([store.lock(name, 'a', hour), store.lock(name, 'b', hour)])).toSorted(),
-      [false, true]
-    )
-    const owner = (await store.lock(name, 'x', hour)) ? 'x' : 'held'
-    t.equal(owner, 'held')
-    await store.unlock(name, 'nobody')
-    t.equal(await store.lock(name, 'c', hour), false)
-    const brief = freshKey()
-    t.equal(await store.lock(brief, 'a', minute), true)
-    await pass(minute + 1)
-    t.equal(await store.lock(brief, 'b', hour), true)
-    await store.unlock(brief, 'b')
-    t.equal(await store.lock(brief, 'c', hour), true)
-  })
-
-  t.test(
-    'a fence numbers the holders of a lock, and tells where one of them never said that it was done',
-    async t => {
-      const name = freshKey()
-      t.equal(await store.fence(name, 'a', minute), undefined, 'nobody holds it')
-      await store.lock(name, 'a', minute)
-      const first = await store.fence(name, 'a', minute)
-      t.match(first, { isContested: false })
-      t.same(await store.fence(name, 'a', minute), first, 'the same holder has one number')
-      t.equal(await store.fence(name, 'b', minute), undefined)
-      await store.unlock(name, 'a')
-      await store.lock(name, 'b', minute)
-      const second = await store.fence(name, 'b', minute)
-      t.match(second, { isContested: false })
-      t.ok((second?.number ?? 0) > (first?.number ?? 0), 'later is greater')
-      // It does not come back in time.
-      await pass(minute + 1)
-      t.equal(await store.fence(name, 'b', minute), undefined, 'lost')
-      await store.lock(name, 'c', minute)
-      const third = await store.fence(name, 'c', minute)
-      t.match(third, { isContested: true })
-      t.ok((third?.number ?? 0) > (second?.number ?? 0))
-      await store.unlock(name, 'c', false)
-      await store.lock(name, 'd', minute)
-      t.match(
-        await store.fence(name, 'd', minute),
-        { isContested: true },
-        'as long as nobody settles it'
-      )
-      await store.unlock(name, 'd')
-      await store.lock(name, 'e', minute)
-      t.match(await store.fence(name, 'e', minute), { isContested: false })
-      await store.unlock(name, 'e', false)
-      await pass(2 * minute + 1)
-      await store.lock(name, 'f', minute)
-      t.match(await store.fence(name, 'f', minute), { isContested: false }, 'two minutes at most')
-    }
-  )
-
-  t.test('a fence makes a lock last', async t => {
-    const name = freshKey()
-    await store.lock(name, 'a', minute)
-    await store.fence(name, 'a', hour)
-    await pass(2 * minute)
-    t.equal(await store.lock(name, 'b', minute), false)
-  })
-
-  t.test('whoever follows is told of every change of a record and of the epoch', async t => {
-    const key = freshKey()
-    const told = follower()
-    await told.up
-    await store.create(key, '{}', hour)
-    await told.of(key)
-    await store.replace(key, '{}', '{"v":1}')
-    await told.of(key)
-    await store.end(key, `${tombstoneMark}revoked`, hour)
-    await told.of(key)
-    const epoch = told.epoch()
-    await store.bumpEpoch()
-    await epoch
-    t.pass('all told')
-  })
-
-  t.test('whoever follows is told of a record, but not of its touches', async t => {
-    const key = freshKey()
-    const told = follower()
-    await told.up
-    await store.create(key, '{}', hour)
-    await told.of(key)
-    for (let touches = 0; touches < 5; touches++) await store.touch(key, hour, 0)
-    // News come in order.
-    const later = freshKey()
-    await store.create(later, '{}', hour)
-    await told.of(later)
-    t.equal(told.hasHeardOf(key), false)
-    await store.touchAfterUse(key, hour, 0)
-    await told.of(key)
-    await store.replace(key, '{}', '{}!')
-    await told.of(key)
-    await store.end(key, `${tombstoneMark}revoked`, hour)
-    await told.of(key)
-  })
-
-  /** Follows the store; resolves for the next news of a key. */
-  function follower() {
-    const waiting = new Map<string, () => void>()
-    const heard = new Set<string>()
-    let onEpoch = () => {}
-    const up = new Promise<void>(resolve => {
-      store.follow({
-        onUp: resolve,
-        onDown: () => {},
-        onHeartbeat: () => {},
-        onChanged: key => {
-          const tell = waiting.get(key)
-          if (tell === undefined) heard.add(key)
-          else tell()
-          waiting.delete(key)
-        },
-        onEpoch: () => onEpoch()
-      })
-    })
-    return {
-      up,
-      hasHeardOf: (key: string) => heard.has(key),
-      of: (key: string) =>
-        new Promise<void>(resolve => {
-          if (heard.delete(key)) resolve()
-          else waiting.set(key, resolve)
-        }),
-      epoch: () =>
-        new Promise<void>(resolve => {
-          onEpoch = resolve
-        })
-    }
+    return found !== undefined && 'sealed' in found && found.idleMs > 0 && found.absoluteMs > 0
+  }
+  const alive = async (keys: readonly string[]) => {
+    const are = await Promise.all(keys.map(isAlive))
+    return keys.filter((_, at) => are[at])
   }
 
-  t.test('it answers a ping', async t => {
-    t.equal(await store.ping(), true)
+  t.test('a session is read as it was written, with the time it has left', async t => {
+    const key = await opened(someone())
+    const found = (await store.read(key)) as Stored
+    t.equal(found.sealed, lifeTime.sealed)
+    t.ok(found.idleMs > minute - 10_000 && found.idleMs <= minute, 'idle')
+    t.ok(found.absoluteMs > hour - 10_000 && found.absoluteMs <= hour, 'absolute')
+    t.equal(await store.read(keyOf(createSecretId(someone()))), undefined, 'never opened')
+  })
+
+  t.test('use prolongs a session up to its absolute end, and revives none', async t => {
+    const user = someone()
+    const [used, idle] = [await opened(user), await opened(user)]
+    await pass(40_000)
+    t.equal(await store.touch(used, minute, user), true)
+    await pass(40_000)
+    t.same(await alive([used, idle]), [used])
+    t.equal(await store.touch(idle, minute, user), false)
+    t.equal(await isAlive(idle), false)
+    t.equal(await store.touch(used, 2 * hour, user), true)
+    await pass(hour)
+    const { idleMs: left, absoluteMs } = (await store.read(used)) as Stored
+    t.ok(left > 0 && absoluteMs <= 0, 'its reason is the absolute end')
+    t.equal(await store.touch(used, minute, user), false)
+  })
+
+  t.test('a record is replaced by who knows it, and keeps its times', async t => {
+    const user = someone()
+    const key = await opened(user)
+    await pass(10_000)
+    const both = ['a', 'b'].map(async to => await store.replace(key, lifeTime.sealed, to))
+    t.same((await Promise.all(both)).toSorted(), [false, true])
+    const found = (await store.read(key)) as Stored
+    t.match(found.sealed, /^[ab]$/)
+    t.ok(found.idleMs <= minute - 10_000 && found.absoluteMs <= hour - 10_000)
+    await store.end(user, [key], 'revoked')
+    t.equal(await store.replace(key, found.sealed, 'late'), false)
+  })
+
+  t.test('an end tells who was alive, stays, and has its reason for ten minutes', async t => {
+    const user = someone()
+    const idle = await opened(user)
+    await pass(minute)
+    const [first, second, third] = [await opened(user), await opened(user), await opened(user)]
+    t.same(await store.end(user, [idle, first, second], 'upstream'), [first, second])
+    t.same(await store.end(user, [first], 'revoked'), [], 'only once')
+    t.equal(await store.touch(first, minute, user), false)
+    t.same(await store.read(first), { ended: 'upstream' })
+    await store.open({ key: first, stored: lifeTime, user, max: 9, refuse: false })
+    t.same(await store.read(first), { ended: 'upstream' }, 'no key is opened again')
+    t.ok((await idleMs(idle)) <= 0, 'an idle one keeps its reason')
+    t.equal(await isAlive(third), true)
+    t.notOk((await store.keysOf(user)).includes(first))
+    await pass(tombstoneMs + 1)
+    t.equal(await store.read(first), undefined)
+  })
+
+  t.test('of a session too many, the one that would be idle first gives way', async t => {
+    const user = someone()
+    const keys: string[] = []
+    for (const idle of [30_000, 20_000, 10_000]) keys.push(await opened(user, { idleMs: idle }))
+    const [first = '', second = '', third = ''] = keys
+    await store.touch(third, minute, user)
+    const { key, ended } = await open(user)
+    t.same(ended, [second])
+    t.same(await store.read(second), { ended: 'replaced' })
+    t.same(await alive([...keys, key]), [first, third, key])
+    t.same((await store.keysOf(user)).toSorted(), [first, third, key].toSorted())
+  })
+
+  t.test('R8: only an opening that worked replaces the former session', async t => {
+    const [user, other] = [someone(), someone()]
+    const keys = [await opened(user), await opened(user), await opened(user)]
+    const former = await opened(other)
+    t.equal((await open(user, { refuse: true, former })).ended, 'full')
+    t.same(await alive([...keys, former]), [...keys, former])
+    const [own = ''] = keys
+    t.same((await open(user, { refuse: true, former: own })).ended, [own], 'it frees a place')
+    t.same(await store.read(own), { ended: 'replaced' })
+    t.same((await open(user, { former })).ended, [former, keys[1]], 'of another user')
+    t.same(await store.read(former), { ended: 'replaced' })
+    t.same((await open(other, { former })).ended, [], 'it has ended already')
+  })
+
+  t.test('sessions that are over take nobody’s place', async t => {
+    const over = {
+      idle: async () => await pass(minute),
+      absolute: async (user: SignedIn, keys: readonly string[]) => {
+        for (const key of keys) await store.touch(key, 3 * hour, user)
+        await pass(hour)
+      },
+      everyone: async () => await store.endAll()
+    }
+    for (const [how, end] of Object.entries(over)) {
+      const user = someone()
+      await end(user, [await opened(user), await opened(user)])
+      const keys: string[] = []
+      for (let n = 0; n < 3; n++) {
+        const { key, ended } = await open(user, { refuse: true, max: 3 })
+        t.same(ended, [], how)
+        keys.push(key)
+      }
+      t.same(await alive(keys), keys, how)
+      t.equal((await open(user, { refuse: true })).ended, 'full', how)
+    }
+  })
+
+  t.test('everyone is out, and late requests bring nobody back', async t => {
+    const [user, other] = [someone(), someone()]
+    const keys = [await opened(user), await opened(user), await opened(other)]
+    await store.endAll()
+    t.equal(await store.touch(keys[0] ?? '', minute, user), false)
+    await store.replace(keys[1] ?? '', lifeTime.sealed, 'late')
+    for (const key of keys) t.same(await store.read(key), { ended: 'revoked' })
+    t.same(await store.end(user, keys.slice(0, 2), 'replaced'), [])
+    t.same(await store.signedIn(9), { total: 0, users: [] })
+    t.equal(await isAlive(await opened(user)), true)
+  })
+
+  t.test('users are signed in as long as one of their sessions lives', async t => {
+    await store.endAll()
+    const [one, two] = [someone(), someone()]
+    const remembered = await opened(one, { idleMs: 2 * hour, absoluteMs: 3 * hour })
+    for (const user of [one, two]) await opened(user)
+    t.equal((await store.signedIn(0)).total, 2)
+    t.equal((await store.signedIn(1)).users.length, 1)
+    const { users: listed } = await store.signedIn(9)
+    t.same(
+      listed.toSorted((a, b) => a.id.localeCompare(b.id)),
+      [one, two]
+    )
+    await store.end(two, await store.keysOf(two), 'revoked')
+    t.same((await store.signedIn(9)).users, [one])
+    await store.end(one, [remembered], 'revoked')
+    t.same((await store.signedIn(9)).users, [one], 'by the other session')
+    await pass(minute + 1)
+    t.same(await store.signedIn(9), { total: 0, users: [] })
+  })
+
+  t.test('changes are announced, use is not', async t => {
+    const user = someone()
+    const keys = [await opened(user), await opened(user), await opened(user)]
+    const [first = '', second = '', third = ''] = keys
+    t.equal(store.isFollowed(), true)
+    await until('openings are announced, if at all', async () => {
+      await store.replace(third, lifeTime.sealed, 'new')
+      return changed.includes(third)
+    })
+    changed.length = 0
+    t.equal(await store.touch(first, 2 * minute, user), true)
+    await store.end(user, [second], 'revoked')
+    await store.replace(third, 'new', 'newer')
+    await until('both have come', () => changed.length >= 2)
+    t.same(changed, [second, third])
+    await open(user, { former: third, max: 1 })
+    await until('those that gave way', () => changed.includes(first))
+    t.ok(changed.includes(third))
+    changed.length = 0
+    await store.endAll()
+    await until('everyone', () => changed.length > 0)
+  })
+
+  t.test('a lock has one owner, who frees it, and ends by itself', async t => {
+    const locks = ['a', 'b'].map(async owner => await store.lock('l', owner, minute))
+    t.same(await Promise.all(locks), [true, false])
+    await store.unlock('l', 'b')
+    t.equal(await store.lock('l', 'b', minute), false)
+    await store.unlock('l', 'a')
+    t.equal(await store.lock('l', 'b', minute), true)
+    await pass(minute + 1)
+    t.equal(await store.lock('l', 'a', minute), true)
   })
 }

@@ -1,16 +1,17 @@
 /** Time that passes only when a test says so. */
 import { Cluster, type Redis } from 'ioredis'
-import { steadyClock, SteadyClock } from '../../src/steady-clock.ts'
+import { steadyClock } from '../../src/steady-clock.ts'
 
 /** The clock of this process stands still, but for what is passed. Call it before the gateway starts. */
 export function stopClock(cleanUp: (undo: () => unknown) => void): (ms: number) => void {
   const { now } = Date
+  const { now: steady } = steadyClock
   let time = now()
   Date.now = () => time
   steadyClock.now = () => time
   cleanUp(() => {
     Date.now = now
-    steadyClock.now = SteadyClock.prototype.now
+    steadyClock.now = steady
   })
   return ms => {
     time += ms
@@ -32,10 +33,15 @@ export function wallClock(cleanUp: (undo: () => unknown) => void): (ms: number) 
 
 // Time stands still within a script, so that none is lost between asking and setting.
 const shorten = `
+if redis.call('TYPE', KEYS[1]).ok == 'zset' then
+  for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+    redis.call('ZINCRBY', KEYS[1], -ARGV[1], member)
+  end
+end
 local left = redis.call('PTTL', KEYS[1])
 if left >= 0 then redis.call('PEXPIRE', KEYS[1], left - ARGV[1]) end`
 
-/** Takes so much of the time to live of every key. */
+/** Takes so much of the time to live of every key, and of the times in sorted sets. */
 export async function passTime(client: Redis | Cluster, ms: number): Promise<void> {
   for (const node of client instanceof Cluster ? client.nodes('master') : [client]) {
     for (const key of await node.keys('*')) await node.eval(shorten, 1, key, ms)

@@ -57,8 +57,8 @@ export async function sentinelFailover(t: Test, how: Loss): Promise<void> {
 export async function clusterFailover(t: Test, how: Loss): Promise<void> {
   const cluster = await testCluster(t.after)
   const both = await replicas(t, { cluster: cluster.nodes.slice(0, 2) })
-  // Every session is asked for with the count of sign-outs of everyone: whoever holds that is missed by all.
-  const lost = await cluster.primaryOf('cg:session-epoch')
+  // All keys are in one slot: whoever holds it is missed by all.
+  const lost = await cluster.primaryOf('{cg}:s:epoch')
   const trial = await startTrial(t, both, { name: `a primary of a Cluster ${how}` })
   await cluster.settled()
   const heirs: number[] = []
@@ -74,7 +74,7 @@ export async function clusterFailover(t: Test, how: Loss): Promise<void> {
     await cluster.nodeTimeout(700, lost)
     await until(
       'another node holds its slots',
-      async () => (await cluster.primaryOf('cg:session-epoch', lost)) !== lost
+      async () => (await cluster.primaryOf('{cg}:s:epoch', lost)) !== lost
     )
     await cluster.settled(lost)
   })

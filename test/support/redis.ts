@@ -18,11 +18,13 @@ export interface TestRedis {
 /**
  * @param extra further arguments for redis-server
  * @param given a port; a free one without it
+ * @param program of another kind of Redis
  */
 export async function testRedis(
   cleanUp: (undo: () => unknown) => void,
   extra: readonly string[] = [],
-  given?: number
+  given?: number,
+  [command = '', ...before]: readonly string[] = ['redis-server']
 ): Promise<TestRedis> {
   // A folder of its own: whatever another Redis left behind would be loaded.
   const folder = temporaryFolder()
@@ -30,8 +32,9 @@ export async function testRedis(
   let child: ChildProcess | undefined
   const start = async () => {
     const started = spawn(
-      'redis-server',
+      command,
       [
+        ...before,
         '--port',
         String(port),
         '--bind',

@@ -1,6 +1,7 @@
 /** Random steps of people with their sessions at two replicas, for property-based tests. */
 import fc from 'fast-check'
-import type { NewSession } from '../../src/session/session.ts'
+
+export { newSession as opening } from './sessions.ts'
 
 export type Step =
   | { do: 'open'; id: number; user: string; at: number }
@@ -48,11 +49,3 @@ export function stepOf(ids: number): fc.Arbitrary<Step> {
 
 export const waitOf = (max: number): fc.Arbitrary<Wait> =>
   fc.record({ do: fc.constant('wait' as const), ms: fc.integer({ min: 1, max }) })
-
-export const opening = (user: string): NewSession => ({
-  identity: { id: user, username: user, name: user, roles: [], profile: {} },
-  source: 's',
-  remembered: false,
-  address: '',
-  agent: ''
-})

@@ -72,7 +72,7 @@ interface Expectations {
 /** Bounds that no machine is too busy for: they tell what is late from what never comes. How long it took is reported. */
 const answeredWithinMs = 20_000
 const normalWithinMs = 60_000
-/** `session.staleness`: what a session that was closed may at most go on at another replica. Holds on the busiest machine. */
+/** So long a session that was closed may at most go on at another replica, on the busiest machine too. */
 const stalenessMs = 2000
 
 export interface Trial {

@@ -4,7 +4,7 @@ import { stringify } from 'yaml'
 import { loadConfig } from '../../src/config/load/load.ts'
 import type { UpstreamLoginConfig } from '../../src/config/schema/upstream-login.ts'
 import { createUpstream } from '../../src/proxy/upstream.ts'
-import type { Credential, Session } from '../../src/session/record.ts'
+import type { Credential, Session } from '../../src/session/types.ts'
 import { textFolder } from './config-files.ts'
 import { signInAt } from './sign-in.ts'
 import { upstreamConfig } from './upstream-config.ts'
@@ -36,7 +36,6 @@ export function sessionWith(held: Credential): Session {
     source: 'upstream-login:b',
     remembered: false,
     createdAt: 0,
-    absoluteEnd: 1,
     idleMs: 1,
     address: '',
     agent: '',

@@ -15,17 +15,15 @@ const maxBody = 16 * 1024
 /** @param scope ignores bodies */
 export function addRefresh(scope: FastifyInstance): void {
   const { config, sessions, answers, envelope } = scope.gateway
-  const policy = config.routes.endpoints.refresh?.extendsIdle ?? 'after-use'
   const answer = answers.refresh
 
   async function refresh(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const live = liveIn(await sessions.refresh(mustLive(request), policy))
-    const { session, idleEnd } = live
+    const live = liveIn(await sessions.reread(mustLive(request)))
     const times = sessions.times()
     if (config.gateway.session.headers) setTimeLeft(reply, live, times.now)
     if (answer === undefined) return envelope.success(timeLeft(live, times.now))
-    const value = answer.render({ session, idleEnd, ...times })
-    refuseLeak(value, session.credential, 'endpoints.refresh.answer')
+    const value = answer.render({ ...live, ...times })
+    refuseLeak(value, live.session.credential, 'endpoints.refresh.answer')
     return sendAnswer(reply, answer, envelope.success(value, undefined, answer.placement))
   }
   addOwn(scope, 'refresh', {

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { closeBody } from '../../config/schema/request-bodies.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { describeSession, timeLeft } from '../../session/describe.ts'
-import { identityKey } from '../../session/identity-key.ts'
+import { signedInOf } from '../../session/types.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { setTimeLeft } from '../hooks/guard.ts'
 import { clearSessionCookie, liveIn, mustLive } from '../hooks/session.ts'
@@ -39,7 +39,7 @@ export function addSession(scope: FastifyInstance): void {
 
   async function list(request: FastifyRequest): Promise<unknown> {
     const { session } = mustLive(request)
-    const listed = await sessions.list(identityKey(session))
+    const listed = await sessions.list(signedInOf(session))
     const times = sessions.times()
     const described = listed.map(each => ({
       ...describeSession(each, times),
@@ -59,12 +59,12 @@ export function addSession(scope: FastifyInstance): void {
     const { id, others } = request.body as CloseBody
     const which = whichOf(id, others, session.id)
     const revoker = {
-      user: session,
+      user: signedInOf(session),
       by: 'user',
       address: clientAddress(request),
       requestId: request.id
     } as const
-    const closed = await sessions.closeOf(identityKey(session), which, { revoker })
+    const closed = await sessions.endOf(signedInOf(session), which, { revoker })
     request.log.info(
       {
         event: 'sessions.closed',

@@ -4,11 +4,10 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
-import type { ErrorCode } from '../../errors/errors.ts'
 import type { AuditEntry } from '../../observability/audit/entry.ts'
 import type { Ledger } from '../../observability/audit/ledger.ts'
 import { toHundredths } from '../../observability/request-json.ts'
-import type { Session } from '../../session/record.ts'
+import type { Session } from '../../session/types.ts'
 import { safeMethods } from '../../observability/failures.ts'
 import { type BodyFields, compileBodyFields, fieldsOf } from './audit-fields.ts'
 import { clientAddress } from './address.ts'
@@ -64,16 +63,8 @@ function entryOf(
   }
 }
 
-/**
- * Records a sign-out, by whatever method it came.
- * @param code of the error, where the store did not confirm the end of the session
- */
-export function recordSignOut(
-  ledger: Ledger,
-  request: FastifyRequest,
-  session: Session,
-  code?: ErrorCode
-): void {
+/** Records a sign-out, by whatever method it came. */
+export function recordSignOut(ledger: Ledger, request: FastifyRequest, session: Session): void {
   ledger.append({
     kind: 'sign-out',
     user: session.identity.username,
@@ -84,7 +75,6 @@ export function recordSignOut(
     route: ownRoutes.logout.name,
     method: request.method,
     path: request.trail.path,
-    code,
     requestId: request.id
   })
 }

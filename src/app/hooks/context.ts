@@ -4,9 +4,7 @@ import type { Envelope } from '../../shaping/envelope.ts'
 import type { ErrorCode } from '../../errors/errors.ts'
 import type { Meter } from './metrics.ts'
 import type { Trail } from '../../observability/trail.ts'
-import type { EndReason } from '../../session/record.ts'
-import type { Live } from '../../session/evaluate.ts'
-import type { NewSession } from '../../session/session.ts'
+import type { EndReason, Live, NewSession } from '../../session/types.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
 
 export type Access = RouteConfig['access']

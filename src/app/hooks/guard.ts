@@ -2,7 +2,7 @@
 import type { FastifyReply } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import { secondsLeft } from '../../session/describe.ts'
-import type { Live } from '../../session/evaluate.ts'
+import type { Live } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import type { RequestHook } from './context.ts'
 import { liveOf, sessionError } from './session.ts'
@@ -28,9 +28,8 @@ export function createGuard({ sessions, config }: Gateway): RequestHook {
     if (credentialFrom !== undefined && live.session.source !== credentialFrom) {
       return done(new GatewayError('route.credential'))
     }
-    const idleEnd = touch ? sessions.use(live) : live.idleEnd
-    if (idleEnd !== live.idleEnd) request.live = { ...live, idleEnd }
-    if (sendsTimeLeft) setTimeLeft(reply, { session: live.session, idleEnd }, sessions.now())
+    if (touch) sessions.use(live)
+    if (sendsTimeLeft) setTimeLeft(reply, live, sessions.now())
     done()
   }
 }
@@ -38,7 +37,7 @@ export function createGuard({ sessions, config }: Gateway): RequestHook {
 /** @param now by the clock of the sessions */
 export function setTimeLeft(
   reply: FastifyReply,
-  { session: { absoluteEnd }, idleEnd }: Pick<Live, 'session' | 'idleEnd'>,
+  { absoluteEnd, idleEnd }: Live,
   now: number
 ): void {
   reply

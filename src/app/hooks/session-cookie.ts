@@ -3,7 +3,7 @@ import { Signer } from '@fastify/cookie'
 import { recentlyUsed } from '../../bounded-map.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { cookieText, decodedCookie } from '../../proxy/cookie-header.ts'
-import { keyOf } from '../../session/record.ts'
+import { keyOf } from '../../session/types.ts'
 import type { RequestHook } from './context.ts'
 
 interface Options {

@@ -1,23 +1,24 @@
 /**
- * Cookie ↔ session on the request: @fastify/session reads and sets the cookie, `Sessions` keeps
- * the session.
+ * Cookie ↔ session on the request: one reader for all endpoints. @fastify/session gives a browser
+ * the cookie of a session that a sign-in opens.
  */
 import { callbackify } from 'node:util'
-import { Signer } from '@fastify/cookie'
 import fastifySession, { type SessionStore as PluginStore } from '@fastify/session'
-import type {
-  FastifyInstance,
-  FastifyReply,
-  FastifyRequest,
-  Session as PluginSession
-} from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { GatewayError } from '../../errors/errors.ts'
-import { type EndReason, publicId, type Session } from '../../session/record.ts'
-import type { Evaluation, Live } from '../../session/evaluate.ts'
 import type { Trail } from '../../observability/trail.ts'
-import type { NewSession, Sessions } from '../../session/session.ts'
-import { clientAddress } from './address.ts'
+import type { Sessions } from '../../session/sessions.ts'
+import {
+  createSecretId,
+  type EndReason,
+  type Evaluation,
+  type Live,
+  type NewSession,
+  publicId,
+  type Session,
+  signedInOf
+} from '../../session/types.ts'
 import { createSessionCookieReader, soleSession } from './session-cookie.ts'
 
 type CookieConfig = GatewayConfig['session']['cookie']
@@ -52,9 +53,7 @@ export function sessionCookie({ name, secure, sameSite }: CookieConfig): Session
 const isUse = ({ routeConfig }: FastifyRequest) => routeConfig.touch !== false
 
 /**
- * Loads the session of each request of `scope`, for endpoints that neither open nor close one:
- * nothing is hashed, compared or set on the way out. A store that cannot answer makes it 503, never
- * 401.
+ * Loads the session of each request of `scope`. A store that cannot answer makes it 503, never 401.
  */
 export function addSessionReader(scope: FastifyInstance): void {
   const { sessions, cookie, secrets } = scope.gateway
@@ -65,7 +64,7 @@ export function addSessionReader(scope: FastifyInstance): void {
     const key = header === undefined ? undefined : readCookie(header)
     if (key === undefined) return done()
     const { trail } = request
-    const live = sessions.getCachedByKey(key)
+    const live = sessions.cached(key)
     // Use sets the idle end; other requests may tell of it, so it must be that of the store.
     if (live !== undefined && (!sessions.mayBeLater(live) || isUse(request))) {
       request.live = live
@@ -73,11 +72,11 @@ export function addSessionReader(scope: FastifyInstance): void {
       return done()
     }
     trail.sessionAt = performance.now()
-    sessions.getByKey(key).then(
-      lookup => {
-        const ended = 'ended' in lookup ? lookup.ended : undefined
-        endLookup(trail, 'live' in lookup ? 'store' : 'none', ended)
-        if ('live' in lookup) request.live = lookup.live
+    sessions.read(key).then(
+      found => {
+        const ended = 'ended' in found ? found.ended : undefined
+        endLookup(trail, 'live' in found ? 'store' : 'none', ended)
+        if ('live' in found) request.live = found.live
         else {
           request.ended = ended
           request.endedSession = publicId(key)
@@ -92,36 +91,24 @@ export function addSessionReader(scope: FastifyInstance): void {
   })
 }
 
-/**
- * The same for endpoints that open and close sessions: there the plugin gives the browser its
- * cookie.
- */
+/** The same for a scope that opens sessions: there the plugin sets the cookie. */
 export async function addSessions(scope: FastifyInstance): Promise<void> {
   const { sessions, cookie, secrets } = scope.gateway
-  const signer = new Signer([...secrets])
-  scope.addHook('onRequest', soleSession(cookie))
-  scope.addHook('onRequest', function beforeSession({ trail, cookies }, _reply, done) {
-    trail.sessionAt = performance.now()
-    // The plugin would clear a cookie that an older secret signed.
-    const { renew, value } = signer.unsign(cookies[cookie.name] ?? '')
-    if (renew && value !== null) cookies[cookie.name] = signer.sign(value)
+  addSessionReader(scope)
+  scope.addHook('onRequest', function hideCookie({ cookies }, _reply, done) {
+    // The plugin would look its session up, and clear the cookie of one that has ended.
+    delete cookies[cookie.name]
     done()
   })
   await scope.register(fastifySession, {
     store: storeFor(sessions),
+    idGenerator: idFor as never,
     // Newest first: it signs. A cookie that one of them signed is valid.
     secret: [...secrets],
     cookieName: cookie.name,
     cookie: cookie.options as never,
     rolling: false,
     saveUninitialized: false
-  })
-  scope.addHook('onRequest', function afterSession(request: Request, _reply, done) {
-    // The plugin asks for no session whose cookie is missing or forged.
-    const { live, ended } = request.session ?? {}
-    if (live !== undefined) endLookup(request.trail, 'store')
-    else if (ended !== undefined) endLookup(request.trail, 'none', ended)
-    done()
   })
   scope.addHook('onSend', function sessionFirst(_request, reply, _payload, done) {
     // Simple clients read only one cookie.
@@ -144,87 +131,104 @@ function endLookup(trail: Trail, from?: 'store' | 'none', ended?: EndReason): vo
 }
 
 /** Writes into the trail of a request whose session it is, or was. */
-export function setSession({ trail, server }: FastifyRequest, session: Session): void {
+export function setSession({ trail }: FastifyRequest, session: Session): void {
   trail.user = session.identity.username
   trail.userId = session.identity.id
   trail.session = session.id
-  trail.sessionOpenedAt = server.gateway.sessions.toWall(session.createdAt)
+  trail.sessionOpenedAt = session.createdAt
   trail.source = session.source
-}
-
-type Request = Omit<FastifyRequest, 'session'> & {
-  session: FastifyRequest['session'] | null | undefined
 }
 
 /** The live session of a request as the store has it, or undefined. */
 export function liveOf(request: FastifyRequest): Live | undefined {
-  return request.live ?? (request as Request).session?.live
+  return request.live
 }
 
 /** The live session of a request, or undefined. */
 export function liveSession(request: FastifyRequest): Session | undefined {
-  return liveOf(request)?.session
+  return request.live?.session
+}
+
+/** What a sign-in gives to the plugin's store. */
+interface Opening {
+  readonly session: NewSession
+  /** The browser's session until now, which the new one replaces. */
+  readonly former: Live | undefined
+  readonly requestId: string
+  opened?: Live
 }
 
 /**
- * Opens a session under a new id; the browser's former one is closed.
- * @throws StoreUnavailable; GatewayError `login.too-many`
+ * Opens a session under a new id. The browser's former one ends with that, and only then.
+ * @throws StoreUnavailable; GatewayError `login.too-many`, `login.blocked-by-operator`
  */
-export async function openSession(request: FastifyRequest, opening: NewSession): Promise<Session> {
+export async function openSession(request: FastifyRequest, session: NewSession): Promise<Live> {
   const { sessions, cookie } = request.server.gateway
+  const opening: Opening = { session, former: request.live, requestId: request.id }
   try {
-    const replaced = liveSession(request)
-    if (replaced !== undefined) {
-      const { id: requestId } = request
-      const address = clientAddress(request)
-      const revoker = { user: replaced, by: 'sign-in', address, requestId } as const
-      await sessions.close(request.session.sessionId, 'replaced', { revoker })
-    }
-    if (request.cookies[cookie.name] !== undefined) await request.session.regenerate()
-    request.session.opening = opening
+    Object.assign(request.session, { opening })
+    await request.session.regenerate()
+    Object.assign(request.session, { opening })
     await request.session.save()
   } catch (error) {
     detachSession(request)
     throw error
   }
+  const { opened } = opening
+  if (opened === undefined) throw new GatewayError('gateway.fault')
+  request.live = opened
+  if (session.remembered) {
+    request.session.cookie.expires = new Date(sessions.toWall(opened.absoluteEnd))
+  }
   // As if the browser had sent it: else the plugin clears the cookie before it sets it.
   request.cookies[cookie.name] = request.session.encryptedSessionId
-  const session = liveSession(request)
-  if (session === undefined) throw new GatewayError('gateway.fault')
-  if (opening.remembered) {
-    request.session.cookie.expires = new Date(sessions.toWall(session.absoluteEnd))
-  }
-  return session
+  return opened
 }
 
-/** Else the plugin would save again, or clear a cookie whose session may be live. */
+function idFor({ session }: { readonly session?: { opening?: Opening } | null }): string {
+  const opening = session?.opening
+  return opening === undefined ? '' : createSecretId(signedInOf(opening.session))
+}
+
+/** Ours as the plugin's store: it opens sessions, and nothing else. */
+function storeFor(sessions: Sessions): PluginStore {
+  return {
+    get: (_secretId, done) => done(null, null),
+    set: callbackify(async (secretId: string, { opening }: { opening?: Opening }) => {
+      if (opening === undefined || opening.opened !== undefined) return
+      const { session, former, requestId } = opening
+      opening.opened = await sessions.open(secretId, session, former, requestId)
+    }) as never,
+    destroy: (_secretId, done) => done()
+  }
+}
+
+/** Else the plugin would save again. */
 function detachSession(request: FastifyRequest): void {
   request.session = null as never
 }
 
-/** Closes the session that a request has just opened. @throws StoreUnavailable */
-export async function abandonSession(request: FastifyRequest): Promise<void> {
-  const { sessionId } = request.session
+/** Ends the session that a request has just opened. @throws StoreUnavailable */
+export async function abandonSession(request: FastifyRequest, opened: Live): Promise<void> {
   detachSession(request)
-  await request.server.gateway.sessions.close(sessionId, 'revoked')
+  await request.server.gateway.sessions.end(opened, 'revoked')
 }
 
 /**
- * Closes the session of a request, if it has one, and clears its cookie.
+ * Ends the session of a request, if it has one, and clears its cookie.
  * @throws StoreUnavailable; the cookie is kept then, since the session may live on
  */
 export async function closeSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const session = liveSession(request)
-  if (session !== undefined) setSession(request, session)
-  // A sign-out that was 503 may have ended the session at the primary alone: the replicas must
-  // confirm it still.
-  const wasClosed = (request as Request).session?.ended === 'revoked'
-  if (session !== undefined || wasClosed) await request.session.destroy()
-  else request.session = null as never
+  const { live } = request
+  if (live !== undefined) {
+    setSession(request, live.session)
+    const { sessions } = request.server.gateway
+    await sessions.end(live, 'revoked', { cause: 'signed-out' })
+  }
   clearSessionCookie(reply)
 }
 
-/** The plugin itself does not clear the browser's cookie. */
+/** Clears the browser's cookie. */
 export function clearSessionCookie(reply: FastifyReply): void {
   const { cookie } = reply.server.gateway
   reply.clearCookie(cookie.name, cookie.options as never)
@@ -237,14 +241,13 @@ export function expireTokenCookies(reply: FastifyReply): void {
 }
 
 /** The error of a request without a live session. */
-export function sessionError(request: FastifyRequest): GatewayError {
-  const ended = request.ended ?? (request as Request).session?.ended
+export function sessionError({ ended }: FastifyRequest): GatewayError {
   return new GatewayError(ended === undefined ? 'session.none' : `session.${ended}`)
 }
 
 /** @throws GatewayError of a request without a live session */
 export function mustLive(request: FastifyRequest): Live {
-  const live = liveOf(request)
+  const { live } = request
   if (live === undefined) throw sessionError(request)
   return live
 }
@@ -253,24 +256,4 @@ export function mustLive(request: FastifyRequest): Live {
 export function liveIn(evaluation: Evaluation): Live {
   if ('live' in evaluation) return evaluation.live
   throw new GatewayError(`session.${evaluation.ended}`)
-}
-
-/**
- * Our sessions as the plugin's store. It never gets "nothing": the plugin would then clear a
- * cookie that another tab has just received.
- */
-function storeFor(sessions: Sessions): PluginStore {
-  return {
-    get: callbackify(sessions.get) as never,
-    set: callbackify(async (secretId: string, data: PluginSession) => {
-      const { opening } = data
-      if (opening === undefined) return
-      data.live = await sessions.open(secretId, opening)
-      delete data.opening
-      delete data.ended
-    }),
-    destroy: callbackify(async (secretId: string) => {
-      await sessions.close(secretId, 'revoked', { cause: 'signed-out' })
-    })
-  }
 }

@@ -18,7 +18,7 @@ export function addTokenRefresh(scope: FastifyInstance): void {
     const live = liveOf(request)
     if (live?.session.credential === undefined) return done()
     if (live.session.credential.expiresAt === undefined) {
-      const held = sessions.withHeld(live)
+      const held = sessions.credentials.withHeld(live)
       if (held !== live) request.live = held
       return done()
     }

@@ -1,6 +1,6 @@
 /** A live stream (WebSocket, event stream, download) that ends with its session or access. */
 import type { ErrorCode } from '../../errors/errors.ts'
-import type { Live } from '../../session/evaluate.ts'
+import type { Live } from '../../session/types.ts'
 import type { Access } from '../hooks/context.ts'
 
 export interface BoundStream {

@@ -7,8 +7,8 @@ import { credentialOf } from '../../config/schema/routes.ts'
 import type { UpstreamLoginConfig } from '../../config/schema/upstream-login.ts'
 import { cookiesAfter } from '../../login/credential-cookies.ts'
 import type { UpstreamResponse } from '../../proxy/receiver.ts'
-import type { Live } from '../../session/evaluate.ts'
-import type { Sessions } from '../../session/session.ts'
+import type { Sessions } from '../../session/sessions.ts'
+import type { Live } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Target } from './route.ts'
 
@@ -36,7 +36,7 @@ export function takeCredentialOf(
 }
 
 function take(
-  sessions: Pick<Sessions, 'take' | 'withHeld'>,
+  sessions: Pick<Sessions, 'credentials'>,
   { cookies: names, renewedToken = '' }: UpstreamLoginConfig,
   asked: Live,
   headers: UpstreamResponse['headers']
@@ -45,15 +45,14 @@ function take(
   const token = headers[renewedToken]
   if (setCookie === undefined && token === undefined) return
   // Another response may have changed it meanwhile: of two at once the later one counts.
-  const live = sessions.withHeld(asked)
+  const live = sessions.credentials.withHeld(asked)
   const { credential = {} } = live.session
   const before = credential.cookies ?? ''
   const cookies = cookiesAfter(before, setCookie, names)
   const isNewToken = typeof token === 'string' && isSendable(token) && token !== credential.token
   const areNewCookies = cookies !== before && isSendable(cookies)
   if (!isNewToken && !areNewCookies) return
-  sessions.take(live, {
-    ...credential,
+  sessions.credentials.take(live, {
     ...(areNewCookies && { cookies }),
     ...(isNewToken && { token })
   })

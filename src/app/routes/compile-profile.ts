@@ -6,7 +6,7 @@ import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { pathsOf, profilePlacement, routeSettings } from '../../config/schema/resolved.ts'
 import { isRecord } from '../../json/values.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
-import type { Live } from '../../session/evaluate.ts'
+import type { Live } from '../../session/types.ts'
 import { fillCurrentUser } from '../../shaping/current-user.ts'
 import type { Gateway } from '../gateway.ts'
 import { contractOf, responseShapeOf, wayOf } from './compile-common.ts'
@@ -66,7 +66,8 @@ function createBody(gateway: Gateway): (user: unknown, live: Live) => unknown {
   const { contract: rules, from } = config.routes.endpoints.profile
   const placement = profilePlacement(config.routes)
   const contract = contractOf(gateway, 'profile', rules, placement === 'data' && envelope.dataName)
-  return (user, { session, idleEnd }) => {
+  return (user, live) => {
+    const { session } = live
     const usual = () => {
       if (envelope.fillsUser) return fillCurrentUser(user, session.identity)
       if (from === 'upstream' || (user !== undefined && !isRecord(user))) return user
@@ -76,7 +77,7 @@ function createBody(gateway: Gateway): (user: unknown, live: Live) => unknown {
     const value =
       answer === undefined
         ? usual()
-        : answer.render({ session, idleEnd, ...sessions.times(), profile: user })
+        : answer.render({ ...live, ...sessions.times(), profile: user })
     refuseLeak(value, session.credential, 'endpoints.profile')
     const whole = envelope.success(value, undefined, placement)
     contract?.(() => whole)

@@ -10,8 +10,8 @@ import { readJson } from '../../json/body.ts'
 import { matchesTest } from '../../login/answer-test.ts'
 import type { Call } from '../../proxy/call.ts'
 import { discard, type UpstreamResponse } from '../../proxy/receiver.ts'
-import type { Live } from '../../session/evaluate.ts'
-import type { Sessions } from '../../session/session.ts'
+import type { Sessions } from '../../session/sessions.ts'
+import type { Live } from '../../session/types.ts'
 import type { Target } from './route.ts'
 
 /** @throws GatewayError `session.upstream` where the session was ended */
@@ -30,7 +30,7 @@ const distrustMs = 10_000
 const maxSuspects = 10_000
 
 /** @returns what has the judges of the routes of one generation */
-export function createJudges(sessions: Pick<Sessions, 'endRefused' | 'reread' | 'withHeld'>) {
+export function createJudges(sessions: Pick<Sessions, 'endRefused' | 'reread' | 'credentials'>) {
   /** Sessions of which one response said so, by upstream and key. */
   const suspects = new BoundedMap<true>(maxSuspects)
   /** The last failure of an upstream, as of `performance.now()`. */
@@ -69,7 +69,7 @@ export function createJudges(sessions: Pick<Sessions, 'endRefused' | 'reread' | 
       suspects.delete(key)
       const current = await sessions.reread(live)
       if ('live' in current) {
-        const latest = sessions.withHeld(current.live)
+        const latest = sessions.credentials.withHeld(current.live)
         const held = latest.session.credential
         if (held?.token !== token || held?.cookies !== cookies) throw unconfirmed()
         await sessions.endRefused(latest)

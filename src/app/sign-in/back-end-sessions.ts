@@ -2,8 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import { signOutAtSource } from '../../login/credential-source.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
-import type { Live } from '../../session/evaluate.ts'
-import type { Session } from '../../session/record.ts'
+import type { Live, Session } from '../../session/types.ts'
 import { abandonSession, liveOf } from '../hooks/session.ts'
 import type { VouchedUser } from './vouching.ts'
 
@@ -16,7 +15,6 @@ export function sessionBefore({ source, result }: VouchedUser, now: number): Ses
     ...(result.credential && { credential: result.credential }),
     remembered: false,
     createdAt: now,
-    absoluteEnd: now,
     idleMs: 0,
     address: '',
     agent: ''
@@ -40,7 +38,13 @@ export async function refuseBeforeOpening(
   const session = sessionBefore(user, now)
   try {
     leaving.throwIfAborted()
-    const value = gateway.answers.login?.render({ session, idleEnd: now, now, aheadMs: 0 })
+    const value = gateway.answers.login?.render({
+      session,
+      idleEnd: now,
+      absoluteEnd: now,
+      now,
+      aheadMs: 0
+    })
     refuseLeak(value, session.credential, 'endpoints.login.answer')
   } catch (error) {
     signOutAtSource(gateway, session, request)
@@ -60,28 +64,16 @@ export async function rereadFormer(request: FastifyRequest): Promise<Live | unde
 }
 
 /** Ends a session whose client left while it was opened: nobody has its cookie. */
-export async function endUnread(request: FastifyRequest, session: Session): Promise<void> {
+export async function endUnread(request: FastifyRequest, opened: Live): Promise<void> {
   try {
-    await abandonSession(request)
+    await abandonSession(request, opened)
   } finally {
-    signOutAtSource(request.server.gateway, session, request)
+    signOutAtSource(request.server.gateway, opened.session, request)
   }
 }
 
-/** Ends at back-ends what a sign-in leaves there whose session could not be opened. */
-export async function endUnopened(
-  request: FastifyRequest,
-  user: VouchedUser,
-  former: Live | undefined
-): Promise<void> {
+/** Without a session of ours, nobody would ever end that of the back-end. */
+export function endUnopened(request: FastifyRequest, user: VouchedUser): void {
   const { gateway } = request.server
-  const { sessions } = gateway
-  // Without a session of ours, nobody would ever end that of the back-end.
-  signOutAtSource(gateway, sessionBefore(user, sessions.now()), request)
-  if (former === undefined) return
-  // Its end comes first, so it may have ended all the same; else the browser goes on with it.
-  const current = await sessions.reread(former).catch(() => undefined)
-  if (current !== undefined && 'ended' in current) {
-    signOutAtSource(gateway, former.session, request)
-  }
+  signOutAtSource(gateway, sessionBefore(user, gateway.sessions.now()), request)
 }

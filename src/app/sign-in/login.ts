@@ -15,8 +15,8 @@ import { escapeStep } from '../../json/pointer.ts'
 import { signOutAtSource } from '../../login/credential-source.ts'
 import { decryptPassword } from '../../login/password-cipher.ts'
 import type { TokenNames } from '../../proxy/token-names.ts'
-import type { Session } from '../../session/record.ts'
-import type { Sessions } from '../../session/session.ts'
+import type { Sessions } from '../../session/sessions.ts'
+import type { Live, Session } from '../../session/types.ts'
 import { authorityOf } from '../../shaping/current-user.ts'
 import { addOwn, sendAnswer } from '../endpoints/own.ts'
 import { clientAddress } from '../hooks/address.ts'
@@ -30,6 +30,7 @@ import {
   countUndecided,
   refusalError,
   refusalKindOf,
+  refuseBlocked,
   refuseWithStatus200
 } from './refusals.ts'
 import { consoleRequest, firstVouching, type VouchedUser } from './vouching.ts'
@@ -46,20 +47,24 @@ export function addLogin(scope: FastifyInstance): void {
     attachValidation: true,
     config: { access: 'public', maxBody },
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
-      const decided = { by: '' }
+      const decided = { by: '', type: '' }
       try {
         return await signIn(request, reply, guard, decided)
       } catch (error) {
-        gateway.counters.onSignIn(outcomeOf(toGatewayError(error)), decided.by)
-        throw error
+        const refusal = toGatewayError(error)
+        gateway.counters.onSignIn(outcomeOf(refusal), decided.by)
+        if (refusal.code !== 'login.blocked-by-operator') throw error
+        return refuseBlocked(reply, decided.type, refusal)
       }
     }
   })
 }
 
-/** The name of the credential source that vouched, or whose refusal is sent. */
 interface Decided {
+  /** The name of the credential source that vouched, or whose refusal is sent. */
   by: string
+  /** The kind of sign-in that the console sent. */
+  type: string
 }
 
 async function signIn(
@@ -77,6 +82,7 @@ async function signIn(
   }
   const body = readBody(request, login.fields)
   request.actor = body.username
+  decided.type = body.type
   const leaving = leavingOf(reply.raw).signal
   const attempt = await guard(request, body.username, leaving)
   // An unreachable store must not count as a failed sign-in.
@@ -107,22 +113,21 @@ async function signIn(
   }
   await refuseBeforeOpening(request, verdict, leaving).catch(refund)
   const former = await rereadFormer(request)
-  const session = await openFor(request, body, verdict).catch(async error => {
-    await endUnopened(request, verdict, former)
+  const opened = await openFor(request, body, verdict).catch(async error => {
+    endUnopened(request, verdict)
     return await refund(error)
   })
   await attempt.refund()
   attempt.remember(reply)
   if (former !== undefined) signOutAtSource(gateway, former.session, request)
-  if (leaving.aborted) await endUnread(request, session)
+  if (leaving.aborted) await endUnread(request, opened)
   leaving.throwIfAborted()
   expireTokenCookies(reply)
   counters.onSignIn('accepted', decided.by)
-  logSignIn(request, verdict, session)
+  logSignIn(request, verdict, opened.session)
   const answer = gateway.answers.login
   if (answer !== undefined) {
-    const idleEnd = session.createdAt + session.idleMs
-    const value = answer.render({ session, idleEnd, ...sessions.times() })
+    const value = answer.render({ ...opened, ...sessions.times() })
     return sendAnswer(reply, answer, envelope.success(value, undefined, answer.placement))
   }
   return envelope.login({ type: body.type, authority: authorityOf(verdict.result.identity) })
@@ -138,8 +143,8 @@ function withoutTokens(extra: Body['extra'], { query }: TokenNames): Body['extra
 function openFor(
   request: FastifyRequest,
   { remember }: Body,
-  { source, result: { identity, credential, file } }: VouchedUser
-): Promise<Session> {
+  { source, result: { identity, credential, password } }: VouchedUser
+): Promise<Live> {
   const { cookie, sessions } = request.server.gateway
   if (cookie.options.secure && request.protocol !== 'https') warnOnce(sessions, request)
   return openSession(request, {
@@ -149,7 +154,7 @@ function openFor(
     address: clientAddress(request),
     agent: (request.headers['user-agent'] ?? '').slice(0, 256),
     ...(credential && { credential }),
-    ...(file && { file })
+    ...(password !== undefined && { password })
   })
 }
 
@@ -188,6 +193,7 @@ function warnOnce(sessions: Sessions, { log }: FastifyRequest): void {
 
 function outcomeOf({ code, status }: GatewayError): string {
   if (code === 'login.refused') return 'refused'
+  if (code === 'login.blocked-by-operator') return 'blocked'
   const kind = refusalKindOf(code)
   if (kind !== undefined) return kind
   if (status === 429) return 'limited'

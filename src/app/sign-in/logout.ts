@@ -3,10 +3,8 @@
  * makes it 503, since the session may live on.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type ErrorCode, toGatewayError } from '../../errors/errors.ts'
 import { writeJson } from '../../json/body.ts'
 import { signOutAtSource } from '../../login/credential-source.ts'
-import type { Session } from '../../session/record.ts'
 import { addOwn, sendJsonText } from '../endpoints/own.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { recordSignOut } from '../hooks/audit.ts'
@@ -32,28 +30,14 @@ export function addLogout(scope: FastifyInstance): void {
 
 async function signOut(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const session = liveSession(request)
-  try {
-    await closeSession(request, reply)
-  } catch (error) {
-    // The session may have ended all the same: a repetition would not know whose it was.
-    if (session !== undefined) completeSignOut(request, session, toGatewayError(error).code)
-    throw error
-  }
+  await closeSession(request, reply)
   expireTokenCookies(reply)
   if (session === undefined) return
   request.actor = session.identity.username
-  completeSignOut(request, session)
-}
-
-/** @param code of the error, where the store did not confirm the end of the session */
-function completeSignOut(request: FastifyRequest, session: Session, code?: ErrorCode): void {
   const { gateway } = request.server
-  if (gateway.ledger !== undefined) recordSignOut(gateway.ledger, request, session, code)
+  if (gateway.ledger !== undefined) recordSignOut(gateway.ledger, request, session)
   const { id: userId, username: user } = session.identity
   const address = clientAddress(request)
-  request.log.info(
-    { event: 'logout', user, userId, session: session.id, address, code },
-    code === undefined ? 'signed out' : 'signed out, not confirmed by the session store'
-  )
+  request.log.info({ event: 'logout', user, userId, session: session.id, address }, 'signed out')
   signOutAtSource(gateway, session, request)
 }

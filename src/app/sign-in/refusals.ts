@@ -60,6 +60,21 @@ export function refusalKindOf(code: ErrorCode): RefusalKind | undefined {
 }
 
 /**
+ * Refuses a user whom an operator has blocked, though the password was right.
+ * @param type the kind of sign-in that the console sent
+ * @throws `error`, unless refusals have the status 200
+ */
+export function refuseBlocked(reply: FastifyReply, type: string, error: GatewayError): void {
+  const { request } = reply
+  const subject = { user: request.actor, address: clientAddress(request) }
+  const fields = { event: 'login.refused', ...subject, outcome: 'blocked', code: error.code }
+  request.log.info(fields, 'sign-in refused: an operator has blocked the user')
+  const { login } = request.server.gateway.config.gateway
+  if (login.refusedStatus === 401) throw error
+  return refuseWithStatus200(reply, type, error)
+}
+
+/**
  * For consoles that only read `status: error` in the body.
  * @param type the kind of sign-in that the console sent
  */

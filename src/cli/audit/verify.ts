@@ -10,8 +10,7 @@ import { auditKey, chainOf } from '../../observability/audit/line.ts'
 import { type Head, type Report, verifyLedger } from '../../observability/audit/verify.ts'
 import { printable } from '../../observability/unprintable.ts'
 import { readHeads } from '../../services/audit.ts'
-import { createRedisDialler } from '../../services/redis.ts'
-import { slotPrefix } from '../../services/shared.ts'
+import { createRedisDialler, slotPrefix } from '../../services/redis.ts'
 import { CommandError, type Invocation, UsageError } from '../command.ts'
 import { jsonText } from '../output.ts'
 
@@ -115,13 +114,12 @@ function configuredPlace({ gateway, folder }: Config, isCollected: boolean): Pla
   const place = config.to === 'stdout' ? undefined : resolve(folder, config.folder)
   const heads = async () => {
     const dialler = createRedisDialler(redis as NonNullable<typeof redis>, folder)
-    const client = dialler.client({ onUp: () => {}, onDown: () => {} })
+    const client = dialler.client()
     try {
       await Promise.race([once(client, 'ready'), wait(readyMs, undefined, { ref: false })])
       const prefix = slotPrefix(redis?.prefix ?? '')
       return await readHeads({ redis: client, prefix, folder: place ?? 'stdout' })
     } finally {
-      client.disconnect()
       dialler.close()
     }
   }

@@ -11,7 +11,7 @@ export const sessions: Command = {
     { words: 'close USER [SESSION-ID]', takes: ['source', 'json'] },
     { words: 'close [SESSION-ID]', needs: ['id'], takes: ['source', 'json'] },
     { words: 'close [SESSION-ID]', needs: ['name'], takes: ['source', 'json'] },
-    { words: 'close', needs: ['everyone'], takes: ['json'] }
+    { words: 'close', needs: ['everyone'], takes: ['yes', 'json'] }
   ],
   details: `
 Asks a running gateway at its operators' address (ops.listen of the config folder).
@@ -21,6 +21,9 @@ USER is a user name or an id (\`user\` and \`userId\` in the log). If several us
 match, nothing is done and they are listed: choose one by --id, --name and --source.
 Without a user, list shows the sessions of all users, 1000 at most.
 
+close signs out at the user's back-end too, --everyone does not. Who was signed out
+may sign in again: see users block.
+
 Examples:
   console-gateway sessions list
   console-gateway sessions list alice
@@ -29,6 +32,7 @@ Examples:
 Exit codes: 1 if no gateway answers, 3 if no user or several users match.`,
   options: {
     everyone: { type: 'boolean', description: 'all sessions of all users' },
+    yes: { type: 'boolean', description: 'do not ask' },
     id: { type: 'string', value: 'ID', description: 'the user with this id' },
     name: { type: 'string', value: 'NAME', description: 'the user with this user name' },
     source: { type: 'string', value: 'NAME', description: 'of this credential source' }

@@ -27,23 +27,32 @@ Exit codes: 1 if the back-end does not answer, refuses the account, or nothing w
 }
 
 export const users: Command = {
-  summary: 'add a user to the users file, or set a user’s password',
+  summary: 'add a user to the users file, set a password; block a user of any source',
   ways: [
-    { words: 'add NAME', takes: ['role', 'id', 'name', 'file', 'password-env'] },
-    { words: 'set-password USER', takes: ['file', 'password-env'] }
+    { words: 'add NAME', takes: ['role', 'id', 'name', 'file', 'password-env'], isLocal: true },
+    { words: 'set-password USER', takes: ['file', 'password-env'], isLocal: true },
+    { words: 'block USER', takes: ['source', 'for', 'json'] },
+    { words: 'unblock USER', takes: ['source', 'json'] },
+    { words: 'blocked', takes: ['json'] }
   ],
   details: `
-Writes the hash of a password into the users file of the config folder. The password
-is asked for without echo, or read from standard input or an environment variable.
-Comments and the format of the file stay. The file is replaced as a whole, and only if
-the change adds no fault to the config. A running gateway takes it over by itself; a new
-password ends the user's sessions.
+add and set-password write the hash of a password into the users file of the config
+folder. The password is asked for without echo, or read from standard input or an
+environment variable. Comments and the format of the file stay. The file is replaced as
+a whole, and only if the change adds no fault to the config. A running gateway takes it
+over by itself; a new password ends the user's sessions.
+
+block, unblock and blocked ask a running gateway. block ends the sessions of a user, at
+the back-end too, and refuses sign-ins: for a time, or until unblock. USER is a user name
+or an id, in any spelling, of any source. With Redis it is in force at all replicas;
+without, until the gateway ends.
 
 Examples:
   console-gateway users add alice --role admin -c /etc/console-gateway
   pass show console/alice | console-gateway users set-password alice
-Exit codes: 1 if the user exists (add), does not exist (set-password) or nothing could
-be written.`,
+  console-gateway users block anna --for 2h
+Exit codes: 1 if the user exists (add), does not exist (set-password), nothing could be
+written or no gateway answers; 3 if there is no such block (unblock).`,
   options: {
     'role': { type: 'string', multiple: true, value: 'ROLE', description: 'a role of the user' },
     'id': { type: 'string', value: 'ID', description: 'the id that back-ends get (default: NAME)' },
@@ -53,11 +62,17 @@ be written.`,
       description: 'the display name (default: NAME)'
     },
     'file': { type: 'string', value: 'FILE', description: 'the users file, if there are several' },
-    'password-env': passwordEnvOption
+    'password-env': passwordEnvOption,
+    'source': { type: 'string', value: 'NAME', description: 'at this credential source only' },
+    'for': { type: 'string', value: 'DURATION', description: 'such as 30m, 2h or 7d' }
   },
+  asksGateway: true,
   // The usage error would print the words, and one of them may be a password.
   checksWords: true,
-  run: async invocation => (await import('../users.ts')).users(invocation)
+  run: async invocation =>
+    ['block', 'unblock', 'blocked'].includes(invocation.rest[0] ?? '')
+      ? (await import('../blocked-users.ts')).blockedUsers(invocation)
+      : (await import('../users.ts')).users(invocation)
 }
 
 export const hashPassword: Command = {

@@ -2,7 +2,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { CommandError, type Invocation, type Io, UsageError } from '../command.ts'
-import { askLine } from '../prompt.ts'
+import { askLine, askYes } from '../prompt.ts'
 
 type Values = Invocation['values']
 
@@ -55,8 +55,7 @@ export class Answers {
   async confirm(option: string, question: string): Promise<boolean> {
     if (this.isSet(option)) return true
     if (!this.isInteractive) return false
-    const line = await askLine(`${question} [y/N] `, this.io)
-    return line !== undefined && /^y(es)?$/i.test(line)
+    return await askYes(question, this.io)
   }
 
   /** The URL of the back-end. Plain http to another machine needs a yes. */

@@ -32,7 +32,9 @@ export const redis = optional(
     ),
     cluster: list(hostPort({ description: 'HOST:PORT.' }), {
       default: [],
-      description: 'Some nodes of a Redis Cluster. They tell the gateway about the others.',
+      description:
+        'Some nodes of a Redis Cluster. They tell the gateway about the others. All keys are in ' +
+        'one slot, so on one shard.',
       examples: [['redis-1:6379', 'redis-2:6379']]
     }),
     tls: flag({
@@ -66,7 +68,9 @@ export const redis = optional(
       pattern: '^[A-Za-z0-9:_-]{0,32}$',
       default: 'cg:',
       expected: 'letters, digits, : _ and -',
-      description: 'The prefix of every key. Change it if several gateways share one Redis.'
+      description:
+        'The prefix of every key; it is written in braces (`{cg}:`). Change it if several gateways ' +
+        'share one Redis.'
     }),
     connectTimeout: duration({
       default: '1s',

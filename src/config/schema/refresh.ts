@@ -1,10 +1,7 @@
 /** `endpoints.refresh` of `routes.yaml`: the call with which consoles renew their own token. */
 import { Type } from 'typebox'
 import { answerSchema } from './answer.ts'
-import { closed, oneOf, path } from './primitives.ts'
-
-/** When a refresh keeps its session from going idle. */
-const policies = ['after-use', 'always', 'never'] as const
+import { closed, path } from './primitives.ts'
 
 export const refresh = Type.Optional(
   closed(
@@ -16,19 +13,12 @@ export const refresh = Type.Optional(
       answer: answerSchema(
         'The response to a refresh, such as the inert token once more. Default: who is signed in ' +
           'and the time left, as at `endpoints.session`.'
-      ),
-      extendsIdle: oneOf([...policies], {
-        default: 'after-use',
-        description:
-          'Whether a refresh extends `session.idle`. `after-use`: only if another request has ' +
-          'extended it since the last refresh, since a timer of a forgotten tab makes refresh ' +
-          'calls too; such a refresh gives up to a minute less than `idle`. Never beyond ' +
-          '`session.absolute`.'
-      })
+      )
     },
     {
       description:
-        'The refresh call of consoles that renew their own token, by the session cookie alone. ' +
+        'The refresh call of consoles that renew their own token, by the session cookie alone. A ' +
+        'timer makes it, so it is no use of the session: other requests extend that. ' +
         'Without it there is none. Without a session it is refused with the code of an ended ' +
         'session, so that the console signs out.'
     }

@@ -1,6 +1,6 @@
 /** `session` of `gateway.yaml`: secrets, lifetimes, the cookie, sessions per user. */
 import { Type } from 'typebox'
-import { duration, flag, lifetime, list, oneOf, secret, section, whole } from './primitives.ts'
+import { flag, lifetime, list, oneOf, secret, section, whole } from './primitives.ts'
 
 export const session = section(
   {
@@ -52,28 +52,13 @@ export const session = section(
         over: oneOf(['evict-oldest', 'refuse'], {
           default: 'evict-oldest',
           description:
-            'What happens at one more sign-in. `evict-oldest`: the oldest session ends. ' +
+            'What happens at one more sign-in. `evict-oldest`: the session ends that has been unused ' +
+            'for longest. ' +
             '`refuse`: the sign-in is answered 409.'
         })
       },
       'How many sessions a user may have.'
     ),
-    revocation: oneOf(['replicated', 'primary'], {
-      default: 'replicated',
-      description:
-        'When a sign-in, a sign-out or a revocation is acknowledged. `replicated`: when all ' +
-        'Redis replicas that are up have it, so that no failover undoes it; otherwise the ' +
-        'answer is 503. `primary`: when the primary has it. Without Redis replicas there is no ' +
-        'difference.'
-    }),
-    staleness: duration({
-      default: '2s',
-      minimum: 0,
-      description:
-        'The maximum time for which another gateway process may still accept a closed session, ' +
-        'if its invalidation channel to Redis died without a sign. While the channel works, ' +
-        'processes know within milliseconds. `0s`: each request reads its session from Redis.'
-    }),
     headers: flag({
       default: true,
       description:

@@ -167,7 +167,7 @@ t.test('where no session may be opened, the back-end’s ends as well', async t 
 })
 
 t.test(
-  'a session that was closed for one that may not be opened ends at its back-end too',
+  'case R8: a session that may not be opened ends at its back-end, and the former one nowhere',
   async t => {
     let signIns = 0
     const backend = await testUpstream(t.after, (request, response, seen) => {
@@ -191,14 +191,12 @@ t.test(
     const cookie = await gateway.signIn('carol')
     const refused = await gateway.call(path, { json: { username: 'dave', password }, cookie })
     t.match(refused, { status: 409, json: { errorCode: 'login.too-many' } })
-    t.equal((await gateway.call('/api/session', { cookie })).json.errorCode, 'session.replaced')
+    t.equal((await gateway.call('/api/session', { cookie })).status, 200)
     const ended = () => backend.seen.filter(({ url }) => url === '/bye')
-    await until('both were ended', () => ended().length === 2)
+    await until('it was ended', () => ended().length > 0)
     t.same(
-      ended()
-        .map(({ headers }) => headers.authorization)
-        .sort(),
-      [`Bearer ${token}-carol2`, `Bearer ${token}-dave3`]
+      ended().map(({ headers }) => headers.authorization),
+      [`Bearer ${token}-dave3`]
     )
   }
 )

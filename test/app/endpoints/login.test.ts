@@ -42,7 +42,7 @@ t.test(
       (await gateway.call(path, { json: right })).headers
         .getSetCookie()
         .find(each => each.startsWith('console_sid=')) ?? ''
-    t.match(cookie, /^console_sid=[A-Za-z0-9_-]{32}\.[^;]+; Path=\/; HttpOnly; SameSite=Strict$/)
+    t.match(cookie, /^console_sid=[A-Za-z0-9_-]{48}\.[^;]+; Path=\/; HttpOnly; SameSite=Strict$/)
   }
 )
 

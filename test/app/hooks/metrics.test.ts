@@ -138,7 +138,6 @@ t.test(
       t.equal(found.get(name), 1, outcome)
     }
     t.equal(found.get('console_gateway_sessions_opened_total{source="users-file"}'), 1)
-    t.equal(found.get('console_gateway_sessions_alive'), 1)
     t.equal(found.get('console_gateway_users_signed_in'), 1)
     t.equal(found.get('console_gateway_limit_refused_total{limit="few"}'), 1)
   }

@@ -40,7 +40,7 @@ export interface Judge {
   readonly mayLose: (since: number) => void
 }
 
-/** `session.staleness` of the config that runs, and what its docs promise for it. */
+/** What docs/scaling.md promises. */
 const boundMs = 2000
 /** What was closed long ago is looked at no more. */
 const rememberedMs = 180_000

@@ -1,0 +1,43 @@
+/** Blocks of operators: by a user's name or id, at one credential source or at any. */
+import { accountKey, type SignedIn } from './types.ts'
+
+export interface BlockedName {
+  /** Any without it. */
+  readonly source?: string | undefined
+  /** A user name or an id, in any spelling. */
+  readonly name: string
+}
+
+export interface Block extends BlockedName {
+  /** Undefined: until it is lifted. */
+  readonly leftMs: number | undefined
+}
+
+/** Names a block in the store. */
+export function blockOf({ source, name }: BlockedName): string {
+  return JSON.stringify([source ?? null, accountKey(name)])
+}
+
+/** The names of all blocks that would keep the user out. */
+export function blocksOf({ source, id, username }: SignedIn): string[] {
+  return [username, id].flatMap(name => [blockOf({ source, name }), blockOf({ name })])
+}
+
+/** Whether a block would keep a user out. */
+export function isBlockOf({ source, name }: BlockedName): (user: SignedIn) => boolean {
+  const key = accountKey(name)
+  return user =>
+    (source === undefined || source === user.source) &&
+    (accountKey(user.username) === key || accountKey(user.id) === key)
+}
+
+/** @param block its name in the store; one that we did not write blocks nobody */
+export function readBlock(block: string, leftMs: number | undefined): Block[] {
+  try {
+    const [source, name] = JSON.parse(block) as unknown[]
+    if (typeof name !== 'string') return []
+    return [{ ...(typeof source === 'string' && { source }), name, leftMs }]
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,308 @@
+/** Sessions: who is signed in, since when, until when. */
+import { recentlyUsed } from '../bounded-map.ts'
+import type { Duration } from '../config/schema/primitives.ts'
+import { GatewayError } from '../errors/errors.ts'
+import { aheadOf, steadyNow } from '../steady-clock.ts'
+import { SessionCache } from './cache.ts'
+import { Credentials } from './credentials.ts'
+import type { SessionTimes } from './describe.ts'
+import { type LifeTimes, timesOf } from './life-times.ts'
+import { openSession, sealSession } from './record.ts'
+import type { Seal } from './seal.ts'
+import type { SessionStore, Stored } from './store.ts'
+import {
+  type End,
+  type EndCause,
+  type Ended,
+  type EndReason,
+  type Evaluation,
+  keyOf,
+  type Live,
+  type NewSession,
+  publicId,
+  type Revoked,
+  type Session,
+  type SignedIn,
+  signedInOf,
+  type UserId
+} from './types.ts'
+
+interface Options {
+  readonly store: SessionStore
+  readonly seal: Seal
+  readonly lifeTimes: LifeTimes
+  readonly perUser: { readonly max: number; readonly over: 'evict-oldest' | 'refuse' }
+  /**
+   * The session as its users file has it now; undefined where that refuses the user. Called for
+   * each session that is read.
+   */
+  readonly review?: (session: Session) => Session | undefined
+  readonly now?: () => number
+  readonly onTouchFailed?: (error: unknown) => void
+  readonly onOpened?: (source: string) => void
+  /**
+   * Called for sessions that were ended, or found over by their own time; not for those of
+   * everyone, whose number is unknown.
+   */
+  readonly onEnded?: (cause: EndCause, count: number) => void
+  /** Called for sessions that were ended, except by sign-outs, operators and their own time. */
+  readonly onRevoked?: (revoked: Revoked) => void
+}
+
+/** Selects one of a user's sessions by its public id, or all but one. */
+interface Which {
+  readonly only?: string
+  readonly except?: string
+}
+
+const touchAtMostEveryMs: Duration = 60_000
+const retryMs: Duration = 1000
+
+/** Use within this time of a write is not written again. */
+const touchEveryMs = ({ idleMs }: Session) => Math.min(touchAtMostEveryMs, idleMs / 4)
+
+/**
+ * The sessions of a gateway. `secretId` is the cookie's value, of which the store only ever sees a
+ * hash. Of its methods those that are async each @throws StoreUnavailable
+ */
+export class Sessions {
+  readonly #options: Options
+  readonly store: SessionStore
+  readonly #cache: SessionCache
+  readonly credentials: Credentials
+  /** Sessions that were found over by their own time, each once: browsers may ask again. */
+  readonly #expired = recentlyUsed<true>(10_000)
+  /** The clock of ends, in milliseconds. */
+  readonly now: () => number
+
+  constructor(options: Options) {
+    this.#options = options
+    this.store = options.store
+    this.now = options.now ?? steadyNow
+    this.#cache = new SessionCache({ store: options.store, load: key => this.#load(key) })
+    this.credentials = new Credentials({
+      reread: live => this.reread(live),
+      replace: (live, session) => this.#replace(live, session)
+    })
+  }
+
+  async #load(key: string): Promise<Evaluation> {
+    const { seal, review = (session: Session) => session } = this.#options
+    const stored = await this.store.read(key)
+    if (stored === undefined) return { ended: 'unknown' }
+    if ('ended' in stored) return stored
+    const opened = openSession(seal, key, stored.sealed)
+    if (opened === undefined) return { ended: 'unknown' }
+    if (stored.absoluteMs <= 0) return this.#expire(key, 'absolute')
+    if (stored.idleMs <= 0) return this.#expire(key, 'idle')
+    const session = review(opened)
+    if (session === undefined) return { ended: 'revoked' }
+    return { live: this.#liveFor(key, session, stored) }
+  }
+
+  #liveFor(key: string, session: Session, { sealed, idleMs, absoluteMs }: Stored): Live {
+    const now = this.now()
+    return { session, key, sealed, idleEnd: now + idleMs, absoluteEnd: now + absoluteMs }
+  }
+
+  #expire(key: string, ended: 'idle' | 'absolute'): Ended {
+    if (this.#expired.get(key) === undefined) this.#options.onEnded?.(ended, 1)
+    this.#expired.set(key, true)
+    return { ended }
+  }
+
+  /** The live session, where it need not be asked for in the store. */
+  cached(key: string): Live | undefined {
+    const live = this.#cache.get(key)
+    if (live === undefined) return undefined
+    // Only the store knows whether another replica has prolonged it.
+    return this.now() < Math.min(live.idleEnd, live.absoluteEnd) ? live : undefined
+  }
+
+  /** The session of a key as the store has it now. A lookup does not keep it from going idle. */
+  async read(key: string): Promise<Evaluation> {
+    return await this.#cache.read(key)
+  }
+
+  /** The session of a key, or why there is none. */
+  async find(key: string): Promise<Evaluation> {
+    const live = this.cached(key)
+    return live === undefined ? await this.read(key) : { live }
+  }
+
+  /** The same by the cookie's value. */
+  async get(secretId: string): Promise<Evaluation> {
+    return await this.find(keyOf(secretId))
+  }
+
+  /** A session that was found before, as the store has it now, past reads in progress. */
+  async reread({ key }: Live): Promise<Evaluation> {
+    return await this.#load(key)
+  }
+
+  /**
+   * Opens a session in the place of the browser's former one.
+   * @throws GatewayError `login.too-many`, `login.blocked-by-operator`
+   */
+  async open(
+    secretId: string,
+    opening: NewSession,
+    former?: Live,
+    requestId?: string
+  ): Promise<Live> {
+    const { seal, lifeTimes, perUser, onOpened } = this.#options
+    const key = keyOf(secretId)
+    const { idleMs, absoluteMs } = timesOf(opening, lifeTimes)
+    const session = { ...opening, id: publicId(key), createdAt: Date.now(), idleMs }
+    const stored = { sealed: sealSession(seal, key, session), idleMs, absoluteMs }
+    const user = signedInOf(session)
+    const { max, over } = perUser
+    const cap = { max, refuse: over === 'refuse' }
+    const ended = await this.store.open({ key, stored, user, ...cap, former: former?.key })
+    if (ended === 'full') throw new GatewayError('login.too-many')
+    if (ended === 'blocked') throw new GatewayError('login.blocked-by-operator')
+    onOpened?.(session.source)
+    for (const each of ended) {
+      this.#cache.drop(each)
+      const whose = signedInOf(each === former?.key ? former.session : session)
+      const revoker = { user: whose, by: 'sign-in', address: session.address, requestId } as const
+      this.#report([each], 'replaced', { revoker })
+    }
+    return this.#liveFor(key, session, stored)
+  }
+
+  /** Whether another replica may have prolonged it by more than `use` leaves unwritten. */
+  mayBeLater({ session, idleEnd }: Live): boolean {
+    return this.now() + session.idleMs - idleEnd >= touchEveryMs(session)
+  }
+
+  /**
+   * Restarts the idle clock, with at most one write a minute. It runs on beyond the absolute end: a
+   * session that is used up to that must not count as idle before.
+   */
+  use(live: Live): void {
+    if (!this.mayBeLater(live)) return
+    const { key, session } = live
+    live.idleEnd = this.now() + session.idleMs
+    this.#touch(live).then(
+      isAlive => {
+        if (!isAlive) this.#cache.drop(key)
+      },
+      (error: unknown) => {
+        // Later use has to be written, but a Redis that takes no writes is not asked each time.
+        live.idleEnd -= Math.max(0, touchEveryMs(session) - retryMs)
+        this.#options.onTouchFailed?.(error)
+      }
+    )
+  }
+
+  async #touch({ key, session }: Live): Promise<boolean> {
+    return await this.store.touch(key, session.idleMs, signedInOf(session))
+  }
+
+  /** Restarts the idle clock now. @returns the session with its new end */
+  async extend(live: Live): Promise<Evaluation> {
+    await this.#touch(live)
+    this.#cache.drop(live.key)
+    return await this.read(live.key)
+  }
+
+  async #replace(live: Live, session: Session): Promise<boolean> {
+    const sealed = sealSession(this.#options.seal, live.key, session)
+    const isDone = await this.store.replace(live.key, live.sealed, sealed)
+    this.#cache.drop(live.key)
+    return isDone
+  }
+
+  /** The live sessions of a user, oldest first. */
+  async list(user: UserId): Promise<Live[]> {
+    const found = await this.#evaluate(user)
+    const live = found.flatMap(({ evaluation }) => ('live' in evaluation ? [evaluation.live] : []))
+    return live.toSorted((a, b) => a.session.createdAt - b.session.createdAt)
+  }
+
+  async #evaluate(user: UserId): Promise<Array<{ key: string; evaluation: Evaluation }>> {
+    const keys = await this.store.keysOf(user)
+    return await Promise.all(keys.map(async key => ({ key, evaluation: await this.#load(key) })))
+  }
+
+  async signedIn(max: number): ReturnType<SessionStore['signedIn']> {
+    return await this.store.signedIn(max)
+  }
+
+  /** @returns whether it was alive */
+  async end({ session, key }: Live, reason: EndReason, end: End = {}): Promise<boolean> {
+    return (await this.#end(signedInOf(session), [key], reason, end)) === 1
+  }
+
+  /** Ends a live session whose back-end refused its user. */
+  async endRefused(live: Live): Promise<boolean> {
+    const user = signedInOf(live.session)
+    return await this.end(live, 'upstream', { revoker: { user, by: 'upstream' } })
+  }
+
+  /**
+   * Ends sessions of a user: one by its public id, all but one, or all.
+   * @returns how many were alive
+   */
+  async endOf(user: SignedIn, { only, except }: Which = {}, end: End = {}): Promise<number> {
+    const keys = (await this.store.keysOf(user)).filter(
+      key =>
+        (only === undefined || publicId(key) === only) &&
+        (except === undefined || publicId(key) !== except)
+    )
+    return await this.#end(user, keys, 'revoked', end)
+  }
+
+  /** Ends the sessions of a user that the users file refuses. @returns how many were alive */
+  async endReviewed(user: SignedIn): Promise<number> {
+    const refused = (await this.#evaluate(user)).flatMap(({ key, evaluation }) =>
+      'ended' in evaluation && evaluation.ended === 'revoked' ? [key] : []
+    )
+    const revoker = { user, by: 'users-file' } as const
+    return await this.#end(user, refused, 'revoked', { revoker })
+  }
+
+  async endAll(): Promise<void> {
+    await this.store.endAll()
+  }
+
+  async #end(
+    user: SignedIn,
+    keys: readonly string[],
+    reason: EndReason,
+    end: End
+  ): Promise<number> {
+    const ended = await this.store.end(user, keys, reason).finally(() => {
+      for (const key of keys) this.#cache.drop(key)
+    })
+    this.#report(ended, reason, end)
+    return ended.length
+  }
+
+  #report(keys: readonly string[], reason: EndReason, { cause = reason, revoker }: End): void {
+    if (keys.length === 0) return
+    const { onEnded, onRevoked } = this.#options
+    onEnded?.(cause, keys.length)
+    if (revoker !== undefined) onRevoked?.({ ...revoker, reason, sessions: keys.map(publicId) })
+  }
+
+  /** To be called when the users files have changed. */
+  forget(): void {
+    this.#cache.clear()
+  }
+
+  times(): SessionTimes {
+    return { now: this.now(), aheadMs: aheadOf(this.now) }
+  }
+
+  /** A time of sessions, such as their end, for people and browsers. */
+  toWall(time: number): number {
+    return time + aheadOf(this.now)
+  }
+
+  /** Whether the store tells of changes now; otherwise only asking it does. */
+  hasNews(): boolean {
+    return this.store.isFollowed()
+  }
+}

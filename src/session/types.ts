@@ -1,0 +1,184 @@
+/** What sessions are: the user, the data, the names in cookie and store. */
+import { hash, randomBytes } from 'node:crypto'
+import type { Duration } from '../config/schema/primitives.ts'
+
+export interface Identity {
+  readonly id: string
+  readonly username: string
+  /** For people. */
+  readonly name: string
+  readonly roles: readonly string[]
+  /** Further data of the credential source; fills the profile. */
+  readonly profile: Readonly<Record<string, unknown>>
+}
+
+/**
+ * A back-end's credential. Leaves the gateway only towards upstreams that are configured to get it.
+ */
+export interface Credential {
+  readonly token?: string
+  readonly refreshToken?: string
+  /** The end of the token, in milliseconds since the epoch. */
+  readonly expiresAt?: number
+  /** A `Cookie` field's value. */
+  readonly cookies?: string
+}
+
+/** What a sign-in gives to a session. */
+export interface NewSession {
+  readonly identity: Identity
+  /** The credential source that vouched. */
+  readonly source: string
+  readonly credential?: Credential
+  /** A digest of the password's hash in the users file; missing for other sources. */
+  readonly password?: string
+  readonly remembered: boolean
+  /** The address of the sign-in, for lists. */
+  readonly address: string
+  readonly agent: string
+}
+
+export interface Session extends NewSession {
+  /** Public: names the session in logs and lists; opens nothing. */
+  readonly id: string
+  /** Milliseconds since the epoch, by the clock of the machine that opened it. */
+  readonly createdAt: number
+  readonly idleMs: Duration
+}
+
+/** A live session. Its ends are by the clock of this process. */
+export interface Live {
+  readonly session: Session
+  /** Its key in the store. */
+  readonly key: string
+  /** As the store has it. */
+  readonly sealed: string
+  readonly absoluteEnd: number
+  /**
+   * Its end unless it is used; may lie beyond its absolute end. Use is announced to nobody, so that
+   * it may be later than this process knows.
+   */
+  idleEnd: number
+}
+
+/** The reason of a session's end. */
+export type EndReason = 'unknown' | 'idle' | 'absolute' | 'revoked' | 'replaced' | 'upstream'
+
+export interface Ended {
+  readonly ended: EndReason
+}
+
+export type Evaluation = { readonly live: Live } | Ended
+
+/** A user with sessions. */
+export interface SignedIn {
+  readonly source: string
+  readonly id: string
+  readonly username: string
+}
+
+export type UserId = Pick<SignedIn, 'source' | 'id'>
+
+/** The session's user, for lists of signed-in users. */
+export function signedInOf({
+  source,
+  identity: { id, username }
+}: Pick<Session, 'source' | 'identity'>): SignedIn {
+  return { source, id, username }
+}
+
+/** The user whose sessions are ended, and the cause. */
+export interface Revoker {
+  readonly user: SignedIn
+  /** `sign-in`: the same user signed in again, and may have so many sessions only. */
+  readonly by: 'user' | 'sign-in' | 'upstream' | 'users-file'
+  /** Of the request that ended them. */
+  readonly address?: string
+  readonly requestId?: string | undefined
+}
+
+/** Sessions that were alive and are not any more. */
+export interface Revoked extends Revoker {
+  readonly reason: EndReason
+  /** The public ids. */
+  readonly sessions: readonly string[]
+}
+
+/** Why a session was ended, where its reason says less: users sign out, operators revoke. */
+export type EndCause = EndReason | 'signed-out'
+
+export interface End {
+  readonly cause?: EndCause
+  /** Without it the end is recorded elsewhere, such as that of a sign-out or an operator's act. */
+  readonly revoker?: Revoker
+}
+
+declare const brand: unique symbol
+
+/**
+ * The key of all that belongs to a user: sessions, limits, requests in flight. Only `identityKey`
+ * makes one: two credential sources may give the same id to two people.
+ */
+export type IdentityKey = string & { readonly [brand]: true }
+
+/** A user as a credential source vouched for them. A session is one. */
+export interface VouchedUser {
+  /** The name of the credential source. */
+  readonly source: string
+  readonly identity: { readonly id: string }
+}
+
+/** `SOURCE/ID`. Names of sources hold no slash, so that no two users have one key. */
+export function identityKey({ source, identity: { id } }: VouchedUser): IdentityKey {
+  return `${source}/${id}` as IdentityKey
+}
+
+/**
+ * An account's name as sign-ins are counted and blocked by. Its spellings have one: width, case,
+ * blanks and invisible characters are ignored, since many a back-end ignores them.
+ */
+export function accountKey(typed: string): string {
+  return typed
+    .normalize('NFKD')
+    .replace(/[\p{C}\p{Z}\p{M}]/gu, '')
+    .toLowerCase()
+    .slice(0, 255)
+}
+
+const userLength = 16
+
+/**
+ * Names a user in the store. Keys of sessions and values of cookies begin with it, so that a
+ * session is found together with its user's list. No secret.
+ */
+export function userDigest({ source, id }: UserId): string {
+  const key = identityKey({ source, identity: { id } })
+  return hash('sha256', key, 'base64url').slice(0, userLength)
+}
+
+/** The user and the session of a session's key. */
+export function splitKey(key: string): [user: string, id: string] {
+  return [key.slice(0, userLength), key.slice(userLength)]
+}
+
+/** The user's digest and 192 random bits. */
+export const secretIdPattern = /^[A-Za-z0-9_-]{48}$/
+
+/** A new value of the cookie. */
+export function createSecretId(user: UserId): string {
+  return userDigest(user) + randomBytes(24).toString('base64url')
+}
+
+/**
+ * The store's key for a cookie's value: a hash, so that a reader of the store cannot replay a
+ * session (OWASP session cheat sheet).
+ */
+export function keyOf(secretId: string): string {
+  return secretId.slice(0, userLength) + hash('sha256', secretId, 'hex')
+}
+
+/**
+ * The session's name in logs, lists and command lines. (Hexadecimal: a `-` in front would make it
+ * an option.)
+ */
+export const publicId = (key: string) => key.slice(userLength, userLength + 12)

@@ -1,0 +1,148 @@
+/** Users whom operators block, or sign out: at each replica, of any source, at the back-end too. */
+import t, { type Test } from 'tap'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { configFolder, cookieOf, password, testGateway } from '../support/gateway.ts'
+import { testRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
+import { testUpstream } from '../support/upstream.ts'
+
+let given = 0
+const signedOut: string[] = []
+/** Its user `alice` is another one than that of the users file. */
+const backend = await testUpstream(t.after, ({ url, headers }, response) => {
+  if (url === '/logout') signedOut.push(String(headers.authorization).slice('Bearer '.length))
+  const user = { token: `t${++given}`, id: 'X7', name: 'alice' }
+  response.setHeader('content-type', 'application/json').end(JSON.stringify(user))
+})
+
+async function gatewayOf(t: Test, redisUrl?: string, login = {}) {
+  const source = {
+    ...{ kind: 'upstream-login', name: 'shop', upstream: 'b', path: '/login', token: 'token' },
+    ...{ user: { id: 'id', username: 'name' }, logout: { path: '/logout' } }
+  }
+  const folder = await configFolder({
+    gateway: {
+      login: { sources: [{ kind: 'users-file', file: 'users.yaml' }, source], ...login },
+      identity: { prefix: true },
+      session: { secrets: ['${SESSION_SECRET}'] },
+      ...(redisUrl !== undefined && { redis: { url: redisUrl } })
+    },
+    routes: { upstreams: { b: { url: backend.url, credential: 'bearer' } } },
+    limits: { lockout: { account: { failures: 2, every: '1h' } } }
+  })
+  const gateway = await testGateway(t.after, folder, { SESSION_SECRET: password.repeat(3) })
+  const signIn = async (username: string) =>
+    await gateway.call('/api/auth/admin/login', { json: { username, password } })
+  const isSignedIn = async (cookie: string) =>
+    (await gateway.call('/api/account/profile', { cookie })).status === 200
+  const act = async (path: string, json?: object) =>
+    (await (await gateway.ops(`/ops/api${path}`, json && { json })).json()) as object
+  return { ...gateway, attempt: signIn, isSignedIn, act }
+}
+
+/** `alice` signs in at the users file, `shopper` at the back-end, which calls her `alice` too. */
+const names = ['alice', 'bob', 'shopper'] as const
+const blocks = [
+  [{ name: 'alice' }, ['alice', 'shopper'], { name: 'alice' }],
+  [{ name: ' ALICE' }, ['alice', 'shopper'], { name: 'Alice' }],
+  [{ name: 'alice', source: 'users-file' }, ['alice'], { name: 'alice' }],
+  [{ name: 'x7', source: 'shop', forMs: 3_600_000 }, ['shopper'], { name: 'x7', source: 'shop' }],
+  [{ name: '2' }, ['bob'], { name: '2' }],
+  [{ name: 'nobody' }, [], { name: 'nobody' }]
+] as const
+
+for (const kind of ['memory', 'redis']) {
+  t.test(`U5, ${kind}: who is blocked is out at once, and stays out until unblocked`, async t => {
+    const redis = kind === 'redis' ? await testRedis(t.after) : undefined
+    const one = await gatewayOf(t, redis?.url)
+    const other = redis === undefined ? one : await gatewayOf(t, redis.url)
+    for (const [body, out, lift] of blocks) {
+      const title = JSON.stringify(body)
+      const cookies = await Promise.all(names.map(async name => cookieOf(await one.attempt(name))))
+      for (const cookie of cookies) t.ok(await other.isSignedIn(cookie))
+      t.match(await one.act('/users/block', body), { closed: out.length }, title)
+      const signedIn = async ({ isSignedIn }: typeof one) =>
+        JSON.stringify(await Promise.all(cookies.map(isSignedIn)))
+      const expected = JSON.stringify(names.map(name => !out.includes(name as never)))
+      t.equal(await signedIn(one), expected, title)
+      await until('the other replica knows', async () => (await signedIn(other)) === expected)
+      for (const name of names) {
+        const { status, json } = await other.attempt(name)
+        if (!out.includes(name as never)) t.equal(status, 200, `${title} ${name}`)
+        else t.match([status, json.errorCode], [403, 'login.blocked-by-operator'], title)
+      }
+      t.match(await other.act('/users/blocked'), { blocked: { length: 1 } })
+      t.match(await other.act('/users/unblock', lift), { unblocked: 1 }, title)
+      t.same(await one.act('/users/blocked'), { blocked: [] })
+      for (const name of names) t.equal((await one.attempt(name)).status, 200, title)
+      await one.act('/sessions/close', { everyone: true })
+    }
+    await one.act('/users/block', { name: 'bob', forMs: 1000 })
+    t.equal((await other.attempt('bob')).status, 403)
+    await sleep(1100)
+    t.equal((await other.attempt('bob')).status, 200, 'it ends by itself')
+    t.same(await one.act('/users/blocked'), { blocked: [] })
+    if (redis === undefined) return
+    await one.act('/users/block', { name: 'bob' })
+    await redis.kill()
+    await redis.start()
+    let code: unknown = ''
+    await until('Redis is back', async () => {
+      code = (await one.attempt('bob')).json.errorCode
+      return code !== 'session.unavailable'
+    })
+    t.equal(code, 'login.blocked-by-operator', 'a Redis that forgot it is told again')
+  })
+}
+
+t.test('U5: guesses learn nothing of a block, and it is no failure', async t => {
+  const gateway = await gatewayOf(t, undefined, { refusedStatus: 200 })
+  await gateway.act('/users/block', { name: 'alice' })
+  const json = { username: 'alice', password: 'a guess' }
+  const guess = await gateway.call('/api/auth/admin/login', { json })
+  t.match(guess, { status: 200, json: { status: 'error', errorCode: 'login.refused' } })
+  const before = [given, signedOut.length] as const
+  for (let count = 0; count < 4; count++) {
+    const code = 'login.blocked-by-operator'
+    t.match(await gateway.attempt('alice'), { status: 200, json: { errorCode: code } })
+    t.match(await gateway.attempt('shopper'), { status: 200, json: { errorCode: code } })
+  }
+  const metrics = await (await gateway.ops('/metrics')).text()
+  t.match(metrics, /sign_ins_total\{source="users-file",outcome="blocked"\} 4$/m)
+  t.match(
+    gateway.log.find(({ outcome }) => outcome === 'blocked'),
+    { event: 'login.refused', user: 'alice', code: 'login.blocked-by-operator' }
+  )
+  await until('nothing is left at the back-end', () => signedOut.length === before[1] + 4)
+  t.ok(given >= before[0] + 4)
+})
+
+t.test('U5: a source that is none, or a time that is too long, is refused', async t => {
+  const gateway = await gatewayOf(t)
+  for (const [json, error] of [
+    [{ name: 'alice', source: 'users' }, 'no credential source "users", but users-file, shop'],
+    [{ name: '  ' }, 'Name a user'],
+    [{ name: 'alice', forMs: 1e15 }, 'Name a user']
+  ] as const) {
+    const response = await gateway.ops('/ops/api/users/block', { json })
+    t.equal(response.status, 400)
+    t.match(await response.json(), { error: new RegExp(error) })
+  }
+})
+
+t.test('U5: who is signed out by an operator is signed out at the back-end', async t => {
+  const gateway = await gatewayOf(t)
+  const cookies = [await gateway.attempt('shopper'), await gateway.attempt('shopper')].map(each =>
+    cookieOf(each)
+  )
+  const tokens = [`t${given - 1}`, `t${given}`]
+  const close = { user: 'X7', by: 'id' }
+  t.match(await gateway.act('/sessions/close', { ...close, preview: true }), {
+    effect: { sessions: 2 }
+  })
+  t.match(await gateway.act('/sessions/close', close), { closed: 2 })
+  for (const cookie of cookies) t.notOk(await gateway.isSignedIn(cookie))
+  await until('both are signed out', () => tokens.every(token => signedOut.includes(token)))
+})
+
+t.end()

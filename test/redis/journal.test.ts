@@ -1,0 +1,45 @@
+import t from 'tap'
+import { createSecretId, keyOf } from '../../src/session/types.ts'
+import { redisCli } from '../support/redis-cli.ts'
+import { testRedis } from '../support/redis.ts'
+import { testSentinel } from '../support/sentinel.ts'
+import { hour, redisStore } from '../support/sessions.ts'
+import { profile, replica } from '../support/trial.ts'
+import { until } from '../support/until.ts'
+
+t.test('a replica of Redis that hangs holds up no sign-in and no sign-out', async t => {
+  const sentinel = await testSentinel(t.after)
+  const gateway = await replica(t, { sentinels: sentinel.sentinels, primary: sentinel.name })
+  sentinel.servers[1].signal('SIGSTOP')
+  const cookie = await gateway.signIn()
+  const answer = await gateway.call('/api/account/logout', { cookie, method: 'POST' })
+  t.equal(answer.status, 200)
+  sentinel.servers[1].signal('SIGCONT')
+  t.equal((await gateway.call(profile, { cookie })).status, 401)
+})
+
+t.test(
+  'a primary that has not heard of a revocation of the last minutes hears of it before it is read from',
+  async t => {
+    const { url, port } = await testRedis(t.after)
+    const { client, store } = await redisStore(t.after, url)
+    const user = { source: 's', id: '1', username: 'u' }
+    const key = keyOf(createSecretId(user))
+    const stored = { sealed: 'sealed', idleMs: hour, absoluteMs: hour }
+    await store.open({ key, stored, user, max: 1, refuse: false })
+    const record = `{test}:s:${key}`
+    const [dump, list] = [await client.get(record), await client.keys('{test}:u:*')]
+    const [id = ''] = await client.zrange(list[0] ?? '', '0', '-1')
+    await store.end(user, [key], 'revoked')
+    await redisCli(port, 'SET', record, dump ?? '', 'PX', String(hour))
+    await redisCli(port, 'ZADD', list[0] ?? '', String(Date.now() + hour), id)
+    t.match(await store.read(key), { sealed: 'sealed' }, 'as a primary that missed it')
+    await redisCli(port, 'CLIENT', 'KILL', 'TYPE', 'normal')
+    let found: unknown
+    await until('the store answers again', async () => {
+      found = await store.read(key)
+      return found !== undefined
+    })
+    t.same(found, { ended: 'revoked' })
+  }
+)
