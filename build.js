@@ -1,8 +1,7 @@
 /** Makes `dist/`, what images and installations run: the gateway and its packages in a few files, since a thousand of them take half a second to start. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, rmSync } from 'node:fs'
 import { build } from 'esbuild-wasm'
-import { bundlePage } from './src/admin/page/bundle.js'
 
 // What packages of CommonJS expect to find; each file gets it.
 const commonJs = `
@@ -73,7 +72,10 @@ await build({
   sourcemap: true,
   logLevel: 'warning'
 })
-await bundlePage(`${outdir}page`)
+// Files of the operators' pages, beside the module that reads them.
+for (const file of ['page.css', 'live.js', 'icon.svg']) {
+  copyFileSync(new URL(`src/ops/page/${file}`, import.meta.url), `${outdir}${file}`)
+}
 // The schemas that the first lines of the config files name, for editors.
 if (existsSync('config')) {
   execFileSync(process.execPath, ['dist/launch.js', 'schemas', '-c', 'config'], {

@@ -53,8 +53,9 @@ export function createAccess({ guard, cookie, hosts, findOperator, log }: Option
       if (isOpen) return
       return await refuseWithoutSecret(reply)
     }
-    if (fault === undefined) request.operator = await operatorOf(secretId, isOpen, findOperator)
-    else if (!isOpen) throw new GatewayError(fault)
+    if (fault === undefined) {
+      request.operator = await operatorOf(secretId, findOperator, isOpen, config.isPage)
+    } else if (!isOpen) throw new GatewayError(fault)
   }
 }
 
@@ -76,23 +77,17 @@ function createRefusalLog(log: Options['log']): (address: string) => void {
   }
 }
 
-/** For live streams: whether the operator of a request would be let in again. */
-export async function isStillOperator(
-  { operator, operatorSession = '' }: FastifyRequest,
-  find: Options['findOperator']
-): Promise<boolean> {
-  return operator?.via !== 'session' || (await find(operatorSession)) !== 'none'
-}
-
 /** @throws GatewayError unless the path is open: there the operator only sees more */
 async function operatorOf(
   secretId: string,
+  find: Options['findOperator'],
   isOpen: boolean,
-  find: Options['findOperator']
+  isPage = false
 ): Promise<Operator | undefined> {
   const operator = await find(secretId)
   if (operator !== 'none' && operator !== 'unavailable') return operator
-  if (isOpen) return undefined
+  // A page does not ask for a password because Redis is away.
+  if (isOpen && !(isPage && operator === 'unavailable')) return undefined
   throw new GatewayError(operator === 'none' ? 'ops.session' : 'session.unavailable')
 }
 
@@ -106,17 +101,20 @@ function faultOfPage(
   isSecure: boolean
 ): ErrorCode | undefined {
   const { origin, 'sec-fetch-site': site, 'content-type': type = '' } = request.headers
+  const { isOpen, isPage } = request.routeOptions.config
   if (!isOwn) return 'ops.host'
   // Past the proxy that ends TLS, a password would cross the network in clear.
   const isEncrypted = !isSecure || request.protocol === 'https'
   const isSameOrigin = origin === `${request.protocol}://${request.host}`
   if (request.method === 'GET' || request.method === 'HEAD') {
-    // A page that nobody needs an account for may be linked from anywhere.
-    if (request.routeOptions.config.isOpen === true) return undefined
+    // Pages may be linked from anywhere; no other site can read or frame them.
+    if (isOpen === true) return undefined
     if (!isEncrypted) return 'ops.origin'
     const isForeign = site !== undefined && site !== 'same-origin' && site !== 'none'
     return isForeign || (origin !== undefined && !isSameOrigin) ? 'ops.origin' : undefined
   }
   if (!isSameOrigin || !isEncrypted) return 'ops.origin'
-  return /^application\/json(?:;|$)/i.test(type) ? undefined : 'request.type'
+  const wanted =
+    isPage === true ? /^application\/x-www-form-urlencoded(?:;|$)/i : /^application\/json(?:;|$)/i
+  return wanted.test(type) ? undefined : 'request.type'
 }

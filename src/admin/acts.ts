@@ -1,6 +1,6 @@
 /**
- * Acts of operators: every route that changes anything is added here, so that each has a preview
- * with its effect in numbers, and stands in the audit ledger before it is answered.
+ * Acts of operators: every route that changes anything is added here, so that each stands in the
+ * audit ledger before it is answered. Forms of the operators' pages run them too.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
@@ -21,11 +21,7 @@ export interface Act<S extends TSchema> {
   readonly body: S
   /** The message for a body that does not fit; without it the common one. */
   readonly hint?: string
-  /** The effect in numbers. Changes nothing. */
-  readonly preview: (body: Static<S>, request: FastifyRequest) => Promise<object>
   readonly run: (body: Static<S>, request: FastifyRequest) => Promise<object>
-  /** The way to take the act back, for people; undefined where there is none. */
-  readonly undo: string | undefined
 }
 
 export interface ActEntry {
@@ -54,67 +50,66 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Set where config has a ledger. */
     ledger?: ActLedger | undefined
+    /** By their paths. */
+    acts: Map<string, Act<TSchema>>
   }
 }
 
 /** Adds an act to a scope of `addOpsScope`. */
 export function addAct<S extends TSchema>(scope: FastifyInstance, act: Act<S>): void {
-  const { path, kind, summary, body, hint, undo } = act
+  const { path, summary, body, hint } = act
+  scope.acts.set(path, act as unknown as Act<TSchema>)
   scope.post(
     path,
     {
-      schema: {
-        summary,
-        description:
-          'With `"preview": true` in the body it answers its effect and changes nothing.',
-        body
-      },
+      schema: { summary, body },
       ...(hint !== undefined && { schemaErrorFormatter: malformed(hint) })
     },
-    async request => {
-      const content = request.body as Static<S>
-      if (isPreview(request)) {
-        return { act: kind, effect: await act.preview(content, request), undo: undo ?? null }
-      }
-      return await inLedger(scope.ledger, kind, request, () => act.run(content, request))
-    }
+    async request => await inLedger(act, request.body as Static<S>, request)
   )
 }
 
-/** @throws GatewayError: a `preview` that is no flag must never run the act */
-function isPreview({ body }: FastifyRequest): boolean {
-  const { preview = false } = body as { readonly preview?: unknown }
-  if (typeof preview === 'boolean') return preview
-  throw malformed('"preview" is true or false.')()
+/**
+ * Runs an act for the form of a page.
+ * @throws GatewayError
+ */
+export async function runAct(path: string, body: object, request: FastifyRequest): Promise<object> {
+  const act = request.server.acts.get(path)
+  if (act === undefined) throw malformed('There is no such act.')()
+  const { hint = 'The form does not fit. Reload the page.' } = act
+  // Fastify's type is a boolean; a validator of ours answers `true` or the errors.
+  const fits: unknown = request.validateInput(body, act.body)
+  if (fits !== true) throw malformed(hint)()
+  return await inLedger(act, body, request)
 }
 
-async function inLedger(
-  ledger: ActLedger | undefined,
-  act: string,
-  request: FastifyRequest,
-  run: () => Promise<object>
+async function inLedger<S extends TSchema>(
+  { kind: act, run }: Act<S>,
+  body: Static<S>,
+  request: FastifyRequest
 ): Promise<object> {
-  if (ledger === undefined) return await run()
+  const { ledger } = request.server
+  if (ledger === undefined) return await run(body, request)
   const common = {
     act,
     operator: request.operator ?? secretOperator,
     address: clientAddress(request),
     requestId: request.id
   }
-  const body = request.body as Fields
+  const details = body as Fields
   try {
     ledger.check(act)
   } catch (cause) {
-    ledger.append({ event: 'act.failed', ...common, details: body, code: 'ops.ledger' })
+    ledger.append({ event: 'act.failed', ...common, details, code: 'ops.ledger' })
     throw new GatewayError('ops.ledger', { cause })
   }
   try {
-    const result = await run()
-    await ledger.commit({ event: 'act.done', ...common, details: { ...body, ...result } })
+    const result = await run(body, request)
+    await ledger.commit({ event: 'act.done', ...common, details: { ...details, ...result } })
     return result
   } catch (error) {
     const { code } = toGatewayError(error)
-    await ledger.commit({ event: 'act.failed', ...common, details: body, code })
+    await ledger.commit({ event: 'act.failed', ...common, details, code })
     throw error
   }
 }

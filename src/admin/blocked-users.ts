@@ -31,10 +31,9 @@ const hint =
   'Name a user: {"name": "ID or NAME"}, with {"source": "NAME"} of one credential source only, ' +
   'and {"forMs": MILLISECONDS}, from a second to ten years.'
 
-export function addBlockedUsers(ops: FastifyInstance, options: Options): void {
+export function addBlockedUsers(ops: FastifyInstance, options: Options) {
   const { sessions, log } = options
   const { store } = sessions
-  const { block, usersOf } = createBlocking(options)
 
   /** Without a source all blocks of the name. */
   async function blocksOf({ source, name }: BlockedName): Promise<Block[]> {
@@ -53,24 +52,19 @@ export function addBlockedUsers(ops: FastifyInstance, options: Options): void {
     return { unblocked }
   }
 
+  const list = async (): Promise<BlockJson[]> =>
+    (await store.blocked()).map(({ leftMs, ...name }) => toJson(name, leftMs))
+
   addOpsScope(ops, scope => {
     const schema = { summary: 'Users who are blocked, and until when.' }
-    scope.get('/users/blocked', { schema }, async () => ({
-      blocked: (await store.blocked()).map(({ leftMs, ...name }) => toJson(name, leftMs))
-    }))
+    scope.get('/users/blocked', { schema }, async () => ({ blocked: await list() }))
     addAct(scope, {
       path: '/users/block',
       kind: 'users.block',
       summary: 'Ends the sessions of a user, and refuses sign-ins, for a time or until unblocked.',
       body: blockBody,
       hint,
-      preview: async body => {
-        const users = await usersOf(body)
-        const listed = await Promise.all(users.map(user => sessions.list(user)))
-        return { users: users.length, sessions: listed.flat().length }
-      },
-      run: block,
-      undo: 'console-gateway users unblock'
+      run: async body => await block(options, body)
     })
     addAct(scope, {
       path: '/users/unblock',
@@ -78,38 +72,33 @@ export function addBlockedUsers(ops: FastifyInstance, options: Options): void {
       summary: 'Lets a user sign in again.',
       body: blockedName,
       hint,
-      preview: async body => ({ blocks: (await blocksOf(body)).length }),
-      run: unblock,
-      undo: 'console-gateway users block'
+      run: unblock
     })
   })
+  return { list }
 }
 
-function createBlocking({ sessions, close, sources, log }: Options) {
-  async function usersOf(name: BlockedName) {
-    return (await sessions.signedIn(maxSignedIn)).users.filter(isBlockOf(name))
+async function block(
+  { sessions, close, sources, log }: Options,
+  body: Static<typeof blockBody>
+): Promise<object> {
+  const { name, source, forMs } = body
+  if (accountKey(name) === '') throw malformed(hint)()
+  const known = sources()
+  if (source !== undefined && !known.includes(source)) {
+    const message = `There is no credential source "${source}", but ${known.join(', ')}.`
+    throw malformed(message)()
   }
-
-  async function block(body: Static<typeof blockBody>): Promise<object> {
-    const { name, source, forMs } = body
-    if (accountKey(name) === '') throw malformed(hint)()
-    const known = sources()
-    if (source !== undefined && !known.includes(source)) {
-      const message = `There is no credential source "${source}", but ${known.join(', ')}.`
-      throw malformed(message)()
-    }
-    await sessions.store.block(body, forMs)
-    // After it: no sign-in slips between.
-    let closed = 0
-    for (const user of await usersOf(body)) closed += await close(user)
-    const blocked = { ...toJson({ name, source }, forMs), closed }
-    const { until } = blocked
-    const fields = { event: 'users.blocked', by: 'operator', user: name, source, until, closed }
-    log.info(fields, 'blocked')
-    return blocked
-  }
-
-  return { block, usersOf }
+  await sessions.store.block(body, forMs)
+  // After it: no sign-in slips between.
+  const users = (await sessions.signedIn(maxSignedIn)).users.filter(isBlockOf(body))
+  let closed = 0
+  for (const user of users) closed += await close(user)
+  const blocked = { ...toJson({ name, source }, forMs), closed }
+  const { until } = blocked
+  const fields = { event: 'users.blocked', by: 'operator', user: name, source, until, closed }
+  log.info(fields, 'blocked')
+  return blocked
 }
 
 function toJson({ name, source }: BlockedName, leftMs: number | undefined): BlockJson {

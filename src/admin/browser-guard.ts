@@ -39,12 +39,16 @@ export function sendAdminError(
   _request: unknown,
   reply: FastifyReply
 ): FastifyReply {
-  const error = toGatewayError(thrown)
-  const { retryAfter, message } = error.detail
+  return reply.send({ ...prepareError(thrown, reply), requestId: reply.request.id })
+}
+
+/** Sets the status and headers of an error. @returns what its body says */
+export function prepareError(thrown: unknown, reply: FastifyReply) {
+  const { status, code, detail } = toGatewayError(thrown)
+  const { retryAfter, message } = detail
   if (retryAfter !== undefined) reply.header('retry-after', Math.ceil(retryAfter))
-  const { id: requestId } = reply.request
-  const text = message ?? errorKinds[error.code].en
-  return reply.code(error.status).send({ error: text, code: error.code, requestId })
+  reply.code(status)
+  return { error: message ?? errorKinds[code].en, code }
 }
 
 /** Of a path that the router cannot read: no hook has seen the request. */

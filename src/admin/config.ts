@@ -19,14 +19,12 @@ interface Options {
   readonly reload: (confirmed: Confirmed) => Promise<object>
   /** The changes that the files would make to the running config, or their faults. */
   readonly plan: (balancerMs: number) => Promise<object>
-  /** The effect of a reload, in numbers. */
-  readonly reloadEffect: () => Promise<object>
   /** Who runs what. */
   readonly replicas: () => Promise<object>
 }
 
 export function addConfigRoutes(ops: FastifyInstance, options: Options): void {
-  const { status, plan, reload, reloadEffect, replicas } = options
+  const { status, plan, reload, replicas } = options
   const add = (scope: FastifyInstance) => {
     const summary = 'What runs: version, config, state.'
     scope.get('/status', { schema: { summary } }, async () => status())
@@ -45,9 +43,7 @@ export function addConfigRoutes(ops: FastifyInstance, options: Options): void {
       kind: 'config.reload',
       summary: 'Reads the config files and runs their config.',
       body: reloadBody,
-      preview: () => reloadEffect(),
-      run: ({ yes }, { operator }) => reload({ yes: yes === true, operator }),
-      undo: 'Put the files back as they were: they are taken again.'
+      run: ({ yes }, { operator }) => reload({ yes: yes === true, operator })
     })
   }
   addOpsScope(ops, add)

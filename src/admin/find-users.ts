@@ -1,6 +1,6 @@
 /** Finds the signed-in user that an operator names, by id or user name, of any credential source. */
 import type { Sessions } from '../session/sessions.ts'
-import { identityKey, type SignedIn } from '../session/types.ts'
+import { identityKey, type SignedIn, type UserId } from '../session/types.ts'
 import type { NamedUser } from './request-schemas.ts'
 
 export interface FoundUsers {
@@ -27,6 +27,20 @@ export function createUserFinder(sessions: Pick<Sessions, 'signedIn'>) {
   }
 
   return { find }
+}
+
+/** What is known of users without their sessions. */
+export interface KnownUsers {
+  /** The names of the credential sources. */
+  readonly sources: () => readonly string[]
+  /** The ids of users with this name in users files. */
+  readonly idsOf: (name: string) => readonly string[]
+}
+
+/** The users whom an operator may mean by an id, or by a name that a users file has. */
+export function possibleUsers({ sources, idsOf }: KnownUsers, named: string): UserId[] {
+  const ids = [named, ...idsOf(named)]
+  return sources().flatMap(source => ids.map(id => ({ source, id })))
 }
 
 /** Each user once: the name may have changed between two sign-ins. */

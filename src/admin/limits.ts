@@ -10,18 +10,16 @@ import type { HighestUse, LimitUse } from '../limits/highest-use.ts'
 import { callerOfAddress, callerOfUser, compilePlan } from '../limits/plan.ts'
 import type { LimitServices } from '../services/limits.ts'
 import type { Sessions } from '../session/sessions.ts'
+import type { UserId } from '../session/types.ts'
 import { addAct } from './acts.ts'
 import { addOpsScope } from './api.ts'
-import { createUserFinder } from './find-users.ts'
+import { createUserFinder, type KnownUsers, possibleUsers } from './find-users.ts'
 import { callerSchema, type NamedCaller } from './request-schemas.ts'
 
 interface Options {
   /** The limits in force. */
   readonly limits: () => LimitsConfig
-  /** The ids of users with this name in users files. */
-  readonly idsOf: (name: string) => readonly string[]
-  /** The names of the credential sources. */
-  readonly sources: readonly string[]
+  readonly known: KnownUsers
   readonly sessions: Pick<Sessions, 'signedIn'>
   readonly callers: LimitServices['callers']
   readonly highestUse: HighestUse
@@ -53,12 +51,12 @@ export interface CallerLimit {
   readonly resetMs: number
 }
 
-export function addOpsLimits(ops: FastifyInstance, options: Options): void {
+export function addOpsLimits(ops: FastifyInstance, options: Options) {
   const { limits, callers, highestUse, log } = options
   const callersOf = createCallersOf(options)
 
-  async function countsOf(named: string): Promise<CallerLimit[]> {
-    const counted = await Promise.all((await callersOf(named)).map(each => callers.ofCaller(each)))
+  async function countsOf(subjects: readonly string[]): Promise<CallerLimit[]> {
+    const counted = await Promise.all(subjects.map(each => callers.ofCaller(each)))
     const counts = counted.flat().map(({ limit, used }) => {
       const [name = '', ...of] = limit.split(' ')
       return { name, of: of.join(' '), used }
@@ -75,21 +73,24 @@ export function addOpsLimits(ops: FastifyInstance, options: Options): void {
   }
 
   async function reset({ caller }: NamedCaller): Promise<object> {
-    const counted = await orUnavailable(countsOf(caller))
     const subjects = await orUnavailable(callersOf(caller))
+    const counted = await orUnavailable(countsOf(subjects))
     await orUnavailable(Promise.all(subjects.map(each => callers.forget(each))))
     const fields = { event: 'limits.reset', by: 'operator', caller, reset: counted.length }
     log.info(fields, 'limits count a caller anew')
     return { reset: counted.length }
   }
 
+  const list = () =>
+    Object.entries(limits().limits).map(([name, limit]): LimitRow => {
+      const { mode, by, max, burst = max, window } = limit
+      return { limit: name, mode, by, max: burst, windowMs: window, ...highestUse.read(name) }
+    })
+
   const add = (scope: FastifyInstance) => {
     const hint = 'Name the caller: {"caller": "192.0.2.1"}, or the id or name of a user.'
     scope.get('/limits', { schema: { summary: 'The use of each limit.' } }, () => ({
-      limits: Object.entries(limits().limits).map(([name, limit]): LimitRow => {
-        const { mode, by, max, burst = max, window } = limit
-        return { limit: name, mode, by, max: burst, windowMs: window, ...highestUse.read(name) }
-      })
+      limits: list()
     }))
     scope.get<{ Querystring: NamedCaller }>(
       '/limits/caller',
@@ -97,7 +98,7 @@ export function addOpsLimits(ops: FastifyInstance, options: Options): void {
         schema: { summary: 'The counts of one caller.', querystring: callerSchema },
         schemaErrorFormatter: malformed(hint)
       },
-      async ({ query }) => ({ limits: await orUnavailable(countsOf(query.caller)) })
+      async ({ query }) => ({ limits: await orUnavailable(callersOf(query.caller).then(countsOf)) })
     )
     addAct(scope, {
       path: '/limits/caller/reset',
@@ -105,12 +106,18 @@ export function addOpsLimits(ops: FastifyInstance, options: Options): void {
       summary: 'Counts a caller anew.',
       body: callerSchema,
       hint,
-      preview: async ({ caller }) => ({ limits: (await orUnavailable(countsOf(caller))).length }),
-      run: reset,
-      undo: undefined
+      run: reset
     })
   }
   addOpsScope(ops, add)
+  return {
+    list,
+    ofUser: async (user: UserId) => await orUnavailable(countsOf([callerOf(user)]))
+  }
+}
+
+function callerOf({ source, id }: UserId): string {
+  return callerOfUser({ source, identity: { id } })
 }
 
 async function orUnavailable<T>(response: Promise<T>): Promise<T> {
@@ -121,18 +128,13 @@ async function orUnavailable<T>(response: Promise<T>): Promise<T> {
 }
 
 /** Reads the caller whom an operator names: an IP address, or a user by id or name. */
-function createCallersOf({ limits, idsOf, sources, sessions }: Options) {
+function createCallersOf({ limits, known, sessions }: Options) {
   const finder = createUserFinder(sessions)
   return async (named: string): Promise<string[]> => {
     if (isIP(named) !== 0) {
       return [callerOfAddress(createCountedAddress(limits().ipv6Prefix)({ ip: named }))]
     }
     const { users } = await finder.find({ user: named })
-    const known = users.map(({ source, id }) => callerOfUser({ source, identity: { id } }))
-    const ids = [named, ...idsOf(named)]
-    const possible = sources.flatMap(source =>
-      ids.map(id => callerOfUser({ source, identity: { id } }))
-    )
-    return [...new Set([...known, ...possible])]
+    return [...new Set([...users, ...possibleUsers(known, named)].map(callerOf))]
   }
 }

@@ -1,5 +1,5 @@
 /** `/lockouts` on the operators' listener: lists who is locked out of sign-in, and lifts locks. */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { GatewayError } from '../errors/errors.ts'
 import { createCountedAddress } from '../app/hooks/address.ts'
 import { challenge, operatorsApart } from '../app/sign-in/guard.ts'
@@ -34,30 +34,26 @@ interface Selection {
 /** Bounded: an attack may leave many. */
 const maxLocks = 1000
 
-export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log }: Options): void {
+export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log }: Options) {
   /** All that are locked out, or those of a selection. */
   async function locksOf(selection: Selection) {
     const locks = (await orUnavailable(lockouts.list())).filter(lock => !isChallenge(lock))
     return isEmpty(selection) ? locks : locks.filter(lock => isSelected(lock, selection))
   }
 
-  async function list({ query }: FastifyRequest<{ Querystring: LockoutsOf }>) {
-    const locks = await locksOf(selectionOf(query, ipv6Prefix()))
+  async function list(of: LockoutsOf) {
+    const locks = await locksOf(selectionOf(of, ipv6Prefix()))
     return { lockouts: locks.slice(0, maxLocks).map(toJson), total: locks.length }
   }
 
-  async function named(body: LockoutsOf) {
+  async function lift(body: LockoutsOf) {
     const selection = selectionOf(body, ipv6Prefix())
     if (isEmpty(selection)) {
       throw malformed(
         'Name an account or an address: {"account": "NAME"}, {"address": "IP"}, or both.'
       )()
     }
-    return { selection, locked: await locksOf(selection) }
-  }
-
-  async function lift(body: LockoutsOf) {
-    const { selection, locked } = await named(body)
+    const locked = await locksOf(selection)
     const { account, address } = selection
     const keys = [...locked.map(({ key }) => key), ...countedKeys(selection)]
     await orUnavailable(lockouts.lift([...new Set(keys)]))
@@ -77,18 +73,21 @@ export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log
   addOpsScope(ops, scope => {
     const hint = 'An account is given by its user name, an address as an IP address.'
     const schema = { summary: 'Who is locked out of sign-in.', querystring: lockoutsOf }
-    scope.get('/lockouts', { schema, schemaErrorFormatter: malformed(hint) }, list)
+    scope.get<{ Querystring: LockoutsOf }>(
+      '/lockouts',
+      { schema, schemaErrorFormatter: malformed(hint) },
+      async ({ query }) => await list(query)
+    )
     addAct(scope, {
       path: '/lockouts/lift',
       kind: 'lockouts.lift',
       summary: 'Lifts the lockouts of an account or an address.',
       body: lockoutsOf,
       hint,
-      preview: async body => ({ lockouts: (await named(body)).locked.length }),
-      run: lift,
-      undo: undefined
+      run: lift
     })
   })
+  return { list }
 }
 
 async function orUnavailable<T>(result: Promise<T>): Promise<T> {

@@ -27,7 +27,6 @@ interface Options {
     readonly routes: Readonly<Record<string, unknown>>
     readonly maintenance?: MaintenanceConfig
   }
-  readonly countReplicas: () => Promise<number>
   readonly log: { readonly warn: (fields: object, message: string) => void }
 }
 
@@ -54,8 +53,10 @@ const responds = Type.Object({
   operators: Type.Array(Type.Object({ ...maintenanceJson, author: text, since: text }))
 })
 
-export function addMaintenanceRoutes(ops: FastifyInstance, options: Options): void {
-  const { record, config, countReplicas, log } = options
+export type ShownMaintenance = ReturnType<ReturnType<typeof addMaintenanceRoutes>['show']>
+
+export function addMaintenanceRoutes(ops: FastifyInstance, options: Options) {
+  const { record, config, log } = options
   const info = record.isShared ? {} : { info: inThisProcess }
   const show = () => ({
     shared: record.isShared,
@@ -66,17 +67,6 @@ export function addMaintenanceRoutes(ops: FastifyInstance, options: Options): vo
       .map(({ maintenance, author, since }) => ({ ...maintenance, author, since }))
   })
 
-  const effectOf = async (routes: readonly string[], until?: string) => ({
-    routes: routes.length,
-    replicas: record.isShared ? await countReplicas() : 1,
-    ...(until !== undefined && { minutes: Math.ceil((Date.parse(until) - Date.now()) / 60_000) })
-  })
-  const namesOf = (routes: readonly string[]) =>
-    routes.length > 0 ? routes : Object.keys(config().routes)
-  const closedNames = () => [
-    ...new Set(record.entries().flatMap(({ maintenance }) => namesOf(maintenance.routes)))
-  ]
-
   addOpsScope(ops, scope => {
     const summary = 'What is closed for maintenance, by routes.yaml and by operators.'
     scope.get('/maintenance', { schema: { summary }, config: { responds } }, async () => show())
@@ -86,10 +76,6 @@ export function addMaintenanceRoutes(ops: FastifyInstance, options: Options): vo
       summary: 'Closes routes until a time, at all replicas, beside what operators closed before.',
       body: maintenanceBody,
       hint,
-      preview: body => {
-        const { routes, until } = readMaintenance(body, options)
-        return effectOf(namesOf(routes), until)
-      },
       run: async (body, { operator = secretOperator }) => {
         const maintenance = readMaintenance(body, options)
         await record.begin(maintenance, operator.name)
@@ -99,15 +85,13 @@ export function addMaintenanceRoutes(ops: FastifyInstance, options: Options): vo
           'an operator closed routes for maintenance'
         )
         return show()
-      },
-      undo: 'End the maintenance.'
+      }
     })
     addAct(scope, {
       path: '/maintenance/end',
       kind: 'maintenance.end',
       summary: 'Opens what operators closed, or some routes of it; routes.yaml stays in force.',
       body: maintenanceEndBody,
-      preview: ({ routes = [] }) => effectOf(routes.length > 0 ? routes : closedNames()),
       run: async ({ routes = [] }, { operator = secretOperator }) => {
         await record.end(routes)
         log.warn(
@@ -115,10 +99,10 @@ export function addMaintenanceRoutes(ops: FastifyInstance, options: Options): vo
           'an operator ended maintenance'
         )
         return show()
-      },
-      undo: 'Begin it again.'
+      }
     })
   })
+  return { show, routes: () => [...Object.keys(config().routes), 'login'] }
 }
 
 /** @throws GatewayError for an end that is not ahead, or a route that config does not have */

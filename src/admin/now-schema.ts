@@ -5,7 +5,12 @@ const perSecond = Type.Number({ description: 'Requests a second, over the last t
 const errorShare = Type.Number({
   minimum: 0,
   maximum: 1,
-  description: 'The share of requests that failed in the last ten seconds.'
+  description: 'The share of requests that failed (5xx) in the last ten seconds.'
+})
+const refusedShare = Type.Number({
+  minimum: 0,
+  maximum: 1,
+  description: 'The share of requests that were refused (4xx) in the last ten seconds.'
 })
 const share = { requestsPerSecond: perSecond, errorShare }
 const millisecondsOrNull = (description: string) =>
@@ -17,7 +22,7 @@ const durations = {
 const inFlight = Type.Integer({ minimum: 0, description: 'Requests that are being answered.' })
 const time = Type.String({ format: 'date-time' })
 
-const routeNow = Type.Object({ route: Type.String(), ...share, ...durations })
+const routeNow = Type.Object({ route: Type.String(), ...share, refusedShare, ...durations })
 
 const upstreamNow = Type.Object({
   upstream: Type.String(),
@@ -70,6 +75,7 @@ export const nowSchema = Type.Object({
   replica: Type.String({ description: 'The id of the replica that answers.' }),
   process: processNow,
   ...share,
+  refusedShare,
   inFlight,
   queued: Type.Integer({ minimum: 0, description: 'Requests that wait for an upstream.' }),
   ...durations,
@@ -87,3 +93,6 @@ export const nowSchema = Type.Object({
 })
 
 export type Now = Static<typeof nowSchema>
+
+/** What the charts show of a second: of the ten before it, since a single one jumps. */
+export type Past = Pick<Now, 'requestsPerSecond' | 'errorShare' | 'refusedShare' | 'p99Ms'>

@@ -26,5 +26,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Whether the operators' listener answers it without an operator. */
     isOpen?: boolean
+    /** Whether it is a page, whose forms are posted as browsers do. */
+    isPage?: boolean
   }
 }

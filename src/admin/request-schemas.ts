@@ -11,7 +11,6 @@ const yes = Type.Optional(Type.Unknown())
 export const planQuery = Type.Object({
   balancerMs: Type.String({ pattern: '^[0-9]{1,12}$', default: '60000' })
 })
-/** `preview` alone. */
 export const reloadBody = Type.Object({ yes })
 
 /** An IP address, or the id or name of a user. */

@@ -1,14 +1,13 @@
-/** Headers of every response of the operators' listener: its page runs nothing but its own. */
+/** Headers of every response of the operators' listener: its pages run nothing but their own. */
 
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  "img-src 'self' data:",
-  "font-src 'self'",
+  "img-src 'self'",
   "connect-src 'self'",
   "base-uri 'none'",
-  "form-action 'none'",
+  "form-action 'self'",
   "frame-ancestors 'none'"
 ].join('; ')
 

@@ -51,6 +51,7 @@ export function createAdminServer(options: Options): FastifyInstance {
   const ops = createOpsApp(servers, options)
   ops.decorate('setCertificate', tls => servers.setCertificate(tls))
   ops.decorate('ledger', ledger)
+  ops.decorate('acts', new Map())
   ops.decorateRequest('operator', undefined)
   ops.decorateRequest('operatorSession', undefined)
   ops.decorateRequest('address', undefined)

@@ -1,7 +1,7 @@
 /** Pages of all live sessions, in the order of their users' names. */
 import { describeSession } from '../session/describe.ts'
 import type { Sessions } from '../session/sessions.ts'
-import type { SignedIn } from '../session/types.ts'
+import { identityKey, type SignedIn, type UserId } from '../session/types.ts'
 import { maxSignedIn } from './find-users.ts'
 
 /** A session as operators see it, with its user. */
@@ -28,10 +28,13 @@ export interface SessionPage {
   readonly next?: string
 }
 
-type Store = Pick<Sessions, 'signedIn' | 'list' | 'times'>
+export type Store = Pick<Sessions, 'signedIn' | 'list' | 'times'>
 
 export const maxPageSize = 1000
 const usersAtOnce = 50
+const maxLatest = 50
+/** Of the last that signed in, so many are searched: a search costs the event loop 10 ms at most. */
+const maxSearched = 2000
 /** Users whose sessions are all over fill no page, and must not make one take for ever. */
 const maxInspected = 2000
 
@@ -39,7 +42,7 @@ export async function sessionPage(store: Store, query: PageQuery): Promise<Sessi
   const { search = '', size = maxPageSize, after } = query
   const wanted = search.toLowerCase()
   const users = (await store.signedIn(maxSignedIn)).users
-    .filter(({ username, id }) => [username, id].some(each => each.toLowerCase().includes(wanted)))
+    .filter(user => hasText(user, wanted))
     .map(user => ({ user, place: placeOf(user) }))
     .toSorted((a, b) => (a.place < b.place ? -1 : 1))
   const start = after === undefined ? 0 : users.findIndex(({ place }) => place > after)
@@ -64,14 +67,34 @@ export async function sessionPage(store: Store, query: PageQuery): Promise<Sessi
   }
 }
 
+/**
+ * The users who signed in last with their sessions, those whose name or id has the text.
+ * @param exact users who need not be among the last
+ */
+export async function latestSessions(store: Store, text = '', exact: readonly UserId[] = []) {
+  const { total, users } = await store.signedIn(text === '' ? maxLatest : maxSearched)
+  const fitting = users.filter(user => hasText(user, text.toLowerCase()))
+  const all = [...exact, ...fitting.slice(0, maxLatest)].map(
+    user => [identityKey({ ...user, identity: user }), user] as const
+  )
+  const sessions = await Promise.all(
+    [...new Map(all).values()].map(each => sessionsOf(store, each))
+  )
+  return { sessions: sessions.flat(), total }
+}
+
 /** All sessions of one user. */
-export async function sessionsOf(store: Store, user: SignedIn): Promise<ShownSession[]> {
+export async function sessionsOf(store: Store, user: UserId): Promise<ShownSession[]> {
   const listed = await store.list(user)
   const times = store.times()
   return listed.map(each => {
     const { id: userId, username } = each.session.identity
     return { userId, user: username, ...describeSession(each, times) }
   })
+}
+
+function hasText({ username, id }: SignedIn, lower: string): boolean {
+  return [username, id].some(each => each.toLowerCase().includes(lower))
 }
 
 /** Users stand in the order of these texts, each of which one user has. */

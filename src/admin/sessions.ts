@@ -1,19 +1,20 @@
 /** Operators' endpoints: lists the sessions of a user or of all, and closes them. */
 import type { FastifyInstance } from 'fastify'
-import { createUserFinder } from './find-users.ts'
+import { createUserFinder, type KnownUsers, possibleUsers } from './find-users.ts'
 import type { Static } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'
 import { addAct } from './acts.ts'
 import { addOpsScope } from './api.ts'
 import type { Closing } from './closing.ts'
 import type { Sessions } from '../session/sessions.ts'
-import type { SignedIn } from '../session/types.ts'
+import type { SignedIn, UserId } from '../session/types.ts'
 import { closeSessionsBody, sessionsQuery } from './request-schemas.ts'
-import { maxPageSize, sessionPage, sessionsOf } from './session-pages.ts'
+import { latestSessions, maxPageSize, sessionPage, sessionsOf } from './session-pages.ts'
 
 interface Options {
   readonly sessions: Sessions
   readonly close: Closing
+  readonly known: KnownUsers
   readonly log: { readonly info: (fields: object, message: string) => void }
 }
 
@@ -24,9 +25,10 @@ const ofList =
   'Name a user: ?user=ID-or-NAME, with &by=id or &by=name and &source=NAME, ' +
   'or none for all sessions.'
 
-export function addOpsSessions(ops: FastifyInstance, { sessions, close, log }: Options): void {
+export function addOpsSessions(ops: FastifyInstance, options: Options) {
+  const { sessions, known } = options
   const { find } = createUserFinder(sessions)
-  const { closeAll, closeOf, effectOn, effectOnAll } = createOperations({ sessions, close, log })
+  const { closeAll, closeOf } = createOperations(options)
 
   const add = (scope: FastifyInstance) => {
     scope.get<{ Querystring: Static<typeof sessionsQuery> }>(
@@ -59,13 +61,6 @@ export function addOpsSessions(ops: FastifyInstance, { sessions, close, log }: O
       summary: 'Closes one session, all of a user, or everybody’s.',
       body: closeSessionsBody,
       hint: ofClose,
-      preview: async body => {
-        if (body.user === undefined) return await effectOnAll()
-        const { users } = await find(body)
-        const [user] = users
-        if (user === undefined || users.length > 1) return { sessions: 0, users: users.length }
-        return await effectOn(user, body.id)
-      },
       run: async body => {
         if (body.user === undefined) return await closeAll()
         const { users, near } = await find(body)
@@ -73,14 +68,20 @@ export function addOpsSessions(ops: FastifyInstance, { sessions, close, log }: O
         if (user === undefined) return { closed: 0, near }
         if (users.length > 1) return { closed: 0, candidates: users }
         return await closeOf(user, body.id)
-      },
-      undo: undefined
+      }
     })
   }
   addOpsScope(ops, add)
+  return {
+    latest: async (search = '') => {
+      const exact = search === '' ? [] : possibleUsers(known, search)
+      return await latestSessions(sessions, search, exact)
+    },
+    ofUser: async (user: UserId) => await sessionsOf(sessions, user)
+  }
 }
 
-/** Lists and closes live sessions for operators. */
+/** Closes live sessions for operators. */
 function createOperations({ sessions, close, log }: Options) {
   async function closeAll(): Promise<object> {
     await sessions.endAll()
@@ -105,16 +106,5 @@ function createOperations({ sessions, close, log }: Options) {
     return { closed, of: user }
   }
 
-  async function effectOn(user: SignedIn, id: string | undefined): Promise<object> {
-    const listed = await sessions.list(user)
-    if (id === undefined) return { sessions: listed.length, users: 1 }
-    return { sessions: listed.filter(({ session }) => session.id === id).length, users: 1 }
-  }
-
-  async function effectOnAll(): Promise<object> {
-    const { sessions: shown, isWhole, users } = await sessionPage(sessions, {})
-    return { sessions: shown.length, isWhole, users }
-  }
-
-  return { closeAll, closeOf, effectOn, effectOnAll }
+  return { closeAll, closeOf }
 }

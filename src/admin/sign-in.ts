@@ -41,7 +41,9 @@ const noRole =
   'Nobody can sign in here: ops.role is not set. Name the role of operators there, or use the ' +
   'operators’ secret.'
 
-export function addOperatorSignIn(ops: FastifyInstance, options: Options): void {
+export type OperatorSignIn = ReturnType<typeof addOperatorSignIn>
+
+export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
   addOpsScope(ops, scope => {
     scope.post<{ Body: Credentials }>(
       '/sign-in',
@@ -50,34 +52,53 @@ export function addOperatorSignIn(ops: FastifyInstance, options: Options): void 
         schema: { summary: 'Signs an operator in, by a cookie.', body: operatorSignInBody },
         schemaErrorFormatter: malformed('Send {"username": "NAME", "password": "…"}.')
       },
-      async (request, reply) => await signIn(options, request, reply)
+      async (request, reply) => await signIn(options, request, reply, request.body)
     )
-    scope.post(
-      '/sign-out',
-      { schema: { summary: 'Ends the session.' } },
-      async (request, reply) => {
-        const { operatorSession, operator = secretOperator } = request
-        if (operatorSession === undefined) throw malformed('There is no session to end.')()
-        await options.sessions?.close(operatorSession)
-        const address = clientAddress(request)
-        const entry = { act: 'ops.sign-out', operator, address, requestId: request.id }
-        request.server.ledger?.append({ event: 'act.done', ...entry, details: {} })
-        const fields = { event: 'ops.logout', user: operator.name, address }
-        options.log.info(fields, 'operator signed out')
-        return await reply.header('set-cookie', options.cookie.clear).send({ signedOut: true })
-      }
-    )
-    const summary = 'The operator of this request, and the end of the session.'
-    scope.get('/me', { schema: { summary } }, async ({ operator }) => ({ ...operator }))
+    const summary = 'Ends the session.'
+    scope.post('/sign-out', { schema: { summary } }, async (request, reply) => {
+      await signOut(options, request, reply)
+      return { signedOut: true }
+    })
+    const ofMe = 'The operator of this request, and the end of the session.'
+    scope.get('/me', { schema: { summary: ofMe } }, async ({ operator }) => ({ ...operator }))
   })
+  return {
+    /** Without `ops.role` nobody can sign in: says what to set. */
+    problem: options.sessions === undefined ? noRole : undefined,
+    /** By the form of a page. @throws GatewayError */
+    signIn: async (request: FastifyRequest, reply: FastifyReply, credentials: Credentials) => {
+      const fits: unknown = request.validateInput(credentials, operatorSignInBody)
+      if (fits !== true) throw malformed('Give a user name and a password.')()
+      await signIn(options, request, reply, credentials)
+    },
+    signOut: async (request: FastifyRequest, reply: FastifyReply) =>
+      await signOut(options, request, reply)
+  }
 }
 
+async function signOut(
+  { sessions, cookie, log }: Options,
+  request: FastifyRequest,
+  reply: FastifyReply
+): Promise<void> {
+  const { operatorSession, operator = secretOperator } = request
+  if (operatorSession === undefined) throw malformed('There is no session to end.')()
+  await sessions?.close(operatorSession)
+  const address = clientAddress(request)
+  const entry = { act: 'ops.sign-out', operator, address, requestId: request.id }
+  request.server.ledger?.append({ event: 'act.done', ...entry, details: {} })
+  log.info({ event: 'ops.logout', user: operator.name, address }, 'operator signed out')
+  reply.header('set-cookie', cookie.clear)
+}
+
+/** Sets the cookie. */
 async function signIn(
   { sessions, vouch, cookie, log }: Options,
-  request: FastifyRequest<{ Body: Credentials }>,
-  reply: FastifyReply
-): Promise<unknown> {
-  const { username } = request.body
+  request: FastifyRequest,
+  reply: FastifyReply,
+  credentials: Credentials
+): Promise<object> {
+  const { username } = credentials
   const address = clientAddress(request)
   if (sessions === undefined) {
     throw new GatewayError('ops.role', { message: noRole })
@@ -85,7 +106,7 @@ async function signIn(
   const operator = { name: username, via: 'session' } as const
   const entry = { act: 'ops.sign-in', operator, address, requestId: request.id }
   try {
-    const { source, result } = await vouch(request, request.body, leavingOf(reply.raw).signal)
+    const { source, result } = await vouch(request, credentials, leavingOf(reply.raw).signal)
     const former = request.operatorSession
     // A new id for each sign-in: one that somebody planted in the browser opens nothing.
     const secretId = createSecretId({ source, id: result.identity.id })
@@ -100,12 +121,8 @@ async function signIn(
     if (former !== undefined) await sessions.close(former)
     request.server.ledger?.append({ event: 'act.done', ...entry, details: { source } })
     log.info({ event: 'ops.login', user: username, source, address }, 'operator signed in')
-    return await reply.header('set-cookie', cookie.give(secretId)).send({
-      name: session.identity.username,
-      via: 'session',
-      source,
-      until
-    })
+    reply.header('set-cookie', cookie.give(secretId))
+    return { name: session.identity.username, via: 'session', source, until }
   } catch (error) {
     const { code } = toGatewayError(error)
     request.server.ledger?.append({ event: 'act.failed', ...entry, details: {}, code })

@@ -6,6 +6,7 @@ import { firstUrlOf } from '../config/schema/upstream-addresses.ts'
 import type { Path } from '../config/schema/visit.ts'
 import type { DryRequest, DryResult, UpstreamCall } from '../dry-run/dry-app.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
+import { requestSteps } from '../observability/request-story.ts'
 import type { FullRequestJson } from '../observability/request-json.ts'
 import { printable, printableLines } from '../observability/unprintable.ts'
 import { paint } from './colours.ts'
@@ -13,7 +14,6 @@ import type { Output } from './command.ts'
 import { changeLines } from './changes.ts'
 import type { Identity } from '../session/types.ts'
 import { type TracedStep, traceShape } from './shape-steps.ts'
-import { requestRows } from './why-text.ts'
 
 interface Asked {
   readonly method: string
@@ -171,9 +171,9 @@ export function formatExplanation(explanation: Explanation, stream: Output): str
   const who = as === undefined ? '' : `, as ${printable(as)}`
   const at = (place: Location | undefined) =>
     place === undefined ? '' : `  ${paint('dim', `${place.file}:${place.line}`, stream)}`
-  const rows = record === undefined ? [] : requestRows(record)
-  const width = Math.max(0, ...rows.map(([name]) => name.length))
-  const lines = rows.map(([name, text]) => {
+  const steps = record === undefined ? [] : requestSteps(record)
+  const width = Math.max(0, ...steps.map(({ name }) => name.length))
+  const lines = steps.map(({ name, text }) => {
     const limit = name === 'limits' ? places.limits[text.split(' ', 1)[0] ?? ''] : undefined
     const place = name === 'route' ? places.route : limit
     return `  ${name.padEnd(width)}  ${printable(text)}${at(place)}\n`

@@ -24,8 +24,6 @@ interface UserQuery {
   readonly source?: string
 }
 
-const closePath = '/ops/api/sessions/close'
-
 export async function sessions(invocation: Invocation): Promise<number> {
   const {
     gateway,
@@ -46,7 +44,7 @@ export async function sessions(invocation: Invocation): Promise<number> {
     : { ...userQuery, ...(session !== undefined && { id: session }) }
   const response: SessionsResponse = isList
     ? await askAdmin(gateway, pathOf(userQuery))
-    : await askAdmin(gateway, closePath, which)
+    : await askAdmin(gateway, '/ops/api/sessions/close', which)
   if (json) io.stdout.write(jsonText(response))
   const refusal = refusalOf(response, userQuery, isList, io.stderr)
   if (refusal !== undefined) {
@@ -66,8 +64,7 @@ async function confirmEveryone({ gateway, io }: Invocation): Promise<void> {
   if (io.stdin.isTTY !== true) {
     throw new UsageError('There is no terminal to ask: --yes signs everyone out.')
   }
-  const preview = await askAdmin(gateway, closePath, { everyone: true, preview: true })
-  const { users } = preview['effect'] as { readonly users: number }
+  const { users = 0 }: SessionsResponse = await askAdmin(gateway, '/ops/api/sessions?size=1')
   const number = `${users} ${users === 1 ? 'user' : 'users'}`
   if (await askYes(`Sign out everyone (${number})?`, io)) return
   throw new CommandError('Nothing was closed.')

@@ -39,18 +39,6 @@ export function massChange(before: Sources, after: Sources): string | undefined 
   return undefined
 }
 
-/** The number of sessions that a change of config would end. @throws StoreUnavailable */
-export async function countEndings(
-  sessions: ReviewedSessions,
-  before: Sources,
-  after: Sources
-): Promise<number> {
-  const counts = await forEach(changedUsers(before, after), async user => {
-    return (await sessions.list(user)).length
-  })
-  return counts.reduce((sum, count) => sum + count, 0)
-}
-
 /** Ends the sessions of users that changed. @throws StoreUnavailable */
 export async function reviewChanged(
   sessions: ReviewedSessions,

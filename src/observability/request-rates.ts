@@ -9,6 +9,8 @@ export interface RouteCounts {
   readonly requests: number
   /** Responses with a status of 500 or more. */
   readonly errors: number
+  /** Responses with a status from 400 to 499. */
+  readonly refused: number
   /** One for each of `boundsMs`, and the rest. */
   readonly buckets: ArrayLike<number>
 }
@@ -16,11 +18,13 @@ export interface RouteCounts {
 export class RouteTotals implements RouteCounts {
   requests = 0
   errors = 0
+  refused = 0
   readonly buckets = new Uint32Array(boundsMs.length + 1)
 
-  count(ms: number, isError: boolean): void {
+  count(ms: number, status: number): void {
     this.requests++
-    if (isError) this.errors++
+    if (status >= 500) this.errors++
+    else if (status >= 400) this.refused++
     let index = 0
     while (index < boundsMs.length && ms > (boundsMs[index] as number)) index++
     ;(this.buckets[index] as number)++
@@ -30,6 +34,7 @@ export class RouteTotals implements RouteCounts {
     return {
       requests: this.requests - (before?.requests ?? 0),
       errors: this.errors - (before?.errors ?? 0),
+      refused: this.refused - (before?.refused ?? 0),
       buckets: this.buckets.map((count, index) => count - (before?.buckets[index] ?? 0))
     }
   }

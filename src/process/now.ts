@@ -1,5 +1,5 @@
 /** This process at present: rates of the last ten seconds, its upstreams, its own load. */
-import type { Now } from '../admin/now-schema.ts'
+import type { Now, Past } from '../admin/now-schema.ts'
 import type { GatewayState } from '../observability/gateway-state.ts'
 import { boundsMs, type RouteCounts } from '../observability/request-rates.ts'
 import type { AddressUse } from '../proxy/pools.ts'
@@ -19,11 +19,15 @@ const sampleEveryMs = 1000
 const maxSamples = 11
 const loopTimerMs = 20
 const maxRoutes = 1000
+/** Five minutes of charts. */
+const maxPast = 300
 
 /** Samples once a second: 0.15 ms for 1,000 routes and 100 addresses. */
 export class Present {
   readonly #services: Pick<Services, 'rates' | 'upstreams' | 'redis'>
   readonly #samples: Sample[] = []
+  /** Oldest first. */
+  readonly past: Past[] = []
   readonly #timers: readonly NodeJS.Timeout[]
   #loopAt = performance.now()
   /** Since the last sample. */
@@ -50,16 +54,16 @@ export class Present {
     })
     this.#delayMs = 0
     if (this.#samples.length > maxSamples) this.#samples.shift()
+    const { routes, ms } = this.#counts()
+    this.past.push(inSeconds(sumOf(routes.map(([, counts]) => counts)), ms / 1000))
+    if (this.past.length > maxPast) this.past.shift()
   }
 
   read(): Omit<Now, 'at' | 'replica' | 'replicas' | 'config'> {
-    const first = this.#samples[0] as Sample
-    const ms = Math.max(1, performance.now() - first.at)
+    const { first, ms, routes } = this.#counts()
     const { user, system } = process.cpuUsage(first.cpu)
     const { rates, upstreams } = this.#services
-    const routes = [...rates.read(first.totals)]
-      .filter(([, { requests }]) => requests > 0)
-      .toSorted(([, a], [, b]) => b.requests - a.requests)
+    routes.sort(([, a], [, b]) => b.requests - a.requests)
     return {
       process: {
         pid: process.pid,
@@ -81,6 +85,17 @@ export class Present {
 
   close(): void {
     for (const timer of this.#timers) clearInterval(timer)
+  }
+
+  /** Of the last ten seconds, each route with requests. */
+  #counts() {
+    const first = this.#samples[0] as Sample
+    const all = Array.from(this.#services.rates.read(first.totals))
+    return {
+      first,
+      ms: Math.max(1, performance.now() - first.at),
+      routes: all.filter(([, { requests }]) => requests > 0)
+    }
   }
 
   /** Node's own histogram forgets a delay in which it is reset. */
@@ -147,10 +162,11 @@ function keyOf({ upstream, address }: AddressUse): string {
 }
 
 function sumOf(routes: readonly RouteCounts[]): RouteCounts {
-  const total = { requests: 0, errors: 0, buckets: boundsMs.map(() => 0) }
-  for (const { requests, errors, buckets } of routes) {
+  const total = { requests: 0, errors: 0, refused: 0, buckets: boundsMs.map(() => 0) }
+  for (const { requests, errors, refused, buckets } of routes) {
     total.requests += requests
     total.errors += errors
+    total.refused += refused
     total.buckets = total.buckets.map((count, index) => count + (buckets[index] ?? 0))
   }
   return total
@@ -159,6 +175,7 @@ function sumOf(routes: readonly RouteCounts[]): RouteCounts {
 function inSeconds(counts: RouteCounts, seconds: number) {
   return {
     ...ratesOf(counts.requests, counts.errors, seconds),
+    refusedShare: shareOf(counts.refused, counts.requests),
     p50Ms: percentile(counts, 0.5),
     p99Ms: percentile(counts, 0.99)
   }
@@ -167,8 +184,12 @@ function inSeconds(counts: RouteCounts, seconds: number) {
 function ratesOf(requests: number, errors: number, seconds: number) {
   return {
     requestsPerSecond: rounded(requests / seconds),
-    errorShare: requests === 0 ? 0 : rounded(Math.min(1, errors / requests))
+    errorShare: shareOf(errors, requests)
   }
+}
+
+function shareOf(part: number, all: number): number {
+  return all === 0 ? 0 : rounded(Math.min(1, part / all))
 }
 
 /** As Prometheus estimates it: evenly spread within a bucket, at most the last bound. */

@@ -1,6 +1,6 @@
 /** The operators' listener of the running gateway, and its routes. */
 import { randomBytes } from 'node:crypto'
-import { createAccess, isStillOperator } from '../admin/access.ts'
+import { createAccess } from '../admin/access.ts'
 import { addBlockedUsers } from '../admin/blocked-users.ts'
 import { createClosing } from '../admin/closing.ts'
 import { addConfigData } from '../admin/config-data.ts'
@@ -16,20 +16,20 @@ import { addOpsLimits } from '../admin/limits.ts'
 import { addOpsLockouts } from '../admin/lockouts.ts'
 import { operatorCookie } from '../admin/operator-cookie.ts'
 import type { FoundOperator } from '../admin/operator.ts'
-import { addPageFiles } from '../admin/page-files.ts'
 import { type SecretFile, writeSecretFile } from '../admin/secret-file.ts'
 import { addMaintenanceRoutes } from '../admin/maintenance.ts'
 import { createAdminServer } from '../admin/server.ts'
 import { addOpsSessions } from '../admin/sessions.ts'
 import { addOperatorSignIn } from '../admin/sign-in.ts'
 import { openApi } from '../api-docs/openapi.ts'
+import { addPages } from '../ops/page/pages.ts'
 import { comparePlan } from '../config/load/plan.ts'
 import { sourceName } from '../config/schema/gateway.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
 import { describeFault } from '../config/schema/faults.ts'
 import type { Config } from '../config/schema/config.ts'
-import { countEndings } from '../login/changed-users.ts'
 import { GatewayError } from '../errors/errors.ts'
+import type { RequestQuery } from '../observability/failures.ts'
 import type { GatewayState } from '../observability/gateway-state.ts'
 import type { Fleet } from '../services/fleet.ts'
 import type { Log, Services } from '../services/services.ts'
@@ -49,23 +49,33 @@ interface Operated {
   readonly state: () => GatewayState
 }
 
-/** Less than the second between two events of `now`; all who watch share it. */
+/** All who watch share what was read within this time. */
 const freshMs = 800
+/** The page of the config asks again every few seconds, and to validate the files takes a while. */
+const filesFreshMs = 10_000
 
 export type Operators = ReturnType<typeof createOperators>
 
 /** Builds the operators' listener. A secret that config does not set is written to a file. */
 export function createOperators(operated: Operated) {
-  const { generations, services } = operated.server
+  const { server, present, state } = operated
+  const { generations, services } = server
   const { config } = generations.current
   const { log } = services
   const { listen, secret: configured } = config.gateway.ops
   const secret = configured ?? randomBytes(32).toString('base64url')
   const app = createApp(operated, secret)
-  addServices(app, operated)
-  addConfig(app, operated)
-  addMaintenance(app, operated)
-  addPageFiles(app)
+  const now = nowReader(operated)
+  const { signIn, ...desk } = addServices(app, operated)
+  addNow(app, now)
+  addPages(app, signIn, {
+    state,
+    now,
+    past: present.past,
+    ...desk,
+    config: addConfig(app, operated),
+    maintenance: addMaintenance(app, operated)
+  })
   let secretFile: SecretFile | undefined
   return {
     /**
@@ -139,43 +149,36 @@ async function operatorOf(
   }
 }
 
-/** Sign-in of operators, the present, sessions, limits, lockouts, requests. */
-function addServices(app: AdminServer, operated: Operated): void {
-  const { services, generations } = operated.server
+/** Sign-in of operators, sessions, limits, lockouts, requests. */
+function addServices(app: AdminServer, { server }: Operated) {
+  const { services, generations } = server
   const { operatorSessions, failures, log } = services
   const { gateway } = generations.current.config
-  const sources = gateway.login.sources.map(sourceName)
   const limits = () => generations.current.config.limits
-  addOperatorSignIn(app, {
-    sessions: operatorSessions,
-    vouch: async (...signIn) => {
-      const vouch = generations.current.vouchForOperator
-      if (vouch === undefined) throw new GatewayError('ops.role')
-      return await vouch(...signIn)
-    },
-    cookie: operatorCookie(gateway.ops),
-    log
-  })
-  addNow(app, {
-    read: nowReader(operated),
-    isAllowed: request =>
-      isStillOperator(request, secretId => operatorOf(operatorSessions, secretId))
-  })
+  const known = {
+    sources: () => generations.current.config.gateway.login.sources.map(sourceName),
+    idsOf: (name: string) => idsOf(generations.current.config.users, name)
+  }
   const close = createClosing(services.sessions, ended => generations.current.signOut(ended))
-  addOpsSessions(app, { ...services, close })
-  addBlockedUsers(app, {
-    ...services,
-    close,
-    sources: () => generations.current.config.gateway.login.sources.map(sourceName)
-  })
-  addOpsLimits(app, {
-    ...services,
-    limits,
-    idsOf: name => idsOf(generations.current.config.users, name),
-    sources
-  })
-  addOpsLockouts(app, { ...services, ipv6Prefix: () => limits().ipv6Prefix })
-  addRequestRoutes(app, { find: query => failures.find(query) })
+  const requests = (query: RequestQuery) => failures.find(query)
+  addRequestRoutes(app, { find: requests })
+  return {
+    signIn: addOperatorSignIn(app, {
+      sessions: operatorSessions,
+      vouch: async (...signIn) => {
+        const vouch = generations.current.vouchForOperator
+        if (vouch === undefined) throw new GatewayError('ops.role')
+        return await vouch(...signIn)
+      },
+      cookie: operatorCookie(gateway.ops),
+      log
+    }),
+    sessions: addOpsSessions(app, { ...services, close, known }),
+    limits: addOpsLimits(app, { ...services, limits, known }),
+    blocks: addBlockedUsers(app, { ...services, close, sources: known.sources }),
+    lockouts: addOpsLockouts(app, { ...services, ipv6Prefix: () => limits().ipv6Prefix }),
+    requests
+  }
 }
 
 function idsOf(files: Config['users'], name: string): string[] {
@@ -185,10 +188,7 @@ function idsOf(files: Config['users'], name: string): string[] {
 }
 
 function nowReader({ present, fleet, state }: Operated): () => Promise<Now> {
-  let readAt = -Infinity
-  let last: Promise<Now>
-
-  async function read(): Promise<Now> {
+  return shared(freshMs, async () => {
     const { replicas } = await fleet.list()
     const { generation, hash, files } = state().config
     return {
@@ -198,11 +198,18 @@ function nowReader({ present, fleet, state }: Operated): () => Promise<Now> {
       replicas: [...replicas],
       config: { generation, hash, state: files.state }
     }
-  }
+  })
+}
 
+/** All who ask within `ms` share what was read once, unless another generation runs. */
+function shared<T>(ms: number, read: () => Promise<T>, generation = () => 0): () => Promise<T> {
+  let readAt = -Infinity
+  let readOf = 0
+  let last: Promise<T>
   return () => {
-    if (performance.now() - readAt >= freshMs) {
+    if (performance.now() - readAt >= ms || readOf !== generation()) {
       readAt = performance.now()
+      readOf = generation()
       last = read()
     }
     return last
@@ -210,9 +217,9 @@ function nowReader({ present, fleet, state }: Operated): () => Promise<Now> {
 }
 
 /** Status, plan and reload. */
-function addConfig(app: AdminServer, operated: Operated): void {
+function addConfig(app: AdminServer, operated: Operated) {
   const { server, reloader, state, fleet } = operated
-  const { services, generations } = server
+  const { generations } = server
   addConfigRoutes(app, {
     status: () => statusOf(state()),
     reload: confirmed => reloader.reload('operator', confirmed),
@@ -221,29 +228,19 @@ function addConfig(app: AdminServer, operated: Operated): void {
       if ('faults' in files) return { faults: files.faults.map(describeFault) }
       return comparePlan(generations.current.config, files.config, balancerMs)
     },
-    reloadEffect: async () => {
-      const { config: running } = generations.current
-      const files = await reloader.validate(running.gateway)
-      if ('faults' in files) return { faults: files.faults.length }
-      const { changes } = comparePlan(running, files.config, 0)
-      const sessions = await countEndings(services.sessions, running, files.config)
-      return {
-        changes: changes.length,
-        restartNeeded: changes.filter(({ restart }) => restart).length,
-        sessions
-      }
-    },
     replicas: () => fleet.list()
   })
-  addConfigData(app, createConfigView(operated))
+  const view = createConfigView(operated)
+  addConfigData(app, view)
+  const number = () => generations.current.number
+  return { ...view, files: shared(filesFreshMs, view.files, number) }
 }
 
-function addMaintenance(app: AdminServer, { server, fleet }: Operated): void {
+function addMaintenance(app: AdminServer, { server }: Operated) {
   const { generations, services } = server
-  addMaintenanceRoutes(app, {
+  return addMaintenanceRoutes(app, {
     record: services.maintenance,
     config: () => generations.current.config.routes,
-    countReplicas: async () => (await fleet.list()).replicas.length,
     log: services.log
   })
 }

@@ -11,6 +11,7 @@ function withAct({ isFull = false, fails = false } = {}) {
   const entries: ActEntry[] = []
   const ops = Fastify()
   ops.decorateRequest('operator', undefined)
+  ops.decorate('acts', new Map())
   ops.decorate('ledger', {
     check: () => {
       if (isFull) throw new Error('no space left on device')
@@ -34,13 +35,11 @@ function withAct({ isFull = false, fails = false } = {}) {
       kind: 'lamps.off',
       summary: 'Turns lamps off.',
       body: Type.Object({ room: Type.String() }),
-      preview: async ({ room }) => ({ lamps: room.length }),
       run: async () => {
         steps.push('run')
         if (fails) throw new GatewayError('session.unavailable')
         return { off: 4 }
-      },
-      undo: 'Turn them on.'
+      }
     })
   )
   const post = async (payload: object) =>
@@ -52,22 +51,6 @@ function withAct({ isFull = false, fails = false } = {}) {
     })
   return { post, steps, entries }
 }
-
-t.test('a preview answers the effect in numbers, and changes nothing', async t => {
-  const { post, steps } = withAct()
-  const response = await post({ room: 'hall', preview: true })
-  t.same(response.json(), { act: 'lamps.off', effect: { lamps: 4 }, undo: 'Turn them on.' })
-  t.same(steps, [])
-})
-
-t.test('a preview that is no flag never runs the act', async t => {
-  const { post, steps } = withAct()
-  for (const preview of ['true', 1, null, {}]) {
-    t.equal((await post({ room: 'hall', preview })).statusCode, 400, JSON.stringify(preview))
-  }
-  t.same(steps, [])
-  t.equal((await post({ room: 'hall', preview: false })).statusCode, 200)
-})
 
 t.test('an act is on disk, with what became of it, before it is answered', async t => {
   const { post, steps, entries } = withAct()

@@ -11,27 +11,6 @@ t.test('the operators’ API stands below /ops/api, and nowhere else', async t =
   }
 })
 
-t.test('each act shows its effect before', async t => {
-  const gateway = await testGateway(t.after)
-  const cookie = await gateway.signIn()
-  const previews = [
-    ['/sessions/close', { user: 'alice' }, { sessions: 1, users: 1 }],
-    ['/sessions/close', { everyone: true }, { sessions: 1, users: 1, isWhole: true }],
-    ['/users/block', { name: 'alice' }, { sessions: 1, users: 1 }],
-    ['/users/unblock', { name: 'alice' }, { blocks: 0 }],
-    ['/lockouts/lift', { account: 'alice' }, { lockouts: 0 }],
-    ['/limits/caller/reset', { caller: '127.0.0.1' }, { limits: 0 }],
-    ['/reload', {}, { changes: 0, restartNeeded: 0, sessions: 0 }]
-  ] as const
-  for (const [path, body, effect] of previews) {
-    const response = await gateway.ops(`/ops/api${path}`, { json: { ...body, preview: true } })
-    t.match(await response.json(), { effect }, path)
-  }
-  t.equal((await gateway.call('/api/account/profile', { cookie })).status, 200)
-  const closed = await gateway.ops('/ops/api/sessions/close', { json: { user: 'alice' } })
-  t.match(await closed.json(), { closed: 1 })
-})
-
 t.test('the API describes each of its routes', async t => {
   const gateway = await testGateway(t.after)
   const response = await gateway.ops('/ops/api/openapi.json')

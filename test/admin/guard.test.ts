@@ -95,7 +95,7 @@ t.test(
 )
 
 t.test('neither a cookie nor an open path hides a wrong secret from the log', async t => {
-  const cookie = `console_ops=${'A'.repeat(43)}`
+  const cookie = `console_ops=${'A'.repeat(48)}`
   const wrong = { authorization: 'Bearer guess' }
   for (const [path, headers, status] of [
     ['/ops/api/status', { ...wrong, cookie }, 401],

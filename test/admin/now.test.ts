@@ -1,4 +1,4 @@
-/** The present of a real gateway: rates, upstreams, the live stream. */
+/** The present of a real gateway: rates and upstreams. */
 import t, { type Test } from 'tap'
 import type { Now } from '../../src/admin/now-schema.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
@@ -69,46 +69,4 @@ t.test('an address that does not work shows', async t => {
   t.match(of('pair', dead), { state: 'open', errorShare: 1 })
   t.match(of('sole', dead), { state: 'open', errorShare: 1 })
   t.ok((of('pair', alive.url)?.requestsPerSecond ?? 0) > 0)
-})
-
-t.test('the stream sends the present at once and every second', async t => {
-  const gateway = await gatewayWith(t, {})
-  const response = await gateway.ops('/ops/api/now/stream')
-  t.equal(response.headers.get('content-type'), 'text/event-stream')
-  t.equal(response.headers.get('cache-control'), 'no-store')
-  let text = ''
-  const decoder = new TextDecoder()
-  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
-    text += decoder.decode(chunk)
-    if (text.split('\n\n').length > 3) break
-  }
-  const events = text.split('\n\n').slice(0, 3)
-  for (const event of events) {
-    const [name, data] = event.split('\n')
-    t.equal(name, 'event: now')
-    t.ok((JSON.parse(data?.replace('data: ', '') ?? '') as Now).at)
-  }
-  const last = JSON.parse(events[2]?.split('data: ')[1] ?? '') as Now
-  t.type(last.process.eventLoopDelayMs, 'number', 'measured while somebody watches')
-})
-
-t.test('so many streams and no more; a stopping gateway ends them', async t => {
-  const gateway = await gatewayWith(t, {})
-  const open = await Promise.all(
-    Array.from({ length: 32 }, () => gateway.ops('/ops/api/now/stream'))
-  )
-  t.ok(open.every(({ status }) => status === 200))
-  const refused = await gateway.ops('/ops/api/now/stream')
-  t.equal(refused.status, 503)
-  t.match(await refused.json(), { code: 'overloaded', error: /32 live views/ })
-  await open[0]?.body?.cancel()
-  await until('one place is free', async () => {
-    const next = await gateway.ops('/ops/api/now/stream')
-    if (next.status !== 200) await next.body?.cancel()
-    else open.push(next)
-    return next.status === 200
-  })
-  const texts = Promise.all(open.slice(1).map(response => response.text()))
-  await gateway.stop({ noticeMs: 0 })
-  for (const text of await texts) t.match(text, /event: end\ndata: \{\}\n\n$/)
 })

@@ -59,12 +59,12 @@ t.test(
     await operators.getByLabel('User name').fill('alice')
     await operators.getByLabel('Password').fill(password)
     await operators.keyboard.press('Enter')
-    await operators.getByRole('heading', { level: 1, name: 'Now' }).waitFor()
+    await operators.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
 
     await console.locator('#out').click()
     await shows(console, 'closed 4401 session.revoked true')
 
     await operators.getByRole('button', { name: 'Sign out' }).click()
-    await operators.getByRole('heading', { name: 'Sign in to operate the gateway' }).waitFor()
+    await operators.getByLabel('User name').waitFor()
   }
 )

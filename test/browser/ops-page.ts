@@ -1,4 +1,4 @@
-/** What tests of the ops page do over and over: open a panel, and ask axe-core for findings. */
+/** What tests of the operators' pages do over and over: visit one, and ask axe-core for findings. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
@@ -28,13 +28,6 @@ export async function visitOps(
   })
   await page.goto(url)
   return page
-}
-
-export async function openPanel(page: Page, name: string): Promise<void> {
-  await page.locator(`nav a[href="#/${name}"]`).click()
-  // The panel left behind has a heading too: only the current link tells that the new one stands.
-  await page.locator(`nav a[href="#/${name}"][aria-current]`).waitFor()
-  await page.locator('h1').waitFor()
 }
 
 interface Finding {

@@ -132,6 +132,7 @@ t.test(
       throw new Error('away')
     }
     let away = false
+    ops.decorate('acts', new Map())
     addOpsLockouts(ops, {
       lockouts: { ...lockouts, list: async () => (away ? await failing() : await lockouts.list()) },
       ipv6Prefix: () => 64,

@@ -119,8 +119,8 @@ t.test('what npm packs has the presets', async t => {
   t.same(await unpacked.ended, { code: 0, signal: null })
   const text = readFileSync('presets/backend/drf.yaml', 'utf8')
   t.equal(await shownBy(t, 'bin/console-gateway.js', join(folder, 'package')), text)
-  const page = readdirSync(join(folder, 'package/dist/page'))
-  t.ok(['index.html', 'main.js', 'page.css'].every(name => page.includes(name)))
+  const files = readdirSync(join(folder, 'package/dist'))
+  t.ok(['page.css', 'live.js', 'icon.svg'].every(name => files.includes(name)))
 })
 
 t.test('what the image copies has the presets', async t => {

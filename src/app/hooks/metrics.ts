@@ -41,7 +41,7 @@ export function createMeters(metrics: Metrics, rates: RequestRates): CreateMeter
     const firstByte = upstream === undefined ? undefined : firstBytes.labels(upstream)
     return {
       count({ method, status, isCut, ms, upstreamMs }) {
-        totals.count(ms, status >= 500 && !isCut)
+        totals.count(ms, isCut ? 0 : status)
         const kind = isCut ? 'gone' : `${Math.floor(status / 100)}xx`
         requests.labels(route, methods.has(method) ? method : 'other', kind).inc()
         duration.observe(ms / 1000)

@@ -1,0 +1,55 @@
+/** What needs an operator now, worst first: stands on top of every page. */
+import type { LimitRow } from '../../admin/limits.ts'
+import type { Now } from '../../admin/now-schema.ts'
+import type { GatewayState } from '../../observability/gateway-state.ts'
+
+export type Notice = readonly [tone: 'bad' | 'warn', place: string, text: string]
+
+const notAgain = 'and the gateway will not start again with them'
+
+export function attention(
+  state: GatewayState,
+  replicas: Now['replicas'],
+  limits: readonly LimitRow[],
+  lockouts: number
+): Notice[] {
+  const { config, redis, upstreams, ledger, maintenance } = state
+  const { restartNeeded, files } = config
+  const [fault] = files.faults ?? []
+  const down = upstreams.filter(each => each.state !== 'up')
+  const silent = replicas.filter(({ isSilent }) => isSilent)
+  const hashes = new Set(replicas.map(({ configHash }) => configHash))
+  const refusing = limits.filter(({ over, mode }) => over.length > 0 && mode === 'enforce')
+  const all: ReadonlyArray<readonly [Notice[0], string, string | false | undefined]> = [
+    ['bad', '', redis?.up === false && 'Redis does not answer: nobody can sign in.'],
+    ['bad', '', redis?.fault],
+    ['bad', 'config', fault && `The config files are refused, ${notAgain}: ${fault}`],
+    ['bad', '', ledger?.failing && `The audit ledger cannot be written: ${ledger.failing.reason}`],
+    ['bad', '', down.length > 0 && `Upstreams are down: ${namesOf(down)}`],
+    ['bad', '', silent.length > 0 && `Replicas are silent: ${hostsOf(silent)}`],
+    ...maintenance.map(
+      ({ name, detail }) => ['warn', 'maintenance', `Maintenance by ${name}: ${detail}`] as const
+    ),
+    ['warn', '', hashes.size > 1 && `Replicas run different configs: ${hostsOf(replicas)}`],
+    [
+      'warn',
+      'config',
+      restartNeeded.length > 0 && `Wait for a restart: ${restartNeeded.join(', ')}`
+    ],
+    ['warn', 'limits', refusing.length > 0 && `Limits refuse requests: ${overOf(refusing)}`],
+    ['warn', 'users', lockouts > 0 && `Locked out of signing in: ${lockouts}`]
+  ]
+  return all.flatMap(([tone, place, text]) => (text ? [[tone, place, text] as const] : []))
+}
+
+function namesOf(upstreams: GatewayState['upstreams']): string {
+  return upstreams.map(({ upstream, address }) => `${upstream} (${address})`).join(', ')
+}
+
+function hostsOf(replicas: Now['replicas']): string {
+  return replicas.map(({ id, host }) => `${id} at ${host}`).join(', ')
+}
+
+function overOf(limits: readonly LimitRow[]): string {
+  return limits.map(({ limit, over }) => `${limit} (${over.slice(0, 3).join(', ')})`).join(', ')
+}

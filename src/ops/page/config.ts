@@ -1,0 +1,71 @@
+/** Config: what runs, why files were refused, and what a reload would change. */
+import type { ConfigFiles, ConfigNow, Contracts } from '../../admin/config-data.ts'
+import { ago, time } from './format.ts'
+import { html, type Html } from './html.ts'
+import { act, card, facts, list, pill } from './parts.ts'
+
+const diffClass: Readonly<Record<string, string>> = { '+': 'ok', '-': 'bad' }
+
+export function configPage(config: ConfigNow, files: ConfigFiles, { contracts }: Contracts): Html {
+  const { generation, takenAt, by, hash, folder, restartNeeded, changes } = config
+  return html`
+    <div class="columns">
+      ${card(
+        { title: 'Running' },
+        facts([
+          ['Generation', generation],
+          ['Since', `${time(takenAt)} (${ago(takenAt)}), ${by}`],
+          ['Hash', html`<code>${hash}</code>`],
+          ['Folder', html`<code>${folder}</code>`],
+          ['Restart needed', restartNeeded.join(', ')]
+        ]),
+        list('Changes of the last reload', changes)
+      )}
+      ${filesCard(config, files)}
+    </div>
+    ${
+      contracts.length > 0 &&
+      card({ title: 'Contracts' }, facts(contracts.map(each => [each.route, contractOf(each)])))
+    }
+  `
+}
+
+function filesCard({ files: running }: ConfigNow, files: ConfigFiles): Html {
+  // The running config may have been refused for what the files alone do not show.
+  const faults = files.faults.length > 0 ? files.faults : (running.faults ?? [])
+  const isRefused = faults.length > 0
+  const reload = act({
+    path: '/reload',
+    body: {},
+    label: 'Reload',
+    text: 'The files become the running config, if they have no fault.',
+    fields: html`<label><input type="checkbox" name="yes" /> Also if most users vanish</label>`
+  })
+  const state = isRefused ? pill('bad', 'refused') : pill('ok', files.state)
+  return card(
+    { title: 'Files', tools: [state, reload] },
+    isRefused &&
+      html`<p class="empty bad">What ran before runs on; these files will not start again.</p>`,
+    list('Faults', faults),
+    list('A reload changes', files.reload),
+    list('Only a restart changes', files.restart),
+    list('Mind', files.risks),
+    files.files.map(diff),
+    !isRefused && files.state === 'same' && html`<p class="empty">The files hold what runs.</p>`
+  )
+}
+
+function contractOf({ mode, checked, broken, drift }: Contracts['contracts'][number]): Html {
+  const text = drift.length === 0 ? `${checked} responses fit` : drift.join('; ')
+  const refused = broken > 0 ? `, ${broken} refused` : ''
+  return pill(drift.length === 0 ? 'ok' : 'warn', `${mode}: ${text}${refused}`)
+}
+
+/** Lines of YAML that begin with `+`, `-` or a blank. */
+function diff({ file, diff: text }: ConfigFiles['files'][number]): Html {
+  const lines = text
+    .split('\n')
+    .map(line => html`<span class="${diffClass[line[0] ?? '']}">${`${line}\n`}</span>`)
+  return html`<h3 class="mono">${file}</h3>
+    <pre tabindex="0">${lines}</pre>`
+}

@@ -1,0 +1,46 @@
+/** Numbers and times as people read them. Times are UTC: all operators see the same. */
+const digits = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 })
+const units = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1000, 's']
+] as const
+
+export function number(value: number | null | undefined): string {
+  return value === null || value === undefined ? '–' : digits.format(value)
+}
+
+export function percent(share: number | null | undefined): string {
+  return share === null || share === undefined ? '–' : `${number(share * 100)}\u00a0%`
+}
+
+export function duration(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined) return '–'
+  const [size, unit] = units.find(([each]) => ms >= each) ?? [1, 'ms']
+  return `${number(ms / size)}\u00a0${unit}`
+}
+
+/** `14:03:22`, with the date where that is another than today's. */
+export function time(at: string | number): string {
+  const [date = '', clock = ''] = new Date(at).toISOString().split('T')
+  const isToday = new Date().toISOString().startsWith(date)
+  return `${isToday ? '' : `${date} `}${clock.slice(0, 8)}`
+}
+
+export function ago(at: string | number): string {
+  const ms = Date.now() - new Date(at).getTime()
+  if (Math.abs(ms) < 1000) return 'now'
+  return ms > 0 ? `${duration(ms)} ago` : `in ${duration(-ms)}`
+}
+
+export function bytes(value: number): string {
+  return `${number(value / 1024 ** 2)} MiB`
+}
+
+/** Of a usual User-Agent the browser and the system. */
+export function browser(agent: string): string {
+  const name = ['Edg', 'Firefox', 'Chrome', 'Safari'].find(each => agent.includes(`${each}/`))
+  const [system] = /Windows|Mac OS X|Android|iPhone|iPad|Linux/.exec(agent) ?? []
+  return name === undefined ? agent.slice(0, 40) : [name, system].filter(Boolean).join(', ')
+}

@@ -1,0 +1,113 @@
+/** The frame of every page: navigation, what needs attention, and the operator. */
+import type { Operator } from '../../admin/operator.ts'
+import type { Notice } from './attention.ts'
+import { time } from './format.ts'
+import { type Content, html, type Html } from './html.ts'
+import { hidden } from './parts.ts'
+
+const places = [
+  ['', 'Overview'],
+  ['requests', 'Requests'],
+  ['users', 'Users'],
+  ['limits', 'Limits'],
+  ['config', 'Config'],
+  ['maintenance', 'Maintenance']
+] as const
+
+export interface Page {
+  /** Without it the name of the place. */
+  readonly title?: string
+  readonly place: (typeof places)[number][0] | 'error'
+  readonly main?: Content
+}
+
+/** @param said what the last act did */
+export function frame(
+  page: Page,
+  operator: Operator,
+  notices: readonly Notice[],
+  said?: string
+): Html {
+  const { place, main } = page
+  const { title = places.find(([path]) => path === place)?.[1] ?? 'Error' } = page
+  return documentOf(
+    title,
+    html`<header class="side">
+        <b class="brand"><img src="/ops/icon.svg" alt="" /> Console Gateway</b>
+        <nav>
+          ${places.map(
+            ([path, name]) =>
+              html`<a href="/ops/${path}" ${path === place && html`aria-current="page"`}
+                >${name}</a
+              >`
+          )}
+        </nav>
+        <form method="post" action="/ops/">
+          <span>
+            ${operator.name}
+            ${operator.until !== undefined && html`<br /><small>until ${time(operator.until)}</small>`}
+          </span>
+          ${hidden('act', 'sign-out')}
+          ${operator.via === 'session' && html`<button>Sign out</button>`}
+        </form>
+      </header>
+      <main id="${place === 'error' ? place : 'page'}">
+        <p class="notice bad" id="lost" role="alert">
+          The gateway does not answer: the numbers are old.
+        </p>
+        ${said !== undefined && html`<p class="notice ok" role="status">${said}</p>`}
+        ${notices.map(
+          ([tone, href, text]) =>
+            html`<p class="notice ${tone}"><a href="/ops/${href}">${text}</a></p>`
+        )}
+        <h1>${title}</h1>
+        ${main}
+      </main>`
+  )
+}
+
+/**
+ * Posts to the address that was asked for, which then is shown.
+ * @param isKnown whether it can be said who is signed in; otherwise nobody is asked for a password
+ */
+export function signInPage(failure: string | undefined, isKnown = true): Html {
+  const label = (text: string, name: string, type: string, kind: string) =>
+    html`<label>
+      ${text} <input name="${name}" type="${type}" autocomplete="${kind}" required autofocus />
+    </label>`
+  return documentOf(
+    'Sign in',
+    html`<main id="sign-in">
+      <form method="post" class="card">
+        <h1>Console Gateway</h1>
+        ${failure !== undefined && html`<p class="notice bad" role="alert">${failure}</p>`}
+        ${
+          isKnown && [
+            hidden('act', 'sign-in'),
+            label('User name', 'username', 'text', 'username'),
+            label('Password', 'password', 'password', 'current-password'),
+            html`<button class="primary">Sign in</button>`
+          ]
+        }
+      </form>
+    </main>`
+  )
+}
+
+function documentOf(title: string, body: Html): Html {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <title>${title} · Console Gateway</title>
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <link rel="icon" href="/ops/icon.svg" />
+        <link rel="stylesheet" href="/ops/page.css" />
+        <script type="module" src="/ops/live.js"></script>
+      </head>
+      <body>
+        ${body}
+      </body>
+    </html>`
+}

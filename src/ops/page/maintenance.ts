@@ -1,0 +1,91 @@
+/** Maintenance: what is closed, by the files and by operators; begins and ends it. */
+import type { ShownMaintenance } from '../../admin/maintenance.ts'
+import { type Closing, maintenanceInWords } from '../../config/schema/maintenance.ts'
+import { ago, time } from './format.ts'
+import { html, type Html } from './html.ts'
+import { act, card, type Column, pill, table } from './parts.ts'
+
+const path = '/maintenance'
+const writing = ['POST', 'PUT', 'PATCH', 'DELETE']
+
+interface Row extends Closing {
+  readonly by: Html | string
+  /** Otherwise its routes can be opened here. */
+  readonly isOfFile?: boolean
+}
+
+const columns: ReadonlyArray<Column<Row>> = [
+  { head: 'By', cell: ({ by }) => by },
+  { head: 'What', kind: 'wide', cell: maintenanceInWords },
+  { head: 'Ends', cell: ({ until }) => (until === undefined ? 'with the file' : ago(until)) },
+  { head: 'Message', kind: 'extra', cell: ({ message }) => message },
+  { head: 'Act', cell: row => row.isOfFile !== true && row.routes.map(openRoute) }
+]
+
+export function maintenancePage(shown: ShownMaintenance, routes: readonly string[]): Html {
+  const { operators, file, info } = shown
+  const rows: Row[] = [
+    ...operators.map(({ author, since, ...row }) => ({
+      ...row,
+      by: html`${author} <small>since ${time(since)}</small>`
+    })),
+    ...(file === null ? [] : [{ ...file, by: 'routes.yaml', isOfFile: true }])
+  ]
+  const begin = act({
+    path,
+    body: {},
+    label: 'Begin maintenance',
+    text: 'Requests to what is closed are answered 503, with the message, until the end.',
+    fields: fieldsOf(routes),
+    isDanger: true
+  })
+  const end = act({
+    path: `${path}/end`,
+    body: {},
+    label: 'End all',
+    text: 'Opens all that operators closed, at once. What routes.yaml closes stays closed.'
+  })
+  const state = rows.length > 0 ? pill('warn', 'closed') : pill('ok', 'open')
+  return html`
+    ${info !== undefined && html`<p class="notice warn">${info}</p>`}
+    ${card(
+      { title: 'Closed', tools: [state, operators.length > 0 && end, begin] },
+      table(rows, columns, 'Nothing is closed.')
+    )}
+  `
+}
+
+function fieldsOf(routes: readonly string[]): Html {
+  return html`<label>
+      Routes to close
+      <select name="routes" multiple size="${Math.min(6, routes.length + 1)}">
+        <option value="" selected>all routes</option>
+        ${routes.map(route => html`<option value="${route}">${route}</option>`)}
+      </select>
+    </label>
+    <label><input type="checkbox" name="writing" /> Only what changes data</label>
+    <label>
+      Minutes <input type="number" name="minutes" value="60" min="1" max="10080" required />
+    </label>
+    <label>Message for users <input name="message" maxlength="500" /></label>`
+}
+
+function openRoute(route: string): Html {
+  return act({
+    path: `${path}/end`,
+    body: { routes: [route] },
+    label: `Open ${route}`,
+    text: `Users can work with ${route} again, at once.`
+  })
+}
+
+/** What the form of a begin says, for the body of its act. */
+export function closingOf(form: URLSearchParams): object {
+  const [minutes, message] = [Number(form.get('minutes')), form.get('message')]
+  return {
+    until: new Date(Date.now() + minutes * 60_000).toISOString(),
+    routes: form.getAll('routes').filter(route => route !== ''),
+    ...(form.has('writing') && { methods: writing }),
+    ...(message !== null && message !== '' && { message })
+  }
+}

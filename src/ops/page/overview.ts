@@ -1,0 +1,113 @@
+/** Overview: the traffic of the last minutes, routes, upstreams, Redis and replicas. */
+import type { Now, Past } from '../../admin/now-schema.ts'
+import { bytes, duration, number, percent } from './format.ts'
+import { html, type Html } from './html.ts'
+import { card, type Column, linkTo, pill, table, type Tone } from './parts.ts'
+import { sparkline } from './sparkline.ts'
+
+const figures = [
+  { label: 'Requests per second', name: 'requestsPerSecond', show: number },
+  { label: 'Failed (5xx)', name: 'errorShare', show: percent },
+  { label: 'Refused (4xx)', name: 'refusedShare', show: percent },
+  { label: 'p99', name: 'p99Ms', show: duration }
+] as const
+
+/** A share from which it is a sign of trouble. */
+const troubles: Readonly<Record<string, readonly [share: number, tone: Tone]>> = {
+  errorShare: [0, 'bad'],
+  refusedShare: [0.1, 'warn']
+}
+
+const routeColumns: ReadonlyArray<Column<Now['routes'][number]>> = [
+  {
+    head: 'Route',
+    kind: 'wide',
+    cell: ({ route }) => linkTo('requests', { route, status: '' }, route)
+  },
+  { head: 'Req/s', kind: 'number', cell: row => number(row.requestsPerSecond) },
+  { head: 'Failed', kind: 'number', cell: row => shareOf(row, 'errorShare') },
+  { head: 'Refused', kind: 'number', cell: row => shareOf(row, 'refusedShare') },
+  { head: 'p50', kind: 'number extra', cell: row => duration(row.p50Ms) },
+  { head: 'p99', kind: 'number', cell: row => duration(row.p99Ms) }
+]
+
+const upstreamColumns: ReadonlyArray<Column<Now['upstreams'][number]>> = [
+  {
+    head: 'Upstream',
+    kind: 'wide',
+    cell: ({ upstream, address }) => html`${upstream} <small class="mono">${address}</small>`
+  },
+  { head: 'State', cell: ({ state }) => pill(state === 'up' ? 'ok' : 'bad', state) },
+  { head: 'Req/s', kind: 'number extra', cell: row => number(row.requestsPerSecond) },
+  { head: 'In flight', kind: 'number extra', cell: ({ inFlight }) => number(inFlight) },
+  { head: 'Waiting', kind: 'number extra', cell: ({ queued }) => number(queued) },
+  { head: 'Failed', kind: 'number', cell: row => shareOf(row, 'errorShare') }
+]
+
+const replicaColumns: ReadonlyArray<Column<Now['replicas'][number]>> = [
+  { head: 'Replica', kind: 'wide', cell: ({ id, host }) => html`${id} <small>${host}</small>` },
+  { head: 'State', cell: replicaState },
+  { head: 'Config', kind: 'extra', cell: ({ configHash }) => html`<code>${configHash}</code>` },
+  { head: 'Req/s', kind: 'number', cell: row => number(row.requestsPerSecond) },
+  { head: 'Failed', kind: 'number', cell: row => shareOf(row, 'errorShare') },
+  { head: 'p99', kind: 'number extra', cell: row => duration(row.p99Ms) }
+]
+
+export function overview(now: Now, past: readonly Past[]): Html {
+  const { routes, upstreams, replicas } = now
+  return html`
+    <div class="figures">${figures.map(each => figure(each, past))}</div>
+    <div class="columns">
+      ${card(
+        { title: 'Routes', count: routes.length },
+        table(routes.slice(0, 50), routeColumns, 'No requests in the last seconds.')
+      )}
+      ${card(
+        { title: 'Upstreams', count: upstreams.length },
+        table(upstreams, upstreamColumns, 'The config has no upstreams.')
+      )}
+    </div>
+    ${card(
+      { title: 'Replicas', count: replicas.length, tools: [processOf(now), redisOf(now)] },
+      table(replicas, replicaColumns, '')
+    )}
+  `
+}
+
+function figure({ label, name, show }: (typeof figures)[number], past: readonly Past[]): Html {
+  const values = past.map(each => each[name] ?? 0)
+  const minutes = Math.ceil(values.length / 60)
+  const tone = toneOf(name, values.at(-1))
+  return html`<div class="card figure">
+    <span>${label} <small>up to ${show(Math.max(0, ...values))}</small></span>
+    <b class="${tone}">${show(past.at(-1)?.[name])}</b>
+    ${sparkline(values, `${label} in the last ${minutes} minutes`, tone)}
+  </div>`
+}
+
+function shareOf<N extends string>(row: Readonly<Record<N, number>>, name: N): Html {
+  return html`<span class="${toneOf(name, row[name])}">${percent(row[name])}</span>`
+}
+
+function toneOf(name: string, value = 0): Tone | undefined {
+  const [share, tone] = troubles[name] ?? [Infinity]
+  return value > share ? tone : undefined
+}
+
+function replicaState({ ready, isSilent }: Now['replicas'][number]): Html {
+  if (isSilent) return pill('bad', 'silent')
+  return ready ? pill('ok', 'ready') : pill('bad', 'not ready')
+}
+
+function processOf({ process, inFlight, queued }: Now): Html {
+  const { rssBytes, cpu, eventLoopDelayMs } = process
+  return html`<small>
+    ${inFlight} in flight, ${queued} waiting, ${bytes(rssBytes)}, CPU ${percent(cpu)}, event loop
+    ${duration(eventLoopDelayMs)}
+  </small>`
+}
+
+function redisOf({ redis: { state, latencyMs } }: Now): Html {
+  if (state === 'embedded') return pill('plain', 'no Redis: one process')
+  return state === 'up' ? pill('ok', `Redis: ${duration(latencyMs)}`) : pill('bad', 'Redis: down')
+}

@@ -1,0 +1,120 @@
+/** The pages' routes: a GET shows one; a form signs in or acts, and leads back to it. */
+import { readFileSync } from 'node:fs'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { runAct } from '../../admin/acts.ts'
+import { prepareError } from '../../admin/browser-guard.ts'
+import type { OperatorSignIn } from '../../admin/sign-in.ts'
+import { GatewayError } from '../../errors/errors.ts'
+import { attention } from './attention.ts'
+import { frame, signInPage } from './frame.ts'
+import { html } from './html.ts'
+import { closingOf } from './maintenance.ts'
+import { addressOf, type PageData, views } from './views.ts'
+
+const files = [
+  ['page.css', 'text/css; charset=utf-8'],
+  ['live.js', 'text/javascript; charset=utf-8'],
+  ['icon.svg', 'image/svg+xml']
+] as const
+
+/** By the path of an act, and its outcome where it has one: an address holds no text of its own. */
+const doneTexts: Readonly<Record<string, string>> = {
+  '/sessions/close': 'The sessions have ended.',
+  '/limits/caller/reset': 'The limits count anew.',
+  '/lockouts/lift': 'The lockout is lifted.',
+  '/users/block': 'The user is blocked.',
+  '/users/unblock': 'The user may sign in again.',
+  '/maintenance': 'The maintenance is begun.',
+  '/maintenance/end': 'What operators closed is open again.',
+  '/reload reloaded': 'The config of the files runs.',
+  '/reload unchanged': 'The files hold what runs: nothing to reload.',
+  '/reload refused': 'The files were refused: what ran before runs on.'
+}
+
+export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, data: PageData): void {
+  addFiles(ops)
+  const config = { isOpen: true, isPage: true }
+  for (const path of ['/', '/ops']) {
+    ops.get(path, { config }, async (_request, reply) => await reply.redirect('/ops/', 302))
+  }
+  ops.register(async scope => {
+    const type = 'application/x-www-form-urlencoded'
+    scope.addContentTypeParser(type, { parseAs: 'string' }, (_request, body, done) =>
+      done(null, new URLSearchParams(String(body)))
+    )
+    scope.addHook('onRequest', async (_request, reply) => {
+      // With `no-referrer` browsers say no `Origin` of a form.
+      reply.header('referrer-policy', 'same-origin').type('text/html; charset=utf-8')
+    })
+    scope.setErrorHandler(async (thrown, { operator }, reply) => {
+      const { error } = prepareError(thrown, reply)
+      const isKnown = reply.statusCode < 500
+      if (operator === undefined) return await reply.send(signInPage(error, isKnown).text)
+      const main = html`<p class="notice bad" role="alert">${error}</p>`
+      const page = { place: 'error', main } as const
+      return await reply.send(frame(page, operator, await notices(data)).text)
+    })
+    for (const [path, view] of Object.entries(views)) {
+      scope.get(path, { config }, async request => {
+        const { operator } = request
+        if (operator === undefined) return signInPage(signIn.problem).text
+        const said = doneTexts[addressOf(request).searchParams.get('done') ?? '']
+        return frame(await view(data, request), operator, await notices(data), said).text
+      })
+      scope.post(path, { config }, async (request, reply) => {
+        return await reply.redirect(await submit(signIn, request, reply), 303)
+      })
+    }
+  })
+}
+
+async function notices({ state, now, limits, lockouts }: PageData) {
+  const { total } = await lockouts.list({}).catch(() => ({ total: 0 }))
+  return attention(state(), (await now()).replicas, limits.list(), total)
+}
+
+/**
+ * Does what a form asks for.
+ * @returns where to go on
+ * @throws GatewayError
+ */
+async function submit(
+  { signIn, signOut }: OperatorSignIn,
+  request: FastifyRequest,
+  reply: FastifyReply
+): Promise<string> {
+  const form = request.body instanceof URLSearchParams ? request.body : new URLSearchParams()
+  const act = form.get('act') ?? ''
+  const { pathname, searchParams } = addressOf(request)
+  searchParams.delete('done')
+  if (act === 'sign-in') {
+    const [username, password] = [form.get('username') ?? '', form.get('password') ?? '']
+    await signIn(request, reply, { username, password })
+  } else if (request.operator === undefined) {
+    throw new GatewayError('ops.session')
+  } else if (act === 'sign-out') {
+    await signOut(request, reply)
+  } else {
+    const { outcome }: { readonly outcome?: string } = await runAct(act, bodyOf(form), request)
+    searchParams.set('done', outcome === undefined ? act : `${act} ${outcome}`)
+  }
+  return searchParams.size === 0 ? pathname : `${pathname}?${searchParams.toString()}`
+}
+
+/** The body of an act: what its button says, and the fields beside it. */
+function bodyOf(form: URLSearchParams): object {
+  return {
+    ...(JSON.parse(form.get('body') ?? '{}') as object),
+    ...(form.get('yes') === 'on' && { yes: true }),
+    ...(form.has('minutes') && closingOf(form))
+  }
+}
+
+function addFiles(ops: FastifyInstance): void {
+  for (const [file, type] of files) {
+    const body = readFileSync(new URL(file, import.meta.url))
+    ops.get(`/ops/${file}`, { config: { isOpen: true } }, async (_request, reply) => {
+      return await reply.type(type).header('cache-control', 'max-age=60').send(body)
+    })
+  }
+}

@@ -1,0 +1,147 @@
+/** What the pages are made of: cards, tables, states, facts, and buttons that act. */
+import { type Content, html, type Html } from './html.ts'
+
+export type Tone = 'ok' | 'warn' | 'bad' | 'plain'
+
+const signs: Readonly<Record<Tone, string>> = { ok: '✓ ', warn: '▲ ', bad: '✕ ', plain: '' }
+
+/** A state as a word with a sign: never by its colour alone. */
+export function pill(tone: Tone, text: Content): Html {
+  return html`<span class="pill ${tone}">${signs[tone]}${text}</span>`
+}
+
+interface Card {
+  readonly title: Content
+  readonly count?: Content
+  readonly tools?: Content
+}
+
+export function card({ title, count, tools }: Card, ...content: readonly Content[]): Html {
+  return html`<section class="card">
+    <header>
+      <h2>${title} ${count !== undefined && html`<small>${count}</small>`}</h2>
+      <div class="tools">${tools}</div>
+    </header>
+    ${content}
+  </section>`
+}
+
+export interface Column<T> {
+  readonly head: string
+  readonly cell: (row: T) => Content
+  /** `wide` takes the room in one line, `text` in several; `extra` is left out on phones. */
+  readonly kind?: 'number' | 'wide' | 'text' | 'extra' | 'number extra'
+}
+
+export function table<T>(
+  rows: readonly T[],
+  columns: ReadonlyArray<Column<T>>,
+  empty: Content
+): Html {
+  if (rows.length === 0) return html`<p class="empty">${empty}</p>`
+  return html`<div class="scroll" tabindex="0">
+    <table>
+      <thead>
+        <tr>
+          ${columns.map(({ head, kind }) => html`<th class="${kind}">${head}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          row =>
+            html`<tr>
+              ${columns.map(({ cell, kind }) => html`<td class="${kind}">${cell(row)}</td>`)}
+            </tr>`
+        )}
+      </tbody>
+    </table>
+  </div>`
+}
+
+/** Facts without a value are left out. */
+export function facts(all: ReadonlyArray<readonly [name: string, value: Content]>): Html {
+  const known = all.filter(([, value]) => value !== undefined && value !== false && value !== '')
+  return html`<dl>
+    ${known.map(
+      ([name, value]) =>
+        html`<dt>${name}</dt>
+          <dd>${value}</dd>`
+    )}
+  </dl>`
+}
+
+/** Lines under a heading; nothing without lines. */
+export function list(title: string, lines: readonly Content[]): Html | false {
+  return (
+    lines.length > 0 &&
+    html`<h3>${title}</h3>
+      <ul class="mono">
+        ${lines.map(line => html`<li>${line}</li>`)}
+      </ul>`
+  )
+}
+
+export interface Act {
+  readonly path: string
+  readonly body: object
+  readonly label: string
+  /** What it does, said before it is done. */
+  readonly text: Content
+  readonly fields?: Content
+  readonly isDanger?: boolean
+}
+
+/** A button that asks first, in a popover of the browser: without scripts. */
+export function act({ path, body, label, text, fields, isDanger = false }: Act): Html {
+  const id = encodeURIComponent(`act ${path} ${JSON.stringify(body)}`)
+  return html`<button popovertarget="${id}" class="${isDanger && 'danger'}">${label}</button>
+    <form popover id="${id}" method="post">
+      <h2>${label}?</h2>
+      <p>${text}</p>
+      ${hidden('act', path)} ${hidden('body', JSON.stringify(body))} ${fields}
+      <footer>
+        <button type="button" popovertarget="${id}" popovertargetaction="hide">Cancel</button>
+        <button class="primary">${label}</button>
+      </footer>
+    </form>`
+}
+
+export function hidden(name: string, value: string): Html {
+  return html`<input type="hidden" name="${name}" value="${value}" />`
+}
+
+/** A form that asks by GET, so that what it shows has an address. */
+export function filters(...fields: readonly Content[]): Html {
+  return html`<form class="filters">
+    ${fields}
+    <button>Show</button>
+  </form>`
+}
+
+export function field(name: string, label: string, value = ''): Html {
+  return html`<input
+    type="search"
+    name="${name}"
+    value="${value}"
+    placeholder="${label}"
+    aria-label="${label}"
+  />`
+}
+
+export function select(
+  name: string,
+  label: string,
+  options: ReadonlyArray<readonly [value: string, text: string]>,
+  value = ''
+): Html {
+  return html`<select name="${name}" aria-label="${label}">
+    ${options.map(
+      ([each, text]) =>
+        html`<option value="${each}" ${each === value && html`selected`}>${text}</option>`
+    )}
+  </select>`
+}
+
+export function linkTo(path: string, query: Readonly<Record<string, string>>, text: Content): Html {
+  return html`<a href="/ops/${path}?${new URLSearchParams(query).toString()}">${text}</a>`
+}

@@ -1,0 +1,111 @@
+/** Requests: the last ones, and the story of one: what happened, and what to do about it. */
+import type { FoundRequests, KeptRequest, RequestQuery } from '../../observability/failures.ts'
+import { storyOf, type Step } from '../../observability/request-story.ts'
+import { duration, time } from './format.ts'
+import { type Content, html, type Html } from './html.ts'
+import { card, type Column, field, filters, linkTo, pill, select, table } from './parts.ts'
+
+const statuses = [
+  ['failed', 'Refused and failed'],
+  ['', 'All that are kept'],
+  ['4xx', '4xx'],
+  ['5xx', '5xx']
+] as const
+const barWidth = 120
+const kept = 'requests that failed or were refused, took more than a second, or were no GET'
+
+const columns: ReadonlyArray<Column<KeptRequest>> = [
+  {
+    head: 'Time',
+    cell: ({ at, requestId }) => html`<a href="/ops/requests/${requestId}">${time(at)}</a>`
+  },
+  { head: 'Status', cell: statusOf },
+  {
+    head: 'Request',
+    kind: 'wide',
+    cell: ({ method, path }) => html`<code>${method} ${path}</code>`
+  },
+  { head: 'Why', cell: whyOf },
+  { head: 'User', kind: 'extra', cell: userOf },
+  { head: 'Took', kind: 'number extra', cell: ({ ms }) => duration(ms) }
+]
+
+export function requestsPage(found: FoundRequests, query: RequestQuery): Html {
+  const { requests, hasMore, oldestAt, problem } = found
+  return html`
+    ${filters(
+      select('status', 'Status', statuses, query.status),
+      field('route', 'Route, by its name', query.route),
+      field('user', 'User, by name or id', query.user),
+      field('id', 'Request id')
+    )}
+    ${problem !== undefined && html`<p class="notice warn">${problem}.</p>`}
+    ${requestsCard(requests, hasMore)}
+    <p class="empty">
+      Kept are ${kept}${oldestAt !== undefined && `, since ${time(oldestAt)}`}. The access log has
+      all.
+    </p>
+  `
+}
+
+export function requestsCard(requests: readonly KeptRequest[], hasMore: boolean): Html {
+  const count = hasMore ? `the last ${requests.length}` : requests.length
+  return card({ title: 'Requests', count }, table(requests, columns, 'No request fits.'))
+}
+
+function statusOf({ status, code, isCut }: KeptRequest): Html {
+  if (isCut === true) return pill('bad', `${status} cut`)
+  if (status >= 500) return pill('bad', status)
+  return pill(status >= 400 || code !== undefined ? 'warn' : 'ok', status)
+}
+
+function whyOf(request: KeptRequest): string {
+  const { code = '', limit, limitMax, needsRoles, attempts = [], isFallback } = request
+  if (limit !== undefined) return `limit ${limit}${limitMax === undefined ? '' : ` (${limitMax})`}`
+  if (needsRoles !== undefined) return `needs the role ${needsRoles.join(' or ')}`
+  const failed = attempts.find(({ failure }) => failure !== undefined)
+  if (failed !== undefined) return `${failed.upstream}: ${failed.reason ?? failed.failure}`
+  return isFallback === true ? 'fallback' : code
+}
+
+function userOf({ user, userId, source }: KeptRequest): string | Html {
+  if (userId === undefined || source === undefined) return user ?? '–'
+  return linkTo('users', { user: userId, source }, user ?? userId)
+}
+
+/** All requests of one id: clients may use an id more than once. */
+export function requestPage(requests: readonly KeptRequest[]): Html {
+  if (requests.length > 0) return html`${requests.map(storyCard)}`
+  return html`<p class="notice warn">No request of this id is kept. Kept are ${kept}.</p>`
+}
+
+function storyCard(request: KeptRequest): Html {
+  const { method, path, route, user, ms } = request
+  const others = linkTo('requests', { route, status: '' }, 'Requests of the route')
+  const title = html`${statusOf(request)} <code>${method} ${path}</code>`
+  return card(
+    { title, tools: [user !== undefined && html`User ${userOf(request)}`, others] },
+    table(storyOf(request), stepColumns(ms), '')
+  )
+}
+
+/** Advice names commands and keys in backticks. */
+function withCode(text: string): Content {
+  return text.split('`').map((part, index) => (index % 2 === 0 ? part : html`<code>${part}</code>`))
+}
+
+function stepColumns(totalMs: number): ReadonlyArray<Column<Step>> {
+  const share = (ms: number) => Math.min(1, Math.max(0, ms / totalMs)) * barWidth
+  const bar = ({ atMs = 0, ms }: Step) =>
+    ms !== undefined &&
+    html`<svg width="${barWidth}" height="6" class="accent" fill="currentColor" aria-hidden="true">
+      <rect width="${barWidth}" height="6" opacity="0.15" />
+      <rect x="${share(atMs)}" width="${Math.max(1, share(ms))}" height="6" />
+    </svg>`
+  return [
+    { head: 'Step', cell: ({ name }) => name },
+    { head: 'What happened', kind: 'text', cell: ({ text }) => withCode(text) },
+    { head: 'When', kind: 'extra', cell: bar },
+    { head: 'Took', kind: 'number', cell: ({ ms }) => ms !== undefined && duration(ms) }
+  ]
+}
