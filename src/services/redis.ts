@@ -75,9 +75,9 @@ export function createRedisDialler(config: RedisConfig, folder: string) {
         changed(known !== before)
       }
       client.on('ready', look)
+      if (!(client instanceof Cluster)) return onHeir(client, () => changed(true))
       client.on('refresh', () => {
-        const isReady = client instanceof Cluster && client.status === 'ready'
-        if (isReady && primaryOf(client, slot) !== known) look()
+        if (client.status === 'ready' && primaryOf(client, slot) !== known) look()
       })
     },
     /** Ends all clients. Connections that bring invalidations are closed by who asked for them. */
@@ -162,6 +162,25 @@ class BoundedCluster extends Cluster {
 
 function nameOf({ stream: { remoteAddress, remotePort } }: Redis): string | undefined {
   return remoteAddress === undefined ? undefined : `${remoteAddress}:${remotePort}`
+}
+
+/**
+ * Calls its listener where a client leads to a replica that was promoted, though its address is the
+ * same: that of a proxy, or a name.
+ */
+function onHeir(client: Redis, listener: () => void): void {
+  let known: string | undefined
+  client.on('ready', () => {
+    client.info('replication').then(
+      info => {
+        const [, id] = /^master_replid:(\w+)/m.exec(info) ?? []
+        const [, former] = /^master_replid2:(\w+)/m.exec(info) ?? []
+        if (known !== undefined && former === known && id !== known) listener()
+        known = id
+      },
+      () => {}
+    )
+  })
 }
 
 /** Where a client is connected to; its name may lead to another server next time. */

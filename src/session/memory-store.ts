@@ -123,6 +123,10 @@ export class MemoryStore implements SessionStore {
     return keys.filter(key => this.#bury(key, reason))
   }
 
+  async endUnknown(): Promise<void> {
+    // What it does not know is nowhere.
+  }
+
   async keysOf(user: UserId): Promise<string[]> {
     return this.#aliveOf(userDigest(user))
   }

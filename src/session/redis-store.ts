@@ -133,6 +133,12 @@ export class RedisStore implements SessionStore {
     return alive.map(id => userDigest(user) + id)
   }
 
+  async endUnknown(key: string): Promise<void> {
+    this.#noteEnd(key, 'revoked')
+    const ending = { reason: 'revoked', isForced: true, member: '' } as const
+    await this.#run('sessionEnd', endingOf(this.#names, [key], ending))
+  }
+
   #noteEnd(key: string, reason: EndReason): void {
     const ending = { reason, isForced: true, member: '' }
     const call = endingOf(this.#names, [key], ending)

@@ -46,6 +46,8 @@ export interface SessionStore {
   replace(key: string, from: string, to: string): Promise<boolean>
   /** Ends sessions of a user for good. @returns the keys of those that were alive */
   end(user: SignedIn, keys: readonly string[], reason: EndReason): Promise<readonly string[]>
+  /** Ends a session that the store does not know at present, and may know after a failover. */
+  endUnknown(key: string): Promise<void>
   /** The keys of a user's sessions; some may be over. */
   keysOf(user: UserId): Promise<readonly string[]>
   /** Ends the sessions of everyone. */

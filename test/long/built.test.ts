@@ -81,7 +81,7 @@ t.test(
       for (const [, path = ''] of page.matchAll(/(?:src|href)="([^"]+)"/g)) {
         t.equal((await fetch(ops + path)).status, 200, path)
       }
-      t.match(page, /<script type="module" src="[^"]+\/main\.js"/)
+      t.match(page, /<script type="module" src="[^"]+\/live\.js"/)
       gateway.signal('SIGTERM')
       t.same(await gateway.ended, { code: 0, signal: null })
     }

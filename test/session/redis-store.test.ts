@@ -176,6 +176,24 @@ t.test('a Redis that lost what was written gets it again: openings, ends, everyo
   t.same(await a.store.read(last.key), { ended: 'revoked' }, 'an epoch is never used twice')
 })
 
+t.test(
+  'a sign-out of a session that Redis has forgotten holds where another one has it',
+  async t => {
+    const { url } = await testRedis(t.after)
+    const { client, store } = await redisStore(t.after, url)
+    const opening = openingOf(user)
+    await store.open(opening)
+    const record = `{test}:s:${opening.key}`
+    const dump = await client.dumpBuffer(record)
+    await client.del(record)
+    t.equal(await store.read(opening.key), undefined)
+    await store.endUnknown(opening.key)
+    await client.restore(record, 0, dump as never, 'REPLACE')
+    store.replay(true)
+    t.same(await store.read(opening.key), { ended: 'revoked' })
+  }
+)
+
 t.test('the rights of the docs are all that sessions need', async t => {
   const { url, port } = await testRedis(t.after)
   const admin = new Redis(url)

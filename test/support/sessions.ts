@@ -92,7 +92,9 @@ export async function redisStore(cleanUp: CleanUp, url: string, prefix = '{test}
 
 /** The same for a Cluster, Sentinels, or a server with more to say than its address. */
 export async function storeAt(cleanUp: CleanUp, given: Partial<RedisConfig>, prefix = '{cg}:') {
-  const dialler = createRedisDialler(redisConfig(given), '.')
+  // In a Cluster, the slot of the keys says which primary announces their changes.
+  const config = redisConfig({ ...given, prefix: prefix.replaceAll(/[{}]/g, '') })
+  const dialler = createRedisDialler(config, '.')
   const client = dialler.client({ onUp: () => {}, onDown: () => {} })
   const refusals: Error[] = []
   const tracking = new Tracking({

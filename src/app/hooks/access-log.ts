@@ -24,6 +24,7 @@ const ofRequests = [
   'live',
   'ended',
   'endedSession',
+  'endedKey',
   'onResponseClose',
   'routeConfig',
   'trail'

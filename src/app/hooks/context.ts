@@ -4,7 +4,7 @@ import type { Envelope } from '../../shaping/envelope.ts'
 import type { ErrorCode } from '../../errors/errors.ts'
 import type { Meter } from './metrics.ts'
 import type { Trail } from '../../observability/trail.ts'
-import type { EndReason, Live, NewSession } from '../../session/types.ts'
+import type { EndReason, Live } from '../../session/types.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
 
 export type Access = RouteConfig['access']
@@ -59,17 +59,14 @@ declare module 'fastify' {
     ended: EndReason | undefined
     /** The public id of that session; the cookie's signature proves that it existed. */
     endedSession: string | undefined
+    /** Its key in the store. */
+    endedKey: string | undefined
     /** Set for errors of the gateway; an upstream's own error that passes has none. */
     errorCode: ErrorCode | undefined
     /** Of the error that was sent, whatever `errorStatus` makes of it. */
     ownErrorStatus: number | undefined
     /** The user name of a sign-in or sign-out, where no session tells it. */
     actor: string | undefined
-  }
-  interface Session {
-    live?: Live
-    ended?: EndReason
-    opening?: NewSession
   }
 }
 

@@ -80,6 +80,7 @@ export function addSessionReader(scope: FastifyInstance): void {
         else {
           request.ended = ended
           request.endedSession = publicId(key)
+          request.endedKey = key
         }
         done()
       },
@@ -220,10 +221,13 @@ export async function abandonSession(request: FastifyRequest, opened: Live): Pro
  */
 export async function closeSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { live } = request
+  const { sessions } = request.server.gateway
   if (live !== undefined) {
     setSession(request, live.session)
-    const { sessions } = request.server.gateway
     await sessions.end(live, 'revoked', { cause: 'signed-out' })
+  } else if (request.ended === 'unknown' && request.endedKey !== undefined) {
+    // A Redis that has just forgotten it may give its place to one that has not.
+    await sessions.store.endUnknown(request.endedKey)
   }
   clearSessionCookie(reply)
 }

@@ -1,6 +1,7 @@
 /** Rules for credential sources: users of different sources must stay distinct for upstreams. */
 import type { CheckedConfig, Report } from './report.ts'
 import { sourceName } from '../schema/gateway.ts'
+import { credentialOf } from '../schema/routes.ts'
 
 type SourcesConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
 
@@ -83,7 +84,10 @@ function checkNames(
   })
 }
 
-/** Two sources may give two people the same id, and an upstream would take them for one. */
+/**
+ * Two sources may give two people the same id, and an upstream would take them for one; not where
+ * it knows its users by their own token or cookie.
+ */
 function checkIdentityFields(
   { gateway, routes: { upstreams } }: SourcesConfig,
   report: Report
@@ -93,7 +97,9 @@ function checkIdentityFields(
     login: { sources }
   } = gateway
   if (sources.length < 2 || identity.source !== undefined || identity.prefix) return
-  const receiver = Object.entries(upstreams).find(([, upstream]) => upstream.identity)
+  const receiver = Object.entries(upstreams).find(
+    ([, { identity: isTold, credential }]) => isTold && credentialOf(credential).as === 'none'
+  )
   if (receiver === undefined) return
   const message =
     'two credential sources may give two people the same id, and ' +
