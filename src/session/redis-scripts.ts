@@ -86,10 +86,16 @@ if redis.call('PTTL', KEYS[2]) < kept then redis.call('PEXPIRE', KEYS[2], kept) 
 redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', now)
 redis.call('ZADD', KEYS[4], 'GT', now + math.min(idle, absolute), ARGV[7])
 return ended`,
-  /** KEYS: record. ARGV: id. */
+  /**
+   * KEYS: record. ARGV: id. Only a server that takes writes says that there is no session: a former
+   * primary may have lost it to the one that it follows now.
+   */
   sessionRead: `${now}${look}
 local stored = look(KEYS[3])
-if not stored then return nil end
+if not stored then
+  if redis.call('PTTL', KEYS[3]) == -2 then redis.call('DEL', KEYS[3]) end
+  return nil
+end
 return { stored, idleOf(KEYS[2], ARGV[1]), absoluteOf(KEYS[3]) }`,
   /**
    * KEYS: users, record. ARGV: id, idle time, user. The sweep comes first: after a write, a full

@@ -4,6 +4,7 @@ import t from 'tap'
 import type { Opening } from '../../src/session/store.ts'
 import { createSecretId, keyOf, type SignedIn } from '../../src/session/types.ts'
 import { passTime } from '../support/clock.ts'
+import { redisCli } from '../support/redis-cli.ts'
 import { testRedis } from '../support/redis.ts'
 import { hour, minute, redisStore } from '../support/sessions.ts'
 import { until } from '../support/until.ts'
@@ -193,6 +194,15 @@ t.test(
     t.same(await store.read(opening.key), { ended: 'revoked' })
   }
 )
+
+t.test('a server that became a replica does not say that there is no session', async t => {
+  const [{ url, port }, primary] = [await testRedis(t.after), await testRedis(t.after)]
+  const { store } = await redisStore(t.after, url)
+  const { key } = openingOf(user)
+  t.equal(await store.read(key), undefined)
+  await redisCli(port, 'REPLICAOF', '127.0.0.1', String(primary.port))
+  await t.rejects(store.read(key), gone)
+})
 
 t.test('the rights of the docs are all that sessions need', async t => {
   const { url, port } = await testRedis(t.after)
