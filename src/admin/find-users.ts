@@ -1,6 +1,6 @@
 /** Finds the signed-in user that an operator names, by id or user name, of any credential source. */
 import type { Sessions } from '../session/sessions.ts'
-import { identityKey, type SignedIn, type UserId } from '../session/types.ts'
+import { type SignedIn, type UserId, userKey } from '../session/types.ts'
 import type { NamedUser } from './request-schemas.ts'
 
 export interface FoundUsers {
@@ -16,7 +16,8 @@ export const maxSignedIn = 100_000
 export function createUserFinder(sessions: Pick<Sessions, 'signedIn'>) {
   /** @throws StoreUnavailable */
   async function find({ user, by, source }: NamedUser): Promise<FoundUsers> {
-    const users = withOneName((await sessions.signedIn(maxSignedIn)).users)
+    // The name may have changed between two sign-ins.
+    const users = eachOnce((await sessions.signedIn(maxSignedIn)).users)
     const ids = users.filter(({ id }) => id === user)
     const names = users.filter(({ username }) => username === user)
     const isWanted = (each: SignedIn) => source === undefined || each.source === source
@@ -29,7 +30,7 @@ export function createUserFinder(sessions: Pick<Sessions, 'signedIn'>) {
   return { find }
 }
 
-/** What is known of users without their sessions. */
+/** Finds users who may have no session. */
 export interface KnownUsers {
   /** The names of the credential sources. */
   readonly sources: () => readonly string[]
@@ -43,8 +44,7 @@ export function possibleUsers({ sources, idsOf }: KnownUsers, named: string): Us
   return sources().flatMap(source => ids.map(id => ({ source, id })))
 }
 
-/** Each user once: the name may have changed between two sign-ins. */
-function withOneName(users: readonly SignedIn[]): SignedIn[] {
-  const byKey = users.map(user => [identityKey({ ...user, identity: user }), user] as const)
-  return [...new Map(byKey.toReversed()).values()]
+/** Of a user who is there several times, the first. */
+export function eachOnce<T extends UserId>(users: readonly T[]): T[] {
+  return Array.from(Map.groupBy(users, userKey).values(), ([first]) => first as T)
 }

@@ -94,5 +94,5 @@ export const nowSchema = Type.Object({
 
 export type Now = Static<typeof nowSchema>
 
-/** What the charts show of a second: of the ten before it, since a single one jumps. */
+/** One point of the charts, each second: the figures of the ten seconds before it. */
 export type Past = Pick<Now, 'requestsPerSecond' | 'errorShare' | 'refusedShare' | 'p99Ms'>

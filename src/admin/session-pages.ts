@@ -1,8 +1,8 @@
 /** Pages of all live sessions, in the order of their users' names. */
 import { describeSession } from '../session/describe.ts'
 import type { Sessions } from '../session/sessions.ts'
-import { identityKey, type SignedIn, type UserId } from '../session/types.ts'
-import { maxSignedIn } from './find-users.ts'
+import type { SignedIn, UserId } from '../session/types.ts'
+import { eachOnce, maxSignedIn } from './find-users.ts'
 
 /** A session as operators see it, with its user. */
 export type ShownSession = ReturnType<typeof describeSession> & {
@@ -74,12 +74,8 @@ export async function sessionPage(store: Store, query: PageQuery): Promise<Sessi
 export async function latestSessions(store: Store, text = '', exact: readonly UserId[] = []) {
   const { total, users } = await store.signedIn(text === '' ? maxLatest : maxSearched)
   const fitting = users.filter(user => hasText(user, text.toLowerCase()))
-  const all = [...exact, ...fitting.slice(0, maxLatest)].map(
-    user => [identityKey({ ...user, identity: user }), user] as const
-  )
-  const sessions = await Promise.all(
-    [...new Map(all).values()].map(each => sessionsOf(store, each))
-  )
+  const all = eachOnce<UserId>([...exact, ...fitting.slice(0, maxLatest)])
+  const sessions = await Promise.all(all.map(each => sessionsOf(store, each)))
   return { sessions: sessions.flat(), total }
 }
 

@@ -24,14 +24,14 @@ const purposes: Readonly<Record<AttemptJson['purpose'], string>> = {
   'websocket': ', for a WebSocket'
 }
 
-const units = [
+export const timeUnits = [
   [86_400_000, 'd'],
   [3_600_000, 'h'],
   [60_000, 'min'],
   [1000, 's']
 ] as const
 
-/** What was decided before a back-end was asked, what it answered, and what failed. */
+/** The steps without a head and without what was sent, as `explain` shows them. */
 export function requestSteps(request: FullRequestJson): Step[] {
   return [...decisionSteps(request), ...errorSteps(request)]
 }
@@ -169,10 +169,10 @@ export function formatMs(ms: number): string {
 
 /** The largest unit, and the next where there is a rest. */
 function formatAge(ms: number): string {
-  const index = units.findIndex(([length]) => ms >= length)
-  const [length, unit] = units[index] ?? []
+  const index = timeUnits.findIndex(([length]) => ms >= length)
+  const [length, unit] = timeUnits[index] ?? []
   if (length === undefined) return `${Math.round(ms)} ms`
-  const [shorter, shorterUnit] = units[index + 1] ?? []
+  const [shorter, shorterUnit] = timeUnits[index + 1] ?? []
   const rest = shorter === undefined ? 0 : Math.floor((ms % length) / shorter)
   return `${Math.floor(ms / length)} ${unit}${rest === 0 ? '' : ` ${rest} ${shorterUnit}`}`
 }

@@ -53,14 +53,14 @@ export function createRedisDialler(config: RedisConfig, folder: string) {
       return client
     },
     /**
-     * Connections that bring invalidations, from the very server that `client` has its answers of.
-     * None while that is unknown.
+     * A connection that brings invalidations, from the very server that `client` has its answers of;
+     * undefined while that is unknown.
      */
-    trackingConnections: (client: Redis | Cluster): Redis[] => {
+    trackingConnection: (client: Redis | Cluster): Redis | undefined => {
       const server = client instanceof Cluster ? primaryOf(client, slot) : serverOf(client)
-      if (server === undefined) return []
+      if (server === undefined) return undefined
       const address = typeof server === 'string' ? splitHostPort(server) : server
-      return [adopt(new Redis({ ...common, ...address, ...tracking }))]
+      return adopt(new Redis({ ...common, ...address, ...tracking }))
     },
     /**
      * Calls its listener at each connection, before anything is asked over it, and whenever a
@@ -80,7 +80,7 @@ export function createRedisDialler(config: RedisConfig, folder: string) {
         if (client.status === 'ready' && primaryOf(client, slot) !== known) look()
       })
     },
-    /** Ends all clients. Connections that bring invalidations are closed by who asked for them. */
+    /** Ends all clients. A connection that brings invalidations is closed by who asked for it. */
     close: (): void => {
       for (const client of clients) client.disconnect()
     }

@@ -99,8 +99,7 @@ interface StoreOptions {
 
 function createStores({ prefix, dialler, client, log }: StoreOptions) {
   const tracking = new Tracking({
-    dial: () => dialler.trackingConnections(client),
-    onTopology: changed => dialler.onTopology(client, changed),
+    dial: () => dialler.trackingConnection(client),
     onRefused: error => log.error({ redis: dialler.place, reason: error.message }, noTracking)
   })
   const stores = {
@@ -111,6 +110,7 @@ function createStores({ prefix, dialler, client, log }: StoreOptions) {
   dialler.onTopology(client, isOther => {
     stores.sessions.replay(isOther)
     stores.operators.replay(isOther)
+    tracking.dial()
   })
   return { ...stores, close: () => tracking.close() }
 }

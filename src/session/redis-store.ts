@@ -134,15 +134,15 @@ export class RedisStore implements SessionStore {
   }
 
   async endUnknown(key: string): Promise<void> {
-    this.#noteEnd(key, 'revoked')
-    const ending = { reason: 'revoked', isForced: true, member: '' } as const
-    await this.#run('sessionEnd', endingOf(this.#names, [key], ending))
+    await this.#run('sessionEnd', this.#noteEnd(key, 'revoked'))
   }
 
-  #noteEnd(key: string, reason: EndReason): void {
+  /** @returns what is written again */
+  #noteEnd(key: string, reason: EndReason): Call {
     const ending = { reason, isForced: true, member: '' }
     const call = endingOf(this.#names, [key], ending)
     this.#journal.add(key, async () => await this.#runAgain('sessionEnd', call))
+    return call
   }
 
   async keysOf(user: UserId): Promise<readonly string[]> {

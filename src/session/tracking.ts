@@ -1,25 +1,18 @@
 /**
- * Announces changes of sessions in Redis: CLIENT TRACKING in broadcast mode, on one connection for
- * each primary.
+ * Announces changes of sessions in Redis: CLIENT TRACKING in broadcast mode, over a connection of its
+ * own.
  */
 import type { Redis } from 'ioredis'
 import type { Follower } from './store.ts'
 
 interface Options {
   /**
-   * The connections that invalidations come over; called again when the primaries have changed.
-   * RESP2: ioredis drops RESP3's invalidations.
+   * The connection that invalidations come over, to the server that has the sessions; undefined
+   * while that is unknown. RESP2: ioredis drops RESP3's invalidations.
    */
-  readonly dial: () => Redis[]
-  /** Calls its listener when the primaries have changed. */
-  readonly onTopology: (changed: () => void) => void
+  readonly dial: () => Redis | undefined
   /** Redis does not let its user follow changes: every request then asks it. */
   readonly onRefused: (error: Error) => void
-}
-
-interface Connection {
-  readonly redis: Redis
-  isTracking: boolean
 }
 
 const pingEveryMs = 500
@@ -31,7 +24,9 @@ export class Tracking {
   #follower: Follower | undefined
   /** The beginning of the records' keys. */
   #records = ''
-  #connections: Connection[] = []
+  #redis: Redis | undefined
+  /** Whether this connection tells of changes. */
+  #isTracking = false
   #pings: NodeJS.Timeout | undefined
   /** Of the last ping that was answered, as of `performance.now()`. */
   #heardAt = -Infinity
@@ -46,12 +41,10 @@ export class Tracking {
   readonly follow = (follower: Follower, records: string): void => {
     this.#follower = follower
     this.#records = records
-    this.#dial()
-    this.#options.onTopology(() => this.#dial())
+    this.dial()
     this.#pings = setInterval(() => void this.#ping(), pingEveryMs).unref()
   }
 
-  /** Only where every primary announces: a change on one that is missing would go unnoticed. */
   readonly isFollowed = (): boolean => performance.now() - this.#heardAt < staleAfterMs
 
   close(): void {
@@ -60,15 +53,32 @@ export class Tracking {
     this.#disconnect()
   }
 
-  #dial(): void {
-    if (this.#isClosed) return
+  /** To be called again when the sessions may be at another server. */
+  dial(): void {
+    if (this.#isClosed || this.#follower === undefined) return
     this.#disconnect()
-    this.#connections = this.#options.dial().map(redis => this.#connect(redis))
+    const redis = this.#options.dial()
+    this.#redis = redis
+    if (redis === undefined) return
+    const onLost = () => {
+      if (this.#redis === redis) this.#lose()
+    }
+    redis.on('error', () => {})
+    redis.on('close', onLost)
+    redis.on('end', onLost)
+    redis.on('ready', () => void this.#track(redis))
+    // "message" would join the keys with commas.
+    redis.on('messageBuffer', (_channel: Buffer, keys: unknown) => this.#announce(keys))
   }
 
   #disconnect(): void {
-    for (const { redis } of this.#connections) redis.disconnect()
-    this.#connections = []
+    this.#redis?.disconnect()
+    this.#redis = undefined
+    this.#lose()
+  }
+
+  #lose(): void {
+    this.#isTracking = false
     this.#reset(-Infinity)
   }
 
@@ -78,23 +88,7 @@ export class Tracking {
     this.#follower?.onReset()
   }
 
-  #connect(redis: Redis): Connection {
-    const connection: Connection = { redis, isTracking: false }
-    const onLost = () => {
-      connection.isTracking = false
-      if (this.#connections.includes(connection)) this.#reset(-Infinity)
-    }
-    redis.on('error', () => {})
-    redis.on('close', onLost)
-    redis.on('end', onLost)
-    redis.on('ready', () => void this.#track(connection))
-    // "message" would join the keys with commas.
-    redis.on('messageBuffer', (_channel: Buffer, keys: unknown) => this.#announce(keys))
-    return connection
-  }
-
-  async #track(connection: Connection): Promise<void> {
-    const { redis } = connection
+  async #track(redis: Redis): Promise<void> {
     try {
       const id = String(await redis.client('ID'))
       const broadcast = ['BCAST', 'PREFIX', this.#records] as const
@@ -107,13 +101,9 @@ export class Tracking {
       this.#isRefused = true
       return
     }
-    connection.isTracking = true
-    if (!this.#isWhole()) return
+    if (this.#redis !== redis) return
+    this.#isTracking = true
     this.#reset(performance.now())
-  }
-
-  #isWhole(): boolean {
-    return this.#connections.length > 0 && this.#connections.every(each => each.isTracking)
   }
 
   #announce(keys: unknown): void {
@@ -128,22 +118,15 @@ export class Tracking {
 
   /** A ping that is answered says that the invalidations sent before it have arrived. */
   async #ping(): Promise<void> {
-    if (!this.#isWhole()) return
+    const redis = this.#redis
+    if (redis === undefined || !this.#isTracking) return
     const askedAt = performance.now()
-    const asked = this.#connections
-    const answers = await Promise.all(asked.map(pingOrDialAnew))
-    const isHeard = answers.every(Boolean) && asked === this.#connections && this.#isWhole()
-    if (isHeard) this.#heardAt = askedAt
-  }
-}
-
-async function pingOrDialAnew({ redis }: Connection): Promise<boolean> {
-  try {
-    await redis.ping()
-    return true
-  } catch {
-    dialAnew(redis)
-    return false
+    try {
+      await redis.ping()
+    } catch {
+      return dialAnew(redis)
+    }
+    if (this.#redis === redis && this.#isTracking) this.#heardAt = Math.max(this.#heardAt, askedAt)
   }
 }
 

@@ -116,7 +116,7 @@ export interface End {
 declare const brand: unique symbol
 
 /**
- * The key of all that belongs to a user: sessions, limits, requests in flight. Only `identityKey`
+ * The key of all that belongs to a user: sessions, limits, requests in flight. Only `userKey`
  * makes one: two credential sources may give the same id to two people.
  */
 export type IdentityKey = string & { readonly [brand]: true }
@@ -129,8 +129,12 @@ export interface VouchedUser {
 }
 
 /** `SOURCE/ID`. Names of sources hold no slash, so that no two users have one key. */
-export function identityKey({ source, identity: { id } }: VouchedUser): IdentityKey {
+export function userKey({ source, id }: UserId): IdentityKey {
   return `${source}/${id}` as IdentityKey
+}
+
+export function identityKey({ source, identity: { id } }: VouchedUser): IdentityKey {
+  return userKey({ source, id })
 }
 
 /**
@@ -151,9 +155,8 @@ const userLength = 16
  * Names a user in the store. Keys of sessions and values of cookies begin with it, so that a
  * session is found together with its user's list. No secret.
  */
-export function userDigest({ source, id }: UserId): string {
-  const key = identityKey({ source, identity: { id } })
-  return hash('sha256', key, 'base64url').slice(0, userLength)
+export function userDigest(user: UserId): string {
+  return hash('sha256', userKey(user), 'base64url').slice(0, userLength)
 }
 
 /** The user and the session of a session's key. */

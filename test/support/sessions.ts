@@ -98,12 +98,14 @@ export async function storeAt(cleanUp: CleanUp, given: Partial<RedisConfig>, pre
   const client = dialler.client({ onUp: () => {}, onDown: () => {} })
   const refusals: Error[] = []
   const tracking = new Tracking({
-    dial: () => dialler.trackingConnections(client),
-    onTopology: changed => dialler.onTopology(client, changed),
+    dial: () => dialler.trackingConnection(client),
     onRefused: error => void refusals.push(error)
   })
   const store = new RedisStore({ redis: client, prefix, tracking })
-  dialler.onTopology(client, isOther => store.replay(isOther))
+  dialler.onTopology(client, isOther => {
+    store.replay(isOther)
+    tracking.dial()
+  })
   await until('Redis answers', () => client.status === 'ready')
   cleanUp(() => {
     tracking.close()

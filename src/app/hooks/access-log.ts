@@ -12,7 +12,7 @@ import { writeLines } from '../../services/logger.ts'
 import { Trail, type TrailAlias } from '../../observability/trail.ts'
 import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
-import { liveSession, setSession } from './session.ts'
+import { setSession } from './session.ts'
 
 /** Members of requests: `context.ts`. */
 const ofRequests = [
@@ -94,7 +94,7 @@ function writeLine(log: Logger, trail: Trail): void {
 /** Writes into the trail whose request it is. */
 function setUser(request: FastifyRequest): void {
   const { trail, endedSession, actor } = request
-  const session = liveSession(request)
+  const session = request.live?.session
   if (session !== undefined) return setSession(request, session)
   trail.user ??= endedSession === undefined ? actor : undefined
   trail.session ??= endedSession

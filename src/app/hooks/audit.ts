@@ -11,7 +11,6 @@ import type { Session } from '../../session/types.ts'
 import { safeMethods } from '../../observability/failures.ts'
 import { type BodyFields, compileBodyFields, fieldsOf } from './audit-fields.ts'
 import { clientAddress } from './address.ts'
-import { liveSession } from './session.ts'
 
 /** Add it after the access log, whose trail is complete when a response is closed. */
 export function addAudit(app: FastifyInstance): void {
@@ -48,7 +47,7 @@ function entryOf(
     kind,
     user: trail.user,
     userId: trail.userId,
-    source: liveSession(request)?.source,
+    source: request.live?.session.source,
     session: trail.session,
     address: trail.address,
     route: trail.route,

@@ -7,7 +7,6 @@ import type { Language } from '../../shaping/envelope.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import type { Gateway } from '../gateway.ts'
 import { unknownRoute } from './context.ts'
-import { liveOf } from './session.ts'
 
 /** Headers of an upstream's response that an error in its place must not keep. */
 const bodyHeaders = [
@@ -69,7 +68,7 @@ function recordReason(
 function withoutSecrets(error: GatewayError, request: FastifyRequest): GatewayError {
   const { message, fieldErrors, ...detail } = error.detail
   if (message === undefined && fieldErrors === undefined) return error
-  const credential = liveOf(request)?.session.credential
+  const credential = request.live?.session.credential
   if (!holdsCredential([message, fieldErrors], credential)) return error
   return new GatewayError(error.code, detail)
 }

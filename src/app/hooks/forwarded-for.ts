@@ -2,7 +2,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ForwardedFor } from '../../proxy/request-headers.ts'
 import { clientAddress } from './address.ts'
-import { liveSession } from './session.ts'
 
 /** The value of `X-Forwarded-Host` for upstreams; undefined sends none. */
 export type ForwardedHost = (request: FastifyRequest) => string | undefined
@@ -51,6 +50,6 @@ export function forwardedForOf(request: FastifyRequest): ForwardedFor {
     protocol: request.protocol === 'https' ? 'https' : 'http',
     host: request.server.gateway.forwardedHost(request),
     requestId: request.id,
-    session: liveSession(request)
+    session: request.live?.session
   }
 }

@@ -5,7 +5,7 @@ import { secondsLeft } from '../../session/describe.ts'
 import type { Live } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import type { RequestHook } from './context.ts'
-import { liveOf, sessionError } from './session.ts'
+import { sessionError } from './session.ts'
 
 /**
  * A hook that lets requests pass by the route's `access`, and marks their session as used unless
@@ -16,7 +16,7 @@ export function createGuard({ sessions, config }: Gateway): RequestHook {
   return function guard(request, reply, done) {
     const { access = 'session', touch = true, credentialFrom } = request.routeConfig
     if (access === 'public') return done()
-    const live = liveOf(request)
+    const live = request.live
     if (live === undefined) return done(sessionError(request))
     if (
       access !== 'session' &&

@@ -7,7 +7,6 @@ import { identityKey, type VouchedUser } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import { type RequestHook, unknownRoute } from './context.ts'
 import { createLimiter, type Limiter } from './limiters.ts'
-import { liveSession } from './session.ts'
 
 /** The state of a limit after the request, and whether it was counted there. */
 interface Counted extends Verdict {
@@ -28,7 +27,7 @@ export function createLimits(app: FastifyInstance): RequestHook {
   const decide = createDecision(app.gateway)
 
   return function checkLimits(request, reply, done) {
-    const session = liveSession(request)
+    const session = request.live?.session
     const address = addressOf(request)
     const { route = unknownRoute, access } = request.routeConfig
     // A session that ended is counted by itself: its tabs take nothing from neighbours.
@@ -103,11 +102,11 @@ function createDecision({ config, counts, highestUse, counters, addressOf }: Gat
 
   /** Whether the route is counted by address: also with a session, at the sign-in. */
   const isByAddress = (request: FastifyRequest) =>
-    liveSession(request) === undefined || request.routeConfig.route === signInRoute
+    request.live?.session === undefined || request.routeConfig.route === signInRoute
 
   function nameOf(request: FastifyRequest): string {
     if (isByAddress(request)) return request.endedSession ?? addressOf(request)
-    return liveSession(request)?.identity.username ?? ''
+    return request.live?.session.identity.username ?? ''
   }
 
   function report(request: FastifyRequest, counted: Counted): void {
@@ -125,7 +124,7 @@ function createDecision({ config, counts, highestUse, counters, addressOf }: Gat
         mode: enforced ? 'enforce' : 'shadow',
         ...(isByAddress(request)
           ? { address: addressOf(request) }
-          : { user: nameOf(request), session: liveSession(request)?.id }),
+          : { user: nameOf(request), session: request.live?.session.id }),
         seconds: Math.ceil(retryMs / 1000)
       },
       enforced ? 'over a limit' : 'over a limit that is in shadow'

@@ -6,7 +6,6 @@ import { GatewayError } from '../../errors/errors.ts'
 import type { Session } from '../../session/types.ts'
 import type { Gateway, OperatorsMaintenance } from '../gateway.ts'
 import { type RequestHook, unknownRoute } from './context.ts'
-import { liveSession } from './session.ts'
 
 /** The reason why a route is closed, and for how long. */
 interface Refusal {
@@ -60,7 +59,7 @@ export function createMaintenance(gateway: Gateway): RequestHook | undefined {
   const refusalOf = createClosings(config.routes, operators)
   return function refuseClosed(request, _reply, done) {
     const { route = unknownRoute } = request.routeConfig
-    const refusal = refusalOf(route, request.method, liveSession(request))
+    const refusal = refusalOf(route, request.method, request.live?.session)
     done(refusal && errorOf(refusal))
   }
 }

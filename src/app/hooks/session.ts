@@ -140,17 +140,7 @@ export function setSession({ trail }: FastifyRequest, session: Session): void {
   trail.source = session.source
 }
 
-/** The live session of a request as the store has it, or undefined. */
-export function liveOf(request: FastifyRequest): Live | undefined {
-  return request.live
-}
-
-/** The live session of a request, or undefined. */
-export function liveSession(request: FastifyRequest): Session | undefined {
-  return request.live?.session
-}
-
-/** What a sign-in gives to the plugin's store. */
+/** A session to be opened, which the plugin's store finds in the plugin's session. */
 interface Opening {
   readonly session: NewSession
   /** The browser's session until now, which the new one replaces. */

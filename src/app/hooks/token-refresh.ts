@@ -1,7 +1,6 @@
 /** Renews an expiring token before a proxied request goes out with it. */
 import type { FastifyInstance } from 'fastify'
 import { createTokenRefresh } from '../../login/token-refresh.ts'
-import { liveOf } from './session.ts'
 
 export function addTokenRefresh(scope: FastifyInstance): void {
   const { sessions, sources, log } = scope.gateway
@@ -15,7 +14,7 @@ export function addTokenRefresh(scope: FastifyInstance): void {
       )
   })
   scope.addHook('onRequest', function ensureCredential(request, _reply, done) {
-    const live = liveOf(request)
+    const live = request.live
     if (live?.session.credential === undefined) return done()
     if (live.session.credential.expiresAt === undefined) {
       const held = sessions.credentials.withHeld(live)

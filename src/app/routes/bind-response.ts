@@ -5,7 +5,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ErrorCode } from '../../errors/errors.ts'
 import { isEventStream } from '../../proxy/event-stream.ts'
 import type { UpstreamResponse } from '../../proxy/receiver.ts'
-import { liveOf } from '../hooks/session.ts'
 import type { BindStream } from './bound-stream.ts'
 import type { ForwardedRoute } from './route.ts'
 
@@ -23,7 +22,7 @@ export function createBinding({ name, access, target }: ForwardedRoute, bindStre
     headers: UpstreamResponse['headers'],
     body: Readable
   ): void => {
-    const live = liveOf(request)
+    const live = request.live
     const hasEvents = isEventStream(headers)
     // The client of an unsafe request has to learn what became of it.
     const isUnsafe = request.method !== 'GET' && target.isReadOnly !== true

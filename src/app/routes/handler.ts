@@ -9,7 +9,6 @@ import { writeJson } from '../../json/body.ts'
 import { announcesBody, maxCollectedBytes, watchRate } from '../../proxy/request-body.ts'
 import type { Call } from '../../proxy/call.ts'
 import { sendJsonText } from '../endpoints/own.ts'
-import { liveOf } from '../hooks/session.ts'
 import { leavingOf } from '../hooks/leaving.ts'
 import { takeCredentialOf } from './changed-credentials.ts'
 import { sendFallback, sendWithFallback } from './fallback.ts'
@@ -77,7 +76,7 @@ export function createHandler(
       const call = { method, path, headers, body, signal, recorded, ...receiving }
       const asked = send(call)
       let response = await (parts === undefined ? asked : unlessFailed(parts, asked))
-      const live = liveOf(request)
+      const live = request.live
       if (judge !== undefined && response !== undefined) {
         response = await judge(live, call, response)
       }
@@ -114,7 +113,7 @@ export function createOwnHandler({ status, initialValue, shaping }: OwnRoute): H
   const { parts, shape } = shaping
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
     try {
-      const live = liveOf(request)
+      const live = request.live
       const value = initialValue(live)
       if (parts === undefined) {
         const shaped = await shape(value, live, { target: request.raw.url ?? '' })

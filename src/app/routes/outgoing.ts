@@ -8,7 +8,6 @@ import { requestHeaders } from '../../proxy/request-headers.ts'
 import { compileQuery } from '../../proxy/query.ts'
 import { announcesBody, maxCollectedBytes, readBody } from '../../proxy/request-body.ts'
 import { forwardedForOf } from '../hooks/forwarded-for.ts'
-import { liveOf } from '../hooks/session.ts'
 import type { ForwardedRoute, Target } from './route.ts'
 import type { RouteServices } from './services.ts'
 
@@ -103,5 +102,5 @@ export async function readOutgoingBody(
   // An empty body has no type.
   return whole.length === 0
     ? null
-    : await mapBody(whole, headers, mapping, liveOf(request)?.session.identity)
+    : await mapBody(whole, headers, mapping, request.live?.session.identity)
 }

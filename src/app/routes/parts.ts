@@ -11,7 +11,6 @@ import type { Live } from '../../session/types.ts'
 import type { Sent } from '../../shaping/operation.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { forwardedForOf } from '../hooks/forwarded-for.ts'
-import { liveOf } from '../hooks/session.ts'
 
 export interface Part {
   readonly name: string
@@ -111,7 +110,7 @@ async function fetchPart(
   if (hasNoContent({ status, headers, bytes })) return fallback ?? null
   if (status === 206) throw invalid('a partial response (206), which was not requested')
   const value = readJson(bytes, headers, maxBytes)
-  const shaped = await part.shape(value, liveOf(request), { target })
+  const shaped = await part.shape(value, request.live, { target })
   return valueAt(shaped, part.unwrap) ?? fallback ?? null
 }
 

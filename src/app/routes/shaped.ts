@@ -6,7 +6,6 @@ import { isEventStream } from '../../proxy/event-stream.ts'
 import type { UpstreamResponse } from '../../proxy/receiver.ts'
 import { entityTagOf } from '../../shaping/entity-tag.ts'
 import { jsonType } from '../../shaping/envelope.ts'
-import { liveOf } from '../hooks/session.ts'
 import type { Merge } from './parts.ts'
 import type { Shaping } from './route.ts'
 
@@ -51,7 +50,7 @@ export async function sendShaped(
   const startedAt = performance.now()
   if (trail.shapeMs === 0) trail.shapeAt = startedAt
   const sent = { target: request.raw.url ?? '', body: request.clientBody }
-  const shapeWhole = (whole: unknown) => shape(whole, liveOf(request), sent)
+  const shapeWhole = (whole: unknown) => shape(whole, request.live, sent)
   const shaped = await (merge === undefined ? shapeWhole(value) : merge(value, shapeWhole))
   const text = writeJson(shaped)
   trail.shapeMs += performance.now() - startedAt

@@ -15,7 +15,6 @@ import type { Gateway } from '../gateway.ts'
 import { leavingOf } from '../hooks/leaving.ts'
 import { countingIn } from '../hooks/limits.ts'
 import { requireOrigin } from '../hooks/same-origin.ts'
-import { liveOf } from '../hooks/session.ts'
 import { UpgradeResponse } from '../hooks/upgrade.ts'
 import { type Handler, sendError, type Way } from './handler.ts'
 import type { ForwardedRoute } from './route.ts'
@@ -186,7 +185,7 @@ function startRelay(
 ): void {
   const { id: requestId } = request
   const startedAt = performance.now()
-  const live = liveOf(request)
+  const live = request.live
   const user = live && {
     user: live.session.identity.username,
     userId: live.session.identity.id,
@@ -224,7 +223,7 @@ function createSlots(
   const routeKey = `websocket:${name}`
   const change = countingIn(inFlight)
   return request => {
-    const session = liveOf(request)?.session
+    const session = request.live?.session
     const subject = session === undefined ? addressOf(request) : identityKey(session)
     const userKey = `${routeKey}:${subject}`
     if ((inFlight.get(userKey) ?? 0) >= perUser) {

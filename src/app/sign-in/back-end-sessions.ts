@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { signOutAtSource } from '../../login/credential-source.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
 import type { Live, Session } from '../../session/types.ts'
-import { abandonSession, liveOf } from '../hooks/session.ts'
+import { abandonSession } from '../hooks/session.ts'
 import type { VouchedUser } from './vouching.ts'
 
 /** The session that a sign-in would open, for checks before it is opened. */
@@ -57,7 +57,7 @@ export async function refuseBeforeOpening(
  * of the next one was checked. As it was, where the store does not tell.
  */
 export async function rereadFormer(request: FastifyRequest): Promise<Live | undefined> {
-  const former = liveOf(request)
+  const former = request.live
   if (former === undefined) return undefined
   const current = await request.server.gateway.sessions.reread(former).catch(() => undefined)
   return current !== undefined && 'live' in current ? current.live : former

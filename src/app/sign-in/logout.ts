@@ -9,7 +9,7 @@ import { addOwn, sendJsonText } from '../endpoints/own.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { recordSignOut } from '../hooks/audit.ts'
 import { sameOrigin } from '../hooks/same-origin.ts'
-import { closeSession, expireTokenCookies, liveSession } from '../hooks/session.ts'
+import { closeSession, expireTokenCookies } from '../hooks/session.ts'
 
 /** @param scope ignores bodies */
 export function addLogout(scope: FastifyInstance): void {
@@ -29,7 +29,7 @@ export function addLogout(scope: FastifyInstance): void {
 }
 
 async function signOut(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const session = liveSession(request)
+  const session = request.live?.session
   await closeSession(request, reply)
   expireTokenCookies(reply)
   if (session === undefined) return

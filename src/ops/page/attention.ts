@@ -1,4 +1,4 @@
-/** What needs an operator now, worst first: stands on top of every page. */
+/** The notices on top of every page, each a link to the page that helps; the worst first. */
 import type { LimitRow } from '../../admin/limits.ts'
 import type { Now } from '../../admin/now-schema.ts'
 import type { GatewayState } from '../../observability/gateway-state.ts'

@@ -1,11 +1,7 @@
 /** Numbers and times as people read them. Times are UTC: all operators see the same. */
+import { timeUnits } from '../../observability/request-story.ts'
+
 const digits = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 })
-const units = [
-  [86_400_000, 'd'],
-  [3_600_000, 'h'],
-  [60_000, 'min'],
-  [1000, 's']
-] as const
 
 export function number(value: number | null | undefined): string {
   return value === null || value === undefined ? '–' : digits.format(value)
@@ -17,7 +13,7 @@ export function percent(share: number | null | undefined): string {
 
 export function duration(ms: number | null | undefined): string {
   if (ms === null || ms === undefined) return '–'
-  const [size, unit] = units.find(([each]) => ms >= each) ?? [1, 'ms']
+  const [size, unit] = timeUnits.find(([each]) => ms >= each) ?? [1, 'ms']
   return `${number(ms / size)}\u00a0${unit}`
 }
 
