@@ -77,6 +77,8 @@ export interface BackendFamily {
     readonly path: string
     /** The names of an item's members. */
     readonly fields: { readonly id: string; readonly title: string }
+    /** The parameter that looks for a title. */
+    readonly search: string
   }
   /** Saves an item. Refuses one with an empty title as the family refuses a form. */
   readonly save: {
@@ -344,8 +346,13 @@ export function userWith(
 }
 
 /** The items of a page; page 1 is the first. */
-export function pageOf(page: number, size: number): typeof items {
-  return items.slice((page - 1) * size, page * size)
+export function pageOf(page: number, size: number, list = items): typeof items {
+  return list.slice((page - 1) * size, page * size)
+}
+
+/** The items whose title holds a text. Families differ in the name of the parameter. */
+export function itemsWith(text: string | null): typeof items {
+  return text === null ? items : items.filter(({ title }) => title.includes(text))
 }
 
 /** The captchas that a back-end has shown and that nobody has used yet. */

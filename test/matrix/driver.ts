@@ -94,8 +94,11 @@ export interface OpenConsole {
   /** The user fills in the sign-in form and sends it; content: the user, if the console goes in. */
   readonly signIn: (credentials: Credentials) => Promise<Screen<ShownUser>>
   readonly menu: () => Promise<Screen<ShownMenu>>
-  /** @param page counted as the user counts: the first is 1 */
-  readonly list: (page: number, size: number) => Promise<Screen<ShownList>>
+  /**
+   * @param page counted as the user counts: the first is 1
+   * @param title what the user looks for, sent as a form of the console sends a filter
+   */
+  readonly list: (page: number, size: number, title?: string) => Promise<Screen<ShownList>>
   readonly save: (values: Readonly<Record<string, unknown>>) => Promise<Screen<ShownForm>>
   /**
    * The console's own renewal of its token, called as it calls it. Content: whether the console

@@ -38,7 +38,10 @@ const pairLines: Readonly<Record<string, string>> = {
 export function pairFiles({ name, calls }: Driver, family: BackendFamily): PairFiles {
   const { list, save } = family
   const pair = `${name} × ${family.name}`
-  const query = listQueries[pair] ?? listQueries[family.name]
+  const query = {
+    ...(list.search !== 'title' && { rename: { title: list.search } }),
+    ...(listQueries[pair] ?? listQueries[family.name])
+  }
   const renames = renamesOf(list.fields)
   const routes = [
     'permissions: { admin: ["*:*:*"] }',
@@ -48,7 +51,7 @@ export function pairFiles({ name, calls }: Driver, family: BackendFamily): PairF
       methods: [calls.list.method],
       upstream: 'backend',
       rewrite: list.path,
-      ...(query !== undefined && { query }),
+      ...(Object.keys(query).length > 0 && { query }),
       shape: renames === undefined ? 'list' : 'notices'
     })}`,
     `  save: ${flow({

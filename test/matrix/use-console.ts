@@ -33,6 +33,8 @@ export const steps = [
   'page 2',
   'last page',
   'other size',
+  'search',
+  'nothing found',
   'save',
   'refusal',
   'field errors',
@@ -78,11 +80,11 @@ function shows(
 
 const isNothing = (content: unknown) => content === undefined
 
-/** Of the back-end's 25 notices these, and their number. */
-function holds(first: number, last: number) {
+/** Of the back-end's notices these, and how many there are. */
+function holds(first: number, last: number, all = 25) {
   const numbers = Array.from({ length: last - first + 1 }, (_, index) => first + index)
   return ({ rows, total }: ShownList = { rows: [], total: 0 }): boolean =>
-    total === 25 &&
+    total === all &&
     rows.length === numbers.length &&
     numbers.every((number, index) => {
       const { id, title } = rows[index] ?? {}
@@ -105,6 +107,9 @@ const plays: Readonly<Record<Step, Play>> = {
   'page 2': async ({ console }) => other(await console.list(2, 10), holds(11, 20)),
   'last page': async ({ console }) => other(await console.list(3, 10), holds(21, 25)),
   'other size': async ({ console }) => other(await console.list(2, 20), holds(21, 25)),
+  'search': async ({ console }) => other(await console.list(1, 10, 'Notice 7'), holds(7, 7, 1)),
+  'nothing found': async ({ console }) =>
+    other(await console.list(1, 10, 'Nowhere'), holds(1, 0, 0)),
   'save': async ({ console }) =>
     other(await console.save({ title: 'New' }), content => content?.saved === true),
   'refusal': async ({ console, driver, expected: { refusal } }) => {

@@ -11,6 +11,7 @@ import {
   guard,
   type Handler,
   items,
+  itemsWith,
   type Request,
   type Response,
   schemeToken,
@@ -47,17 +48,18 @@ const parsed =
 
 /** `limit`, `page` from 1; the count only with `meta`. */
 function list({ query }: Request): Response {
+  const found = itemsWith(query.get('search'))
   const limit = Number(query.get('limit') ?? 100)
   const offset = query.has('offset')
     ? Number(query.get('offset'))
     : (Math.max(Number(query.get('page') ?? 1), 1) - 1) * limit
-  const data = limit === -1 ? items : items.slice(offset, offset + limit)
+  const data = limit === -1 ? found : found.slice(offset, offset + limit)
   const wanted = (query.get('meta') ?? '').split(',')
   const meta = {
     ...((wanted.includes('filter_count') || wanted.includes('*')) && {
-      filter_count: items.length
+      filter_count: found.length
     }),
-    ...((wanted.includes('total_count') || wanted.includes('*')) && { total_count: items.length })
+    ...((wanted.includes('total_count') || wanted.includes('*')) && { total_count: found.length })
   }
   return { status: 200, json: { data, ...(Object.keys(meta).length > 0 && { meta }) } }
 }
@@ -144,7 +146,7 @@ const endpointsOf = (tokens: Tokens): Record<string, Handler> => ({
 export const backend: BackendFamily = {
   name: 'directus',
   source: 'directus/directus@763259f5981d84443b497e677e01d7e6d543aaf8',
-  list: { path: '/items/notices', fields: { id: 'id', title: 'title' } },
+  list: { path: '/items/notices', fields: { id: 'id', title: 'title' }, search: 'search' },
   save: {
     method: 'POST',
     path: '/items/notices',

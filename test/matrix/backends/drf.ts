@@ -11,6 +11,7 @@ import {
   guard,
   type Handler,
   items,
+  itemsWith,
   pageOf,
   type Request,
   type Response,
@@ -79,9 +80,11 @@ const parsed =
 
 /** DRF, pagination.py:165, `page_size_query_param = 'page_size'`, PAGE_SIZE 10. */
 function list({ query, headers, path }: Request): Response {
+  const found = itemsWith(query.get('search'))
   const size = positive(query.get('page_size')) ?? 10
   const page = positive(query.get('page') ?? '1')
-  const pages = Math.ceil(items.length / size)
+  // django/core/paginator.py: the first page may be empty.
+  const pages = Math.max(1, Math.ceil(found.length / size))
   if (page === undefined || page > pages) return detail(404, 'Invalid page.')
   const linkTo = (target: number) => {
     const parameters = new URLSearchParams(query)
@@ -91,10 +94,10 @@ function list({ query, headers, path }: Request): Response {
   return {
     status: 200,
     json: {
-      count: items.length,
+      count: found.length,
       next: page < pages ? linkTo(page + 1) : null,
       previous: page > 1 ? linkTo(page - 1) : null,
-      results: pageOf(page, size)
+      results: pageOf(page, size, found)
     }
   }
 }
@@ -161,7 +164,7 @@ function start(cleanUp: (undo: () => unknown) => void): Promise<Backend> {
 export const backend: BackendFamily = {
   name: 'drf',
   source: 'encode/django-rest-framework@751a19fe1b237beca9af7d587fce55d3e09d3741',
-  list: { path: '/api/notices/', fields: { id: 'id', title: 'title' } },
+  list: { path: '/api/notices/', fields: { id: 'id', title: 'title' }, search: 'search' },
   save: {
     method: 'POST',
     path: '/api/notices/',

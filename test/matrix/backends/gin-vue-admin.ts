@@ -15,7 +15,7 @@ import {
   captchaText,
   guard,
   type Handler,
-  items,
+  itemsWith,
   pageOf,
   type Request,
   type Response,
@@ -78,13 +78,14 @@ const userInfo = ({ id, username, name, role }: TestUser) => ({
 
 /** info.go:132 of the announcement plugin, and PageResult in model/common/response/common.go. */
 function list({ query }: Request): Response {
+  const found = itemsWith(query.get('title'))
   const page = Number(query.get('page') ?? 0)
   const pageSize = Number(query.get('pageSize') ?? 0)
   // info.go of the plugin's service: a limit of 0 reads all.
-  const rows = pageSize <= 0 ? items : pageOf(Math.max(page, 1), Math.min(pageSize, 100))
+  const rows = pageSize <= 0 ? found : pageOf(Math.max(page, 1), Math.min(pageSize, 100), found)
   return ok('获取成功', {
     list: rows.map(({ id, title }) => ({ ID: id, title })),
-    total: items.length,
+    total: found.length,
     page,
     pageSize
   })
@@ -166,7 +167,7 @@ const endpointsOf = (
 export const backend: BackendFamily = {
   name: 'gin-vue-admin',
   source: 'flipped-aurora/gin-vue-admin@02f37833255e0e339c3d69199cb5a468f17de9fc',
-  list: { path: '/info/getInfoList', fields: { id: 'ID', title: 'title' } },
+  list: { path: '/info/getInfoList', fields: { id: 'ID', title: 'title' }, search: 'title' },
   save: {
     method: 'POST',
     path: '/info/createInfo',

@@ -15,7 +15,7 @@ import {
   Captchas,
   guard,
   type Handler,
-  items,
+  itemsWith,
   pageOf,
   type Request,
   type Response,
@@ -108,15 +108,19 @@ const signed =
 
 /** SysAnnouncementController.java:115; `titile` is the family's own spelling. */
 function list({ query }: Request): Response {
+  const notices = itemsWith(query.get('titile'))
   const current = Number(query.get('pageNo') ?? 1)
   const size = Number(query.get('pageSize') ?? 10)
-  const records = pageOf(current, size).map(({ id, title }) => ({ id: String(id), titile: title }))
+  const records = pageOf(current, size, notices).map(({ id, title }) => ({
+    id: String(id),
+    titile: title
+  }))
   return found({
     records,
-    total: items.length,
+    total: notices.length,
     size,
     current,
-    pages: Math.ceil(items.length / size)
+    pages: Math.ceil(notices.length / size)
   })
 }
 
@@ -226,7 +230,8 @@ export const backend: BackendFamily = {
   source: 'jeecgboot/JeecgBoot@cb4d60610d917988742bcf4b212787e028be2564',
   list: {
     path: `${contextPath}/sys/annountCement/list`,
-    fields: { id: 'id', title: 'titile' }
+    fields: { id: 'id', title: 'titile' },
+    search: 'titile'
   },
   save: {
     method: 'POST',

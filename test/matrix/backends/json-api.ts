@@ -8,6 +8,7 @@ import {
   guard,
   type Handler,
   items,
+  itemsWith,
   pageOf,
   type Request,
   type Response,
@@ -54,6 +55,7 @@ const parsed =
 
 /** Section "Pagination": `page[number]` and `page[size]`. */
 function list({ query }: Request): Response {
+  const found = itemsWith(query.get('filter[title]'))
   const number = Number(query.get('page[number]') ?? 1)
   const size = Number(query.get('page[size]') ?? 10)
   const unknown = [...query.keys()].find(name => /^[a-z]+$/.test(name) && !known.includes(name))
@@ -61,12 +63,12 @@ function list({ query }: Request): Response {
   if (unknown !== undefined) {
     return error(400, 'Invalid Query Parameter', `"${unknown}" is not a query parameter.`)
   }
-  const data = pageOf(number, size).map(({ id, title }) => ({
+  const data = pageOf(number, size, found).map(({ id, title }) => ({
     type: 'notices',
     id: String(id),
     attributes: { title }
   }))
-  return document(200, { data, meta: { total: items.length } })
+  return document(200, { data, meta: { total: found.length } })
 }
 const known = ['filter', 'include', 'sort']
 
@@ -141,7 +143,11 @@ const endpointsOf = (tokens: Tokens): Record<string, Handler> => ({
 export const backend: BackendFamily = {
   name: 'json-api',
   source: 'https://jsonapi.org/format/1.1/',
-  list: { path: '/notices', fields: { id: 'id', title: 'attributes.title' } },
+  list: {
+    path: '/notices',
+    fields: { id: 'id', title: 'attributes.title' },
+    search: 'filter[title]'
+  },
   save: {
     method: 'POST',
     path: '/notices',

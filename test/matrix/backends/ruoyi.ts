@@ -15,7 +15,7 @@ import {
   Captchas,
   guard,
   type Handler,
-  items,
+  itemsWith,
   pageOf,
   type Request,
   type Response,
@@ -51,17 +51,18 @@ const parsed =
 
 /** PageDomain.java:21 and TableSupport.java:44; a page beyond the last is the last (`reasonable`). */
 function list({ query }: Request): Response {
+  const found = itemsWith(query.get('noticeTitle'))
   const size = Number(query.get('pageSize') ?? 10)
-  const lastPage = Math.ceil(items.length / size)
+  const lastPage = Math.max(1, Math.ceil(found.length / size))
   const page = Math.min(Math.max(Number(query.get('pageNum') ?? 1), 1), lastPage)
-  const rows = pageOf(page, size).map(({ id, title }) => ({
+  const rows = pageOf(page, size, found).map(({ id, title }) => ({
     noticeId: id,
     noticeTitle: title,
     noticeType: '1',
     status: '0'
   }))
   // BaseController.java:83.
-  return ajax(200, '查询成功', { total: items.length, rows })
+  return ajax(200, '查询成功', { total: found.length, rows })
 }
 
 /** SysLoginController.java:73: the user, and beside it what the user may do. */
@@ -162,7 +163,11 @@ const endpointsOf = (
 export const backend: BackendFamily = {
   name: 'ruoyi',
   source: 'yangzongzhuan/RuoYi-Vue@a6ea55ecf74ae6cdb063f2b413d66a33f29bf828',
-  list: { path: '/system/notice/list', fields: { id: 'noticeId', title: 'noticeTitle' } },
+  list: {
+    path: '/system/notice/list',
+    fields: { id: 'noticeId', title: 'noticeTitle' },
+    search: 'noticeTitle'
+  },
   save: {
     method: 'POST',
     path: '/system/notice',

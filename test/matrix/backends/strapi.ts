@@ -11,6 +11,7 @@ import {
   guard,
   type Handler,
   items,
+  itemsWith,
   pageOf,
   type Request,
   type Response,
@@ -53,9 +54,13 @@ function invalid(problems: readonly { path: string[]; message: string }[]): Resp
 
 /** pagination.ts: `pagination[page]`, `pagination[pageSize]`, 25 by default. */
 function list({ query }: Request): Response {
+  const found = itemsWith(query.get('filters[title][$containsi]'))
   const page = Math.max(Number(query.get('pagination[page]') ?? 1), 1)
   const pageSize = Math.min(Number(query.get('pagination[pageSize]') ?? 25), 100)
-  const data = pageOf(page, pageSize).map(item => ({ documentId: `document${item.id}`, ...item }))
+  const data = pageOf(page, pageSize, found).map(item => ({
+    documentId: `document${item.id}`,
+    ...item
+  }))
   return {
     status: 200,
     json: {
@@ -64,8 +69,8 @@ function list({ query }: Request): Response {
         pagination: {
           page,
           pageSize,
-          pageCount: Math.ceil(items.length / pageSize),
-          total: items.length
+          pageCount: Math.ceil(found.length / pageSize),
+          total: found.length
         }
       }
     }
@@ -129,7 +134,11 @@ const endpointsOf = (tokens: Tokens): Record<string, Handler> => ({
 export const backend: BackendFamily = {
   name: 'strapi',
   source: 'strapi/strapi@c82e67b7e4c16dd38c96968b01023620569102f3',
-  list: { path: '/api/notices', fields: { id: 'id', title: 'title' } },
+  list: {
+    path: '/api/notices',
+    fields: { id: 'id', title: 'title' },
+    search: 'filters[title][$containsi]'
+  },
   save: {
     method: 'POST',
     path: '/api/notices',

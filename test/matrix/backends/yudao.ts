@@ -17,6 +17,7 @@ import {
   guard,
   type Handler,
   items,
+  itemsWith,
   pageOf,
   type Request,
   type Response,
@@ -64,12 +65,13 @@ const tokensOf = (user: TestUser, { access, refresh }: { access: string; refresh
 
 /** PageParam.java:28 and NoticeController.java:76. */
 function list({ query }: Request): Response {
+  const found = itemsWith(query.get('title'))
   const page = Number(query.get('pageNo') ?? 1)
   const size = Number(query.get('pageSize') ?? 10)
   if (page < 1) return error(400, '请求参数不正确:页码最小值为 1')
   if (size > 200) return error(400, '请求参数不正确:每页条数最大值为 200')
-  const rows = pageOf(page, size).map(item => ({ ...item, type: 1, status: 0 }))
-  return success({ list: rows, total: items.length })
+  const rows = pageOf(page, size, found).map(item => ({ ...item, type: 1, status: 0 }))
+  return success({ list: rows, total: found.length })
 }
 
 /** AuthController.java:96. */
@@ -194,7 +196,11 @@ const endpointsOf = (
 export const backend: BackendFamily = {
   name: 'yudao',
   source: 'YunaiV/ruoyi-vue-pro@e4e460d563a3b6f0b5255f9b061b258128ffd822',
-  list: { path: '/admin-api/system/notice/page', fields: { id: 'id', title: 'title' } },
+  list: {
+    path: '/admin-api/system/notice/page',
+    fields: { id: 'id', title: 'title' },
+    search: 'title'
+  },
   save: {
     method: 'POST',
     path: '/admin-api/system/notice/create',

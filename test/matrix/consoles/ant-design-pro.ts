@@ -83,9 +83,9 @@ function openAntDesignPro(page: Page): OpenConsole {
         permissions: read(user ?? {}, 'access') === 'admin' ? ['canAdmin'] : []
       })),
     // services/ant-design-pro/api.ts:44-62; ProTable reads `data`, `total` and `success`.
-    list: (current, pageSize) =>
+    list: (current, pageSize, title) =>
       display.step(async () => {
-        const params = { current, pageSize }
+        const params = { title, current, pageSize }
         const body = await request({ method: 'GET', url: '/api/rule', params })
         return tableOf(read(body, 'data') ?? [], read(body, 'total') ?? 0)
       }),

@@ -74,9 +74,9 @@ function openArco(page: Page): OpenConsole {
         const entries = listOf(menu).map(entry => text(read(entry, 'name')))
         return { entries, permissions: [] }
       }),
-    list: (current, pageSize) =>
+    list: (current, pageSize, title) =>
       display.step(async () => {
-        const params = { current, pageSize }
+        const params = { title, current, pageSize }
         const data = await client.request({ method: 'GET', url: '/api/list/policy', params })
         return tableOf(read(data, 'list'), read(data, 'total'))
       }),

@@ -80,9 +80,9 @@ function openBaseResponse(page: Page): OpenConsole {
         permissions: read(user ?? {}, 'role') === 'Admin' ? ['canAdmin'] : []
       })),
     // services/user/api.ts:6-28
-    list: (current, pageSize) =>
+    list: (current, pageSize, title) =>
       display.step(async () => {
-        const params = { current, pageSize, page: current, limit: pageSize }
+        const params = { title, current, pageSize, page: current, limit: pageSize }
         const body = await request({ method: 'GET', url: '/api/users/page', params })
         const data = read(body, 'data') ?? {}
         return tableOf(read(data, 'items'), read(data, 'meta', 'totalCount'))

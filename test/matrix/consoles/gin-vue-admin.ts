@@ -98,9 +98,9 @@ function openGinVueAdmin(page: Page): OpenConsole {
         permissions: []
       })),
     // plugin/announcement/view/info.vue:342-354: the response sets the size of the next request.
-    list: (current, size) =>
+    list: (current, size, title) =>
       display.step(async () => {
-        const params = { page: current, pageSize: size }
+        const params = { title, page: current, pageSize: size }
         const url = '/info/getInfoList'
         const table = await client.request({ method: 'GET', url, params })
         if (read(table, 'code') !== 0) throw new ConsoleFault('the table stays as it was')

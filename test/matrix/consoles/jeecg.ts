@@ -113,9 +113,9 @@ function openJeecg(page: Page): OpenConsole {
         }
       }),
     // components/Table/src/hooks/useDataSource.ts:233-295 and settings/componentSetting.ts:12-18
-    list: (pageNo, pageSize) =>
+    list: (pageNo, pageSize, title) =>
       display.step(async () => {
-        const params = { pageNo, pageSize, column: 'createTime', order: 'desc' }
+        const params = { title, pageNo, pageSize, column: 'createTime', order: 'desc' }
         const url = '/sys/annountCement/list'
         const data = await client.request({ method: 'GET', url, params })
         return tableOf(read(data, 'records'), read(data, 'total'))

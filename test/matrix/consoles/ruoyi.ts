@@ -129,9 +129,9 @@ function openRuoYi(page: Page): OpenConsole {
         permissions
       })),
     // views/system/notice/index.vue:184 and :199-206
-    list: (pageNum, pageSize) =>
+    list: (pageNum, pageSize, title) =>
       display.step(async () => {
-        const params = { pageNum, pageSize }
+        const params = { title, pageNum, pageSize }
         const url = '/system/notice/list'
         const response = await client.request({ method: 'GET', url, params })
         return tableOf(read(response, 'rows'), read(response, 'total'))

@@ -105,12 +105,12 @@ function openSoybean(page: Page): OpenConsole {
           permissions: textsOf(read(user.data, 'buttons'))
         }
       }),
-    list: (current, size) =>
+    list: (current, size, title) =>
       display.step(async () => {
         const { data, error } = await client.request({
           method: 'GET',
           url: '/systemManage/getUserList',
-          params: { current, size }
+          params: { title, current, size }
         })
         // typings/api/common.d.ts:9-21: `current`, `size`, `records`, `total`. The table takes its page
         // and its size from the answer (src/hooks/common/table.ts, `updatePagination`).

@@ -97,10 +97,10 @@ function openTdesign(page: Page): OpenConsole {
         return menu === undefined ? undefined : { entries: menu, permissions: [] }
       }),
     // pages/list/base/index.vue:161-175: nothing is shown of a refusal.
-    list: (current, pageSize) =>
+    list: (current, pageSize, title) =>
       display.step(async () => {
         if ((await guard()) === undefined) return undefined
-        const params = { current, pageSize }
+        const params = { title, current, pageSize }
         const data = await client.request({ method: 'GET', url: '/get-list', params })
         return tableOf(read(data, 'list'), read(data, 'total'))
       }),

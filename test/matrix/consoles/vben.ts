@@ -93,9 +93,9 @@ function openVben(page: Page, options: { enableRefreshToken: boolean }): OpenCon
         }
       }),
     // apps/backend-mock/api/table/list.ts: `page`, `pageSize`; utils/response.ts:20-25: `items`, `total`
-    list: (page, pageSize) =>
+    list: (page, pageSize, title) =>
       display.step(async () => {
-        const params = { page, pageSize }
+        const params = { title, page, pageSize }
         const data = await client.request({ method: 'GET', url: '/table/list', params })
         return tableOf(read(data, 'items'), read(data, 'total'))
       }),

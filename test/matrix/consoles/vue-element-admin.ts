@@ -69,9 +69,9 @@ function openVueElementAdmin(page: Page): OpenConsole {
     // store/modules/permission.js: the menu is in the console, by roles
     menu: () => display.step(async () => ({ entries: [], permissions: [] })),
     // views/table/complex-table.vue:233-237 and its listQuery
-    list: (currentPage, limit) =>
+    list: (currentPage, limit, title) =>
       display.step(async () => {
-        const params = { page: currentPage, limit }
+        const params = { title, page: currentPage, limit }
         const data = await client.request({ method: 'GET', url: '/article/list', params })
         return tableOf(read(data, 'items'), read(data, 'total'))
       }),

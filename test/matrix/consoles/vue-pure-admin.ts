@@ -89,9 +89,9 @@ function openVuePureAdmin(page: Page): OpenConsole {
         permissions: textsOf(read(client.userInfo(), 'permissions'))
       })),
     // views/system/user/utils/hook.tsx:275-281: nothing is shown of a refusal.
-    list: (currentPage, pageSize) =>
+    list: (currentPage, pageSize, title) =>
       display.step(async () => {
-        const params = { currentPage, pageSize }
+        const params = { title, currentPage, pageSize }
         const body = await client.request({ method: 'GET', url: '/user', params })
         if (read(body, 'code') !== 0) return undefined
         const data = read(body, 'data')

@@ -116,9 +116,9 @@ function openYudao(page: Page): OpenConsole {
         }
       }),
     // views/system/notice/index.vue:142-150
-    list: (pageNo, pageSize) =>
+    list: (pageNo, pageSize, title) =>
       display.step(async () => {
-        const params = { pageNo, pageSize }
+        const params = { title, pageNo, pageSize }
         const data = await client.data({ method: 'GET', url: '/system/notice/page', params })
         return tableOf(read(data, 'list'), read(data, 'total'))
       }),
