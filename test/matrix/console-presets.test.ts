@@ -34,6 +34,10 @@ for (const [driver, expected] of drivers) {
       content: { rows: items.slice(10, 20), total: 25 },
       messages: []
     })
+    t.match(await console.list(1, 10, 'nothing'), {
+      content: { rows: [], total: 0 },
+      messages: []
+    })
     t.match(await console.save({ title: 'New' }), { content: { saved: true }, messages: [] })
     const refused = await console.save({ title: '' })
     t.match(refused.messages[0], driver.ownWords?.refused ?? 'No title.')
