@@ -28,6 +28,8 @@ export async function testCluster(
   tls?: Authority
 ): Promise<TestCluster> {
   const folder = mkdtempSync(join(tmpdir(), 'cluster-'))
+  // The last to be cleaned up comes first: the nodes write their files until they end.
+  cleanUp(() => rmSync(folder, { recursive: true, force: true }))
   const ports = await freePorts(12)
   const secured = (port: number) =>
     tls === undefined
@@ -69,7 +71,6 @@ export async function testCluster(
         ])
       )
   )
-  cleanUp(() => rmSync(folder, { recursive: true, force: true }))
   const nodes = servers.map(({ port }, n) => `127.0.0.1:${tls === undefined ? port : ports[n]}`)
   await redisCli(
     servers[0]?.port ?? 0,
