@@ -32,16 +32,23 @@ interface Asked extends Partial<Pace> {
   /** The most that its CPU time may be beside the plugin's. */
   readonly most: number
   readonly names?: readonly SubjectName[]
+  /** Bytes of a body that it is sent. */
+  readonly upload?: number
 }
 
 /** CPU of a request beside the bare plugin. */
-function beside(title: string, { path, most, names = both, ...pace }: Asked): Case {
+function beside(title: string, { path, most, names = both, upload = 0, ...pace }: Asked): Case {
   return async stage => {
     const contestants = []
     for (const name of names) {
       // The peers pass an answer as it is.
       const own = name === 'gateway' ? path : path.replace('/shaped/', '/notices/')
-      contestants.push({ label: titles[name], subject: await stage.subject(name), path: own })
+      contestants.push({
+        label: titles[name],
+        subject: await stage.subject(name),
+        path: own,
+        upload
+      })
     }
     const of = await measure(stage.place, contestants, { ...stage.pace, ...pace })
     const cpu = (name: SubjectName) => of(titles[name], 'cpuMicros')
@@ -117,7 +124,9 @@ async function reload({ place, pace }: Stage): Promise<Table> {
 
 const [signedIn, open] = ['/api/notices/small', '/api/public/notices/small']
 const [shaped, shaped20] = ['/api/shaped/small', '/api/shaped/medium']
-const file = `/api/files/${100 * 1024 * 1024}`
+const transferred = 100 * 1024 * 1024
+const file = `/api/files/${transferred}`
+const ofTransfer = { connections: 1, warmMs: 0, ms: 60_000, count: 2, warmUp: 2 }
 
 export const cases: Readonly<Record<string, Case>> = {
   'signed-in': beside('Signed-in GET, 0.7 KB', {
@@ -128,14 +137,12 @@ export const cases: Readonly<Record<string, Case>> = {
   'shaped': beside('The same, shaped', { path: shaped, most: 1.35 }),
   'shaped-20': beside('Shaped, 20 KB', { path: shaped20, most: Infinity }),
   'public': beside('Public GET, 0.7 KB', { path: open, most: 0.95 }),
-  'transfer': beside('Download of 100 MB', {
-    path: file,
+  'transfer': beside('Download of 100 MB', { path: file, most: 1.1, ...ofTransfer }),
+  'upload': beside('Upload of 100 MB', {
+    path: '/api/files/upload',
+    upload: transferred,
     most: 1.1,
-    connections: 1,
-    warmMs: 0,
-    ms: 60_000,
-    count: 2,
-    warmUp: 2
+    ...ofTransfer
   }),
   start,
   reload

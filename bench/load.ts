@@ -1,12 +1,15 @@
 /** The load generator, in a process of its own: does one run at a time, as it is told, and says how it went. */
 import { createHistogram } from 'node:perf_hooks'
+import { Readable } from 'node:stream'
 import { Client, type Dispatcher } from 'undici'
 import { cpuMicros, residentMegabytes } from './accounting.ts'
 
 export interface Request {
-  readonly method: 'GET'
+  readonly method: 'GET' | 'POST'
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
+  /** Bytes of its body. */
+  readonly bytes: number
 }
 
 export interface Run {
@@ -32,11 +35,18 @@ export interface Sample {
   readonly megabytes: number
 }
 
+const piece = Buffer.alloc(64 * 1024, 'x')
+
+function* pieces(bytes: number): Generator<Buffer> {
+  for (let left = bytes; left > 0; left -= piece.length) yield piece.subarray(0, left)
+}
+
 /** @returns the status, once the body has been read */
-function call(client: Client, request: Request): Promise<number> {
+function call(client: Client, { method, path, headers, bytes }: Request): Promise<number> {
   let status = 0
+  const body = bytes === 0 ? null : Readable.from(pieces(bytes))
   return new Promise((resolve, reject) => {
-    client.dispatch({ ...request, headers: { ...request.headers } }, {
+    client.dispatch({ method, path, headers: { ...headers }, body }, {
       onRequestStart: () => {},
       onResponseStart: (_controller, code) => {
         status = code

@@ -7,6 +7,8 @@ export interface Contestant {
   readonly label: string
   readonly subject: Subject
   readonly path: string
+  /** Bytes that it is sent; none without it. */
+  readonly upload?: number
 }
 
 export interface Pace extends Pick<Run, 'warmMs' | 'ms' | 'count'> {
@@ -32,11 +34,11 @@ export async function measure(
   { rounds, connections, warmUp, ...run }: Pace
 ): Promise<(label: string, member: keyof Sample) => number[]> {
   const samples = new Map<string, Sample[]>(contestants.map(({ label }) => [label, []]))
-  const load = ({ subject, path }: Contestant, how: Pick<Run, 'warmMs' | 'ms' | 'count'>) =>
+  const load = ({ subject, path, upload }: Contestant, how: Pick<Run, 'warmMs' | 'ms' | 'count'>) =>
     place.load({
       origin: subject.origin,
       pid: subject.pid,
-      requests: subject.requests(path, connections),
+      requests: subject.requests(path, connections, upload),
       ...how
     })
   for (const contestant of contestants) {

@@ -28,7 +28,7 @@ export interface Subject {
   /** Resident megabytes before anybody called. */
   readonly restMegabytes: number
   /** One request for each of so many connections, each of a user of its own, signed in where the subject knows sessions. */
-  readonly requests: (path: string, connections: number) => Request[]
+  readonly requests: (path: string, connections: number, upload?: number) => Request[]
   /** Of the gateway: takes another config. */
   readonly reload: (version: number) => Promise<void>
   /** Milliseconds of the longest turn of its event loop since the last call. */
@@ -55,6 +55,10 @@ const fields = {
   'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Chrome/150.0.0.0 Safari/537.36',
   'x-forwarded-proto': 'https'
 }
+const ofUpload = (bytes: number) => ({
+  'content-type': 'application/octet-stream',
+  'content-length': String(bytes)
+})
 const addressOf = (index: number) => `203.0.113.${(index % 250) + 1}`
 
 export async function startSubject(
@@ -107,11 +111,13 @@ export async function startSubject(
     origin,
     startMs,
     restMegabytes,
-    requests: (path, connections) =>
+    requests: (path, connections, bytes = 0) =>
       Array.from({ length: connections }, (_, index) => {
         const cookie = cookies[index % users]
         const ofUser = { 'x-forwarded-for': addressOf(index), ...(cookie && { cookie }) }
-        return { method: 'GET', path, headers: { ...fields, ...ofUser } }
+        const headers = { ...fields, ...ofUser }
+        if (bytes === 0) return { method: 'GET', path, headers, bytes }
+        return { method: 'POST', path, headers: { ...headers, ...ofUpload(bytes) }, bytes }
       }),
     reload: async version => {
       writeFileSync(join(config, 'routes.yaml'), routesOf(version, size ?? {}))

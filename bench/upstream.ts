@@ -14,6 +14,7 @@ const signedIn = {
   user: { id: 'id', username: 'user', name: 'A Name of Usual Length', roles: ['admin'] },
   token: 't'.repeat(40)
 }
+const uploaded = answer(json, Buffer.from('{}'))
 const answers = new Map([
   ['/notices/small', answer(json, notices(4))],
   ['/notices/medium', answer(json, notices(118))]
@@ -39,6 +40,7 @@ const server = createServer(
     const { url = '' } = request
     const known = answers.get(url)
     if (known !== undefined) known(response)
+    else if (url === '/bytes/upload') request.resume().once('end', () => uploaded(response))
     else if (url === '/login') void signIn(request, response)
     else if (url.startsWith('/bytes/')) download(Number(url.slice(7)), response)
     else response.writeHead(404, ['content-length', '0']).end()

@@ -29,10 +29,8 @@ import { addSending } from './hooks/sending.ts'
 import { addSessionReader, addSessions } from './hooks/session.ts'
 import { addTokenRefresh } from './hooks/token-refresh.ts'
 import { compileRoutes } from './routes/compile.ts'
-import { createJudges } from './routes/ended-sessions.ts'
 import { addForwarded, addOwnRoute } from './routes/register.ts'
 import type { Route } from './routes/route.ts'
-import type { RouteServices } from './routes/services.ts'
 import { addLogin } from './sign-in/login.ts'
 import { addLogout } from './sign-in/logout.ts'
 
@@ -81,11 +79,10 @@ async function addAll(app: FastifyInstance, routes: readonly Route[]): Promise<v
   const refuseClosed = createMaintenance(gateway)
   const ofPublic = [checkOrigin, checkLimits, refuseClosed]
   const ofSession = [checkOrigin, checkLimits, createGuard(gateway), refuseClosed]
-  const services = { ...gateway, routes, judgeOf: createJudges(gateway.sessions) }
   const { mount: prefix } = gateway
-  app.register(scope => addSignIn(scope, { hooks: ofSession, services }), { prefix })
-  app.register(scope => addBehindSession(scope, { hooks: ofSession, services }), { prefix })
-  app.register(scope => addPublic(scope, { hooks: ofPublic, services }), { prefix })
+  app.register(scope => addSignIn(scope, { hooks: ofSession, routes }), { prefix })
+  app.register(scope => addBehindSession(scope, { hooks: ofSession, routes }), { prefix })
+  app.register(scope => addPublic(scope, { hooks: ofPublic, routes }), { prefix })
   addConsole(app)
   addUnknown(app, knownPaths, checkLimits)
 }
@@ -93,7 +90,7 @@ async function addAll(app: FastifyInstance, routes: readonly Route[]): Promise<v
 interface Group {
   /** In their order; one that is not configured is undefined. */
   readonly hooks: ReadonlyArray<RequestHook | undefined>
-  readonly services: RouteServices
+  readonly routes: readonly Route[]
 }
 
 /** Endpoints that open and close sessions: the session plugin sets and clears the cookie. */
@@ -111,7 +108,7 @@ async function addSignIn(scope: FastifyInstance, { hooks }: Group): Promise<void
 }
 
 /** Endpoints that only read the session: the gateway's own, and back-ends' behind a sign-in. */
-async function addBehindSession(scope: FastifyInstance, { hooks, services }: Group): Promise<void> {
+async function addBehindSession(scope: FastifyInstance, { hooks, routes }: Group): Promise<void> {
   // The session's is the only cookie that is read, or cleared: no hook parses them all.
   await scope.register(cookie, { hook: false })
   addSessionReader(scope)
@@ -123,7 +120,7 @@ async function addBehindSession(scope: FastifyInstance, { hooks, services }: Gro
     addRefresh(inner)
     addCheck(inner)
   })
-  const ofSession = services.routes.filter(({ access }) => access !== 'public')
+  const ofSession = routes.filter(({ access }) => access !== 'public')
   const local = ofSession.filter(
     ({ target, shaping }) => target === undefined && shaping?.parts === undefined
   )
@@ -134,17 +131,17 @@ async function addBehindSession(scope: FastifyInstance, { hooks, services }: Gro
     addTokenRefresh(inner)
     const asking = ofSession.filter(route => !local.includes(route))
     addOwnRoutes(inner, asking)
-    await addForwarded(inner, asking, services)
+    await addForwarded(inner, asking, routes)
   })
 }
 
 /** Back-ends' endpoints that anyone may call: no session is looked up. */
-async function addPublic(scope: FastifyInstance, { hooks, services }: Group): Promise<void> {
+async function addPublic(scope: FastifyInstance, { hooks, routes }: Group): Promise<void> {
   addHooks(scope, hooks)
   scope.removeAllContentTypeParsers()
-  const open = services.routes.filter(({ access }) => access === 'public')
+  const open = routes.filter(({ access }) => access === 'public')
   addOwnRoutes(scope, open)
-  await addForwarded(scope, open, services)
+  await addForwarded(scope, open, routes)
 }
 
 function addOwnRoutes(scope: FastifyInstance, routes: readonly Route[]): void {

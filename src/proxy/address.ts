@@ -1,11 +1,32 @@
 /** One address of an upstream: its connections, and whether it works. */
 import type { Socket } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { adopt } from '../observability/emitters.ts'
 import type { AddressStatus } from '../observability/gateway-state.ts'
 import { fixedHeadersOf } from './request-headers.ts'
-import type { TlsFiles } from './tls-files.ts'
+
+/** PEM texts, and the name that the certificate has to have. */
+export interface TlsFiles {
+  readonly ca?: string | undefined
+  readonly cert?: string | undefined
+  readonly key?: string | undefined
+  readonly servername?: string | undefined
+}
+
+/** @param pemFiles what the files hold that upstreams name, by those names */
+export function tlsFilesOf(
+  { ca, tls }: Pick<UpstreamConfig, 'ca' | 'tls'>,
+  pemFiles: Readonly<Record<string, string>>
+): TlsFiles {
+  return {
+    ca: pemFiles[tls?.ca ?? ca ?? ''],
+    cert: pemFiles[tls?.certificate ?? ''],
+    key: tls?.key,
+    servername: tls?.serverName
+  }
+}
 
 export interface AddressChange {
   /** `open`: too many requests failed in a row. `unhealthy`: its health checks fail. */
@@ -40,8 +61,14 @@ export function isLocalError(error: unknown): boolean {
  * perf: undici's own `clientTtl` reads the clock for each connection: 4 % of a request.
  */
 const connectionsMs = 60_000
-/** More of the response to a health check is not read. */
-const maxCheckBytes = 64 * 1024
+
+const check = {
+  timeoutMs: 2000,
+  /** More of the response is not read. */
+  maxBytes: 64 * 1024,
+  /** One check may get lost; an address that answers again is of use at once. */
+  failures: 2
+}
 
 export class Address {
   /** Scheme, host and port. */
@@ -56,8 +83,6 @@ export class Address {
   readonly #config: UpstreamConfig
   readonly #connect: buildConnector.connector
   readonly #onChange: OnChange
-  /** The latest gets requests; the others have some that are running. */
-  readonly #pools = new Set<Pool>()
   #pool: Pool
   #poolUntil = Date.now() + connectionsMs
   /** In a row. */
@@ -66,6 +91,7 @@ export class Address {
   #tryAt = 0
   /** The last change between `up` and the others, in milliseconds since the epoch. */
   #since = Date.now()
+  readonly #checking = new AbortController()
 
   constructor(url: string, config: UpstreamConfig, tls: TlsFiles, onChange: OnChange) {
     this.origin = new URL(url).origin
@@ -77,6 +103,7 @@ export class Address {
       ...tls
     })
     this.#pool = this.#openPool()
+    if (config.health !== undefined) void this.#checkHealth(config.health)
   }
 
   use() {
@@ -95,14 +122,12 @@ export class Address {
     return this.state === 'up' || (this.state === 'open' && performance.now() >= this.#tryAt)
   }
 
-  /** It gets a request. */
   begin(): void {
     this.inFlight++
     this.#requests++
     if (this.state === 'open') this.#tryAt = performance.now() + this.#config.breaker.openFor
   }
 
-  /** The request is over. */
   end(): void {
     this.inFlight--
   }
@@ -122,25 +147,32 @@ export class Address {
     if (this.state === 'up') this.#become('open', { to: 'open', failure })
   }
 
-  /** Takes the result of its health checks. Without one it counts as healthy. */
-  setHealthy(isHealthy: boolean): void {
-    const wasHealthy = this.state !== 'unhealthy'
-    if (wasHealthy && !isHealthy) this.#become('unhealthy', { to: 'unhealthy' })
-    if (!wasHealthy && isHealthy) this.#become('up', { to: 'healthy' })
-  }
-
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     const now = Date.now()
     if (now >= this.#poolUntil) {
-      void this.#retire(this.#pool)
+      void retire(this.#pool)
       this.#pool = this.#openPool()
       this.#poolUntil = now + connectionsMs
     }
     this.#pool.dispatch(options, handler)
   }
 
-  /** A connection that is none of the pool's. */
-  connect(): Promise<Socket> {
+  /** A connection that is none of the pool's: a request until it is closed. */
+  async connect(): Promise<Socket> {
+    this.begin()
+    try {
+      const socket = adopt(await this.#dial())
+      socket.once('close', () => this.end())
+      this.succeeded()
+      return socket
+    } catch (error) {
+      this.end()
+      if (!isLocalError(error)) this.failedBy('connect')
+      throw error
+    }
+  }
+
+  #dial(): Promise<Socket> {
     const { hostname, host, protocol, port } = new URL(this.origin)
     const name = hostname.replace(/^\[|\]$/g, '')
     return new Promise((resolve, reject) => {
@@ -150,38 +182,53 @@ export class Address {
     })
   }
 
-  /**
-   * Asks once, over a connection of its own: those of requests may all be busy.
-   * @returns the status of the response
-   * @throws where there is none in time
-   */
-  async check(path: string, timeoutMs: number): Promise<number> {
+  /** Lets what is running finish. */
+  async retire(): Promise<void> {
+    this.#checking.abort()
+    await retire(this.#pool)
+  }
+
+  /** Ends what is running. */
+  async close(): Promise<void> {
+    this.#checking.abort()
+    await this.#pool.destroy()
+  }
+
+  /** Again and again, whether or not it gets requests. The next check begins a while after one. */
+  async #checkHealth({ path, interval }: NonNullable<UpstreamConfig['health']>): Promise<void> {
+    const { signal } = this.#checking
+    let failures = 0
+    while (!signal.aborted) {
+      const passes = await this.#check(path).catch(() => false)
+      if (signal.aborted) return
+      failures = passes ? 0 : failures + 1
+      const isUnhealthy = this.state === 'unhealthy'
+      if (passes && isUnhealthy) this.#become('up', { to: 'healthy' })
+      if (failures >= check.failures && !isUnhealthy) this.#become('unhealthy', { to: 'unhealthy' })
+      // A tenth more or less, so that checks of many replicas do not meet.
+      const pauseMs = interval * (0.9 + Math.random() / 5)
+      await wait(pauseMs, undefined, { ref: false, signal }).catch(() => {})
+    }
+  }
+
+  /** Over a connection of its own: those of requests may all be busy. */
+  async #check(path: string): Promise<boolean> {
     const client = adopt(new Client(this.origin, { connect: this.#connect }))
     // Requests have them already.
     const headers = fixedHeadersOf(this.#config) ?? null
     try {
-      const signal = AbortSignal.timeout(timeoutMs)
+      const signal = AbortSignal.timeout(check.timeoutMs)
       const { statusCode, body } = await client.request({ method: 'GET', path, headers, signal })
-      await adopt(body).dump({ limit: maxCheckBytes, signal })
-      return statusCode
+      await adopt(body).dump({ limit: check.maxBytes, signal })
+      return statusCode >= 200 && statusCode < 300
     } finally {
       await client.destroy()
     }
   }
 
-  /** Lets what is running finish. */
-  async retire(): Promise<void> {
-    await Promise.all(Array.from(this.#pools, pool => this.#retire(pool)))
-  }
-
-  /** Ends what is running. */
-  async close(): Promise<void> {
-    await Promise.all(Array.from(this.#pools, pool => pool.destroy()))
-  }
-
   #openPool(): Pool {
     const { keepAlive } = this.#config
-    const pool = adopt(
+    return adopt(
       new Pool(this.origin, {
         // `Slots` bound the requests.
         connections: null,
@@ -197,14 +244,6 @@ export class Address {
         connect: this.#connect
       })
     )
-    this.#pools.add(pool)
-    return pool
-  }
-
-  async #retire(pool: Pool): Promise<void> {
-    // It fails for one that was ended meanwhile.
-    await pool.close().catch(() => {})
-    this.#pools.delete(pool)
   }
 
   #become(state: AddressStatus['state'], change: AddressChange): void {
@@ -212,4 +251,35 @@ export class Address {
     this.state = state
     this.#onChange(this.origin, change)
   }
+}
+
+/** What is running finishes. It fails for one that was ended meanwhile. */
+async function retire(pool: Pool): Promise<void> {
+  await pool.close().catch(() => {})
+}
+
+/**
+ * Of the addresses that work the one with the fewest requests in flight, by turns where several
+ * have as few; the same of all where none works.
+ * @param addresses one at least
+ */
+export function createPick(addresses: readonly Address[]) {
+  let turn = 0
+  /** @returns the best of those that were not tried, if there are any */
+  return (tried?: readonly Address[]): Address | undefined => {
+    const { length } = addresses
+    turn = (turn + 1) % length
+    let best: Address | undefined
+    for (let n = 0; n < length; n++) {
+      const address = addresses[(turn + n) % length] as Address
+      if (tried?.includes(address) === true) continue
+      if (best === undefined || isBetter(address, best)) best = address
+    }
+    return best
+  }
+}
+
+function isBetter(one: Address, other: Address): boolean {
+  const isUsable = one.isUsable
+  return isUsable === other.isUsable ? one.inFlight < other.inFlight : isUsable
 }

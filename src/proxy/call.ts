@@ -5,239 +5,205 @@
  * connection broke and nothing has gone to the client.
  */
 import { Readable } from 'node:stream'
-import type { Dispatcher } from 'undici'
+import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { writeContext } from '../observability/traces/context.ts'
-import { type Recorded, TrailAttempt } from '../observability/trail.ts'
-import { type Address, isLocalError } from './address.ts'
-import { isEventStream } from './event-stream.ts'
-import { failureStatuses, upstreamError } from './failures.ts'
-import {
-  discard,
-  type Outcome,
-  type ReceiveOptions,
-  Receiver,
-  type UpstreamResponse
-} from './receiver.ts'
-import { overloaded, type Slots } from './slots.ts'
-
-export interface Call extends ReceiveOptions {
-  /** At the upstream, with the query. */
-  readonly path: string
-  readonly headers: Record<string, string | string[]>
-  /** Written by the gateway itself, not for a client. */
-  readonly isOwn?: boolean
-  /** Aborted, with a GatewayError, when the response is not needed any more. */
-  readonly signal?: AbortSignal | undefined
-  /** The request that it is for, and why. */
-  readonly recorded?: Recorded | undefined
-}
+import { TrailAttempt } from '../observability/trail.ts'
+import { type Address, type AddressChange, createPick, isLocalError } from './address.ts'
+import { upstreamError } from './failures.ts'
+import { type Call, Receiver } from './receiver.ts'
+import { discard, failureStatuses, isEventStream, type UpstreamResponse } from './response.ts'
+import { overloaded, Slots } from './slots.ts'
 
 /** What is recorded of one. */
 export type RecordedCall = Pick<Call, 'method' | 'path' | 'headers' | 'recorded'>
 
-/** Shared by all calls of one upstream. */
-export interface CallContext {
-  /** In `routes.yaml`. */
-  readonly name: string
-  /** Whether it may get the caller's `tracestate`. */
-  readonly passesState: boolean
-  /** @returns the best of those that were not tried, if there are any */
-  readonly pick: (tried?: readonly Address[]) => Address | undefined
-  /** Of all requests but event streams. */
-  readonly slots: Slots
-  /** Half of them for streamed uploads: clients may be slow. */
-  readonly uploads: Slots
-  /** Of event streams, which may never end: they wait for no one. */
-  readonly streams: Slots
-  /** Each earns a tenth of a retry. */
-  readonly onRequest: () => void
-  /** @returns whether one may be sent once more */
-  readonly mayRetry: () => boolean
+export interface UpstreamEvents {
+  readonly onAddress: (address: string, change: AddressChange) => void
+  /** A request goes to an address once more, or elsewhere since it found no connection. */
   readonly onRetry: (kind: 'again' | 'elsewhere') => void
+  /** A request has waited for a connection, which it got or gave up. */
+  readonly onWaited: (ms: number) => void
+}
+
+/** Retries that may be made at once, whatever came before. */
+const minRetries = 10
+
+export type CallContext = ReturnType<typeof createCallContext>
+
+/** Shared by all calls of one upstream. @param name in `routes.yaml` */
+export function createCallContext(
+  name: string,
+  config: UpstreamConfig,
+  addresses: readonly Address[],
+  { onWaited, onRetry }: UpstreamEvents
+) {
+  const { connections, streams } = config
+  const slotsOf = (slots: number) => new Slots({ ...config, slots }, onWaited)
+  // At most 10 % more load on a back-end in trouble. Where there are several addresses, beside it
+  // the requests of one that break at once when it dies.
+  const { length } = addresses
+  const maxRetries = minRetries + (length > 1 ? Math.ceil(connections / length) : 0)
+  let retries = maxRetries
+  return {
+    name,
+    /** Whether it may get `tracestate`: with a list of headers only if that is one of them. */
+    passesState: config.passHeaders?.includes('tracestate') ?? true,
+    pick: createPick(addresses),
+    /** Of all requests but event streams. */
+    slots: slotsOf(connections),
+    /** Half of them for streamed uploads: clients may be slow. */
+    uploads: slotsOf(Math.max(1, Math.floor(connections / 2))),
+    /** Of event streams, which may never end: they wait for no one. */
+    streams: slotsOf(streams),
+    /** Each request earns a tenth of a retry. */
+    onRequest: () => {
+      retries = Math.min(maxRetries, retries + 0.1)
+    },
+    mayRetry: () => {
+      if (retries < 1) return false
+      retries--
+      return true
+    },
+    onRetry
+  }
+}
+
+/** A call on its way. */
+interface Run {
+  readonly call: Call
+  /** As of `performance.now()`. */
+  readonly startedAt: number
+  /** They gave no connection. */
+  readonly unreached: Address[]
+  mayRepeat: boolean
 }
 
 /** @throws GatewayError `upstream.*`, `overloaded`, or the reason of the signal */
 export async function sendCall(context: CallContext, call: Call): Promise<UpstreamResponse> {
-  context.onRequest()
-  const { slots } = context
-  const { headers, body, recorded } = call
-  const isOrdinary = !(body instanceof Readable) && !asksForEvents(headers)
-  if (isOrdinary && slots.tryTake()) return new Attempts(context, call, [slots]).start()
-  const askedAt = performance.now()
-  const places = await takePlaces(context, call)
-  if (recorded !== undefined) recorded.trail.queueMs += performance.now() - askedAt
-  return new Attempts(context, call, places).start()
+  const { onRequest, pick, slots } = context
+  onRequest()
+  const isOrdinary = !(call.body instanceof Readable) && !asksForEvents(call)
+  const places = isOrdinary && slots.tryTake() ? [slots] : await waitForPlaces(context, call)
+  const startedAt = performance.now()
+  const run: Run = { call, startedAt, unreached: [], mayRepeat: isRepeatable(call) }
+  let address = pick() as Address
+  for (;;) {
+    const receiver = new Receiver(call, startedAt, address, recordAttempt(context, call, address))
+    receiver.dispatch()
+    const outcome = await receiver.outcome
+    if ('status' in outcome) {
+      if (failureStatuses.has(outcome.status)) address.failedBy('request')
+      else address.succeeded()
+      const hasPlace = keepsPlace(context, places, outcome)
+      receiver.releaseAfter(places)
+      if (hasPlace) return outcome
+      discard(outcome)
+      throw tooManyStreams()
+    }
+    const failure = upstreamError(outcome.error)
+    const next = afterFailure(context, run, receiver, { ...outcome, code: failure.code })
+    if (next === undefined) {
+      receiver.releaseAfter(places)
+      throw failure
+    }
+    address = next
+  }
 }
 
 /** What a call takes of the upstream; an upload two. @throws as `sendCall` does */
-async function takePlaces(context: CallContext, { headers, body, signal }: Call): Promise<Slots[]> {
+async function waitForPlaces(context: CallContext, call: Call): Promise<Slots[]> {
   const { slots, uploads, streams } = context
-  if (asksForEvents(headers)) {
+  const { body, signal, recorded } = call
+  if (asksForEvents(call)) {
     if (streams.tryTake()) return [streams]
     throw tooManyStreams()
   }
-  if (!(body instanceof Readable)) {
-    await slots.take(signal)
-    return [slots]
-  }
-  await uploads.take(signal)
+  const askedAt = performance.now()
+  const places: Slots[] = []
   try {
-    await slots.take(signal)
+    for (const each of body instanceof Readable ? [uploads, slots] : [slots]) {
+      await each.take(signal)
+      places.push(each)
+    }
   } catch (error) {
-    uploads.release()
+    for (const each of places) each.release()
     throw error
   }
-  return [uploads, slots]
+  if (recorded !== undefined) recorded.trail.queueMs += performance.now() - askedAt
+  return places
 }
 
 /** As every EventSource does. */
-function asksForEvents({ accept }: Call['headers']): boolean {
+function asksForEvents({ headers: { accept } }: Call): boolean {
   return typeof accept === 'string' && accept.startsWith('text/event-stream')
 }
 
-class Attempts implements Outcome {
-  readonly #context: CallContext
-  readonly #call: Call
-  /** What it holds of the upstream. */
-  readonly #places: Slots[]
-  readonly #response = Promise.withResolvers<UpstreamResponse>()
-  readonly #startedAt = performance.now()
-  /** They got no connection. */
-  readonly #unreached: Address[] = []
-  #address: Address | undefined
-  #mayRepeat: boolean
-  #receiver: Receiver | undefined
-  /** The running attempt, in the record of the request. */
-  #recorded: TrailAttempt | undefined
-  #isAttemptOver = false
-  #isDone = false
+/** Events that were not asked for as such leave their slot to others. */
+function keepsPlace(
+  { streams }: CallContext,
+  places: Slots[],
+  response: UpstreamResponse
+): boolean {
+  const { headers, body } = response
+  const isStream = body instanceof Readable && isEventStream(headers)
+  if (!isStream || places.includes(streams)) return true
+  if (!streams.tryTake()) return false
+  for (const each of places.splice(0)) each.release()
+  places.push(streams)
+  return true
+}
 
-  constructor(context: CallContext, call: Call, places: Slots[]) {
-    const { method, body } = call
-    this.#context = context
-    this.#call = call
-    this.#places = places
-    // RFC 9110 §9.2.1
-    const isSafe = method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
-    this.#mayRepeat = isSafe && (body === undefined || body === null)
-  }
+function tooManyStreams(): GatewayError {
+  return overloaded('too many event streams of the upstream are open', 'streams')
+}
 
-  start(): Promise<UpstreamResponse> {
-    this.#call.signal?.addEventListener('abort', this.#leave)
-    this.#send(this.#context.pick() as Address)
-    return this.#response.promise
-  }
+/** RFC 9110 §9.2.1. */
+function isRepeatable({ method, body }: Call): boolean {
+  const isSafe = method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
+  return isSafe && (body === undefined || body === null)
+}
 
-  readonly #leave = () => {
-    this.#receiver?.fail(this.#call.signal?.reason)
-  }
+interface Failure {
+  readonly error: unknown
+  readonly code: GatewayError['code']
+  readonly isUnsent: boolean
+}
 
-  onHead(status: number): void {
-    const { recorded } = this.#call
-    if (this.#recorded !== undefined) this.#recorded.status = status
-    if (recorded?.purpose === 'request') {
-      recorded.trail.upstreamMs = performance.now() - this.#startedAt
+/** @returns the address for another attempt, if there may be one */
+function afterFailure(
+  { pick, mayRetry, onRetry }: CallContext,
+  run: Run,
+  { address, recorded, isOver }: Receiver,
+  { error, code, isUnsent }: Failure
+): Address | undefined {
+  const { call, startedAt, unreached } = run
+  const hasLeft = call.signal?.aborted === true
+  recorded?.fail(error, hasLeft ? 'left' : code)
+  // What the client did says nothing of an address.
+  if (hasLeft) return undefined
+  const isUnreached = isUnsent && !isLocalError(error)
+  const isTimeout = code.startsWith('upstream.timeout') && !(call.body instanceof Readable)
+  if (isUnreached) address.failedBy('connect')
+  else if (!isLocalError(error) && (isTimeout || isBroken(code))) address.failedBy('request')
+  if (!isOver) return undefined
+  if (isUnreached && performance.now() - startedAt < call.timeoutMs) {
+    unreached.push(address)
+    const other = pick(unreached)
+    if (other !== undefined) {
+      onRetry('elsewhere')
+      return other
     }
   }
+  if (!run.mayRepeat || !isBroken(code) || !mayRetry()) return undefined
+  run.mayRepeat = false
+  onRetry('again')
+  return pick([...unreached, address]) ?? address
+}
 
-  onResponse(response: UpstreamResponse): void {
-    const { status, headers, body } = response
-    if (failureStatuses.has(status)) this.#address?.failedBy('request')
-    else this.#address?.succeeded()
-    if (body instanceof Readable && isEventStream(headers) && !this.#becomeStream()) {
-      discard(response)
-      this.#response.reject(tooManyStreams())
-    } else this.#response.resolve(response)
-    this.#finish()
-  }
-
-  /** Events that were not asked for as such leave their slot to others. */
-  #becomeStream(): boolean {
-    const { streams } = this.#context
-    if (this.#places.includes(streams)) return true
-    if (!streams.tryTake()) return false
-    this.#leavePlaces()
-    this.#places.push(streams)
-    return true
-  }
-
-  onFailed(error: unknown, isUnsent: boolean): void {
-    const failure = upstreamError(error)
-    const isLocal = isLocalError(error)
-    const hasLeft = this.#call.signal?.aborted === true
-    if (!isLocal) this.#tellAddress(failure, isUnsent)
-    this.#recorded?.fail(error, hasLeft ? 'left' : failure.code)
-    const next =
-      this.#isAttemptOver && !hasLeft ? this.#next(failure, isUnsent && !isLocal) : undefined
-    if (next !== undefined) return this.#send(next)
-    this.#response.reject(failure)
-    this.#finish()
-  }
-
-  onOver(): void {
-    this.#isAttemptOver = true
-    if (this.#recorded?.ms === undefined) this.#recorded?.end()
-    this.#address?.end()
-    if (this.#isDone) this.#release()
-  }
-
-  /** Its promise is settled; its connection may still be in use. */
-  #finish(): void {
-    this.#isDone = true
-    if (this.#isAttemptOver) this.#release()
-  }
-
-  #release(): void {
-    this.#call.signal?.removeEventListener('abort', this.#leave)
-    this.#leavePlaces()
-  }
-
-  #leavePlaces(): void {
-    for (const slots of this.#places.splice(0)) slots.release()
-  }
-
-  #send(address: Address): void {
-    const { method, path, headers, body = null, signal } = this.#call
-    this.#address = address
-    this.#isAttemptOver = false
-    address.begin()
-    this.#recorded = recordAttempt(this.#context, this.#call, address)
-    const receiver = (this.#receiver = new Receiver(this.#call, this.#startedAt, this))
-    if (signal?.aborted === true) return receiver.refuse(signal.reason)
-    try {
-      const reset = resetOf(method, body)
-      const options = { method: method as Dispatcher.HttpMethod, path, headers, body, ...reset }
-      address.dispatch(options, receiver)
-    } catch (error) {
-      receiver.refuse(error)
-    }
-  }
-
-  /** What the client did says nothing of an address. */
-  #tellAddress({ code }: GatewayError, isUnsent: boolean): void {
-    if (isUnsent) return this.#address?.failedBy('connect')
-    const isTimeout = code.startsWith('upstream.timeout') && !(this.#call.body instanceof Readable)
-    if (isTimeout || isBroken(code)) this.#address?.failedBy('request')
-  }
-
-  /** The address for another attempt, if there may be one. */
-  #next({ code }: GatewayError, isUnsent: boolean): Address | undefined {
-    const { pick, mayRetry, onRetry } = this.#context
-    const failed = this.#address as Address
-    if (isUnsent && performance.now() - this.#startedAt < this.#call.timeoutMs) {
-      this.#unreached.push(failed)
-      const other = pick(this.#unreached)
-      if (other !== undefined) {
-        onRetry('elsewhere')
-        return other
-      }
-    }
-    if (!this.#mayRepeat || !isBroken(code) || !mayRetry()) return undefined
-    this.#mayRepeat = false
-    onRetry('again')
-    return pick([...this.#unreached, failed]) ?? failed
-  }
+/** Whether the back-end broke the exchange; a time-out is another matter. */
+function isBroken(code: GatewayError['code']): boolean {
+  return code === 'upstream.reset' || code === 'upstream.refused'
 }
 
 /** Of one at an address, in the record and the trace of the request that it is for. */
@@ -254,22 +220,4 @@ export function recordAttempt(
     writeContext(headers, trail.trace, passesState, attempt.span?.id)
   }
   return attempt
-}
-
-/**
- * undici would close the connection after each HEAD. After a GET with a body it must be: a back-end
- * that does not read such bodies takes them for the next request.
- */
-function resetOf(method: string, body: Call['body']): { readonly reset?: boolean } {
-  if (method === 'HEAD') return { reset: false }
-  return method === 'GET' && body !== null ? { reset: true } : {}
-}
-
-function tooManyStreams(): GatewayError {
-  return overloaded('too many event streams of the upstream are open', 'streams')
-}
-
-/** Whether the back-end broke the exchange; a time-out is another matter. */
-function isBroken(code: GatewayError['code']): boolean {
-  return code === 'upstream.reset' || code === 'upstream.refused'
 }

@@ -6,9 +6,7 @@ import { type ErrorCode, GatewayError } from '../errors/errors.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { readJson } from '../json/body.ts'
 import { readErrorBody } from '../json/error-body.ts'
-
-/** Statuses that say that a back-end does not work, as a proxy in front of it does. */
-export const failureStatuses: ReadonlySet<number> = new Set([502, 503, 504])
+import { isJson, type UpstreamResponse } from './response.ts'
 
 const codes = new Map<string, ErrorCode>([
   ['ECONNREFUSED', 'upstream.refused'],
@@ -45,19 +43,6 @@ export function upstreamError(error: unknown): GatewayError {
   return new GatewayError(codes.get(code) ?? unlisted, { cause: error })
 }
 
-/** The GatewayError for a final response that no client could read; undefined for others. */
-export function unreadable(status: number, headers: Headers): GatewayError | undefined {
-  if (status < 200 || status > 599) return invalid(`status ${status}`)
-  const coding = headers['transfer-encoding']
-  // The header is not forwarded, so no client could decode another coding.
-  if (coding === undefined || String(coding).toLowerCase() === 'chunked') return undefined
-  return invalid('its transfer coding is not "chunked"')
-}
-
-function invalid(cause: string): GatewayError {
-  return new GatewayError('upstream.invalid', { cause: new Error(cause) })
-}
-
 /** The kernel's code for a connection without replies, while it is made or later. */
 function isConnectTimeout(error: unknown): boolean {
   const { syscall } = (error ?? {}) as { syscall?: unknown }
@@ -71,36 +56,26 @@ function errorCodeOf(error: unknown): string {
   return Array.isArray(errors) ? errorCodeOf(errors[0]) : ''
 }
 
-type Headers = Readonly<Record<string, string | string[] | undefined>>
-
 /** Of an error's body only so much is read for its message. */
 const errorBytes = 64 * 1024
 
-export const isJson = (headers: Headers): boolean =>
-  /^application\/(?:[\w.+-]+\+)?json\b/i.test(String(headers['content-type'] ?? ''))
-
-interface FailedResponse {
-  readonly status: number
-  readonly headers: Headers
-  /** Undefined where it was too large to be collected. */
-  readonly bytes: Buffer | undefined
-}
-
 /**
  * The GatewayError for a response with an error status: keeps the status, and the message and field
- * errors of a JSON body.
+ * errors of a JSON body that was small enough to be collected.
  */
 export function responseError(
-  { status, headers, bytes }: FailedResponse,
+  { status, headers, body }: UpstreamResponse,
   format: UpstreamConfig['errors']
 ): GatewayError {
-  return new GatewayError('upstream.error', {
-    status,
-    ...(bytes !== undefined && isJson(headers) && readError(bytes, headers, format))
-  })
+  const detail = Buffer.isBuffer(body) && isJson(headers) && readError(body, headers, format)
+  return new GatewayError('upstream.error', { status, ...detail })
 }
 
-function readError(bytes: Buffer, headers: Headers, format: UpstreamConfig['errors']) {
+function readError(
+  bytes: Buffer,
+  headers: UpstreamResponse['headers'],
+  format: UpstreamConfig['errors']
+) {
   try {
     return readErrorBody(readJson(bytes, headers, errorBytes), format)
   } catch {

@@ -3,21 +3,12 @@
  * such generation.
  */
 import type { UpstreamConfig } from '../config/schema/routes.ts'
-import type { AddressStatus } from '../observability/gateway-state.ts'
-import type { TlsFiles } from './tls-files.ts'
-import {
-  createUpstream,
-  type Upstream,
-  type UpstreamEvents,
-  type UpstreamPool
-} from './upstream.ts'
+import type { Address, TlsFiles } from './address.ts'
+import { createUpstream, type Upstream, type UpstreamPool } from './upstream.ts'
+import type { UpstreamEvents } from './call.ts'
 
 /** An address with what it ever did. */
-export interface AddressUse extends AddressStatus {
-  readonly requests: number
-  /** Requests that failed by the back-end's doing. */
-  readonly failures: number
-}
+export type AddressUse = ReturnType<Address['use']> & { readonly upstream: string }
 
 interface SharedPool {
   readonly key: string
@@ -31,7 +22,6 @@ export type Pools = ReturnType<typeof createPools>
 /** @param eventsOf who is told of the upstream of a name */
 export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
   const held = new Map<string, SharedPool>()
-  const retiring = new Set<UpstreamPool>()
 
   function hold(name: string, config: UpstreamConfig, tls?: TlsFiles): SharedPool {
     const key = JSON.stringify([name, config, tls])
@@ -46,11 +36,10 @@ export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
   async function release(pool: SharedPool): Promise<void> {
     if (--pool.leases > 0) return
     held.delete(pool.key)
-    retiring.add(pool.upstream)
     await pool.upstream.retire()
-    retiring.delete(pool.upstream)
   }
 
+  /** By the name of the upstream. */
   function sumsOf(count: (upstream: UpstreamPool) => number): Map<string, number> {
     const sums = new Map<string, number>()
     for (const { name, upstream } of held.values()) {
@@ -78,9 +67,7 @@ export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
         }
       }
     },
-    /** Requests in flight, by upstream name. */
     inFlight: () => sumsOf(upstream => upstream.inFlight()),
-    /** Requests that wait for a connection, by upstream name. */
     waiting: () => sumsOf(upstream => upstream.waiting()),
     /** Of upstreams that old and new generations have under one name, the latest. */
     addresses: (): AddressUse[] => {
@@ -90,8 +77,7 @@ export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
       )
     },
     close: async () => {
-      const all = [...Array.from(held.values(), ({ upstream }) => upstream), ...retiring]
-      await Promise.all(all.map(upstream => upstream.close()))
+      await Promise.all(Array.from(held.values(), ({ upstream }) => upstream.close()))
     }
   }
 }

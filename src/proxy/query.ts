@@ -1,7 +1,7 @@
 /** The query for the upstream: the console's, with parameters renamed, set, dropped and paged. */
 import type { QueryConfig } from '../config/schema/request-mapping.ts'
 import { GatewayError } from '../errors/errors.ts'
-import { lenientNames } from './lenient-names.ts'
+import { lenientNames } from './token-names.ts'
 
 type Paging = NonNullable<QueryConfig['paging']>
 

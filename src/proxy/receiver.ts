@@ -1,35 +1,32 @@
 /**
- * undici's callbacks for one attempt: a small response is collected, a larger one is streamed, since
- * piping between streams is a proxy's largest cost.
+ * One attempt of a call: undici's callbacks, and the clock. A small response is collected, a larger
+ * one is streamed, since piping between streams is a proxy's largest cost.
  */
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { adopt } from '../observability/emitters.ts'
-import { isEventStream } from './event-stream.ts'
-import { unreadable } from './failures.ts'
+import type { Recorded, TrailAttempt } from '../observability/trail.ts'
+import type { Address } from './address.ts'
 import type { Upload } from './request-body.ts'
-
-export interface UpstreamResponse {
-  readonly status: number
-  readonly headers: Record<string, string | string[] | undefined>
-  /** Whole, or still on its way. */
-  readonly body: Buffer | Readable
-  /** Once the body has ended. */
-  trailers?: UpstreamResponse['headers']
-}
-
-/** Nobody reads the rest of it. */
-export function discard({ body }: UpstreamResponse): void {
-  if (body instanceof Readable) body.destroy()
-}
+import { isBodiless, isEventStream, unreadable, type UpstreamResponse } from './response.ts'
+import type { Slots } from './slots.ts'
 
 /** The longest pauses of bodies and of event streams, and the whole time of all but these. */
 export type TimeOuts = Pick<UpstreamConfig, 'idleTimeout' | 'streamIdle' | 'totalTimeout'>
 
-export interface ReceiveOptions {
+export interface Call {
   readonly method: string
+  /** At the upstream, with the query. */
+  readonly path: string
+  readonly headers: Record<string, string | string[]>
+  /** One that is streamed takes the client's time, not the upstream's, as long as it moves. */
+  readonly body?: string | Buffer | Upload | null
+  /** Aborted, with a GatewayError, when the response is not needed any more. */
+  readonly signal?: AbortSignal | undefined
+  /** The request that it is for, and why. */
+  readonly recorded?: Recorded | undefined
   /** Milliseconds to the first byte. */
   readonly timeoutMs: number
   /** After the first byte. */
@@ -38,20 +35,13 @@ export interface ReceiveOptions {
   readonly collectBytes: number
   /** Whether the whole body is needed (shaping): then a slow one is waited for. */
   readonly collectsAll: boolean
-  /** One that is streamed takes the client's time, not the upstream's, as long as it moves. */
-  readonly body?: string | Buffer | Upload | null
 }
 
-export interface Outcome {
-  readonly onHead: (status: number) => void
-  readonly onResponse: (response: UpstreamResponse) => void
-  /**
-   * It failed before the response began.
-   * @param isUnsent whether no connection was made, so that nothing was written
-   */
-  readonly onFailed: (error: unknown, isUnsent: boolean) => void
-  /** The connection is free again. Comes once, before `onFailed` where it failed at the upstream. */
-  readonly onOver: () => void
+/** It failed before the response began. */
+interface Failed {
+  readonly error: unknown
+  /** Whether no connection was made, so that nothing was written. */
+  readonly isUnsent: boolean
 }
 
 /** A body of unknown length is streamed after this wait: events and logs may never end. */
@@ -62,10 +52,19 @@ const tick = (receiver: Receiver) => receiver.onClock()
 const streamNow = (receiver: Receiver) => receiver.startStream()
 
 export class Receiver implements Dispatcher.DispatchHandler {
-  readonly #options: ReceiveOptions
-  readonly #outcome: Outcome
+  readonly address: Address
+  /** In the record of the request. */
+  readonly recorded: TrailAttempt | undefined
+  /** Whether its connection is free again. */
+  isOver = false
+  readonly #call: Call
+  readonly #outcome = Promise.withResolvers<UpstreamResponse | Failed>()
+  /** Settled when the response is whole, or goes on as a stream. */
+  readonly outcome = this.#outcome.promise
+  readonly #startedAt: number
   /** When the total time is over, as of `performance.now()`. */
   readonly #endsAt: number
+  #places: readonly Slots[] = []
   #controller: Dispatcher.DispatchController | undefined
   #state: 'waiting' | 'collecting' | 'streaming' | 'over' = 'waiting'
   #clock: NodeJS.Timeout
@@ -79,26 +78,37 @@ export class Receiver implements Dispatcher.DispatchHandler {
   #isEvents = false
   #response: UpstreamResponse | undefined
   #stream: Readable | undefined
-  #isSettled = false
 
   /** @param startedAt of the call, as of `performance.now()` */
-  constructor(options: ReceiveOptions, startedAt: number, outcome: Outcome) {
-    this.#options = options
-    this.#outcome = outcome
-    const { timeoutMs, timeOuts } = options
+  constructor(call: Call, startedAt: number, address: Address, recorded?: TrailAttempt) {
+    this.#call = call
+    this.#startedAt = startedAt
+    this.address = address
+    this.recorded = recorded
+    const { timeoutMs, timeOuts } = call
     this.#endsAt = startedAt + timeOuts.totalTimeout
     this.#clockMs = Math.min(timeoutMs, timeOuts.totalTimeout)
     this.#clock = setTimeout(tick, this.#clockMs, this)
   }
 
-  /** Ends it: its time is over, or nobody needs its response. */
-  fail(error: unknown): void {
-    this.#end(error, this.#controller !== undefined, false)
+  dispatch(): void {
+    const { method, path, headers, body = null, signal } = this.#call
+    this.address.begin()
+    signal?.addEventListener('abort', this.#leave)
+    try {
+      signal?.throwIfAborted()
+      const reset = resetOf(method, body)
+      const options = { method: method as Dispatcher.HttpMethod, path, headers, body, ...reset }
+      this.address.dispatch(options, this)
+    } catch (error) {
+      this.#end(error, true, true)
+    }
   }
 
-  /** It was not even given to undici. */
-  refuse(error: unknown): void {
-    this.#end(error, true, true)
+  /** Gives them back as soon as the connection is free. */
+  releaseAfter(places: readonly Slots[]): void {
+    this.#places = places
+    if (this.isOver) this.#release()
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -111,15 +121,18 @@ export class Receiver implements Dispatcher.DispatchHandler {
 
   onResponseStart(_: unknown, status: number, headers: UpstreamResponse['headers']): void {
     if (status < 200 || this.#state !== 'waiting') return
-    this.#outcome.onHead(status)
+    const { method, collectBytes, collectsAll, recorded } = this.#call
+    if (this.recorded !== undefined) this.recorded.status = status
+    if (recorded?.purpose === 'request') {
+      recorded.trail.upstreamMs = performance.now() - this.#startedAt
+    }
     const fault = unreadable(status, headers)
-    if (fault !== undefined) return this.fail(fault)
+    if (fault !== undefined) return this.#fail(fault)
     this.#status = status
     this.#headers = headers
     this.#state = 'collecting'
-    const { method, collectBytes, collectsAll } = this.#options
     const length = headers['content-length']
-    const isEmpty = method === 'HEAD' || status === 204 || status === 205 || status === 304
+    const isEmpty = method === 'HEAD' || isBodiless(status)
     this.#isEvents = !isEmpty && length === undefined && isEventStream(headers)
     this.#startIdleClock()
     if (isEmpty) return
@@ -137,7 +150,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
     this.#clock.refresh()
     if (this.#stream !== undefined) return this.#push(chunk)
     this.#chunks.push(chunk)
-    const { collectBytes, collectsAll } = this.#options
+    const { collectBytes, collectsAll } = this.#call
     if (this.#received > collectBytes) this.startStream()
     else if (!collectsAll && this.#headers['content-length'] === undefined) {
       this.#gather ??= setTimeout(streamNow, gatherMs, this)
@@ -163,18 +176,18 @@ export class Receiver implements Dispatcher.DispatchHandler {
     // A timer may fire a millisecond early.
     const isOver = performance.now() + 1 >= this.#endsAt && !this.#isEvents
     if (this.#state === 'waiting') {
-      const { timeoutMs, timeOuts, body } = this.#options
+      const { timeoutMs, timeOuts, body } = this.#call
       const uploaded = body instanceof Readable ? body.received : 0
       const isMoving = uploaded !== this.#uploaded
       this.#uploaded = uploaded
       if (isMoving && !isOver) return void this.#clock.refresh()
       const isTotal = isOver && timeOuts.totalTimeout < timeoutMs
-      this.fail(new GatewayError(isTotal ? 'upstream.timeout.total' : 'upstream.timeout'))
-    } else if (isOver) this.fail(new GatewayError('upstream.timeout.total'))
+      this.#fail(new GatewayError(isTotal ? 'upstream.timeout.total' : 'upstream.timeout'))
+    } else if (isOver) this.#fail(new GatewayError('upstream.timeout.total'))
     else {
       // A reader that stands still must not keep a connection that others need.
       const isHeld = this.#controller?.paused === true
-      this.fail(new GatewayError(isHeld ? 'request.timeout' : 'upstream.timeout.idle'))
+      this.#fail(new GatewayError(isHeld ? 'request.timeout' : 'upstream.timeout.idle'))
     }
   }
 
@@ -208,7 +221,14 @@ export class Receiver implements Dispatcher.DispatchHandler {
 
   #respond(body: Buffer | Readable): void {
     this.#response = { status: this.#status, headers: this.#headers, body }
-    this.#outcome.onResponse(this.#response)
+    this.#outcome.resolve(this.#response)
+  }
+
+  readonly #leave = () => this.#fail(this.#call.signal?.reason)
+
+  /** Its time is over, or nobody needs its response. */
+  #fail(error: unknown): void {
+    this.#end(error, this.#controller !== undefined, false)
   }
 
   /** @param isFree whether undici has released the connection, or will as it is aborted */
@@ -221,17 +241,25 @@ export class Receiver implements Dispatcher.DispatchHandler {
     if (this.#controller?.aborted === false) this.#controller.abort(reason)
     if (isFree) this.#settle()
     if (wasStreaming) this.#stream?.destroy(reason)
-    else this.#outcome.onFailed(error, isUnsent)
+    else this.#outcome.resolve({ error, isUnsent })
   }
 
   #settle(): void {
-    if (this.#isSettled) return
-    this.#isSettled = true
-    this.#outcome.onOver()
+    if (this.isOver) return
+    this.isOver = true
+    if (this.recorded?.ms === undefined) this.recorded?.end()
+    this.address.end()
+    this.#call.signal?.removeEventListener('abort', this.#leave)
+    this.#release()
+  }
+
+  #release(): void {
+    for (const each of this.#places) each.release()
+    this.#places = []
   }
 
   #startIdleClock(): void {
-    const { idleTimeout, streamIdle, totalTimeout } = this.#options.timeOuts
+    const { idleTimeout, streamIdle, totalTimeout } = this.#call.timeOuts
     const ms = this.#isEvents ? streamIdle : Math.min(idleTimeout, totalTimeout)
     if (ms === this.#clockMs) return void this.#clock.refresh()
     clearTimeout(this.#clock)
@@ -248,4 +276,13 @@ export class Receiver implements Dispatcher.DispatchHandler {
     const [first = Buffer.alloc(0)] = this.#chunks
     return this.#chunks.length > 1 ? Buffer.concat(this.#chunks) : first
   }
+}
+
+/**
+ * undici would close the connection after each HEAD. After a GET with a body it must be: a back-end
+ * that does not read such bodies takes them for the next request.
+ */
+function resetOf(method: string, body: Call['body']): { readonly reset?: boolean } {
+  if (method === 'HEAD') return { reset: false }
+  return method === 'GET' && body !== null ? { reset: true } : {}
 }

@@ -5,9 +5,9 @@ import { builtByGateway, connectionBound, refusedFamilies } from '../config/sche
 import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import { memoized } from '../bounded-map.ts'
 import { GatewayError } from '../errors/errors.ts'
-import type { Session } from '../session/types.ts'
+import { textAt } from '../json/values.ts'
+import { identityKey, type Session } from '../session/types.ts'
 import { keepCookies } from './cookie-header.ts'
-import { identityHeaders, isProfileValue, profileValues } from './identity-values.ts'
 import { listedIn } from './response-headers.ts'
 import type { TokenNames } from './token-names.ts'
 
@@ -74,14 +74,17 @@ export function requestHeaders(
   }
 }
 
-export type FixedHeaders = Readonly<Record<string, string>>
+/** Stands for a member of the user's profile. */
+const placeholder = /^\{profile\.([A-Za-z0-9_.-]+)\}$/
+
+type FixedHeaders = Readonly<Record<string, string>>
 
 /** The headers that an upstream always gets; undefined without any. */
 export function fixedHeadersOf({
   headers = {},
   secretHeaders
 }: Pick<UpstreamConfig, 'headers' | 'secretHeaders'>): FixedHeaders | undefined {
-  const constant = Object.entries(headers).filter(([, written]) => !isProfileValue(written))
+  const constant = Object.entries(headers).filter(([, written]) => !placeholder.test(written))
   const fixed = { ...Object.fromEntries(constant), ...secretHeaders }
   return Object.keys(fixed).length === 0 ? undefined : fixed
 }
@@ -163,22 +166,57 @@ function compileCredential({
   const { as, scheme } = credentialOf(credential)
   if (as === 'none') return () => {}
   if (as === 'cookies') {
-    return (sent, session) => {
-      const cookies = session.credential?.cookies
-      if (cookies === undefined) return
+    return (sent, { credential: { cookies } = {} }) => {
       // After those of the client that pass.
-      const { cookie } = sent
-      sent['cookie'] = cookie === undefined ? cookies : `${String(cookie)}; ${cookies}`
+      if (cookies !== undefined) sent['cookie'] = [sent['cookie'] ?? [], cookies].flat().join('; ')
     }
   }
   const isBearer = as === 'bearer'
   const header = isBearer ? 'authorization' : as.slice('header:'.length)
   const word = scheme ?? (isBearer ? 'Bearer' : '')
   const before = word === '' ? '' : `${word} `
-  return (sent, session) => {
-    const token = session.credential?.token
+  return (sent, { credential: { token } = {} }) => {
     // Where the route passes the client's own header, that one wins.
-    if (token === undefined || (isBearer && sent[header] !== undefined)) return
-    sent[header] = before + token
+    const isTaken = isBearer && sent[header] !== undefined
+    if (token !== undefined && !isTaken) sent[header] = before + token
   }
+}
+
+/** The headers of `identity` for a session. */
+export function identityHeaders(
+  session: Session,
+  names: GatewayConfig['identity']
+): Record<string, string> {
+  const { source, identity } = session
+  const roles = identity.roles.map(role => headerValue(role).replaceAll(',', '%2C'))
+  return {
+    [names.id]: headerValue(names.prefix ? identityKey(session) : identity.id),
+    ...(names.source !== undefined && { [names.source]: headerValue(source) }),
+    [names.username]: headerValue(identity.username),
+    [names.roles]: roles.join(',')
+  }
+}
+
+/** Of the fixed headers of an upstream those whose value is a member of the user's profile. */
+function profileValues(headers: Readonly<Record<string, string>> = {}) {
+  return Object.entries(headers).flatMap(([name, written]) => {
+    const path = placeholder.exec(written)?.[1]
+    if (path === undefined) return []
+    // Undefined where the profile has no text, number or boolean there.
+    const valueOf = ({ identity }: Session) => {
+      const text = textAt(identity.profile, path)
+      return text === undefined ? undefined : headerValue(text)
+    }
+    return [{ name: name.toLowerCase(), valueOf }]
+  })
+}
+
+/**
+ * Printable ASCII as it is, everything else percent-encoded, also blanks at the ends, which a
+ * header would lose: a name must neither break a header nor become another name.
+ */
+function headerValue(value: string): string {
+  return /^(?! )[\x20-\x24\x26-\x7e]*(?<! )$/.test(value)
+    ? value
+    : encodeURIComponent(value.toWellFormed())
 }

@@ -89,7 +89,6 @@ export class Slots {
     else next.start()
   }
 
-  /** Refuses all that wait. */
   close(error: GatewayError): void {
     for (const waiting of this.#waiting) waiting.refuse(error)
   }

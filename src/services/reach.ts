@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Config } from '../config/schema/config.ts'
 import { sourceName, usesRedis } from '../config/schema/gateway.ts'
-import { tlsFilesOf } from '../proxy/tls-files.ts'
+import { tlsFilesOf } from '../proxy/address.ts'
 import { createUpstream } from '../proxy/upstream.ts'
 import { createRedisDialler, slotPrefix } from './redis.ts'
 import { probeRedis } from './redis-probe.ts'

@@ -1,8 +1,8 @@
 /** Log lines and metrics of the addresses of upstreams. */
 import type { Metrics } from '../observability/metrics.ts'
 import type { AddressChange } from '../proxy/address.ts'
+import type { UpstreamEvents } from '../proxy/call.ts'
 import type { AddressStatus } from '../observability/gateway-state.ts'
-import type { UpstreamEvents } from '../proxy/upstream.ts'
 import type { Log } from './logger.ts'
 
 const reasons = {

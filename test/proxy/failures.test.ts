@@ -114,7 +114,7 @@ t.test('of a back-end’s message no more than 500 characters go on', async t =>
   const headers = { 'content-type': 'application/json' }
   const messageOf = (length: number) =>
     responseError(
-      { status: 422, headers, bytes: Buffer.from(JSON.stringify({ message: 'x'.repeat(length) })) },
+      { status: 422, headers, body: Buffer.from(JSON.stringify({ message: 'x'.repeat(length) })) },
       undefined
     ).message
   t.equal(messageOf(500), 'x'.repeat(500))

@@ -1,9 +1,10 @@
 /** What is asked again and what never is, counted at the back-ends. */
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { GatewayError } from '../../src/errors/errors.ts'
 import { createUpstream } from '../../src/proxy/upstream.ts'
 import { freePort } from '../support/ports.ts'
-import { sendStreamed } from '../support/tracked-upstream.ts'
+import { sendStreamed, trackedUpstream } from '../support/tracked-upstream.ts'
 import { rawUpstream } from '../support/upstream.ts'
 import { upstreamConfig } from '../support/upstream-config.ts'
 
@@ -123,4 +124,15 @@ t.test('a kept connection that the back-end has closed loses no request', async 
     t.match(await upstream.fetchWhole({ ...options, method: 'POST', body: 'x' }), { status: 200 })
   }
   t.equal(backend.requests(), 100)
+})
+
+t.test('a client that left before its request was sent says nothing of the address', async t => {
+  const backend = await rawUpstream(t.after, whole)
+  const { upstream, transitions } = trackedUpstream(t.after, { url: backend.url })
+  const left = new GatewayError('request.malformed')
+  const signal = AbortSignal.abort(left)
+  await t.rejects(upstream.fetchWhole({ ...options, signal }), { code: left.code })
+  t.match(await upstream.fetchWhole(options), { status: 200 })
+  t.same(transitions, [])
+  t.equal(backend.requests(), 1)
 })

@@ -1,6 +1,6 @@
 /** An upstream over real sockets, with the transitions of its addresses. */
-import type { Call } from '../../src/proxy/call.ts'
-import type { UpstreamResponse } from '../../src/proxy/receiver.ts'
+import type { Call } from '../../src/proxy/receiver.ts'
+import type { UpstreamResponse } from '../../src/proxy/response.ts'
 import { createUpstream, type Upstream } from '../../src/proxy/upstream.ts'
 import { noTimeOuts } from './time-outs.ts'
 import { upstreamConfig } from './upstream-config.ts'

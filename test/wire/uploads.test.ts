@@ -5,7 +5,7 @@ import { testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 import { rawUpstream, testUpstream } from '../support/upstream.ts'
-import { open, openWire, wireRoutes } from './support.ts'
+import { loginPath, open, openWire, wireRoutes } from './support.ts'
 
 const fields = ['Transfer-Encoding: chunked', 'Content-Type: text/plain']
 const chunk = (size: number) => `${size.toString(16)}\r\n${'x'.repeat(size)}\r\n`
@@ -156,19 +156,25 @@ t.test(
     const backend = await testUpstream(t.after)
     const gateway = await testGateway(t.after, {
       gateway: { server: { requestTimeout: '400ms' } },
-      limits,
+      limits: { ...limits, sizes: { body: '10MiB' } },
       routes: wireRoutes(backend.url, { responseTimeout: '400ms' })
     })
     const line = await open(t.after, gateway.url)
     line.socket.write(request('POST /api/open/x', fields, chunk(80_000)))
-    // More than twice the time-out, in steps that are shorter than it.
-    for (let step = 0; step < 10; step++) {
+    const type = 'Content-Type: application/json'
+    const slow = await open(t.after, gateway.url)
+    slow.socket.write(request(`POST ${loginPath}`, ['Content-Length: 1000', type], '{'))
+    // 1 GB takes 400 s with 20 Mbit/s: 13 times what a sign-in may take, as here, in steps that are
+    // shorter than that.
+    for (let step = 0; step < 52; step++) {
       await setTimeout(100)
       line.socket.write(chunk(80_000))
+      slow.socket.write(' ')
+      if (step === 20) t.match(slow.received(), /^HTTP\/1\.1 408 /, 'a sign-in has its own time')
     }
     line.socket.write('0\r\n\r\n')
     t.match(await line.until(text => text.includes('\r\n\r\n')), /^HTTP\/1\.1 200 /)
-    t.equal(backend.seen[0]?.body.length, 880_000)
+    t.equal(backend.seen[0]?.body.length, 53 * 80_000)
   }
 )
 

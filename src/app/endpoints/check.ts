@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
-import { identityHeaders } from '../../proxy/identity-values.ts'
+import { identityHeaders } from '../../proxy/request-headers.ts'
 import { isHarmless, requireOrigin } from '../hooks/same-origin.ts'
 import { mustLive } from '../hooks/session.ts'
 import { addOwn } from './own.ts'

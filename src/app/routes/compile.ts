@@ -1,20 +1,34 @@
-/** Config's routes as the app needs them: paths with their aliases, upstreams, compiled shapes. */
-import { pathsOf, queryMapsOf, routeSettings } from '../../config/schema/resolved.ts'
+/** Config's routes as the app answers them: with aliases, upstreams, compiled shapes. */
+import type { ContractConfig } from '../../config/schema/contracts.ts'
+import { ownRoutes } from '../../config/schema/own-endpoints.ts'
+import {
+  pathsOf,
+  profilePlacement,
+  queryMapsOf,
+  routeSettings,
+  timeoutOf,
+  upstreamPathOf
+} from '../../config/schema/resolved.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
-import { plainCookies, sealedCookies, sealedCookiesOf } from '../../config/schema/set-cookies.ts'
+import type { Contract } from '../../contract/drift.ts'
 import { readJson } from '../../json/body.ts'
+import { isRecord } from '../../json/values.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
 import type { BodyMapping } from '../../proxy/body-mapping.ts'
+import { createRewrite } from '../../proxy/path.ts'
+import type { Live } from '../../session/types.ts'
 import { createAnswer } from '../../shaping/answer.ts'
+import { fillCurrentUser } from '../../shaping/current-user.ts'
 import { createEnvelope, type Envelope } from '../../shaping/envelope.ts'
 import { isWrapped } from '../../shaping/shape.ts'
 import type { Gateway } from '../gateway.ts'
 import { createYield } from '../yield.ts'
-import { contractOf, responseShapeOf, shapeOf, wayOf } from './compile-common.ts'
-import { compileParts } from './compile-parts.ts'
-import { compileProfile } from './compile-profile.ts'
-import { logLabels } from './response-log.ts'
-import type { OwnRoute, Route, Shaping } from './route.ts'
+import { publicPathsOf, responseShapeOf, shapeOf, upstreamOf } from './compile-common.ts'
+import { compileParts } from './parts.ts'
+import type { OwnRoute, Route, Shaping, Target } from './route.ts'
+
+/** A route, or the profile, which has some of the same keys. */
+type Written = Pick<RouteConfig, 'path' | 'methods' | 'parts' | 'missing'> & Partial<RouteConfig>
 
 /** Those of config, and the profile. */
 export async function compileRoutes(gateway: Gateway): Promise<Route[]> {
@@ -30,43 +44,30 @@ export async function compileRoutes(gateway: Gateway): Promise<Route[]> {
 
 /** @returns undefined for a route without anything to answer */
 function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route | undefined {
-  const { config, log } = gateway
-  const { routes, limits } = config
-  const settings = routeSettings(config, name, route)
-  const { dialect, errorStatus, maxBody, maxShaped, touch } = settings
-  const isOwnDialect = dialect !== config.gateway.envelope.dialect
-  const envelope = isOwnDialect
-    ? createEnvelope({ ...config.gateway.envelope, dialect })
-    : gateway.envelope
+  const { routes, limits } = gateway.config
+  const settings = gateway.config.gateway.envelope
+  const { dialect } = routeSettings(gateway.config, name, route)
+  const isOwnDialect = dialect !== settings.dialect
+  const envelope = isOwnDialect ? createEnvelope({ ...settings, dialect }) : gateway.envelope
   const common = {
-    name,
-    paths: pathsOf(routes, route.path),
-    methods: route.methods,
-    touch,
+    ...commonOf(gateway, name, route),
     access: route.access,
-    ...(isOwnDialect && { envelope }),
-    errorStatus
+    ...(isOwnDialect && { envelope })
   }
   if (route.answer !== undefined) {
     return { ...common, ...answerOf(gateway, name, route.answer, envelope) }
   }
-  const { shape, shapeNothing } = responseShapeOf(gateway, name, route.shape, envelope.success)
   const isInEnvelope = isWrapped(routes.shapes[route.shape ?? ''] ?? [], routes.shapes)
   const contract = contractOf(gateway, name, route.contract, isInEnvelope && envelope.dataName)
-  const cookies = cookiesOf(gateway, route)
-  const composed = { ...route, ...cookies, name, maxBytes: maxShaped }
-  const parts = compileParts(gateway, composed, envelope.success)
+  const usual = shapingOf(gateway, name, route, envelope)
+  const { parts } = usual
   const shaping: Shaping = {
+    ...usual,
     shape: async (body, live, sent) => {
-      const shaped = await shape(body, live, sent)
+      const shaped = await usual.shape(body, live, sent)
       contract?.(() => shaped)
       return shaped
-    },
-    shapeNothing,
-    maxShaped,
-    tooLarge: route.tooLarge,
-    onIgnored: logLabels(log, name),
-    ...(parts && { parts })
+    }
   }
   if (route.upstream === undefined) {
     return parts && { ...common, status: 200, initialValue: () => ({}), shaping }
@@ -76,22 +77,95 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
     ...common,
     ...(isShaped && { shaping }),
     target: {
-      // Much counts as config has it.
-      ...route,
-      ...wayOf(gateway, route, route.upstream),
-      ...cookies,
-      maxBody,
+      ...targetOf(gateway, name, route),
       query: queryMapsOf(routes, route),
-      body: bodyMappingOf(gateway, name, route.body, { envelope, maxBytes: maxShaped }),
+      body: bodyMappingOf(gateway, name, route, envelope),
       ...(!isShaped &&
         contract && {
           observe: (bytes, fields) => contract(() => readJson(bytes, fields, limits.sizes.shape))
-        }),
-      ...(route.framedByConsole && { framedBy: ["'self'", ...config.gateway.server.origins] }),
-      cachesInBrowser:
-        route.cache === 'browser' && route.access !== 'public' && parts === undefined,
-      touchesByStream: route.touch === 'always'
+        })
     }
+  }
+}
+
+function compileProfile(gateway: Gateway): Route {
+  const { config, envelope, answers } = gateway
+  const { name } = ownRoutes.profile
+  const { profile } = config.routes.endpoints
+  const common = { ...commonOf(gateway, name, profile), access: 'session' } as const
+  const usual = shapingOf(gateway, name, profile, envelope)
+  const { parts } = usual
+  const bodyOf = createProfileBody(gateway)
+  const shapeNothing: Shaping['shape'] = (nothing, live) => live && bodyOf(nothing, live)
+  const shaping: Shaping = {
+    ...usual,
+    shape: async (user, live, sent) =>
+      shapeNothing(await usual.shape(user, live, sent), live, sent),
+    shapeNothing
+  }
+  if (profile.from === 'upstream') {
+    return { ...common, shaping, target: { ...targetOf(gateway, name, profile), isReadOnly: true } }
+  }
+  const isAlone = parts === undefined
+  return {
+    ...common,
+    status: (isAlone ? answers.profile?.status : undefined) ?? 200,
+    initialValue: live => live?.session.identity.profile,
+    shaping: isAlone ? { shape: shapeNothing } : shaping
+  }
+}
+
+function commonOf({ config }: Gateway, name: string, written: Written) {
+  const { touch, errorStatus } = routeSettings(config, name, written)
+  const paths = pathsOf(config.routes, written.path)
+  return { name, paths, methods: written.methods, touch, errorStatus }
+}
+
+function shapingOf(
+  gateway: Gateway,
+  name: string,
+  written: Written,
+  { success }: Envelope
+): Shaping {
+  const { maxShaped } = routeSettings(gateway.config, name, written)
+  const parts = compileParts(gateway, { ...written, name, maxBytes: maxShaped }, success)
+  return {
+    ...responseShapeOf(gateway, name, written.shape, success),
+    maxShaped,
+    tooLarge: written.tooLarge ?? 'refuse',
+    onIgnored: logLabels(gateway, name),
+    ...(parts && { parts })
+  }
+}
+
+/** Logs it once: the next response has the same fault. */
+function logLabels({ log }: Gateway, route: string): (label: string) => void {
+  let isLogged = false
+  return label => {
+    if (isLogged) return
+    isLogged = true
+    const text = `the response was read as the JSON that it is, although ${label}`
+    log.warn({ event: 'shape.label', route, label }, `route ${route}: ${text}`)
+  }
+}
+
+function targetOf(gateway: Gateway, name: string, written: Written): Target {
+  const { upstream: upstreamName = '' } = written
+  const upstream = upstreamOf(gateway, upstreamName)
+  const { config, base } = upstream
+  const paths = publicPathsOf(gateway, written.path)
+  return {
+    written,
+    upstream,
+    upstreamName,
+    rewrite: createRewrite(paths, upstreamPathOf(written), base),
+    timeoutMs: timeoutOf(written, config),
+    timeOuts: {
+      idleTimeout: written.idleTimeout ?? config.idleTimeout,
+      streamIdle: written.streamIdle ?? config.streamIdle,
+      totalTimeout: written.totalTimeout ?? config.totalTimeout
+    },
+    maxBody: routeSettings(gateway.config, name, written).maxBody
   }
 }
 
@@ -115,30 +189,54 @@ function answerOf(
   }
 }
 
-/** Those that pass as they are, and those that the browser keeps sealed. */
-function cookiesOf({ config }: Gateway, { upstream = '', passCookies, setCookies }: RouteConfig) {
-  const sealed = sealedCookiesOf(config.routes, upstream)
+function bodyMappingOf(
+  gateway: Gateway,
+  name: string,
+  route: RouteConfig,
+  { success }: Envelope
+): BodyMapping | undefined {
+  if (route.body === undefined) return undefined
+  const shape = shapeOf(gateway, route.body.shape, success)
   return {
-    passCookies: passCookies.filter(name => !sealed.has(name)),
-    setCookies: plainCookies(setCookies),
-    sealedCookies: {
-      pass: passCookies.filter(name => sealed.has(name)),
-      set: sealedCookies(setCookies)
-    }
+    maxBytes: routeSettings(gateway.config, name, route).maxShaped,
+    shape: (value, user) => shape?.apply(value, { target: '', route: name, user }) ?? value,
+    as: route.body.as
   }
 }
 
-function bodyMappingOf(
-  gateway: Gateway,
+/** @param dataName the member of the envelope that the contract is about */
+function contractOf(
+  { config, drift }: Gateway,
   route: string,
-  body: RouteConfig['body'],
-  { envelope, maxBytes }: { readonly envelope: Envelope; readonly maxBytes: number }
-): BodyMapping | undefined {
-  if (body === undefined) return undefined
-  const shape = shapeOf(gateway, body.shape, envelope.success)
-  return {
-    maxBytes,
-    shape: (value, user) => shape?.apply(value, { target: '', route, user }) ?? value,
-    as: body.as
+  contract: ContractConfig | undefined,
+  dataName: string | false
+): Contract | undefined {
+  const schema = config.contracts[route]
+  if (contract === undefined || contract.mode === 'off' || schema === undefined) return undefined
+  return drift.contract({ route, schema, mode: contract.mode, dataName })
+}
+
+/** The whole body for a user, as the session or the upstream has it. */
+function createProfileBody(gateway: Gateway): (user: unknown, live: Live) => unknown {
+  const { config, envelope, sessions } = gateway
+  const answer = gateway.answers.profile
+  const { contract: rules, from } = config.routes.endpoints.profile
+  const placement = profilePlacement(config.routes)
+  const contract = contractOf(gateway, 'profile', rules, placement === 'data' && envelope.dataName)
+  const usual = (user: unknown, { session: { identity } }: Live) => {
+    if (envelope.fillsUser) return fillCurrentUser(user, identity)
+    if (from === 'upstream' || (user !== undefined && !isRecord(user))) return user
+    const { id, username, name, roles } = identity
+    return { id, username, name, roles, ...user }
+  }
+  return (user, live) => {
+    const value =
+      answer === undefined
+        ? usual(user, live)
+        : answer.render({ ...live, ...sessions.times(), profile: user })
+    refuseLeak(value, live.session.credential, 'endpoints.profile')
+    const whole = envelope.success(value, undefined, placement)
+    contract?.(() => whole)
+    return whole
   }
 }

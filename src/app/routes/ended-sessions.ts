@@ -8,14 +8,14 @@ import { credentialOf, type UpstreamConfig } from '../../config/schema/routes.ts
 import { GatewayError } from '../../errors/errors.ts'
 import { readJson } from '../../json/body.ts'
 import { matchesTest } from '../../login/answer-test.ts'
-import type { Call } from '../../proxy/call.ts'
-import { discard, type UpstreamResponse } from '../../proxy/receiver.ts'
+import type { Call } from '../../proxy/receiver.ts'
+import { discard, type UpstreamResponse } from '../../proxy/response.ts'
 import type { Sessions } from '../../session/sessions.ts'
 import type { Live } from '../../session/types.ts'
 import type { Target } from './route.ts'
 
 /** @throws GatewayError `session.upstream` where the session was ended */
-type Judge = (
+export type Judge = (
   live: Live | undefined,
   call: Call,
   response: UpstreamResponse
@@ -29,7 +29,7 @@ const maxBytes = 16 * 1024
 const distrustMs = 10_000
 const maxSuspects = 10_000
 
-/** @returns what has the judges of the routes of one generation */
+/** @returns what has the judges of several routes, which know of each other */
 export function createJudges(sessions: Pick<Sessions, 'endRefused' | 'reread' | 'credentials'>) {
   /** Sessions of which one response said so, by upstream and key. */
   const suspects = new BoundedMap<true>(maxSuspects)

@@ -2,9 +2,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FallbackConfig } from '../../config/schema/fallback.ts'
 import { toGatewayError } from '../../errors/errors.ts'
-import { failureStatuses } from '../../proxy/failures.ts'
-import type { Call } from '../../proxy/call.ts'
-import { discard, type UpstreamResponse } from '../../proxy/receiver.ts'
+import { discard, failureStatuses, type UpstreamResponse } from '../../proxy/response.ts'
+import type { Call } from '../../proxy/receiver.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import { jsonType } from '../../shaping/envelope.ts'
 

@@ -7,16 +7,17 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { writeJson } from '../../json/body.ts'
 import { announcesBody, maxCollectedBytes, watchRate } from '../../proxy/request-body.ts'
-import type { Call } from '../../proxy/call.ts'
+import type { Call } from '../../proxy/receiver.ts'
 import { sendJsonText } from '../endpoints/own.ts'
+import type { Gateway } from '../gateway.ts'
 import { leavingOf } from '../hooks/leaving.ts'
 import { takeCredentialOf } from './changed-credentials.ts'
+import type { Judge } from './ended-sessions.ts'
 import { sendFallback, sendWithFallback } from './fallback.ts'
 import { compileOutgoing, readOutgoingBody } from './outgoing.ts'
 import { fetchParts, type Merge } from './parts.ts'
 import { createRespond } from './respond.ts'
-import type { ForwardedRoute, OwnRoute } from './route.ts'
-import type { RouteServices } from './services.ts'
+import type { ForwardedRoute, OwnRoute, Route } from './route.ts'
 import { sendShaped } from './shaped.ts'
 
 /** It sends the response, or an error, whenever it can: nothing is to wait for it. */
@@ -25,30 +26,29 @@ export type Handler = (request: FastifyRequest, reply: FastifyReply) => void
 /** Both directions of a route, which its WebSockets use too. */
 export type Way = ReturnType<typeof compileWay>
 
-export function compileWay(route: ForwardedRoute, services: RouteServices) {
+export function compileWay(route: ForwardedRoute, gateway: Gateway, routes: readonly Route[]) {
   return {
-    toOutgoing: compileOutgoing(route, services),
-    respond: createRespond(route, services)
+    toOutgoing: compileOutgoing(route, gateway),
+    respond: createRespond(route, gateway, routes)
   }
 }
 
-/** @returns the handler of a route that goes to an upstream */
 export function createHandler(
   route: ForwardedRoute,
   { toOutgoing, respond }: Way,
-  services: RouteServices
+  gateway: Gateway,
+  judge: Judge | undefined
 ): Handler {
   const { target, shaping } = route
-  const { upstream, timeoutMs, timeOuts, fallback } = target
+  const { upstream, timeoutMs, timeOuts, isReadOnly, written } = target
+  const { fallback, passGetBody } = written
   const collectBytes = shaping?.maxShaped ?? maxCollectedBytes
   const receiving = { timeoutMs, timeOuts, collectBytes, collectsAll: shaping !== undefined }
   const send = sendWithFallback(upstream, fallback)
-  const judge = services.judgeOf(target)
-  const take = takeCredentialOf(services, target)
+  const take = takeCredentialOf(gateway, target)
   let isNoted = false
   /** Once for the route: a client that sends a body with GET does so each time. */
   const noteDropped = ({ body, raw, log }: FastifyRequest) => {
-    const { passGetBody, isReadOnly } = target
     if (isNoted || body !== undefined || passGetBody === true || isReadOnly === true) return
     isNoted = true
     log.warn(
@@ -108,7 +108,6 @@ function watchUpload({ raw, trail }: FastifyRequest, end: AbortController): void
   })
 }
 
-/** @returns the handler of a route without an upstream */
 export function createOwnHandler({ status, initialValue, shaping }: OwnRoute): Handler {
   const { parts, shape } = shaping
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {

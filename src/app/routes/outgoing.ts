@@ -3,13 +3,13 @@ import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import { mapBody } from '../../proxy/body-mapping.ts'
-import type { Call } from '../../proxy/call.ts'
+import type { Call } from '../../proxy/receiver.ts'
 import { requestHeaders } from '../../proxy/request-headers.ts'
 import { compileQuery } from '../../proxy/query.ts'
 import { announcesBody, maxCollectedBytes, readBody } from '../../proxy/request-body.ts'
+import type { Gateway } from '../gateway.ts'
 import { forwardedForOf } from '../hooks/forwarded-for.ts'
 import type { ForwardedRoute, Target } from './route.ts'
-import type { RouteServices } from './services.ts'
 
 /** Without its body. */
 export type Outgoing = Pick<Call, 'method' | 'path' | 'headers'>
@@ -17,24 +17,24 @@ export type Outgoing = Pick<Call, 'method' | 'path' | 'headers'>
 /** @returns a function that throws a GatewayError `request.*` for a request that cannot go on */
 export function compileOutgoing(
   { target, shaping }: ForwardedRoute,
-  { config, tokenNames, sealedCookies }: RouteServices
+  { config, tokenNames, sealedCookies }: Gateway
 ): (request: FastifyRequest) => Outgoing {
-  const { passRefusedHeaders, passAuthorization, passCookies } = target
+  const { passRefusedHeaders, passAuthorization, passCookies = [] } = target.written
+  const sealed = sealedCookies.get(target.upstreamName)
+  const passSealed = passCookies.filter(name => sealed?.names.has(name))
   const toHeaders = requestHeaders({
     identity: config.gateway.identity,
     tokenNames,
     upstream: target.upstream.config,
     passRefusedHeaders,
     passAuthorization,
-    passCookies,
+    passCookies: passCookies.filter(name => !passSealed.includes(name)),
     shaped: shaping !== undefined
   })
   const stripTokens = tokenNames.query?.strip
   const { reads, others } = target.query ?? {}
   const queryOfReads = reads && compileQuery(reads)
   const queryOfOthers = others && compileQuery(others)
-  const sealed = sealedCookies.get(target.upstreamName)
-  const { pass = [] } = target.sealedCookies ?? {}
 
   return request => {
     const { raw } = request
@@ -48,8 +48,8 @@ export function compileOutgoing(
     if (toQuery !== undefined) query = toQuery(query)
     const caller = forwardedForOf(request)
     const headers = toHeaders(raw.headers, caller, bodyOf(request, target) !== undefined, isRead)
-    if (sealed !== undefined && pass.length > 0) {
-      const all = [headers['cookie'] ?? [], sealed.open(raw.headers.cookie, pass)].flat()
+    if (sealed !== undefined && passSealed.length > 0) {
+      const all = [headers['cookie'] ?? [], sealed.open(raw.headers.cookie, passSealed)].flat()
       if (all.length > 0) headers['cookie'] = all.join('; ')
     }
     return { method, path: target.rewrite.toUpstream(url) + query, headers }
@@ -63,7 +63,9 @@ export function compileOutgoing(
 function bodyOf({ body, raw }: FastifyRequest, target: Target): Readable | undefined {
   if (target.isReadOnly === true) return undefined
   if (body instanceof Readable) return body
-  return target.passGetBody === true && raw.method === 'GET' && announcesBody(raw) ? raw : undefined
+  return target.written.passGetBody === true && raw.method === 'GET' && announcesBody(raw)
+    ? raw
+    : undefined
 }
 
 /**
@@ -86,21 +88,17 @@ export async function readOutgoingBody(
   const { body: mapping, maxBody: maxBytes } = target
   const announced = headers['content-length']
   const length = announced === undefined ? undefined : Number(announced)
-  if (mapping === undefined) {
-    const collected = length === undefined ? maxCollectedBytes : collectBytes
-    const body = await readBody(stream, length, { collectBytes: collected, maxBytes })
-    if (Buffer.isBuffer(body)) request.clientBody = body
-    return body
-  }
-  const bounds = { collectBytes: Math.min(mapping.maxBytes, maxBytes), maxBytes }
-  const whole = await readBody(stream, length, bounds)
-  if (whole instanceof Readable) {
-    whole.destroy()
+  const usual = length === undefined ? maxCollectedBytes : collectBytes
+  const collected = mapping === undefined ? usual : Math.min(mapping.maxBytes, maxBytes)
+  const body = await readBody(stream, length, { collectBytes: collected, maxBytes })
+  if (Buffer.isBuffer(body)) request.clientBody = body
+  if (mapping === undefined) return body
+  if (body instanceof Readable) {
+    body.destroy()
     throw new GatewayError('request.too-large')
   }
-  request.clientBody = whole
   // An empty body has no type.
-  return whole.length === 0
+  return body.length === 0
     ? null
-    : await mapBody(whole, headers, mapping, request.live?.session.identity)
+    : await mapBody(body, headers, mapping, request.live?.session.identity)
 }

@@ -1,35 +1,20 @@
 /** The parts of a response: other upstreams, all asked at the same time, and merged into it. */
 import type { FastifyRequest } from 'fastify'
+import { timeoutOf } from '../../config/schema/resolved.ts'
+import type { RouteConfig } from '../../config/schema/routes.ts'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { readJson } from '../../json/body.ts'
 import { isRecord, type Json, type JsonRecord, put, valueAt } from '../../json/values.ts'
 import { responseError } from '../../proxy/failures.ts'
-import { hasNoContent } from '../../proxy/no-content.ts'
-import type { requestHeaders } from '../../proxy/request-headers.ts'
-import type { Upstream } from '../../proxy/upstream.ts'
-import type { Live } from '../../session/types.ts'
-import type { Sent } from '../../shaping/operation.ts'
+import { createRewrite } from '../../proxy/path.ts'
+import { compileQuery } from '../../proxy/query.ts'
+import { requestHeaders } from '../../proxy/request-headers.ts'
+import { hasNoContent, invalid } from '../../proxy/response.ts'
+import type { Wrap } from '../../shaping/operation.ts'
+import type { Gateway } from '../gateway.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { forwardedForOf } from '../hooks/forwarded-for.ts'
-
-export interface Part {
-  readonly name: string
-  readonly upstream: Upstream
-  /** Public target (path, maybe query) → target at the upstream. */
-  readonly toUpstream: (target: string) => string
-  readonly toHeaders: ReturnType<typeof requestHeaders>
-  /** For the whole response. */
-  readonly timeoutMs: number
-  readonly maxBytes: number
-  /** Throws a GatewayError where the body reports a failure. A promise where it has own code. */
-  readonly shape: (body: Json, live: Live | undefined, sent: Sent) => Json
-  readonly unwrap: readonly string[]
-  /** The path of its value; empty: the members of its value are added to the response. */
-  readonly into: readonly string[]
-  readonly isRequired: boolean
-  /** Used where the part is missing or null. */
-  readonly fallback: Json
-}
+import { publicPathsOf, responseShapeOf, upstreamOf } from './compile-common.ts'
 
 /** The parts of a route. */
 export interface Parts {
@@ -38,6 +23,105 @@ export interface Parts {
   readonly into: readonly string[]
   /** The member that lists missing parts. */
   readonly missing: string
+}
+
+interface Part {
+  readonly name: string
+  /** The path of its value; empty: the members of its value are added to the response. */
+  readonly into: readonly string[]
+  readonly isRequired: boolean
+  /** Used where the part is missing or null. */
+  readonly fallback: Json
+  /** @throws GatewayError, also for a response that is no whole success */
+  readonly fetch: (request: FastifyRequest, signal: AbortSignal) => Promise<Json>
+}
+
+/** A route, or the profile, which has some of the same keys. */
+type Composed = Pick<RouteConfig, 'path' | 'parts' | 'missing'> &
+  Partial<RouteConfig> & { readonly name: string; readonly maxBytes: number }
+
+/** @returns undefined for a route without parts */
+export function compileParts(gateway: Gateway, route: Composed, wrap: Wrap): Parts | undefined {
+  const parts = Object.entries(route.parts).map(([name, part]): Part => ({
+    name,
+    into: part.into?.split('.') ?? [],
+    isRequired: part.required,
+    fallback: part.default,
+    fetch: compileFetch(gateway, route, [name, part], wrap)
+  }))
+  if (parts.length === 0) return undefined
+  return { parts, into: route.into?.split('.') ?? [], missing: route.missing }
+}
+
+function compileFetch(
+  gateway: Gateway,
+  route: Composed,
+  [name, part]: [string, RouteConfig['parts'][string]],
+  wrap: Wrap
+): Part['fetch'] {
+  const { tokenNames, sealedCookies, config } = gateway
+  const { maxBytes, passRefusedHeaders, passAuthorization, passCookies = [] } = route
+  const upstream = upstreamOf(gateway, part.upstream)
+  const sealed = sealedCookies.get(part.upstream)?.names
+  const toHeaders = requestHeaders({
+    identity: config.gateway.identity,
+    tokenNames,
+    upstream: upstream.config,
+    shaped: true,
+    ...(part.upstream === route.upstream && {
+      passRefusedHeaders,
+      passAuthorization,
+      passCookies: passCookies.filter(each => sealed?.has(each) !== true)
+    })
+  })
+  const toUpstream = compileTarget(gateway, route, part)
+  const { shape } = responseShapeOf(gateway, route.name, part.shape, wrap)
+  const unwrap = part.unwrap?.split('.') ?? []
+  const timeoutMs = timeoutOf(part, upstream.config)
+  return async (request, signal) => {
+    const { raw, trail } = request
+    const { headers: sent, url: target = '' } = raw
+    const response = await upstream.fetchWhole({
+      method: 'GET',
+      path: toUpstream(target),
+      headers: toHeaders(sent, forwardedForOf(request), false, true),
+      timeoutMs,
+      maxBytes,
+      tooLarge: 'shape.too-large',
+      signal,
+      recorded: { trail, purpose: 'part', part: name }
+    })
+    const { status, headers, body } = response
+    if (status >= 400) throw responseError(response, upstream.config.errors)
+    if (status >= 300) throw new GatewayError('upstream.redirect')
+    if (hasNoContent(response)) return part.default ?? null
+    if (status === 206) throw invalid('a partial response (206), which was not requested')
+    const shaped = await shape(readJson(body, headers, maxBytes), request.live, { target })
+    return valueAt(shaped, unwrap) ?? part.default ?? null
+  }
+}
+
+/**
+ * Public target → target at the upstream of a part: where its path ends in `/*`, that stands for
+ * what the public path's `*` matched. Renames and paging of the query are for the route's own
+ * upstream: that of a part has names of its own.
+ */
+function compileTarget(
+  gateway: Gateway,
+  { path, query: { drop, set } = {} }: Composed,
+  { rewrite, query: passesQuery }: RouteConfig['parts'][string]
+): (target: string) => string {
+  const { toUpstream } = createRewrite(publicPathsOf(gateway, path), rewrite, '')
+  if (!passesQuery) return toUpstream
+  const changes = { ...(drop && { drop }), ...(set && { set }) }
+  const change = drop === undefined && set === undefined ? undefined : compileQuery(changes)
+  const strip = gateway.tokenNames.query?.strip
+  return target => {
+    const mark = target.indexOf('?')
+    const query = mark < 0 ? '' : target.slice(mark)
+    const stripped = strip?.(query) ?? query
+    return toUpstream(target) + (change?.(stripped) ?? stripped)
+  }
 }
 
 /**
@@ -65,7 +149,7 @@ export async function fetchParts(
   const results = await Promise.all(
     rules.parts.map(async (part): Promise<PartResult> => {
       try {
-        return { part, value: await fetchPart(request, part, signal), isMissing: false }
+        return { part, value: await part.fetch(request, signal), isMissing: false }
       } catch (thrown) {
         const error = toGatewayError(thrown)
         if (part.isRequired) {
@@ -84,34 +168,6 @@ export async function fetchParts(
     if (missing.length === 0 || !isRecord(shaped)) return shaped
     return { ...shaped, [rules.missing]: missing.map(({ part }) => part.name) }
   }
-}
-
-/** @throws GatewayError, also for a response that is no whole success */
-async function fetchPart(
-  request: FastifyRequest,
-  { name, upstream, maxBytes, timeoutMs, fallback, ...part }: Part,
-  signal: AbortSignal
-): Promise<Json> {
-  const { raw, trail } = request
-  const { headers: sent, url: target = '' } = raw
-  const response = await upstream.fetchWhole({
-    method: 'GET',
-    path: part.toUpstream(target),
-    headers: part.toHeaders(sent, forwardedForOf(request), false, true),
-    timeoutMs,
-    maxBytes,
-    tooLarge: 'shape.too-large',
-    signal,
-    recorded: { trail, purpose: 'part', part: name }
-  })
-  const { status, headers, body: bytes } = response
-  if (status >= 400) throw responseError({ status, headers, bytes }, upstream.config.errors)
-  if (status >= 300) throw new GatewayError('upstream.redirect')
-  if (hasNoContent({ status, headers, bytes })) return fallback ?? null
-  if (status === 206) throw invalid('a partial response (206), which was not requested')
-  const value = readJson(bytes, headers, maxBytes)
-  const shaped = await part.shape(value, request.live, { target })
-  return valueAt(shaped, part.unwrap) ?? fallback ?? null
 }
 
 /** For the log and the metrics: a part that is not required has failed. */
@@ -151,10 +207,6 @@ function addPart(
   if (part.isRequired) throw error
   if (!isMissing) noteMissing(request, part, error)
   return false
-}
-
-function invalid(reason: string): GatewayError {
-  return new GatewayError('upstream.invalid', { cause: new Error(reason) })
 }
 
 /**

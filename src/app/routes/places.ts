@@ -5,7 +5,7 @@
 import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Rewrite } from '../../proxy/path.ts'
-import type { UpstreamResponse } from '../../proxy/receiver.ts'
+import { isRedirect, type UpstreamResponse } from '../../proxy/response.ts'
 import type { Route, Target } from './route.ts'
 
 type Headers = Record<string, string | string[]>
@@ -15,7 +15,8 @@ type Headers = Record<string, string | string[]>
  * @returns writes the places of a response into the headers for the client
  */
 export function createPlaces(target: Target, routes: readonly Route[]) {
-  const { upstream, upstreamName, rewrite, redirects } = target
+  const { upstream, upstreamName, rewrite } = target
+  const { redirects } = target.written
   const toPublic = (path: string): string | undefined => {
     const own = rewrite.toPublic(path)
     if (own !== undefined) return own
@@ -84,10 +85,6 @@ export function createPlaces(target: Target, routes: readonly Route[]) {
       sent['set-cookie'] = [cookies].flat().map(cookie => publicCookie(cookie, toPublic))
     }
   }
-}
-
-export function isRedirect(status: number): boolean {
-  return status >= 300 && status < 400 && status !== 304
 }
 
 /** Without its `Domain`, that of the upstream, and with its path as browsers see it. */

@@ -4,32 +4,34 @@ import type { FastifyInstance, RouteOptions } from 'fastify'
 import { toRouterPath, withHead } from '../../config/schema/public-path.ts'
 import { credentialOf } from '../../config/schema/routes.ts'
 import { createYield } from '../yield.ts'
+import { createJudges } from './ended-sessions.ts'
 import { compileWay, createHandler, createOwnHandler } from './handler.ts'
 import type { ForwardedRoute, OwnRoute, Route } from './route.ts'
-import type { RouteServices } from './services.ts'
 import { takeUpgrades } from './websocket.ts'
 
 /** Longer than the upstream's own timeout: that one logs a stalled reader, so it must end first. */
 const afterUpstreamMs = 1000
 
-/** Adds those that go to an upstream. */
+/** Adds those of `routes` that go to an upstream. @param all routes of the app */
 export async function addForwarded(
   scope: FastifyInstance,
   routes: readonly Route[],
-  services: RouteServices
+  all: readonly Route[]
 ): Promise<void> {
+  const { gateway } = scope
+  const judgeOf = createJudges(gateway.sessions)
   const yieldToRequests = createYield()
   for (const route of routes) {
     if (route.target === undefined) continue
-    const way = compileWay(route, services)
-    const handler = createHandler(route, way, services)
+    const way = compileWay(route, gateway, all)
+    const handler = createHandler(route, way, gateway, judgeOf(route.target))
     await scope.register(httpProxy, {
       upstream: route.target.upstream.origin,
       routes: route.paths.map(toRouterPath),
       httpMethods: withHead(route.methods),
       config: { ...configOf(route), ...configOfTarget(route) },
       // A reply sent by it ends the request, so the plugin's own handler never runs.
-      preHandler: takeUpgrades(route, way, services, handler),
+      preHandler: takeUpgrades(route, way, gateway, handler),
       // That one gets no connections of its own.
       http: {},
       globalAgent: true,
@@ -56,13 +58,14 @@ function configOf({ name, access, touch, envelope, errorStatus }: Route): Config
 }
 
 function configOfTarget({ target }: ForwardedRoute): Config {
+  const { passEncodedSlashes, websocket } = target.written
   const { from } = credentialOf(target.upstream.config.credential)
   return {
     upstream: target.upstreamName,
     ...(from !== undefined && { credentialFrom: from }),
     maxBody: target.maxBody,
-    ...(target.passEncodedSlashes === true && { passEncodedSlashes: true }),
-    ...(target.websocket !== undefined && { takesUpgrades: true }),
+    ...(passEncodedSlashes === true && { passEncodedSlashes: true }),
+    ...(websocket !== undefined && { takesUpgrades: true }),
     stallMs: target.timeOuts.idleTimeout + afterUpstreamMs
   }
 }

@@ -2,47 +2,47 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { GatewayError } from '../../errors/errors.ts'
-import { isEventStream } from '../../proxy/event-stream.ts'
-import { isJson, responseError, upstreamError } from '../../proxy/failures.ts'
-import {
-  bodyHeaders,
-  joinedVary,
-  privateCaching,
-  responseHeaders
-} from '../../proxy/response-headers.ts'
-import { hasNoContent } from '../../proxy/no-content.ts'
-import { discard, type UpstreamResponse } from '../../proxy/receiver.ts'
+import { plainCookies, sealedCookies } from '../../config/schema/set-cookies.ts'
+import { responseError, upstreamError } from '../../proxy/failures.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
-import { jsonType } from '../../shaping/envelope.ts'
-import { createBinding } from './bind-response.ts'
+import { joinedVary, privateCaching, responseHeaders } from '../../proxy/response-headers.ts'
+import {
+  discard,
+  hasNoContent,
+  isBodiless,
+  isEventStream,
+  isJson,
+  type UpstreamResponse
+} from '../../proxy/response.ts'
+import type { Gateway } from '../gateway.ts'
+import { createBinding } from './bound-stream.ts'
 import type { Merge } from './parts.ts'
-import { createPlaces, isRedirect } from './places.ts'
-import type { ForwardedRoute, Shaping, Target } from './route.ts'
-import type { RouteServices } from './services.ts'
-import { readResponse, refuseOthers, sendShaped } from './shaped.ts'
+import { createPlaces } from './places.ts'
+import type { ForwardedRoute, Route, Target } from './route.ts'
+import { respondShaped } from './shaped.ts'
 
-/** @throws GatewayError that is to be sent in the place of the response */
-type Respond = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  response: UpstreamResponse,
-  parts?: Promise<Merge>
-) => Promise<void>
-
-export function createRespond(route: ForwardedRoute, services: RouteServices): Respond {
-  const { target, shaping } = route
-  const { upstream } = target
-  const describe = createDescribing(route, services)
-  const bind = createBinding(route, services.bindStream)
-  return async (request, reply, response, parts) => {
+/**
+ * @param routes whichever of them leads to a place
+ * @returns throws a GatewayError that is to be sent in the place of the response
+ */
+export function createRespond(route: ForwardedRoute, gateway: Gateway, routes: readonly Route[]) {
+  const { name, access, target, shaping } = route
+  const { upstream, isReadOnly, written } = target
+  const describe = createDescribing(route, gateway, routes)
+  const bound = { route: name, access, touch: written.touch === 'always' }
+  const bind = createBinding(gateway.bindStream, bound, isReadOnly)
+  return async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    response: UpstreamResponse,
+    parts?: Promise<Merge>
+  ): Promise<void> => {
     try {
       const { status, headers, body } = response
       describe(request, reply, response)
       const isMapped = shaping !== undefined || upstream.config.errors !== undefined
       if (status >= 400 && (isMapped || !isJson(headers))) {
-        const bytes = Buffer.isBuffer(body) ? body : undefined
-        throw responseError({ status, headers, bytes }, upstream.config.errors)
+        throw responseError(response, upstream.config.errors)
       }
       if (body instanceof Readable) {
         bind(request, reply, headers, body)
@@ -61,16 +61,24 @@ export function createRespond(route: ForwardedRoute, services: RouteServices): R
 }
 
 /** Chooses the upstream's headers for the client, and those that follow from them. */
-function createDescribing(route: ForwardedRoute, services: RouteServices) {
-  const { target, shaping, access } = route
+function createDescribing(
+  { target, shaping, access }: ForwardedRoute,
+  { config, sealedCookies: allSealed }: Gateway,
+  routes: readonly Route[]
+) {
+  const { setCookies = [], framedByConsole, cache } = target.written
   const toClientHeaders = responseHeaders({
-    setCookies: target.setCookies,
+    setCookies: plainCookies(setCookies),
     mayCache: access === 'public' && shaping?.parts === undefined,
     shaped: shaping !== undefined
   })
-  const sealed = services.sealedCookies.get(target.upstreamName)
-  const mapPlaces = createPlaces(target, services.routes)
-  const { set = [] } = target.sealedCookies ?? {}
+  const sealed = allSealed.get(target.upstreamName)
+  const mapPlaces = createPlaces(target, routes)
+  const setSealed = sealedCookies(setCookies)
+  const { origins } = config.gateway.server
+  const framing = framedByConsole && `frame-ancestors ${["'self'", ...origins].join(' ')}`
+  const isPersonal = access !== 'public' && shaping?.parts === undefined
+  const isKeptByBrowser = cache === 'browser' && isPersonal
   const notVaried = shaping && 'accept-encoding'
 
   return (request: FastifyRequest, reply: FastifyReply, response: UpstreamResponse): void => {
@@ -82,19 +90,16 @@ function createDescribing(route: ForwardedRoute, services: RouteServices) {
       const names = joinedVary(varyOf(reply), headers['vary'], notVaried)
       if (names !== undefined) reply.header('vary', names)
     }
-    const caching =
-      target.cachesInBrowser === true ? privateCaching(headers['cache-control']) : undefined
+    const caching = isKeptByBrowser ? privateCaching(headers['cache-control']) : undefined
     if (caching !== undefined) {
       reply.header('cache-control', caching).header('vary', joinedVary(varyOf(reply), 'Cookie'))
       if (headers['age'] !== undefined) reply.header('age', headers['age'])
     }
-    const cookies = sealed === undefined ? [] : sealed.close(headers['set-cookie'], set)
+    const cookies = sealed === undefined ? [] : sealed.close(headers['set-cookie'], setSealed)
     for (const each of cookies) reply.header('set-cookie', each)
     // No cache may hold them.
     if (cookies.length > 0) reply.header('cache-control', 'no-store')
-    if (target.framedBy !== undefined) {
-      reply.header('content-security-policy', `frame-ancestors ${target.framedBy.join(' ')}`)
-    }
+    if (framing) reply.header('content-security-policy', framing)
     // The unread rest of a request's body would be parsed as the next request.
     if (isBodyPending(request.raw)) reply.header('connection', 'close')
   }
@@ -107,15 +112,15 @@ function varyOf(reply: FastifyReply): string | string[] | undefined {
 /** Sends the body byte for byte: in one write where it was collected, else as a stream. */
 function relay(reply: FastifyReply, response: UpstreamResponse, observe: Target['observe']): void {
   const { status, headers, body } = response
-  if (isEmpty(status)) {
+  if (isBodiless(status)) {
     if (status !== 304) reply.removeHeader('content-length')
     return void reply.send()
   }
   if (reply.request.method === 'HEAD') return void reply.send()
   if (Buffer.isBuffer(body)) {
     const isWhole = status < 300 && status !== 206
-    if (observe !== undefined && isWhole && isJson(headers)) {
-      if (!hasNoContent({ status, headers, bytes: body })) observe(body, headers)
+    if (observe !== undefined && isWhole && isJson(headers) && !hasNoContent(response)) {
+      observe(body, headers)
     }
     return void reply.send(body)
   }
@@ -137,66 +142,4 @@ function passTrailers({ raw }: FastifyReply, { trailers = {} }: UpstreamResponse
   try {
     raw.addTrailers(Object.fromEntries(kept) as OutgoingHttpHeaders)
   } catch {}
-}
-
-async function respondShaped(
-  reply: FastifyReply,
-  response: UpstreamResponse,
-  shaping: Shaping,
-  parts: Promise<Merge> | undefined
-): Promise<void> {
-  const { status, headers, body } = response
-  const isHead = reply.request.method === 'HEAD'
-  const bytes = Buffer.isBuffer(body) ? body : undefined
-  const hasNone =
-    !isHead && status < 300 && bytes !== undefined && hasNoContent({ status, headers, bytes })
-  if (status === 304) {
-    throw new GatewayError('upstream.invalid', {
-      cause: new Error('304, although no condition was sent')
-    })
-  }
-  if (isEmpty(status) || hasNone) return respondEmpty(reply, status, shaping, parts)
-  if (isRedirect(status)) {
-    discard(response)
-    return void reply.removeHeader('content-type').send()
-  }
-  // The length of a shaped body is unknown before it is shaped, so HEAD does not name one.
-  if (isHead) return void reply.header('content-type', jsonType).send()
-  refuseOthers(response)
-  let value: unknown
-  try {
-    value = readResponse(reply, response, shaping)
-  } catch (error) {
-    const isTooLarge = error instanceof GatewayError && error.code === 'shape.too-large'
-    if (shaping.tooLarge === 'refuse' || !isTooLarge || parts !== undefined) throw error
-    return passUnshaped(reply, response)
-  }
-  return sendShaped(reply, value, shaping.shape, await parts)
-}
-
-/** A response without content; its parts, if any, are shaped all the same. */
-async function respondEmpty(
-  reply: FastifyReply,
-  status: number,
-  shaping: Shaping,
-  parts: Promise<Merge> | undefined
-): Promise<void> {
-  if (parts !== undefined) {
-    if (isEmpty(status)) reply.code(200)
-    return sendShaped(reply, null, shaping.shape, await parts)
-  }
-  if (isEmpty(status)) return void reply.removeHeader('content-length').send()
-  return sendShaped(reply, null, shaping.shapeNothing)
-}
-
-function passUnshaped(reply: FastifyReply, { headers, body }: UpstreamResponse): void {
-  // The headers that describe the upstream's body were left out for the sake of a shaped one.
-  for (const name of bodyHeaders) {
-    if (headers[name] !== undefined && name !== 'accept-ranges') reply.header(name, headers[name])
-  }
-  void reply.send(body)
-}
-
-function isEmpty(status: number): boolean {
-  return status === 204 || status === 205 || status === 304
 }

@@ -3,12 +3,13 @@ import type { QueryMaps } from '../../config/schema/resolved.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
 import type { BodyMapping } from '../../proxy/body-mapping.ts'
 import type { Rewrite } from '../../proxy/path.ts'
-import type { TimeOuts, UpstreamResponse } from '../../proxy/receiver.ts'
+import type { TimeOuts } from '../../proxy/receiver.ts'
+import type { UpstreamResponse } from '../../proxy/response.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import type { Live } from '../../session/types.ts'
 import type { Envelope } from '../../shaping/envelope.ts'
-import type { Sent } from '../../shaping/operation.ts'
 import type { Access } from '../hooks/context.ts'
+import type { ShapeBody } from './compile-common.ts'
 import type { Parts } from './parts.ts'
 
 interface CommonRoute {
@@ -41,19 +42,10 @@ export interface OwnRoute extends CommonRoute {
 
 export type Route = ForwardedRoute | OwnRoute
 
-/** Those of config that count as they are. */
-type PassedKeys =
-  | 'passGetBody'
-  | 'passEncodedSlashes'
-  | 'passAuthorization'
-  | 'passCookies'
-  | 'passRefusedHeaders'
-  | 'redirects'
-  | 'fallback'
-  | 'websocket'
-
 /** The upstream of a route, what it gets of a request, and what the client gets of its response. */
-export interface Target extends Partial<Pick<RouteConfig, PassedKeys>> {
+export interface Target {
+  /** The route in config, or the profile, which has some of the same keys. */
+  readonly written: Partial<RouteConfig>
   readonly upstream: Upstream
   readonly upstreamName: string
   /** From public paths to the upstream's, and back. */
@@ -68,32 +60,17 @@ export interface Target extends Partial<Pick<RouteConfig, PassedKeys>> {
   readonly query?: QueryMaps | undefined
   /** Without it the request's body passes byte for byte. */
   readonly body?: BodyMapping | undefined
-  /** Sources of `frame-ancestors`, the pages that may frame responses; without it none may. */
-  readonly framedBy?: readonly string[]
-  /** Those that pass to the browser as they are. */
-  readonly setCookies?: readonly string[]
-  /** Those that the browser keeps sealed: the ones that pass, and the ones that are set. */
-  readonly sealedCookies?: { readonly pass: readonly string[]; readonly set: readonly string[] }
-  /** Whether the browser may keep responses as long as the upstream's `Cache-Control` says. */
-  readonly cachesInBrowser?: boolean
-  /** Whether streams and WebSockets keep their session alive: only if config says so itself. */
-  readonly touchesByStream?: boolean
   /** Sees JSON that passes byte for byte, where it was small enough to be collected. */
   readonly observe?: (bytes: Buffer, headers: UpstreamResponse['headers']) => void
 }
 
 export interface Shaping {
-  /**
-   * Throws a GatewayError when the back-end's body reports an error.
-   * @returns a promise where the shape has own code
-   */
-  readonly shape: (body: unknown, live: Live | undefined, sent: Sent) => unknown
-  /** The response where the back-end's has no content: neither its code nor a contract is asked. */
-  readonly shapeNothing: (nothing: unknown, live: Live | undefined, sent: Sent) => unknown
+  readonly shape: ShapeBody
+  readonly shapeNothing: ShapeBody
   /** Bytes of the body, as it comes and unpacked. */
   readonly maxShaped: number
   /** Told of a label of the body, such as its charset, that is wrong. */
-  readonly onIgnored?: (label: string) => void
+  readonly onIgnored: (label: string) => void
   /** A larger one is refused with 502, or passes unshaped, byte for byte. */
   readonly tooLarge: 'refuse' | 'pass'
   /** Responses of other upstreams that are added before it is shaped. */

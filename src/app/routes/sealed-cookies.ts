@@ -12,23 +12,13 @@ import type { SessionCookie } from '../hooks/session.ts'
 const maxLength = 1024
 const headerValue = /^[\x21-\x3a\x3c-\x7e]*$/
 
-/** Those of one back-end. */
-interface SealedCookies {
-  /** By whichever route they are set. */
-  readonly names: ReadonlySet<string>
-  /** The pairs of a `Cookie` header that this back-end had set, as it knows them. */
-  readonly open: (header: string | undefined, names: readonly string[]) => string[]
-  /** The `Set-Cookie` headers for the browser. One that is too long for a cookie is dropped. */
-  readonly close: (setCookie: string | string[] | undefined, names: readonly string[]) => string[]
-}
-
-/** @param cookie its attributes are used for these cookies too */
+/** Those of one back-end. @param cookie its attributes are used for these cookies too */
 function sealedCookies(
   upstream: string,
   names: ReadonlySet<string>,
   seal: Seal,
   { options }: SessionCookie
-): SealedCookies {
+) {
   const { path, secure, sameSite, partitioned } = options
   const prefix = secure ? '__Host-' : ''
   const attributes = [
@@ -39,15 +29,18 @@ function sealedCookies(
     ...(partitioned ? ['Partitioned'] : [])
   ].join('; ')
   return {
+    /** By whichever route they are set. */
     names,
-    open: (header = '', asked) =>
+    /** The pairs of a `Cookie` header that this back-end had set, as it knows them. */
+    open: (header: string | undefined = '', asked: readonly string[]) =>
       asked.flatMap(name => {
         const sealed = decodedCookie(cookieText(header, prefix + name) ?? '')
         if (sealed.length > maxLength) return []
         const value = seal.open(`${upstream} ${name}`, sealed)
         return value === undefined ? [] : [`${name}=${value}`]
       }),
-    close: (setCookie = [], asked) =>
+    /** The `Set-Cookie` headers for the browser. One that is too long for a cookie is dropped. */
+    close: (setCookie: string | string[] | undefined = [], asked: readonly string[]) =>
       [setCookie].flat().flatMap(each => {
         const [pair = ''] = each.split(';', 1)
         const name = cookieName(pair)
@@ -59,15 +52,12 @@ function sealedCookies(
   }
 }
 
-/** By the name of the upstream. */
-export type SealedCookiesOf = ReadonlyMap<string, SealedCookies>
-
-/** @param secrets newest first: it seals, all open */
+/** By the name of the upstream. @param secrets newest first: it seals, all open */
 export function createSealedCookies(
   { routes }: Config,
   cookie: SessionCookie,
   secrets: readonly string[]
-): SealedCookiesOf {
+): ReadonlyMap<string, ReturnType<typeof sealedCookies>> {
   const seal = createSeal(secrets, 'cookie-of-upstream')
   return new Map(
     Object.keys(routes.upstreams).flatMap(upstream => {

@@ -2,34 +2,84 @@
 import type { FastifyReply } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import { readJson, writeJson } from '../../json/body.ts'
-import { isEventStream } from '../../proxy/event-stream.ts'
-import type { UpstreamResponse } from '../../proxy/receiver.ts'
+import { bodyHeaders } from '../../proxy/response-headers.ts'
+import {
+  discard,
+  hasNoContent,
+  invalid,
+  isBodiless,
+  isEventStream,
+  isRedirect,
+  type UpstreamResponse
+} from '../../proxy/response.ts'
 import { entityTagOf } from '../../shaping/entity-tag.ts'
 import { jsonType } from '../../shaping/envelope.ts'
 import type { Merge } from './parts.ts'
 import type { Shaping } from './route.ts'
 
-/** @throws GatewayError of a response that is not one whole JSON text, whatever its body is */
-export function refuseOthers({ status, headers }: UpstreamResponse): void {
-  if (status === 206) {
-    throw new GatewayError('upstream.invalid', {
-      cause: new Error('206 Partial Content, although no range was requested')
-    })
+/** @throws GatewayError that is to be sent in the place of the response */
+export async function respondShaped(
+  reply: FastifyReply,
+  response: UpstreamResponse,
+  shaping: Shaping,
+  parts: Promise<Merge> | undefined
+): Promise<void> {
+  const { status, headers } = response
+  const isHead = reply.request.method === 'HEAD'
+  if (status === 304) throw invalid('304, although no condition was sent')
+  if (isBodiless(status) || (!isHead && status < 300 && hasNoContent(response))) {
+    return respondEmpty(reply, status, shaping, parts)
   }
+  if (isRedirect(status)) {
+    discard(response)
+    return void reply.removeHeader('content-type').send()
+  }
+  // The length of a shaped body is unknown before it is shaped, so HEAD does not name one.
+  if (isHead) return void reply.header('content-type', jsonType).send()
+  if (status === 206) throw invalid('206 Partial Content, although no range was requested')
   if (isEventStream(headers)) {
-    throw new GatewayError('shape.not-json', {
-      cause: new Error('the response is not valid JSON: it is a stream of events')
-    })
+    const cause = new Error('the response is not valid JSON: it is a stream of events')
+    throw new GatewayError('shape.not-json', { cause })
   }
+  let value: unknown
+  try {
+    value = readResponse(reply, response, shaping)
+  } catch (error) {
+    const isTooLarge = error instanceof GatewayError && error.code === 'shape.too-large'
+    if (shaping.tooLarge === 'refuse' || !isTooLarge || parts !== undefined) throw error
+    return passUnshaped(reply, response)
+  }
+  return sendShaped(reply, value, shaping.shape, await parts)
 }
 
-/** @throws GatewayError `shape.*` */
-export function readResponse(
+/** A response without content; its parts, if any, are shaped all the same. */
+async function respondEmpty(
   reply: FastifyReply,
+  status: number,
+  shaping: Shaping,
+  parts: Promise<Merge> | undefined
+): Promise<void> {
+  if (parts !== undefined) {
+    if (isBodiless(status)) reply.code(200)
+    return sendShaped(reply, null, shaping.shape, await parts)
+  }
+  if (isBodiless(status)) return void reply.removeHeader('content-length').send()
+  return sendShaped(reply, null, shaping.shapeNothing)
+}
+
+function passUnshaped(reply: FastifyReply, { headers, body }: UpstreamResponse): void {
+  // The headers that describe the upstream's body were left out for the sake of a shaped one.
+  for (const name of bodyHeaders) {
+    if (headers[name] !== undefined && name !== 'accept-ranges') reply.header(name, headers[name])
+  }
+  void reply.send(body)
+}
+
+function readResponse(
+  { request: { trail } }: FastifyReply,
   { headers, body }: UpstreamResponse,
-  { maxShaped, onIgnored }: Pick<Shaping, 'maxShaped' | 'onIgnored'>
+  { maxShaped, onIgnored }: Shaping
 ): unknown {
-  const { trail } = reply.request
   const startedAt = performance.now()
   trail.shapeAt = startedAt
   if (!Buffer.isBuffer(body)) throw new GatewayError('shape.too-large')
@@ -38,7 +88,6 @@ export function readResponse(
   return value
 }
 
-/** @throws GatewayError */
 export async function sendShaped(
   reply: FastifyReply,
   value: unknown,
@@ -57,31 +106,23 @@ export async function sendShaped(
   if (!reply.raw.closed) sendText(reply, text)
 }
 
+/** What may be cached gets a tag, and may be asked for again by it. */
 function sendText(reply: FastifyReply, text: string): void {
   reply.header('content-type', jsonType)
-  if (isCacheable(reply)) {
+  const caching = String(reply.getHeader('cache-control') ?? 'no-store')
+  const { method, headers } = reply.request
+  if (method === 'GET' && reply.statusCode === 200 && !caching.includes('no-store')) {
     const tag = entityTagOf(text)
     reply.header('etag', tag)
-    if (namesTag(reply.request.headers['if-none-match'], tag)) {
+    if (namesTag(headers['if-none-match'], tag)) {
       return void reply.code(304).removeHeader('content-type').send()
     }
   }
   void reply.send(text)
 }
 
-/** A response that may be cached may be requested again with If-None-Match. */
-function isCacheable(reply: FastifyReply): boolean {
-  return (
-    reply.request.method === 'GET' &&
-    reply.statusCode === 200 &&
-    !String(reply.getHeader('cache-control') ?? 'no-store').includes('no-store')
-  )
-}
-
 /** RFC 9110 §13.1.2: a proxy on the way may have marked the tag as weak. */
 function namesTag(condition: string | undefined, tag: string): boolean {
-  return (
-    condition?.split(',').some(each => ['*', tag].includes(each.trim().replace(/^W\//, ''))) ===
-    true
-  )
+  const tags = condition?.split(',') ?? []
+  return tags.some(each => ['*', tag].includes(each.trim().replace(/^W\//, '')))
 }

@@ -4,7 +4,8 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type WebSocket, WebSocketServer } from 'ws'
+import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
+import { plainCookies } from '../../config/schema/set-cookies.ts'
 import { type ErrorCode, GatewayError } from '../../errors/errors.ts'
 import { adopt } from '../../observability/emitters.ts'
 import { responseHeaders } from '../../proxy/response-headers.ts'
@@ -39,11 +40,11 @@ const closeCodes: Partial<Readonly<Record<ErrorCode, number>>> = {
 export function takeUpgrades(
   route: ForwardedRoute,
   way: Way,
-  services: Gateway,
+  gateway: Gateway,
   handler: Handler
 ): Handler {
-  if (route.target.websocket === undefined) return handler
-  const open = createOpening(route, way, services)
+  if (route.target.written.websocket === undefined) return handler
+  const open = createOpening(route, way, gateway)
   return (request, reply) => {
     const { raw } = reply
     if (!(raw instanceof UpgradeResponse)) return handler(request, reply)
@@ -51,16 +52,16 @@ export function takeUpgrades(
   }
 }
 
-function createOpening(route: ForwardedRoute, { toOutgoing, respond }: Way, services: Gateway) {
-  const { upstream, timeoutMs, setCookies, websocket } = route.target
-  const { maxMessage = 0 } = websocket ?? {}
-  const acquire = createSlots(route, services)
-  const hidesProtocols = services.tokenNames.headers.has(protocolHeader)
-  const toClientHeaders = responseHeaders({ setCookies, mayCache: false })
+function createOpening(route: ForwardedRoute, { toOutgoing, respond }: Way, gateway: Gateway) {
+  const { upstream, timeoutMs, written } = route.target
+  const { setCookies = [], websocket: { maxMessage = 0 } = {} } = written
+  const acquire = createSlots(route, gateway)
+  const hidesProtocols = gateway.tokenNames.headers.has(protocolHeader)
+  const toClientHeaders = responseHeaders({ setCookies: plainCookies(setCookies), mayCache: false })
 
   return async (request: FastifyRequest, reply: FastifyReply, upgrade: UpgradeResponse) => {
     // Browsers let any page open a WebSocket to anywhere, and send cookies along.
-    requireOrigin(request, services.config.gateway.server.origins)
+    requireOrigin(request, gateway.config.gateway.server.origins)
     const offered = protocolsOf(request.raw)
     if (upgrade.isBroken) throw tooEarly()
     const release = acquire(request)
@@ -89,11 +90,14 @@ function createOpening(route: ForwardedRoute, { toOutgoing, respond }: Way, serv
       }
       // Browsers need one of theirs agreed; the upstream's may be the session's real token.
       const protocol = hidesProtocols ? offered[0] : socket.protocol
-      const server = createServer(maxMessage, protocol)
-      const client = accept(reply, upgrade, server, toClientHeaders(response.headers))
+      const client = accept(reply, upgrade, toClientHeaders(response.headers), {
+        maxPayload: maxMessage,
+        // None, where the upstream chose none.
+        handleProtocols: () => protocol || false
+      })
       if (client === undefined) return socket.terminate()
       isKept = true
-      startRelay(route, request, services, { client, upstream: socket, release })
+      startRelay(route, request, gateway, { client, upstream: socket, release })
     } finally {
       if (!isKept) release()
     }
@@ -128,30 +132,18 @@ function tooEarly(): GatewayError {
   })
 }
 
-/** Takes one upgrade. */
-function createServer(maxPayload: number, protocol: string | undefined): WebSocketServer {
-  return adopt(
-    new WebSocketServer({
-      noServer: true,
-      clientTracking: false,
-      perMessageDeflate: false,
-      maxPayload,
-      // None, where the upstream chose none.
-      handleProtocols: () => (protocol === undefined || protocol === '' ? false : protocol)
-    })
-  )
-}
-
 const ofHandshake = /^(?:sec-websocket-|content-|transfer-encoding$|connection$|upgrade$|date$)/
 
 /** Sends the 101. @returns undefined where the client is gone */
 function accept(
   reply: FastifyReply,
   upgrade: UpgradeResponse,
-  server: WebSocketServer,
-  headers: ReturnType<ReturnType<typeof responseHeaders>>
+  headers: ReturnType<ReturnType<typeof responseHeaders>>,
+  options: ServerOptions
 ): WebSocket | undefined {
   const { raw, request } = reply
+  const fixed = { noServer: true, clientTracking: false, perMessageDeflate: false }
+  const server = adopt(new WebSocketServer({ ...fixed, ...options }))
   const all = { ...reply.getHeaders(), ...headers, 'x-request-id': request.id }
   const lines = Object.entries(all).flatMap(([name, value]) =>
     ofHandshake.test(name) ? [] : [value].flat().map(each => `${name}: ${each}`)
@@ -180,7 +172,7 @@ interface Linked {
 function startRelay(
   { name, access, target }: ForwardedRoute,
   request: FastifyRequest,
-  services: Gateway,
+  gateway: Gateway,
   { client, upstream, release }: Linked
 ): void {
   const { id: requestId } = request
@@ -197,15 +189,15 @@ function startRelay(
     for (const leave of over) leave()
     const ms = Math.round(performance.now() - startedAt)
     const line = { event: 'websocket.closed', ...end, requestId, route: name, ms, ...user }
-    services.log.info(line, 'WebSocket closed')
+    gateway.log.info(line, 'WebSocket closed')
   })
   over.push(
-    services.running.begin(relay),
-    services.bindStream({
+    gateway.running.begin(relay),
+    gateway.bindStream({
       live,
       route: name,
       access,
-      touch: target.touchesByStream === true,
+      touch: target.written.touch === 'always',
       stream: { end: reason => relay.end(closeCodes[reason] ?? sessionEnded, reason) }
     })
   )
@@ -219,7 +211,7 @@ function createSlots(
   { name, target }: ForwardedRoute,
   { inFlight, addressOf, counters: { onRefused } }: Gateway
 ): (request: FastifyRequest) => () => void {
-  const { perUser = 0, connections = 0 } = target.websocket ?? {}
+  const { perUser = 0, connections = 0 } = target.written.websocket ?? {}
   const routeKey = `websocket:${name}`
   const change = countingIn(inFlight)
   return request => {
