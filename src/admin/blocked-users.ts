@@ -79,7 +79,7 @@ export function addBlockedUsers(ops: FastifyInstance, options: Options) {
 }
 
 async function block(
-  { sessions, close, sources, log }: Options,
+  { sessions: { store }, close, sources, log }: Options,
   body: Static<typeof blockBody>
 ): Promise<object> {
   const { name, source, forMs } = body
@@ -89,9 +89,9 @@ async function block(
     const message = `There is no credential source "${source}", but ${known.join(', ')}.`
     throw malformed(message)()
   }
-  await sessions.store.block(body, forMs)
+  await store.block(body, forMs)
   // After it: no sign-in slips between.
-  const users = (await sessions.signedIn(maxSignedIn)).users.filter(isBlockOf(body))
+  const users = (await store.signedIn(maxSignedIn)).users.filter(isBlockOf(body))
   let closed = 0
   for (const user of users) closed += await close(user)
   const blocked = { ...toJson({ name, source }, forMs), closed }

@@ -7,13 +7,12 @@ export type Closing = (user: SignedIn, id?: string) => Promise<number>
 
 /** @param signOut signs sessions that have ended out at their back-ends; not awaited */
 export function createClosing(
-  sessions: Pick<Sessions, 'list' | 'endOf'>,
+  sessions: Pick<Sessions, 'endOf'>,
   signOut: (ended: readonly Session[]) => void
 ): Closing {
   return async (user, id) => {
-    const listed = (await sessions.list(user)).map(({ session }) => session)
-    const closed = await sessions.endOf(user, id === undefined ? {} : { only: id })
-    signOut(id === undefined ? listed : listed.filter(session => session.id === id))
-    return closed
+    const ended = await sessions.endOf(user, id === undefined ? {} : { only: id })
+    signOut(ended.sessions)
+    return ended.closed
   }
 }

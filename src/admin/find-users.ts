@@ -1,5 +1,5 @@
 /** Finds the signed-in user that an operator names, by id or user name, of any credential source. */
-import type { Sessions } from '../session/sessions.ts'
+import type { SessionStore } from '../session/store.ts'
 import { type SignedIn, type UserId, userKey } from '../session/types.ts'
 import type { NamedUser } from './request-schemas.ts'
 
@@ -13,11 +13,11 @@ export interface FoundUsers {
 /** Bounds the list of signed-in users. */
 export const maxSignedIn = 100_000
 
-export function createUserFinder(sessions: Pick<Sessions, 'signedIn'>) {
+export function createUserFinder(store: Pick<SessionStore, 'signedIn'>) {
   /** @throws StoreUnavailable */
   async function find({ user, by, source }: NamedUser): Promise<FoundUsers> {
     // The name may have changed between two sign-ins.
-    const users = eachOnce((await sessions.signedIn(maxSignedIn)).users)
+    const users = eachOnce((await store.signedIn(maxSignedIn)).users)
     const ids = users.filter(({ id }) => id === user)
     const names = users.filter(({ username }) => username === user)
     const isWanted = (each: SignedIn) => source === undefined || each.source === source

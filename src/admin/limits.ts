@@ -20,7 +20,7 @@ interface Options {
   /** The limits in force. */
   readonly limits: () => LimitsConfig
   readonly known: KnownUsers
-  readonly sessions: Pick<Sessions, 'signedIn'>
+  readonly sessions: Pick<Sessions, 'store'>
   readonly callers: LimitServices['callers']
   readonly highestUse: HighestUse
   readonly log: { readonly info: (fields: object, message: string) => void }
@@ -129,7 +129,7 @@ async function orUnavailable<T>(response: Promise<T>): Promise<T> {
 
 /** Reads the caller whom an operator names: an IP address, or a user by id or name. */
 function createCallersOf({ limits, known, sessions }: Options) {
-  const finder = createUserFinder(sessions)
+  const finder = createUserFinder(sessions.store)
   return async (named: string): Promise<string[]> => {
     if (isIP(named) !== 0) {
       return [callerOfAddress(createCountedAddress(limits().ipv6Prefix)({ ip: named }))]

@@ -28,7 +28,7 @@ export interface SessionPage {
   readonly next?: string
 }
 
-export type Store = Pick<Sessions, 'signedIn' | 'list' | 'times'>
+export type Listing = Pick<Sessions, 'store' | 'list' | 'times'>
 
 export const maxPageSize = 1000
 const usersAtOnce = 50
@@ -38,10 +38,10 @@ const maxSearched = 2000
 /** Users whose sessions are all over fill no page, and must not make one take for ever. */
 const maxInspected = 2000
 
-export async function sessionPage(store: Store, query: PageQuery): Promise<SessionPage> {
+export async function sessionPage(sessions: Listing, query: PageQuery): Promise<SessionPage> {
   const { search = '', size = maxPageSize, after } = query
   const wanted = search.toLowerCase()
-  const users = (await store.signedIn(maxSignedIn)).users
+  const users = (await sessions.store.signedIn(maxSignedIn)).users
     .filter(user => hasText(user, wanted))
     .map(user => ({ user, place: placeOf(user) }))
     .toSorted((a, b) => (a.place < b.place ? -1 : 1))
@@ -52,7 +52,7 @@ export async function sessionPage(store: Store, query: PageQuery): Promise<Sessi
   const isFull = () => shown.length >= size || taken >= Math.min(rest.length, maxInspected)
   while (!isFull()) {
     const some = rest.slice(taken, taken + usersAtOnce)
-    for (const each of await Promise.all(some.map(({ user }) => sessionsOf(store, user)))) {
+    for (const each of await Promise.all(some.map(({ user }) => sessionsOf(sessions, user)))) {
       if (isFull()) break
       shown.push(...each)
       taken++
@@ -71,18 +71,18 @@ export async function sessionPage(store: Store, query: PageQuery): Promise<Sessi
  * The users who signed in last with their sessions, those whose name or id has the text.
  * @param exact users who need not be among the last
  */
-export async function latestSessions(store: Store, text = '', exact: readonly UserId[] = []) {
-  const { total, users } = await store.signedIn(text === '' ? maxLatest : maxSearched)
+export async function latestSessions(sessions: Listing, text = '', exact: readonly UserId[] = []) {
+  const { total, users } = await sessions.store.signedIn(text === '' ? maxLatest : maxSearched)
   const fitting = users.filter(user => hasText(user, text.toLowerCase()))
   const all = eachOnce<UserId>([...exact, ...fitting.slice(0, maxLatest)])
-  const sessions = await Promise.all(all.map(each => sessionsOf(store, each)))
-  return { sessions: sessions.flat(), total }
+  const shown = await Promise.all(all.map(each => sessionsOf(sessions, each)))
+  return { sessions: shown.flat(), total }
 }
 
 /** All sessions of one user. */
-export async function sessionsOf(store: Store, user: UserId): Promise<ShownSession[]> {
-  const listed = await store.list(user)
-  const times = store.times()
+export async function sessionsOf(sessions: Listing, user: UserId): Promise<ShownSession[]> {
+  const listed = await sessions.list(user)
+  const times = sessions.times()
   return listed.map(each => {
     const { id: userId, username } = each.session.identity
     return { userId, user: username, ...describeSession(each, times) }

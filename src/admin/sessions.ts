@@ -27,7 +27,7 @@ const ofList =
 
 export function addOpsSessions(ops: FastifyInstance, options: Options) {
   const { sessions, known } = options
-  const { find } = createUserFinder(sessions)
+  const { find } = createUserFinder(sessions.store)
   const { closeAll, closeOf } = createOperations(options)
 
   const add = (scope: FastifyInstance) => {
@@ -84,7 +84,7 @@ export function addOpsSessions(ops: FastifyInstance, options: Options) {
 /** Closes live sessions for operators. */
 function createOperations({ sessions, close, log }: Options) {
   async function closeAll(): Promise<object> {
-    await sessions.endAll()
+    await sessions.store.endAll()
     log.info({ event: 'sessions.closed', by: 'operator', everyone: true }, 'all sessions closed')
     return { closed: 'everyone' }
   }

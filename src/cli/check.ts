@@ -67,8 +67,9 @@ function noteOf(files: readonly string[], isLeftOut: boolean): string {
     : `own code: ${files.join(', ')}: loaded; a loop without an end in it would stop the gateway\n`
 }
 
-function formatReached({ what, address, fault }: Reached): string {
-  const state = fault === undefined ? 'ok' : `cannot be reached (${fault})`
+function formatReached({ what, address, fault, advice }: Reached): string {
+  const reached = advice === undefined ? 'ok' : `ok (${advice})`
+  const state = fault === undefined ? reached : `cannot be reached (${fault})`
   return `${what}: ${address}: ${state}`
 }
 

@@ -170,7 +170,6 @@ export async function createDryApp(
       server.close()
       await app.close()
       await counts.close()
-      store.close()
     }
   }
 }

@@ -1,21 +1,18 @@
 /** Password hashes: argon2id in PHC strings, computed in the thread pool, few at a time. */
-import { argon2, randomBytes, timingSafeEqual, type Argon2Parameters } from 'node:crypto'
+import { argon2, type Argon2Parameters, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { GatewayError } from '../errors/errors.ts'
-
-interface Hash {
-  readonly memory: number
-  readonly passes: number
-  readonly parallelism: number
-  readonly salt: Buffer
-  readonly tag: Buffer
-}
 
 /** What a hash takes: memory in KiB. */
 export interface Cost {
   readonly memory: number
   readonly passes: number
   readonly parallelism: number
+}
+
+export interface Hash extends Cost {
+  readonly salt: Buffer
+  readonly tag: Buffer
 }
 
 /** OWASP's password storage sheet: argon2id with 19 MiB, 2 passes, 1 lane. */
@@ -28,9 +25,7 @@ const derive = promisify<'argon2id', Argon2Parameters, Buffer>((algorithm, param
   argon2(algorithm, parameters, done)
 )
 
-/**
- * Bounded: hashing fills cores and memory. Beyond `maxWaiting`, a sign-in is refused and may retry.
- */
+/** Hashing fills cores and memory: beyond `maxWaiting`, a sign-in is refused and may retry. */
 const maxRunning = 2
 const maxWaiting = 100
 let running = 0
@@ -56,14 +51,8 @@ async function limitConcurrency<T>(work: () => Promise<T>): Promise<T> {
 export async function hashPassword(password: string, cost: Cost = recommended): Promise<string> {
   const { memory, passes, parallelism } = cost
   const salt = randomBytes(16)
-  const tag = await derive('argon2id', {
-    message: password,
-    nonce: salt,
-    memory,
-    passes,
-    parallelism,
-    tagLength
-  })
+  const parameters = { message: password, nonce: salt, memory, passes, parallelism, tagLength }
+  const tag = await derive('argon2id', parameters)
   const encoded = [salt, tag].map(bytes => bytes.toString('base64').replace(/={1,2}$/, ''))
   return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${encoded.join('$')}`
 }
@@ -84,29 +73,16 @@ export function parseHash(written: string): Hash {
  * it, so that the time does not show whether the user exists.
  */
 export function decoyHash(like?: Hash): Hash {
-  return {
-    memory: like?.memory ?? recommended.memory,
-    passes: like?.passes ?? recommended.passes,
-    parallelism: like?.parallelism ?? recommended.parallelism,
-    salt: randomBytes(16),
-    tag: randomBytes(like?.tag.length ?? tagLength)
-  }
+  const { tag, ...cost } = like ?? { ...recommended, tag: { length: tagLength } }
+  return { ...cost, salt: randomBytes(16), tag: randomBytes(tag.length) }
 }
 
 /** @throws GatewayError `overloaded` where `maxWaiting` hashes wait already */
-export async function verifyPassword(
-  password: string,
-  { memory, passes, parallelism, salt, tag }: Hash
-): Promise<boolean> {
+export async function verifyPassword(password: string, hash: Hash): Promise<boolean> {
+  const { memory, passes, parallelism, salt: nonce, tag } = hash
+  const parameters = { message: password, nonce, memory, passes, parallelism }
   const derived = await limitConcurrency(() =>
-    derive('argon2id', {
-      message: password,
-      nonce: salt,
-      memory,
-      passes,
-      parallelism,
-      tagLength: tag.length
-    })
+    derive('argon2id', { ...parameters, tagLength: tag.length })
   )
   return timingSafeEqual(derived, tag)
 }

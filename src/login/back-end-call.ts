@@ -1,7 +1,9 @@
 /** A call of sign-in to its back-end: body, query and headers as config writes them. */
-import type { Recorded } from '../observability/trail.ts'
+import type { AttemptPurpose, Recorded, Trail } from '../observability/trail.ts'
 import type { Credential } from '../session/types.ts'
 import { headerSafe, maxResponseBytes, type RawResponse } from './login-response.ts'
+
+type Texts = Readonly<Record<string, string>>
 
 /** Sends a request to the back-end. Passed in, since login does not import proxy. */
 export type Send = (options: {
@@ -15,9 +17,9 @@ export type Send = (options: {
   recorded?: Recorded | undefined
 }) => Promise<RawResponse>
 
-/** The form in which an upstream takes credentials. */
-export interface CredentialForm {
-  /** `none`, `bearer`, `cookies` or `header:NAME`. */
+export interface BackEnd {
+  readonly send: Send
+  /** How it takes credentials: `none`, `bearer`, `cookies` or `header:NAME`. */
   readonly credentialStyle: string
   /** The word before the token. Without it: `Bearer` for `bearer`, none for a header. */
   readonly credentialScheme?: string | undefined
@@ -29,17 +31,15 @@ interface SessionCall {
   readonly method: string
   readonly format?: 'json' | 'form'
   readonly body?: Readonly<Record<string, unknown>>
-  readonly query?: Readonly<Record<string, string>>
-  readonly headers?: Readonly<Record<string, string>>
+  readonly query?: Texts
+  readonly headers?: Texts
+  /** Headers that are no filled. */
+  readonly fixedHeaders?: Texts
   readonly sendCredential?: boolean
-}
-
-export interface CallContext extends CredentialForm {
-  readonly send: Send
   readonly timeoutMs: number
-  readonly recorded?: Recorded | undefined
-  /** Headers that are no templates. */
-  readonly headers?: Readonly<Record<string, string>>
+  readonly purpose: AttemptPurpose
+  /** Of the request that needs it. */
+  readonly trail: Trail | undefined
 }
 
 export const contentTypes = {
@@ -48,53 +48,50 @@ export const contentTypes = {
 } as const
 
 /** A header must replace one of the same name in another case, and not stand beside it. */
-export function withLowerNames(headers: Readonly<Record<string, string>>): Record<string, string> {
+export function withLowerNames(headers: Texts): Record<string, string> {
   const pairs = Object.entries(headers)
   return Object.fromEntries(pairs.map(([name, value]) => [name.toLowerCase(), value]))
 }
 
 /** @throws GatewayError `upstream.invalid` for a token that no header can hold */
 export function callWith(
-  { send, timeoutMs, recorded, headers: fixedHeaders, ...form }: CallContext,
+  backEnd: BackEnd,
   call: SessionCall,
   credential: Credential
 ): Promise<RawResponse> {
   const { token = '', refreshToken = '' } = credential
-  const values = { token, refreshToken }
-  const { format = 'json', body, sendCredential = true } = call
-  const filled = Object.entries(call.headers ?? {}).map(([name, template]) => [
-    name,
-    headerSafe(fillText(template, values))
-  ])
-  return send({
+  const { format = 'json', sendCredential = true, timeoutMs, purpose, trail } = call
+  const { body, query = {}, headers = {} } = call
+  const filled = fill({ body, query, headers }, { token, refreshToken })
+  for (const value of Object.values(filled.headers)) headerSafe(value)
+  return backEnd.send({
     method: call.method,
-    path: withQuery(call.path, fillPairs(call.query ?? {}, values)),
+    path: withQuery(call.path, filled.query),
     headers: {
       accept: 'application/json',
-      ...fixedHeaders,
+      ...call.fixedHeaders,
       ...(body !== undefined && { 'content-type': contentTypes[format] }),
-      ...(sendCredential && credentialHeaders(credential, form)),
-      ...withLowerNames(Object.fromEntries(filled) as Record<string, string>)
+      ...(sendCredential && credentialHeaders(credential, backEnd)),
+      ...withLowerNames(filled.headers)
     },
-    ...(body !== undefined && { body: writeBody(fill(body, values) as object, format) }),
+    ...(body !== undefined && { body: writeBody(filled.body ?? {}, format) }),
     timeoutMs,
     maxBytes: maxResponseBytes,
-    recorded
+    recorded: trail && { trail, purpose }
   })
 }
 
 /** The session's credential in the form that this upstream takes. */
 function credentialHeaders(
   { token, cookies }: Credential,
-  { credentialStyle, credentialScheme }: CredentialForm
-): Record<string, string> {
+  { credentialStyle, credentialScheme }: BackEnd
+): Texts {
   const defaultStyle = token === undefined ? 'cookies' : 'bearer'
   const style = credentialStyle === 'none' ? defaultStyle : credentialStyle
   const name = style === 'bearer' ? 'authorization' : style.slice('header:'.length)
   const scheme = credentialScheme ?? (style === 'bearer' ? 'Bearer' : '')
-  const written = scheme === '' ? token : `${scheme} ${token ?? ''}`
   return {
-    ...(style !== 'cookies' && token !== undefined && { [name]: written ?? '' }),
+    ...(style !== 'cookies' && token !== undefined && { [name]: `${scheme} ${token}`.trimStart() }),
     ...(cookies !== undefined && { cookie: cookies })
   }
 }
@@ -110,21 +107,16 @@ export function writeBody(body: object, format: 'json' | 'form'): string {
 }
 
 /** A path of config has no query of its own. */
-export function withQuery(path: string, members: ReadonlyArray<[string, string]>): string {
-  return members.length === 0 ? path : `${path}?${new URLSearchParams(members).toString()}`
-}
-
-function fillPairs(
-  templates: Readonly<Record<string, string>>,
-  values: Readonly<Record<string, string>>
-): Array<[string, string]> {
-  return Object.entries(templates).map(([name, template]) => [name, fillText(template, values)])
+export function withQuery(path: string, query: Texts): string {
+  const written = new URLSearchParams(query).toString()
+  return written === '' ? path : `${path}?${written}`
 }
 
 /** Puts values into the `{name}`s of a template, at any depth. */
-export function fill(template: unknown, values: Readonly<Record<string, string>>): unknown {
+export function fill<T>(template: T, values: Texts): T
+export function fill(template: unknown, values: Texts): unknown {
   if (typeof template === 'string') return fillText(template, values)
-  if (Array.isArray(template)) return template.map(each => fill(each, values))
+  if (Array.isArray(template)) return template.map(each => fill(each, values) as unknown)
   if (typeof template === 'object' && template !== null) {
     return Object.fromEntries(
       Object.entries(template).map(([key, value]) => [key, fill(value, values)])
@@ -133,7 +125,7 @@ export function fill(template: unknown, values: Readonly<Record<string, string>>
   return template
 }
 
-function fillText(template: string, values: Readonly<Record<string, string>>): string {
+function fillText(template: string, values: Texts): string {
   // A function as replacement: a password may contain "$&", which a string would interpret.
   return template.replace(/\{(\w+)\}/g, (whole, name: string) =>
     Object.hasOwn(values, name) ? (values[name] ?? '') : whole

@@ -1,76 +1,93 @@
 /** The effects of changed users files on live sessions. */
 import type { Sessions } from '../session/sessions.ts'
-import {
-  type ChangedUser,
-  changedUsers,
-  fileUsersOf,
-  maybeChanged,
-  type Sources
-} from './file-users.ts'
+import type { SignedIn } from '../session/types.ts'
+import { filesOf, type Sources, userOf } from './file-users.ts'
+
+/** A user whose sessions a users file ends, or may end where their password is not known. */
+export interface ChangedUser extends SignedIn {
+  readonly change: 'removed' | 'disabled' | 'password changed'
+}
 
 export interface ReviewedUser extends ChangedUser {
   /** Sessions. */
   readonly closed: number
 }
 
-export type ReviewedSessions = Pick<Sessions, 'list' | 'endReviewed' | 'signedIn'>
-
 /** Enough to keep Redis busy; more would delay requests. */
 const maxAtOnce = 50
-/**
- * Bound of users whose sessions a start reviews; sessions of others are reviewed on their next use.
- */
+/** Of users whose sessions a start reviews; those of others are reviewed on their next use. */
 const maxSignedIn = 100_000
 /** A change of fewer users is taken as meant. */
 const minChanged = 5
+
+/** The file users of `before` whose sessions a change of config ends. */
+export function changedUsers(before: Sources, after: Sources): ChangedUser[] {
+  const users = [...filesOf(before)].flatMap(([source, ofSource = {}]) =>
+    Object.entries(ofSource)
+      .filter(([, { disabled }]) => !disabled)
+      .map(([username, { id = username, password }]) => ({ source, id, username, password }))
+  )
+  return changesOf(users, after)
+}
+
+function changesOf(
+  users: ReadonlyArray<SignedIn & { readonly password?: string }>,
+  after: Sources
+): ChangedUser[] {
+  const files = filesOf(after)
+  return users.flatMap(({ password, ...named }): ChangedUser[] => {
+    const { source, id, username } = named
+    const ofSource = files.get(source)
+    // Of a back-end a file says nothing.
+    if (ofSource === undefined && files.has(source)) return []
+    const user = userOf(ofSource, username)
+    if (user === undefined || (user.id ?? username) !== id) return [{ ...named, change: 'removed' }]
+    if (user.disabled) return [{ ...named, change: 'disabled' }]
+    return user.password === password ? [] : [{ ...named, change: 'password changed' }]
+  })
+}
 
 /**
  * Says in words that more than half of a file's users vanish or change their password at once:
  * more likely a mistake than meant. Undefined where none does.
  */
 export function massChange(before: Sources, after: Sources): string | undefined {
-  const all = Map.groupBy(fileUsersOf(before), ({ source }) => source)
   const ending = changedUsers(before, after).filter(({ change }) => change !== 'disabled')
-  for (const [source, changed] of Map.groupBy(ending, each => each.source)) {
-    const users = all.get(source)?.length ?? 0
-    if (changed.length < minChanged || changed.length <= users / 2) continue
-    return `${changed.length} of ${users} users of source ${source} vanish or change their password`
+  for (const [source, { length }] of Map.groupBy(ending, each => each.source)) {
+    const users = Object.keys(filesOf(before).get(source) ?? {}).length
+    if (length < minChanged || length <= users / 2) continue
+    return `${length} of ${users} users of source ${source} vanish or change their password`
   }
   return undefined
 }
 
 /** Ends the sessions of users that changed. @throws StoreUnavailable */
 export async function reviewChanged(
-  sessions: ReviewedSessions,
+  sessions: Pick<Sessions, 'endReviewed'>,
   changed: readonly ChangedUser[]
 ): Promise<ReviewedUser[]> {
-  return await forEach(changed, async user => {
+  const reviewed: ReviewedUser[] = []
+  const review = async (user: ChangedUser) => {
     return { ...user, closed: await sessions.endReviewed(user) }
-  })
+  }
+  for (let at = 0; at < changed.length; at += maxAtOnce) {
+    const some = changed.slice(at, at + maxAtOnce)
+    reviewed.push(...(await Promise.all(some.map(review))))
+  }
+  return reviewed
 }
 
-/**
- * Ends the sessions of users that changed while this process did not run.
- * @throws StoreUnavailable
- */
+/** The same for users that changed while this process did not run. @throws StoreUnavailable */
 export async function reviewSignedIn(
-  sessions: ReviewedSessions,
+  sessions: Pick<Sessions, 'endReviewed' | 'store'>,
   sources: Sources
 ): Promise<ReviewedUser[]> {
-  const { users } = await sessions.signedIn(maxSignedIn)
-  const reviewed = await reviewChanged(sessions, maybeChanged(sources, users))
+  const { users } = await sessions.store.signedIn(maxSignedIn)
+  const reviewed = await reviewChanged(sessions, changesOf(users, sources))
   return reviewed.filter(({ closed }) => closed > 0)
 }
 
 /** `users.bob removed; 2 sessions closed` */
 export function describeReview({ username, change, closed }: ReviewedUser): string {
   return `users.${username} ${change}; ${closed} session${closed === 1 ? '' : 's'} closed`
-}
-
-async function forEach<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = []
-  for (let at = 0; at < items.length; at += maxAtOnce) {
-    results.push(...(await Promise.all(items.slice(at, at + maxAtOnce).map(work))))
-  }
-  return results
 }

@@ -31,9 +31,7 @@ export interface Refusal {
   readonly vouched: false
   /** The source knows the user name: no further source is asked. */
   readonly isFinal?: boolean
-  /**
-   * The source has no such user name, and others may find that out: no password was evaluated.
-   */
+  /** The source has no such user name, which others may find out: no password was evaluated. */
   readonly isUnknown?: boolean
   /** Without it the password is wrong, or the user unknown. */
   readonly kind?: RefusalKind
@@ -61,20 +59,14 @@ export interface CredentialSource {
    * @throws GatewayError when the source is unavailable; that is never a refusal
    */
   verify(attempt: SignInAttempt): Promise<SignInResult>
-  /**
-   * Milliseconds before its expiry at which a credential is renewed; without it none is renewed.
-   */
+  /** So long before its expiry a credential is renewed; without it none is. */
   readonly renewBeforeMs?: number
   /**
    * A new credential for a session's old one, or undefined where the source refuses.
-   * @param trail of the request that needs it
    * @throws GatewayError when it cannot tell
    */
   renew?(session: Session, trail?: Trail): Promise<Credential | undefined>
-  /**
-   * Ends the session at its source too. May fail: the gateway's session has ended already.
-   * @param trail of the request that ends it
-   */
+  /** Ends the session at its source too. May fail: the gateway's session has ended already. */
   signOut?(session: Session, trail?: Trail): Promise<void>
 }
 
@@ -118,52 +110,42 @@ function hasSameSecret(a: Credential = {}, b: Credential = {}): boolean {
   return a.cookies !== undefined && a.cookies === b.cookies
 }
 
-/** The same, not awaited: the gateway's session has ended, even if this fails. */
+/**
+ * Ends sessions of a user at their sources too, one after the other, and once where they share a
+ * credential. Not awaited: the gateway's sessions have ended, even if this fails.
+ */
 export function signOutAtSource(
   options: SignOutOptions,
-  session: Session,
+  ended: Session | readonly Session[],
   signingOut: SigningOut
 ): void {
-  void signOut(options, session, signingOut)
+  const sessions = [ended].flat()
+  const unshared = sessions.filter(({ source, credential }, index) => {
+    const same = (each: Session) =>
+      each.source === source && hasSameSecret(each.credential, credential)
+    return sessions.findIndex(same) === index
+  })
+  void signOutInTurn(options, unshared, signingOut)
 }
 
-const maxAtOnce = 20
-
-/** Ends sessions of a user at their sources too, once where they share a credential. */
-export function signOutAtSources(
-  options: SignOutOptions,
-  ended: readonly Session[],
-  signingOut: SigningOut
-): void {
-  const rest = ended
-    .filter(({ source, credential }, index) => {
-      const same = (each: Session) =>
-        each.source === source && hasSameSecret(each.credential, credential)
-      return !ended.slice(0, index).some(same)
-    })
-    .values()
-  const signOutSome = async () => {
-    for (const session of rest) await signOut(options, session, signingOut)
-  }
-  for (let count = 0; count < maxAtOnce; count++) void signOutSome()
-}
-
-async function signOut(
+async function signOutInTurn(
   { sources, sessions }: SignOutOptions,
-  session: Session,
+  ended: readonly Session[],
   { log, trail }: SigningOut
 ): Promise<void> {
-  const source = sources.find(({ name }) => name === session.source)
-  if (source === undefined) return
-  await endAtSource(source, sessions, session, trail).catch((error: unknown) =>
-    log.warn(
-      {
-        event: 'logout.source',
-        source: source.name,
-        session: session.id,
-        reason: error instanceof Error ? error.message : String(error)
-      },
-      'the back-end refused the sign-out'
+  for (const session of ended) {
+    const source = sources.find(({ name }) => name === session.source)
+    if (source === undefined) continue
+    await endAtSource(source, sessions, session, trail).catch((error: unknown) =>
+      log.warn(
+        {
+          event: 'logout.source',
+          source: source.name,
+          session: session.id,
+          reason: error instanceof Error ? error.message : String(error)
+        },
+        'the back-end refused the sign-out'
+      )
     )
-  )
+  }
 }

@@ -1,10 +1,13 @@
-/** The users files in force: they decide at each look-up of a session who its user is. */
+/** Users of YAML files, argon2id hashes: they sign in, and the files in force say who they are. */
 import { hash } from 'node:crypto'
 import { type SourceConfig, sourceName } from '../config/schema/gateway.ts'
 import type { UsersConfig } from '../config/schema/users.ts'
-import type { Identity, Session, SignedIn } from '../session/types.ts'
+import type { Identity, Session } from '../session/types.ts'
+import { decoyHash, type Hash, parseHash, verifyPassword } from './argon2.ts'
+import type { CredentialSource } from './credential-source.ts'
 
-type User = UsersConfig['users'][string]
+type Users = UsersConfig['users']
+type User = Users[string]
 
 /** The parts of a config that define its file users. */
 export interface Sources {
@@ -28,12 +31,8 @@ export function identityOf(username: string, user: User): Identity {
   }
 }
 
-type Users = Readonly<Record<string, User>>
-
 /** By the name of the source; undefined for sources of another kind. */
-type Files = ReadonlyMap<string, Users | undefined>
-
-function filesOf({ gateway, users }: Sources): Files {
+export function filesOf({ gateway, users }: Sources): ReadonlyMap<string, Users | undefined> {
   return new Map(
     gateway.login.sources.map(source => [
       sourceName(source),
@@ -42,13 +41,14 @@ function filesOf({ gateway, users }: Sources): Files {
   )
 }
 
-const userOf = (users: Users | undefined, username: string): User | undefined =>
-  users !== undefined && Object.hasOwn(users, username) ? users[username] : undefined
+export function userOf(users: Users = {}, username: string): User | undefined {
+  return Object.hasOwn(users, username) ? users[username] : undefined
+}
 
 export type FileUsers = ReturnType<typeof createFileUsers>
 
 export function createFileUsers() {
-  let files: Files | undefined
+  let files: ReturnType<typeof filesOf> | undefined
   return {
     /** Puts a config's users in force. */
     activate: (sources: Sources): void => {
@@ -73,51 +73,44 @@ export function createFileUsers() {
   }
 }
 
-export type UserChange = 'removed' | 'disabled' | 'password changed'
+const workOf = ({ memory, passes }: Hash) => memory * passes
 
-export interface ChangedUser extends SignedIn {
-  readonly change: UserChange
-}
-
-/** The file users of `before` whose sessions a change of config ends. */
-export function changedUsers(before: Sources, after: Sources): ChangedUser[] {
-  const next = filesOf(after)
-  return fileUsersOf(before).flatMap(({ user, ...named }) => {
-    const change = changeOf(named, user, userOf(next.get(named.source), named.username))
-    return change === undefined || user.disabled ? [] : [{ ...named, change }]
-  })
-}
-
-function changeOf(
-  { id, username }: SignedIn,
-  { password }: User,
-  after: User | undefined
-): UserChange | undefined {
-  if (after === undefined || (after.id ?? username) !== id) return 'removed'
-  if (after.disabled) return 'disabled'
-  return after.password === password ? undefined : 'password changed'
+/**
+ * A hash of the cost that most have, or the greatest such cost: then the time of a refusal tells an
+ * unknown user from as few users as possible.
+ */
+function mostUsual(hashes: readonly Hash[]): Hash | undefined {
+  const byCost = Map.groupBy(hashes, ({ memory, passes, parallelism, tag }) =>
+    [memory, passes, parallelism, tag.length].join(' ')
+  )
+  const costliestFirst = [...byCost.values()].toSorted(([a], [b]) => workOf(b!) - workOf(a!))
+  return costliestFirst.toSorted((a, b) => b.length - a.length)[0]?.[0]
 }
 
 /**
- * The users among those who are signed in whose sessions may be refused, with the change that would
- * be the reason.
+ * A file as a credential source.
+ * @param decides whether no further source is asked for a user name of this file
  */
-export function maybeChanged(sources: Sources, signedIn: readonly SignedIn[]): ChangedUser[] {
-  const files = filesOf(sources)
-  return signedIn.flatMap((named): ChangedUser[] => {
-    const users = files.get(named.source)
-    if (users === undefined && files.has(named.source)) return []
-    const user = userOf(users, named.username)
-    if (user === undefined) return [{ ...named, change: 'removed' }]
-    return [{ ...named, change: user.disabled ? 'disabled' : 'password changed' }]
-  })
-}
-
-/** All users of the files. */
-export function fileUsersOf(sources: Sources): Array<SignedIn & { readonly user: User }> {
-  return [...filesOf(sources)].flatMap(([source, users = {}]) =>
-    Object.entries(users).map(([username, user]) => {
-      return { source, id: user.id ?? username, username, user }
-    })
+export function createUsersFile(
+  name: string,
+  { users }: UsersConfig,
+  decides = true
+): CredentialSource {
+  const hashes = new Map(
+    Object.entries(users).map(([username, user]) => [username, parseHash(user.password)])
   )
+  const decoy = decoyHash(mostUsual([...hashes.values()]))
+  return {
+    name,
+    async verify({ username, password }) {
+      const user = userOf(users, username)
+      const matches = await verifyPassword(password, hashes.get(username) ?? decoy)
+      if (!matches || user === undefined || user.disabled) {
+        const decision = user === undefined ? { isUnknown: true } : { isFinal: true }
+        return { vouched: false, ...(decides && decision) }
+      }
+      const identity = identityOf(username, user)
+      return { vouched: true, identity, password: passwordDigest(user) }
+    }
+  }
 }

@@ -31,13 +31,11 @@ const minContained = 16
  */
 export function holdsCredential(value: unknown, credential: Credential | undefined): boolean {
   if (credential === undefined) return false
-  const tokens = setOf([credential.token, credential.refreshToken])
-  const longTokens = [...tokens].filter(
-    token => token !== undefined && token.length >= minContained
-  )
-  const cookies = setOf(cookieTexts(credential.cookies))
-  const isSecret = (text: string) =>
-    tokens.has(text) || cookies.has(text) || longTokens.some(token => text.includes(token ?? ''))
+  const { token = '', refreshToken = '', cookies = '' } = credential
+  const tokens = [token, refreshToken].filter(each => each !== '')
+  const longTokens = tokens.filter(each => each.length >= minContained)
+  const texts = new Set([...tokens, ...cookieTexts(cookies)])
+  const isSecret = (text: string) => texts.has(text) || longTokens.some(each => text.includes(each))
   // A list of its own, no recursion: the value may come from a back-end.
   const rest: unknown[] = [value]
   while (rest.length > 0) {
@@ -46,7 +44,7 @@ export function holdsCredential(value: unknown, credential: Credential | undefin
       if (isSecret(each)) return true
     } else if (typeof each === 'number' || isRawNumber(each)) {
       // A back-end may write its token as a number.
-      if (tokens.has(typeof each === 'number' ? String(each) : each.rawJSON)) return true
+      if (tokens.includes(typeof each === 'number' ? String(each) : each.rawJSON)) return true
     } else if (typeof each === 'object' && each !== null) {
       if (!Array.isArray(each) && Object.keys(each).some(isSecret)) return true
       for (const member of Object.values(each)) rest.push(member)
@@ -58,12 +56,9 @@ export function holdsCredential(value: unknown, credential: Credential | undefin
 /** A shorter value of a cookie, such as a language, is no secret, and may be a user's own. */
 const minCookieValue = 6
 
-function cookieTexts(header: string | undefined): string[] {
-  const pairs = header?.split('; ') ?? []
+function cookieTexts(header: string): string[] {
+  if (header === '') return []
+  const pairs = header.split('; ')
   const values = pairs.map(pair => pair.slice(pair.indexOf('=') + 1))
-  return [header ?? '', ...pairs, ...values.filter(value => value.length >= minCookieValue)]
-}
-
-function setOf(texts: ReadonlyArray<string | undefined>): ReadonlySet<string | undefined> {
-  return new Set(texts.filter(Boolean))
+  return [header, ...pairs, ...values.filter(value => value.length >= minCookieValue)]
 }

@@ -5,10 +5,9 @@ import { readJson } from '../json/body.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { isRecord } from '../json/values.ts'
 import type { Credential, Identity } from '../session/types.ts'
-import { matchesTest, plain } from './answer-test.ts'
 import { cookiesAfter } from './credential-cookies.ts'
 import type { Refusal } from './credential-source.ts'
-import { isTooDeep, plainMessage, valuesAt } from './response-values.ts'
+import { matchesTest, plain, plainMessage, valuesAt } from './response-values.ts'
 
 export interface RawResponse {
   readonly status: number
@@ -38,19 +37,16 @@ export class LoginResponse {
   /** The first outcome beside success that the response matches; a refusal before all others. */
   refusal(): Refusal | undefined {
     const { refused, challenge, blocked, expiredPassword } = this.#config
-    const refusalOf = (test: { message?: string | undefined }) => {
+    const outcomes = [
+      [refused, {}],
+      [challenge, { kind: 'challenge', maxChallenges: challenge?.max }],
+      [blocked, { kind: 'blocked', isFinal: true }],
+      [expiredPassword, { kind: 'expired-password', isFinal: true }]
+    ] as const
+    for (const [test, told] of outcomes) {
+      if (test === undefined || !this.matches(test)) continue
       const message = plainMessage(this.#valuesAt(test.message))
-      return { vouched: false, ...(message !== undefined && { message }) } as const
-    }
-    if (this.matches(refused)) return refusalOf(refused)
-    if (challenge !== undefined && this.matches(challenge)) {
-      return { ...refusalOf(challenge), kind: 'challenge', maxChallenges: challenge.max }
-    }
-    if (blocked !== undefined && this.matches(blocked)) {
-      return { ...refusalOf(blocked), kind: 'blocked', isFinal: true }
-    }
-    if (expiredPassword !== undefined && this.matches(expiredPassword)) {
-      return { ...refusalOf(expiredPassword), kind: 'expired-password', isFinal: true }
+      return { vouched: false, ...told, ...(message !== undefined && { message }) } as Refusal
     }
     return undefined
   }
@@ -69,7 +65,7 @@ export class LoginResponse {
       .map(text)
       .filter(role => role !== undefined)
     const [profile] = this.#valuesAt(user.profile)
-    if (isTooDeep(profile)) throw invalid(`"${user.profile}" is nested too deeply`)
+    if (!isWritable(profile)) throw invalid(`"${user.profile}" is nested too deeply`)
     return {
       id,
       username,
@@ -86,20 +82,19 @@ export class LoginResponse {
    * @throws GatewayError `upstream.invalid` where config names a token that is not there
    */
   credential(sentCookies: string): Credential {
-    const { token: tokenPath, refreshToken, expires } = this.#config
-    const token = headerSafe(
-      typeof tokenPath === 'object' ? this.#tokenIn(tokenPath.header) : this.#textAt(tokenPath)
-    )
-    const cookies = this.#cookies(sentCookies)
-    if (tokenPath !== undefined && token === undefined) {
-      const place = typeof tokenPath === 'object' ? `header ${tokenPath.header}` : `"${tokenPath}"`
-      throw invalid(`the sign-in response has no ${place}`)
+    const { token: path, refreshToken, expires } = this.#config
+    const isHeader = typeof path === 'object'
+    const token = isHeader ? this.#tokenIn(path.header) : this.#textAt(path)
+    if (path !== undefined && token === undefined) {
+      throw invalid(
+        `the sign-in response has no ${isHeader ? `header ${path.header}` : `"${path}"`}`
+      )
     }
-    return credentialOf({
-      token,
+    return defined<Credential>({
+      token: headerSafe(token),
       refreshToken: this.#textAt(refreshToken),
       expiresAt: this.#expiryAt(expires),
-      cookies
+      cookies: this.#cookies(sentCookies)
     })
   }
 
@@ -116,7 +111,7 @@ export class LoginResponse {
     if (token === undefined) {
       throw invalid(`the renewal response (status ${this.#status}) has no "${refresh.token}"`)
     }
-    return credentialOf({
+    return defined<Credential>({
       token,
       refreshToken: this.#textAt(this.#config.refreshToken) ?? old.refreshToken,
       expiresAt: this.#expiryAt(refresh.expires ?? this.#config.expires),
@@ -166,16 +161,10 @@ export function headerSafe<T extends string | undefined>(value: T): T {
   return value
 }
 
-function credentialOf(parts: {
-  readonly [Name in keyof Credential]-?: Credential[Name] | undefined
-}): Credential {
-  const { token, refreshToken, expiresAt, cookies } = parts
-  return {
-    ...(token !== undefined && { token }),
-    ...(refreshToken !== undefined && { refreshToken }),
-    ...(expiresAt !== undefined && { expiresAt }),
-    ...(cookies !== undefined && { cookies })
-  }
+/** The members that are there. */
+function defined<T>(members: { readonly [Name in keyof T]: T[Name] | undefined }): T {
+  const present = Object.entries(members).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(present) as T
 }
 
 type ExpiryKind = NonNullable<UpstreamLoginConfig['expires']>['as']
@@ -198,6 +187,16 @@ function expiryOf(value: unknown, kind: ExpiryKind): number | undefined {
   return hasEnd && Number.isFinite(end) ? end : undefined
 }
 
+/** Whether a session can hold it. */
+function isWritable(value: unknown): boolean {
+  try {
+    JSON.stringify(value)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** An id, a name or a token: a string that is not empty, or a number. */
 function text(value: unknown): string | undefined {
   const scalar = plain(value)
@@ -209,13 +208,8 @@ function text(value: unknown): string | undefined {
 function readContent(body: Buffer, headers: RawResponse['headers']): unknown {
   try {
     return readJson(body, headers, maxResponseBytes)
-  } catch {
-    return readAsUtf8(body)
-  }
-}
-
-/** Some back-ends name a wrong charset; a wrongly decoded name must not refuse the sign-in. */
-function readAsUtf8(body: Buffer): unknown {
+  } catch {}
+  // Some back-ends name a wrong charset; a wrongly decoded name must not refuse the sign-in.
   try {
     return parseKeepingDigits(body.toString('utf8'))
   } catch {

@@ -5,41 +5,36 @@ import type { ConsoleRequest } from './credential-source.ts'
 
 export interface PassedOn {
   readonly headers: Readonly<Record<string, string>>
-  readonly query: ReadonlyArray<[name: string, value: string]>
+  readonly query: Readonly<Record<string, string>>
   /** A `Cookie` header's value; empty without any. */
   readonly cookies: string
 }
 
 type Names = Pick<UpstreamLoginConfig, 'upstream' | 'passHeaders' | 'passQuery' | 'passCookies'>
 
-const nothing: PassedOn = { headers: {}, query: [], cookies: '' }
-
 /** Of one header, member of the query, or cookie. */
 const maxLength = 1024
 
 /** @throws GatewayError `request.malformed` for what is too long, or no text */
 export function passedOn(names: Names, request: ConsoleRequest | undefined): PassedOn {
-  if (request === undefined) return nothing
   const { upstream, passHeaders, passQuery, passCookies } = names
   const cookies = passCookies.map(name =>
-    bounded(`cookie "${name}"`, request.cookie(upstream, name))
+    bounded(`cookie "${name}"`, request?.cookie(upstream, name) ?? '')
   )
   return {
-    headers: Object.fromEntries(
-      passHeaders.flatMap(name => member(`header "${name}"`, name, request.headers))
-    ),
-    query: passQuery.flatMap(name => member(`query member "${name}"`, name, request.query)),
+    headers: members('header', passHeaders, request?.headers),
+    query: members('query member', passQuery, request?.query),
     cookies: cookies.filter(cookie => cookie !== '').join('; ')
   }
 }
 
-function member(
+function members(
   what: string,
-  name: string,
-  values: Readonly<Record<string, unknown>>
-): Array<[string, string]> {
-  const value = Object.hasOwn(values, name) ? values[name] : undefined
-  return value === undefined ? [] : [[name, bounded(what, value)]]
+  names: readonly string[],
+  values: Readonly<Record<string, unknown>> = {}
+): Record<string, string> {
+  const present = names.filter(name => Object.hasOwn(values, name) && values[name] !== undefined)
+  return Object.fromEntries(present.map(name => [name, bounded(`${what} "${name}"`, values[name])]))
 }
 
 function bounded(what: string, value: unknown): string {

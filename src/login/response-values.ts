@@ -1,5 +1,6 @@
-/** Reads a back-end's response by the paths of config. */
-import { isRecord } from '../json/values.ts'
+/** Reads a back-end's response by the paths and tests of config. */
+import type { AnswerTest } from '../config/schema/upstream-login.ts'
+import { isRawNumber, isRecord } from '../json/values.ts'
 
 const isNumber = (name: string) => /^\d+$/.test(name)
 
@@ -25,17 +26,25 @@ function ownMember(value: unknown, name: string): unknown[] {
   return isRecord(value) && Object.hasOwn(value, name) ? [value[name]] : []
 }
 
-/** More than people nest, and less than any writer of JSON takes. */
-const maxDepth = 100
+/** @param content of a response that is JSON */
+export function matchesTest(test: AnswerTest, status: number, content: unknown): boolean {
+  if (test.status !== undefined && !test.status.includes(status)) return false
+  if (test.path === undefined) return true
+  return valuesAt(content, test.path.split('.')).some(value => fits(test, plain(value)))
+}
 
-/** Whether a value has so many levels that it could not be written into a session. */
-export function isTooDeep(value: unknown): boolean {
-  let level = [value]
-  for (let depth = 0; depth <= maxDepth; depth++) {
-    level = level.flatMap(each => (typeof each === 'object' && each ? Object.values(each) : []))
-    if (level.length === 0) return false
+/** Whether a value is one that a test names; without any it must be there. */
+function fits({ in: values, startsWith }: AnswerTest, value: unknown): boolean {
+  if (values === undefined && startsWith === undefined) {
+    return value !== null && value !== undefined && value !== false
   }
-  return true
+  if (values?.includes(value as string | number | boolean) === true) return true
+  return typeof value === 'string' && startsWith?.some(start => value.startsWith(start)) === true
+}
+
+/** A number that a double cannot hold becomes its digits, so that two ids never become equal. */
+export function plain(value: unknown): unknown {
+  return isRawNumber(value) ? value.rawJSON : value
 }
 
 const maxRead = 4000

@@ -6,15 +6,15 @@ import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import { isSameCredential } from '../session/credentials.ts'
 import type { Sessions } from '../session/sessions.ts'
-import type { Evaluation, Live } from '../session/types.ts'
+import { liveIn } from '../session/store.ts'
+import type { Live } from '../session/types.ts'
 import { steadyNow } from '../steady-clock.ts'
 import { type CredentialSource, endAtSource } from './credential-source.ts'
 
 interface Options {
   readonly sessions: Sessions
   readonly sources: readonly CredentialSource[]
-  readonly now?: () => number
-  readonly onFailed?: (error: unknown) => void
+  readonly onFailed: (error: unknown) => void
 }
 
 /** Longer than a renewal may take: a replica that dies during one delays the others for so long. */
@@ -22,8 +22,7 @@ const lockMs = 15_000
 const lockRetryMs = 25
 const maxPauses = 50_000
 
-export function createTokenRefresh(options: Options) {
-  const { sessions, sources, now = Date.now, onFailed = () => {} } = options
+export function createTokenRefresh({ sessions, sources, onFailed }: Options) {
   const running = new Map<string, Promise<Live>>()
   /** By the key of a session: until then its token is used, though it expires soon. */
   const pauses = new BoundedMap<number>(maxPauses)
@@ -43,8 +42,8 @@ export function createTokenRefresh(options: Options) {
       credential?.expiresAt === undefined ? undefined : sources.find(each => each.name === name)
     const end = credential?.expiresAt ?? Infinity
     const beforeMs = source?.renewBeforeMs ?? 0
-    if (source?.renew === undefined || now() < end - beforeMs) return live
-    if (now() < end && steadyNow() < (pauses.peek(live.key) ?? 0)) return live
+    if (source?.renew === undefined || Date.now() < end - beforeMs) return live
+    if (Date.now() < end && steadyNow() < (pauses.peek(live.key) ?? 0)) return live
     let renewal = running.get(live.key)
     if (renewal === undefined) {
       renewal = renewOnce(live, source, trail).finally(() => {
@@ -53,7 +52,7 @@ export function createTokenRefresh(options: Options) {
       })
       running.set(live.key, renewal)
     }
-    if (now() >= end) return await renewal
+    if (Date.now() >= end) return await renewal
     renewal.catch(onFailed)
     return live
   }
@@ -95,9 +94,4 @@ export function createTokenRefresh(options: Options) {
   }
 
   return { ensureFresh }
-}
-
-function liveIn(evaluation: Evaluation): Live {
-  if ('live' in evaluation) return evaluation.live
-  throw new GatewayError(`session.${evaluation.ended}`)
 }

@@ -1,7 +1,7 @@
 /** The number of signed-in users as a metric, read from the store when somebody asks for metrics. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Metrics } from '../observability/metrics.ts'
-import type { Sessions } from '../session/sessions.ts'
+import type { SessionStore } from '../session/store.ts'
 
 /** Several scrapers share one count. */
 const maxAgeMs = 10_000
@@ -11,7 +11,7 @@ const maxWaitMs = 1000
 /** Where the store cannot be asked, the metric is not there. */
 export function measureSessions(
   metrics: Metrics,
-  sessions: Pick<Sessions, 'signedIn'>,
+  store: Pick<SessionStore, 'signedIn'>,
   ticks = () => performance.now()
 ): void {
   let latest: Promise<number | undefined>
@@ -22,7 +22,7 @@ export function measureSessions(
     read: async () => {
       if (ticks() - countedAt > maxAgeMs) {
         countedAt = ticks()
-        latest = sessions.signedIn(0).then(
+        latest = store.signedIn(0).then(
           ({ total }) => total,
           () => undefined
         )

@@ -61,7 +61,7 @@ export async function startGateway(
   const present = new Present(services)
   opening.defer(() => present.close())
   measureConfig(server, reloader)
-  measureSessions(services.metrics, services.sessions)
+  measureSessions(services.metrics, services.sessions.store)
   const state = createState(life, server, reloader)
   const fleet = createFleet({
     id: services.replica,

@@ -8,7 +8,7 @@ import type { BoundStreams } from '../app/bound-streams.ts'
 import type { ShedLog } from '../app/shed-log.ts'
 import { createOperatorSignIn } from '../app/sign-in/operators.ts'
 import type { Config } from '../config/schema/config.ts'
-import { signOutAtSources } from '../login/credential-source.ts'
+import { signOutAtSource } from '../login/credential-source.ts'
 import { tlsFilesOf } from '../proxy/address.ts'
 import type { Log, Services } from '../services/services.ts'
 import type { Session } from '../session/types.ts'
@@ -74,7 +74,7 @@ export async function createGeneration(
     /** Undefined without `ops.role`. */
     vouchForOperator: createOperatorSignIn(app.gateway),
     /** Signs sessions of a user that have ended out at their back-ends. */
-    signOut: (ended: readonly Session[]) => signOutAtSources(app.gateway, ended, services),
+    signOut: (ended: readonly Session[]) => signOutAtSource(app.gateway, ended, services),
     /**
      * It takes no more requests, and closes when the last one has ended: each has its time-outs.
      * Streams, which have none, are told to end after ten minutes.

@@ -1,12 +1,13 @@
 /** Reviews the sessions of changed users at a reload and at the start, and logs the results. */
 import { setTimeout as wait } from 'node:timers/promises'
 import {
+  changedUsers,
   describeReview,
   type ReviewedUser,
   reviewChanged,
   reviewSignedIn
 } from '../login/changed-users.ts'
-import { changedUsers, type Sources } from '../login/file-users.ts'
+import type { Sources } from '../login/file-users.ts'
 import type { Log } from '../services/services.ts'
 import type { PublicServer } from './server.ts'
 

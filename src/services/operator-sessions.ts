@@ -45,7 +45,7 @@ export function createOperatorSessions({ gateway, shared, fileUsers, secrets }: 
     perUser: { max: maxPerOperator, over: 'evict-oldest' }
   })
   const shown = ({ session, absoluteEnd }: Live): OperatorSession => {
-    return { session, until: sessions.toWall(absoluteEnd) }
+    return { session, until: absoluteEnd + sessions.times().aheadMs }
   }
   return {
     open: async (secretId: string, opening: NewSession): Promise<OperatorSession> =>
@@ -62,9 +62,8 @@ export function createOperatorSessions({ gateway, shared, fileUsers, secrets }: 
     /** Ends the sessions of those who are no operators any more, since the users files changed. */
     endRefused: async (): Promise<void> => {
       sessions.forget()
-      const { users } = await sessions.signedIn(maxOperators)
+      const { users } = await sessions.store.signedIn(maxOperators)
       for (const user of users) await sessions.endReviewed(user)
-    },
-    release: () => store.close()
+    }
   }
 }

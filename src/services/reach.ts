@@ -1,5 +1,6 @@
 /** Whether what a config names can be reached: upstreams, Redis, and what sign-in needs. */
 import { setTimeout as wait } from 'node:timers/promises'
+import type { Cluster, Redis } from 'ioredis'
 import type { Config } from '../config/schema/config.ts'
 import { sourceName, usesRedis } from '../config/schema/gateway.ts'
 import { tlsFilesOf } from '../proxy/address.ts'
@@ -12,6 +13,8 @@ export interface Reached {
   readonly address: string
   /** Undefined where it was reached. */
   readonly fault?: string
+  /** What would make it safer. */
+  readonly advice?: string
 }
 
 /** Tries everything at once, each for as long as its own time-out of connections. */
@@ -46,6 +49,16 @@ async function reachUpstream(name: string, { routes, authorities }: Config): Pro
   }
 }
 
+const writeBound =
+  'set min-replicas-to-write 1 in Redis: else a primary that is cut off takes sign-outs that ' +
+  'other replicas of the gateway hear of late'
+
+/** Only a server that has the bound tells how many replicas count for it. */
+async function takesWritesAlone(client: Redis | Cluster): Promise<boolean> {
+  const info = await client.info('replication').catch(() => undefined)
+  return info?.includes('min_slaves_good_slaves:') === false
+}
+
 async function reachRedis({ gateway, folder }: Config): Promise<Reached[]> {
   const { redis } = gateway
   if (redis === undefined || !usesRedis(gateway)) return []
@@ -63,7 +76,9 @@ async function reachRedis({ gateway, folder }: Config): Promise<Reached[]> {
     const fault =
       (await Promise.race([connecting.promise, late])) ??
       (await probeRedis(client, slotPrefix(redis.prefix)))
-    return [{ ...place, ...(fault !== undefined && { fault }) }]
+    if (fault !== undefined) return [{ ...place, fault }]
+    const isUnbounded = redis.sentinels.length > 0 && (await takesWritesAlone(client))
+    return [{ ...place, ...(isUnbounded && { advice: writeBound }) }]
   } finally {
     dialler.close()
   }

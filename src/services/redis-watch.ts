@@ -9,25 +9,23 @@ export interface RedisEvents {
   readonly onRoundTrip?: (ms: number) => void
 }
 
-const silent: RedisEvents = { onUp: () => {}, onDown: () => {} }
-
 type RedisError = Error & { readonly code?: string; readonly lastNodeError?: RedisError }
 
 const askEveryMs = 1000
 /** One that stays a replica is better read from than dialled all the time. */
 const redialReplicaEveryMs = 10_000
 
-export function watch(client: Redis | Cluster, events: RedisEvents = silent): void {
+export function watch(client: Redis | Cluster, events?: RedisEvents): void {
   // Each reason once an outage: the one that helps may come after "the connection closed".
   const reported = new Set<string>()
   const report = (reason: string) => {
-    if (!reported.has(reason)) events.onDown(reason)
+    if (!reported.has(reason)) events?.onDown(reason)
     reported.add(reason)
   }
   let redialledAt = -Infinity
   let timer: NodeJS.Timeout | undefined
 
-  function redial(node: Redis, reason: string): void {
+  const redial = (node: Redis, reason: string) => {
     if (node.status !== 'ready') return
     if (node === client) report(reason)
     node.disconnect(true)
@@ -39,7 +37,7 @@ export function watch(client: Redis | Cluster, events: RedisEvents = silent): vo
     node.role().then(
       ([role]) => {
         const answeredAt = performance.now()
-        events.onRoundTrip?.(answeredAt - askedAt)
+        events?.onRoundTrip?.(answeredAt - askedAt)
         if (role === 'master' || answeredAt - redialledAt < redialReplicaEveryMs) return
         redialledAt = answeredAt
         redial(node, 'it became a replica')
@@ -56,7 +54,7 @@ export function watch(client: Redis | Cluster, events: RedisEvents = silent): vo
   }
   client.on('ready', () => {
     reported.clear()
-    events.onUp()
+    events?.onUp()
     clearInterval(timer)
     timer = setInterval(askAll, askEveryMs).unref()
   })

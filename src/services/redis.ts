@@ -34,6 +34,13 @@ export function createRedisDialler(config: RedisConfig, folder: string) {
   const slot = new Command('get', [slotPrefix(config.prefix)]).getSlot()
   const clients: Array<Redis | Cluster> = []
 
+  /** The server that has the sessions, as far as it is known. */
+  function serverOf(client: Redis | Cluster) {
+    if (!(client instanceof Cluster)) return connectedTo(client)
+    const name = client.slots[slot]?.[0]
+    return name === undefined ? undefined : { name, address: splitHostPort(name) }
+  }
+
   function dial(): Redis | Cluster {
     if (config.cluster.length > 0) return dialCluster(config, common)
     if (config.sentinels.length === 0) return adopt(new Redis({ ...common, ...locationOf(url) }))
@@ -43,9 +50,7 @@ export function createRedisDialler(config: RedisConfig, folder: string) {
   return {
     /** For people: where it is. */
     place: placeOf(config, url),
-    /**
-     * A client for commands, which settle within `commandTimeout` also when Redis hangs or is gone.
-     */
+    /** For commands, which settle within `commandTimeout` also when Redis hangs or is gone. */
     client: (events?: RedisEvents): Redis | Cluster => {
       const client = dial()
       watch(client, events)
@@ -53,14 +58,12 @@ export function createRedisDialler(config: RedisConfig, folder: string) {
       return client
     },
     /**
-     * A connection that brings invalidations, from the very server that `client` has its answers of;
-     * undefined while that is unknown.
+     * A connection that brings invalidations, from the server that has the sessions; undefined
+     * while that is unknown.
      */
     trackingConnection: (client: Redis | Cluster): Redis | undefined => {
-      const server = client instanceof Cluster ? primaryOf(client, slot) : serverOf(client)
-      if (server === undefined) return undefined
-      const address = typeof server === 'string' ? splitHostPort(server) : server
-      return adopt(new Redis({ ...common, ...address, ...tracking }))
+      const server = serverOf(client)
+      return server && adopt(new Redis({ ...common, ...server.address, ...tracking }))
     },
     /**
      * Calls its listener at each connection, before anything is asked over it, and whenever a
@@ -71,13 +74,13 @@ export function createRedisDialler(config: RedisConfig, folder: string) {
       const look = () => {
         const before = known
         // A connection that is lost already has no name.
-        known = (client instanceof Cluster ? primaryOf(client, slot) : nameOf(client)) ?? before
+        known = serverOf(client)?.name ?? before
         changed(known !== before)
       }
       client.on('ready', look)
       if (!(client instanceof Cluster)) return onHeir(client, () => changed(true))
       client.on('refresh', () => {
-        if (client.status === 'ready' && primaryOf(client, slot) !== known) look()
+        if (client.status === 'ready' && serverOf(client)?.name !== known) look()
       })
     },
     /** Ends all clients. A connection that brings invalidations is closed by who asked for it. */
@@ -138,7 +141,7 @@ function sentinelsOf(config: RedisConfig, folder: string) {
 
 function dialCluster(config: RedisConfig, redisOptions: ReturnType<typeof commonOptions>): Cluster {
   return adopt(
-    new BoundedCluster(config.cluster.map(splitHostPort), {
+    new Cluster(config.cluster.map(splitHostPort), {
       redisOptions,
       enableOfflineQueue: false,
       clusterRetryStrategy: backOff,
@@ -149,19 +152,6 @@ function dialCluster(config: RedisConfig, redisOptions: ReturnType<typeof common
       retryDelayOnClusterDown: 50
     })
   )
-}
-
-/** A Cluster's command is bounded also while it is sent from node to node. */
-class BoundedCluster extends Cluster {
-  override sendCommand(command: Command, ...rest: [stream?: never, node?: never]): unknown {
-    const bound = this.options.redisOptions?.commandTimeout
-    if (bound !== undefined) command.setTimeout(bound)
-    return super.sendCommand(command, ...rest)
-  }
-}
-
-function nameOf({ stream: { remoteAddress, remotePort } }: Redis): string | undefined {
-  return remoteAddress === undefined ? undefined : `${remoteAddress}:${remotePort}`
 }
 
 /**
@@ -184,15 +174,12 @@ function onHeir(client: Redis, listener: () => void): void {
 }
 
 /** Where a client is connected to; its name may lead to another server next time. */
-function serverOf({ status, stream, options }: Redis) {
+function connectedTo({ status, stream, options }: Redis) {
   // Without a connection yet there is no stream.
   if (status !== 'ready') return undefined
   const { remoteAddress: host, remotePort: port } = stream
   if (host === undefined || port === undefined) return undefined
-  const name = stream instanceof TLSSocket && stream.servername
-  return { host, port, ...(name && { tls: { ...options.tls, servername: name } }) }
-}
-
-function primaryOf({ slots }: Cluster, slot: number): string | undefined {
-  return slots[slot]?.[0]
+  const servername = stream instanceof TLSSocket && stream.servername
+  const tls = servername ? { tls: { ...options.tls, servername } } : {}
+  return { name: `${host}:${port}`, address: { host, port, ...tls } }
 }

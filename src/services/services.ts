@@ -102,8 +102,6 @@ export function createServices(config: Config, log: Log) {
       await tracer.close()
       await failures.close()
       await limits.counts.close()
-      operatorSessions?.release()
-      store.close()
       shared?.close()
       await upstreams.close()
     }

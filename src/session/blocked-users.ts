@@ -31,13 +31,9 @@ export function isBlockOf({ source, name }: BlockedName): (user: SignedIn) => bo
     (accountKey(user.username) === key || accountKey(user.id) === key)
 }
 
-/** @param block its name in the store; one that we did not write blocks nobody */
-export function readBlock(block: string, leftMs: number | undefined): Block[] {
-  try {
-    const [source, name] = JSON.parse(block) as unknown[]
-    if (typeof name !== 'string') return []
-    return [{ ...(typeof source === 'string' && { source }), name, leftMs }]
-  } catch {
-    return []
-  }
+/** @param block its name in the store */
+export function readBlock(block: string, leftMs: number): Block {
+  const [source, name] = JSON.parse(block) as [string | null, string]
+  const left = leftMs === Infinity ? undefined : leftMs
+  return { ...(source !== null && { source }), name, leftMs: left }
 }

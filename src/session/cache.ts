@@ -8,26 +8,17 @@ import type { Evaluation, Live } from './types.ts'
 
 const maxEntries = 50_000
 
-/** A read in progress, shared by all callers for the key. */
-interface PendingRead {
-  readonly evaluation: Promise<Evaluation>
-  /** The record changed since the read began: its result is used once, and not kept. */
-  isOutdated: boolean
-}
-
-interface Options {
-  readonly store: Pick<SessionStore, 'follow' | 'isFollowed'>
-  /** Reads the store. @throws StoreUnavailable */
-  readonly load: (key: string) => Promise<Evaluation>
-}
+/** Reads the store. @throws StoreUnavailable */
+type Load = (key: string) => Promise<Evaluation>
 
 export class SessionCache {
-  readonly #store: Options['store']
-  readonly #load: Options['load']
+  readonly #store: SessionStore
+  readonly #load: Load
   readonly #entries = recentlyUsed<Live>(maxEntries)
-  readonly #pending = new Map<string, PendingRead>()
+  /** Reads that all callers for the key share, until the record changes: then none is kept. */
+  readonly #reading = new Map<string, Promise<Evaluation>>()
 
-  constructor({ store, load }: Options) {
+  constructor(store: SessionStore, load: Load) {
     this.#store = store
     this.#load = load
     store.follow({ onChanged: key => this.drop(key), onReset: () => this.clear() })
@@ -40,30 +31,30 @@ export class SessionCache {
 
   /** The session as the store has it now, which is kept. @throws StoreUnavailable */
   async read(key: string): Promise<Evaluation> {
-    const running = this.#pending.get(key)
-    if (running !== undefined && !running.isOutdated) return await running.evaluation
-    const pending: PendingRead = { evaluation: this.#load(key), isOutdated: false }
-    this.#pending.set(key, pending)
+    const running = this.#reading.get(key)
+    if (running !== undefined) return await running
+    const reading = this.#load(key)
+    this.#reading.set(key, reading)
+    const isLatest = () => this.#reading.get(key) === reading
     try {
-      const evaluation = await pending.evaluation
-      if (pending.isOutdated || !this.#store.isFollowed()) return evaluation
+      const evaluation = await reading
+      if (!isLatest() || !this.#store.isFollowed()) return evaluation
       if ('live' in evaluation) this.#entries.set(key, evaluation.live)
       else this.#entries.delete(key)
       return evaluation
     } finally {
-      if (this.#pending.get(key) === pending) this.#pending.delete(key)
+      if (isLatest()) this.#reading.delete(key)
     }
   }
 
   drop(key: string): void {
     this.#entries.delete(key)
-    const pending = this.#pending.get(key)
-    if (pending !== undefined) pending.isOutdated = true
+    this.#reading.delete(key)
   }
 
   /** Only what is read from now on counts. */
   clear(): void {
     this.#entries.clear()
-    for (const pending of this.#pending.values()) pending.isOutdated = true
+    this.#reading.clear()
   }
 }

@@ -3,16 +3,18 @@ import { recentlyUsed } from '../bounded-map.ts'
 import { StoreUnavailable } from './store.ts'
 import type { Credential, Evaluation, Live, Session } from './types.ts'
 
-interface Options {
+interface Records {
   /** The session as the store has it now. */
-  readonly reread: (live: Live) => Promise<Evaluation>
+  reread(live: Live): Promise<Evaluation>
   /** Writes a session by compare-and-set. */
-  readonly replace: (live: Live, session: Session) => Promise<boolean>
+  replace(live: Live, session: Session): Promise<boolean>
 }
 
 interface Held {
   readonly live: Live
   readonly change: Credential
+  /** Of the token in the place of which the response gave the one of `change`. */
+  readonly expiresAt: number | undefined
 }
 
 const maxTries = 3
@@ -21,15 +23,15 @@ const writeEveryMs = 5000
 const maxHeld = 10_000
 
 export class Credentials {
-  readonly #options: Options
+  readonly #records: Records
   /** What responses changed: used here at once, and written a little later. */
   readonly #held = recentlyUsed<Held>(maxHeld)
   /** Sessions whose credential was written in this turn. */
   readonly #justWritten = new Set<string>()
   #turns: NodeJS.Timeout | undefined
 
-  constructor(options: Options) {
-    this.#options = options
+  constructor(records: Records) {
+    this.#records = records
   }
 
   /**
@@ -49,8 +51,11 @@ export class Credentials {
    * once, and written at most once in 5 s.
    */
   take(live: Live, change: Credential): void {
-    const { key } = live
-    this.#held.set(key, { live, change: { ...this.#held.peek(key)?.change, ...change } })
+    const { key, session } = live
+    const former = this.#held.peek(key)
+    const isToken = change.token !== undefined
+    const expiresAt = isToken ? session.credential?.expiresAt : former?.expiresAt
+    this.#held.set(key, { live, change: { ...former?.change, ...change }, expiresAt })
     if (!this.#justWritten.has(key)) void this.#writeHeld(key)
     this.#turns ??= setInterval(() => this.#turn(), writeEveryMs).unref()
   }
@@ -65,10 +70,9 @@ export class Credentials {
 
   /** The session with the credential that this process holds for it, if it holds one. */
   withHeld(live: Live): Live {
-    const change = this.#held.size === 0 ? undefined : this.#held.get(live.key)?.change
-    if (change === undefined) return live
-    const credential = { ...live.session.credential, ...change }
-    return { ...live, session: { ...live.session, credential } }
+    const held = this.#held.size === 0 ? undefined : this.#held.get(live.key)
+    if (held === undefined) return live
+    return { ...live, session: { ...live.session, credential: changed(live.session, held) } }
   }
 
   /** Where the store is away, it is asked again at the next turn. */
@@ -77,7 +81,7 @@ export class Credentials {
     if (held === undefined) return
     this.#justWritten.add(key)
     try {
-      await this.#write(held.live, ({ credential }) => ({ ...credential, ...held.change }))
+      await this.#write(held.live, session => changed(session, held))
       // Another response may have changed it while it was written.
       if (this.#held.peek(key) === held) this.#held.delete(key)
     } catch {}
@@ -88,16 +92,23 @@ export class Credentials {
     live: Live,
     next: (session: Session) => Credential | undefined
   ): Promise<Evaluation> {
-    const { reread, replace } = this.#options
     for (let tries = 0; tries < maxTries; tries++) {
-      const current = await reread(live)
+      const current = await this.#records.reread(live)
       const credential = 'live' in current ? next(current.live.session) : undefined
       if (!('live' in current) || credential === undefined) return current
       const session = { ...current.live.session, credential }
-      if (await replace(current.live, session)) return { live: { ...current.live, session } }
+      const isDone = await this.#records.replace(current.live, session)
+      if (isDone) return { live: { ...current.live, session } }
     }
     throw new StoreUnavailable(new Error('the session changed whenever it was to be written'))
   }
+}
+
+/** A token that was exchanged meanwhile is newer than what a response gave for the one before. */
+function changed({ credential }: Session, { change, expiresAt }: Held): Credential {
+  const { token, ...others } = change
+  const isLatest = token !== undefined && credential?.expiresAt === expiresAt
+  return { ...credential, ...others, ...(isLatest && { token }) }
 }
 
 /** Whether two states of a session have the same token: nothing was exchanged in between. */

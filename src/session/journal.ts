@@ -16,11 +16,6 @@ interface Entry {
 
 export class Journal {
   readonly #entries = new BoundedMap<Entry>(maxEntries)
-  readonly #now: () => number
-
-  constructor(now: () => number = () => performance.now()) {
-    this.#now = now
-  }
 
   /**
    * @param name what is written: an earlier write of it counts no more
@@ -28,7 +23,7 @@ export class Journal {
    */
   add(name: string, write: Entry['write'], isOpening = false): void {
     this.#entries.delete(name)
-    this.#entries.set(name, { at: this.#now(), write, isOpening })
+    this.#entries.set(name, { at: performance.now(), write, isOpening })
     this.#dropOld()
   }
 
@@ -39,13 +34,13 @@ export class Journal {
   replay(isOther: boolean): void {
     this.#dropOld()
     for (const [, { at, write, isOpening }] of this.#entries.oldestFirst()) {
-      if (isOther || !isOpening) write(this.#now() - at).catch(() => {})
+      if (isOther || !isOpening) write(performance.now() - at).catch(() => {})
     }
   }
 
   #dropOld(): void {
     for (const [name, { at }] of this.#entries.oldestFirst()) {
-      if (this.#now() - at < keptMs) return
+      if (performance.now() - at < keptMs) return
       this.#entries.delete(name)
     }
   }

@@ -21,110 +21,99 @@ interface Entry {
   sealed: string
   readonly user: SignedIn
   idleEnd: number
-  readonly absoluteEnd: number
-}
-
-interface Tombstone extends Ended {
-  /** Until then the reason is told. */
-  readonly until: number
+  /** Of one that was ended, the time of that. */
+  absoluteEnd: number
+  ended?: EndReason
 }
 
 const sweepEveryMs = 60_000
 
 export class MemoryStore implements SessionStore {
   readonly #now: () => number
-  readonly #records = new Map<string, Entry | Tombstone>()
-  /** The keys of each user's sessions. */
-  readonly #lists = new Map<string, Set<string>>()
+  /** By user and key; who signed in last stands last. */
+  readonly #users = new Map<string, Map<string, Entry>>()
   readonly #locks = new Map<string, { readonly owner: string; readonly until: number }>()
   /** The ends of blocks. */
   readonly #blocks = new Map<string, number>()
-  readonly #sweeper: NodeJS.Timeout
+  #sweptAt = 0
   #follower: Follower | undefined
 
   constructor(now: () => number = steadyNow) {
     this.#now = now
-    this.#sweeper = setInterval(() => this.#sweep(), sweepEveryMs).unref()
   }
 
-  #isAlive(entry: Entry | Tombstone | undefined): entry is Entry {
-    if (entry === undefined || 'ended' in entry) return false
-    return Math.min(entry.idleEnd, entry.absoluteEnd) > this.#now()
+  #entry(key: string): Entry | undefined {
+    const [user] = splitKey(key)
+    return this.#users.get(user)?.get(key)
+  }
+
+  #isAlive(entry: Entry | undefined): entry is Entry {
+    return entry !== undefined && Math.min(entry.idleEnd, entry.absoluteEnd) > this.#now()
   }
 
   #bury(key: string, ended: EndReason): boolean {
-    if (!this.#isAlive(this.#records.get(key))) return false
-    this.#records.set(key, { ended, until: this.#now() + tombstoneMs })
-    this.#unlist(key)
+    const entry = this.#entry(key)
+    if (!this.#isAlive(entry)) return false
+    Object.assign(entry, { ended, sealed: '', absoluteEnd: this.#now() })
     this.#follower?.onChanged(key)
     return true
   }
 
-  #unlist(key: string): void {
-    const [user] = splitKey(key)
-    const list = this.#lists.get(user)
-    list?.delete(key)
-    if (list?.size === 0) this.#lists.delete(user)
-  }
-
   /** Those that would be idle first stand first. */
   #aliveOf(user: string): string[] {
-    const alive = [...(this.#lists.get(user) ?? [])].flatMap(key => {
-      const entry = this.#records.get(key)
-      return this.#isAlive(entry) ? [{ key, idleEnd: entry.idleEnd }] : []
-    })
-    return alive.toSorted((a, b) => a.idleEnd - b.idleEnd).map(({ key }) => key)
+    return [...(this.#users.get(user) ?? [])]
+      .filter(([, entry]) => this.#isAlive(entry))
+      .toSorted(([, a], [, b]) => a.idleEnd - b.idleEnd)
+      .map(([key]) => key)
   }
 
   async open(opening: Opening): Promise<readonly string[] | 'full' | 'blocked'> {
     const { key, stored, user, max, refuse, former } = opening
     const now = this.#now()
+    this.#sweep(now)
     if (blocksOf(user).some(each => (this.#blocks.get(each) ?? 0) > now)) return 'blocked'
     // As in Redis: no key is opened twice, and none again.
-    if (this.#records.has(key)) return []
-    const digest = userDigest(user)
-    const others = this.#aliveOf(digest).filter(other => other !== former)
-    const over = others.length + 1 - max
-    if (over > 0 && refuse) return 'full'
-    const leaving = [former ?? '', ...others.slice(0, Math.max(0, over))]
+    if (this.#entry(key) !== undefined) return []
+    const [digest] = splitKey(key)
+    const others = this.#aliveOf(digest).filter(other => other !== former?.key)
+    const excess = Math.max(0, others.length + 1 - max)
+    if (excess > 0 && refuse) return 'full'
+    const leaving = [former?.key ?? '', ...others.slice(0, excess)]
     const ended = leaving.filter(other => this.#bury(other, 'replaced'))
-    const idleEnd = now + stored.idleMs
-    const absoluteEnd = now + stored.absoluteMs
-    this.#records.set(key, { sealed: stored.sealed, user, idleEnd, absoluteEnd })
-    this.#lists.set(digest, (this.#lists.get(digest) ?? new Set()).add(key))
+    const { sealed, idleMs, absoluteMs } = stored
+    const entry = { sealed, user, idleEnd: now + idleMs, absoluteEnd: now + absoluteMs }
+    const entries = this.#users.get(digest) ?? new Map<string, Entry>()
+    this.#users.delete(digest)
+    this.#users.set(digest, entries.set(key, entry))
     return ended
   }
 
   async read(key: string): Promise<Stored | Ended | undefined> {
-    const entry = this.#records.get(key)
-    if (entry === undefined) return undefined
+    const entry = this.#entry(key)
     const now = this.#now()
-    if ('ended' in entry) return entry.until > now ? { ended: entry.ended } : undefined
-    const { sealed, idleEnd, absoluteEnd } = entry
+    if (entry === undefined || entry.absoluteEnd + tombstoneMs <= now) return undefined
+    const { ended, sealed, idleEnd, absoluteEnd } = entry
+    if (ended !== undefined) return { ended }
     return { sealed, idleMs: idleEnd - now, absoluteMs: absoluteEnd - now }
   }
 
   async touch(key: string, idleMs: number): Promise<boolean> {
-    const entry = this.#records.get(key)
+    const entry = this.#entry(key)
     if (!this.#isAlive(entry)) return false
     entry.idleEnd = this.#now() + idleMs
     return true
   }
 
   async replace(key: string, from: string, to: string): Promise<boolean> {
-    const entry = this.#records.get(key)
-    if (entry === undefined || 'ended' in entry || entry.sealed !== from) return false
+    const entry = this.#entry(key)
+    if (entry === undefined || entry.ended !== undefined || entry.sealed !== from) return false
     entry.sealed = to
     this.#follower?.onChanged(key)
     return true
   }
 
-  async end(_user: SignedIn, keys: readonly string[], reason: EndReason): Promise<string[]> {
+  async end(_user: unknown, keys: readonly string[], reason: EndReason): Promise<string[]> {
     return keys.filter(key => this.#bury(key, reason))
-  }
-
-  async endUnknown(): Promise<void> {
-    // What it does not know is nowhere.
   }
 
   async keysOf(user: UserId): Promise<string[]> {
@@ -132,15 +121,19 @@ export class MemoryStore implements SessionStore {
   }
 
   async endAll(): Promise<void> {
-    for (const key of this.#records.keys()) this.#bury(key, 'revoked')
+    for (const entries of this.#users.values()) {
+      for (const key of entries.keys()) this.#bury(key, 'revoked')
+    }
   }
 
   async signedIn(max: number): Promise<{ total: number; users: SignedIn[] }> {
-    const users = new Map<string, SignedIn>()
-    for (const entry of this.#records.values()) {
-      if (this.#isAlive(entry)) users.set(userDigest(entry.user) + entry.user.username, entry.user)
+    const users: SignedIn[] = []
+    for (const entries of this.#users.values()) {
+      let latest: SignedIn | undefined
+      for (const entry of entries.values()) if (this.#isAlive(entry)) latest = entry.user
+      if (latest !== undefined) users.push(latest)
     }
-    return { total: users.size, users: [...users.values()].slice(0, max) }
+    return { total: users.length, users: users.toReversed().slice(0, max) }
   }
 
   async block(name: BlockedName, forMs = Infinity): Promise<void> {
@@ -153,11 +146,8 @@ export class MemoryStore implements SessionStore {
 
   async blocked(): Promise<Block[]> {
     const now = this.#now()
-    return [...this.#blocks].flatMap(([block, until]) => {
-      if (until <= now) this.#blocks.delete(block)
-      const left = until === Infinity ? undefined : until - now
-      return until > now ? readBlock(block, left) : []
-    })
+    const left = Array.from(this.#blocks, ([block, until]) => readBlock(block, until - now))
+    return left.filter(({ leftMs = Infinity }) => leftMs > 0)
   }
 
   async lock(name: string, owner: string, ttlMs: number): Promise<boolean> {
@@ -180,18 +170,17 @@ export class MemoryStore implements SessionStore {
     return true
   }
 
-  close(): void {
-    clearInterval(this.#sweeper)
-  }
-
-  #sweep(): void {
-    const now = this.#now()
-    for (const [key, entry] of this.#records) {
-      const until = 'ended' in entry ? entry.until : entry.absoluteEnd + tombstoneMs
-      if (until > now) continue
-      this.#records.delete(key)
-      this.#unlist(key)
+  /** Only what opens a session takes memory, so that it also frees what is over. */
+  #sweep(now: number): void {
+    if (now - this.#sweptAt < sweepEveryMs) return
+    this.#sweptAt = now
+    for (const [user, entries] of this.#users) {
+      for (const [key, { absoluteEnd }] of entries) {
+        if (absoluteEnd + tombstoneMs <= now) entries.delete(key)
+      }
+      if (entries.size === 0) this.#users.delete(user)
     }
     for (const [name, { until }] of this.#locks) if (until <= now) this.#locks.delete(name)
+    for (const [block, until] of this.#blocks) if (until <= now) this.#blocks.delete(block)
   }
 }

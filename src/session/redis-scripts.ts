@@ -37,29 +37,31 @@ end`
 
 export const scripts = {
   /**
-   * KEYS: record, users, former record, list of the former's user, blocks, records of the user's
-   * list. ARGV: id, sealed, idle and absolute time, maximum, whether to refuse, user, id of the former
-   * session or nothing, the user's four blocks, epoch of an opening that is repeated, ids of the
-   * user's list. Returns the epoch, the former's id, if it was alive, then those that gave way. A
-   * session that is not named among those of the list was opened a moment ago. A record that is
-   * there stays, and one of a former epoch is not written: the journal may tell of a session that
-   * has ended since. Nothing is written before the record, which a full Redis refuses.
+   * KEYS: record, users, blocks, records of the user's list. ARGV: id, sealed, idle and absolute
+   * time, maximum, whether to refuse, user, id of the browser's former session or nothing, the user's
+   * four blocks, epoch of an opening that is repeated, ids of the user's list. Returns the epoch, then
+   * the ids of those that gave way. A session that is not named among those of the list was opened a
+   * moment ago. A record that is there stays, and one of a former epoch is not written: the journal
+   * may tell of a session that has ended since. Nothing is written before the record, which a full
+   * Redis refuses.
    */
   sessionOpen: `${now}${look}
 local id, idle, absolute, former = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[8]
 local current = tonumber(redis.call('GET', KEYS[1]) or '0')
 local epoch = tonumber(ARGV[13]) or current
-if redis.call('PTTL', KEYS[3]) ~= -2 or epoch < current then return { epoch, '' } end
+if redis.call('PTTL', KEYS[3]) ~= -2 or epoch < current then return { epoch } end
 for at = 9, 12 do
-  local till = redis.call('ZSCORE', KEYS[7], ARGV[at])
+  local till = redis.call('ZSCORE', KEYS[5], ARGV[at])
   if till and (till == 'inf' or tonumber(till) > now) then return 'blocked' end
 end
-local names, others, over = {}, {}, {}
-for at = 14, #ARGV do names[ARGV[at]] = KEYS[at - 6] end
+local names, others, over, leaving = {}, {}, {}, {}
+for at = 14, #ARGV do names[ARGV[at]] = KEYS[at - 8] end
 for _, other in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
   if names[other] and not isAlive(KEYS[2], other, names[other]) then
     over[#over + 1] = other
-  elseif other ~= former then
+  elseif other == former then
+    leaving[1] = other
+  else
     others[#others + 1] = other
   end
 end
@@ -68,24 +70,17 @@ if excess > 0 and ARGV[6] == '1' then return 'full' end
 local kept = absolute + ${tombstoneMs}
 redis.call('SET', KEYS[3], string.format('%.0f ', epoch) .. ARGV[2], 'PX', kept)
 if epoch > current then redis.call('SET', KEYS[1], epoch) end
-local ended = { epoch, '' }
-if former ~= '' and isAlive(KEYS[6], former, KEYS[5]) then
-  redis.call('ZREM', KEYS[6], former)
-  redis.call('SET', KEYS[5], '!replaced', 'PX', ${tombstoneMs})
-  ended[2] = former
-end
+for at = 1, excess do leaving[#leaving + 1] = others[at] end
 for _, other in ipairs(over) do redis.call('ZREM', KEYS[2], other) end
-for at = 1, excess do
-  local other = others[at]
+for _, other in ipairs(leaving) do
   redis.call('ZREM', KEYS[2], other)
   if names[other] then redis.call('SET', names[other], '!replaced', 'PX', ${tombstoneMs}) end
-  ended[#ended + 1] = other
 end
 redis.call('ZADD', KEYS[2], now + idle, id)
 if redis.call('PTTL', KEYS[2]) < kept then redis.call('PEXPIRE', KEYS[2], kept) end
 redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', now)
 redis.call('ZADD', KEYS[4], 'GT', now + math.min(idle, absolute), ARGV[7])
-return ended`,
+return { epoch, unpack(leaving) }`,
   /**
    * KEYS: record. ARGV: id. Only a server that takes writes says that there is no session: a former
    * primary may have lost it to the one that it follows now.
@@ -152,10 +147,10 @@ return epoch`,
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 local users = redis.call('ZREVRANGEBYSCORE', KEYS[1], '+inf', '-inf', 'LIMIT', 0, ARGV[1])
 return { redis.call('ZCARD', KEYS[1]), users }`,
-  /** KEYS: the blocks alone. ARGV: block, time or nothing. */
+  /** KEYS: the blocks alone. ARGV: block, time or `Infinity`. */
   sessionBlock: `${now}
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-return redis.call('ZADD', KEYS[1], ARGV[2] == '' and '+inf' or now + ARGV[2], ARGV[1])`,
+return redis.call('ZADD', KEYS[1], ARGV[2] == 'Infinity' and '+inf' or now + ARGV[2], ARGV[1])`,
   /** KEYS: the blocks alone. Returns each with the time that is left, or `inf`. */
   sessionBlocked: `${now}
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)

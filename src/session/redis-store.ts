@@ -7,16 +7,17 @@ import { type Block, type BlockedName, blockOf, blocksOf, readBlock } from './bl
 import { Journal } from './journal.ts'
 import { scripts } from './redis-scripts.ts'
 import {
-  endReasonOf,
   type Follower,
   type Opening,
   type SessionStore,
   type Stored,
   StoreUnavailable
 } from './store.ts'
+import type { Tracking } from './tracking.ts'
 import {
   type Ended,
   type EndReason,
+  keptReasons,
   type SignedIn,
   splitKey,
   userDigest,
@@ -28,14 +29,12 @@ interface Options {
   /** The beginning of every key. */
   readonly prefix: string
   /** Brings the announcements of changes of records; without it there are none. */
-  readonly tracking?: Pick<SessionStore, 'isFollowed'> & {
-    readonly follow: (follower: Follower, records: string) => void
-  }
+  readonly tracking?: Pick<Tracking, 'follow' | 'isFollowed'>
 }
 
 type Script = keyof typeof scripts
 type Arguments = ReadonlyArray<string | number>
-type Call = [keys: readonly string[], args: Arguments]
+type Call = readonly [script: Script, keys: readonly string[], args: Arguments]
 type Commands = Record<Script, (...args: Arguments) => Promise<unknown>>
 
 /** More than any user has: what the journal opens again takes nobody's place. */
@@ -58,13 +57,13 @@ export class RedisStore implements SessionStore {
     this.#tracking = tracking
   }
 
-  async #run(script: Script, [keys, args]: Call): Promise<unknown> {
+  async #run(...[script, keys, args]: Call): Promise<unknown> {
     const commands = this.#redis as unknown as Commands
     return await orUnavailable(commands[script](keys.length, ...keys, ...args))
   }
 
   /** As a whole script: one that Redis has to load first would run after what is sent next. */
-  async #runAgain(script: Script, [keys, args]: Call): Promise<void> {
+  async #runAgain(...[script, keys, args]: Call): Promise<void> {
     await this.#redis.eval(scripts[script], keys.length, ...keys, ...args)
   }
 
@@ -76,73 +75,108 @@ export class RedisStore implements SessionStore {
   async open(opening: Opening): Promise<readonly string[] | 'full' | 'blocked'> {
     const { key, user, former, stored } = opening
     const listed = await this.keysOf(user)
-    const reply = await this.#run('sessionOpen', openingOf(this.#names, opening, { listed }))
+    const reply = await this.#run(...this.#opening(opening, listed))
     if (reply === 'full' || reply === 'blocked') return reply
-    const [epoch, formerId, ...ids] = reply as [number, ...string[]]
-    if (typeof epoch !== 'number' || typeof formerId !== 'string') throw nonsense()
+    const [epoch, ...ids] = reply as [number, ...string[]]
+    if (typeof epoch !== 'number') throw nonsense()
     const openAgain = async (ageMs: number) => {
       const absoluteMs = Math.ceil(stored.absoluteMs - ageMs)
       if (absoluteMs <= 0) return
-      const again = { ...opening, stored: { ...stored, absoluteMs }, max: unbounded, former: '' }
-      await this.#runAgain('sessionOpen', openingOf(this.#names, again, { epoch }))
+      const again = { ...opening, stored: { ...stored, absoluteMs }, max: unbounded }
+      await this.#runAgain(...this.#opening({ ...again, former: undefined }, [], epoch))
     }
     this.#journal.add(key, openAgain, true)
-    const evicted = listOf(ids).map(id => userDigest(user) + id)
-    const ended = former === undefined || formerId === '' ? evicted : [former, ...evicted]
+    const ended = listOf(ids).map(id => userDigest(user) + id)
     for (const each of ended) this.#noteEnd(each, 'replaced')
     // Opened a moment ago: the script could not name their records.
-    const unnamed = evicted.filter(each => !listed.includes(each))
-    await this.#end(user, unnamed, { reason: 'replaced', isForced: true })
-    return ended
+    const unnamed = ended.filter(each => !listed.includes(each))
+    if (unnamed.length > 0) await this.#run(...this.#ending(user, unnamed, 'replaced', true))
+    if (former === undefined || splitKey(former.key)[0] === splitKey(key)[0]) return ended
+    return [...(await this.end(former.user, [former.key], 'replaced')), ...ended]
+  }
+
+  /** @param epoch of an opening that is repeated */
+  #opening(opening: Opening, listed: readonly string[], epoch?: number): Call {
+    const { key, stored, user, max, refuse, former } = opening
+    const [digest, id] = splitKey(key)
+    const [formerUser, formerId] = splitKey(former?.key ?? '')
+    const { sealed, idleMs, absoluteMs } = stored
+    const { epoch: current, list, record, users, blocks } = this.#names
+    const keys = [current, list(digest), record(key), users, blocks]
+    const times = [Math.ceil(idleMs), Math.ceil(absoluteMs)]
+    const ownFormer = formerUser === digest ? formerId : ''
+    const args = [id, sealed, ...times, max, Number(refuse), memberOf(user), ownFormer]
+    return [
+      'sessionOpen',
+      [...keys, ...listed.map(record)],
+      [...args, ...blocksOf(user), epoch ?? '', ...listed.map(each => splitKey(each)[1])]
+    ]
   }
 
   async read(key: string): Promise<Stored | Ended | undefined> {
     const [user, id] = splitKey(key)
     const { epoch, list, record } = this.#names
-    return storedOf(await this.#run('sessionRead', [[epoch, list(user), record(key)], [id]]))
+    const keys = [epoch, list(user), record(key)]
+    const reply = await this.#run('sessionRead', keys, [id])
+    if (reply === null) return undefined
+    const [sealed, idleMs, absoluteMs] = Array.isArray(reply) ? (reply as unknown[]) : []
+    if (typeof sealed !== 'string') throw nonsense()
+    if (sealed.startsWith('!')) {
+      // One that a later version wrote says that somebody ended it.
+      return { ended: keptReasons.find(each => sealed === `!${each}`) ?? 'revoked' }
+    }
+    if (typeof idleMs !== 'number' || typeof absoluteMs !== 'number') throw nonsense()
+    return { sealed, idleMs, absoluteMs }
   }
 
   async touch(key: string, idleMs: number, user: SignedIn): Promise<boolean> {
     const [digest, id] = splitKey(key)
     const { epoch, list, users, record } = this.#names
     const keys = [epoch, list(digest), users, record(key)]
-    return (await this.#run('sessionTouch', [keys, [id, Math.ceil(idleMs), memberOf(user)]])) === 1
+    const args = [id, Math.ceil(idleMs), memberOf(user)]
+    return (await this.#run('sessionTouch', keys, args)) === 1
   }
 
   async replace(key: string, from: string, to: string): Promise<boolean> {
-    return (await this.#run('sessionReplace', [[this.#names.record(key)], [from, to]])) === 1
+    return (await this.#run('sessionReplace', [this.#names.record(key)], [from, to])) === 1
   }
 
   async end(
-    user: SignedIn,
+    user: SignedIn | undefined,
     keys: readonly string[],
     reason: EndReason
   ): Promise<readonly string[]> {
-    return await this.#end(user, keys, { reason, isForced: false })
-  }
-
-  async #end(
-    user: SignedIn,
-    keys: readonly string[],
-    { reason, isForced }: Omit<Ending, 'member'>
-  ): Promise<readonly string[]> {
-    if (keys.length === 0) return []
+    const [first] = keys
+    if (first === undefined) return []
     for (const key of keys) this.#noteEnd(key, reason)
-    const ending = { reason, isForced, member: memberOf(user) }
-    const alive = listOf(await this.#run('sessionEnd', endingOf(this.#names, keys, ending)))
-    return alive.map(id => userDigest(user) + id)
+    const alive = listOf(await this.#run(...this.#ending(user, keys, reason, false)))
+    return alive.map(id => splitKey(first)[0] + id)
   }
 
-  async endUnknown(key: string): Promise<void> {
-    await this.#run('sessionEnd', this.#noteEnd(key, 'revoked'))
+  #noteEnd(key: string, reason: EndReason): void {
+    const call = this.#ending(undefined, [key], reason, true)
+    this.#journal.add(key, async () => await this.#runAgain(...call))
   }
 
-  /** @returns what is written again */
-  #noteEnd(key: string, reason: EndReason): Call {
-    const ending = { reason, isForced: true, member: '' }
-    const call = endingOf(this.#names, [key], ending)
-    this.#journal.add(key, async () => await this.#runAgain('sessionEnd', call))
-    return call
+  /**
+   * @param keys sessions of one user
+   * @param isForced whether the reason is written though the session is not alive
+   */
+  #ending(
+    user: SignedIn | undefined,
+    keys: readonly string[],
+    reason: EndReason,
+    isForced: boolean
+  ): Call {
+    const { epoch, list, users, record } = this.#names
+    const [digest] = splitKey(keys[0] ?? '')
+    const ids = keys.map(key => splitKey(key)[1])
+    const member = user === undefined ? '' : memberOf(user)
+    return [
+      'sessionEnd',
+      [epoch, list(digest), users, ...keys.map(record)],
+      [reason, member, Number(isForced), ...ids]
+    ]
   }
 
   async keysOf(user: UserId): Promise<readonly string[]> {
@@ -153,24 +187,26 @@ export class RedisStore implements SessionStore {
 
   async endAll(): Promise<void> {
     const keys = [this.#names.epoch, this.#names.users]
-    const epoch = Number(await this.#run('sessionEndAll', [keys, [0, 1]]))
-    const call: Call = [keys, [epoch, 0]]
-    this.#journal.add('epoch', async () => await this.#runAgain('sessionEndAll', call))
+    const epoch = Number(await this.#run('sessionEndAll', keys, [0, 1]))
+    this.#journal.add('epoch', async () => await this.#runAgain('sessionEndAll', keys, [epoch, 0]))
   }
 
   async signedIn(max: number): ReturnType<SessionStore['signedIn']> {
-    const reply = await this.#run('sessionUsers', [[this.#names.users], [max]])
+    const reply = await this.#run('sessionUsers', [this.#names.users], [max])
     if (!Array.isArray(reply) || typeof reply[0] !== 'number') throw nonsense()
-    return { total: reply[0], users: listOf(reply[1]).flatMap(readMember) }
+    return { total: reply[0], users: listOf(reply[1]).map(readMember) }
   }
 
-  async block(name: BlockedName, forMs: number | undefined): Promise<void> {
+  async block(name: BlockedName, forMs = Infinity): Promise<void> {
     const block = blockOf(name)
-    const callFor = (ms: number | ''): Call => [[this.#names.blocks], [block, ms]]
-    await this.#run('sessionBlock', callFor(forMs ?? ''))
+    const callFor = (ms: number): Call => [
+      'sessionBlock',
+      [this.#names.blocks],
+      [block, Math.ceil(ms)]
+    ]
+    await this.#run(...callFor(forMs))
     this.#journal.add(block, async ageMs => {
-      const leftMs = forMs === undefined ? '' : Math.ceil(forMs - ageMs)
-      if (leftMs === '' || leftMs > 0) await this.#runAgain('sessionBlock', callFor(leftMs))
+      if (forMs > ageMs) await this.#runAgain(...callFor(forMs - ageMs))
     })
   }
 
@@ -183,10 +219,10 @@ export class RedisStore implements SessionStore {
   }
 
   async blocked(): Promise<Block[]> {
-    const found = listOf(await this.#run('sessionBlocked', [[this.#names.blocks], []]))
+    const found = listOf(await this.#run('sessionBlocked', [this.#names.blocks], []))
     return found.flatMap((block, index) => {
       const left = found[index + 1]
-      return index % 2 === 0 ? readBlock(block, left === 'inf' ? undefined : Number(left)) : []
+      return index % 2 === 0 ? readBlock(block, left === 'inf' ? Infinity : Number(left)) : []
     })
   }
 
@@ -196,7 +232,7 @@ export class RedisStore implements SessionStore {
   }
 
   async unlock(name: string, owner: string): Promise<void> {
-    await this.#run('sessionUnlock', [[this.#names.lock(name)], [owner]])
+    await this.#run('sessionUnlock', [this.#names.lock(name)], [owner])
   }
 
   follow(follower: Follower): void {
@@ -205,10 +241,6 @@ export class RedisStore implements SessionStore {
 
   isFollowed(): boolean {
     return this.#tracking?.isFollowed() ?? false
-  }
-
-  close(): void {
-    // The connections are closed by their owner.
   }
 }
 
@@ -227,73 +259,9 @@ function createNames(prefix: string) {
   }
 }
 
-interface Circumstances {
-  /** The keys of the user's sessions. */
-  readonly listed?: readonly string[]
-  /** Of an opening that is repeated. */
-  readonly epoch?: number
-}
-
-function openingOf(names: Names, opening: Opening, { listed = [], epoch }: Circumstances): Call {
-  const { key, stored, user, max, refuse, former = '' } = opening
-  const [digest, id] = splitKey(key)
-  const [formerUser, formerId] = splitKey(former)
-  const { sealed, idleMs, absoluteMs } = stored
-  const keys = [names.epoch, names.list(digest), names.record(key), names.users]
-  const args = [id, sealed, idleMs, absoluteMs, max, Number(refuse), memberOf(user), formerId]
-  return [
-    [
-      ...keys,
-      names.record(former),
-      names.list(formerUser),
-      names.blocks,
-      ...listed.map(names.record)
-    ],
-    [...args, ...blocksOf(user), epoch ?? '', ...listed.map(each => splitKey(each)[1])]
-  ]
-}
-
-interface Ending {
-  readonly reason: EndReason
-  readonly member: string
-  /** Whether the reason is written though the session is not alive. */
-  readonly isForced: boolean
-}
-
-/** @param keys sessions of one user */
-function endingOf(
-  names: Names,
-  keys: readonly string[],
-  { reason, member, isForced }: Ending
-): Call {
-  const [user] = splitKey(keys[0] ?? '')
-  const ids = keys.map(key => splitKey(key)[1])
-  return [
-    [names.epoch, names.list(user), names.users, ...keys.map(names.record)],
-    [reason, member, Number(isForced), ...ids]
-  ]
-}
-
-/** A member that we did not write names nobody. */
-function readMember(member: string): SignedIn[] {
-  try {
-    const [source, id, username] = JSON.parse(member) as unknown[]
-    const texts = [source, id, username]
-    if (!texts.every(text => typeof text === 'string')) return []
-    return [{ source, id, username } as SignedIn]
-  } catch {
-    return []
-  }
-}
-
-function storedOf(reply: unknown): Stored | Ended | undefined {
-  if (reply === null) return undefined
-  if (!Array.isArray(reply)) throw nonsense()
-  const [sealed, idleMs, absoluteMs] = reply as unknown[]
-  if (typeof sealed !== 'string') throw nonsense()
-  if (sealed.startsWith('!')) return { ended: endReasonOf(sealed.slice(1)) }
-  if (typeof idleMs !== 'number' || typeof absoluteMs !== 'number') throw nonsense()
-  return { sealed, idleMs, absoluteMs }
+function readMember(member: string): SignedIn {
+  const [source, id, username] = JSON.parse(member) as [string, string, string]
+  return { source, id, username }
 }
 
 async function orUnavailable<T>(command: Promise<T>): Promise<T> {

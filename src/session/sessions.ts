@@ -1,12 +1,12 @@
 /** Sessions: who is signed in, since when, until when. */
 import { recentlyUsed } from '../bounded-map.ts'
+import type { GatewayConfig } from '../config/schema/gateway.ts'
 import type { Duration } from '../config/schema/primitives.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { aheadOf, steadyNow } from '../steady-clock.ts'
 import { SessionCache } from './cache.ts'
 import { Credentials } from './credentials.ts'
 import type { SessionTimes } from './describe.ts'
-import { type LifeTimes, timesOf } from './life-times.ts'
 import { openSession, sealSession } from './record.ts'
 import type { Seal } from './seal.ts'
 import type { SessionStore, Stored } from './store.ts'
@@ -27,11 +27,13 @@ import {
   type UserId
 } from './types.ts'
 
+type SessionConfig = GatewayConfig['session']
+
 interface Options {
   readonly store: SessionStore
   readonly seal: Seal
-  readonly lifeTimes: LifeTimes
-  readonly perUser: { readonly max: number; readonly over: 'evict-oldest' | 'refuse' }
+  readonly lifeTimes: Pick<SessionConfig, 'idle' | 'absolute' | 'remembered'>
+  readonly perUser: SessionConfig['perUser']
   /**
    * The session as its users file has it now; undefined where that refuses the user. Called for
    * each session that is read.
@@ -79,15 +81,13 @@ export class Sessions {
     this.#options = options
     this.store = options.store
     this.now = options.now ?? steadyNow
-    this.#cache = new SessionCache({ store: options.store, load: key => this.#load(key) })
-    this.credentials = new Credentials({
-      reread: live => this.reread(live),
-      replace: (live, session) => this.#replace(live, session)
-    })
+    this.#cache = new SessionCache(this.store, async key => await this.reread({ key }))
+    this.credentials = new Credentials(this)
   }
 
-  async #load(key: string): Promise<Evaluation> {
-    const { seal, review = (session: Session) => session } = this.#options
+  /** The session as the store has it now, past reads in progress. */
+  async reread({ key }: Pick<Live, 'key'>): Promise<Evaluation> {
+    const { seal, review } = this.#options
     const stored = await this.store.read(key)
     if (stored === undefined) return { ended: 'unknown' }
     if ('ended' in stored) return stored
@@ -95,7 +95,7 @@ export class Sessions {
     if (opened === undefined) return { ended: 'unknown' }
     if (stored.absoluteMs <= 0) return this.#expire(key, 'absolute')
     if (stored.idleMs <= 0) return this.#expire(key, 'idle')
-    const session = review(opened)
+    const session = review === undefined ? opened : review(opened)
     if (session === undefined) return { ended: 'revoked' }
     return { live: this.#liveFor(key, session, stored) }
   }
@@ -135,11 +135,6 @@ export class Sessions {
     return await this.find(keyOf(secretId))
   }
 
-  /** A session that was found before, as the store has it now, past reads in progress. */
-  async reread({ key }: Live): Promise<Evaluation> {
-    return await this.#load(key)
-  }
-
   /**
    * Opens a session in the place of the browser's former one.
    * @throws GatewayError `login.too-many`, `login.blocked-by-operator`
@@ -152,21 +147,29 @@ export class Sessions {
   ): Promise<Live> {
     const { seal, lifeTimes, perUser, onOpened } = this.#options
     const key = keyOf(secretId)
-    const { idleMs, absoluteMs } = timesOf(opening, lifeTimes)
+    const { idle, absolute: absoluteMs } = opening.remembered
+      ? { ...lifeTimes, ...lifeTimes.remembered }
+      : lifeTimes
+    const idleMs = Math.min(idle, absoluteMs)
+    const { address } = opening
     const session = { ...opening, id: publicId(key), createdAt: Date.now(), idleMs }
     const stored = { sealed: sealSession(seal, key, session), idleMs, absoluteMs }
     const user = signedInOf(session)
-    const { max, over } = perUser
-    const cap = { max, refuse: over === 'refuse' }
-    const ended = await this.store.open({ key, stored, user, ...cap, former: former?.key })
+    const ended = await this.store.open({
+      key,
+      stored,
+      user,
+      max: perUser.max,
+      refuse: perUser.over === 'refuse',
+      former: former && { key: former.key, user: signedInOf(former.session) }
+    })
     if (ended === 'full') throw new GatewayError('login.too-many')
     if (ended === 'blocked') throw new GatewayError('login.blocked-by-operator')
     onOpened?.(session.source)
     for (const each of ended) {
       this.#cache.drop(each)
       const whose = signedInOf(each === former?.key ? former.session : session)
-      const revoker = { user: whose, by: 'sign-in', address: session.address, requestId } as const
-      this.#report([each], 'replaced', { revoker })
+      this.#report(whose, [each], 'replaced', { by: 'sign-in', address, requestId })
     }
     return this.#liveFor(key, session, stored)
   }
@@ -207,7 +210,8 @@ export class Sessions {
     return await this.read(live.key)
   }
 
-  async #replace(live: Live, session: Session): Promise<boolean> {
+  /** Puts a session in the place of exactly `live`. @returns whether it did */
+  async replace(live: Live, session: Session): Promise<boolean> {
     const sealed = sealSession(this.#options.seal, live.key, session)
     const isDone = await this.store.replace(live.key, live.sealed, sealed)
     this.#cache.drop(live.key)
@@ -221,37 +225,38 @@ export class Sessions {
     return live.toSorted((a, b) => a.session.createdAt - b.session.createdAt)
   }
 
-  async #evaluate(user: UserId): Promise<Array<{ key: string; evaluation: Evaluation }>> {
-    const keys = await this.store.keysOf(user)
-    return await Promise.all(keys.map(async key => ({ key, evaluation: await this.#load(key) })))
-  }
-
-  async signedIn(max: number): ReturnType<SessionStore['signedIn']> {
-    return await this.store.signedIn(max)
-  }
-
-  /** @returns whether it was alive */
-  async end({ session, key }: Live, reason: EndReason, end: End = {}): Promise<boolean> {
-    return (await this.#end(signedInOf(session), [key], reason, end)) === 1
-  }
-
-  /** Ends a live session whose back-end refused its user. */
-  async endRefused(live: Live): Promise<boolean> {
-    const user = signedInOf(live.session)
-    return await this.end(live, 'upstream', { revoker: { user, by: 'upstream' } })
-  }
-
-  /**
-   * Ends sessions of a user: one by its public id, all but one, or all.
-   * @returns how many were alive
-   */
-  async endOf(user: SignedIn, { only, except }: Which = {}, end: End = {}): Promise<number> {
+  async #evaluate(user: UserId, { only, except }: Which = {}) {
     const keys = (await this.store.keysOf(user)).filter(
       key =>
         (only === undefined || publicId(key) === only) &&
         (except === undefined || publicId(key) !== except)
     )
-    return await this.#end(user, keys, 'revoked', end)
+    const evaluate = async (key: string) => ({ key, evaluation: await this.reread({ key }) })
+    return await Promise.all(keys.map(evaluate))
+  }
+
+  /** @returns whether it was alive */
+  async end({ session, key }: Live, reason: EndReason, end: End = {}): Promise<boolean> {
+    return (await this.#end(signedInOf(session), [key], reason, end)).length === 1
+  }
+
+  /** Ends a live session whose back-end refused its user. */
+  async endRefused(live: Live): Promise<boolean> {
+    return await this.end(live, 'upstream', { by: 'upstream' })
+  }
+
+  /**
+   * Ends sessions of a user: one by its public id, all but one, or all.
+   * @returns how many were alive, and those of them that can be read
+   */
+  async endOf(user: SignedIn, which: Which = {}, end: End = {}) {
+    const chosen = await this.#evaluate(user, which)
+    const keys = chosen.map(({ key }) => key)
+    const ended = await this.#end(user, keys, 'revoked', end)
+    const sessions = chosen.flatMap(({ key, evaluation }) =>
+      'live' in evaluation && ended.includes(key) ? [evaluation.live.session] : []
+    )
+    return { closed: ended.length, sessions }
   }
 
   /** Ends the sessions of a user that the users file refuses. @returns how many were alive */
@@ -259,32 +264,28 @@ export class Sessions {
     const refused = (await this.#evaluate(user)).flatMap(({ key, evaluation }) =>
       'ended' in evaluation && evaluation.ended === 'revoked' ? [key] : []
     )
-    const revoker = { user, by: 'users-file' } as const
-    return await this.#end(user, refused, 'revoked', { revoker })
+    return (await this.#end(user, refused, 'revoked', { by: 'users-file' })).length
   }
 
-  async endAll(): Promise<void> {
-    await this.store.endAll()
-  }
-
+  /** @returns the keys of those that were alive */
   async #end(
     user: SignedIn,
     keys: readonly string[],
     reason: EndReason,
     end: End
-  ): Promise<number> {
+  ): Promise<readonly string[]> {
     const ended = await this.store.end(user, keys, reason).finally(() => {
       for (const key of keys) this.#cache.drop(key)
     })
-    this.#report(ended, reason, end)
-    return ended.length
+    this.#report(user, ended, reason, end)
+    return ended
   }
 
-  #report(keys: readonly string[], reason: EndReason, { cause = reason, revoker }: End): void {
+  #report(user: SignedIn, keys: readonly string[], reason: EndReason, end: End): void {
     if (keys.length === 0) return
     const { onEnded, onRevoked } = this.#options
-    onEnded?.(cause, keys.length)
-    if (revoker !== undefined) onRevoked?.({ ...revoker, reason, sessions: keys.map(publicId) })
+    onEnded?.(end.cause ?? reason, keys.length)
+    if (end.by !== undefined) onRevoked?.({ ...end, user, reason, sessions: keys.map(publicId) })
   }
 
   /** To be called when the users files have changed. */
@@ -292,13 +293,9 @@ export class Sessions {
     this.#cache.clear()
   }
 
+  /** The present; times of sessions are shown to people with what the wall clock is ahead. */
   times(): SessionTimes {
     return { now: this.now(), aheadMs: aheadOf(this.now) }
-  }
-
-  /** A time of sessions, such as their end, for people and browsers. */
-  toWall(time: number): number {
-    return time + aheadOf(this.now)
   }
 
   /** Whether the store tells of changes now; otherwise only asking it does. */

@@ -2,13 +2,19 @@
 import type { Duration } from '../config/schema/primitives.ts'
 import { GatewayError } from '../errors/errors.ts'
 import type { Block, BlockedName } from './blocked-users.ts'
-import type { Ended, EndReason, SignedIn, UserId } from './types.ts'
+import type { Ended, EndReason, Evaluation, Live, SignedIn, UserId } from './types.ts'
 
 /** Thrown by a store that cannot answer. It never means "no such session". */
 export class StoreUnavailable extends GatewayError {
   constructor(cause: unknown) {
     super('session.unavailable', { cause, retryAfter: 2 })
   }
+}
+
+/** The session that a store has just read. @throws GatewayError where it is none any more */
+export function liveIn(evaluation: Evaluation): Live {
+  if ('live' in evaluation) return evaluation.live
+  throw new GatewayError(`session.${evaluation.ended}`)
 }
 
 /** A record with the time left by the store's clock; the absolute end is that of the record. */
@@ -27,8 +33,8 @@ export interface Opening {
   readonly max: number
   /** Whether a session too many is refused, rather than takes the place of another. */
   readonly refuse: boolean
-  /** The key of the browser's former session, which the new one replaces. */
-  readonly former?: string | undefined
+  /** The browser's former session, which the new one replaces. */
+  readonly former?: { readonly key: string; readonly user: SignedIn } | undefined
 }
 
 /** Every method throws {@link StoreUnavailable} when it cannot tell. */
@@ -44,18 +50,24 @@ export interface SessionStore {
   touch(key: string, idleMs: number, user: SignedIn): Promise<boolean>
   /** Puts a record in the place of exactly `from`. @returns whether it did */
   replace(key: string, from: string, to: string): Promise<boolean>
-  /** Ends sessions of a user for good. @returns the keys of those that were alive */
-  end(user: SignedIn, keys: readonly string[], reason: EndReason): Promise<readonly string[]>
-  /** Ends a session that the store does not know at present, and may know after a failover. */
-  endUnknown(key: string): Promise<void>
+  /**
+   * Ends sessions of a user for good, also ones that the store may know only after a failover.
+   * @param user undefined where the session is not known, nor whose it is
+   * @returns the keys of those that were alive
+   */
+  end(
+    user: SignedIn | undefined,
+    keys: readonly string[],
+    reason: EndReason
+  ): Promise<readonly string[]>
   /** The keys of a user's sessions; some may be over. */
   keysOf(user: UserId): Promise<readonly string[]>
   /** Ends the sessions of everyone. */
   endAll(): Promise<void>
-  /** Users who have a session, at most so many of them, and their number. */
-  signedIn(max: number): Promise<{ readonly total: number; readonly users: SignedIn[] }>
+  /** Users who have a session, at most so many of them, the latest first, and their number. */
+  signedIn(max: number): Promise<{ readonly total: number; readonly users: readonly SignedIn[] }>
   /** Opens no more sessions of users with this name or id. Those that they have live on. */
-  block(name: BlockedName, forMs: number | undefined): Promise<void>
+  block(name: BlockedName, forMs?: number): Promise<void>
   /** @returns whether there was such a block */
   unblock(name: BlockedName): Promise<boolean>
   blocked(): Promise<readonly Block[]>
@@ -67,7 +79,6 @@ export interface SessionStore {
   follow(follower: Follower): void
   /** Whether changes are announced now: only then what was read before counts. */
   isFollowed(): boolean
-  close(): void
 }
 
 export interface Follower {
@@ -78,16 +89,3 @@ export interface Follower {
 
 /** The store keeps the reason of an end for so long, for the answer to late requests. */
 export const tombstoneMs: Duration = 10 * 60_000
-
-const endReasons: ReadonlySet<string> = new Set<EndReason>([
-  'idle',
-  'absolute',
-  'revoked',
-  'replaced',
-  'upstream'
-])
-
-/** A reason in the store; one that nobody knows says that somebody ended it. */
-export function endReasonOf(written: string): EndReason {
-  return endReasons.has(written) ? (written as EndReason) : 'revoked'
-}

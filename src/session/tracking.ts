@@ -1,7 +1,4 @@
-/**
- * Announces changes of sessions in Redis: CLIENT TRACKING in broadcast mode, over a connection of its
- * own.
- */
+/** Announces changes of sessions in Redis: CLIENT TRACKING over a connection of its own. */
 import type { Redis } from 'ioredis'
 import type { Follower } from './store.ts'
 
@@ -11,7 +8,7 @@ interface Options {
    * while that is unknown. RESP2: ioredis drops RESP3's invalidations.
    */
   readonly dial: () => Redis | undefined
-  /** Redis does not let its user follow changes: every request then asks it. */
+  /** Redis does not let its user follow changes: every request then asks it. Called once. */
   readonly onRefused: (error: Error) => void
 }
 
@@ -25,13 +22,13 @@ export class Tracking {
   /** The beginning of the records' keys. */
   #records = ''
   #redis: Redis | undefined
-  /** Whether this connection tells of changes. */
-  #isTracking = false
   #pings: NodeJS.Timeout | undefined
-  /** Of the last ping that was answered, as of `performance.now()`. */
+  /**
+   * Of the last ping that was answered, as of `performance.now()`; `-Infinity` while the connection
+   * tells of no changes.
+   */
   #heardAt = -Infinity
   #isRefused = false
-  #isClosed = false
 
   constructor(options: Options) {
     this.#options = options
@@ -48,20 +45,21 @@ export class Tracking {
   readonly isFollowed = (): boolean => performance.now() - this.#heardAt < staleAfterMs
 
   close(): void {
-    this.#isClosed = true
     clearInterval(this.#pings)
-    this.#disconnect()
+    this.#follower = undefined
+    this.#redis?.disconnect()
   }
 
   /** To be called again when the sessions may be at another server. */
   dial(): void {
-    if (this.#isClosed || this.#follower === undefined) return
-    this.#disconnect()
+    if (this.#follower === undefined) return
+    this.#redis?.disconnect()
+    this.#reset(-Infinity)
     const redis = this.#options.dial()
     this.#redis = redis
     if (redis === undefined) return
     const onLost = () => {
-      if (this.#redis === redis) this.#lose()
+      if (this.#redis === redis) this.#reset(-Infinity)
     }
     redis.on('error', () => {})
     redis.on('close', onLost)
@@ -69,17 +67,6 @@ export class Tracking {
     redis.on('ready', () => void this.#track(redis))
     // "message" would join the keys with commas.
     redis.on('messageBuffer', (_channel: Buffer, keys: unknown) => this.#announce(keys))
-  }
-
-  #disconnect(): void {
-    this.#redis?.disconnect()
-    this.#redis = undefined
-    this.#lose()
-  }
-
-  #lose(): void {
-    this.#isTracking = false
-    this.#reset(-Infinity)
   }
 
   /** Changes may have been missed until now. */
@@ -101,9 +88,7 @@ export class Tracking {
       this.#isRefused = true
       return
     }
-    if (this.#redis !== redis) return
-    this.#isTracking = true
-    this.#reset(performance.now())
+    if (this.#redis === redis) this.#reset(performance.now())
   }
 
   #announce(keys: unknown): void {
@@ -119,20 +104,19 @@ export class Tracking {
   /** A ping that is answered says that the invalidations sent before it have arrived. */
   async #ping(): Promise<void> {
     const redis = this.#redis
-    if (redis === undefined || !this.#isTracking) return
+    if (redis === undefined || this.#heardAt === -Infinity) return
     const askedAt = performance.now()
     try {
       await redis.ping()
     } catch {
       return dialAnew(redis)
     }
-    if (this.#redis === redis && this.#isTracking) this.#heardAt = Math.max(this.#heardAt, askedAt)
+    const isSame = this.#redis === redis && this.#heardAt !== -Infinity
+    if (isSame) this.#heardAt = Math.max(this.#heardAt, askedAt)
   }
 }
 
-/**
- * Only a ready connection: disconnecting one that is already reconnecting would end it for good.
- */
+/** Only a ready connection: `disconnect` would end one for good that is reconnecting. */
 function dialAnew(redis: Redis): void {
   if (redis.status === 'ready') redis.disconnect(true)
 }

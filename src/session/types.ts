@@ -12,9 +12,7 @@ export interface Identity {
   readonly profile: Readonly<Record<string, unknown>>
 }
 
-/**
- * A back-end's credential. Leaves the gateway only towards upstreams that are configured to get it.
- */
+/** A back-end's credential: leaves the gateway only towards upstreams that config names for it. */
 export interface Credential {
   readonly token?: string
   readonly refreshToken?: string
@@ -61,8 +59,11 @@ export interface Live {
   idleEnd: number
 }
 
+/** The reasons of ends that a store keeps. */
+export const keptReasons = ['idle', 'absolute', 'revoked', 'replaced', 'upstream'] as const
+
 /** The reason of a session's end. */
-export type EndReason = 'unknown' | 'idle' | 'absolute' | 'revoked' | 'replaced' | 'upstream'
+export type EndReason = 'unknown' | (typeof keptReasons)[number]
 
 export interface Ended {
   readonly ended: EndReason
@@ -87,39 +88,28 @@ export function signedInOf({
   return { source, id, username }
 }
 
-/** The user whose sessions are ended, and the cause. */
-export interface Revoker {
-  readonly user: SignedIn
-  /** `sign-in`: the same user signed in again, and may have so many sessions only. */
-  readonly by: 'user' | 'sign-in' | 'upstream' | 'users-file'
+/** Why a session was ended, where its reason says less: users sign out, operators revoke. */
+export type EndCause = EndReason | 'signed-out'
+
+export interface End {
+  readonly cause?: EndCause
+  /**
+   * `sign-in`: the same user signed in again, and may have so many sessions only. Without it the end
+   * is recorded elsewhere, such as that of a sign-out or an operator's act.
+   */
+  readonly by?: 'user' | 'sign-in' | 'upstream' | 'users-file'
   /** Of the request that ended them. */
   readonly address?: string
   readonly requestId?: string | undefined
 }
 
 /** Sessions that were alive and are not any more. */
-export interface Revoked extends Revoker {
+export interface Revoked extends End {
+  readonly user: SignedIn
   readonly reason: EndReason
   /** The public ids. */
   readonly sessions: readonly string[]
 }
-
-/** Why a session was ended, where its reason says less: users sign out, operators revoke. */
-export type EndCause = EndReason | 'signed-out'
-
-export interface End {
-  readonly cause?: EndCause
-  /** Without it the end is recorded elsewhere, such as that of a sign-out or an operator's act. */
-  readonly revoker?: Revoker
-}
-
-declare const brand: unique symbol
-
-/**
- * The key of all that belongs to a user: sessions, limits, requests in flight. Only `userKey`
- * makes one: two credential sources may give the same id to two people.
- */
-export type IdentityKey = string & { readonly [brand]: true }
 
 /** A user as a credential source vouched for them. A session is one. */
 export interface VouchedUser {
@@ -128,12 +118,15 @@ export interface VouchedUser {
   readonly identity: { readonly id: string }
 }
 
-/** `SOURCE/ID`. Names of sources hold no slash, so that no two users have one key. */
-export function userKey({ source, id }: UserId): IdentityKey {
-  return `${source}/${id}` as IdentityKey
+/**
+ * Names a user: two credential sources may give the same id to two people. `SOURCE/ID`; names of
+ * sources hold no slash, so that no two users have one key.
+ */
+export function userKey({ source, id }: UserId): string {
+  return `${source}/${id}`
 }
 
-export function identityKey({ source, identity: { id } }: VouchedUser): IdentityKey {
+export function identityKey({ source, identity: { id } }: VouchedUser): string {
   return userKey({ source, id })
 }
 
@@ -180,8 +173,5 @@ export function keyOf(secretId: string): string {
   return secretId.slice(0, userLength) + hash('sha256', secretId, 'hex')
 }
 
-/**
- * The session's name in logs, lists and command lines. (Hexadecimal: a `-` in front would make it
- * an option.)
- */
+/** The session's name in logs, lists and commands. Hexadecimal: a `-` would begin an option. */
 export const publicId = (key: string) => key.slice(userLength, userLength + 12)

@@ -1,11 +1,11 @@
 /** Pages of 10,000 sessions: complete, searchable, and bounded. */
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { sessionPage, type SessionPage } from '../../src/admin/session-pages.ts'
 import { testGateway } from '../support/gateway.ts'
 import { newSession, sharedMemory, signIn } from '../support/sessions.ts'
 
-async function withSessions(t: Test, users: number, each: number) {
-  const sessions = sharedMemory(t.after).replica()
+async function withSessions(users: number, each: number) {
+  const sessions = sharedMemory().replica()
   for (let index = 0; index < users; index++) {
     const username = `user-${String(index % 5000).padStart(5, '0')}`
     const identity = { ...newSession().identity, id: `i${index}`, username }
@@ -15,7 +15,7 @@ async function withSessions(t: Test, users: number, each: number) {
 }
 
 t.test('pages hold each of 10,000 sessions once, users with one name included', async t => {
-  const sessions = await withSessions(t, 5500, 2)
+  const sessions = await withSessions(5500, 2)
   const seen = new Set<string>()
   let count = 0
   let page: SessionPage | undefined
@@ -36,7 +36,7 @@ t.test('pages hold each of 10,000 sessions once, users with one name included', 
 })
 
 t.test('a search finds a part of a name or id in either case', async t => {
-  const sessions = await withSessions(t, 120, 1)
+  const sessions = await withSessions(120, 1)
   const found = await sessionPage(sessions, { search: 'USER-0001' })
   t.equal(found.users, 10)
   t.ok(found.sessions.every(({ user }) => user.startsWith('user-0001')))
@@ -46,7 +46,7 @@ t.test('a search finds a part of a name or id in either case', async t => {
 })
 
 t.test('a user whose sessions ended takes no place, and the page is filled', async t => {
-  const sessions = await withSessions(t, 30, 1)
+  const sessions = await withSessions(30, 1)
   await sessions.endOf({ source: 's', id: 'i0', username: 'user-00000' })
   const page = await sessionPage(sessions, { size: 5 })
   t.equal(page.sessions.length, 5)

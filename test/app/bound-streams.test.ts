@@ -142,7 +142,7 @@ t.test('what ends a session at one replica ends its streams at another within 1 
     sessions.end(replaced.live, 'replaced')
   )
   t.equal(stays.reason(), undefined, 'another session’s goes on')
-  await endsInTime(t, stays, 'session.revoked', () => sessions.endAll())
+  await endsInTime(t, stays, 'session.revoked', () => sessions.store.endAll())
   t.equal(here.streams.size, 0)
 })
 

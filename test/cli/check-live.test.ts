@@ -8,6 +8,7 @@ import { configFolder, testGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
 import { redisCli } from '../support/redis-cli.ts'
 import { testRedis } from '../support/redis.ts'
+import { testSentinel } from '../support/sentinel.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 const redis = await testRedis(t.after)
@@ -105,6 +106,20 @@ t.test('case 14: a node of a Cluster in redis.url', async t => {
   const own = await cluster.primaryOf('{cg}:')
   const told = await toldOf(t, { url: cluster.servers.find(server => server !== own)?.url })
   t.match(told, { code: 1, status: 503, part: /node of a Cluster: set redis\.cluster/ })
+})
+
+t.test('a primary that takes writes without a replica is one to be bounded', async t => {
+  const { sentinels, name, servers } = await testSentinel(t.after)
+  const gateway = {
+    redis: { sentinels, primary: name },
+    session: { secrets: ['${SECRET}'] },
+    login: { sources: [{ kind: 'users-file', file: 'users.yaml' }] }
+  }
+  const folder = await configFolder({ gateway })
+  const check = async () => await run(['check', '--live', '-c', folder], { env: environment })
+  t.match(await check(), { code: 0, out: /^redis: .*: ok \(set min-replicas-to-write 1 in Redis/m })
+  await redisCli(servers[0].port, 'CONFIG', 'SET', 'min-replicas-to-write', '1')
+  t.match(await check(), { code: 0, out: /^redis: .*: ok$/m })
 })
 
 t.end()

@@ -103,7 +103,6 @@ t.test('case 7: other replicas get to know it', async t => {
 
 t.test('case 7: a session is written once in 5 s, however often it changes', async t => {
   const store = new MemoryStore()
-  t.after(() => store.close())
   let writes = 0
   const replace = store.replace.bind(store)
   store.replace = async (...all) => {

@@ -1,13 +1,13 @@
 /** The users file is the truth at each look-up; a change of it ends sessions after a reload. */
 import t from 'tap'
 import {
+  changedUsers,
   describeReview,
   massChange,
   reviewChanged,
   reviewSignedIn
 } from '../../src/login/changed-users.ts'
 import {
-  changedUsers,
   createFileUsers,
   identityOf,
   passwordDigest,
@@ -78,7 +78,7 @@ t.test('a reload ends the sessions of changed users, and of nobody else', async 
       ['password', 'password changed']
     ]
   )
-  const { replica, state } = sharedMemory(t.after)
+  const { replica, state } = sharedMemory()
   const files = createFileUsers()
   files.activate(before)
   const sessions = replica({ review: files.review })
@@ -103,7 +103,7 @@ t.test('a reload ends the sessions of changed users, and of nobody else', async 
 })
 
 t.test('a start ends the sessions of users who changed while nothing ran', async t => {
-  const { replica } = sharedMemory(t.after)
+  const { replica } = sharedMemory()
   const files = createFileUsers()
   const sessions = replica({ review: files.review })
   for (const name of ['kept', 'removed']) await signIn(sessions, sessionOf(name))
@@ -112,7 +112,7 @@ t.test('a start ends the sessions of users who changed while nothing ran', async
   t.match(await reviewSignedIn(sessions, after), [
     { username: 'removed', change: 'removed', closed: 1 }
   ])
-  t.equal((await sessions.signedIn(9)).total, 1)
+  t.equal((await sessions.store.signedIn(9)).total, 1)
 })
 
 t.test('more than half of a file’s users, and at least five, are a mass change', t => {

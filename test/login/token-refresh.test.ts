@@ -1,16 +1,17 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
 import type { CredentialSource } from '../../src/login/credential-source.ts'
 import { createTokenRefresh } from '../../src/login/token-refresh.ts'
 import type { Credential, Session } from '../../src/session/types.ts'
 import { wallClock } from '../support/clock.ts'
 import { cookieOf, testGateway } from '../support/gateway.ts'
 import { hour, newSession, sharedMemory, signIn } from '../support/sessions.ts'
+import { signInAt } from '../support/sign-in.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
 /** Two replicas over one store, with a source that rotates its refresh tokens. */
-async function setUp(t: Test, expiresAt = Date.now() - 1) {
-  const memory = sharedMemory(t.after)
+async function setUp(expiresAt = Date.now() - 1) {
+  const memory = sharedMemory()
   const state = { valid: 'r1', renewals: 0, signedOut: [] as unknown[], failed: [] as unknown[] }
   const grant = {
     answer: async ({ credential }: Session): Promise<Credential | undefined> => {
@@ -45,13 +46,13 @@ async function setUp(t: Test, expiresAt = Date.now() - 1) {
 const tokenOf = ({ session }: { session: Session }) => session.credential?.token
 
 t.test('a token that holds is left alone', async t => {
-  const { a, live, state } = await setUp(t, Date.now() + hour)
+  const { a, live, state } = await setUp(Date.now() + hour)
   t.equal(await a.ensureFresh(live), live)
   t.equal(state.renewals, 0)
 })
 
 t.test('12 calls at once over two replicas with a rotating token: one grant', async t => {
-  const { a, b, live, state, secretId } = await setUp(t)
+  const { a, b, live, state, secretId } = await setUp()
   const calls = Array.from({ length: 12 }, async (_, n) => await (n % 2 ? a : b).ensureFresh(live))
   t.same(new Set((await Promise.all(calls)).map(tokenOf)), new Set(['new 1']))
   t.equal(state.renewals, 1)
@@ -63,7 +64,7 @@ t.test('12 calls at once over two replicas with a rotating token: one grant', as
 t.test(
   'a token whose whole life is shorter than the time before is renewed now and then',
   async t => {
-    const { a, live, grant, state } = await setUp(t)
+    const { a, live, grant, state } = await setUp()
     grant.answer = async () => {
       return { token: `new ${++state.renewals}`, expiresAt: Date.now() + 60_000 }
     }
@@ -74,7 +75,7 @@ t.test(
 )
 
 t.test('while the old token holds nobody waits, and a failure is not tried each time', async t => {
-  const { a, live, grant, state, secretId } = await setUp(t, Date.now() + 30_000)
+  const { a, live, grant, state, secretId } = await setUp(Date.now() + 30_000)
   const answers = [Promise.withResolvers<undefined>()]
   grant.answer = async () => {
     state.renewals++
@@ -90,7 +91,7 @@ t.test('while the old token holds nobody waits, and a failure is not tried each 
 })
 
 t.test('refused: another process may have been faster, else the session ends', async t => {
-  const { a, b, live, grant, state, secretId } = await setUp(t)
+  const { a, b, live, grant, state, secretId } = await setUp()
   grant.answer = async () => {
     // As a process does whose lock ended while it was paused.
     await b.sessions.credentials.renew(live, { token: 'by another' })
@@ -108,7 +109,7 @@ t.test('refused: another process may have been faster, else the session ends', a
 })
 
 t.test('a back-end that cannot be asked ends nothing, and frees the lock', async t => {
-  const { a, b, live, grant, secretId } = await setUp(t)
+  const { a, b, live, grant, secretId } = await setUp()
   const { answer } = grant
   grant.answer = async () => await Promise.reject(new Error('down'))
   await t.rejects(a.ensureFresh(live), { message: 'down' })
@@ -118,14 +119,14 @@ t.test('a back-end that cannot be asked ends nothing, and frees the lock', async
 })
 
 t.test('a session that ended before gets no token', async t => {
-  const { a, live, state } = await setUp(t)
+  const { a, live, state } = await setUp()
   await a.sessions.end(live, 'revoked')
   await t.rejects(a.ensureFresh(live), { code: 'session.revoked' })
   t.equal(state.renewals, 0)
 })
 
 t.test('a session that ends meanwhile: the new token is signed out at its source', async t => {
-  const { a, b, live, grant, state } = await setUp(t)
+  const { a, b, live, grant, state } = await setUp()
   const { answer } = grant
   grant.answer = async session => {
     const credential = await answer(session)
@@ -138,7 +139,7 @@ t.test('a session that ends meanwhile: the new token is signed out at its source
 })
 
 t.test('a wall clock that is set does not end the wait for another process', async t => {
-  const { a, live, store } = await setUp(t)
+  const { a, live, store } = await setUp()
   const setClock = wallClock(t.after)
   const name = `renew:${live.key}`
   await store.lock(name, 'another', hour)
@@ -161,45 +162,29 @@ t.test(
   'through the gateway: the upstream gets the renewed token, before the old one ends',
   async t => {
     let issued = 0
-    const backend = await testUpstream(t.after, (request, response, { url, body }) => {
-      if (url === '/login') {
-        return json(200, {
-          id: '7',
-          token: `token-number-${++issued}`,
-          refresh: 'refresh-token',
-          expiresIn: 30
-        })(request, response, {} as never)
+    const backend = await testUpstream(t.after, (request, response, seen) => {
+      const answers: Record<string, object> = {
+        '/login': { id: '7', refresh: 'refresh-token', expiresIn: 30 },
+        '/renew': { expiresIn: 3600 }
       }
-      if (url === '/renew') {
-        return json(JSON.parse(body.toString()).refresh === 'refresh-token' ? 200 : 401, {
-          token: `token-number-${++issued}`,
-          expiresIn: 3600
-        })(request, response, {} as never)
+      const answer = answers[seen.url]
+      const token = answer && `token-number-${++issued}`
+      const isForged = seen.url === '/renew' && !seen.body.includes('"refresh":"refresh-token"')
+      json(isForged ? 401 : 200, { token, ...answer })(request, response, seen)
+    })
+    const { gateway: config } = signInAt(backend.url, {
+      token: 'token',
+      refreshToken: 'refresh',
+      expires: { path: 'expiresIn' },
+      refresh: {
+        path: '/renew',
+        body: { refresh: '{refreshToken}' },
+        before: '60s',
+        token: 'token'
       }
-      json(200, {})(request, response, {} as never)
     })
     const gateway = await testGateway(t.after, {
-      gateway: {
-        login: {
-          sources: [
-            {
-              kind: 'upstream-login',
-              upstream: 'b',
-              path: '/login',
-              user: { id: 'id' },
-              token: 'token',
-              refreshToken: 'refresh',
-              expires: { path: 'expiresIn' },
-              refresh: {
-                path: '/renew',
-                body: { refresh: '{refreshToken}' },
-                before: '60s',
-                token: 'token'
-              }
-            }
-          ]
-        }
-      },
+      gateway: config,
       routes: {
         upstreams: { b: { url: backend.url, credential: 'bearer' } },
         routes: { orders: { path: '/api/orders', upstream: 'b' } }

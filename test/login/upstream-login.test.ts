@@ -2,26 +2,16 @@ import t, { type Test } from 'tap'
 import type { UpstreamLoginConfig } from '../../src/config/schema/upstream-login.ts'
 import { createUpstreamLogin } from '../../src/login/upstream-login.ts'
 import { createUpstream } from '../../src/proxy/upstream.ts'
-import { upstreamConfig } from '../support/upstream-config.ts'
-import type { Credential, Session } from '../../src/session/types.ts'
 import { attempt, credentialSourceContract, rightPassword } from '../suites/credential-source.ts'
 import { freePort } from '../support/ports.ts'
-import { json, rawUpstream, testUpstream } from '../support/upstream.ts'
-import { credential, sessionWith } from '../support/upstream-login.ts'
+import { upstreamConfig } from '../support/upstream-config.ts'
+import { json, rawUpstream, type Seen, testUpstream } from '../support/upstream.ts'
+import { credential, sessionWith, signInConfig } from '../support/upstream-login.ts'
 
-const base: UpstreamLoginConfig = {
-  kind: 'upstream-login',
-  upstream: 'accounts',
+type Over = Partial<UpstreamLoginConfig>
+
+const base = signInConfig(undo => t.teardown(undo), {
   path: '/auth/login',
-  format: 'json',
-  body: { username: '{username}', password: '{password}' },
-  passExtra: true,
-  headers: {},
-  passHeaders: [],
-  passQuery: [],
-  passCookies: [],
-  success: { status: [200] },
-  refused: { status: [400, 401, 403, 404, 422] },
   user: {
     id: 'user.id',
     username: 'user.login',
@@ -30,17 +20,11 @@ const base: UpstreamLoginConfig = {
     roleMap: { ADMINISTRATOR: 'admin' },
     profile: 'user.more'
   },
-  cookies: [],
   timeout: 30_000
-}
+})
 
 /** The source in front of a back-end's address, over the gateway's own way there. */
-function sourceOf(
-  t: Test,
-  url: string,
-  over: Partial<UpstreamLoginConfig> = {},
-  credentialStyle = 'bearer'
-) {
+function sourceOf(t: Test, url: string, over: Over = {}, credentialStyle = 'bearer') {
   const upstream = createUpstream(
     upstreamConfig(t.after, {
       url,
@@ -76,91 +60,78 @@ const aliceAnswer = {
 async function answering(
   t: Test,
   answer: unknown,
-  over: Partial<UpstreamLoginConfig> = {},
+  over: Over = {},
   { status = 200, credentialStyle = 'bearer' } = {}
 ) {
   const backend = await testUpstream(t.after, json(status, answer))
   return { backend, source: sourceOf(t, backend.url, over, credentialStyle) }
 }
 
-const ended = (credential?: Credential): Session => ({
-  id: 's',
-  identity: { id: '1', username: 'alice', name: 'Alice', roles: [], profile: {} },
-  source: 'upstream-login:accounts',
-  remembered: false,
-  createdAt: 0,
-  idleMs: 1,
-  address: '',
-  agent: '',
-  ...(credential && { credential })
-})
+const isInvalid = { code: 'upstream.invalid', status: 502 }
 
-t.test('a back-end that speaks JSON', async t => {
-  const backend = await testUpstream(t.after, (request, response, { body }) => {
-    const { username, password } = JSON.parse(body.toString()) as Record<string, unknown>
-    json(
-      username === 'alice' && password === rightPassword ? 200 : 401,
-      username === 'alice' && password === rightPassword ? aliceAnswer : { error: 'no' }
-    )(request, response, {} as never)
-  })
-  credentialSourceContract(t, sourceOf(t, backend.url))
-})
+/** That a sign-in with such an answer is the back-end's fault. */
+async function rejects(t: Test, answer: unknown, over: Over = {}, status = 200): Promise<void> {
+  const { source } = await answering(t, answer, over, { status })
+  await t.rejects(source.verify(attempt()), isInvalid, `${status} ${JSON.stringify(answer)}`)
+}
 
-t.test('a back-end that takes forms', async t => {
-  const backend = await testUpstream(t.after, (request, response, { body, headers }) => {
-    const form = new URLSearchParams(body.toString())
-    const right =
-      headers['content-type'] === 'application/x-www-form-urlencoded' &&
-      form.get('username') === 'alice' &&
-      form.get('password') === rightPassword
-    json(right ? 200 : 403, right ? aliceAnswer : {})(request, response, {} as never)
-  })
-  credentialSourceContract(t, sourceOf(t, backend.url, { format: 'form' }))
-})
+interface BackEnd {
+  readonly over?: Over
+  /** Status and body for a right sign-in, and for a wrong one. */
+  readonly right?: readonly [number, object]
+  readonly wrong?: readonly [number, object]
+  /** What is answered to a call that is no sign-in. */
+  readonly other?: (seen: Seen) => readonly [number, object]
+}
 
-t.test('a back-end that says 200 to everything and the truth in a code', async t => {
-  const backend = await testUpstream(t.after, (request, response, { body }) => {
-    const { username, password } = JSON.parse(body.toString()) as Record<string, unknown>
-    json(
-      200,
-      username === 'alice' && password === rightPassword
-        ? { code: 0, ...aliceAnswer }
-        : { code: 1001, msg: 'bad credentials' }
-    )(request, response, {} as never)
-  })
-  credentialSourceContract(
-    t,
-    sourceOf(t, backend.url, {
+const from = {
+  path: '/me',
+  method: 'GET' as const,
+  query: {},
+  success: { status: [200] },
+  timeout: 30_000
+}
+
+const backEnds: Record<string, BackEnd> = {
+  'a back-end that speaks JSON': {},
+  'a back-end that takes forms': { over: { format: 'form' }, wrong: [403, {}] },
+  'a back-end that says 200 to everything and the truth in a code': {
+    over: {
       success: { path: 'code', in: [0] },
       refused: { path: 'code', in: [1001, 1002] }
-    })
-  )
-})
-
-t.test('a back-end that tells the user in a second call', async t => {
-  const backend = await testUpstream(t.after, (request, response, { body, headers, url }) => {
-    if (url === '/me') {
-      const isSignedIn = headers.authorization === 'Bearer t-1'
-      return json(isSignedIn ? 200 : 401, isSignedIn ? aliceAnswer : {})(
-        request,
-        response,
-        {} as never
-      )
-    }
-    const { username, password } = JSON.parse(body.toString()) as Record<string, unknown>
-    const isRight = username === 'alice' && password === rightPassword
-    json(isRight ? 200 : 401, isRight ? { token: 't-1' } : {})(request, response, {} as never)
-  })
-  const from = {
-    path: '/me',
-    method: 'GET' as const,
-    query: {},
-    success: { status: [200] },
-    timeout: 30_000
+    },
+    right: [200, { code: 0, ...aliceAnswer }],
+    wrong: [200, { code: 1001, msg: 'bad credentials' }]
+  },
+  'a back-end that tells the user in a second call': {
+    over: { token: 'token', user: { ...base.user, from } },
+    right: [200, { token: 't-1' }],
+    other: ({ headers }) =>
+      headers.authorization === 'Bearer t-1' ? [200, aliceAnswer] : [401, {}]
   }
-  const user = { ...base.user, from }
-  credentialSourceContract(t, sourceOf(t, backend.url, { token: 'token', user }))
-})
+}
+
+for (const [name, { over = {}, right, wrong, other }] of Object.entries(backEnds)) {
+  t.test(name, async t => {
+    const isForm = over.format === 'form'
+    const type = isForm ? 'application/x-www-form-urlencoded' : 'application/json'
+    const answerOf = (seen: Seen) => {
+      if (seen.url !== base.path) return other?.(seen) ?? [404, {}]
+      const text = seen.body.toString()
+      const sent = (
+        isForm ? Object.fromEntries(new URLSearchParams(text)) : JSON.parse(text)
+      ) as Record<string, unknown>
+      const isRight = sent['username'] === 'alice' && sent['password'] === rightPassword
+      return isRight && seen.headers['content-type'] === type
+        ? (right ?? [200, aliceAnswer])
+        : (wrong ?? [401, { error: 'no' }])
+    }
+    const backend = await testUpstream(t.after, (request, response, seen) =>
+      json(...answerOf(seen))(request, response, seen)
+    )
+    credentialSourceContract(t, sourceOf(t, backend.url, over))
+  })
+}
 
 t.test(
   'the back-end is asked by POST, with the caller’s address and request id, and config’s own fields',
@@ -220,20 +191,8 @@ t.test(
 t.test(
   'what is typed is data: no pattern, no placeholder, no markup, in either format',
   async t => {
-    const typed = [
-      '$&',
-      "$1$`$'",
-      '{username}',
-      '{password}',
-      '"}, "admin": true, {"',
-      '&admin=true&',
-      '%26',
-      'a+b c',
-      '\\',
-      '\u0000\r\n',
-      '</x>',
-      '__proto__'
-    ]
+    const typed = ['$&', "$1$`$'", '{username}', '{password}', '"}, "admin": true, {"']
+    typed.push('&admin=true&', '%26', 'a+b c', '\\', '\u0000\r\n', '</x>', '__proto__')
     for (const format of ['json', 'form'] as const) {
       const { backend, source } = await answering(t, aliceAnswer, { format })
       for (const written of typed) {
@@ -259,23 +218,15 @@ t.test(
       const { backend, source } = await answering(t, aliceAnswer, { format })
       await source.verify(attempt({ extra }))
       const body = String(backend.seen[0]?.body)
-      if (format === 'json') {
-        t.match(JSON.parse(body), {
-          captcha: 'x1',
-          autoLogin: true,
-          nested: { a: [1] },
-          username: 'alice',
-          password: rightPassword
-        })
-      } else {
-        t.match(Object.fromEntries(new URLSearchParams(body)), {
-          captcha: 'x1',
-          autoLogin: 'true',
-          nested: '{"a":[1]}',
-          username: 'alice',
-          password: rightPassword
-        })
-      }
+      const isJson = format === 'json'
+      const sent = isJson ? JSON.parse(body) : Object.fromEntries(new URLSearchParams(body))
+      t.match(sent, {
+        captcha: 'x1',
+        autoLogin: isJson ? true : 'true',
+        nested: isJson ? { a: [1] } : '{"a":[1]}',
+        username: 'alice',
+        password: rightPassword
+      })
       t.equal(body.split('username').length, 2, 'once')
     }
     const { backend, source } = await answering(t, aliceAnswer, { passExtra: false })
@@ -288,19 +239,12 @@ t.test(
 )
 
 t.test('the back-end’s token and the cookies that config names are kept, and no other', async t => {
+  const others = ['SID=upper', 'sidx=1', 'sid', '=sid']
   const backend = await testUpstream(t.after, (_request, response) => {
     response
       .writeHead(200, {
         'content-type': 'application/json',
-        'set-cookie': [
-          'sid=abc; Path=/; HttpOnly',
-          'csrf=d=e',
-          'tracker=1',
-          'SID=upper',
-          'sidx=1',
-          'sid',
-          '=sid'
-        ]
+        'set-cookie': ['sid=abc; Path=/; HttpOnly', 'csrf=d=e', 'tracker=1', ...others]
       })
       .end(JSON.stringify(aliceAnswer))
   })
@@ -317,19 +261,9 @@ t.test('the back-end’s token and the cookies that config names are kept, and n
 t.test(
   'a token that no header field can hold, or that is missing, is the back-end’s fault and opens nothing',
   async t => {
-    for (const token of [
-      'a\r\nx-user-roles: admin',
-      'a\nb',
-      'ü',
-      '\u0000',
-      null,
-      '',
-      {},
-      ['t'],
-      true
-    ]) {
-      const { source } = await answering(t, { ...aliceAnswer, token }, { token: 'token' })
-      await t.rejects(source.verify(attempt()), { code: 'upstream.invalid' }, JSON.stringify(token))
+    const injected = ['a\r\nx-user-roles: admin', 'a\nb', 'ü', '\u0000']
+    for (const token of [...injected, null, '', {}, ['t'], true]) {
+      await rejects(t, { ...aliceAnswer, token }, { token: 'token' })
     }
     const { source } = await answering(t, { ...aliceAnswer, token: 12 }, { token: 'token' })
     t.match(await source.verify(attempt()), { credential: { token: '12' } })
@@ -380,23 +314,9 @@ t.test('what the answer does not say of the user is taken from what was typed', 
 t.test(
   'an answer without the user’s id is the back-end’s fault: whose session would it be?',
   async t => {
-    for (const answer of [
-      {},
-      { user: null },
-      { user: { id: null } },
-      { user: { id: '' } },
-      { user: { id: { $oid: 'x' } } },
-      [],
-      null,
-      'text',
-      { 'user.id': 1 }
-    ]) {
-      const { source } = await answering(t, answer)
-      await t.rejects(
-        source.verify(attempt()),
-        { code: 'upstream.invalid' },
-        JSON.stringify(answer)
-      )
+    const users = [null, { id: null }, { id: '' }, { id: { $oid: 'x' } }].map(user => ({ user }))
+    for (const answer of [{}, ...users, [], null, 'text', { 'user.id': 1 }]) {
+      await rejects(t, answer)
     }
   }
 )
@@ -405,23 +325,17 @@ t.test(
   'a status that is neither success nor refusal is the back-end’s fault, never a refusal',
   async t => {
     for (const status of [201, 204, 302, 429, 500, 502, 503]) {
-      const { source } = await answering(t, status === 204 ? '' : aliceAnswer, {}, { status })
-      await t.rejects(
-        source.verify(attempt()),
-        { code: 'upstream.invalid', status: 502 },
-        `${status}`
-      )
+      await rejects(t, status === 204 ? '' : aliceAnswer, {}, status)
     }
   }
 )
 
 t.test('a code that is neither success nor refusal is the back-end’s fault too', async t => {
   for (const answer of [{ code: 9999 }, { code: '0' }, { code: null }, {}, [], null]) {
-    const { source } = await answering(t, answer, {
+    await rejects(t, answer, {
       success: { path: 'code', in: [0] },
       refused: { path: 'code', in: [1001] }
     })
-    await t.rejects(source.verify(attempt()), { code: 'upstream.invalid' }, JSON.stringify(answer))
   }
 })
 
@@ -430,58 +344,41 @@ t.test('a refusal is looked for first; all that a test gives has to fit', async 
     success: { status: [200], path: 'user.id' },
     refused: { status: [200], path: 'error' }
   }
-  t.match(
-    await (await answering(t, { ...aliceAnswer, error: 'locked' }, both)).source.verify(attempt()),
-    { vouched: false }
-  )
-  t.match(await (await answering(t, aliceAnswer, both)).source.verify(attempt()), { vouched: true })
-  t.match(
-    await (await answering(t, { ...aliceAnswer, error: false }, both)).source.verify(attempt()),
-    { vouched: true },
-    'false and null do not count as there'
-  )
-  await t.rejects(
-    (await answering(t, { error: 'x' }, both, { status: 500 })).source.verify(attempt()),
-    { code: 'upstream.invalid' }
-  )
+  const vouchedFor = async (error?: unknown) => {
+    const { source } = await answering(t, { ...aliceAnswer, error }, both)
+    return (await source.verify(attempt())).vouched
+  }
+  t.equal(await vouchedFor('locked'), false)
+  t.equal(await vouchedFor(), true)
+  t.equal(await vouchedFor(false), true, 'false and null do not count as there')
+  await rejects(t, { error: 'x' }, both, 500)
 })
 
 t.test('an answer that is no JSON is no success', async t => {
   const backend = await testUpstream(t.after, (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>maintenance</h1>')
   })
-  await t.rejects(sourceOf(t, backend.url).verify(attempt()), { code: 'upstream.invalid' })
+  await t.rejects(sourceOf(t, backend.url).verify(attempt()), isInvalid)
 })
 
 t.test('an answer larger than a sign-in’s can be is the back-end’s fault', async t => {
-  const { source } = await answering(t, { ...aliceAnswer, filler: 'x'.repeat(300 * 1024) })
-  await t.rejects(source.verify(attempt()), { code: 'upstream.invalid' })
+  await rejects(t, { ...aliceAnswer, filler: 'x'.repeat(300 * 1024) })
 })
 
 t.test('a back-end that is down, breaks off or is silent has not refused anybody', async t => {
-  await t.rejects(sourceOf(t, `http://127.0.0.1:${await freePort()}`).verify(attempt()), {
-    code: 'upstream.refused',
-    status: 502
-  })
-  const broken = await rawUpstream(t.after, socket => {
-    socket.resetAndDestroy()
-  })
-  await t.rejects(sourceOf(t, broken.url).verify(attempt()), {
-    code: 'upstream.reset',
-    status: 502
-  })
-  const silent = await rawUpstream(t.after, () => {})
-  await t.rejects(sourceOf(t, silent.url, { timeout: 150 }).verify(attempt()), {
-    code: 'upstream.timeout',
-    status: 504
-  })
-  const garbage = await rawUpstream(t.after, socket => {
-    socket.end('SSH-2.0-OpenSSH\r\n')
-  })
-  await t.rejects(sourceOf(t, garbage.url).verify(attempt()), {
-    code: 'upstream.invalid',
-    status: 502
-  })
+  const raw = async (act: Parameters<typeof rawUpstream>[1]) =>
+    (await rawUpstream(t.after, act)).url
+  const dead = `http://127.0.0.1:${await freePort()}`
+  const faults = [
+    [dead, 'refused', 502],
+    [await raw(socket => socket.resetAndDestroy()), 'reset', 502],
+    [await raw(() => {}), 'timeout', 504],
+    [await raw(socket => socket.end('SSH-2.0-OpenSSH\r\n')), 'invalid', 502]
+  ] as const
+  for (const [url, code, status] of faults) {
+    const source = sourceOf(t, url, { timeout: code === 'timeout' ? 150 : 30_000 })
+    await t.rejects(source.verify(attempt()), { code: `upstream.${code}`, status })
+  }
 })
 
 t.test('a profile that no session could hold is an error of the back-end', async t => {
@@ -490,7 +387,7 @@ t.test('a profile that no session could hold is an error of the back-end', async
     response.setHeader('content-type', 'application/json')
     response.end(`{"user":{"id":"u1","more":{"deep":${deep}}}}`)
   })
-  await t.rejects(sourceOf(t, backend.url).verify(attempt()), { code: 'upstream.invalid' })
+  await t.rejects(sourceOf(t, backend.url).verify(attempt()), isInvalid)
 })
 
 t.test('a back-end that answers byte by byte holds no call for longer than its time', async t => {
@@ -549,7 +446,7 @@ t.test('sign-out calls the back-end’s own with the session’s credential', as
         { logout: { path: '/auth/logout', method } },
         { credentialStyle }
       )
-      await source.signOut?.(ended(credential))
+      await source.signOut?.(sessionWith(credential))
       t.match(backend.seen, [{ method, url: '/auth/logout', headers: expected }], credentialStyle)
       t.notOk(absent in (backend.seen[0]?.headers ?? {}))
       t.equal(backend.seen[0]?.body.length, 0)
@@ -561,9 +458,9 @@ t.test(
   'sign-out asks nobody where config names no way, or the session has no credential',
   async t => {
     const without = await answering(t, {})
-    await without.source.signOut?.(ended({ token: 't-1' }))
+    await without.source.signOut?.(sessionWith({ token: 't-1' }))
     const nothing = await answering(t, {}, { logout: { path: '/out', method: 'POST' } })
-    await nothing.source.signOut?.(ended())
+    await nothing.source.signOut?.(sessionWith())
     t.same([without.backend.seen, nothing.backend.seen], [[], []])
   }
 )
@@ -571,24 +468,13 @@ t.test(
 t.test(
   'a sign-out that the back-end did not take is an error, so that somebody can see it',
   async t => {
+    const over = { logout: { path: '/out', method: 'POST' } } as const
+    const refused = async (source: ReturnType<typeof sourceOf>, code: string) =>
+      await t.rejects(async () => await source.signOut?.(sessionWith({ token: 't' })), { code })
     for (const status of [401, 404, 500]) {
-      const { source } = await answering(
-        t,
-        {},
-        { logout: { path: '/out', method: 'POST' } },
-        { status }
-      )
-      await t.rejects(
-        source.signOut?.(ended({ token: 't' })) ?? Promise.resolve(),
-        { code: 'upstream.error' },
-        `${status}`
-      )
+      await refused((await answering(t, {}, over, { status })).source, 'upstream.error')
     }
-    await t.rejects(
-      sourceOf(t, `http://127.0.0.1:${await freePort()}`, {
-        logout: { path: '/out', method: 'POST' }
-      }).signOut?.(ended({ token: 't' })) ?? Promise.resolve(),
-      { code: 'upstream.refused' }
-    )
+    const dead = `http://127.0.0.1:${await freePort()}`
+    await refused(sourceOf(t, dead, over), 'upstream.refused')
   }
 )

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { hashPassword } from '../../src/login/argon2.ts'
-import { createUsersFile } from '../../src/login/users-file.ts'
+import { createUsersFile } from '../../src/login/file-users.ts'
 import { watchArgon2 } from '../support/argon2.ts'
 import { attempt, credentialSourceContract, rightPassword } from '../suites/credential-source.ts'
 

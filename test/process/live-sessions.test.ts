@@ -12,8 +12,8 @@ async function linesOf(metrics: Metrics): Promise<string[]> {
 t.test('scrapes share one count for ten seconds', async t => {
   let now = 0
   const metrics = new Metrics()
-  const { replica } = sharedMemory(t.after)
-  measureSessions(metrics, replica(), () => now)
+  const { replica } = sharedMemory()
+  measureSessions(metrics, replica().store, () => now)
   const users = async () => (await linesOf(metrics))[0]
   t.equal(await users(), 'console_gateway_users_signed_in 0')
   for (const user of ['u', 'u', 'v']) await signIn(replica(), newSession(user))

@@ -1,47 +1,11 @@
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
-import { configFolder, password } from '../support/gateway.ts'
-import { opsSecret, startGatewayProcess } from '../support/gateway-process.ts'
+import t from 'tap'
 import { testRedis } from '../support/redis.ts'
+import { sessionProcess } from '../support/session-process.ts'
 import { profile, replica } from '../support/trial.ts'
 import { until } from '../support/until.ts'
 
-const root = join(import.meta.dirname, '../..')
 const hour = 3_600_000
-
-/** A replica in a process whose wall clock is wrong. */
-async function skewed(t: Test, url: string, shiftMs: number, session: object) {
-  const config = await configFolder({
-    gateway: {
-      redis: { url, commandTimeout: '20s', connectTimeout: '20s' },
-      session: { secrets: ['${SESSION_SECRET}'], ...session },
-      log: { format: 'json' },
-      ops: { secret: '${OPS_SECRET}' }
-    }
-  })
-  const gateway = await startGatewayProcess(t.after, {
-    checkout: root,
-    folder: config,
-    preload: join(root, 'test/support/shift-clock.ts'),
-    environment: {
-      SESSION_SECRET: 'a secret of at least thirty-two characters',
-      OPS_SECRET: opsSecret,
-      CLOCK_SHIFT_MS: String(shiftMs)
-    }
-  })
-  await until('it is ready', async () => (await gateway.ask('/readyz')).status === 200)
-  const call = async (path: string, cookie: string) =>
-    await fetch(gateway.url + path, { headers: { cookie } })
-  const signIn = async () => {
-    const answer = await fetch(`${gateway.url}/api/auth/admin/login`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ username: 'alice', password })
-    })
-    return answer.headers.getSetCookie()[0]?.split(';', 1)[0] ?? ''
-  }
-  return { ...gateway, call, signIn }
-}
 
 for (const [name, shiftMs] of [
   ['behind', -hour],
@@ -50,13 +14,16 @@ for (const [name, shiftMs] of [
   t.test(
     `a replica whose clock is an hour ${name}: its sessions are used, kept and told as elsewhere`,
     async t => {
-      const redis = await testRedis(t.after)
-      const right = await replica(t, {
-        url: redis.url,
-        commandTimeout: '20s',
-        connectTimeout: '20s'
+      const { url } = await testRedis(t.after)
+      const redis = { url, commandTimeout: '20s', connectTimeout: '20s' }
+      const right = await replica(t, redis)
+      // In a process whose wall clock is wrong.
+      const wrong = await sessionProcess(t, {
+        redis,
+        session: { idle: '4s', absolute: '30m' },
+        environment: { CLOCK_SHIFT_MS: String(shiftMs) },
+        preload: join(import.meta.dirname, '../support/shift-clock.ts')
       })
-      const wrong = await skewed(t, redis.url, shiftMs, { idle: '4s', absolute: '30m' })
       const cookie = await wrong.signIn()
       t.equal(
         (await right.call(profile, { cookie })).status,

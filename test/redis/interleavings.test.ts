@@ -117,7 +117,7 @@ async function play(both: readonly [Replica, Replica], rounds: ReadonlyArray<Ste
       if (step.do === 'closeAll' || step.do === 'closeUser') {
         const isHit = ({ user }: Model) => step.do === 'closeAll' || user === step.user
         for (const known of before.values()) if (isHit(known)) ending.add(known)
-        if (step.do === 'closeAll') await timed(sessions.endAll())
+        if (step.do === 'closeAll') await timed(sessions.store.endAll())
         else await timed(sessions.endOf(userOf(step.user)))
         return
       }

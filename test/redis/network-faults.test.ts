@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { Mode } from '../support/faulty-proxy.ts'
 import { redisCli } from '../support/redis-cli.ts'
 import { until } from '../support/until.ts'
 import { behindProxy, networkFault } from '../support/network-fault.ts'
@@ -7,12 +8,17 @@ import { profile } from '../support/trial.ts'
 const logout = '/api/account/logout'
 const patient = { commandTimeout: '20s', connectTimeout: '20s' }
 
-t.test(
-  'connections are refused: 503, nobody is signed out, and all is well once it is over',
-  async t => {
-    await networkFault(t, { name: 'connections are refused', mode: 'refuse', seen: 503 })
-  }
-)
+const faults: ReadonlyArray<readonly [name: string, mode: Mode, outcome: string]> = [
+  ['connections are refused', 'refuse', '503, nobody is signed out'],
+  ['answers are garbage', 'garbage', '503, nobody is signed out or in by it'],
+  ['20 bytes a second', 'trickle', '503, nobody is signed out'],
+  ['the connection comes and goes every 150 ms', 'flap', 'nobody is signed out']
+]
+for (const [name, mode, outcome] of faults) {
+  t.test(`${name}: ${outcome}, and all is well once it is over`, async t => {
+    await networkFault(t, { name, mode, seen: 503 })
+  })
+}
 
 t.test(
   'answers are lost on connections that stay open: 503, and the gateway dials anew by itself',
@@ -55,28 +61,6 @@ t.test(
         async () => (await gateway.call(profile, { cookie })).status === 200
       )
     }
-  }
-)
-
-t.test(
-  'answers are garbage: 503, nobody is signed out or in by it, and all is well once it is over',
-  async t => {
-    await networkFault(t, { name: 'answers are garbage', mode: 'garbage', seen: 503 })
-  }
-)
-
-t.test('20 bytes a second: 503, nobody is signed out, and all is well once it is over', async t => {
-  await networkFault(t, { name: '20 bytes a second', mode: 'trickle', seen: 503 })
-})
-
-t.test(
-  'the connection comes and goes every 150 ms: nobody is signed out, and all is well once it is over',
-  async t => {
-    await networkFault(t, {
-      name: 'the connection comes and goes every 150 ms',
-      mode: 'flap',
-      seen: 503
-    })
   }
 )
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { password as userPassword, testGateway } from '../support/gateway.ts'
 import { redisCli } from '../support/redis-cli.ts'
 import { signInAt } from '../support/sign-in.ts'
@@ -19,19 +19,26 @@ const nowhere = '1'
 const patient = { commandTimeout: '20s' }
 const alice = { json: { username: 'alice', password: userPassword } }
 
+/** A gateway whose users sign in at this back-end, which gives a token and takes sign-outs. */
+async function atBackEnd(t: Test, backEndUrl: string, url: string, more: object = {}) {
+  const { gateway: source, routes } = signInAt(backEndUrl, {
+    token: 'token',
+    logout: { path: '/bye' }
+  })
+  const gateway = { ...source, redis: { url, ...patient }, session: { secrets: ['${SECRET}'] } }
+  const environment = { SECRET: 'a secret of at least thirty-two characters' }
+  const started = await testGateway(t.after, { gateway, routes, ...more }, environment)
+  await until('ready', async () => (await started.ops('/readyz')).status === 200)
+  return started
+}
+
 t.test(
   'Redis is killed and comes back with its append-only file: 503 meanwhile, and everybody is still signed in',
   async t => {
     const folder = mkdtempSync(join(tmpdir(), 'aof-'))
     t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-    const redis = await testRedis(t.after, [
-      '--dir',
-      folder,
-      '--appendonly',
-      'yes',
-      '--appendfsync',
-      'always'
-    ])
+    const options = ['--dir', folder, '--appendonly', 'yes', '--appendfsync', 'always']
+    const redis = await testRedis(t.after, options)
     const trial = await startTrial(t, await replicas(t, { url: redis.url }), {
       name: 'killed, restarted with its append-only file'
     })
@@ -108,23 +115,7 @@ t.test(
       if (seen.url === '/login') signIns++
       json(200, { id: '7', token: `T${signIns}` })(request, response, seen)
     })
-    const { gateway: source, routes } = signInAt(backend.url, {
-      token: 'token',
-      logout: { path: '/bye' }
-    })
-    const gateway = await testGateway(
-      t.after,
-      {
-        gateway: {
-          ...source,
-          redis: { url: redis.url, ...patient },
-          session: { secrets: ['${SESSION_SECRET}'] }
-        },
-        routes
-      },
-      { SESSION_SECRET: 'a secret of at least thirty-two characters' }
-    )
-    await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
+    const gateway = await atBackEnd(t, backend.url, redis.url)
     const cookie = await gateway.signIn()
     // The gateway may have seen for itself what Redis is, and then asks no back-end.
     await until('a sign-in that Redis refuses has asked the back-end', async () => {
@@ -146,25 +137,8 @@ t.test(
 t.test('a sign-in whose client leaves while its session is opened leaves none', async t => {
   const redis = await testRedis(t.after)
   const backend = await testUpstream(t.after, json(200, { id: '7', token: 'T' }))
-  const { gateway: source, routes } = signInAt(backend.url, {
-    token: 'token',
-    logout: { path: '/bye' }
-  })
-  const gateway = await testGateway(
-    t.after,
-    {
-      gateway: {
-        ...source,
-        redis: { url: redis.url, ...patient },
-        session: { secrets: ['${SESSION_SECRET}'] }
-      },
-      // Nothing but the session is written to Redis.
-      limits: {},
-      routes
-    },
-    { SESSION_SECRET: 'a secret of at least thirty-two characters' }
-  )
-  await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
+  // Nothing but the session is written to Redis.
+  const gateway = await atBackEnd(t, backend.url, redis.url, { limits: {} })
   await redisCli(redis.port, 'CLIENT', 'PAUSE', '60000', 'WRITE')
   const client = new AbortController()
   const leaving = fetch(gateway.url + login, {

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 async function setUp(t: Test) {
   mock.timers.enable({ apis: ['setInterval'] })
   t.after(() => mock.timers.reset())
-  const memory = sharedMemory(t.after)
+  const memory = sharedMemory()
   const [a, b] = [memory.replica(), memory.replica()]
   const opening = newSession('u', { credential: { token: 'old', cookies: 'a=1' } })
   return { ...memory, a, b, ...(await signIn(a, opening)) }
@@ -57,6 +57,20 @@ t.test('it goes over what another process wrote meanwhile, and leaves the rest',
   mock.timers.tick(5000)
   await until('it is written', async () => (await credentialAt(b, live))?.cookies === 'a=2')
   t.same(await credentialAt(b, live), { token: 'new', cookies: 'a=2' })
+})
+
+t.test('a token that was exchanged meanwhile stays, whatever a response gave before', async t => {
+  const { a, b, live, state } = await setUp(t)
+  state.fails.add('replace')
+  a.credentials.take(live, { token: 'of a response', cookies: 'a=2' })
+  await until('it was tried', () => state.calls['replace'] === 1)
+  state.fails.clear()
+  const exchanged = { token: 'exchanged', cookies: 'a=1', expiresAt: 1 }
+  await b.credentials.renew(live, exchanged)
+  t.same(await credentialAt(a, live), { ...exchanged, cookies: 'a=2' })
+  mock.timers.tick(5000)
+  await until('it is written', async () => (await credentialAt(b, live))?.cookies === 'a=2')
+  t.same(await credentialAt(b, live), { ...exchanged, cookies: 'a=2' })
 })
 
 t.test('while the store is away it is held here, and written once it is back', async t => {

@@ -1,25 +1,44 @@
-import { mock } from 'node:test'
 import t from 'tap'
 import { MemoryStore } from '../../src/session/memory-store.ts'
+import { createSecretId, keyOf } from '../../src/session/types.ts'
+import { hour, minute } from '../support/sessions.ts'
 import { sessionStoreContract } from '../suites/session-store.ts'
 
 t.test('sessions in memory', async t => {
   let now = 1_000_000
   const store = new MemoryStore(() => now)
-  t.teardown(() => store.close())
   sessionStoreContract(t, store, async ms => void (now += ms))
 })
 
 t.test('what is over leaves no memory behind', async t => {
-  mock.timers.enable({ apis: ['setInterval', 'Date'] })
-  t.teardown(() => mock.timers.reset())
-  const store = new MemoryStore(() => Date.now())
-  const [key, user] = ['k'.repeat(80), { source: 's', id: 'u', username: 'u' }]
+  let now = 1_000_000
+  const store = new MemoryStore(() => now)
   const stored = { sealed: 'x', idleMs: 1000, absoluteMs: 2000 }
-  await store.open({ key, stored, user, max: 1, refuse: false })
-  mock.timers.tick(5 * 60_000)
+  const openOf = async (id: string) => {
+    const user = { source: 's', id, username: id }
+    const key = keyOf(createSecretId(user))
+    await store.open({ key, stored, user, max: 1, refuse: false })
+    return { key, user }
+  }
+  const { key, user } = await openOf('u')
+  now += 5 * minute
+  await openOf('v')
   t.match(await store.read(key), { sealed: 'x' }, 'for its reason')
-  mock.timers.tick(10 * 60_000)
+  now += 10 * minute
+  await openOf('v')
+  now -= 10 * minute
   t.equal(await store.read(key), undefined)
-  store.close()
+  t.same(await store.keysOf(user), [])
+})
+
+t.test('the users who signed in last stand first', async t => {
+  const store = new MemoryStore()
+  const stored = { sealed: 'x', idleMs: hour, absoluteMs: hour }
+  for (const id of ['a', 'b', 'c', 'a']) {
+    const user = { source: 's', id, username: id }
+    const key = keyOf(createSecretId(user))
+    await store.open({ key, stored, user, max: 5, refuse: false })
+  }
+  const { total, users } = await store.signedIn(2)
+  t.same([total, users.map(({ id }) => id)], [3, ['a', 'c']])
 })

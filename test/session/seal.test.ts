@@ -41,16 +41,8 @@ t.test(
       changed[at] = (changed[at] ?? 0) ^ 1
       t.equal(seal.open('key', `${id}.${changed.toString('base64url')}`), undefined, `byte ${at}`)
     }
-    for (const nonsense of [
-      '',
-      '.',
-      'x',
-      `${id}`,
-      `${id}.`,
-      `${id}.AAAA`,
-      'garbage.garbage',
-      '{"__proto__":{}}'
-    ]) {
+    const others = ['', '.', 'x', 'garbage.garbage', '{"__proto__":{}}']
+    for (const nonsense of [...others, `${id}`, `${id}.`, `${id}.AAAA`]) {
       t.equal(seal.open('key', nonsense), undefined, nonsense)
     }
   }

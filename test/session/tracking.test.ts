@@ -4,14 +4,7 @@ import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { keyOf } from '../../src/session/types.ts'
 import { testRedis } from '../support/redis.ts'
-import {
-  hour,
-  newSession,
-  redisStore,
-  sessionsOver,
-  signIn,
-  withMethods
-} from '../support/sessions.ts'
+import { redisStore, sessionsOver, signIn, withMethods } from '../support/sessions.ts'
 import { until } from '../support/until.ts'
 
 async function replica(t: Test, url: string) {
@@ -79,40 +72,6 @@ t.test('a repeated request asks Redis for nothing; a change is there within 100 
   t.ok(median < 100, `${median.toFixed(1)} ms`)
 })
 
-t.test(
-  'new credentials, a replaced session and everyone out are announced; use is not',
-  async t => {
-    const { here, there } = await setUp(t)
-    const opening = newSession('u', { credential: { token: 'old' } })
-    const { secretId, live } = await signIn(here.sessions, opening)
-    await keep(there.sessions, secretId)
-    await here.store.touch(live.key, hour, { source: 's', id: 'u', username: 'u' })
-    await wait(100)
-    t.ok(there.sessions.cached(live.key), 'used elsewhere')
-    await here.sessions.credentials.renew(live, { token: 'new' })
-    await dropped(there.sessions, live.key)
-    t.match(await there.sessions.get(secretId), {
-      live: { session: { credential: { token: 'new' } } }
-    })
-    await signIn(here.sessions, newSession('v'), live)
-    await dropped(there.sessions, live.key)
-    const next = await signIn(here.sessions)
-    await keep(there.sessions, next.secretId)
-    await here.sessions.endAll()
-    await dropped(there.sessions, next.live.key)
-    t.same(await there.sessions.get(next.secretId), { ended: 'revoked' })
-  }
-)
-
-t.test('a Redis that was flushed knows no session', async t => {
-  const { here, there, admin } = await setUp(t)
-  const { secretId, live } = await signIn(here.sessions)
-  await keep(there.sessions, secretId)
-  await admin.flushall()
-  await dropped(there.sessions, live.key)
-  t.same(await there.sessions.get(secretId), { ended: 'unknown' })
-})
-
 t.test('a connection that is cut: each request asks, then none again', async t => {
   const { here, there, cut, areFollowed } = await setUp(t)
   const { secretId, live } = await signIn(here.sessions)
@@ -139,22 +98,6 @@ t.test('a Redis that hangs is not followed after two seconds, and is once it ans
   redis.signal('SIGCONT')
   await until('both follow again', areFollowed)
   t.match(await there.sessions.get(secretId), { live: { key: live.key } })
-})
-
-t.test('where Redis refuses tracking, each request asks', async t => {
-  const { url } = await testRedis(t.after)
-  const admin = new Redis(url)
-  t.after(() => admin.disconnect())
-  await admin.call('ACL', 'SETUSER', 'default', '-client|tracking')
-  const [here, there] = [await replica(t, url), await replica(t, url)]
-  await until('it is said', () => there.refusals.length > 0)
-  t.match(there.refusals[0], { message: /NOPERM/ })
-  const { secretId, live } = await signIn(here.sessions)
-  for (let n = 0; n < 3; n++) t.match(await there.sessions.get(secretId), { live: {} })
-  t.equal(there.reads.count, 3)
-  await here.sessions.end(live, 'revoked')
-  t.same(await there.sessions.get(secretId), { ended: 'revoked' })
-  t.equal(there.sessions.hasNews(), false)
 })
 
 t.test('a change that comes during a read: its result is not kept', async t => {

@@ -117,14 +117,16 @@ export function sessionStoreContract(
   t.test('R8: only an opening that worked replaces the former session', async t => {
     const [user, other] = [someone(), someone()]
     const keys = [await opened(user), await opened(user), await opened(user)]
-    const former = await opened(other)
+    const former = { key: await opened(other), user: other }
     t.equal((await open(user, { refuse: true, former })).ended, 'full')
-    t.same(await alive([...keys, former]), [...keys, former])
-    const [own = ''] = keys
-    t.same((await open(user, { refuse: true, former: own })).ended, [own], 'it frees a place')
-    t.same(await store.read(own), { ended: 'replaced' })
-    t.same((await open(user, { former })).ended, [former, keys[1]], 'of another user')
-    t.same(await store.read(former), { ended: 'replaced' })
+    t.same(await alive([...keys, former.key]), [...keys, former.key])
+    const [key = ''] = keys
+    const own = { key, user }
+    t.same((await open(user, { refuse: true, former: own })).ended, [key], 'it frees a place')
+    t.same(await store.read(key), { ended: 'replaced' })
+    t.same((await open(user, { former })).ended, [former.key, keys[1]], 'of another user')
+    t.same(await store.read(former.key), { ended: 'replaced' })
+    t.notOk((await store.signedIn(1000)).users.some(({ id }) => id === other.id))
     t.same((await open(other, { former })).ended, [], 'it has ended already')
   })
 
@@ -201,7 +203,7 @@ export function sessionStoreContract(
     await store.replace(third, 'new', 'newer')
     await until('both have come', () => others().length >= 2)
     t.same(others(), [second, third])
-    await open(user, { former: third, max: 1 })
+    await open(user, { former: { key: third, user }, max: 1 })
     await until('those that gave way', () => changed.includes(first))
     t.ok(changed.includes(third))
     changed.length = 0

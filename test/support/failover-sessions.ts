@@ -9,7 +9,7 @@ import { until } from './until.ts'
 
 export type Switch = 'planned' | 'killed'
 
-export interface SwitchOutcome {
+interface SwitchOutcome {
   readonly signOuts: number
   /** Closed sessions, their sign-out acknowledged, that are not 401 afterwards. */
   readonly undone: number
@@ -22,11 +22,22 @@ export interface SwitchOutcome {
   readonly unfit: readonly string[]
 }
 
+/** That no acknowledged sign-out is undone, and no acknowledged sign-in is lost. */
+export async function keepsAcknowledged(t: Test, how: Switch, replicaCount: number) {
+  const outcome = await sessionsInSwitch(t, how, replicaCount)
+  t.comment(`measured ${JSON.stringify({ how, replicaCount, ...outcome })}`)
+  t.same(outcome.unfit, [], 'every answer is 200 or 503')
+  t.equal(outcome.signOuts, 60, 'all sign-outs were acknowledged in the end')
+  t.equal(outcome.undone, 0, 'sign-outs that are undone')
+  t.ok(outcome.signIns > 0, 'there were sign-ins')
+  t.equal(outcome.lost, 0, 'sign-ins that are lost')
+}
+
 const sessions = 60
 const betweenMs = 60
 
 /** Closes 60 sessions one after the other, and opens others meanwhile, from before the switch until after it. */
-export async function sessionsInSwitch(
+async function sessionsInSwitch(
   t: Test,
   how: Switch,
   replicaCount: number
@@ -120,8 +131,7 @@ function startOf(sentinel: TestSentinel, how: Switch): () => Promise<unknown> {
   const [primary] = sentinel.servers
   return async () => {
     if (how === 'planned') {
-      const port = Number(sentinel.sentinels[0]?.split(':')[1])
-      await redisCli(port, 'SENTINEL', 'FAILOVER', sentinel.name)
+      await sentinel.failover()
     } else {
       await primary.kill()
       await sentinel.downAfter(500)

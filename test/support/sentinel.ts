@@ -20,6 +20,8 @@ export interface TestSentinel {
   readonly primaryPort: () => Promise<number>
   /** Resolves once the two are primary and replica again, in step, and the Sentinels have seen it. */
   readonly settled: () => Promise<void>
+  /** Has a Sentinel make the replica the primary. */
+  readonly failover: (asked?: number) => Promise<unknown>
   /** How long the primary may be silent until the Sentinels call it down. Patient at first: a busy machine is no fault. */
   readonly downAfter: (ms: number) => Promise<void>
 }
@@ -100,6 +102,7 @@ export async function testSentinel(
     servers: [primary, replica, ...others],
     primaryPort,
     settled,
+    failover: async (asked = 0) => await redisCli(ports[asked] ?? 0, 'SENTINEL', 'FAILOVER', name),
     downAfter
   }
 }

@@ -50,10 +50,9 @@ export function withMethods(store: SessionStore, methods: Partial<SessionStore>)
 }
 
 /** One store in memory for several replicas, which all hear of its changes; its time is the test's. */
-export function sharedMemory(cleanUp: CleanUp) {
+export function sharedMemory() {
   const clock = { now: 1_000_000 }
   const store = new MemoryStore(() => clock.now)
-  cleanUp(() => store.close())
   const followers: Follower[] = []
   store.follow({
     onChanged: key => followers.forEach(each => each.onChanged(key)),

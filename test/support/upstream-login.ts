@@ -29,7 +29,7 @@ export function upstreamOf(t: Test, url: string) {
   return upstream
 }
 
-export function sessionWith(held: Credential): Session {
+export function sessionWith(held?: Credential): Session {
   return {
     id: 's',
     identity: { id: '1', username: 'alice', name: 'Alice', roles: [], profile: {} },
@@ -39,6 +39,6 @@ export function sessionWith(held: Credential): Session {
     idleMs: 1,
     address: '',
     agent: '',
-    credential: held
+    ...(held && { credential: held })
   }
 }

@@ -5,8 +5,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { refuseLeak } from '../../login/leaked-credential.ts'
 import { timeLeft } from '../../session/describe.ts'
+import { liveIn } from '../../session/store.ts'
 import { setTimeLeft } from '../hooks/guard.ts'
-import { liveIn, mustLive } from '../hooks/session.ts'
+import { mustLive } from '../hooks/session.ts'
 import { addOwn, sendAnswer } from './own.ts'
 
 /** Bytes of a request: more than any token that a console may send. */

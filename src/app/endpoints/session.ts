@@ -3,10 +3,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { closeBody } from '../../config/schema/request-bodies.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { describeSession, timeLeft } from '../../session/describe.ts'
+import { liveIn } from '../../session/store.ts'
 import { signedInOf } from '../../session/types.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { setTimeLeft } from '../hooks/guard.ts'
-import { clearSessionCookie, liveIn, mustLive } from '../hooks/session.ts'
+import { clearSessionCookie, mustLive } from '../hooks/session.ts'
 import { addOwn } from './own.ts'
 
 /** Bytes of a request that closes or extends sessions: far more than it needs. */
@@ -58,13 +59,11 @@ export function addSession(scope: FastifyInstance): void {
     }
     const { id, others } = request.body as CloseBody
     const which = whichOf(id, others, session.id)
-    const revoker = {
-      user: signedInOf(session),
+    const { closed } = await sessions.endOf(signedInOf(session), which, {
       by: 'user',
       address: clientAddress(request),
       requestId: request.id
-    } as const
-    const closed = await sessions.endOf(signedInOf(session), which, { revoker })
+    })
     request.log.info(
       {
         event: 'sessions.closed',

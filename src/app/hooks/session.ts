@@ -12,7 +12,6 @@ import type { Sessions } from '../../session/sessions.ts'
 import {
   createSecretId,
   type EndReason,
-  type Evaluation,
   type Live,
   type NewSession,
   publicId,
@@ -169,7 +168,7 @@ export async function openSession(request: FastifyRequest, session: NewSession):
   if (opened === undefined) throw new GatewayError('gateway.fault')
   request.live = opened
   if (session.remembered) {
-    request.session.cookie.expires = new Date(sessions.toWall(opened.absoluteEnd))
+    request.session.cookie.expires = new Date(opened.absoluteEnd + sessions.times().aheadMs)
   }
   // As if the browser had sent it: else the plugin clears the cookie before it sets it.
   request.cookies[cookie.name] = request.session.encryptedSessionId
@@ -217,7 +216,7 @@ export async function closeSession(request: FastifyRequest, reply: FastifyReply)
     await sessions.end(live, 'revoked', { cause: 'signed-out' })
   } else if (request.ended === 'unknown' && request.endedKey !== undefined) {
     // A Redis that has just forgotten it may give its place to one that has not.
-    await sessions.store.endUnknown(request.endedKey)
+    await sessions.store.end(undefined, [request.endedKey], 'revoked')
   }
   clearSessionCookie(reply)
 }
@@ -244,10 +243,4 @@ export function mustLive(request: FastifyRequest): Live {
   const { live } = request
   if (live === undefined) throw sessionError(request)
   return live
-}
-
-/** The session that a store has just read. @throws GatewayError where it is none any more */
-export function liveIn(evaluation: Evaluation): Live {
-  if ('live' in evaluation) return evaluation.live
-  throw new GatewayError(`session.${evaluation.ended}`)
 }

@@ -59,12 +59,7 @@ t.test(
     const { port } = followed(t, sentinel)
     await until('the primary answers', async () => (await port()) === old.port)
     const { heard } = await whenSwitched(t, sentinel)
-    await redisCli(
-      Number(sentinel.sentinels[0]?.split(':')[1]),
-      'SENTINEL',
-      'FAILOVER',
-      sentinel.name
-    )
+    await sentinel.failover()
     const at = await heard
     const stoodStillMs = standstill()
     await until('the new primary answers', async () => (await port()) === heir.port)
@@ -100,12 +95,7 @@ t.test(
     await redisCli(Number(sentinel.sentinels[0]?.split(':')[1]), 'SHUTDOWN', 'NOSAVE').catch(
       () => {}
     )
-    await redisCli(
-      Number(sentinel.sentinels[1]?.split(':')[1]),
-      'SENTINEL',
-      'FAILOVER',
-      sentinel.name
-    )
+    await sentinel.failover(1)
     await until('the new primary answers', async () => (await port()) === heir.port)
     t.pass('followed')
   }
@@ -139,8 +129,7 @@ for (const how of ['planned', 'killed'] as const) {
           return at
         })()
         if (how === 'planned') {
-          const port = Number(sentinel.sentinels[0]?.split(':')[1])
-          await redisCli(port, 'SENTINEL', 'FAILOVER', sentinel.name)
+          await sentinel.failover()
         } else {
           await old.kill()
           await sentinel.downAfter(500)

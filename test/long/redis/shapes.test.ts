@@ -52,18 +52,12 @@ const shapes: Record<string, Shape> = {
   'one server with TLS': async t => {
     const { key, certificate } = testAuthority(t.after)
     const port = await freePort()
-    await testRedis(t.after, [
-      '--tls-port',
-      String(port),
-      '--tls-cert-file',
-      certificate,
-      '--tls-key-file',
-      key,
-      '--tls-ca-cert-file',
-      certificate,
-      '--tls-auth-clients',
-      'no'
-    ])
+    const options = { port, 'cert-file': certificate, 'key-file': key, 'ca-cert-file': certificate }
+    const tls = Object.entries({ ...options, 'auth-clients': 'no' })
+    await testRedis(
+      t.after,
+      tls.flatMap(([name, value]) => [`--tls-${name}`, String(value)])
+    )
     return { url: `rediss://localhost:${port}`, ca: certificate }
   },
 
@@ -74,21 +68,9 @@ const shapes: Record<string, Shape> = {
   },
 
   'an ACL user with no more rights than the documents say': async t => {
-    const redis = await testRedis(t.after, [
-      '--user',
-      'default',
-      'off',
-      '--user',
-      'gateway',
-      ...documentedRights('gateway-password'),
-      '--user',
-      'admin',
-      'on',
-      '>admin-password',
-      '~*',
-      '&*',
-      '+@all'
-    ])
+    const gateway = ['--user', 'gateway', ...documentedRights('gateway-password')]
+    const admin = ['--user', 'admin', 'on', '>admin-password', '~*', '&*', '+@all']
+    const redis = await testRedis(t.after, ['--user', 'default', 'off', ...gateway, ...admin])
     return { url: redis.url, username: 'gateway', password: 'gateway-password' }
   },
 

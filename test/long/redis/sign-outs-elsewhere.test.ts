@@ -1,13 +1,11 @@
 /** How long a confirmed sign-out is alive at another process while Sentinels make another server the primary. */
-import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { lose } from '../../support/failover.ts'
-import { configFolder, password } from '../../support/gateway.ts'
-import { opsSecret, startGatewayProcess } from '../../support/gateway-process.ts'
 import { standstill } from '../../support/machine.ts'
 import { redisCli } from '../../support/redis-cli.ts'
 import { testSentinel, type TestSentinel } from '../../support/sentinel.ts'
+import { sessionProcess } from '../../support/session-process.ts'
 import { profile } from '../../support/trial.ts'
 import { until } from '../../support/until.ts'
 
@@ -18,38 +16,11 @@ const sessionCount = 900
 const watchedMs = 5000
 
 async function processOf(t: Test, sentinels: readonly string[], primary: string) {
-  const folder = await configFolder({
-    gateway: {
-      redis: { sentinels, primary },
-      session: { secrets: ['${SESSION_SECRET}'] },
-      ops: { secret: '${OPS_SECRET}' }
-    }
-  })
-  const gateway = await startGatewayProcess(t.after, {
-    checkout: join(import.meta.dirname, '../../..'),
-    folder,
-    environment: {
-      SESSION_SECRET: 'a secret of at least thirty-two characters',
-      OPS_SECRET: opsSecret
-    }
-  })
-  await until('ready', async () => (await gateway.ask('/readyz')).status === 200)
-  const send = async (method: string, path: string, cookie: string) => {
-    const answer = await fetch(gateway.url + path, { method, headers: { cookie } })
-    await answer.arrayBuffer()
-    return answer.status
-  }
+  const { call, signIn } = await sessionProcess(t, { redis: { sentinels, primary } })
   return {
-    signIn: async () => {
-      const answer = await fetch(`${gateway.url}/api/auth/admin/login`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ username: 'alice', password })
-      })
-      return answer.headers.getSetCookie()[0]?.split(';', 1)[0] ?? ''
-    },
-    profile: async (cookie: string) => await send('GET', profile, cookie),
-    signOut: async (cookie: string) => await send('POST', '/api/account/logout', cookie)
+    signIn,
+    profile: async (cookie: string) => (await call(profile, cookie)).status,
+    signOut: async (cookie: string) => (await call('/api/account/logout', cookie, 'POST')).status
   }
 }
 
@@ -118,10 +89,7 @@ interface Cause {
 
 const causes: Record<string, Cause> = {
   'planned': {
-    begin: async ({ sentinels, name }, run) => {
-      const port = Number(sentinels[run % sentinels.length]?.split(':')[1])
-      await redisCli(port, 'SENTINEL', 'FAILOVER', name)
-    },
+    begin: async ({ failover }, run) => void (await failover(run % 3)),
     boundMs: 2000
   },
   'killed': {
