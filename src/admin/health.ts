@@ -126,8 +126,6 @@ function stateOf(working: number, total: number): Health {
   return working === 0 ? 'down' : 'degraded'
 }
 
-export type Status = ReturnType<typeof statusOf>
-
 /** The answer to `status`: who runs which config, and which part fails. */
 export function statusOf(state: GatewayState) {
   const { version, startedAt, ready, upstreams, config } = state

@@ -1,9 +1,7 @@
 /** The operators' listener, with liveness, readiness, metrics and OpenAPI. */
 import { randomUUID } from 'node:crypto'
 import Fastify, { LogController, type FastifyInstance } from 'fastify'
-import type { ActLedger } from './acts.ts'
 import { dependenciesOf, partsOf } from './health.ts'
-import { addApiDescription } from './api.ts'
 import type { createAccess } from './access.ts'
 import { type createHostCheck, refuseAmbiguous } from './hosts.ts'
 import { sendAdminError, sendRouterError } from './browser-guard.ts'
@@ -15,6 +13,8 @@ import { readJsonBodies } from '../app/hooks/json-body.ts'
 import type { ServerTls } from '../config/schema/config.ts'
 import { graceMs, maxOpsBody, OpsServers } from './listener.ts'
 import { opsHeaders } from './response-headers.ts'
+import type { ActLedger } from '../ops/act-ledger.ts'
+import { addApiDescription } from '../ops/routes.ts'
 import type { GatewayState } from '../observability/gateway-state.ts'
 import type { Metrics } from '../observability/metrics.ts'
 
@@ -51,7 +51,6 @@ export function createAdminServer(options: Options): FastifyInstance {
   const ops = createOpsApp(servers, options)
   ops.decorate('setCertificate', tls => servers.setCertificate(tls))
   ops.decorate('ledger', ledger)
-  ops.decorate('acts', new Map())
   ops.decorateRequest('operator', undefined)
   ops.decorateRequest('operatorSession', undefined)
   ops.decorateRequest('address', undefined)

@@ -7,10 +7,10 @@ import { malformed } from '../app/hooks/validation.ts'
 import { GatewayError, toGatewayError } from '../errors/errors.ts'
 import { createSecretId, type Identity, type NewSession } from '../session/types.ts'
 import type { OperatorSession } from '../services/operator-sessions.ts'
-import { addOpsScope } from './api.ts'
+import { addOpsScope } from '../ops/routes.ts'
 import { secretOperator } from './operator.ts'
 import type { OperatorCookie } from './operator-cookie.ts'
-import { operatorSignInBody } from './request-schemas.ts'
+import { operatorSignInBody } from '../ops/schemas.ts'
 
 type Credentials = Static<typeof operatorSignInBody>
 

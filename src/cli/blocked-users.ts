@@ -1,5 +1,5 @@
 /** `users block`, `unblock` and `blocked`, through the listener of a running gateway. */
-import type { BlockJson } from '../admin/blocked-users.ts'
+import type { BlockJson } from '../ops/schemas.ts'
 import { toMilliseconds } from '../config/schema/primitives.ts'
 import { askAdmin, table } from './admin-client.ts'
 import { type Invocation, UsageError } from './command.ts'

@@ -1,5 +1,5 @@
 /** `limits`: how limits are used, and the counts of one caller, through the operators' listener. */
-import type { CallerLimit, LimitRow } from '../admin/limits.ts'
+import type { CallerLimit, LimitRow } from '../ops/schemas.ts'
 import type { Use } from '../limits/highest-use.ts'
 import type { Invocation, Output } from './command.ts'
 import { askAdmin, table } from './admin-client.ts'

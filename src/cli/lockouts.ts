@@ -1,6 +1,6 @@
 /** `lockouts`: lists and lifts locks of sign-in, through the listener of a running gateway. */
 import { jsonText } from './output.ts'
-import type { LockoutJson } from '../admin/lockouts.ts'
+import type { LockoutJson } from '../ops/schemas.ts'
 import type { Invocation, Output } from './command.ts'
 import { askAdmin, table } from './admin-client.ts'
 

@@ -1,20 +1,10 @@
 /** `maintenance`: closes routes for a time, through the listener of a running gateway. */
 import { jsonText, printText } from './output.ts'
 import { toMilliseconds } from '../config/schema/primitives.ts'
-import {
-  type Closing,
-  maintenanceInWords,
-  type MaintenanceConfig
-} from '../config/schema/maintenance.ts'
+import { maintenanceInWords } from '../config/schema/maintenance.ts'
+import type { ShownMaintenance } from '../ops/schemas.ts'
 import { askAdmin } from './admin-client.ts'
 import type { Invocation } from './command.ts'
-
-interface Shown {
-  readonly shared: boolean
-  readonly info?: string
-  readonly file: MaintenanceConfig | null
-  readonly operators: ReadonlyArray<Closing & { readonly author: string; readonly since: string }>
-}
 
 const path = '/ops/api/maintenance'
 
@@ -25,7 +15,7 @@ export async function maintenance({
   json,
   io
 }: Invocation): Promise<number> {
-  const shown = (await askAdmin(gateway, ...requestOf(what, values))) as unknown as Shown
+  const shown = (await askAdmin(gateway, ...requestOf(what, values))) as unknown as ShownMaintenance
   if (json) io.stdout.write(jsonText(shown))
   else printText(inWords(shown), io)
   return 0
@@ -55,7 +45,7 @@ function timeOf(value: Invocation['values'][string]) {
   return Number.isFinite(ms) ? new Date(Date.now() + ms).toISOString() : value
 }
 
-function inWords({ shared, info, file, operators }: Shown): string {
+function inWords({ shared, info, file, operators }: ShownMaintenance): string {
   const lines = [
     `routes.yaml: ${file === null ? 'closes nothing' : maintenanceInWords(file)}`,
     ...(operators.length === 0 ? ['operators: close nothing'] : []),

@@ -4,6 +4,7 @@ import { loadConfig } from '../config/load/load.ts'
 import { comparePlan, type Plan } from '../config/load/plan.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import { inUnits, toMilliseconds } from '../config/schema/primitives.ts'
+import type { PlanAnswer } from '../ops/state-schemas.ts'
 import { assertUsable } from '../dry-run/try-config.ts'
 import {
   CommandError,
@@ -68,8 +69,8 @@ async function usableConfig(folder: string, env: Io['env']): Promise<LoadedConfi
 
 /** The differences between the files of a folder and its running gateway. */
 async function planOfRunning(gateway: GatewayAddress, balancerMs: number): Promise<Plan> {
-  const response = await askAdmin(gateway, `/ops/api/plan?balancerMs=${balancerMs}`)
-  const faults = response['faults'] as readonly string[] | undefined
+  const path = `/ops/api/plan?balancerMs=${balancerMs}`
+  const { faults, changes = [], risks = [] }: PlanAnswer = await askAdmin(gateway, path)
   if (faults !== undefined) throw new CommandError(faults.join('\n'))
-  return response as unknown as Plan
+  return { changes, risks }
 }

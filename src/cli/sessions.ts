@@ -1,28 +1,13 @@
 /** `sessions`: lists and closes sessions through the operators' listener of a running gateway. */
 import { jsonText } from './output.ts'
-import type { ShownSession } from '../admin/session-pages.ts'
-import type { SignedIn } from '../session/types.ts'
+import type { ClosedAnswer, NamedUser, SessionsAnswer } from '../ops/schemas.ts'
 import { CommandError, type Invocation, type Output, UsageError } from './command.ts'
 import { askAdmin, table } from './admin-client.ts'
 import { askYes } from './prompt.ts'
 
-interface SessionsResponse {
-  readonly sessions?: readonly ShownSession[]
-  readonly closed?: number | 'everyone'
-  /** Set when several users match. */
-  readonly candidates?: readonly SignedIn[]
-  /** Set when no user matches: users with a similar id or name. */
-  readonly near?: readonly SignedIn[]
-  /** Of a list of all users' sessions: whether it is complete. */
-  readonly isWhole?: boolean
-  readonly users?: number
-}
+type SessionsResponse = Partial<SessionsAnswer & ClosedAnswer>
 
-interface UserQuery {
-  readonly user?: string
-  readonly by?: 'id' | 'name'
-  readonly source?: string
-}
+const maxUsers = 1000
 
 export async function sessions(invocation: Invocation): Promise<number> {
   const {
@@ -71,7 +56,7 @@ async function confirmEveryone({ gateway, io }: Invocation): Promise<void> {
 }
 
 interface ParsedWords {
-  readonly userQuery: UserQuery
+  readonly userQuery: NamedUser
   readonly rest: readonly string[]
 }
 
@@ -90,15 +75,15 @@ function parseWords(
   return { userQuery: { ...(user !== undefined && { user }), ...ofSource }, rest }
 }
 
-function pathOf(userQuery: UserQuery): string {
+function pathOf(userQuery: NamedUser): string {
   const query = new URLSearchParams({ ...userQuery }).toString()
-  return query === '' ? '/ops/api/sessions' : `/ops/api/sessions?${query}`
+  return `/ops/api/sessions?${query === '' ? `size=${maxUsers}` : query}`
 }
 
 /** The reason why nothing was done; undefined when something was. */
 function refusalOf(
   response: SessionsResponse,
-  userQuery: UserQuery,
+  userQuery: NamedUser,
   isList: boolean,
   stream: Output
 ): string | undefined {

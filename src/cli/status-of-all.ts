@@ -1,6 +1,6 @@
 /** `status --all`: who runs what. */
 import { jsonText } from './output.ts'
-import type { ReplicasStatus } from '../admin/replicas.ts'
+import type { ReplicasStatus } from '../ops/state-schemas.ts'
 import { printable } from '../observability/unprintable.ts'
 import { askAdmin, table } from './admin-client.ts'
 import type { GatewayAddress, Output } from './command.ts'

@@ -52,8 +52,6 @@ interface Options {
 const maxKept = 2000
 /** Of one process in a second: a flood must not push out everything else. */
 const maxPerSecond = 100
-/** More are not given at once. */
-export const maxLast = 500
 const defaultLast = 50
 const everyMs = 250
 /** A call that still runs, such as a sign-out at a back-end, is waited for so long. */

@@ -6,6 +6,14 @@ export type FilesState =
   | { readonly state: 'running'; readonly faults?: never }
   | { readonly state: 'refused'; readonly since: string; readonly faults: readonly string[] }
 
+export interface FaultPlace {
+  readonly file: string
+  /** 0 for the whole file. */
+  readonly line: number
+  readonly path: string
+  readonly message: string
+}
+
 /** When and why the running config came, with its changes in words. */
 export interface Taken {
   readonly at: string
@@ -43,10 +51,14 @@ export interface GatewayState {
   readonly config: {
     readonly folder: string
     readonly hash: string
+    /** Of `gateway.yaml`, without the addresses on which it listens. */
+    readonly installHash: string
     readonly generation: number
     readonly requests: number
     readonly draining: ReadonlyArray<{ readonly generation: number; readonly requests: number }>
     readonly files: FilesState
+    /** The faults of refused files by file and line, as far as known. */
+    readonly places: readonly FaultPlace[]
     readonly restartNeeded: readonly string[]
     readonly taken: Taken
   }
@@ -55,6 +67,8 @@ export interface GatewayState {
   readonly upstreams: readonly AddressStatus[]
   /** Undefined where config has no audit ledger. */
   readonly ledger: LedgerStatus | undefined
+  /** The enforced limits that refused somebody in this hour, and whom. */
+  readonly refusing: ReadonlyArray<{ readonly limit: string; readonly over: readonly string[] }>
   /** Each closing in force; its name is that of the author: an operator, or `routes.yaml`. */
   readonly maintenance: ReadonlyArray<{
     readonly name: string

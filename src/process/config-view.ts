@@ -1,10 +1,9 @@
 /** The config of the running gateway for operators: what runs, and what the files hold. */
-import type { ConfigFiles, ConfigNow, Contracts, Expectations } from '../admin/config-data.ts'
-import { configHashes } from '../config/load/config-hash.ts'
 import { comparePlan } from '../config/load/plan.ts'
 import { writtenDiff } from '../config/load/written-diff.ts'
 import { describeFault } from '../config/schema/faults.ts'
 import type { GatewayState } from '../observability/gateway-state.ts'
+import type { ConfigFiles, Contracts, PlanAnswer } from '../ops/state-schemas.ts'
 import type { Reloader } from './reload.ts'
 import type { PublicServer } from './server.ts'
 
@@ -27,34 +26,10 @@ const kinds = {
 
 export function createConfigView(options: Options) {
   return {
-    current: () => currentOf(options),
+    config: () => options.state().config,
     files: () => filesOf(options),
-    expectations: () => expectationsOf(options),
+    plan: (timeoutMs: number) => planOf(options, timeoutMs),
     contracts: () => contractsOf(options)
-  }
-}
-
-function currentOf({ server, reloader, state }: Options): ConfigNow {
-  const { folder, generation, hash, files, restartNeeded, taken } = state().config
-  return {
-    folder,
-    generation,
-    hash,
-    installHash: configHashes(server.generations.current.config).install,
-    takenAt: taken.at,
-    by: taken.by,
-    changes: [...taken.changes],
-    files: {
-      state: files.state,
-      ...(files.state === 'refused' && { since: files.since, faults: [...files.faults] }),
-      places: reloader.state.faults.map(({ file, line, path, message }) => ({
-        file,
-        line,
-        path,
-        message
-      }))
-    },
-    restartNeeded: [...restartNeeded]
   }
 }
 
@@ -73,32 +48,15 @@ async function filesOf({ server, reloader }: Options): Promise<ConfigFiles> {
     state: changes.length === 0 ? 'same' : 'different',
     reload: inWords(false),
     restart: inWords(true),
-    risks: [...risks],
+    risks,
     files: writtenDiff(before.written, read.config.written)
   }
 }
 
-/** Those of the running config are met, or it would not run. */
-function expectationsOf({ server, reloader }: Options): Expectations {
-  const faults = reloader.state.faults.filter(({ path }) => path.startsWith('expect.'))
-  const isOf = (name: string, path: string) => `${path}.`.startsWith(`expect.${name}.`)
-  const { expect } = server.generations.current.config.routes
-  const listed = Object.entries(expect).map(([name, { request, status, code, upstream }]) => {
-    const outcome = [status, code, upstream && `upstream ${upstream}`].filter(
-      each => each !== undefined
-    )
-    const messages = faults.filter(({ path }) => isOf(name, path)).map(({ message }) => message)
-    return {
-      name,
-      text: `${name}: ${request} → ${outcome.join(', ')}`,
-      isMet: messages.length === 0,
-      ...(messages.length > 0 && { message: messages.join('; ') })
-    }
-  })
-  const added = faults
-    .filter(({ path }) => !listed.some(({ name }) => isOf(name, path)))
-    .map(({ path, message }) => ({ name: path, text: path, isMet: false, message }))
-  return { expectations: [...listed, ...added] }
+async function planOf({ server, reloader }: Options, timeoutMs: number): Promise<PlanAnswer> {
+  const files = await reloader.validate()
+  if ('faults' in files) return { faults: files.faults.map(describeFault) }
+  return comparePlan(server.generations.current.config, files.config, timeoutMs)
 }
 
 function contractsOf({ server: { generations, services } }: Options): Contracts {

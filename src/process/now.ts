@@ -1,5 +1,5 @@
 /** This process at present: rates of the last ten seconds, its upstreams, its own load. */
-import type { Now, Past } from '../admin/now-schema.ts'
+import type { Now, Past } from '../ops/state-schemas.ts'
 import type { GatewayState } from '../observability/gateway-state.ts'
 import { boundsMs, type RouteCounts } from '../observability/request-rates.ts'
 import type { AddressUse } from '../proxy/pools.ts'

@@ -1,32 +1,27 @@
 /** The operators' listener of the running gateway, and its routes. */
 import { randomBytes } from 'node:crypto'
 import { createAccess } from '../admin/access.ts'
-import { addBlockedUsers } from '../admin/blocked-users.ts'
-import { createClosing } from '../admin/closing.ts'
-import { addConfigData } from '../admin/config-data.ts'
-import { addNow } from '../admin/now.ts'
-import type { Now } from '../admin/now-schema.ts'
-import { createActLedger } from '../admin/act-ledger.ts'
-import { addConfigRoutes } from '../admin/config.ts'
-import { addRequestRoutes } from '../admin/requests.ts'
 import { createGuard } from '../admin/guard.ts'
 import { statusOf } from '../admin/health.ts'
 import { createHostCheck } from '../admin/hosts.ts'
-import { addOpsLimits } from '../admin/limits.ts'
-import { addOpsLockouts } from '../admin/lockouts.ts'
 import { operatorCookie } from '../admin/operator-cookie.ts'
 import type { FoundOperator } from '../admin/operator.ts'
 import { type SecretFile, writeSecretFile } from '../admin/secret-file.ts'
-import { addMaintenanceRoutes } from '../admin/maintenance.ts'
 import { createAdminServer } from '../admin/server.ts'
-import { addOpsSessions } from '../admin/sessions.ts'
 import { addOperatorSignIn } from '../admin/sign-in.ts'
 import { openApi } from '../api-docs/openapi.ts'
+import { createActLedger } from '../ops/act-ledger.ts'
+import { addBlockedUsers } from '../ops/blocked-users.ts'
+import { addOpsLimits } from '../ops/limits.ts'
+import { addOpsLockouts } from '../ops/lockouts.ts'
+import { addMaintenanceRoutes } from '../ops/maintenance.ts'
 import { addPages } from '../ops/page/pages.ts'
-import { comparePlan } from '../config/load/plan.ts'
+import { addRequestRoutes } from '../ops/requests.ts'
+import type { Now } from '../ops/state-schemas.ts'
+import { addStateRoutes } from '../ops/state.ts'
+import { addOpsSessions, createClosing } from '../ops/users.ts'
 import { sourceName } from '../config/schema/gateway.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
-import { describeFault } from '../config/schema/faults.ts'
 import type { Config } from '../config/schema/config.ts'
 import { GatewayError } from '../errors/errors.ts'
 import type { RequestQuery } from '../observability/failures.ts'
@@ -67,13 +62,12 @@ export function createOperators(operated: Operated) {
   const app = createApp(operated, secret)
   const now = nowReader(operated)
   const { signIn, ...desk } = addServices(app, operated)
-  addNow(app, now)
   addPages(app, signIn, {
     state,
     now,
     past: present.past,
     ...desk,
-    config: addConfig(app, operated),
+    config: addConfig(app, now, operated),
     maintenance: addMaintenance(app, operated)
   })
   let secretFile: SecretFile | undefined
@@ -173,7 +167,7 @@ function addServices(app: AdminServer, { server }: Operated) {
       cookie: operatorCookie(gateway.ops),
       log
     }),
-    sessions: addOpsSessions(app, { ...services, close, known }),
+    sessions: addOpsSessions(app, { ...services, close }),
     limits: addOpsLimits(app, { ...services, limits, known }),
     blocks: addBlockedUsers(app, { ...services, close, sources: known.sources }),
     lockouts: addOpsLockouts(app, { ...services, ipv6Prefix: () => limits().ipv6Prefix }),
@@ -216,22 +210,18 @@ function shared<T>(ms: number, read: () => Promise<T>, generation = () => 0): ()
   }
 }
 
-/** Status, plan and reload. */
-function addConfig(app: AdminServer, operated: Operated) {
+/** The state and the config. */
+function addConfig(app: AdminServer, now: () => Promise<Now>, operated: Operated) {
   const { server, reloader, state, fleet } = operated
   const { generations } = server
-  addConfigRoutes(app, {
-    status: () => statusOf(state()),
-    reload: confirmed => reloader.reload('operator', confirmed),
-    plan: async balancerMs => {
-      const files = await reloader.validate()
-      if ('faults' in files) return { faults: files.faults.map(describeFault) }
-      return comparePlan(generations.current.config, files.config, balancerMs)
-    },
-    replicas: () => fleet.list()
-  })
   const view = createConfigView(operated)
-  addConfigData(app, view)
+  addStateRoutes(app, {
+    ...view,
+    now,
+    status: () => statusOf(state()),
+    replicas: () => fleet.list(),
+    reload: (yes, operator) => reloader.reload('operator', { yes, operator })
+  })
   const number = () => generations.current.number
   return { ...view, files: shared(filesFreshMs, view.files, number) }
 }

@@ -1,8 +1,11 @@
 /** Makes the one truth of the gateway's health, and its metrics. */
 import packageJson from '../../package.json' with { type: 'json' }
 import { configHashes } from '../config/load/config-hash.ts'
+import type { Fault } from '../config/schema/faults.ts'
+import type { LimitsConfig } from '../config/schema/limits.ts'
 import { type MaintenanceConfig, maintenanceInWords } from '../config/schema/maintenance.ts'
-import type { GatewayState, RedisHealth } from '../observability/gateway-state.ts'
+import type { HighestUse } from '../limits/highest-use.ts'
+import type { FaultPlace, GatewayState, RedisHealth } from '../observability/gateway-state.ts'
 import type { Reloader } from './reload.ts'
 import type { PublicServer } from './server.ts'
 
@@ -24,7 +27,8 @@ export function createState(
   const { redis, upstreams, ledger, maintenance } = services
   return () => {
     const { config, number, requests } = generations.current
-    const { files, restartNeeded, taken } = reloader.state
+    const { files, faults, restartNeeded, taken } = reloader.state
+    const hashes = configHashes(config)
     return {
       version,
       startedAt,
@@ -32,17 +36,20 @@ export function createState(
       ready: life.phase === 'serving' && isUsable(redis, config.gateway.ops.strictRedis),
       config: {
         folder: config.folder,
-        hash: configHashes(config).config,
+        hash: hashes.config,
+        installHash: hashes.install,
         generation: number,
         requests: requests(),
         draining: generations.draining(),
         files,
+        places: faults.map(placeOf),
         restartNeeded,
         taken
       },
       redis,
       upstreams: upstreams.addresses(),
       ledger: ledger?.status(),
+      refusing: refusingOf(config.limits, services.highestUse),
       maintenance: [
         ...closedByFile(config.routes.maintenance),
         ...maintenance.entries().map(({ maintenance: closing, author, since }) => ({
@@ -53,6 +60,17 @@ export function createState(
       ]
     }
   }
+}
+
+function placeOf({ file, line, path, message }: Fault): FaultPlace {
+  return { file, line, path, message }
+}
+
+function refusingOf({ limits }: LimitsConfig, highestUse: HighestUse): GatewayState['refusing'] {
+  return Object.entries(limits).flatMap(([limit, { mode }]) => {
+    const { over } = highestUse.read(limit)
+    return mode === 'enforce' && over.length > 0 ? [{ limit, over }] : []
+  })
 }
 
 /** Upstreams that are down make no replica unready: all would leave at once. */

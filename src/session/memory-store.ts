@@ -1,4 +1,5 @@
 /** The embedded session store: for one process, lost with it. */
+import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { steadyNow } from '../steady-clock.ts'
 import { type Block, type BlockedName, blockOf, blocksOf, readBlock } from './blocked-users.ts'
 import {
@@ -27,11 +28,14 @@ interface Entry {
 }
 
 const sweepEveryMs = 60_000
+const scannedAtOnce = 2000
 
 export class MemoryStore implements SessionStore {
   readonly #now: () => number
-  /** By user and key; who signed in last stands last. */
+  /** By user and key. */
   readonly #users = new Map<string, Map<string, Entry>>()
+  /** Who has a session, or had one at the last sweep; who signed in last stands last. */
+  readonly #signedIn = new Map<string, SignedIn>()
   readonly #locks = new Map<string, { readonly owner: string; readonly until: number }>()
   /** The ends of blocks. */
   readonly #blocks = new Map<string, number>()
@@ -56,7 +60,18 @@ export class MemoryStore implements SessionStore {
     if (!this.#isAlive(entry)) return false
     Object.assign(entry, { ended, sealed: '', absoluteEnd: this.#now() })
     this.#follower?.onChanged(key)
+    this.#forget(splitKey(key)[0])
     return true
+  }
+
+  /** Where a user's sessions are over. */
+  #forget(digest: string): void {
+    if (!this.#isSignedIn(digest)) this.#signedIn.delete(digest)
+  }
+
+  #isSignedIn(digest: string): boolean {
+    const entries = this.#users.get(digest)
+    return entries?.values().some(entry => this.#isAlive(entry)) ?? false
   }
 
   /** Those that would be idle first stand first. */
@@ -83,8 +98,9 @@ export class MemoryStore implements SessionStore {
     const { sealed, idleMs, absoluteMs } = stored
     const entry = { sealed, user, idleEnd: now + idleMs, absoluteEnd: now + absoluteMs }
     const entries = this.#users.get(digest) ?? new Map<string, Entry>()
-    this.#users.delete(digest)
     this.#users.set(digest, entries.set(key, entry))
+    this.#signedIn.delete(digest)
+    this.#signedIn.set(digest, user)
     return ended
   }
 
@@ -127,13 +143,22 @@ export class MemoryStore implements SessionStore {
   }
 
   async signedIn(max: number): Promise<{ total: number; users: SignedIn[] }> {
+    this.#sweep(this.#now())
     const users: SignedIn[] = []
-    for (const entries of this.#users.values()) {
-      let latest: SignedIn | undefined
-      for (const entry of entries.values()) if (this.#isAlive(entry)) latest = entry.user
-      if (latest !== undefined) users.push(latest)
+    for (const [digest, user] of [...this.#signedIn].toReversed()) {
+      if (users.length === max) break
+      if (this.#isSignedIn(digest)) users.push(user)
     }
-    return { total: users.length, users: users.toReversed().slice(0, max) }
+    return { total: this.#signedIn.size, users }
+  }
+
+  async *scan(): AsyncGenerator<readonly SignedIn[]> {
+    const all = [...this.#signedIn]
+    for (let end = all.length; end > 0; end -= scannedAtOnce) {
+      const some = all.slice(Math.max(0, end - scannedAtOnce), end)
+      yield some.filter(([digest]) => this.#isSignedIn(digest)).map(([, user]) => user)
+      await yieldToOthers()
+    }
   }
 
   async block(name: BlockedName, forMs = Infinity): Promise<void> {
@@ -179,6 +204,7 @@ export class MemoryStore implements SessionStore {
         if (absoluteEnd + tombstoneMs <= now) entries.delete(key)
       }
       if (entries.size === 0) this.#users.delete(user)
+      this.#forget(user)
     }
     for (const [name, { until }] of this.#locks) if (until <= now) this.#locks.delete(name)
     for (const [block, until] of this.#blocks) if (until <= now) this.#blocks.delete(block)

@@ -6,6 +6,7 @@ import type { Cluster, Redis } from 'ioredis'
 import { type Block, type BlockedName, blockOf, blocksOf, readBlock } from './blocked-users.ts'
 import { Journal } from './journal.ts'
 import { scripts } from './redis-scripts.ts'
+import { memberOf, patternOf, readMember, readPage } from './redis-users.ts'
 import {
   type Follower,
   type Opening,
@@ -40,8 +41,8 @@ type Commands = Record<Script, (...args: Arguments) => Promise<unknown>>
 /** More than any user has: what the journal opens again takes nobody's place. */
 const unbounded = 1_000_000
 
-/** Names a user in the list of those who are signed in. */
-const memberOf = ({ source, id, username }: SignedIn) => JSON.stringify([source, id, username])
+/** Redis looks through so many in a millisecond, and other commands wait. */
+const scannedAtOnce = 2000
 
 /** The store does not own the client: whoever made it closes it. */
 export class RedisStore implements SessionStore {
@@ -197,6 +198,19 @@ export class RedisStore implements SessionStore {
     return { total: reply[0], users: listOf(reply[1]).map(readMember) }
   }
 
+  async *scan(text: string): AsyncGenerator<readonly SignedIn[]> {
+    // What has ended must not be found.
+    await this.signedIn(0)
+    const match = ['MATCH', patternOf(text), 'COUNT', scannedAtOnce] as const
+    let cursor = '0'
+    do {
+      const page = this.#redis.zscan(this.#names.users, cursor, ...match)
+      const [next, found] = await orUnavailable(page)
+      yield readPage(listOf(found))
+      cursor = next
+    } while (cursor !== '0')
+  }
+
   async block(name: BlockedName, forMs = Infinity): Promise<void> {
     const block = blockOf(name)
     const callFor = (ms: number): Call => [
@@ -257,11 +271,6 @@ function createNames(prefix: string) {
     blocks: `${prefix}blocked`,
     lock: (name: string) => `${prefix}lock:${name}`
   }
-}
-
-function readMember(member: string): SignedIn {
-  const [source, id, username] = JSON.parse(member) as [string, string, string]
-  return { source, id, username }
 }
 
 async function orUnavailable<T>(command: Promise<T>): Promise<T> {

@@ -64,8 +64,16 @@ export interface SessionStore {
   keysOf(user: UserId): Promise<readonly string[]>
   /** Ends the sessions of everyone. */
   endAll(): Promise<void>
-  /** Users who have a session, at most so many of them, the latest first, and their number. */
+  /**
+   * The users who signed in last, at most so many of them, and the number of all. Without Redis it
+   * counts those whose sessions ended by their own time within the last minute too.
+   */
   signedIn(max: number): Promise<{ readonly total: number; readonly users: readonly SignedIn[] }>
+  /**
+   * All users who have a session, some at a time, so that other work goes on; one may come twice.
+   * @param text users without it in their name or id may be left out
+   */
+  scan(text: string): AsyncIterable<readonly SignedIn[]>
   /** Opens no more sessions of users with this name or id. Those that they have live on. */
   block(name: BlockedName, forMs?: number): Promise<void>
   /** @returns whether there was such a block */

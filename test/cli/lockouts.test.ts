@@ -1,7 +1,7 @@
 import Fastify from 'fastify'
 import t from 'tap'
 import { schemaController } from '../../src/app/hooks/validation.ts'
-import { addOpsLockouts } from '../../src/admin/lockouts.ts'
+import { addOpsLockouts } from '../../src/ops/lockouts.ts'
 import { createMemoryLockouts } from '../../src/limits/lockouts.ts'
 import { bucketOf } from '../suites/lockouts.ts'
 import { run } from '../support/command.ts'

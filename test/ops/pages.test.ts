@@ -336,6 +336,29 @@ t.test('acts of the pages stand in the ledger with their operator', async t => {
   t.match(line, { kind: 'act', operator: 'alice', via: 'session', outcome: 'done' })
 })
 
+t.test('what needs attention stands on each page: limits, lockouts, a restart', async t => {
+  const { gateway } = await start(t, {
+    limits: {
+      lockout: { ...noLockout, account: { failures: 1, every: '1h' } },
+      limits: { few: { by: 'user', max: 1, window: '1h' } }
+    }
+  })
+  const { read } = await operatorAt(gateway.opsUrl)
+  t.notMatch(await read('/ops/'), /Limits refuse|Locked out of|Wait for a restart/)
+  const cookie = await gateway.signIn('bob')
+  for (const expected of [200, 429]) {
+    t.equal((await gateway.call('/api/orders', { cookie })).status, expected)
+  }
+  const wrong = { json: { username: 'carol', password: 'wrong' } }
+  await gateway.call('/api/auth/admin/login', wrong)
+  appendFileSync(join(gateway.folder, 'gateway.yaml'), '\nlog: { level: debug }\n')
+  await gateway.reload('operator')
+  const text = await read('/ops/config')
+  t.match(text, /Limits refuse requests: few \(bob\)/)
+  t.match(text, /Locked out of signing in: 1/)
+  t.match(text, /Wait for a restart: log\.level/)
+})
+
 t.test('what needs attention stands on each page: upstream, replicas, Redis', async t => {
   const redis = await testRedis(t.after)
   const dead = `http://127.0.0.1:${await freePort()}`

@@ -1,6 +1,5 @@
 /** The notices on top of every page, each a link to the page that helps; the worst first. */
-import type { LimitRow } from '../../admin/limits.ts'
-import type { Now } from '../../admin/now-schema.ts'
+import type { Now } from '../state-schemas.ts'
 import type { GatewayState } from '../../observability/gateway-state.ts'
 
 export type Notice = readonly [tone: 'bad' | 'warn', place: string, text: string]
@@ -10,16 +9,14 @@ const notAgain = 'and the gateway will not start again with them'
 export function attention(
   state: GatewayState,
   replicas: Now['replicas'],
-  limits: readonly LimitRow[],
   lockouts: number
 ): Notice[] {
-  const { config, redis, upstreams, ledger, maintenance } = state
+  const { config, redis, upstreams, ledger, maintenance, refusing } = state
   const { restartNeeded, files } = config
   const [fault] = files.faults ?? []
   const down = upstreams.filter(each => each.state !== 'up')
   const silent = replicas.filter(({ isSilent }) => isSilent)
   const hashes = new Set(replicas.map(({ configHash }) => configHash))
-  const refusing = limits.filter(({ over, mode }) => over.length > 0 && mode === 'enforce')
   const all: ReadonlyArray<readonly [Notice[0], string, string | false | undefined]> = [
     ['bad', '', redis?.up === false && 'Redis does not answer: nobody can sign in.'],
     ['bad', '', redis?.fault],
@@ -50,6 +47,6 @@ function hostsOf(replicas: Now['replicas']): string {
   return replicas.map(({ id, host }) => `${id} at ${host}`).join(', ')
 }
 
-function overOf(limits: readonly LimitRow[]): string {
-  return limits.map(({ limit, over }) => `${limit} (${over.slice(0, 3).join(', ')})`).join(', ')
+function overOf(refusing: GatewayState['refusing']): string {
+  return refusing.map(({ limit, over }) => `${limit} (${over.slice(0, 3).join(', ')})`).join(', ')
 }

@@ -1,5 +1,5 @@
 /** Config: what runs, why files were refused, and what a reload would change. */
-import type { ConfigFiles, ConfigNow, Contracts } from '../../admin/config-data.ts'
+import type { ConfigFiles, ConfigNow, Contracts } from '../state-schemas.ts'
 import { ago, time } from './format.ts'
 import { html, type Html } from './html.ts'
 import { act, card, facts, list, pill } from './parts.ts'
@@ -7,19 +7,19 @@ import { act, card, facts, list, pill } from './parts.ts'
 const diffClass: Readonly<Record<string, string>> = { '+': 'ok', '-': 'bad' }
 
 export function configPage(config: ConfigNow, files: ConfigFiles, { contracts }: Contracts): Html {
-  const { generation, takenAt, by, hash, folder, restartNeeded, changes } = config
+  const { generation, hash, folder, restartNeeded, taken } = config
   return html`
     <div class="columns">
       ${card(
         { title: 'Running' },
         facts([
           ['Generation', generation],
-          ['Since', `${time(takenAt)} (${ago(takenAt)}), ${by}`],
+          ['Since', `${time(taken.at)} (${ago(taken.at)}), ${taken.by}`],
           ['Hash', html`<code>${hash}</code>`],
           ['Folder', html`<code>${folder}</code>`],
           ['Restart needed', restartNeeded.join(', ')]
         ]),
-        list('Changes of the last reload', changes)
+        list('Changes of the last reload', taken.changes)
       )}
       ${filesCard(config, files)}
     </div>

@@ -1,5 +1,5 @@
 /** Overview: the traffic of the last minutes, routes, upstreams, Redis and replicas. */
-import type { Now, Past } from '../../admin/now-schema.ts'
+import type { Now, Past } from '../state-schemas.ts'
 import { bytes, duration, number, percent } from './format.ts'
 import { html, type Html } from './html.ts'
 import { card, type Column, linkTo, pill, table, type Tone } from './parts.ts'

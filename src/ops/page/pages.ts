@@ -1,7 +1,7 @@
 /** The pages' routes: a GET shows one; a form signs in or acts, and leads back to it. */
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { runAct } from '../../admin/acts.ts'
+import { runAct } from '../routes.ts'
 import { prepareError } from '../../admin/browser-guard.ts'
 import type { OperatorSignIn } from '../../admin/sign-in.ts'
 import { GatewayError } from '../../errors/errors.ts'
@@ -68,9 +68,9 @@ export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, data: Pag
   })
 }
 
-async function notices({ state, now, limits, lockouts }: PageData) {
+async function notices({ state, now, lockouts }: PageData) {
   const { total } = await lockouts.list({}).catch(() => ({ total: 0 }))
-  return attention(state(), (await now()).replicas, limits.list(), total)
+  return attention(state(), (await now()).replicas, total)
 }
 
 /**

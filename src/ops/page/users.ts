@@ -1,13 +1,16 @@
 /** Users: who is signed in, who is locked out, and everything about one of them. */
-import type { BlockJson } from '../../admin/blocked-users.ts'
-import type { CallerLimit } from '../../admin/limits.ts'
-import type { LockoutJson } from '../../admin/lockouts.ts'
-import type { latestSessions, ShownSession } from '../../admin/session-pages.ts'
 import type { FoundRequests } from '../../observability/failures.ts'
 import type { UserId } from '../../session/types.ts'
 import { ago, browser, duration, time } from './format.ts'
 import { html, type Html } from './html.ts'
 import { act, card, type Column, field, filters, linkTo, pill, table } from './parts.ts'
+import type {
+  BlockJson,
+  CallerLimit,
+  LockoutJson,
+  SessionsAnswer,
+  ShownSession
+} from '../schemas.ts'
 import { requestsCard } from './requests.ts'
 
 /** Who is kept out. */
@@ -16,7 +19,7 @@ interface KeptOut {
   readonly blocks: readonly BlockJson[]
 }
 
-type Latest = Awaited<ReturnType<typeof latestSessions>> & KeptOut
+type Latest = SessionsAnswer & KeptOut
 
 interface OneUser extends UserId, KeptOut {
   readonly name: string
@@ -99,24 +102,21 @@ const blockColumns: ReadonlyArray<Column<BlockJson>> = [
 ]
 
 export function usersPage(latest: Latest, search: string): Html {
-  const { sessions, total, lockouts, blocks } = latest
+  const { sessions, users = 0, lockouts, blocks } = latest
   const endAll = act({
     path: '/sessions/close',
     body: { everyone: true },
     label: 'Sign everybody out',
-    text: `Ends the sessions of all ${total} users, at all replicas. They have to sign in again.`,
+    text: `Ends the sessions of all ${users} users, at all replicas. They have to sign in again.`,
     isDanger: true
   })
   return html`
     ${filters(field('search', 'Name or id', search))}
     ${card(
-      { title: 'Signed in', count: `${total} users`, tools: endAll },
+      { title: 'Signed in', count: `${users} users`, tools: endAll },
       table(sessions, [userColumn, ...sessionColumns], 'Nobody who is signed in fits.')
     )}
-    <p class="empty">
-      The last 50 who signed in. The search looks for a part of a name or id among the last 2,000,
-      and for a whole id among all.
-    </p>
+    <p class="empty">The last 50 who signed in, or 50 whose name or id has what is searched for.</p>
     ${lockoutsCard(lockouts)} ${blocksCard(blocks)}
   `
 }

@@ -1,15 +1,15 @@
 /** Each page by its address: what it reads, and how it looks. */
 import type { FastifyRequest } from 'fastify'
-import type { addBlockedUsers } from '../../admin/blocked-users.ts'
-import type { addConfigData } from '../../admin/config-data.ts'
-import type { addOpsLimits } from '../../admin/limits.ts'
-import type { addOpsLockouts } from '../../admin/lockouts.ts'
-import type { addMaintenanceRoutes } from '../../admin/maintenance.ts'
-import type { Now, Past } from '../../admin/now-schema.ts'
-import type { addOpsSessions } from '../../admin/sessions.ts'
 import type { FoundRequests, RequestQuery } from '../../observability/failures.ts'
 import type { GatewayState } from '../../observability/gateway-state.ts'
 import { type BlockedName, isBlockOf } from '../../session/blocked-users.ts'
+import type { addBlockedUsers } from '../blocked-users.ts'
+import type { addOpsLimits } from '../limits.ts'
+import type { addOpsLockouts } from '../lockouts.ts'
+import type { addMaintenanceRoutes } from '../maintenance.ts'
+import type { Now, Past } from '../state-schemas.ts'
+import type { StateReads } from '../state.ts'
+import type { addOpsSessions } from '../users.ts'
 import { configPage } from './config.ts'
 import type { Page } from './frame.ts'
 import { limitsPage } from './limits.ts'
@@ -28,7 +28,7 @@ export interface PageData {
   readonly limits: ReturnType<typeof addOpsLimits>
   readonly lockouts: ReturnType<typeof addOpsLockouts>
   readonly blocks: ReturnType<typeof addBlockedUsers>
-  readonly config: Parameters<typeof addConfigData>[1]
+  readonly config: Pick<StateReads, 'config' | 'files' | 'contracts'>
   readonly maintenance: ReturnType<typeof addMaintenanceRoutes>
 }
 
@@ -48,7 +48,7 @@ export const views: Readonly<Record<string, View>> = {
   '/ops/limits': async ({ limits }) => ({ place: 'limits', main: limitsPage(limits.list()) }),
   '/ops/config': async ({ config }) => ({
     place: 'config',
-    main: configPage(config.current(), await config.files(), config.contracts())
+    main: configPage(config.config(), await config.files(), config.contracts())
   }),
   '/ops/maintenance': async ({ maintenance: { show, routes } }) => ({
     place: 'maintenance',
@@ -66,13 +66,11 @@ function queryOf(request: FastifyRequest): Readonly<Record<string, string | unde
 }
 
 async function requestsView({ requests }: PageData, request: FastifyRequest): Promise<Page> {
+  const { status = 'failed', route, user, id } = queryOf(request)
+  const query = { status, route, user, id }
   // A field that is empty asks for nothing.
-  const { status = 'failed', ...fields } = queryOf(request)
-  const query = Object.fromEntries(
-    Object.entries({ status, ...fields }).filter(([, value]) => value !== '')
-  )
-  const found = await requests(query)
-  return { place: 'requests', main: requestsPage(found, { status, ...fields }) }
+  const asked = Object.entries(query).filter(([, value]) => value !== '')
+  return { place: 'requests', main: requestsPage(await requests(Object.fromEntries(asked)), query) }
 }
 
 async function usersView(data: PageData, request: FastifyRequest): Promise<Page> {

@@ -1,17 +1,13 @@
-/** The config as operators see it: changes, faults with their places, drift, and never a secret. */
+/** The state as operators see it: rates, changes, faults with places, drift, and never a secret. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse, stringify } from 'yaml'
-import type {
-  ConfigFiles,
-  ConfigNow,
-  Contracts,
-  Expectations
-} from '../../src/admin/config-data.ts'
+import type { ConfigFiles, ConfigNow, Contracts, Now } from '../../src/ops/state-schemas.ts'
 import { allSecrets } from '../support/all-secrets.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
+import { freePort } from '../support/ports.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
@@ -48,9 +44,9 @@ t.test('the files differ in words and in lines; a reload says what it changed', 
   const now = await read<ConfigNow>(gateway, 'config')
   t.match(now, {
     generation: 2,
-    by: 'operator',
-    changes: [/routes\.a\.timeout 3s/],
-    files: { state: 'running', places: [] },
+    taken: { by: 'operator', changes: [/routes\.a\.timeout 3s/] },
+    files: { state: 'running' },
+    places: [],
     restartNeeded: []
   })
 })
@@ -63,8 +59,8 @@ t.test(
     writeFileSync(join(gateway.folder, 'routes.yaml'), 'routes:\n  a: { path: 7 }\n')
     await gateway.reload('operator')
     const refused = await read<ConfigNow>(gateway, 'config')
-    t.match(refused.files, {
-      state: 'refused',
+    t.match(refused, {
+      files: { state: 'refused' },
       places: [{ file: /routes\.yaml$/, line: 2, path: 'routes.a.path', message: /path/ }]
     })
     t.equal(refused.hash, before.hash)
@@ -75,7 +71,8 @@ t.test(
     })
     await gateway.reload('operator')
     t.match(await read<ConfigNow>(gateway, 'config'), {
-      files: { state: 'running', places: [] },
+      files: { state: 'running' },
+      places: [],
       restartNeeded: ['log.level']
     })
     const files = await read<ConfigFiles>(gateway, 'config/files')
@@ -83,25 +80,6 @@ t.test(
     t.match(files.files, [{ file: 'gateway.yaml', diff: /\+\s+level: debug/ }])
   }
 )
-
-t.test('expectations are met by what runs, or fail in the refused files', async t => {
-  const routes = {
-    upstreams: { b: { url: 'http://127.0.0.1:9' } },
-    routes: { a: route },
-    expect: { open: { request: 'GET /api/a', status: 200, upstream: 'b' } }
-  }
-  const gateway = await testGateway(t.after, { routes })
-  t.same((await read<Expectations>(gateway, 'config/expectations')).expectations, [
-    { name: 'open', text: 'open: GET /api/a → 200, upstream b', isMet: true }
-  ])
-  change(gateway, 'routes.yaml', content => {
-    content.routes.a.access = 'session'
-  })
-  await gateway.reload('operator')
-  t.match((await read<Expectations>(gateway, 'config/expectations')).expectations, [
-    { name: 'open', isMet: false, message: /expected 200, got 401/ }
-  ])
-})
 
 t.test('contracts show how responses differ from them', async t => {
   const backend = await testUpstream(t.after, json(200, { id: 'text' }))
@@ -122,6 +100,48 @@ t.test('contracts show how responses differ from them', async t => {
   t.same((await contracts())[0]?.drift.toSorted(), ['id has another type', 'name is missing'])
 })
 
+t.test('the present: rates, shares and percentiles of each route, and addresses', async t => {
+  const good = await testUpstream(t.after)
+  const bad = await testUpstream(t.after, json(500, {}))
+  const dead = `http://127.0.0.1:${await freePort()}`
+  const upstreams = { good: { url: good.url }, bad: { url: bad.url }, sole: { url: dead } }
+  const routes = Object.keys(upstreams).map(name => [
+    name,
+    { path: `/api/${name}`, upstream: name, access: 'public' }
+  ])
+  const gateway = await testGateway(t.after, {
+    gateway: { server: { hosts: [] } },
+    routes: { upstreams, routes: Object.fromEntries(routes) },
+    limits: {}
+  })
+  for (let count = 0; count < 30; count++) await gateway.call('/api/good')
+  for (let count = 0; count < 10; count++) {
+    for (const path of ['/api/bad', '/api/sole', '/api/nowhere']) await gateway.call(path)
+  }
+  const present = async () => await read<Now>(gateway, 'now')
+  await until('all are counted', async () => (await present()).requestsPerSecond > 0)
+  const now = await present()
+  const of = (name: string) => now.routes.find(({ route }) => route === name)
+  t.match([of('good')?.errorShare, of('bad')?.errorShare, of('sole')?.errorShare], [0, 1, 1])
+  const ratio = (of('good')?.requestsPerSecond ?? 0) / (of('bad')?.requestsPerSecond ?? 1)
+  t.ok(Math.abs(ratio - 3) < 0.01, `${ratio}`)
+  t.ok((of('good')?.p50Ms ?? 0) > 0)
+  t.ok((of('good')?.p99Ms ?? 0) >= (of('good')?.p50Ms ?? Infinity))
+  t.match(now, {
+    errorShare: 0.3333,
+    refusedShare: 0.1667,
+    redis: { state: 'embedded', latencyMs: null, since: null },
+    process: { pid: process.pid, rssBytes: Number, cpu: Number },
+    replicas: [{ id: now.replica, ready: true, configHash: now.config.hash }],
+    config: { generation: 1, hash: /^[0-9a-f]{16}$/, state: 'running' },
+    inFlight: 0,
+    queued: 0
+  })
+  const upstream = (name: string) => now.upstreams.find(each => each.upstream === name)
+  t.match(upstream('good'), { state: 'up', errorShare: 0 })
+  t.match(upstream('sole'), { state: 'open', errorShare: 1 })
+})
+
 t.test('no answer holds a secret, whatever changes about secrets', async t => {
   const sslFolder = mkdtempSync(join(tmpdir(), 'ssl-'))
   t.after(() => rmSync(sslFolder, { recursive: true, force: true }))
@@ -137,7 +157,6 @@ t.test('no answer holds a secret, whatever changes about secrets', async t => {
     const paths = [
       'config',
       'config/files',
-      'config/expectations',
       'config/contracts',
       'status',
       'plan',

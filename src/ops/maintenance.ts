@@ -1,17 +1,20 @@
-/** `/ops/api/maintenance`: shows what is closed, and begins and ends maintenance for a time. */
+/** Shows what is closed, and begins and ends maintenance for a time. */
 import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
-import {
-  type BoundedClosing,
-  type MaintenanceConfig,
-  type MaintenanceEntry,
-  timePattern
+import type {
+  BoundedClosing,
+  MaintenanceConfig,
+  MaintenanceEntry
 } from '../config/schema/maintenance.ts'
 import { malformed } from '../app/hooks/validation.ts'
-import { addAct } from './acts.ts'
-import { addOpsScope } from './api.ts'
-import { secretOperator } from './operator.ts'
-import { type MaintenanceBody, maintenanceBody, maintenanceEndBody } from './request-schemas.ts'
+import { secretOperator } from '../admin/operator.ts'
+import { addAct, addOpsScope, addRead } from './routes.ts'
+import {
+  maintenanceAnswer,
+  type MaintenanceBody,
+  maintenanceBody,
+  maintenanceEndBody,
+  type ShownMaintenance
+} from './schemas.ts'
 
 interface Options {
   readonly record: {
@@ -36,29 +39,10 @@ const hint =
 const inThisProcess =
   'No Redis is configured: this maintenance is in force in this process alone, and ends with it.'
 
-const text = Type.String()
-const texts = Type.Array(text)
-const maintenanceJson = {
-  routes: texts,
-  methods: texts,
-  allowRoles: texts,
-  from: Type.Optional(Type.String({ pattern: timePattern })),
-  until: Type.Optional(Type.String({ pattern: timePattern })),
-  message: Type.Optional(text)
-}
-const responds = Type.Object({
-  shared: Type.Boolean({ description: 'Whether it is in force at all replicas, within a second.' }),
-  info: Type.Optional(text),
-  file: Type.Union([Type.Object(maintenanceJson), Type.Null()]),
-  operators: Type.Array(Type.Object({ ...maintenanceJson, author: text, since: text }))
-})
-
-export type ShownMaintenance = ReturnType<ReturnType<typeof addMaintenanceRoutes>['show']>
-
 export function addMaintenanceRoutes(ops: FastifyInstance, options: Options) {
   const { record, config, log } = options
   const info = record.isShared ? {} : { info: inThisProcess }
-  const show = () => ({
+  const show = (): ShownMaintenance => ({
     shared: record.isShared,
     ...info,
     file: config().maintenance ?? null,
@@ -68,14 +52,19 @@ export function addMaintenanceRoutes(ops: FastifyInstance, options: Options) {
   })
 
   addOpsScope(ops, scope => {
-    const summary = 'What is closed for maintenance, by routes.yaml and by operators.'
-    scope.get('/maintenance', { schema: { summary }, config: { responds } }, async () => show())
+    addRead(scope, {
+      path: '/maintenance',
+      summary: 'What is closed for maintenance, by routes.yaml and by operators.',
+      answer: maintenanceAnswer,
+      read: show
+    })
     addAct(scope, {
       path: '/maintenance',
       kind: 'maintenance.begin',
       summary: 'Closes routes until a time, at all replicas, beside what operators closed before.',
-      body: maintenanceBody,
       hint,
+      body: maintenanceBody,
+      answer: maintenanceAnswer,
       run: async (body, { operator = secretOperator }) => {
         const maintenance = readMaintenance(body, options)
         await record.begin(maintenance, operator.name)
@@ -92,6 +81,7 @@ export function addMaintenanceRoutes(ops: FastifyInstance, options: Options) {
       kind: 'maintenance.end',
       summary: 'Opens what operators closed, or some routes of it; routes.yaml stays in force.',
       body: maintenanceEndBody,
+      answer: maintenanceAnswer,
       run: async ({ routes = [] }, { operator = secretOperator }) => {
         await record.end(routes)
         log.warn(
@@ -112,15 +102,6 @@ function readMaintenance(body: MaintenanceBody, { config, record }: Options): Bo
     route => route !== 'login' && !Object.hasOwn(routes, route)
   )
   if (unknown !== undefined) throw malformed(`routes.yaml has no route "${unknown}".`)()
-  const { from, until, message, methods = [], allowRoles = [] } = body
-  record.check({ until, ...(from !== undefined && { from }) })
-  return {
-    routes: body.routes ?? [],
-    methods,
-    allowRoles,
-    ...(from !== undefined && { from }),
-    until,
-    retryAfter: 60_000,
-    ...(message !== undefined && { message })
-  }
+  record.check(body)
+  return { routes: [], methods: [], allowRoles: [], ...body, retryAfter: 60_000 }
 }

@@ -82,6 +82,7 @@ t.test('a body that does not fit changes nothing', async t => {
     { until: inMs(-1000) },
     { until: inMs(8 * 86_400_000) },
     { until: inMs(60_000), routes: ['nowhere'] },
+    { until: inMs(60_000), route: ['orders'] },
     { until: inMs(60_000), methods: ['GRAB'] },
     { until: inMs(60_000), message: 'x'.repeat(501) }
   ]) {

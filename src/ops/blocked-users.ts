@@ -1,0 +1,107 @@
+/** Keeps users out, of any credential source, and lets them in again. */
+import type { FastifyInstance } from 'fastify'
+import type { Static } from 'typebox'
+import { malformed } from '../app/hooks/validation.ts'
+import { type BlockedName, isBlockOf } from '../session/blocked-users.ts'
+import type { Sessions } from '../session/sessions.ts'
+import { accountKey } from '../session/types.ts'
+import { addAct, addOpsScope, addRead } from './routes.ts'
+import {
+  blockAnswer,
+  blockBody,
+  blockedName,
+  type BlockJson,
+  blocksAnswer,
+  unblockAnswer
+} from './schemas.ts'
+import { type Closing, findUsers } from './users.ts'
+
+interface Options {
+  readonly sessions: Sessions
+  readonly close: Closing
+  /** The names of the credential sources in force. */
+  readonly sources: () => readonly string[]
+  readonly log: { readonly info: (fields: object, message: string) => void }
+}
+
+const hint =
+  'Name a user: {"name": "ID or NAME"}, with {"source": "NAME"} of one credential source only, ' +
+  'and {"forMs": MILLISECONDS}, from a second to ten years.'
+
+export function addBlockedUsers(ops: FastifyInstance, options: Options) {
+  const { store } = options.sessions
+  const list = async (): Promise<BlockJson[]> =>
+    (await store.blocked()).map(({ leftMs, ...name }) => toJson(name, leftMs))
+
+  addOpsScope(ops, scope => {
+    addRead(scope, {
+      path: '/users/blocked',
+      summary: 'Users who are blocked, and until when.',
+      answer: blocksAnswer,
+      read: async () => ({ blocked: await list() })
+    })
+    addAct(scope, {
+      path: '/users/block',
+      kind: 'users.block',
+      summary: 'Ends the sessions of a user, and refuses sign-ins, for a time or until unblocked.',
+      hint,
+      body: blockBody,
+      answer: blockAnswer,
+      run: async body => await block(options, body)
+    })
+    addAct(scope, {
+      path: '/users/unblock',
+      kind: 'users.unblock',
+      summary: 'Lets a user sign in again.',
+      hint,
+      body: blockedName,
+      answer: unblockAnswer,
+      run: async body => await unblock(options, body)
+    })
+  })
+  return { list }
+}
+
+async function block(
+  { sessions, close, sources, log }: Options,
+  { name, source, forMs }: Static<typeof blockBody>
+) {
+  if (accountKey(name) === '') throw malformed(hint)()
+  const known = sources()
+  if (source !== undefined && !known.includes(source)) {
+    const message = `There is no credential source "${source}", but ${known.join(', ')}.`
+    throw malformed(message)()
+  }
+  const blocked = { name, source }
+  await sessions.store.block(blocked, forMs)
+  // After it: no sign-in slips between. Names are compared without case and accents: all are read.
+  const users = await findUsers(sessions.store, '', isBlockOf(blocked))
+  let closed = 0
+  for (const user of users) closed += await close(user)
+  const answer = { ...toJson(blocked, forMs), closed }
+  const { until } = answer
+  const fields = { event: 'users.blocked', by: 'operator', user: name, source, until, closed }
+  log.info(fields, 'blocked')
+  return answer
+}
+
+/** Without a source all blocks of the name. */
+async function unblock({ sessions: { store }, log }: Options, { name, source }: BlockedName) {
+  const key = accountKey(name)
+  const blocks = (await store.blocked()).filter(
+    each => each.name === key && (source === undefined || each.source === source)
+  )
+  const lifted = await Promise.all(blocks.map(each => store.unblock(each)))
+  const unblocked = lifted.filter(Boolean).length
+  const fields = { event: 'users.unblocked', by: 'operator', user: name, source, unblocked }
+  log.info(fields, 'may sign in again')
+  return { unblocked }
+}
+
+function toJson({ name, source }: BlockedName, leftMs: number | undefined): BlockJson {
+  return {
+    name,
+    ...(source !== undefined && { source }),
+    ...(leftMs !== undefined && { until: new Date(Date.now() + leftMs).toISOString() })
+  }
+}

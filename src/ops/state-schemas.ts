@@ -1,0 +1,183 @@
+/** What the operators' API answers of the gateway's state, its config and its replicas. */
+import { type Static, Type } from 'typebox'
+import type { AddressStatus, FilesState } from '../observability/gateway-state.ts'
+import { count, list, number, object, optional, text, time, union } from './schemas.ts'
+
+const flag = Type.Boolean()
+const integer = Type.Integer()
+const words = (description: string) => list(text(), description)
+const hash = text('The same for the same config at all replicas.')
+const filesState = text('running or refused.')
+const restartNeeded = words('Keys of gateway.yaml that wait for a restart.')
+const taken = object({ at: time, by: text(), changes: words('Of the last reload.') })
+const numberOrNull = (description: string) => union([Type.Number(), Type.Null()], { description })
+
+const rates = {
+  requestsPerSecond: number('Over the last ten seconds.'),
+  errorShare: number('Of these requests, those that failed (5xx): 0 to 1.')
+}
+const refusedShare = number('Those that were refused (4xx): 0 to 1.')
+const p99Ms = numberOrNull('99 of 100 requests were faster; null without any.')
+const p50Ms = numberOrNull('Half of the requests were faster; null without any.')
+const load = {
+  inFlight: number('Requests that are being answered.'),
+  queued: number('Requests that wait for an upstream.')
+}
+
+const replica = object({
+  id: text(),
+  host: text(),
+  version: text(),
+  pid: integer,
+  startedAt: time,
+  ready: flag,
+  generation: integer,
+  configHash: hash,
+  files: filesState,
+  since: optional(time),
+  fault: optional(text('The first, of refused files.')),
+  restartNeeded,
+  ...rates,
+  ...load,
+  p99Ms,
+  seenAt: time,
+  isSilent: Type.Boolean({ description: 'It told nothing for more than 3 s.' })
+})
+const replicas = list(replica, 'The one that was asked first.')
+
+export const replicasAnswer = object({
+  replicas,
+  info: optional(text('Why others are not known.'))
+})
+
+export const nowAnswer = object({
+  at: time,
+  replica: text('The id of the replica that answers.'),
+  process: object({
+    pid: integer,
+    eventLoopDelayMs: number('The longest in the last ten seconds.'),
+    rssBytes: integer,
+    cpu: number('Share of one core in the last ten seconds.')
+  }),
+  ...rates,
+  refusedShare,
+  ...load,
+  p50Ms,
+  p99Ms,
+  routes: list(
+    object({ route: text(), ...rates, refusedShare, p50Ms, p99Ms }),
+    'Those with requests in the last ten seconds, the busiest first; 1,000 at most.'
+  ),
+  upstreams: list(
+    object({
+      upstream: text(),
+      address: text(),
+      state: text('up, open (too many requests failed) or unhealthy (by health checks).'),
+      ...load,
+      ...rates
+    })
+  ),
+  redis: object({
+    state: text('up, down, or embedded: none is configured.'),
+    latencyMs: numberOrNull('How long it took to answer the last time.'),
+    since: union([time, Type.Null()], { description: 'Since when the state is so.' })
+  }),
+  replicas,
+  config: object({ generation: integer, hash, state: filesState })
+})
+
+const place = object({
+  file: text(),
+  line: number('0 for the whole file.'),
+  path: text(),
+  message: text()
+})
+
+export const configAnswer = object({
+  folder: text(),
+  hash,
+  installHash: text('Of the running gateway.yaml, without the addresses on which it listens.'),
+  generation: integer,
+  requests: number('That are being answered by it.'),
+  draining: list(object({ generation: integer, requests: count }), 'Older ones that answer still.'),
+  files: Type.Unsafe<FilesState>(
+    object({
+      state: filesState,
+      since: optional(time),
+      faults: optional(words('Why they were refused.'))
+    })
+  ),
+  places: list(place, 'The faults of refused files by file and line, as far as known.'),
+  restartNeeded,
+  taken
+})
+
+export const statusAnswer = object({
+  version: text(),
+  node: text(),
+  pid: integer,
+  startedAt: time,
+  ready: flag,
+  parts: Type.Record(text(), text(), { description: 'The state of each part worth a word.' }),
+  upstreams: list(Type.Unsafe<AddressStatus>(object({}))),
+  ...configAnswer.properties
+})
+
+const diff = object({
+  file: text('', { examples: ['routes.yaml'] }),
+  diff: text('Lines of YAML with "+ ", "- " or two blanks in front.')
+})
+
+export const filesAnswer = object({
+  state: text('same, different, or faulty.'),
+  reload: words('What a reload would change.'),
+  restart: words('What only a restart would change.'),
+  risks: words('Of these changes.'),
+  files: list(diff, 'Only files that differ. Values from outside stand as their references.'),
+  faults: words('Why the files cannot run.')
+})
+
+const contract = object({
+  route: text(),
+  mode: text(),
+  checked: number('Responses since the start of the process.'),
+  broken: number('Responses that were refused.'),
+  drift: words('How responses differ at present.')
+})
+
+export const contractsAnswer = object({ contracts: list(contract) })
+
+const change = object({
+  file: text(),
+  path: text(),
+  text: text(),
+  restart: Type.Boolean({ description: 'Whether it needs a restart.' })
+})
+
+export const planAnswer = object({
+  changes: optional(list(change)),
+  risks: optional(words('Of these changes.')),
+  faults: optional(words('Why the files cannot run.'))
+})
+
+export const reloadAnswer = object({
+  outcome: Type.Enum(['reloaded', 'unchanged', 'refused']),
+  generation: integer,
+  changes: optional(words('What changed.')),
+  sessions: optional(words('What became of sessions of changed users.')),
+  restartNeeded: optional(restartNeeded),
+  faults: optional(words('Why the files were refused.')),
+  taken: optional(taken)
+})
+
+export type Now = Static<typeof nowAnswer>
+export type ReplicasStatus = Static<typeof replicasAnswer>
+export type Status = Static<typeof statusAnswer>
+export type ConfigNow = Static<typeof configAnswer>
+export type ConfigFiles = Static<typeof filesAnswer>
+export type Contracts = Static<typeof contractsAnswer>
+export type PlanAnswer = Static<typeof planAnswer>
+export type ReloadAnswer = Static<typeof reloadAnswer>
+
+/** One point of the charts, each second: the figures of the ten seconds before it. */
+export type Past = Pick<Now, 'requestsPerSecond' | 'errorShare' | 'refusedShare' | 'p99Ms'>

@@ -1,0 +1,88 @@
+import t from 'tap'
+import { testGateway } from '../support/gateway.ts'
+
+const lockouts = 'An account is given by its user name, an address as an IP address.'
+const either = 'Name an account or an address: {"account": "NAME"}, {"address": "IP"}, or both.'
+const caller = 'Name the caller: {"caller": "192.0.2.1"}, or the id or name of a user.'
+const close =
+  'Name the sessions: {"user": "ID or NAME"}, {"user": "…", "id": "SESSION"} or ' +
+  '{"everyone": true}; with {"by": "id"} or "name", and {"source": "NAME"}, if several users fit.'
+const list =
+  'Name a user: ?user=ID-or-NAME, with &by=id or &by=name and &source=NAME, ' +
+  'or none for all sessions.'
+const plan = 'balancerMs is a number of milliseconds: /plan?balancerMs=60000'
+const requests =
+  'status is failed, 4xx or 404, last a number up to 500: /requests?status=failed&last=20'
+const requestId = 'A request id has up to 64 letters, digits, and _ . -'
+
+/** Two units of JavaScript, one character of Unicode. */
+const wide = '😀'
+
+/** Bodies by path, in JSON; the message with which they are refused, or where they are taken none. */
+const bodies: ReadonlyArray<
+  readonly [path: string, message: string | undefined, ...bodies: unknown[]]
+> = [
+  ['reload', undefined, {}, [], 5, 'x', null, { yes: 'x' }, { yes: true, more: 1 }],
+  ['lockouts/lift', lockouts, { account: '' }, { account: 5 }, { account: null }],
+  ['lockouts/lift', lockouts, { address: 'x' }, { address: '' }, { account: 'a', address: 5 }],
+  ['lockouts/lift', either, {}, [], 5, null, { other: 'a' }],
+  ['lockouts/lift', undefined, { account: 'a' }, { account: 'a', address: '::1', more: 1 }],
+  ['lockouts/lift', undefined, { address: 'fe80::1%lo' }, { account: wide.repeat(300) }],
+  ['limits/caller/reset', caller, {}, [], null, { caller: '' }, { caller: 5 }],
+  ['limits/caller/reset', caller, { caller: 'a'.repeat(256) }, { caller: wide.repeat(128) }],
+  ['limits/caller/reset', undefined, { caller: 'a'.repeat(255) }, { caller: '::1', more: 1 }],
+  ['sessions/close', close, {}, [], 5, null, { id: 'x' }, { everyone: 'true' }],
+  ['sessions/close', close, { user: '' }, { user: 5 }, { user: ['alice'] }, { by: 'id' }],
+  ['sessions/close', close, { user: 'a', by: 'x' }, { user: 'a', source: 5 }],
+  ['sessions/close', close, { user: 'a', id: 5 }, { user: 'a', id: null }],
+  ['sessions/close', close, { user: 'a', everyone: true }, { source: 'x', everyone: true }],
+  ['sessions/close', undefined, { user: 'a' }, { user: 'a', by: 'name', source: 'x' }],
+  ['sessions/close', undefined, { user: 'a', id: '', everyone: false }, { everyone: true }]
+]
+
+/** Queries likewise. */
+const queries: ReadonlyArray<readonly [message: string | undefined, ...targets: string[]]> = [
+  [plan, 'plan?balancerMs=', 'plan?balancerMs=1s', `plan?balancerMs=${'1'.repeat(13)}`],
+  [plan, 'plan?balancerMs=1&balancerMs=2'],
+  [undefined, 'plan', 'plan?balancerMs=0', 'plan?other=1'],
+  [lockouts, 'lockouts?account=', 'lockouts?address=x', 'lockouts?account=a&account=b'],
+  [undefined, 'lockouts', 'lockouts?account=a', 'lockouts?address=192.0.2.1&other='],
+  [caller, 'limits/caller', 'limits/caller?caller=', 'limits/caller?caller=a&caller=b'],
+  [undefined, 'limits/caller?caller=a'],
+  [list, 'sessions?user=', 'sessions?by=id', 'sessions?source=x', 'sessions?user=a&by=x'],
+  [list, 'sessions?user=a&user=b', 'sessions?user=a&source=a&source=b'],
+  [list, 'sessions?size=0', 'sessions?size=1001', 'sessions?size=x'],
+  [undefined, 'sessions', 'sessions?id=1', 'sessions?user=a&by=id&source=x', 'sessions?size=1000'],
+  [requests, 'requests?status=x', 'requests?status=9xx', 'requests?last=0', 'requests?last=501'],
+  [requestId, `requests/${'x'.repeat(65)}`],
+  [undefined, 'requests?last=500', 'requests/some-id']
+]
+
+t.test('operators’ requests are taken, or refused with what to say instead', async t => {
+  const gateway = await testGateway(t.after)
+  const answerOf = async (response: Response) => {
+    const { error } = (await response.json()) as { error?: string }
+    return { status: response.status, error }
+  }
+  for (const [path, message, ...given] of bodies) {
+    const expected = { status: message === undefined ? 200 : 400, error: message }
+    for (const json of given) {
+      const answer = await answerOf(await gateway.ops(`/ops/api/${path}`, { json }))
+      t.same(answer, expected, `${path} ${JSON.stringify(json)}`)
+    }
+  }
+  for (const [message, ...targets] of queries) {
+    const expected = { status: message === undefined ? 200 : 400, error: message }
+    for (const target of targets) {
+      t.same(await answerOf(await gateway.ops(`/ops/api/${target}`)), expected, target)
+    }
+  }
+})
+
+t.test('a command with nothing to say sends no body', async t => {
+  const gateway = await testGateway(t.after)
+  t.equal((await gateway.ops('/ops/api/reload', { method: 'POST' })).status, 200)
+  t.match(await (await gateway.ops('/ops/api/lockouts/lift', { method: 'POST' })).json(), {
+    error: either
+  })
+})
