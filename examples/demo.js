@@ -6,8 +6,9 @@ const { serve } = await import('../src/cli/start.ts')
 
 const port = Number(process.env['BACKEND_PORT'] ?? 9001)
 const backend = createBackend({ port })
-// Users with this role may open the operators' page.
+// Users with this role may sign in to the operators' page.
 process.env['OPS_ROLE'] ??= 'admin'
+const hourMs = 3_600_000
 try {
   const url = await backend.listen()
   // The config asks the back-end there.
@@ -28,7 +29,8 @@ if (gateway === undefined) {
   process.stdout.write(`
   The console:  ${gateway.url}
   Sign in as    admin  or  user   with the password  ant.design
-  Operators:    ${gateway.opsUrl}/ops/  as  admin  with the same password
+  Operators:    ${gateway.opsLink(hourMs)}
+                (once, within an hour; \`npm run -s console-gateway ops\` prints another link)
   (carol and dora, same password, are known to the back-end only: it vouches for them itself.)
   Stop with Ctrl+C.
 

@@ -54,8 +54,6 @@ export function responsesOf(socket: Socket): readonly ServerResponse[] {
   return works.get(socket)?.responses ?? []
 }
 
-export type Connections = ReturnType<typeof createConnections>
-
 export function createConnections(bound: Bound) {
   const { max, onRefused } = bound
   const maxOfAddress = Math.floor(max / 4)

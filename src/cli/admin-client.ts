@@ -1,8 +1,6 @@
-/** Requests of commands to the operators' listener of a running gateway. */
-import { readSecretFiles } from '../admin/secret-file.ts'
-import { opsAccess } from '../config/load/admin-access.ts'
+/** Requests of commands to a running gateway. */
 import { parseKeepingDigits } from '../json/digits.ts'
-import { type AdminResponse, remoteConnection, send } from './admin-connection.ts'
+import { remoteConnection, send } from './admin-connection.ts'
 import { CommandError, type GatewayAddress, type Output } from './command.ts'
 import { printable, printableLines } from '../observability/unprintable.ts'
 import { paint } from './colours.ts'
@@ -12,9 +10,7 @@ const refusedToken =
   'this address.'
 
 /**
- * @param gateway of the invocation: the gateway of its config folder, whose `gateway.yaml` names
- *   the address and the secret of the operators' listener (the rest of it may be faulty), or the
- *   one at `--url`
+ * @param gateway of the invocation: the one of a socket on this machine, or the one at `--url`
  * @param body sent as JSON by POST; GET without it
  * @returns the response's JSON
  * @throws CommandError with a message for the operator
@@ -24,9 +20,13 @@ export async function askAdmin(
   path: string,
   body?: object
 ): Promise<Record<string, unknown>> {
-  const { response, refusal } = await ask(gateway, path, body)
-  const { status, text } = response
-  if (status === 401) throw new CommandError(refusal)
+  const { url, socket } = gateway
+  const connection =
+    url === undefined
+      ? { base: 'http://localhost', ...(socket !== undefined && { socketPath: socket }) }
+      : remoteConnection(gateway, url)
+  const { status, text } = await send(connection, path, body)
+  if (status === 401) throw new CommandError(refusedToken)
   const members = membersOf(text)
   if (status < 200 || status > 299) {
     const { error } = members ?? {}
@@ -40,54 +40,6 @@ export async function askAdmin(
     throw new CommandError(`The response to ${path} is not of a gateway: it is no JSON object.`)
   }
   return members
-}
-
-interface Asked {
-  readonly response: AdminResponse
-  /** The meaning of a 401 here, and the way out. */
-  readonly refusal: string
-}
-
-async function ask(gateway: GatewayAddress, path: string, body?: object): Promise<Asked> {
-  const {
-    folder,
-    url,
-    io: { env }
-  } = gateway
-  if (url !== undefined) {
-    const response = await send(remoteConnection(gateway, url), path, body)
-    return { response, refusal: refusedToken }
-  }
-  const { listen, secret, certificate } = opsAccess(folder, env)
-  const local = listen.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:')
-  const place =
-    certificate === undefined
-      ? { base: `http://${local}` }
-      : { base: `https://${local}`, pinned: certificate }
-  const secrets = secret === undefined ? readSecretFiles(listen, env) : [secret]
-  let response = await send({ ...place, token: secrets[0] }, path, body)
-  // Several files: a killed gateway leaves its file, and root can read those of all users.
-  for (const token of secrets.slice(1)) {
-    if (response.status === 401) response = await send({ ...place, token }, path, body)
-  }
-  return { response, refusal: refusalOf(secret !== undefined, secrets.length > 0) }
-}
-
-function refusalOf(isConfigured: boolean, isLeft: boolean): string {
-  if (isConfigured) {
-    return (
-      'The gateway refused ops.secret: it was started with another one. ' +
-      'Run this command with the same secret.'
-    )
-  }
-  const reason = isLeft
-    ? 'the secret file on this machine belongs to another gateway'
-    : 'this user can read no secret file of it on this machine'
-  return (
-    `The gateway requires its operators’ secret, and ${reason}. ` +
-    'Run this command as the gateway’s user, in its container and with its TMPDIR and ' +
-    'XDG_RUNTIME_DIR, or set ops.secret in gateway.yaml.'
-  )
 }
 
 /** The members of a JSON response; undefined for another response. */

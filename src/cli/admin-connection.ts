@@ -1,8 +1,7 @@
 /**
- * The place of a gateway's operators' listener, for commands, and a request to it. A token goes to
+ * A request of a command to a gateway: by its socket on this machine, or by `--url`. A token goes to
  * that place only: it is never on the command line, in an error, or sent after a redirect.
  */
-import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { constants, readFileSync, statSync } from 'node:fs'
 import {
@@ -13,7 +12,7 @@ import {
 } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { BlockList, isIP } from 'node:net'
-import { checkServerIdentity, type ConnectionOptions, getCACertificates } from 'node:tls'
+import { type ConnectionOptions, getCACertificates } from 'node:tls'
 import { adopt } from '../observability/emitters.ts'
 import { CommandError, type GatewayAddress, type Io, UsageError } from './command.ts'
 
@@ -22,8 +21,8 @@ export interface Connection {
   readonly base: string
   readonly token?: string | undefined
   readonly ca?: Buffer | string[] | undefined
-  /** The certificate of the listener itself (PEM), whatever names it is for. */
-  readonly pinned?: Buffer | undefined
+  /** The gateway's Unix socket, which needs no token. */
+  readonly socketPath?: string
 }
 
 export interface AdminResponse {
@@ -37,9 +36,6 @@ const timeoutMs = 120_000
 /** Longer than what a gateway with 100,000 sessions answers. */
 const maxResponseBytes = 64 * 1024 * 1024
 const tokenText = /^[\x21-\x7e]{1,1000}$/
-
-const pinnedAdvice =
-  ' If it still has another certificate than the file of ops.tls.certificate, send it SIGHUP.'
 
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8)
@@ -130,7 +126,7 @@ function readOrFail(option: string, file: string): Buffer {
 
 /** @throws CommandError when nobody answers, and for a redirect */
 export async function send(
-  { base, token, ca, pinned }: Connection,
+  { base, token, ca, socketPath }: Connection,
   path: string,
   body?: object
 ): Promise<AdminResponse> {
@@ -142,7 +138,7 @@ export async function send(
     timeout: timeoutMs,
     rejectUnauthorized: true,
     ...(ca !== undefined && { ca }),
-    ...(pinned !== undefined && pinnedTo(pinned)),
+    ...(socketPath !== undefined && { socketPath }),
     headers: {
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
       ...(json !== undefined && {
@@ -157,7 +153,7 @@ export async function send(
     request.destroy(new Error(`no response for ${timeoutMs / 1000} s`))
   })
   request.end(json)
-  const response = await responseTo(request, url.host, pinned === undefined ? '' : pinnedAdvice)
+  const response = await responseTo(request, url.host)
   const { statusCode: status = 0 } = response
   if (status >= 300 && status < 400) {
     response.destroy()
@@ -188,33 +184,14 @@ async function textOf(response: IncomingMessage, host: string): Promise<string> 
   throw new CommandError(`The response of ${host} is longer than ${limit}. Is it a gateway?`)
 }
 
-/**
- * The listener's address on this machine is seldom a name of its certificate, whose authority this
- * machine may not know: the certificate itself is what is trusted.
- */
-function pinnedTo(pem: Buffer): ConnectionOptions {
-  const { raw } = new X509Certificate(pem)
-  return {
-    ca: pem,
-    allowPartialTrustChain: true,
-    checkServerIdentity: (host, certificate) =>
-      certificate.raw.equals(raw) ? undefined : checkServerIdentity(host, certificate)
-  }
-}
-
-async function responseTo(
-  request: ClientRequest,
-  host: string,
-  advice: string
-): Promise<IncomingMessage> {
+async function responseTo(request: ClientRequest, host: string): Promise<IncomingMessage> {
   try {
     const [response] = (await once(request, 'response')) as [IncomingMessage]
     return adopt(response)
   } catch (error) {
     throw new CommandError(
       `No gateway answers on ${host}: ${reasonOf(error as Error)}. ` +
-        'Is it running with this config (--config DIR), or at this address (--url URL)?' +
-        advice
+        'Is it running, and at this address?'
     )
   }
 }

@@ -26,9 +26,9 @@ export type Options = Readonly<Record<string, Option>>
 
 /** The address of a running gateway. */
 export interface GatewayAddress {
-  /** The config folder, with its address and secret. */
-  readonly folder: string
-  /** `--url`: a gateway elsewhere, instead of the folder's. */
+  /** The Unix socket of a gateway on this machine. */
+  readonly socket?: string
+  /** `--url`: a gateway elsewhere. */
   readonly url?: string | undefined
   readonly tokenFile?: string | undefined
   /** Certificates that its own is checked against, instead of the system's. */
@@ -42,6 +42,8 @@ export interface Invocation {
   readonly config: string
   /** The gateway that is asked, for commands with `asksGateway`. */
   readonly gateway: GatewayAddress
+  /** Whether gateways on this machine are asked, each in its turn. */
+  readonly asksLocally: boolean
   /** `--json`: print for programs. */
   readonly json: boolean
   /** The command's own options. */
@@ -85,6 +87,9 @@ export interface Command {
    */
   readonly run: (invocation: Invocation) => Promise<number>
 }
+
+/** The config folder where `--config` names none. */
+export const defaultFolder = 'config'
 
 /** The options of every command. */
 export const commonOptions: Options = {

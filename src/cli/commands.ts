@@ -14,6 +14,7 @@ const others = {
   'plan': ofConfig.plan,
   'openapi': ofConfig.openapi,
   'status': running.status,
+  'ops': running.ops,
   'why': running.why,
   'reload': running.reload,
   'sessions': operating.sessions,

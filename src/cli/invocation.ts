@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util'
 import {
   type Command,
+  defaultFolder,
   type GatewayAddress,
   type Invocation,
   type Io,
@@ -9,7 +10,7 @@ import {
   type Options,
   UsageError
 } from './command.ts'
-import { optionsOf, refuseOtherWays } from './ways.ts'
+import { optionsOf, wayOf } from './ways.ts'
 
 /**
  * @param words with the command's name, which options may precede
@@ -31,11 +32,13 @@ export function parseInvocation(
   refuseSecondValues(tokens, options)
   const { config, json, help: _help, ...otherValues } = values
   const [, ...rest] = positionals
-  refuseOtherWays(name, command, { words: rest, options: Object.keys(values) })
-  const folder = typeof config === 'string' ? config : 'config'
+  const way = wayOf(name, command, { words: rest, options: Object.keys(values) })
+  const gateway = gatewayOf(otherValues, io)
+  const asksGateway = command.asksGateway === true && way !== undefined && way.isLocal !== true
   return {
-    config: folder,
-    gateway: gatewayOf(folder, otherValues, io),
+    config: typeof config === 'string' ? config : defaultFolder,
+    gateway,
+    asksLocally: asksGateway && gateway.url === undefined,
     json: json === true,
     values: otherValues as Invocation['values'],
     rest,
@@ -62,17 +65,12 @@ function refuseSecondValues(
   }
 }
 
-function gatewayOf(
-  folder: string,
-  options: Readonly<Record<string, unknown>>,
-  io: Io
-): GatewayAddress {
+function gatewayOf(options: Readonly<Record<string, unknown>>, io: Io): GatewayAddress {
   const textOf = (name: string) => {
     const value = options[name]
     return typeof value === 'string' ? value : undefined
   }
   const address = {
-    folder,
     url: textOf('url'),
     tokenFile: textOf('token-file'),
     caFile: textOf('ca'),

@@ -72,16 +72,28 @@ async function run(
   words: readonly string[],
   io: Io
 ): Promise<number> {
-  try {
-    return await command.run(parseInvocation(name, command, words, io))
-  } catch (error) {
-    const { code, message } = error as { code?: unknown; message: string }
-    const isUsage = error instanceof UsageError || String(code).startsWith('ERR_PARSE_ARGS')
-    if (isUsage) return failUsage(message, usageOf(name, command), io)
-    if (!(error instanceof ConfigError || error instanceof CommandError)) throw error
-    io.stderr.write(`${printableLines(message)}\n`)
-    return 1
+  const guarded = async (work: () => Promise<number>): Promise<number> => {
+    try {
+      return await work()
+    } catch (error) {
+      return failWith(error, usageOf(name, command), io)
+    }
   }
+  return await guarded(async () => {
+    const invocation = parseInvocation(name, command, words, io)
+    if (!invocation.asksLocally) return await command.run(invocation)
+    const { runAtEach } = await import('./local-gateways.ts')
+    return await runAtEach(invocation, each => guarded(() => command.run(each)))
+  })
+}
+
+function failWith(error: unknown, help: string, io: Io): number {
+  const { code, message } = error as { code?: unknown; message: string }
+  const isUsage = error instanceof UsageError || String(code).startsWith('ERR_PARSE_ARGS')
+  if (isUsage) return failUsage(message, help, io)
+  if (!(error instanceof ConfigError || error instanceof CommandError)) throw error
+  io.stderr.write(`${printableLines(message)}\n`)
+  return 1
 }
 
 function failUsage(message: string, help: string, { stderr }: Io): number {

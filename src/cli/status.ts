@@ -1,6 +1,6 @@
 /** `status`: the state of a running gateway and its config. */
 import { jsonText } from './output.ts'
-import { stateTexts } from '../admin/health.ts'
+import { stateTexts } from '../ops/health.ts'
 import type { Status } from '../ops/state-schemas.ts'
 import { CommandError, type Invocation } from './command.ts'
 import { printable } from '../observability/unprintable.ts'

@@ -95,11 +95,14 @@ interface Candidate {
   readonly missing: readonly string[]
 }
 
-/** @throws UsageError for a command line that is none of the command's ways */
-export function refuseOtherWays(name: string, command: Command, typed: Typed): void {
+/**
+ * The way that a command line takes; undefined where the command checks its words by itself.
+ * @throws UsageError for a command line that is none of the command's ways
+ */
+export function wayOf(name: string, command: Command, typed: Typed): Way | undefined {
   const fitting = waysOf(command).filter(way => isComplete(way, typed.words))
   if (fitting.length === 0) {
-    if (command.checksWords === true) return
+    if (command.checksWords === true) return undefined
     throw new UsageError(wordsProblem(name, command, typed.words))
   }
   const candidates = fitting.map((way): Candidate => ({
@@ -112,7 +115,8 @@ export function refuseOtherWays(name: string, command: Command, typed: Typed): v
     const closest = candidates.reduce((a, b) => (distance(b) < distance(a) ? b : a))
     throw new UsageError(optionProblem(name, command, closest))
   }
-  if (able.some(({ missing }) => missing.length === 0)) return
+  const taken = able.find(({ missing }) => missing.length === 0)
+  if (taken !== undefined) return taken.way
   const options = optionsOf(command)
   const alternatives = able.map(({ missing }) =>
     missing.map(each => withValue(each, options[each])).join(' and ')

@@ -31,6 +31,9 @@ export function identityOf(username: string, user: User): Identity {
   }
 }
 
+/** The parts of a session that tell whether its user is still the one of the file. */
+type Reviewed = Pick<Session, 'source' | 'identity'> & { readonly password?: string | undefined }
+
 /** By the name of the source; undefined for sources of another kind. */
 export function filesOf({ gateway, users }: Sources): ReadonlyMap<string, Users | undefined> {
   return new Map(
@@ -58,7 +61,7 @@ export function createFileUsers() {
      * A session as the file has its user now; undefined where the user was removed, disabled, or
      * has another password. A source that is gone has nothing left that confirms its users.
      */
-    review: (session: Session): Session | undefined => {
+    review: <S extends Reviewed>(session: S): S | undefined => {
       const { source, identity, password } = session
       if (files === undefined) return session
       if (!files.has(source)) return undefined

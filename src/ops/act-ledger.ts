@@ -1,6 +1,6 @@
 /** Acts of operators in the audit ledger: each stands there before it is answered. */
 import type { FastifyRequest } from 'fastify'
-import { type Operator, secretOperator } from '../admin/operator.ts'
+import { type Operator, secretOperator } from './operator.ts'
 import { clientAddress } from '../app/hooks/address.ts'
 import { GatewayError, toGatewayError } from '../errors/errors.ts'
 import type { AuditEntry } from '../observability/audit/entry.ts'

@@ -6,7 +6,7 @@ import type {
   MaintenanceEntry
 } from '../config/schema/maintenance.ts'
 import { malformed } from '../app/hooks/validation.ts'
-import { secretOperator } from '../admin/operator.ts'
+import { secretOperator } from './operator.ts'
 import { addAct, addOpsScope, addRead } from './routes.ts'
 import {
   maintenanceAnswer,

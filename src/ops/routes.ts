@@ -5,7 +5,7 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
-import { guardAdminScope } from '../admin/browser-guard.ts'
+import { guardAdminScope } from './errors.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { doInLedger } from './act-ledger.ts'

@@ -1,6 +1,6 @@
 /** The gateway's present, its config and its replicas; an operator may reload the config. */
 import type { FastifyInstance } from 'fastify'
-import type { Operator } from '../admin/operator.ts'
+import type { Operator } from './operator.ts'
 import { addAct, addOpsScope, addRead } from './routes.ts'
 import { planQuery, reloadBody } from './schemas.ts'
 import {

@@ -21,6 +21,8 @@ export interface Gateway {
   /** The address for the console, with the real port, also when config says 0. */
   readonly url: string
   readonly opsUrl: string
+  /** A link that opens the operators' page once within this time. */
+  readonly opsLink: (ms: number) => string
   /** Reads the config files and runs their config, or returns why not. */
   readonly reload: (by: Trigger) => Promise<Outcome>
   /**
@@ -68,7 +70,8 @@ export async function startGateway(
     ...services.background,
     seal: createSeal(services.secrets, 'replica'),
     describe: () => describeReplica(state(), present),
-    onMaintenance: sealed => services.maintenance.take(sealed)
+    onMaintenance: sealed => services.maintenance.take(sealed),
+    signOuts: services.signOuts
   })
   opening.defer(() => fleet.close())
   operators = createOperators({ server, reloader, present, fleet, state })
@@ -84,6 +87,7 @@ export async function startGateway(
   return {
     url,
     opsUrl,
+    opsLink: operators.makeLink,
     reload: by => reloader.reload(by),
     stop: createStop(life, server, opening.move())
   }

@@ -6,9 +6,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buildApp } from '../app/app.ts'
 import type { BoundStreams } from '../app/bound-streams.ts'
 import type { ShedLog } from '../app/shed-log.ts'
-import { createOperatorSignIn } from '../app/sign-in/operators.ts'
 import type { Config } from '../config/schema/config.ts'
 import { signOutAtSource } from '../login/credential-source.ts'
+import { createVouching } from '../ops/vouching.ts'
 import { tlsFilesOf } from '../proxy/address.ts'
 import type { Log, Services } from '../services/services.ts'
 import type { Session } from '../session/types.ts'
@@ -71,8 +71,7 @@ export async function createGeneration(
     config,
     handle: (request: IncomingMessage, response: ServerResponse) => app.routing(request, response),
     requests: running.size,
-    /** Undefined without `ops.role`. */
-    vouchForOperator: createOperatorSignIn(app.gateway),
+    vouching: createVouching(app.gateway),
     /** Signs sessions of a user that have ended out at their back-ends. */
     signOut: (ended: readonly Session[]) => signOutAtSource(app.gateway, ended, services),
     /**

@@ -1,34 +1,31 @@
 /** The operators' listener of the running gateway, and its routes. */
 import { randomBytes } from 'node:crypto'
-import { createAccess } from '../admin/access.ts'
-import { createGuard } from '../admin/guard.ts'
-import { statusOf } from '../admin/health.ts'
-import { createHostCheck } from '../admin/hosts.ts'
-import { operatorCookie } from '../admin/operator-cookie.ts'
-import type { FoundOperator } from '../admin/operator.ts'
-import { type SecretFile, writeSecretFile } from '../admin/secret-file.ts'
-import { createAdminServer } from '../admin/server.ts'
-import { addOperatorSignIn } from '../admin/sign-in.ts'
-import { openApi } from '../api-docs/openapi.ts'
-import { createActLedger } from '../ops/act-ledger.ts'
+import type { Now } from '../ops/state-schemas.ts'
+import type { Server } from 'node:http'
 import { addBlockedUsers } from '../ops/blocked-users.ts'
+import { addMaintenanceRoutes } from '../ops/maintenance.ts'
+import { addOperatorSignIn } from '../ops/sign-in.ts'
 import { addOpsLimits } from '../ops/limits.ts'
 import { addOpsLockouts } from '../ops/lockouts.ts'
-import { addMaintenanceRoutes } from '../ops/maintenance.ts'
+import { addOpsSessions, createClosing } from '../ops/users.ts'
 import { addPages } from '../ops/page/pages.ts'
 import { addRequestRoutes } from '../ops/requests.ts'
-import type { Now } from '../ops/state-schemas.ts'
 import { addStateRoutes } from '../ops/state.ts'
-import { addOpsSessions, createClosing } from '../ops/users.ts'
+import { createAccess, isSameSecret } from '../ops/access.ts'
+import { createActLedger } from '../ops/act-ledger.ts'
+import { createAdminServer } from '../ops/server.ts'
+import { createOperatorSessions } from '../ops/session.ts'
+import { createOpsListener } from '../ops/listener.ts'
+import { listenLocally, socketFolders } from '../ops/socket.ts'
+import { openApi } from '../api-docs/openapi.ts'
+import { resolve } from 'node:path'
+import { statusOf } from '../ops/health.ts'
 import { sourceName } from '../config/schema/gateway.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
 import type { Config } from '../config/schema/config.ts'
-import { GatewayError } from '../errors/errors.ts'
 import type { RequestQuery } from '../observability/failures.ts'
 import type { GatewayState } from '../observability/gateway-state.ts'
 import type { Fleet } from '../services/fleet.ts'
-import type { Log, Services } from '../services/services.ts'
-import { StoreUnavailable } from '../session/store.ts'
 import { createConfigView } from './config-view.ts'
 import type { Present, ReplicaState } from './now.ts'
 import type { Reloader } from './reload.ts'
@@ -51,17 +48,23 @@ const filesFreshMs = 10_000
 
 export type Operators = ReturnType<typeof createOperators>
 
-/** Builds the operators' listener. A secret that config does not set is written to a file. */
+/** Builds the operators' listener, and the socket of local commands. */
 export function createOperators(operated: Operated) {
   const { server, present, state } = operated
   const { generations, services } = server
   const { config } = generations.current
-  const { log } = services
-  const { listen, secret: configured } = config.gateway.ops
-  const secret = configured ?? randomBytes(32).toString('base64url')
-  const app = createApp(operated, secret)
+  const { listen, socket, trustedProxies } = config.gateway.ops
+  const opened = openAccess(operated)
+  const app = createApp(operated, opened)
+  const listener = createOpsListener(app, config.opsTls, trustedProxies)
   const now = nowReader(operated)
-  const { signIn, ...desk } = addServices(app, operated)
+  const desk = addServices(app, operated)
+  const address = splitHostPort(listen)
+  const urlOfPath = (path: string) => {
+    const isAny = address.host === '0.0.0.0' || address.host === '::'
+    return urlOf(isAny ? '127.0.0.1' : address.host, listener.server) + path
+  }
+  const signIn = addOperatorSignIn(app, { ...opened, log: services.log }, urlOfPath)
   addPages(app, signIn, {
     state,
     now,
@@ -70,7 +73,6 @@ export function createOperators(operated: Operated) {
     config: addConfig(app, now, operated),
     maintenance: addMaintenance(app, operated)
   })
-  let secretFile: SecretFile | undefined
   return {
     /**
      * @param fd of a socket that listens already
@@ -78,76 +80,63 @@ export function createOperators(operated: Operated) {
      * @throws when it cannot listen
      */
     listen: async (fd: number | undefined): Promise<string> => {
-      const address = splitHostPort(listen)
-      if (fd === undefined) await app.listen(address)
-      else {
-        await app.ready()
-        await listenOn(app.server, address, fd)
-      }
-      const url = urlOf(address.host, app.server)
-      if (configured === undefined) secretFile = leaveSecret(url, secret, log)
+      await app.ready()
+      const url = await listenOn(listener.server, address, fd)
+      if (socket !== false) await openSocket(listener.local, socket, operated)
       return url
     },
+    /** A link that opens the page once within this time. */
+    makeLink: signIn.makeLink,
     /** For new connections. @throws when it cannot; then the former stays */
     takeCertificate: ({ opsTls }: Config): void => {
-      if (opsTls !== undefined) app.setCertificate(opsTls)
+      if (opsTls !== undefined) listener.setCertificate(opsTls)
     },
     close: async (): Promise<void> => {
+      await listener.close()
       await app.close()
-      secretFile?.remove()
     }
   }
 }
 
 type AdminServer = ReturnType<typeof createAdminServer>
 
-function createApp({ server, state }: Operated, secret: string): AdminServer {
+/** Who may: by `ops.secret`, or one that nobody knows, and by the sessions of operators. */
+function openAccess({ server, fleet }: Operated) {
+  const { generations, services } = server
+  const { gateway } = generations.current.config
+  const { secret: configured, role } = gateway.ops
+  const secret = configured ?? randomBytes(32).toString('base64url')
+  const { exchange } = fleet
+  return {
+    secret,
+    isSecret: configured === undefined ? undefined : isSameSecret(secret),
+    hasRole: role !== undefined,
+    sessions: createOperatorSessions({ gateway, secret, services, exchange }),
+    vouching: () => generations.current.vouching
+  }
+}
+
+function createApp({ server, state }: Operated, opened: ReturnType<typeof openAccess>) {
   const { services, generations } = server
   const { log, ledger } = services
-  const { gateway, opsTls } = generations.current.config
-  const { hosts, openMetrics, trustedProxies } = gateway.ops
-  const findOperator = (secretId: string) => operatorOf(services.operatorSessions, secretId)
+  const { ops } = generations.current.config.gateway
+  const { secret, sessions } = opened
   return createAdminServer({
     state,
     metrics: services.metrics,
     openApi: () => openApi(generations.current.config),
-    access: createAccess({
-      guard: createGuard({ secret, openMetrics }),
-      cookie: operatorCookie(gateway.ops).name,
-      hosts,
-      findOperator,
-      log
-    }),
-    checkHost: createHostCheck({ hosts, log }),
+    access: createAccess({ secret, hosts: ops.hosts, ...sessions, log }),
     version,
     log,
-    tls: opsTls,
-    trustedProxies,
+    ops,
     ledger: ledger === undefined ? undefined : createActLedger({ ledger, log })
   })
 }
 
-/** The operator of a session of the operators' page. */
-async function operatorOf(
-  sessions: Services['operatorSessions'],
-  secretId: string
-): Promise<FoundOperator> {
-  try {
-    const found = await sessions?.find(secretId)
-    if (found === undefined) return 'none'
-    const { identity, source } = found.session
-    return { name: identity.username, via: 'session', source, until: found.until }
-  } catch (error) {
-    if (error instanceof StoreUnavailable) return 'unavailable'
-    throw error
-  }
-}
-
-/** Sign-in of operators, sessions, limits, lockouts, requests. */
+/** Sessions, limits, lockouts, requests. */
 function addServices(app: AdminServer, { server }: Operated) {
   const { services, generations } = server
-  const { operatorSessions, failures, log } = services
-  const { gateway } = generations.current.config
+  const { failures } = services
   const limits = () => generations.current.config.limits
   const known = {
     sources: () => generations.current.config.gateway.login.sources.map(sourceName),
@@ -157,16 +146,6 @@ function addServices(app: AdminServer, { server }: Operated) {
   const requests = (query: RequestQuery) => failures.find(query)
   addRequestRoutes(app, { find: requests })
   return {
-    signIn: addOperatorSignIn(app, {
-      sessions: operatorSessions,
-      vouch: async (...signIn) => {
-        const vouch = generations.current.vouchForOperator
-        if (vouch === undefined) throw new GatewayError('ops.role')
-        return await vouch(...signIn)
-      },
-      cookie: operatorCookie(gateway.ops),
-      log
-    }),
     sessions: addOpsSessions(app, { ...services, close }),
     limits: addOpsLimits(app, { ...services, limits, known }),
     blocks: addBlockedUsers(app, { ...services, close, sources: known.sources }),
@@ -235,23 +214,25 @@ function addMaintenance(app: AdminServer, { server }: Operated) {
   })
 }
 
-/** Without the file only local commands fail, so the gateway starts all the same. */
-function leaveSecret(opsUrl: string, secret: string, log: Log): SecretFile | undefined {
+/** Without the socket only local commands fail, so the gateway starts all the same. */
+async function openSocket(
+  local: Server,
+  configured: string | undefined,
+  { server: { generations, services } }: Operated
+): Promise<void> {
+  const { log, replica } = services
+  const { folder: config } = generations.current.config
+  const own = configured === undefined ? undefined : resolve(config, configured)
+  const folders = socketFolders(own, process.env)
   try {
-    const secretFile = writeSecretFile(opsUrl.replace(/^https?:\/\//, ''), secret)
-    log.info(
-      { file: secretFile.file },
-      'ops.secret is not set: generated one for this run ' +
-        'and wrote it to a file for commands on this machine'
-    )
-    return secretFile
+    const file = await listenLocally(local, folders, { config, replica })
+    log.info({ file }, 'commands on this machine ask this process by its socket')
   } catch (err) {
     log.warn(
-      { err },
-      'ops.secret is not set, and the generated one cannot be written to a file: ' +
-        '`console-gateway status` and the other commands that ask this gateway are refused. ' +
-        'Set ops.secret, or XDG_RUNTIME_DIR to a folder of this user'
+      { err, folders },
+      'no folder can be used for the socket of local commands: `console-gateway status` and the ' +
+        'other commands that ask this gateway need --url. Set ops.socket to a folder of this user, ' +
+        'or to false'
     )
-    return undefined
   }
 }

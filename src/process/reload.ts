@@ -6,6 +6,7 @@ import type { Config } from '../config/schema/config.ts'
 import { describeFault, type Fault } from '../config/schema/faults.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { massChange } from '../login/changed-users.ts'
+import type { Operator } from '../ops/operator.ts'
 import type { AuditEntry } from '../observability/audit/entry.ts'
 import type { FilesState, Taken } from '../observability/gateway-state.ts'
 import type { Log } from '../services/services.ts'
@@ -38,7 +39,7 @@ export type Outcome =
 interface Asking {
   /** Whether the operator accepts that most sessions of file users end. */
   readonly yes?: boolean
-  readonly operator?: { readonly name: string; readonly via: 'secret' | 'session' } | undefined
+  readonly operator?: Pick<Operator, 'name' | 'via'> | undefined
 }
 
 export interface FilesAtStart {

@@ -20,7 +20,7 @@ const notCompared =
   'each is when it is used next, and all are once the store is back'
 
 export function createUserReview(
-  { generations, services: { sessions, operatorSessions, log } }: PublicServer,
+  { generations, services: { sessions, log } }: PublicServer,
   isClosed: () => boolean
 ) {
   let isRunning = false
@@ -30,7 +30,6 @@ export function createUserReview(
     const { config } = generations.current
     try {
       logReview(log, await reviewSignedIn(sessions, config))
-      await operatorSessions?.endRefused()
       return config === generations.current.config
     } catch {
       return false
@@ -53,7 +52,6 @@ export function createUserReview(
   /** Compares live sessions with the users in force. @returns the results, in words */
   async function reviewUsers(before: Sources, after: Sources): Promise<readonly string[]> {
     try {
-      await operatorSessions?.endRefused()
       return logReview(log, await reviewChanged(sessions, changedUsers(before, after)))
     } catch (err) {
       log.warn({ err }, notCompared)

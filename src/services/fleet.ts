@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
 import type { Seal } from '../session/seal.ts'
+import type { SignOuts } from './operator-sign-outs.ts'
 
 /** What a replica tells of itself, and what others add to it. */
 type Replica<State> = State & {
@@ -24,6 +25,8 @@ interface Options<State> {
   readonly describe: () => State
   /** Called with each beat, and soon after the start, with the maintenance that replicas share. */
   readonly onMaintenance: (sealed: string | null) => void
+  /** Told and heard with each beat. */
+  readonly signOuts: SignOuts
 }
 
 const noRedis = 'No Redis is configured: this replica knows of no other.'
@@ -32,6 +35,8 @@ const everyMs = 1000
 const silentMs = 3500
 /** A replica that told nothing for so long is forgotten. */
 const forgetMs = 10_000
+/** Longer than the cookies that a sign-out of an operator has to end. */
+const keepSignOutsMs = 2 * 3_600_000
 /** A start does not wait longer for Redis. */
 const startMs = 500
 
@@ -46,7 +51,11 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[3]))
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
-return redis.call('GET', KEYS[3])`
+for i = 5, #ARGV, 2 do
+  redis.call('ZADD', KEYS[4], 'GT', ARGV[i], ARGV[i + 1])
+  redis.call('PEXPIRE', KEYS[4], ARGV[4])
+end
+return { redis.call('GET', KEYS[3]), redis.call('ZREVRANGE', KEYS[4], 0, 999, 'WITHSCORES') }`
 
 const listScript = `
 local time = redis.call('TIME')
@@ -61,17 +70,20 @@ return { now, replicas }`
 export type Fleet<State extends object> = ReturnType<typeof createFleet<State>>
 
 export function createFleet<State extends object>(options: Options<State>) {
-  const { id, redis, prefix, seal, describe, onMaintenance } = options
+  const { id, redis, prefix, seal, describe, onMaintenance, signOuts } = options
   const [seenKey, infoKey] = [`${prefix}replicas`, `${prefix}replica-info`]
   let beating: Promise<void> | undefined
   const describeOwn = () => ({ id, host: hostname(), ...describe() })
 
   async function tell(): Promise<void> {
-    const keys = [seenKey, infoKey, `${prefix}maintenance`]
+    const keys = [seenKey, infoKey, `${prefix}maintenance`, `${prefix}operator-sign-outs`]
     try {
       const info = seal.close(id, JSON.stringify(describeOwn()))
-      const shared = await redis?.eval(beatScript, 3, ...keys, id, info, forgetMs)
-      onMaintenance(shared as string | null)
+      const told = [id, info, forgetMs, keepSignOutsMs, ...signOuts.told()]
+      const shared = await redis?.eval(beatScript, keys.length, ...keys, ...told)
+      const [maintenance, heard] = shared as [string | null, string[]]
+      signOuts.take(heard)
+      onMaintenance(maintenance)
     } catch {
       // Redis is away, which its client logs.
     }
@@ -111,6 +123,12 @@ export function createFleet<State extends object>(options: Options<State>) {
         redis.status === 'ready' || new Promise<void>(resolve => redis.once('ready', resolve))
       const first = Promise.resolve(isReady).then(beat)
       await Promise.race([first, wait(startMs, undefined, { ref: false })])
+    },
+    /** Tells and hears what happened until now, ahead of the next beat. */
+    exchange: async (): Promise<void> => {
+      if (redis === undefined) return
+      await beating
+      await beat()
     },
     /** This replica first. @returns others too where Redis can be asked, and else why not */
     list: async () => {

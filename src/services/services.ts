@@ -18,7 +18,7 @@ import { openLedger } from './audit.ts'
 import { createLimits } from './limits.ts'
 import type { Log } from './logger.ts'
 import { createMaintenance } from './maintenance.ts'
-import { createOperatorSessions } from './operator-sessions.ts'
+import { createSignOuts } from './operator-sign-outs.ts'
 import { openSessions } from './sessions.ts'
 import { connectRedis, type Shared } from './shared.ts'
 import { openTracer } from './traces.ts'
@@ -63,10 +63,7 @@ export function createServices(config: Config, log: Log) {
     onDropped: () => notKept.inc()
   })
   const ledger = openLedger({ config, log, metrics, background })
-  const ofSessions = { gateway, shared, store, fileUsers, secrets, metrics, log, ledger }
-  const sessions = openSessions(ofSessions)
-  const operatorSessions =
-    gateway.ops.role === undefined ? undefined : createOperatorSessions(ofSessions)
+  const sessions = openSessions({ gateway, store, fileUsers, secrets, metrics, log, ledger })
 
   return {
     ...limits,
@@ -75,8 +72,8 @@ export function createServices(config: Config, log: Log) {
     /** Those that sessions are held against. */
     fileUsers,
     sessions,
-    /** Undefined without `ops.role`. */
-    operatorSessions,
+    /** Those of operators. */
+    signOuts: createSignOuts(),
     /** Newest first. */
     secrets,
     maintenance: createMaintenance({

@@ -41,7 +41,6 @@ export function connectRedis({ config: { gateway, folder }, log, metrics }: Opti
   const stores = createStores({ prefix, dialler, client, log })
   return {
     sessions: stores.sessions,
-    operators: stores.operators,
     /** For what need not wait for sessions; all its keys begin so, and are in one slot. */
     background: { redis: limits, prefix },
     state,
@@ -102,15 +101,10 @@ function createStores({ prefix, dialler, client, log }: StoreOptions) {
     dial: () => dialler.trackingConnection(client),
     onRefused: error => log.error({ redis: dialler.place, reason: error.message }, noTracking)
   })
-  const stores = {
-    sessions: new RedisStore({ redis: client, prefix, tracking }),
-    /** They are few, so nobody follows their changes. */
-    operators: new RedisStore({ redis: client, prefix: `${prefix}ops:` })
-  }
+  const sessions = new RedisStore({ redis: client, prefix, tracking })
   dialler.onTopology(client, isOther => {
-    stores.sessions.replay(isOther)
-    stores.operators.replay(isOther)
+    sessions.replay(isOther)
     tracking.dial()
   })
-  return { ...stores, close: () => tracking.close() }
+  return { sessions, close: () => tracking.close() }
 }

@@ -157,10 +157,7 @@ export function splitKey(key: string): [user: string, id: string] {
   return [key.slice(0, userLength), key.slice(userLength)]
 }
 
-/** The user's digest and 192 random bits. */
-export const secretIdPattern = /^[A-Za-z0-9_-]{48}$/
-
-/** A new value of the cookie. */
+/** A new value of the cookie: the user's digest and 192 random bits. */
 export function createSecretId(user: UserId): string {
   return userDigest(user) + randomBytes(24).toString('base64url')
 }

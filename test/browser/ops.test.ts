@@ -98,10 +98,12 @@ t.test(
   }
 )
 
-t.test('without scripts all works: sign in, see, act', async t => {
+t.test('without scripts all works: open a link, sign in, see, act', async t => {
   const gateway = await start(t)
   const cookie = await gateway.signIn('bob')
-  const page = await visitOps(t, browser, `${gateway.opsUrl}/ops/`, { javaScriptEnabled: false })
+  const page = await visitOps(t, browser, gateway.opsLink(60_000), { javaScriptEnabled: false })
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+  await page.getByRole('button', { name: 'Sign out' }).click()
   await signIn(page)
   await open(page, 'Users')
   await page.getByRole('button', { name: 'Sign everybody out' }).click()

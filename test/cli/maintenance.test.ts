@@ -20,7 +20,7 @@ t.test('it closes routes, shows them, and opens them again', async t => {
   const begun = await told('begin', '--until', '30m', '--route', 'news', '--message', 'Wait.')
   t.match(begun, {
     code: 0,
-    out: /operators: operator closes news until .*\nNo Redis is configured/
+    out: /operators: local closes news until .*\nNo Redis is configured/
   })
   t.match(await gateway.call('/api/news'), { status: 503, json: { message: 'Wait.' } })
   const ofBegin = await told('end', '--method', 'POST')

@@ -87,7 +87,7 @@ t.test('without a new folder it says what the files would change of what runs', 
     gateway: { ops, session: { idle: '30m' } },
     limits: { limits: { user: { by: 'user', max: 10, window: '1m' } } }
   })
-  t.match(await run(['plan', '-c', at]), { code: 1, err: /No gateway answers/ })
+  t.match(await run(['plan', '-c', at]), { code: 1, err: /No gateway with the config folder/ })
   await testGateway(t.after, at)
   const change = (file: string, make: (text: string) => string) =>
     writeFileSync(join(at, file), make(readFileSync(join(at, file), 'utf8')))

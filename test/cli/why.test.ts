@@ -229,7 +229,12 @@ t.test('words that make no sense are refused', async t => {
     t.equal(code, 2, words.join(' '))
     t.match(err, 'Usage: console-gateway why')
   }
-  t.match(await run(['why', 'a/../b', '--config', folder]), { code: 1, err: /up to 64 letters/ })
+  t.match(
+    await run(['why', 'a/../b', '--url', 'http://127.0.0.1:9'], {
+      env: { CONSOLE_GATEWAY_TOKEN: 'x' }
+    }),
+    { code: 1, err: /up to 64 letters/ }
+  )
 })
 
 t.test('a request that another replica answered is found', async t => {

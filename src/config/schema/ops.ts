@@ -1,7 +1,7 @@
 /** `ops` of `gateway.yaml`: the listener for operators, health checks and Prometheus. */
 import { Type } from 'typebox'
 import { certificatePair } from './certificate-pair.ts'
-import { flag, lifetime, list, listen, optional, secret, section, text } from './primitives.ts'
+import { flag, list, listen, optional, secret, section, text } from './primitives.ts'
 
 /** The cookie of operators' sessions; with TLS it gets the prefix `__Host-`. */
 export const opsCookie = 'console_ops'
@@ -19,10 +19,21 @@ export const ops = section(
         description:
           'The secret that requests need as `Authorization: Bearer SECRET`. Only `/healthz`, ' +
           'and `/readyz` without its details, work without it. At least 32 visible ASCII ' +
-          'characters; `console-gateway generate-secret` makes one. If empty, each start ' +
-          'generates a secret and stores it in a file that only the gateway’s user can read. ' +
-          'Commands on the same machine read that file.',
+          'characters; `console-gateway generate-secret` makes one. Needed for scrapers and for ' +
+          'commands with `--url`; commands on the same machine use `ops.socket`.',
         examples: ['${OPS_SECRET}', 'file:/run/secrets/ops-secret']
+      })
+    ),
+    socket: Type.Optional(
+      Type.Union([Type.String(), Type.Literal(false)], {
+        minLength: 1,
+        description:
+          'The folder of the Unix socket by which commands on this machine ask the gateway. It ' +
+          'has to belong to the gateway’s user, and is closed to others. Empty: the first that ' +
+          'can be used of `$RUNTIME_DIRECTORY`, `/run/console-gateway`, ' +
+          '`$XDG_RUNTIME_DIR/console-gateway` and `$TMPDIR/console-gateway-UID`. `false`: none, ' +
+          'so that commands need `--url`.',
+        examples: ['/var/lib/console-gateway/run']
       })
     ),
     hosts: list(text({ description: 'A host name, without port.' }), {
@@ -30,8 +41,7 @@ export const ops = section(
       description:
         'Additional host names of this listener, as protection against DNS rebinding. IP ' +
         'addresses and `localhost` always work. `/readyz`, `/metrics` and `/openapi.json` also ' +
-        'work by a name without a dot, and by any name for clients that are no browser: the log ' +
-        'then has one warning a day. Other names get 421.',
+        'work by any name for clients that are no browser. Other names get 421.',
       examples: [['gateway.monitoring.svc']]
     }),
     role: Type.Optional(
@@ -39,7 +49,7 @@ export const ops = section(
         description:
           'The role whose users may sign in to the operators’ page, if they come from one of ' +
           '`ops.sources`. They may do there whatever the operators’ secret allows. Without it ' +
-          'nobody signs in, and everything needs the secret.',
+          'the page asks for `ops.secret`, or opens by the link of `console-gateway ops`.',
         examples: ['operator']
       })
     ),
@@ -51,15 +61,6 @@ export const ops = section(
         'also operate this gateway; `check` warns of it.',
       examples: [['users-file']]
     }),
-    session: section(
-      {
-        absolute: lifetime({
-          default: '1h',
-          description: 'An operator’s session ends this long after sign-in.'
-        })
-      },
-      'Sessions of the operators’ page. They have a cookie of their own, `console_ops`.'
-    ),
     tls: optional(
       certificatePair({
         certificate: '/etc/ssl/ops.example.com.pem',

@@ -23,7 +23,7 @@ export interface AuditEntry {
   readonly session?: string | undefined
   /** The operator, or `files`, `signal` or `gateway` for what no person asked for here. */
   readonly operator?: string | undefined
-  readonly via?: 'secret' | 'session' | undefined
+  readonly via?: 'secret' | 'socket' | 'session' | undefined
   readonly address?: string | undefined
   readonly route?: string | undefined
   readonly method?: string | undefined

@@ -1,5 +1,5 @@
 /** The frame of every page: navigation, what needs attention, and the operator. */
-import type { Operator } from '../../admin/operator.ts'
+import type { Operator } from '../operator.ts'
 import type { Notice } from './attention.ts'
 import { time } from './format.ts'
 import { type Content, html, type Html } from './html.ts'
@@ -68,13 +68,21 @@ export function frame(
 
 /**
  * Posts to the address that was asked for, which then is shown.
- * @param isKnown whether it can be said who is signed in; otherwise nobody is asked for a password
+ * @param form what it asks for
  */
-export function signInPage(failure: string | undefined, isKnown = true): Html {
+export function signInPage(form: 'password' | 'secret' | undefined, failure?: string): Html {
   const label = (text: string, name: string, type: string, kind: string) =>
     html`<label>
       ${text} <input name="${name}" type="${type}" autocomplete="${kind}" required autofocus />
     </label>`
+  const fields = {
+    password: [
+      label('User name', 'username', 'text', 'username'),
+      label('Password', 'password', 'password', 'current-password')
+    ],
+    secret: [label('Operators’ secret (ops.secret)', 'secret', 'password', 'current-password')],
+    none: []
+  }[form ?? 'none']
   return documentOf(
     'Sign in',
     html`<main id="sign-in">
@@ -82,13 +90,17 @@ export function signInPage(failure: string | undefined, isKnown = true): Html {
         <h1>Console Gateway</h1>
         ${failure !== undefined && html`<p class="notice bad" role="alert">${failure}</p>`}
         ${
-          isKnown && [
+          fields.length > 0 && [
             hidden('act', 'sign-in'),
-            label('User name', 'username', 'text', 'username'),
-            label('Password', 'password', 'password', 'current-password'),
+            ...fields,
             html`<button class="primary">Sign in</button>`
           ]
         }
+        <p>
+          ${fields.length > 0 ? 'Or run ' : 'Run '}
+          <code>console-gateway ops</code> where the gateway runs, as its user: it prints a link
+          that opens this page once.
+        </p>
       </form>
     </main>`
   )

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { runAct } from '../routes.ts'
-import { prepareError } from '../../admin/browser-guard.ts'
-import type { OperatorSignIn } from '../../admin/sign-in.ts'
 import { GatewayError } from '../../errors/errors.ts'
+import { prepareError } from '../errors.ts'
+import type { OperatorSignIn } from '../sign-in.ts'
 import { attention } from './attention.ts'
 import { frame, signInPage } from './frame.ts'
 import { html } from './html.ts'
@@ -31,14 +31,17 @@ const doneTexts: Readonly<Record<string, string>> = {
   '/reload refused': 'The files were refused: what ran before runs on.'
 }
 
+const linkOver = 'This link was used before, or is too old.'
+
 export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, data: PageData): void {
   addFiles(ops)
-  const config = { isOpen: true, isPage: true }
+  const config = { isOpen: true }
   for (const path of ['/', '/ops']) {
     ops.get(path, { config }, async (_request, reply) => await reply.redirect('/ops/', 302))
   }
   ops.register(async scope => {
     const type = 'application/x-www-form-urlencoded'
+    scope.removeAllContentTypeParsers()
     scope.addContentTypeParser(type, { parseAs: 'string' }, (_request, body, done) =>
       done(null, new URLSearchParams(String(body)))
     )
@@ -48,8 +51,9 @@ export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, data: Pag
     })
     scope.setErrorHandler(async (thrown, { operator }, reply) => {
       const { error } = prepareError(thrown, reply)
-      const isKnown = reply.statusCode < 500
-      if (operator === undefined) return await reply.send(signInPage(error, isKnown).text)
+      if (operator === undefined) {
+        return await reply.send(signInPage(signIn.form, error).text)
+      }
       const main = html`<p class="notice bad" role="alert">${error}</p>`
       const page = { place: 'error', main } as const
       return await reply.send(frame(page, operator, await notices(data)).text)
@@ -57,14 +61,23 @@ export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, data: Pag
     for (const [path, view] of Object.entries(views)) {
       scope.get(path, { config }, async request => {
         const { operator } = request
-        if (operator === undefined) return signInPage(signIn.problem).text
-        const said = doneTexts[addressOf(request).searchParams.get('done') ?? '']
+        const { searchParams } = addressOf(request)
+        if (operator === undefined) {
+          return signInPage(signIn.form, searchParams.has('link') ? linkOver : undefined).text
+        }
+        const said = doneTexts[searchParams.get('done') ?? '']
         return frame(await view(data, request), operator, await notices(data), said).text
       })
       scope.post(path, { config }, async (request, reply) => {
         return await reply.redirect(await submit(signIn, request, reply), 303)
       })
     }
+    // A HEAD, of a program that looks at links, must not use one up.
+    const once = { config, exposeHeadRoute: false }
+    scope.get<{ Params: { token: string } }>('/ops/link/:token', once, async (request, reply) => {
+      const isGood = await signIn.byLink(reply, request.params.token)
+      return await reply.redirect(isGood ? '/ops/' : '/ops/?link=over', 303)
+    })
   })
 }
 
@@ -79,17 +92,16 @@ async function notices({ state, now, lockouts }: PageData) {
  * @throws GatewayError
  */
 async function submit(
-  { signIn, signOut }: OperatorSignIn,
+  { byForm, signOut }: OperatorSignIn,
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<string> {
   const form = request.body instanceof URLSearchParams ? request.body : new URLSearchParams()
   const act = form.get('act') ?? ''
   const { pathname, searchParams } = addressOf(request)
-  searchParams.delete('done')
+  for (const name of ['done', 'link']) searchParams.delete(name)
   if (act === 'sign-in') {
-    const [username, password] = [form.get('username') ?? '', form.get('password') ?? '']
-    await signIn(request, reply, { username, password })
+    await byForm(request, reply, form)
   } else if (request.operator === undefined) {
     throw new GatewayError('ops.session')
   } else if (act === 'sign-out') {

@@ -1,13 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { opsAccess } from '../../../src/config/load/admin-access.ts'
+import { opsSocketOf } from '../../../src/config/load/ops-socket.ts'
 import { loadConfig } from '../../../src/config/load/load.ts'
 import { ConfigError } from '../../../src/config/schema/faults.ts'
 import { faultsOf, textFolder } from '../../support/config-files.ts'
 
 const gateway =
-  'session: { secrets: ["${SESSION_SECRET}"], cookie: { secure: false } }\nops: { secret: "${OPS_SECRET}" }\n'
+  'session: { secrets: ["${SESSION_SECRET}"], cookie: { secure: false } }\nops: { secret: "${OPS_SECRET}", socket: "${OPS_SOCKET:-}" }\n'
 const secret = 'a-secret-of-at-least-thirty-two-characters'
 
 t.test('.env of the folder has values for what the environment lacks', t => {
@@ -15,12 +15,13 @@ t.test('.env of the folder has values for what the environment lacks', t => {
   t.match(faultsOf(folder)[0], /environment variable SESSION_SECRET is not set/)
   writeFileSync(
     join(folder, '.env'),
-    `# Secrets\nSESSION_SECRET=${secret}\nOPS_SECRET="${secret}-too"\n`
+    `# Secrets\nSESSION_SECRET=${secret}\nOPS_SECRET="${secret}-too"\nOPS_SOCKET=/run/cg\n`
   )
   const config = loadConfig(folder, {})
   t.same(config.gateway.session.secrets, [secret])
   t.ok(Object.keys(config.inputs).includes(join(folder, '.env')), 'a change of it is seen')
-  t.match(opsAccess(folder, {}), { secret: `${secret}-too` })
+  t.equal(config.gateway.ops.secret, `${secret}-too`)
+  t.equal(opsSocketOf(folder, {}), '/run/cg', 'commands read it, too')
   const other = `${secret}-of-the-environment`
   t.same(loadConfig(folder, { SESSION_SECRET: other }).gateway.session.secrets, [other])
   t.end()
@@ -53,6 +54,6 @@ t.test('a .env that comes later is seen, and one that cannot be read is one faul
   t.same(faultsOf(other, environment), ['.env:0 : the file cannot be read (EISDIR)'])
   const latin = textFolder(t.after, { '.env': Buffer.from('A=1\nB=\xfc\n', 'latin1') })
   t.same(faultsOf(latin), ['.env:2 : the file is not UTF-8 text: save it as UTF-8'])
-  t.throws(() => opsAccess(other, environment), ConfigError)
+  t.throws(() => opsSocketOf(other, environment), ConfigError)
   t.end()
 })

@@ -267,7 +267,7 @@ t.test('an install key that changed is named and not taken; what else changed is
   )
   const install = (name: string) => ({
     server: { listen: '127.0.0.1:0' },
-    ops: { listen: '127.0.0.1:0' },
+    ops: { listen: '127.0.0.1:0', secret: 'file:ops-secret' },
     drain: { notice: '0ms', grace: '2s' },
     reload: { watch: false },
     session: { cookie: { name, secure: false }, perUser: { max: 1000 } },

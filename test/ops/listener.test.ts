@@ -1,89 +1,19 @@
+/** The operators' listener: TLS, proxies in front of it, and who is no operator. */
 import { join } from 'node:path'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { connect, Server } from 'node:tls'
-import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
-import { readSecretFiles } from '../../src/admin/secret-file.ts'
-import { hashOf } from '../support/users.ts'
 import { testAuthority } from '../support/authority.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
-import { start } from '../support/command.ts'
-import { askOps } from '../support/ops.ts'
+import { askOps, testSecret } from '../support/ops.ts'
 import { callOps, signInToOps } from '../support/operator.ts'
-import { freePort } from '../support/ports.ts'
-import { testRedis } from '../support/redis.ts'
-import { password } from '../support/sign-in.ts'
-import { until } from '../support/until.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
-const environment = { SESSION_SECRET: 's'.repeat(32) }
 const me = '/ops/api/me'
 
-/** Two replicas on one Redis: one a process of its own, one in this process. */
-async function replicas(t: Test) {
-  const redis = await testRedis(t.after)
-  const common = {
-    redis: { url: redis.url, commandTimeout: '20s', connectTimeout: '20s' },
-    session: { secrets: ['${SESSION_SECRET}'] }
-  }
-  const [port, opsPort] = [await freePort(), await freePort()]
-  const folder = await configFolder({
-    gateway: {
-      ...common,
-      server: { listen: `127.0.0.1:${port}` },
-      ops: { listen: `127.0.0.1:${opsPort}`, role: 'admin' }
-    }
-  })
-  const apart = start(t.after, folder, environment)
-  const other = await testGateway(
-    t.after,
-    await configFolder({ gateway: { ...common, ops: { role: 'admin' } } }),
-    environment
-  )
-  await apart.says('listening on')
-  const opsUrl = `http://127.0.0.1:${opsPort}`
-  await until('ready', async () => (await fetch(`${opsUrl}/readyz`)).status === 200)
-  const client = new Redis(redis.url)
-  t.teardown(() => client.disconnect())
-  return { opsUrl, folder, other, client }
-}
-
-t.test('an operator signed in at one replica is one at the other, until the end', async t => {
-  const { opsUrl, folder, other, client } = await replicas(t)
-  const { status, cookie } = await signInToOps(opsUrl)
-  t.equal(status, 200)
-  const statusAt = async (url: string) => (await callOps(url, me, { headers: { cookie } })).status
-  for (const url of [opsUrl, other.opsUrl]) t.equal(await statusAt(url), 200)
-  const close = { json: { user: 'nobody' }, headers: { cookie } }
-  t.match(await callOps(opsUrl, '/ops/api/sessions/close', close), {
-    status: 200,
-    json: { closed: 0 }
-  })
-  const secretId = cookie.slice(cookie.indexOf('=') + 1)
-  const stored = await client.keys('*ops:s:*')
-  t.equal(stored.length, 1)
-  t.notOk(stored.join().includes(secretId), 'the store does not know the cookie')
-  for (const key of stored) t.notMatch(await client.get(key), /alice/, 'what it holds is sealed')
-
-  await callOps(other.opsUrl, '/ops/api/sign-out', { json: {}, headers: { cookie } })
-  t.equal(await statusAt(opsUrl), 401, 'signed out at the other replica')
-
-  const next = await signInToOps(other.opsUrl)
-  const users = {
-    alice: { password: hashOf(password), id: '1', roles: ['user'] }
-  }
-  writeFileSync(join(folder, 'users.yaml'), stringify({ users }))
-  await askOps(opsUrl, '/ops/api/reload', { json: { yes: true } })
-  for (const url of [opsUrl, other.opsUrl]) {
-    await until('the session ends where the file changed, and then at the other', async () => {
-      return (await callOps(url, me, { headers: { cookie: next.cookie } })).status === 401
-    })
-  }
-})
-
 t.test('no header makes a caller an operator, or another one', async t => {
-  const { opsUrl } = await replicas(t)
+  const { opsUrl } = await testGateway(t.after, { gateway: { ops: { role: 'admin' } } })
   const { cookie } = await signInToOps(opsUrl)
   const forged = Object.fromEntries(
     ['operator', 'x-operator', 'forwarded', 'x-forwarded-user', 'x-remote-user'].map(name => [
@@ -96,8 +26,7 @@ t.test('no header makes a caller an operator, or another one', async t => {
     name: 'alice',
     via: 'session'
   })
-  const [secret = ''] = readSecretFiles(opsUrl.slice('http://'.length))
-  const headers = { ...forged, authorization: `Bearer ${secret}` }
+  const headers = { ...forged, authorization: `Bearer ${testSecret}` }
   t.same((await callOps(opsUrl, me, { headers })).json, { name: 'operator', via: 'secret' })
   const paths = [
     '/ops/api/sessions',

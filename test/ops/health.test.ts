@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { dependenciesOf } from '../../src/admin/health.ts'
+import { dependenciesOf } from '../../src/ops/health.ts'
 import { testGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
 import { testRedis } from '../support/redis.ts'

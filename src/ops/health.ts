@@ -56,20 +56,16 @@ function redisText({ up, hasConnected, fault }: NonNullable<GatewayState['redis'
   return hasConnected ? 'away: what needs a session answers 503' : 'not reached yet'
 }
 
-export type Health = 'up' | 'degraded' | 'down'
+type Health = 'up' | 'degraded' | 'down'
 
-export interface Dependency {
+interface Dependency {
   readonly kind: 'config' | 'redis' | 'upstream' | 'audit' | 'maintenance'
   readonly name: string
   readonly state: Health
   /** ISO 8601; missing where it has been so since the start. */
   readonly since?: string
   readonly detail?: string
-  readonly addresses?: ReadonlyArray<{
-    readonly address: string
-    readonly state: string
-    readonly since: string
-  }>
+  readonly addresses?: ReadonlyArray<Record<'address' | 'state' | 'since', string>>
 }
 
 /** Lists the dependencies of the gateway: each is up, degraded or down, and since when. */

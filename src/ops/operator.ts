@@ -1,10 +1,10 @@
 /** The operator of a request to the operators' listener. */
 
 export interface Operator {
-  /** The user name; `operator` for whoever has the operators' secret. */
+  /** The user name; `operator` for whoever has the secret, `local` for commands on the machine. */
   readonly name: string
-  readonly via: 'secret' | 'session'
-  /** The credential source, of a session. */
+  readonly via: 'secret' | 'socket' | 'session'
+  /** The credential source, of a user who signed in with a password. */
   readonly source?: string
   /** The end of the session, in milliseconds since the epoch. */
   readonly until?: number
@@ -13,20 +13,18 @@ export interface Operator {
 /** The operator of every request with the operators' secret, which has no user name. */
 export const secretOperator: Operator = { name: 'operator', via: 'secret' }
 
-/** `unavailable`: the store of sessions does not answer. */
-export type FoundOperator = Operator | 'none' | 'unavailable'
+/** The operator of every request over the Unix socket, which only the gateway's user can open. */
+export const localOperator: Operator = { name: 'local', via: 'socket' }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set on all paths but the open ones (`/healthz`, `/readyz`, and by config `/metrics`). */
+    /** Set on all paths but the open ones. */
     operator: Operator | undefined
-    /** The secret id of the session that the request's cookie names, live or not. */
-    operatorSession: string | undefined
   }
   interface FastifyContextConfig {
     /** Whether the operators' listener answers it without an operator. */
     isOpen?: boolean
-    /** Whether it is a page, whose forms are posted as browsers do. */
-    isPage?: boolean
+    /** Whether clients that are no browser may call it by any host name: scrapers and probes. */
+    isProbe?: boolean
   }
 }

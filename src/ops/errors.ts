@@ -1,27 +1,7 @@
-/**
- * Refuses requests of web pages in a browser on this machine, whether by another host name or by a
- * form.
- */
+/** Errors of the operators' listener: for its page and for people with curl, not for consoles. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { errorKinds, GatewayError, toGatewayError } from '../errors/errors.ts'
+import { errorKinds, toGatewayError } from '../errors/errors.ts'
 import { opsHeaders } from './response-headers.ts'
-
-/**
- * Refuses what a page can make a browser send, of a request with the operators' secret: no page
- * knows the secret, so that it comes from a command.
- * @param isOwn whether it calls the listener by a name of its own
- * @throws GatewayError `request.malformed`, `origin.refused`
- */
-export function refuseBrowsers({ headers }: FastifyRequest, isOwn: boolean): void {
-  if (!isOwn) {
-    const message =
-      'Call the operators’ listener by its IP address, or list this name in ops.hosts.'
-    throw new GatewayError('request.malformed', { message })
-  }
-  if (headers.origin !== undefined || headers['sec-fetch-site'] !== undefined) {
-    throw new GatewayError('origin.refused')
-  }
-}
 
 /** For a scope of the operators' listener that shows or changes data. */
 export function guardAdminScope(scope: FastifyInstance): void {
@@ -33,7 +13,6 @@ export function guardAdminScope(scope: FastifyInstance): void {
   scope.setErrorHandler(sendAdminError)
 }
 
-/** Errors of the operators' listener: for its page and for people with curl, not for consoles. */
 export function sendAdminError(
   thrown: unknown,
   _request: unknown,

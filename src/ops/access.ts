@@ -1,0 +1,145 @@
+/** Who may use the operators' listener: one hook, in the order in which it decides. */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { isIP } from 'node:net'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { canMeet, isHttp1, soleHost } from '../app/hooks/request-policy.ts'
+import { GatewayError } from '../errors/errors.ts'
+import { keepCookies } from '../proxy/cookie-header.ts'
+import { isLocal } from './listener.ts'
+import { localOperator, type Operator, secretOperator } from './operator.ts'
+
+interface Options {
+  /** `ops.secret`, or the one that was made up for this run. */
+  readonly secret: string
+  /** `ops.hosts`. */
+  readonly hosts: readonly string[]
+  /** The name of the operators' cookie; `__Host-` where it goes over https alone. */
+  readonly cookie: string
+  /** The operator of a cookie's value, who still is one. */
+  readonly operatorOf: (value: string) => Promise<Operator | undefined>
+  readonly log: { readonly warn: (fields: object, message: string) => void }
+}
+
+/** Guesses of the secret are told once in this time, so that they do not fill the log. */
+const quietMs = 60_000
+
+/** A hook that refuses requests without an operator, and sets `request.operator` of others. */
+export function createAccess({ secret, hosts, cookie, operatorOf, log }: Options) {
+  const ownNames = new Set(['localhost', ...hosts.map(host => host.toLowerCase())])
+  const isSecret = isSameSecret(`Bearer ${secret}`)
+  const isSecure = cookie.startsWith('__Host-')
+  const tellGuess = createGuessLog(log)
+
+  return async function access(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    refuseAmbiguous(request, reply)
+    const { url, config } = request.routeOptions
+    if (url === '/healthz') return
+    if (isLocal(request)) {
+      request.operator = localOperator
+      request.address = 'local'
+      return
+    }
+    // DNS rebinding: a page whose own name leads to our address must read nothing.
+    const mayUseAnyName = config.isProbe === true && !isOfBrowser(request)
+    if (!mayUseAnyName && !isOwnName(request.host, ownNames)) throw new GatewayError('ops.host')
+
+    const { authorization = '' } = request.headers
+    const credentials = authorization.replace(/^bearer /i, 'Bearer ')
+    if (isSecret(credentials)) {
+      if (isForeign(request)) throw new GatewayError('ops.origin')
+      request.operator = secretOperator
+      return
+    }
+    if (credentials.startsWith('Bearer ')) tellGuess(request.ip)
+
+    const isOpen = config.isOpen === true
+    const value = cookieOf(request, cookie)
+    if (value === undefined && !isOpen) {
+      reply.header('www-authenticate', 'Bearer realm="operators"')
+      throw new GatewayError('ops.secret')
+    }
+    // Pages may be linked from anywhere; no other site can read or frame them.
+    const mayBeLinked = isOpen && isRead(request)
+    if (!mayBeLinked && !isOfOwnPage(request, isSecure)) throw new GatewayError('ops.origin')
+    if (value !== undefined) request.operator = await operatorOf(value)
+    if (request.operator === undefined && !isOpen) throw new GatewayError('ops.session')
+  }
+}
+
+/** Digests have one length, so the comparison takes the same time for every wrong secret. */
+export function isSameSecret(secret: string): (text: string) => boolean {
+  const expected = digest(secret)
+  return text => timingSafeEqual(digest(text), expected)
+}
+
+export function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}
+
+/** One line a minute, with the number of wrong secrets since the last one. */
+function createGuessLog(log: Options['log']): (address: string) => void {
+  let quietUntil = -Infinity
+  let refused = 0
+  return address => {
+    refused++
+    if (performance.now() < quietUntil) return
+    quietUntil = performance.now() + quietMs
+    log.warn({ event: 'ops.refused', address, refused }, 'a wrong operators’ secret was sent')
+    refused = 0
+  }
+}
+
+/** @throws GatewayError for what a proxy on the way may have read in another way than Node */
+function refuseAmbiguous({ raw, headers }: FastifyRequest, reply: FastifyReply): void {
+  const hasSeveralHosts = headers.host !== undefined && soleHost(raw.rawHeaders) === undefined
+  // A target that names a host wins over `Host` (RFC 9112 §3.2.2), which the checks read.
+  const isClear = !hasSeveralHosts && isHttp1(raw) && raw.url?.startsWith('/') === true
+  if (isClear && canMeet(raw)) return
+  reply.header('connection', 'close')
+  if (isClear) throw new GatewayError('request.expectation')
+  const message = 'The request has several Host headers. Send one.'
+  throw new GatewayError('request.malformed', hasSeveralHosts ? { message } : {})
+}
+
+function isOfBrowser({ headers }: FastifyRequest): boolean {
+  return ['origin', 'referer', 'sec-fetch-site'].some(name => headers[name] !== undefined)
+}
+
+/** @param host a `Host` header; its name may have a port and brackets */
+function isOwnName(host: string, ownNames: ReadonlySet<string>): boolean {
+  const name = host.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
+  return isIP(name) !== 0 || ownNames.has(name.toLowerCase())
+}
+
+/** @throws GatewayError where there are two cookies of the name: one of them was planted */
+function cookieOf({ headers }: FastifyRequest, name: string): string | undefined {
+  const pairs = keepCookies(headers.cookie ?? '', [name])
+  if (pairs.includes(';')) {
+    const message = 'Two session cookies were sent. Clear the cookies of this host.'
+    throw new GatewayError('request.malformed', { message })
+  }
+  return pairs === '' ? undefined : pairs.slice(name.length + 1)
+}
+
+function isRead({ method }: FastifyRequest): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
+
+/** Whether a request with our cookie, or to sign in, comes from our own page, as it must. */
+function isOfOwnPage(request: FastifyRequest, isSecure: boolean): boolean {
+  const { headers, protocol } = request
+  // Past the proxy that ends TLS, a password would cross the network in clear.
+  if (isSecure && protocol !== 'https') return false
+  return !isForeign(request) && (isRead(request) || headers.origin !== undefined)
+}
+
+/**
+ * Whether a page of another origin says that it sent it. Cookies do not know ports: browsers send
+ * ours from pages on other ports of the host too. A proxy that ends TLS changes the scheme of our
+ * origin, so its host and port alone are compared.
+ */
+function isForeign({ headers, host }: FastifyRequest): boolean {
+  const { origin, 'sec-fetch-site': site = 'none' } = headers
+  if (site !== 'same-origin' && site !== 'none') return true
+  return origin !== undefined && URL.parse(origin)?.host !== host.toLowerCase()
+}

@@ -1,0 +1,90 @@
+/** The operators' listener, and the Unix socket of local commands: servers in front of one app. */
+import { randomUUID } from 'node:crypto'
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { createConnections, responsesOf } from '../app/connections.ts'
+import { endAfterOffer } from '../app/hooks/upgrade.ts'
+import { createHttpServer, setCertificate } from '../app/listener.ts'
+import { endStalledConnections } from '../app/stalled-connections.ts'
+import { passExpectations, refuseUnparsed, sendRefusal } from '../app/unparsed.ts'
+import type { ServerTls } from '../config/schema/config.ts'
+import { type ErrorCode, errorKinds } from '../errors/errors.ts'
+import { adopt } from '../observability/emitters.ts'
+import { opsHeaders } from './response-headers.ts'
+
+const options = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 72_000,
+  connectionsCheckingInterval: 1000,
+  maxHeaderSize: 16 * 1024,
+  insecureHTTPParser: false
+}
+/** A client that takes nothing of its responses for this time loses its connection. */
+const stallMs = 30_000
+const maxConnections = 1000
+const maxLocalConnections = 100
+/** Beyond it, responses that are not read are cut at a stop. */
+const graceMs = 2000
+
+const localSockets = new WeakSet<Socket>()
+
+/** Whether a request came over the Unix socket. */
+export function isLocal({ raw }: FastifyRequest): boolean {
+  return localSockets.has(raw.socket)
+}
+
+/** @param trustedProxies may have all connections; another address gets a quarter of them */
+export function createOpsListener(
+  app: FastifyInstance,
+  tls: ServerTls | undefined,
+  trustedProxies: readonly string[]
+) {
+  const server = serve(app, tls)
+  const local = serve(app, undefined).on('connection', socket => localSockets.add(socket))
+  const connections = createConnections({ max: maxConnections, trustedProxies, ipv6Prefix: 64 })
+  connections.add(server)
+  local.maxConnections = maxLocalConnections
+  return {
+    server,
+    local,
+    /** From now on new connections get this certificate. */
+    setCertificate: (next: ServerTls): void => setCertificate(server, next),
+    close: async (): Promise<void> => {
+      const cut = setTimeout(() => {
+        connections.destroyAll()
+        local.closeAllConnections()
+      }, graceMs).unref()
+      await Promise.all([server, local].map(closed))
+      clearTimeout(cut)
+    }
+  }
+}
+
+function serve(app: FastifyInstance, tls: ServerTls | undefined): Server {
+  const server = createHttpServer(options, tls)
+  server.on('request', (request, response) => app.routing(request, response))
+  endStalledConnections(server, stallMs)
+  // No bound beside that of their size: Node would drop further headers silently.
+  server.maxHeadersCount = 0
+  server.prependListener('request', endAfterOffer)
+  server.on('connect', (_request, socket: Socket) => refuse(socket, 'route.method'))
+  passExpectations(server)
+  refuseUnparsed(server, { refuse })
+  return server
+}
+
+/** Answers what is no request. */
+function refuse(socket: Socket, code: ErrorCode): void {
+  const requestId = randomUUID()
+  const { status, en: error } = errorKinds[code]
+  const type = 'application/json; charset=utf-8'
+  const headers = { ...opsHeaders, 'content-type': type, 'x-request-id': requestId }
+  const text = JSON.stringify({ error, code, requestId })
+  sendRefusal(adopt(socket), { status, headers, text }, responsesOf(socket))
+}
+
+function closed(server: Server): Promise<void> {
+  return new Promise(resolve => void server.close(() => resolve()))
+}

@@ -1,0 +1,79 @@
+/**
+ * Who vouches for an operator who signs in: the sources of `ops.sources` for a password, by the
+ * same steps as the console's sign-in, or whoever compares the operators' secret. Failures are
+ * counted apart: guesses at the console lock no operator out of the page, and the reverse.
+ */
+import type { FastifyRequest } from 'fastify'
+import type { Gateway } from '../app/gateway.ts'
+import { clientAddress } from '../app/hooks/address.ts'
+import { sessionBefore } from '../app/sign-in/back-end-sessions.ts'
+import { createSignInGuard, operatorsApart } from '../app/sign-in/guard.ts'
+import { countRefusal, countUndecided, refusalError } from '../app/sign-in/refusals.ts'
+import { firstVouching } from '../app/sign-in/vouching.ts'
+import { operatorSources } from '../config/schema/operators.ts'
+import { GatewayError } from '../errors/errors.ts'
+import { signOutAtSource } from '../login/credential-source.ts'
+import type { Entrant } from './session.ts'
+
+export type Vouching = ReturnType<typeof createVouching>
+
+interface Credentials {
+  readonly username: string
+  readonly password: string
+}
+
+export function createVouching(gateway: Gateway) {
+  const { sessions, config } = gateway
+  const names = operatorSources(config.gateway)
+  const sources = gateway.sources.filter(({ name }) => names.includes(name))
+  const guard = createSignInGuard(gateway, { apart: operatorsApart })
+  return {
+    /**
+     * @param isOperator whether the user may be one
+     * @param leaving aborted when the client leaves
+     * @throws GatewayError for a wrong password, a lockout, or a user who is no operator
+     */
+    user: async (
+      request: FastifyRequest,
+      { username, password }: Credentials,
+      isOperator: (entrant: Entrant) => Promise<boolean>,
+      leaving: AbortSignal
+    ): Promise<Entrant> => {
+      const attempt = await guard(request, username, leaving)
+      const verdict = await firstVouching(sources, {
+        username,
+        password,
+        extra: {},
+        address: clientAddress(request),
+        requestId: request.id
+      })
+      if ('failure' in verdict) {
+        await countUndecided(attempt, verdict)
+        throw verdict.failure
+      }
+      if ('vouched' in verdict) {
+        await countRefusal(attempt, verdict, request, username)
+        throw refusalError(verdict)
+      }
+      // The gateway alone needs to know the user: a session of the back-end is not kept.
+      signOutAtSource({ sources, sessions }, sessionBefore(verdict, Date.now()), request)
+      const { identity, password: digest } = verdict.result
+      const entrant = { identity, password: digest, source: verdict.source }
+      if (!(await isOperator(entrant))) {
+        // Counted: else whoever has a console account could have passwords checked without end.
+        await attempt.refused()
+        throw new GatewayError('ops.role')
+      }
+      await attempt.refund()
+      leaving.throwIfAborted()
+      return entrant
+    },
+    /** @throws GatewayError for a wrong secret, and for too many of them */
+    secret: async (request: FastifyRequest, isRight: boolean, leaving: AbortSignal) => {
+      const attempt = await guard(request, 'the operators’ secret', leaving)
+      if (isRight) return await attempt.refund()
+      await attempt.refused()
+      throw new GatewayError('login.refused', { message: 'The secret is wrong.' })
+    }
+  }
+}
