@@ -3,7 +3,6 @@ import type { FastifyInstance } from 'fastify'
 import type { AnswerConfig } from '../config/schema/answer.ts'
 import type { Config } from '../config/schema/config.ts'
 import { sourceName } from '../config/schema/gateway.ts'
-import type { Closing } from '../config/schema/maintenance.ts'
 import { mountOf } from '../config/schema/resolved.ts'
 import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
@@ -72,12 +71,7 @@ export interface GatewayServices extends Shared {
 }
 
 /** The maintenances that operators began; generations come and go, this stays. */
-export interface OperatorsMaintenance {
-  /** They add up. */
-  readonly current: ReadonlyArray<Closing>
-  /** An end is judged by this clock, which replicas share. */
-  readonly now: () => number
-}
+export type OperatorsMaintenance = Pick<Services['maintenance'], 'current'>
 
 export type Gateway = ReturnType<typeof createGateway>
 

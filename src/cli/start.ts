@@ -9,7 +9,6 @@ import { loadConfig } from '../config/load/load.ts'
 import type { Config } from '../config/schema/config.ts'
 import { type Gateway, startGateway } from '../process/gateway.ts'
 import type { FilesAtStart } from '../process/reload.ts'
-import { endOnUncaught } from '../process/fatal.ts'
 import { createLogger, type Log } from '../services/services.ts'
 import { assertUsable } from '../dry-run/try-config.ts'
 import { printableLines } from '../observability/unprintable.ts'
@@ -90,15 +89,23 @@ export async function serve(
       await alsoStop?.()
     }
   )
-  endOnUncaught({
-    log,
-    onFatal: () => {
-      setTimeout(() => process.exit(1), drain.grace + endMs)
-      void gateway.stop({ noticeMs: 0 }).finally(() => process.exit(1))
-    }
+  endOnUncaught(log, () => {
+    setTimeout(() => process.exit(1), drain.grace + endMs)
+    void gateway.stop({ noticeMs: 0 }).finally(() => process.exit(1))
   })
   started.resolve(gateway)
   return gateway
+}
+
+/** Of an error that nothing caught: the state of the process is unknown then. */
+function endOnUncaught(log: Log, end: () => void): void {
+  let isEnding = false
+  process.on('uncaughtException', (err: unknown, origin) => {
+    const fields = { event: 'process.uncaught', err }
+    log.fatal(fields, `internal error: ${origin}; the process ends`)
+    if (!isEnding) end()
+    isEnding = true
+  })
 }
 
 /**

@@ -14,13 +14,7 @@ export interface Deviation {
   readonly path: string
 }
 
-/** Both throw for a value that is nested too deeply. */
-export interface CompiledContract {
-  /** The first deviation that the schema itself refuses: none for members that it does not name. */
-  readonly refusal: (value: unknown) => Deviation | undefined
-  /** All, each once; members that the schema does not name included. Long lists are cut. */
-  readonly deviations: (value: unknown) => Deviation[]
-}
+export type CompiledContract = ReturnType<typeof compileContract>
 
 const fieldName = /^[A-Za-z_$][\w$-]{0,63}$/
 /** Rows of a list are alike: a change of a back-end shows in the first ones. */
@@ -28,20 +22,22 @@ const maxItems = 100
 /** Bounds the work on a hostile response: pointers to all levels are long together. */
 const maxLevels = 200
 
-/** Compiles when it is asked first. */
-export function compileContract(schema: JsonSchema): CompiledContract {
+/** Compiles when it is asked first. Both throw for a value that is nested too deeply. */
+export function compileContract(schema: JsonSchema) {
   const names = new Set(namesIn(schema))
   // A list that was cut may break these.
   const isCounted = names.has('minItems') || names.has('contains')
   let first: ValidateFunction | undefined
   let all: ValidateFunction | undefined
   return {
-    refusal: value => {
+    /** The first deviation that the schema itself refuses: none for members that it does not name. */
+    refusal: (value: unknown): Deviation | undefined => {
       first ??= createAjv().compile(schema)
       first(plainCopy(value, Infinity))
       return deviationsOf(first, names)[0]
     },
-    deviations: value => {
+    /** All, each once; members that the schema does not name included. Long lists are cut. */
+    deviations: (value: unknown): Deviation[] => {
       all ??= compileNoting(schema)
       const unnamed: Unnamed = new Map()
       all.call(unnamed, plainCopy(value, isCounted ? Infinity : maxItems))

@@ -2,6 +2,7 @@
  * Holds responses against the contracts of their routes: refuses those that break a strict one,
  * counts deviations, and logs when one begins and when it ends.
  */
+import type { Logger } from 'pino'
 import { GatewayError } from '../errors/errors.ts'
 import type { Counter, Metrics } from '../observability/metrics.ts'
 import { steadyNow } from '../steady-clock.ts'
@@ -23,10 +24,7 @@ interface ContractOptions {
 }
 
 interface Options {
-  readonly log: {
-    readonly warn: (fields: object, message: string) => void
-    readonly info: (fields: object, message: string) => void
-  }
+  readonly log: Pick<Logger, 'info' | 'warn'>
   readonly metrics: Metrics
 }
 
@@ -98,10 +96,8 @@ export class Drift {
       state.lookAt = Infinity
       setImmediate(() => {
         const startedAt = performance.now()
-        this.#note(
-          state,
-          attempt(() => state.deviations(subjectOf(read)), [whole])
-        )
+        const found = attempt(() => state.deviations(subjectOf(read)), [whole])
+        this.#note(state, found)
         const ms = performance.now() - startedAt
         state.lookAt = steadyNow() + Math.max(everyMs, 100 * ms)
       })

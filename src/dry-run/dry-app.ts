@@ -24,7 +24,7 @@ import { RequestRates } from '../observability/request-rates.ts'
 import { type FullRequestJson, fullRequestJson } from '../observability/request-json.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import { createLogger } from '../services/services.ts'
-import { contextsOnly } from '../services/traces.ts'
+import { contextsOnly } from '../observability/traces/tracer.ts'
 import { MemoryStore } from '../session/memory-store.ts'
 import { Sessions } from '../session/sessions.ts'
 import { createSecretId, type Credential, type Identity } from '../session/types.ts'
@@ -81,15 +81,7 @@ interface Options {
   readonly watch?: GatewayServices['watch']
 }
 
-export interface DryApp {
-  /** One at a time. */
-  readonly ask: (request: DryRequest) => Promise<DryResult>
-  /** @returns the `Cookie` header of a new session */
-  readonly signIn: (user: SignedIn) => Promise<string>
-  /** Limits and lockouts count from zero again. */
-  readonly forget: () => void
-  readonly close: () => Promise<void>
-}
+export type DryApp = Awaited<ReturnType<typeof createDryApp>>
 
 /** What one request did. */
 const newRun = (answer?: unknown) => ({
@@ -99,10 +91,7 @@ const newRun = (answer?: unknown) => ({
   record: Promise.withResolvers<FullRequestJson>()
 })
 
-export async function createDryApp(
-  config: Config,
-  { open, identity, watch }: Options = {}
-): Promise<DryApp> {
+export async function createDryApp(config: Config, { open, identity, watch }: Options = {}) {
   const { gateway } = config
   const store = new MemoryStore()
   const secrets = [randomBytes(32).toString('base64url')]
@@ -135,11 +124,10 @@ export async function createDryApp(
     failures: { add: trail => run.record.resolve(fullRequestJson(trail)) },
     watch,
     watchShape: (name, value) => void run.shaped.set(name, value),
-    upstream: (name, upstreamConfig) =>
-      noting(
-        open?.(name, upstreamConfig) ?? offline(upstreamConfig, () => run.answer),
-        call => void run.calls.push({ upstream: name, ...call })
-      ),
+    upstream: (name, settings) => {
+      const upstream = open?.(name, settings) ?? offline(settings, () => run.answer)
+      return noting(upstream, name, () => run.calls)
+    },
     sources: [
       {
         name: 'dry-run',
@@ -154,36 +142,31 @@ export async function createDryApp(
     services
   )
   return {
-    ask: async request => {
+    /** One at a time. */
+    ask: async (request: DryRequest): Promise<DryResult> => {
       run = newRun(request.answer)
       const response = await send(server, request)
       // It is complete when the connection is closed.
       const record = await Promise.race([run.record.promise, wait(1000, undefined, { ref: false })])
       return { ...response, record, calls: run.calls, shaped: run.shaped }
     },
-    signIn: createSignIn(sessions, secrets, sessionCookie(gateway.session.cookie).name),
-    forget: () => {
+    /** @returns the `Cookie` header of a new session */
+    signIn: async ({ source, identity: user, credential }: SignedIn): Promise<string> => {
+      const id = createSecretId({ source, id: user.id })
+      const opening = { source, identity: user, ...(credential && { credential }) }
+      await sessions.open(id, { ...opening, remembered: false, address: '', agent: '' })
+      return `${sessionCookie(gateway.session.cookie).name}=${signedCookie(secrets, id)}`
+    },
+    /** Limits and lockouts count from zero again. */
+    forget: (): void => {
       counts.clear()
       lockouts.clear()
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       server.close()
       await app.close()
       await counts.close()
     }
-  }
-}
-
-function createSignIn(
-  sessions: Sessions,
-  secrets: readonly string[],
-  cookie: string
-): DryApp['signIn'] {
-  return async ({ source, identity, credential }) => {
-    const id = createSecretId({ source, id: identity.id })
-    const user = { source, identity, ...(credential && { credential }) }
-    await sessions.open(id, { ...user, remembered: false, address: '', agent: '' })
-    return `${cookie}=${signedCookie(secrets, id)}`
   }
 }
 
@@ -238,26 +221,21 @@ function offline(config: UpstreamConfig, answer: () => unknown): Upstream {
 }
 
 /** The upstream, with a note of each call. */
-function noting(
-  upstream: Upstream,
-  note: (call: Omit<UpstreamCall, 'upstream'>) => void
-): Upstream {
+function noting(upstream: Upstream, name: string, calls: () => UpstreamCall[]): Upstream {
+  // A call may get more headers, and those may be secret.
+  const note = (
+    { method, headers }: Pick<UpstreamCall, 'method' | 'headers'>,
+    path: string,
+    part?: string
+  ) => void calls().push({ upstream: name, method, path, headers: { ...headers }, part })
   return {
     ...upstream,
-    // A call may get more headers, and those may be secret.
     send: call => {
-      const { method, path, headers } = call
-      note({
-        method,
-        path: path.slice(upstream.base.length),
-        headers: { ...headers },
-        part: undefined
-      })
+      note(call, call.path.slice(upstream.base.length))
       return upstream.send(call)
     },
     fetchWhole: request => {
-      const { method, path, headers, recorded } = request
-      note({ method, path, headers: { ...headers }, part: recorded?.part ?? '' })
+      note(request, request.path, request.recorded?.part ?? '')
       return upstream.fetchWhole(request)
     }
   }

@@ -57,46 +57,38 @@ async function moduleFaults(config: LoadedConfig): Promise<Fault[]> {
 
 type Failure = readonly [key: readonly string[], message: string]
 
+/** Of an expectation: the last of several requests is compared. */
 async function failures(
   app: DryApp,
-  config: LoadedConfig,
+  { gateway }: LoadedConfig,
   name: string,
   expected: Expectation
 ): Promise<Failure[]> {
+  const { request: line, roles, headers, body, address = '198.18.0.1', times, answer } = expected
+  const [method = '', target = ''] = line.split(' ')
+  const identity = { id: name, username: name, name, roles: roles ?? [], profile: {} }
+  const chosen = Object.entries(headers).map(([field, value]) => [field.toLowerCase(), value])
   try {
-    return mismatches(expected, await resultOf(app, config, name, expected))
+    const cookie = roles && (await app.signIn({ source: 'expect', identity }))
+    const request = {
+      method,
+      target,
+      address,
+      answer,
+      headers: {
+        host: gateway.server.hosts[0] ?? 'localhost',
+        ...(cookie !== undefined && { cookie }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(Object.fromEntries(chosen) as Record<string, string>)
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) })
+    }
+    for (let n = 1; n < times; n++) await app.ask(request)
+    return mismatches(expected, await app.ask(request))
   } catch (error) {
     // Headers that no client can send, or a response that broke off.
     return [[[], `this request cannot be tried: ${(error as Error).message}`]]
   }
-}
-
-/** The last of several. */
-async function resultOf(
-  app: DryApp,
-  { gateway }: LoadedConfig,
-  name: string,
-  { request: line, roles, headers, body, address = '198.18.0.1', times, answer }: Expectation
-): Promise<DryResult> {
-  const [method = '', target = ''] = line.split(' ')
-  const identity = { id: name, username: name, name, roles: roles ?? [], profile: {} }
-  const cookie = roles && (await app.signIn({ source: 'expect', identity }))
-  const chosen = Object.entries(headers).map(([field, value]) => [field.toLowerCase(), value])
-  const request = {
-    method,
-    target,
-    address,
-    answer,
-    headers: {
-      host: gateway.server.hosts[0] ?? 'localhost',
-      ...(cookie !== undefined && { cookie }),
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...(Object.fromEntries(chosen) as Record<string, string>)
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) })
-  }
-  for (let n = 1; n < times; n++) await app.ask(request)
-  return await app.ask(request)
 }
 
 /** Compares an expectation with the response and with the request that its upstream got. */

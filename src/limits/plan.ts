@@ -2,19 +2,8 @@
 import type { LimitConfig, LimitsConfig } from '../config/schema/limits.ts'
 import { ownRoutes } from '../config/schema/own-endpoints.ts'
 import { textAt } from '../json/values.ts'
-import { identityKey, type VouchedUser } from '../session/types.ts'
+import { identityKey, type Session, type VouchedUser } from '../session/types.ts'
 import type { Rate } from './gcra.ts'
-
-/** A signed-in caller as limits know it. */
-export interface LimitSubject extends VouchedUser {
-  /** The session's id. */
-  readonly id: string
-  readonly identity: {
-    readonly id: string
-    readonly roles: readonly string[]
-    readonly profile?: unknown
-  }
-}
 
 export interface Limit {
   readonly name: string
@@ -22,21 +11,9 @@ export interface Limit {
   /** Otherwise it only counts and reports. */
   readonly enforced: boolean
   /** @param address as limits count it */
-  readonly keyOf: (address: string, caller: LimitSubject | undefined) => string
+  readonly keyOf: (address: string, caller: Session | undefined) => string
   /** The key of an ended session, whose requests are counted apart. */
   readonly keyOfEnded: (session: string) => string
-}
-
-export interface Plan {
-  /** All limits that count. */
-  readonly all: readonly Limit[]
-  /**
-   * The limits that apply to a request.
-   * @param route a route's name, or an endpoint's
-   */
-  readonly of: (route: string, method: string, caller: LimitSubject | undefined) => readonly Limit[]
-  /** The limits of users hold for the genuine cookie of an ended session as well. */
-  readonly ofEnded: (route: string, method: string) => readonly Limit[]
 }
 
 interface Compiled extends Limit {
@@ -46,7 +23,7 @@ interface Compiled extends Limit {
 /** Sign-in has budgets of its own: whoever used up another one can still sign in. */
 export const signInRoute: string = ownRoutes.login.name
 
-export function compilePlan({ limits }: Pick<LimitsConfig, 'limits'>): Plan {
+export function compilePlan({ limits }: Pick<LimitsConfig, 'limits'>) {
   const counted = Object.entries(limits).filter(([, { mode }]) => mode !== 'off')
   const all = counted.map(([name, limit]) => compile(name, limit))
   const ofSignIn = counted.map(([name, limit]) =>
@@ -60,13 +37,19 @@ export function compilePlan({ limits }: Pick<LimitsConfig, 'limits'>): Plan {
     find(route, method, limit => !isOfAddress(limit) && isForRoles(limit, roles))
 
   return {
+    /** All limits that count. */
     all,
-    of: (route, method, caller) =>
+    /**
+     * The limits that apply to a request.
+     * @param route a route's name, or an endpoint's
+     */
+    of: (route: string, method: string, caller: Session | undefined): readonly Limit[] =>
       // A session of one account must not free guesses at others from limits by address.
       caller === undefined || route === signInRoute
         ? find(route, method, isOfAddress)
         : ofRoles(route, method, caller.identity.roles),
-    ofEnded: (route, method) => ofRoles(route, method, [])
+    /** The limits of users hold for the genuine cookie of an ended session as well. */
+    ofEnded: (route: string, method: string): readonly Limit[] => ofRoles(route, method, [])
   }
 }
 

@@ -4,18 +4,11 @@
  */
 import type { Cluster, Redis, Result } from 'ioredis'
 import { eachMs, type Rate, roomMs } from './gcra.ts'
-import type { CountStore, FullIn, UsedLimit } from './shared-counts.ts'
+import type { FullIn, UsedLimit } from './shared-counts.ts'
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    countLimit(
-      key: string,
-      field: string,
-      count: number,
-      each: number,
-      burst: number,
-      room: number
-    ): Result<string, Context>
+    countLimit(key: string, ...args: ReadonlyArray<string | number>): Result<string, Context>
   }
 }
 
@@ -39,12 +32,7 @@ if count > 0 then
 end
 return string.format('%.3f', after - now)`
 
-export interface RedisCounts extends CountStore {
-  readonly ofCaller: (caller: string) => Promise<UsedLimit[]>
-  readonly forget: (caller: string) => Promise<void>
-}
-
-export interface RedisCountsOptions {
+interface Options {
   readonly redis: Redis | Cluster
   /** Of all keys: `{cg}:`. */
   readonly prefix: string
@@ -52,11 +40,7 @@ export interface RedisCountsOptions {
   readonly onForeignKey: (key: string, error: Error) => void
 }
 
-export function createRedisCounts({
-  redis,
-  prefix,
-  onForeignKey
-}: RedisCountsOptions): RedisCounts {
+export function createRedisCounts({ redis, prefix, onForeignKey }: Options) {
   redis.defineCommand('countLimit', { numberOfKeys: 1, lua: script })
   const keyOf = (caller: string) => `${prefix}l:${caller}`
 
@@ -74,9 +58,9 @@ export function createRedisCounts({
   }
 
   return {
-    tell: async (key, rate, count) => await add(key, rate, count),
-    take: (key, rate) => add(key, rate, 1, roomMs(rate)),
-    ofCaller: async caller => {
+    tell: (key: string, rate: Rate, count: number) => add(key, rate, count),
+    take: (key: string, rate: Rate) => add(key, rate, 1, roomMs(rate)),
+    ofCaller: async (caller: string): Promise<UsedLimit[]> => {
       const [fields, time] = await Promise.all([redis.hgetall(keyOf(caller)), redis.time()])
       const now = Number(time[0]) * 1000 + Number(time[1]) / 1000
       return Object.entries(fields).map(([limit, stored]) => {
@@ -84,8 +68,6 @@ export function createRedisCounts({
         return { limit, used: (full - now) / each }
       })
     },
-    forget: async caller => {
-      await redis.del(keyOf(caller))
-    }
+    forget: async (caller: string): Promise<unknown> => await redis.del(keyOf(caller))
   }
 }

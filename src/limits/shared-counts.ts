@@ -48,7 +48,6 @@ const maxKeys = 100_000
 
 export class SharedCounts {
   readonly #store: CountStore | undefined
-  readonly #onAway: (isAway: boolean) => void
   /** Used since Redis was told last, also where they refused: an operator may have reset them. */
   readonly #due = new Map<string, Entry>()
   readonly #entries = new LRUCache<string, Entry>({
@@ -61,14 +60,18 @@ export class SharedCounts {
   #backOffMs = 0
 
   /** @param store undefined for a process that is alone */
-  constructor(store: CountStore | undefined, onAway: (isAway: boolean) => void = () => {}) {
+  constructor(store: CountStore | undefined) {
     this.#store = store
-    this.#onAway = onAway
+  }
+
+  /** Whether Redis is away, so that limits are counted in this process alone. */
+  get isAway(): boolean {
+    return this.#backOffMs > 0
   }
 
   /** Whether a request waits for Redis at this limit. */
   isExact({ burst }: Rate): boolean {
-    return burst <= exactUpTo && this.#store !== undefined && this.#backOffMs === 0
+    return burst <= exactUpTo && this.#store !== undefined && !this.isAway
   }
 
   /** Counts one request, unless it exceeds. `remaining` is the rest after it. */
@@ -152,7 +155,7 @@ export class SharedCounts {
     entry.untold++
     entry.isReported = false
     const after = look(rate, entry.full, now)
-    if (entry.untold * hurried >= after.remaining && this.#backOffMs === 0) void this.flush()
+    if (entry.untold * hurried >= after.remaining && !this.isAway) void this.flush()
     return passed(after)
   }
 
@@ -162,7 +165,7 @@ export class SharedCounts {
     try {
       fullIn = await store.take(key, rate)
     } catch {
-      if (this.#backOffMs === 0) this.#setAway()
+      if (!this.isAway) this.#backOff()
     }
     if (fullIn === undefined) return this.#hitHere(key, entry)
     const now = steadyClock.now()
@@ -195,14 +198,14 @@ export class SharedCounts {
     if (first === undefined) return
     try {
       // A Redis that was stopped counts later what it was told meanwhile: it is told nothing twice.
-      if (this.#backOffMs > 0) await store.tell(first[0], first[1].rate, 0)
+      if (this.isAway) await store.tell(first[0], first[1].rate, 0)
       for (let start = 0; start < due.length; start += atOnce) {
         const some = due.slice(start, start + atOnce)
         await Promise.all(some.map(([key, entry]) => this.#tellOf(store, key, entry)))
       }
-      this.#setBack()
+      this.#backOffMs = 0
     } catch {
-      this.#setAway()
+      this.#backOff()
     }
   }
 
@@ -221,14 +224,8 @@ export class SharedCounts {
     }
   }
 
-  #setAway(): void {
-    if (this.#backOffMs === 0) this.#onAway(true)
+  #backOff(): void {
     this.#backOffMs = Math.min(longestBackOffMs, Math.max(firstBackOffMs, this.#backOffMs * 2))
-  }
-
-  #setBack(): void {
-    if (this.#backOffMs > 0) this.#onAway(false)
-    this.#backOffMs = 0
   }
 }
 

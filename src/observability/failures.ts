@@ -23,16 +23,7 @@ export type KeptRequest = FullRequestJson & {
   readonly replica: string
 }
 
-export interface FoundRequests {
-  /** Newest first. */
-  readonly requests: readonly KeptRequest[]
-  /** Whether more than `last` matched. */
-  readonly hasMore: boolean
-  /** ISO 8601: when the oldest that is kept began; absent where none is. */
-  readonly oldestAt?: string | undefined
-  /** Why those of other replicas are missing. */
-  readonly problem?: string | undefined
-}
+export type FoundRequests = Awaited<ReturnType<Failures['find']>>
 
 interface Options {
   readonly replica: string
@@ -93,7 +84,7 @@ export class Failures {
     if (this.#waiting.length > maxKept) this.#waiting.shift()
   }
 
-  async find({ last = defaultLast, ...query }: RequestQuery): Promise<FoundRequests> {
+  async find({ last = defaultLast, ...query }: RequestQuery) {
     const matches = (request: KeptRequest) => isWanted(request, query)
     await this.#write()
     const own = this.#waiting.map(trail => this.#json(trail)).filter(matches)
@@ -103,9 +94,12 @@ export class Failures {
     )
     const oldest = stored?.oldest ?? this.#waiting[0]?.at
     return {
+      /** Newest first. */
       requests: requests.slice(0, last),
       hasMore: requests.length > last,
+      /** When the oldest that is kept began; undefined where none is. */
       oldestAt: oldest === undefined ? undefined : new Date(oldest).toISOString(),
+      /** Why those of other replicas are missing. */
       problem: stored === undefined ? away : undefined
     }
   }

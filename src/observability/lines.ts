@@ -20,71 +20,66 @@ const droppedText = 'lines of the log were dropped, since nothing took them in t
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
 
-export class LineWriter {
-  readonly #fd: number
+/** @param fd of a pipe that does not block, of a file or of a terminal */
+export function createLineWriter(fd: number) {
   /** The rest of what is being written; empty unless the reader takes no more. */
-  #begun: Buffer = Buffer.alloc(0)
-  #waiting = ''
-  #dropped = 0
-  #timer: NodeJS.Timeout | undefined
-
-  /** @param fd of a pipe that does not block, of a file or of a terminal */
-  constructor(fd: number) {
-    this.#fd = fd
-  }
-
-  write(line: string): void {
-    if (this.#waiting.length > maxWaiting) {
-      this.#dropped++
-      return
-    }
-    this.#waiting += line
-    if (this.#waiting.length > soonLength && this.#begun.length === 0) this.#writeAll()
-    else this.#timer ??= setTimeout(() => this.#writeAll(), everyMs).unref()
-  }
-
-  /** Writes what waits, as far as it is taken within a second: for the end of the process. */
-  flushSync(): void {
-    const giveUpAt = performance.now() + patienceMs
-    while (!this.#writeAll() && performance.now() < giveUpAt) {
-      Atomics.wait(sleeper, 0, 0, pauseMs)
-    }
-  }
+  let begun: Buffer = Buffer.alloc(0)
+  let waiting = ''
+  let dropped = 0
+  let timer: NodeJS.Timeout | undefined
 
   /** @returns whether nothing waits any more; else it is tried again later */
-  #writeAll(): boolean {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    while (this.#begun.length > 0 || this.#waiting !== '') {
-      if (this.#begun.length === 0) {
-        this.#begun = Buffer.from(escapeInJson(this.#waiting))
-        this.#waiting = ''
+  function writeAll(): boolean {
+    clearTimeout(timer)
+    timer = undefined
+    while (begun.length > 0 || waiting !== '') {
+      if (begun.length === 0) {
+        begun = Buffer.from(escapeInJson(waiting))
+        waiting = ''
       }
       try {
-        this.#begun = this.#begun.subarray(writeSync(this.#fd, this.#begun))
+        begun = begun.subarray(writeSync(fd, begun))
       } catch (error) {
         // Without a reader nobody will ever take them.
-        if ((error as NodeJS.ErrnoException).code === 'EPIPE') this.#drop()
-        this.#timer = setTimeout(() => this.#writeAll(), retryMs).unref()
+        if ((error as NodeJS.ErrnoException).code === 'EPIPE') drop()
+        timer = setTimeout(writeAll, retryMs).unref()
         return false
       }
-      if (this.#begun.length === 0) this.#tellDropped()
+      if (begun.length === 0 && dropped > 0) tellDropped()
     }
     return true
   }
 
-  #drop(): void {
-    for (const part of [this.#begun.toString('latin1'), this.#waiting]) {
-      this.#dropped += part.split('\n').length - 1
-    }
-    this.#begun = Buffer.alloc(0)
-    this.#waiting = ''
+  function drop(): void {
+    for (const part of [begun.toString('latin1'), waiting]) dropped += part.split('\n').length - 1
+    begun = Buffer.alloc(0)
+    waiting = ''
   }
 
-  #tellDropped(): void {
-    if (this.#dropped === 0) return
+  function tellDropped(): void {
     const line = { level: 'warn', time: new Date().toISOString(), event: 'log.dropped' }
-    this.#waiting += `${JSON.stringify({ ...line, lines: this.#dropped, msg: droppedText })}\n`
-    this.#dropped = 0
+    waiting += `${JSON.stringify({ ...line, lines: dropped, msg: droppedText })}\n`
+    dropped = 0
+  }
+
+  /** Writes what waits, as far as it is taken within a second: for the end of the process. */
+  function flushSync(): void {
+    const giveUpAt = performance.now() + patienceMs
+    while (!writeAll() && performance.now() < giveUpAt) Atomics.wait(sleeper, 0, 0, pauseMs)
+  }
+
+  return {
+    write: (line: string): void => {
+      if (waiting.length > maxWaiting) {
+        dropped++
+        return
+      }
+      waiting += line
+      if (waiting.length > soonLength && begun.length === 0) writeAll()
+      else timer ??= setTimeout(writeAll, everyMs).unref()
+    },
+    flush: flushSync,
+    /** Pino calls it after a fatal line. */
+    flushSync
   }
 }

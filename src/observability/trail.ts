@@ -13,7 +13,6 @@ export type AttemptPurpose = 'request' | 'part' | 'sign-in' | 'renewal' | 'sign-
 export interface Recorded {
   readonly trail: Trail
   readonly purpose: AttemptPurpose
-  /** Name of the part. */
   readonly part?: string
 }
 
@@ -36,22 +35,16 @@ export class TrailAttempt {
   /** The system's or TLS' name of the failure, such as `ECONNREFUSED`. */
   reason: string | undefined = undefined
   /** Where spans are recorded. */
-  span: { readonly id: string; readonly method: string; readonly url: string } | undefined =
-    undefined
+  span?: { readonly id: string; readonly method: string; readonly url: string } = undefined
 
-  constructor(
-    upstream: string,
-    address: string,
-    purpose: AttemptPurpose = 'request',
-    part?: string
-  ) {
+  constructor(upstream: string, address: string, { purpose, part }: Omit<Recorded, 'trail'>) {
     this.upstream = upstream
     this.address = address
     this.purpose = purpose
     this.part = part
   }
 
-  /** Where spans are recorded. @param path with the query */
+  /** @param path with the query */
   beginSpan(method: string, path: string): void {
     this.span = { id: newSpanId(), method, url: this.address + pathOf(path) }
   }
@@ -80,7 +73,7 @@ export interface TrailAlias {
 export interface TrailLimit {
   readonly limit: {
     readonly name: string
-    readonly rate: { readonly max: number; readonly windowMs: number; readonly burst: number }
+    readonly rate: { readonly windowMs: number; readonly burst: number }
     /** Otherwise it only counts and reports. */
     readonly enforced: boolean
   }
@@ -124,7 +117,6 @@ export class Trail {
   isSessionOver = false
   sessionEnded: string | undefined = undefined
 
-  /** The limits that applied. */
   limits: readonly TrailLimit[] | undefined = undefined
   limitsMs = 0
   limitsAt = 0

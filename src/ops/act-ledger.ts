@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { type Operator, secretOperator } from './operator.ts'
 import { clientAddress } from '../app/hooks/address.ts'
 import { GatewayError, toGatewayError } from '../errors/errors.ts'
-import type { AuditEntry } from '../observability/audit/entry.ts'
+import type { AuditEntry } from '../observability/audit/line.ts'
 import type { Ledger } from '../observability/audit/ledger.ts'
 
 /**

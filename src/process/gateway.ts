@@ -9,7 +9,6 @@ import { describeFault } from '../config/schema/faults.ts'
 import { createFleet } from '../services/fleet.ts'
 import { createLogger } from '../services/services.ts'
 import { createSeal } from '../session/seal.ts'
-import { measureSessions } from './census.ts'
 import { takeListenFds } from './listen-fds.ts'
 import { describeReplica, Present } from './now.ts'
 import { createOperators, type Operators } from './operators.ts'
@@ -63,7 +62,6 @@ export async function startGateway(
   const present = new Present(services)
   opening.defer(() => present.close())
   measureConfig(server, reloader)
-  measureSessions(services.metrics, services.sessions.store)
   const state = createState(life, server, reloader)
   const fleet = createFleet({
     id: services.replica,

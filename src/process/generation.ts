@@ -16,11 +16,6 @@ import { createActiveRequests } from './active-requests.ts'
 
 export type Generation = Awaited<ReturnType<typeof createGeneration>>
 
-/** A response under way, or a WebSocket. */
-interface Member {
-  readonly destroy: () => unknown
-}
-
 /** Parts that outlive generations. */
 interface Outliving {
   readonly services: Services
@@ -39,7 +34,8 @@ export async function createGeneration(
 ) {
   const idle = Promise.withResolvers<void>()
   let closed: Promise<void> | undefined
-  const running = createActiveRequests<Member>(() => {
+  /** Responses under way, and WebSockets. */
+  const running = createActiveRequests<{ readonly destroy: () => unknown }>(() => {
     if (closed !== undefined) idle.resolve()
   })
   const lease = services.upstreams.lease()
@@ -66,7 +62,7 @@ export async function createGeneration(
   }
 
   return {
-    /** 1 at start, a higher one with each reload. One that could not be built leaves a gap. */
+    /** 1 at start, 1 more with each reload. */
     number,
     config,
     handle: (request: IncomingMessage, response: ServerResponse) => app.routing(request, response),
@@ -90,12 +86,12 @@ export async function createGeneration(
 
 /** The generation that takes requests, and those before it that still answer some. */
 export class Generations {
-  readonly #log: Pick<Log, 'error'>
+  readonly #log: Log
   readonly #former = new Set<Generation>()
   /** Set before anything listens. */
   current!: Generation
 
-  constructor(log: Pick<Log, 'error'>) {
+  constructor(log: Log) {
     this.#log = log
   }
 
@@ -121,9 +117,5 @@ export class Generations {
   /** Ends all requests that still run. */
   async close(): Promise<void> {
     await Promise.all([...this.#former, this.current].map(generation => generation.end()))
-  }
-
-  handle(request: IncomingMessage, response: ServerResponse): void {
-    this.current.handle(request, response)
   }
 }

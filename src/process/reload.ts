@@ -6,36 +6,32 @@ import type { Config } from '../config/schema/config.ts'
 import { describeFault, type Fault } from '../config/schema/faults.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { massChange } from '../login/changed-users.ts'
+import type { AuditEntry } from '../observability/audit/line.ts'
 import type { Operator } from '../ops/operator.ts'
-import type { AuditEntry } from '../observability/audit/entry.ts'
 import type { FilesState, Taken } from '../observability/gateway-state.ts'
 import type { Log } from '../services/services.ts'
 import type { PublicServer } from './server.ts'
 import { createUserReview } from './user-review.ts'
 import { validate, type Validated } from './validate.ts'
-import { isAsRead, type Watch, watchFiles } from './watch.ts'
+import { type Watch, watchFiles } from './watch.ts'
 
 export type Trigger = 'files changed' | 'SIGHUP' | 'operator'
 
-export type Outcome =
-  | {
-      readonly outcome: 'reloaded'
-      readonly generation: number
-      readonly changes: readonly string[]
-      /** The results for sessions of changed users, in words. */
-      readonly sessions: readonly string[]
-      readonly restartNeeded: readonly string[]
-    }
-  | {
-      readonly outcome: 'unchanged'
-      readonly generation: number
-      readonly restartNeeded: readonly string[]
-      /** The change that put the running config in force; undefined for the config of the start. */
-      readonly taken?: Taken
-    }
-  | { readonly outcome: 'refused'; readonly generation: number; readonly faults: readonly string[] }
+export interface Outcome {
+  readonly outcome: 'reloaded' | 'unchanged' | 'refused'
+  /** The one that runs now. */
+  readonly generation: number
+  /** Of `refused`. */
+  readonly faults?: readonly string[]
+  /** Of `reloaded`, and the results for sessions of changed users, in words. */
+  readonly changes?: readonly string[]
+  readonly sessions?: readonly string[]
+  readonly restartNeeded?: readonly string[]
+  /** Of `unchanged`: the change that put the running config in force, if it was not the start. */
+  readonly taken?: Taken
+}
 
-/** Who asked for a reload. */
+/** What an operator says with a reload. */
 interface Asking {
   /** Whether the operator accepts that most sessions of file users end. */
   readonly yes?: boolean
@@ -76,23 +72,20 @@ const reloadsHelp = 'Reloads, by what became of them: reloaded, unchanged, refus
 
 export class Reloader {
   readonly #options: Options
-  readonly #log: Pick<Log, 'info' | 'warn' | 'error'>
+  readonly #log: Log
   #state: ReloadState
   readonly #review: ReturnType<typeof createUserReview>
   #watch: Watch | undefined
   #isClosed = false
   /** Reloads run one after the other. */
   #last: Promise<unknown> = Promise.resolve()
-  /** Of a generation that could not be built it is not used again. */
-  #lastNumber: number
 
   constructor(options: Options) {
     const { generations, services } = options.server
-    const { number, config } = generations.current
+    const { config } = generations.current
     this.#options = options
     this.#log = services.log
     this.#review = createUserReview(options.server, () => this.#isClosed)
-    this.#lastNumber = number
     this.#state = {
       files: { state: 'running' },
       faults: [],
@@ -120,10 +113,7 @@ export class Reloader {
     void this.#review.reviewAll()
     const { gateway, inputs } = this.#options.server.generations.current.config
     if (!gateway.reload.watch) return
-    const onChange = () => void this.reload('files changed')
-    this.#watch = watchFiles({ files: Object.keys(inputs), onChange })
-    // The files may have changed since they were read.
-    if (!isAsRead(inputs)) onChange()
+    this.#watch = watchFiles(inputs, () => void this.reload('files changed'))
   }
 
   /** Reads the files and runs their config. Faults of the files are an outcome, not an error. */
@@ -146,38 +136,38 @@ export class Reloader {
 
   async #takeFiles(by: Trigger, isConfirmed: boolean): Promise<Outcome> {
     const { config: before } = this.#options.server.generations.current
-    let read: Validated
     try {
-      read = await this.validate(before.gateway)
+      const read = await this.validate(before.gateway)
+      this.#watch?.follow(read.inputs)
+      if ('faults' in read) return this.#refuse(by, read.faults.map(describeFault), read.faults)
+      const config = keepInstall(before, read.config)
+      logNewWarnings(this.#log, before, config)
+      this.#noteRestartNeeded(config.restartNeeded)
+      const changes = configDifferences(before, config).map(({ file, text }) =>
+        file === 'users' ? `users ${text}` : text
+      )
+      if (changes.length === 0) return this.#keep(by)
+      const mistake = isConfirmed ? undefined : massChange(before, config)
+      if (mistake === undefined) return await this.#take(by, config, changes)
+      const text = `${mistake}: if that is meant, run \`console-gateway reload --yes\``
+      return this.#refuse(by, [text])
     } catch (error) {
-      return this.#refuse(by, [messageOf(error)])
+      return this.#refuse(by, [`it could not be built: ${(error as Error).message}`])
     }
-    this.#watch?.follow(read.files)
-    if ('faults' in read) return this.#refuse(by, read.faults.map(describeFault), read.faults)
-    const config = keepInstall(before, read.config)
-    logNewWarnings(this.#log, before, config)
-    this.#noteRestartNeeded(config.restartNeeded)
-    const changes = configDifferences(before, config).map(({ file, text }) =>
-      file === 'users' ? `users ${text}` : text
-    )
-    if (changes.length === 0) return this.#keep(by)
-    const mistake = isConfirmed ? undefined : massChange(before, config)
-    if (mistake === undefined) return await this.#take(by, config, changes)
-    return this.#refuse(by, [`${mistake}: if that is meant, run \`console-gateway reload --yes\``])
   }
 
+  /** @throws where it cannot be built */
   async #take(by: Trigger, config: Config, changes: readonly string[]): Promise<Outcome> {
     const { server, onBuilt } = this.#options
-    const { config: before } = server.generations.current
-    const generation = ++this.#lastNumber
-    let next: Awaited<ReturnType<PublicServer['create']>> | undefined
+    const { number, config: before } = server.generations.current
+    const generation = number + 1
+    const next = await server.create(generation, config)
     try {
-      next = await server.create(generation, config)
       onBuilt(config)
       server.activate(next)
     } catch (error) {
-      await next?.retire()
-      return this.#refuse(by, [`it could not be built: ${messageOf(error)}`])
+      await next.retire()
+      throw error
     }
     const taken = { at: new Date().toISOString(), by, changes }
     this.#state = { ...this.#state, files: { state: 'running' }, faults: [], taken }
@@ -206,35 +196,25 @@ export class Reloader {
   #keep(by: Trigger): Outcome {
     const { files, taken, restartNeeded } = this.#state
     const { number: generation } = this.#options.server.generations.current
-    const wasRunning = files.state === 'running'
-    if (!wasRunning || by === 'SIGHUP') {
-      const message = wasRunning
-        ? 'the config files are unchanged: nothing to reload'
-        : 'the config files hold the running config again'
-      this.#log.info({ event: 'config.unchanged', generation, by }, message)
+    const fields = { event: 'config.unchanged', generation, by }
+    if (files.state === 'refused') {
+      this.#log.info(fields, 'the config files hold the running config again')
+    } else if (by === 'SIGHUP') {
+      this.#log.info(fields, 'the config files are unchanged: nothing to reload')
     }
     this.#state = { ...this.#state, files: { state: 'running' }, faults: [] }
-    return {
-      outcome: 'unchanged',
-      generation,
-      restartNeeded,
-      ...(taken.by !== 'start' && { taken })
-    }
+    const unchanged = { outcome: 'unchanged', generation, restartNeeded } as const
+    return taken.by === 'start' ? unchanged : { ...unchanged, taken }
   }
 
   #refuse(by: Trigger | 'start', texts: readonly string[], faults: readonly Fault[] = []): Outcome {
     const { number: generation } = this.#options.server.generations.current
     const { files: before } = this.#state
     // An editor often saves a file in several steps: the same faults are logged once.
-    const isLogged =
-      by === 'files changed' &&
-      before.state === 'refused' &&
-      before.faults.join('\n') === texts.join('\n')
-    const files = isLogged
-      ? before
-      : ({ state: 'refused', since: new Date().toISOString(), faults: texts } as const)
-    this.#state = { ...this.#state, files, faults }
-    if (!isLogged) {
+    const isKnown = by === 'files changed' && before.faults?.join('\n') === texts.join('\n')
+    if (!isKnown) {
+      const since = new Date().toISOString()
+      this.#state = { ...this.#state, files: { state: 'refused', since, faults: texts }, faults }
       this.#log.error(
         { event: 'config.refused', generation, by, faults: texts },
         `config refused, the running one stays: ${inWords(texts)}`
@@ -267,54 +247,43 @@ export class Reloader {
  * it: its pair stays where they have none any more. Connections to Redis keep the authority of the start.
  */
 function keepInstall(running: Config, next: Config): Config {
-  const { serverTls, opsTls, redisCa, ...others } = next
-  const { server, ops } = running.gateway
-  const serverPair = server.tls && (serverTls ?? running.serverTls)
-  const opsPair = ops.tls && (opsTls ?? running.opsTls)
-  const hasBoth = redisCa !== undefined && running.redisCa !== undefined
-  const renewed = hasBoth && redisCa !== running.redisCa ? ['redis.ca'] : []
+  const { serverTls = running.serverTls, opsTls = running.opsTls, redisCa: ca, ...others } = next
+  const { gateway, written, redisCa } = running
+  const hasBoth = ca !== undefined && redisCa !== undefined
+  const renewed = hasBoth && ca !== redisCa ? ['redis.ca'] : []
   return {
     ...others,
-    written: { ...others.written, gateway: running.written.gateway },
-    ...(serverPair && { serverTls: serverPair }),
-    ...(opsPair && { opsTls: opsPair }),
-    ...(running.redisCa !== undefined && { redisCa: running.redisCa }),
+    written: { ...others.written, gateway: written.gateway },
+    ...(gateway.server.tls && serverTls && { serverTls }),
+    ...(gateway.ops.tls && opsTls && { opsTls }),
+    ...(redisCa !== undefined && { redisCa }),
     restartNeeded: [...new Set([...others.restartNeeded, ...renewed])]
   }
 }
 
 /** Logs the warnings that the config before did not have. */
-function logNewWarnings(log: Pick<Log, 'warn'>, before: Config, { warnings }: Config): void {
+function logNewWarnings(log: Log, before: Config, { warnings }: Config): void {
   const logged = new Set(before.warnings.map(({ path, message }) => path + message))
   const news = warnings.filter(({ path, message }) => !logged.has(path + message))
   for (const warning of news) log.warn({ config: warning.path }, describeFault(warning))
 }
 
 /** The line of the audit ledger. */
-function reloadEntry(
-  outcome: Exclude<Outcome, { readonly outcome: 'unchanged' }>,
-  by: Trigger,
-  operator: Asking['operator']
-): AuditEntry {
-  const isRefused = outcome.outcome === 'refused'
-  const texts = isRefused ? outcome.faults : [...outcome.changes, ...outcome.sessions]
+function reloadEntry(outcome: Outcome, by: Trigger, operator: Asking['operator']): AuditEntry {
+  const { generation, changes = [], sessions = [], faults } = outcome
+  const texts = faults ?? [...changes, ...sessions]
+  const numbered = texts.slice(0, maxChanges).map((text, index) => [index + 1, text])
   return {
     kind: 'config.reload',
     operator: operator?.name ?? by,
     via: operator?.via,
-    outcome: isRefused ? 'refused' : 'done',
-    detail: {
-      generation: outcome.generation,
-      ...Object.fromEntries(texts.slice(0, maxChanges).map((text, index) => [index + 1, text]))
-    }
+    outcome: faults === undefined ? 'done' : 'refused',
+    detail: { generation, ...Object.fromEntries(numbered) }
   }
 }
 
 function inWords(lines: readonly string[]): string {
   const more = lines.length - maxInLine
-  return [...lines.slice(0, maxInLine), ...(more > 0 ? [`and ${more} more`] : [])].join('; ')
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  const texts = more > 0 ? [...lines.slice(0, maxInLine), `and ${more} more`] : lines
+  return texts.join('; ')
 }

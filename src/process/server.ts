@@ -2,6 +2,7 @@
  * The public server of this process: its services, its listeners (one for the console, and one that
  * redirects to its https), and the generation that takes requests.
  */
+import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -79,7 +80,7 @@ function createListeners(config: Config, { generations, services, shed }: Behind
     onRefused: address => shed.count('connections', { address })
   })
   const handle = (request: IncomingMessage, response: ServerResponse) =>
-    generations.handle(request, response)
+    generations.current.handle(request, response)
   const server = createListener(config, { handle, takesUpgrades: true }, services)
   const redirect = settings.tls?.redirect
   const redirectServer =
@@ -120,17 +121,12 @@ function createListeners(config: Config, { generations, services, shed }: Behind
 
 /** @param fd of a socket that listens already */
 export async function listen(
-  server: Pick<Server, 'once' | 'listen' | 'removeListener' | 'address'>,
+  server: Server,
   { host, port }: { host: string; port: number },
   fd: number | undefined
 ): Promise<string> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(fd === undefined ? { port, host } : { fd }, () => {
-      server.removeListener('error', reject)
-      resolve()
-    })
-  })
+  server.listen(fd === undefined ? { port, host } : { fd })
+  await once(server, 'listening')
   return urlOf(host, server)
 }
 

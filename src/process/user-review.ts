@@ -25,17 +25,6 @@ export function createUserReview(
 ) {
   let isRunning = false
 
-  /** @returns whether all sessions were compared with the users that are in force by now */
-  async function reviewLatest(): Promise<boolean> {
-    const { config } = generations.current
-    try {
-      logReview(log, await reviewSignedIn(sessions, config))
-      return config === generations.current.config
-    } catch {
-      return false
-    }
-  }
-
   /**
    * For changes while the gateway did not run, or the store was away: it may start later than the
    * gateway, so this tries again until it answers.
@@ -43,8 +32,16 @@ export function createUserReview(
   async function reviewAll(): Promise<void> {
     if (isRunning) return
     isRunning = true
-    while (!isClosed() && !(await reviewLatest())) {
-      await wait(reviewAgainMs, undefined, { ref: false })
+    let reviewed: Sources | undefined
+    // A reload may have changed the users meanwhile.
+    while (!isClosed() && reviewed !== generations.current.config) {
+      const { config } = generations.current
+      try {
+        logReview(log, await reviewSignedIn(sessions, config))
+        reviewed = config
+      } catch {
+        await wait(reviewAgainMs, undefined, { ref: false })
+      }
     }
     isRunning = false
   }
@@ -64,7 +61,7 @@ export function createUserReview(
 }
 
 /** @returns the results, in words */
-function logReview(log: Pick<Log, 'info'>, reviewed: readonly ReviewedUser[]): readonly string[] {
+function logReview(log: Log, reviewed: readonly ReviewedUser[]): readonly string[] {
   const lines = reviewed.slice(0, maxLines).map(user => {
     const { source, username, change, closed } = user
     const line = describeReview(user)

@@ -11,8 +11,8 @@ import { tryConfig } from '../dry-run/try-config.ts'
 
 /** The config of the files, or why it cannot run. */
 export type Validated = {
-  /** Every file that was read, or is missing. */
-  readonly files: readonly string[]
+  /** Every file that was read, or is missing, with its fingerprint then. */
+  readonly inputs: Readonly<Record<string, string>>
 } & ({ readonly config: Config } | { readonly faults: readonly Fault[] })
 
 /** @param running the install config of the process; by default that of the files */
@@ -32,13 +32,13 @@ export async function validate(
     configHashes(config)
     await yieldToRequests()
     faults = await tryConfig({ ...config, fault }, yieldToRequests)
-    if (faults.length === 0) return { files: Object.keys(inputs.digests()), config }
+    if (faults.length === 0) return { inputs: inputs.fingerprints(), config }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     faults = error.faults
   }
   return {
-    files: Object.keys(inputs.digests()),
+    inputs: inputs.fingerprints(),
     faults: faults.filter(({ severity }) => severity === 'fault')
   }
 }

@@ -213,8 +213,8 @@ export function recordAttempt(
   { origin }: Address
 ): TrailAttempt | undefined {
   if (recorded === undefined) return undefined
-  const { trail, purpose, part } = recorded
-  const attempt = trail.addAttempt(new TrailAttempt(name, origin, purpose, part))
+  const { trail } = recorded
+  const attempt = trail.addAttempt(new TrailAttempt(name, origin, recorded))
   if (trail.trace !== undefined) {
     if (trail.trace.isRecorded) attempt.beginSpan(method, path)
     writeContext(headers, trail.trace, passesState, attempt.span?.id)

@@ -9,12 +9,13 @@ import type { Head } from '../observability/audit/verify.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Revoked } from '../session/types.ts'
 import { type Log, writeLines } from './logger.ts'
+import type { Background } from './shared.ts'
 
 interface Options {
   readonly config: Config
   readonly log: Log
   readonly metrics: Metrics
-  readonly background: { readonly redis?: Redis | Cluster; readonly prefix: string }
+  readonly background: Background
 }
 
 /** @returns undefined where config has no ledger */
@@ -30,9 +31,9 @@ export function openLedger({ config, log, metrics, background }: Options): Ledge
     key: auditKey(newest),
     maxFileBytes: audit.maxSize,
     keepMs: audit.keep,
+    heads: redis && redisHeads({ redis, prefix, folder }),
     log
   })
-  if (redis !== undefined) ledger.storeHeads(redisHeads({ redis, prefix, folder }))
   measureLedger(metrics, ledger)
   return ledger
 }
@@ -57,10 +58,8 @@ function measureLedger(metrics: Metrics, ledger: Ledger): void {
   })
 }
 
-interface Place {
+interface Place extends Background {
   readonly redis: Redis | Cluster
-  /** Before the name of the key. */
-  readonly prefix: string
   /** Of the files; `stdout` for none. */
   readonly folder: string
 }
@@ -72,22 +71,18 @@ const placeOf = ({ folder }: Place) => `${hostname()} ${folder}`
 function redisHeads(place: Place): Heads {
   const { redis } = place
   return {
-    set: async (chain, mac) => {
-      if (redis.status !== 'ready') throw new Error('Redis is away')
-      await redis.hset(keyOf(place), chain, `${mac} ${placeOf(place)}`)
-    },
-    remove: async chains => await redis.hdel(keyOf(place), ...chains)
+    set: (chain, mac) => redis.hset(keyOf(place), chain, `${mac} ${placeOf(place)}`),
+    remove: chains => redis.hdel(keyOf(place), ...chains)
   }
 }
 
 export async function readHeads(place: Place): Promise<Record<string, Head>> {
   const stored = await place.redis.hgetall(keyOf(place))
-  return Object.fromEntries(
-    Object.entries(stored).map(([chain, text]) => {
-      const [mac = ''] = text.split(' ', 1)
-      return [chain, { mac, isHere: text === `${mac} ${placeOf(place)}` }]
-    })
-  )
+  const heads = Object.entries(stored).map(([chain, text]) => {
+    const [mac = ''] = text.split(' ', 1)
+    return [chain, { mac, isHere: text === `${mac} ${placeOf(place)}` }]
+  })
+  return Object.fromEntries(heads) as Record<string, Head>
 }
 
 /** As many public ids as one text of a line holds. */

@@ -4,24 +4,11 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
 import type { Seal } from '../session/seal.ts'
 import type { SignOuts } from './operator-sign-outs.ts'
+import type { Background } from './shared.ts'
 
-/** What a replica tells of itself, and what others add to it. */
-type Replica<State> = State & {
+interface Options<State> extends Background {
   readonly id: string
-  readonly host: string
-  /** By the clock of Redis; ISO 8601. */
-  readonly seenAt: string
-  /** Whether it has told nothing for some seconds. */
-  readonly isSilent: boolean
-}
-
-interface Options<State> {
-  readonly id: string
-  /** Undefined for a gateway that is alone. */
-  readonly redis?: Redis | Cluster | undefined
-  /** Before the names of keys, which then are in one slot. */
-  readonly prefix: string
-  readonly seal: Pick<Seal, 'close' | 'open'>
+  readonly seal: Seal
   readonly describe: () => State
   /** Called with each beat, and soon after the start, with the maintenance that replicas share. */
   readonly onMaintenance: (sealed: string | null) => void
@@ -73,6 +60,7 @@ export function createFleet<State extends object>(options: Options<State>) {
   const { id, redis, prefix, seal, describe, onMaintenance, signOuts } = options
   const [seenKey, infoKey] = [`${prefix}replicas`, `${prefix}replica-info`]
   let beating: Promise<void> | undefined
+  const first = Promise.withResolvers<void>()
   const describeOwn = () => ({ id, host: hostname(), ...describe() })
 
   async function tell(): Promise<void> {
@@ -84,6 +72,7 @@ export function createFleet<State extends object>(options: Options<State>) {
       const [maintenance, heard] = shared as [string | null, string[]]
       signOuts.take(heard)
       onMaintenance(maintenance)
+      first.resolve()
     } catch {
       // Redis is away, which its client logs.
     }
@@ -97,7 +86,7 @@ export function createFleet<State extends object>(options: Options<State>) {
     return beating
   }
 
-  async function readOthers(from: Redis | Cluster): Promise<Array<Replica<State>>> {
+  async function readOthers(from: Redis | Cluster) {
     const answer = await from.eval(listScript, 2, seenKey, infoKey)
     const [now, seen] = answer as [number, Array<[id: string, at: string, info: string | null]>]
     return seen.flatMap(([name, at, info]) => {
@@ -119,10 +108,8 @@ export function createFleet<State extends object>(options: Options<State>) {
     /** Resolves when what replicas share was read, and soon where Redis is away. */
     begin: async (): Promise<void> => {
       if (redis === undefined) return
-      const isReady =
-        redis.status === 'ready' || new Promise<void>(resolve => redis.once('ready', resolve))
-      const first = Promise.resolve(isReady).then(beat)
-      await Promise.race([first, wait(startMs, undefined, { ref: false })])
+      onTime()
+      await Promise.race([first.promise, wait(startMs, undefined, { ref: false })])
     },
     /** Tells and hears what happened until now, ahead of the next beat. */
     exchange: async (): Promise<void> => {

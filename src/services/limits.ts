@@ -7,11 +7,10 @@ import { SharedCounts } from '../limits/shared-counts.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { createQuiet } from '../observability/quiet.ts'
 import type { Log } from './logger.ts'
-import type { Shared } from './shared.ts'
+import type { Background } from './shared.ts'
 
 interface Options {
-  /** Undefined for a process that is alone. */
-  readonly shared: Shared | undefined
+  readonly background: Background
   readonly metrics: Metrics
   readonly log: Log
 }
@@ -22,18 +21,15 @@ const foreignKey =
 
 export type LimitServices = ReturnType<typeof createLimits>
 
-export function createLimits({ shared, metrics, log }: Options) {
+export function createLimits({ background: { redis, prefix }, metrics, log }: Options) {
   const onceAMinute = createQuiet()
   const onForeignKey = (key: string, error: Error) => {
     const fields = { event: 'limits.foreign-key', keys: [key], reason: error.message }
     onceAMinute(() => log.error(fields, foreignKey))
   }
-  const counted = shared && createRedisCounts({ ...shared.background, onForeignKey })
+  const counted = redis && createRedisCounts({ redis, prefix, onForeignKey })
   const highestUse = new HighestUse()
-  let isLocal = false
-  const counts = new SharedCounts(counted, isAway => {
-    isLocal = isAway
-  })
+  const counts = new SharedCounts(counted)
   metrics.read({
     name: 'console_gateway_limit_highest_use',
     help: 'The most that one caller used of a limit at once, in this hour.',
@@ -43,7 +39,7 @@ export function createLimits({ shared, metrics, log }: Options) {
   metrics.read({
     name: 'console_gateway_limits_local',
     help: 'Whether limits are counted in this process alone, because Redis is away: 1 or 0.',
-    read: () => Number(isLocal)
+    read: () => Number(counts.isAway)
   })
   const reportAway = createQuiet()
   const onAway = (err: unknown) =>
@@ -51,7 +47,6 @@ export function createLimits({ shared, metrics, log }: Options) {
       const fields = { event: 'login.uncounted', err }
       log.warn(fields, 'Redis did not count a failure of sign-in: this process does')
     })
-  const { redis, prefix = '' } = shared?.background ?? {}
   const lockouts =
     redis === undefined
       ? createMemoryLockouts()

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import pino, { type DestinationStream, type Logger } from 'pino'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { adopt } from '../observability/emitters.ts'
-import { LineWriter } from '../observability/lines.ts'
+import { createLineWriter } from '../observability/lines.ts'
 import { showInJson } from '../observability/unprintable.ts'
 
 export type Log = Logger
@@ -35,10 +35,9 @@ function outputOf(format: GatewayConfig['log']['format']): DestinationStream {
   // Asked also because it makes standard output a pipe that does not wait for its reader.
   const { isTTY } = process.stdout
   if (format === 'pretty' || (format === 'auto' && isTTY)) return prettyOutput()
-  const lines = new LineWriter(1)
-  const flush = () => lines.flushSync()
-  process.on('exit', flush)
-  return Object.assign(lines, { flush })
+  const lines = createLineWriter(1)
+  process.on('exit', lines.flushSync)
+  return lines
 }
 
 function prettyOutput(): DestinationStream {

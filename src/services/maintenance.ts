@@ -2,19 +2,15 @@
  * What operators closed: each closing has an author and an end. Replicas share it as a sealed text
  * in Redis, which the heartbeat reads; without Redis it is in force in this process alone.
  */
-import type { Cluster, Redis } from 'ioredis'
 import { type BoundedClosing, endOf, type MaintenanceEntry } from '../config/schema/maintenance.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import type { Seal } from '../session/seal.ts'
 import type { Log } from './logger.ts'
+import type { Background } from './shared.ts'
 
-interface Options {
-  readonly redis?: Redis | Cluster | undefined
-  readonly prefix: string
-  readonly seal: Pick<Seal, 'close' | 'open'>
-  /** By the clock of Redis, where there is one. */
-  readonly now: () => number
+interface Options extends Background {
+  readonly seal: Seal
   readonly log: Pick<Log, 'warn'>
 }
 
@@ -35,12 +31,12 @@ if ARGV[2] == '' then redis.call('DEL', KEYS[1])
 else redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
 return 1`
 
-export function createMaintenance({ redis, prefix, seal, now, log }: Options) {
+export function createMaintenance({ redis, prefix, seal, log }: Options) {
   const key = `${prefix}maintenance`
   let text = ''
   let all: readonly MaintenanceEntry[] = []
   let current: readonly BoundedClosing[] = []
-  const entries = () => all.filter(({ maintenance }) => endOf(maintenance.until) > now())
+  const entries = () => all.filter(({ maintenance }) => endOf(maintenance.until) > Date.now())
 
   function set(next: readonly MaintenanceEntry[]): void {
     all = next
@@ -57,7 +53,7 @@ export function createMaintenance({ redis, prefix, seal, now, log }: Options) {
 
   function check({ until, from }: Pick<BoundedClosing, 'until' | 'from'>): void {
     const end = endOf(until)
-    const leftMs = end - now()
+    const leftMs = end - Date.now()
     if (!(leftMs > 0 && leftMs <= maxMs)) throw malformed(endHint)
     if (from !== undefined && !(endOf(from) < end)) throw malformed(startHint)
   }
@@ -73,7 +69,7 @@ export function createMaintenance({ redis, prefix, seal, now, log }: Options) {
         const closed = next.length === 0 ? '' : seal.close(key, JSON.stringify(next))
         if (closed.length > maxLength) throw malformed(tooLong)
         const ends = next.map(({ maintenance }) => endOf(maintenance.until))
-        const keepMs = Math.ceil(Math.max(1, ...ends) - now())
+        const keepMs = Math.ceil(Math.max(1, ...ends) - Date.now())
         const isWritten = await redis.eval(writeScript, 1, key, former, closed, keepMs)
         if (isWritten === 1) return take(closed)
       }
@@ -91,7 +87,6 @@ export function createMaintenance({ redis, prefix, seal, now, log }: Options) {
     },
     /** Whether it is in force at all replicas, and not in this process alone. */
     isShared: redis !== undefined,
-    now,
     /** What has not ended yet, oldest first; some may begin later. */
     entries,
     /** Takes what Redis has. */
@@ -104,7 +99,7 @@ export function createMaintenance({ redis, prefix, seal, now, log }: Options) {
      */
     begin: async (maintenance: BoundedClosing, author: string): Promise<void> => {
       check(maintenance)
-      const since = new Date(now()).toISOString()
+      const since = new Date().toISOString()
       await change(former => withBegun(former, { maintenance, author, since }))
     },
     /**

@@ -4,24 +4,25 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import type { Cluster, Redis } from 'ioredis'
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Config } from '../config/schema/config.ts'
 import { Drift } from '../contract/drift.ts'
 import { createFileUsers } from '../login/file-users.ts'
 import { Failures } from '../observability/failures.ts'
 import { Metrics } from '../observability/metrics.ts'
 import { RequestRates } from '../observability/request-rates.ts'
+import { openTracer } from '../observability/traces/tracer.ts'
 import { createPools, type Pools } from '../proxy/pools.ts'
 import { MemoryStore } from '../session/memory-store.ts'
 import { createSeal } from '../session/seal.ts'
+import type { SessionStore } from '../session/store.ts'
 import { openLedger } from './audit.ts'
 import { createLimits } from './limits.ts'
 import type { Log } from './logger.ts'
 import { createMaintenance } from './maintenance.ts'
 import { createSignOuts } from './operator-sign-outs.ts'
 import { openSessions } from './sessions.ts'
-import { connectRedis, type Shared } from './shared.ts'
-import { openTracer } from './traces.ts'
+import { type Background, connectRedis, type Shared } from './shared.ts'
 import { createUpstreamEvents, measureAddresses } from './upstream-events.ts'
 
 export { createLogger, type Log } from './logger.ts'
@@ -30,6 +31,9 @@ export type Services = ReturnType<typeof createServices>
 
 const noRedis =
   'no Redis is configured: sessions live in this process, end with it, and are shared with no other'
+
+/** A scrape of metrics does not wait longer. */
+const maxCountMs = 1000
 
 const notKeptHelp =
   'Failed, slow and changing requests that `why` does not find, since more than 100 of them ' +
@@ -42,19 +46,16 @@ export function createServices(config: Config, log: Log) {
   const shared = connectRedis({ config, log, metrics })
   if (shared === undefined) log.warn(noRedis)
   const store = shared?.sessions ?? new MemoryStore()
-  const limits = createLimits({ shared, metrics, log })
+  const background: Background = shared?.background ?? { prefix: '' }
+  const limits = createLimits({ background, metrics, log })
   const upstreams = createPools(createUpstreamEvents(log, metrics))
   const tracer = openTracer(shared !== undefined, log)
-  measureShared(metrics, shared)
   measureRequests(metrics, rates, upstreams)
   const fileUsers = createFileUsers()
   const { secrets: configured } = gateway.session
   const secrets = configured.length > 0 ? configured : [ephemeralSecret(log)]
   /** The name of this process among the replicas. */
   const replica = `${hostname()}-${randomUUID().slice(0, 8)}`
-  /** Where replicas tell each other how they are; without Redis nowhere. All its keys begin so. */
-  const background: { readonly redis?: Redis | Cluster; readonly prefix: string } =
-    shared?.background ?? { prefix: '' }
   const notKept = metrics.counter('console_gateway_requests_not_kept_total', notKeptHelp)
   const failures = new Failures({
     replica,
@@ -64,6 +65,7 @@ export function createServices(config: Config, log: Log) {
   })
   const ledger = openLedger({ config, log, metrics, background })
   const sessions = openSessions({ gateway, store, fileUsers, secrets, metrics, log, ledger })
+  measureSessions(metrics, sessions.store, shared)
 
   return {
     ...limits,
@@ -79,7 +81,6 @@ export function createServices(config: Config, log: Log) {
     maintenance: createMaintenance({
       ...background,
       seal: createSeal(secrets, 'maintenance'),
-      now: Date.now,
       log
     }),
     drift: new Drift({ log, metrics }),
@@ -105,14 +106,31 @@ export function createServices(config: Config, log: Log) {
   }
 }
 
-function measureShared(metrics: Metrics, shared: Shared | undefined): void {
+export function measureSessions(
+  metrics: Metrics,
+  store: Pick<SessionStore, 'signedIn'>,
+  shared?: Pick<Shared, 'state'>
+): void {
   metrics.read({
     name: 'console_gateway_session_store_up',
     help: 'Whether the session store can be asked: 1 or 0.',
     labelNames: ['kind'],
     read: () => [shared ? [['redis'], Number(shared.state.up)] : [['embedded'], 1]]
   })
+  metrics.read({
+    name: 'console_gateway_users_signed_in',
+    help: 'Users with a live session, of all replicas.',
+    // Where the store cannot be asked in time, the metric is not there.
+    read: async () => {
+      const counted = store.signedIn(0).then(
+        ({ total }) => total,
+        () => undefined
+      )
+      return await Promise.race([counted, wait(maxCountMs, undefined)])
+    }
+  })
 }
+
 function measureRequests(metrics: Metrics, rates: RequestRates, upstreams: Pools): void {
   metrics.read({
     name: 'console_gateway_requests_in_flight',

@@ -13,6 +13,14 @@ import { measureRedis } from './redis-times.ts'
 
 export type Shared = NonNullable<ReturnType<typeof connectRedis>>
 
+/** For what need not wait for sessions. */
+export interface Background {
+  /** Undefined for a gateway that is alone. */
+  readonly redis?: Redis | Cluster | undefined
+  /** All keys begin so, and are in one slot. */
+  readonly prefix: string
+}
+
 interface Options {
   readonly config: Config
   readonly log: Log
@@ -38,14 +46,22 @@ export function connectRedis({ config: { gateway, folder }, log, metrics }: Opti
   measure(client, 'sessions')
   const limits = dialler.client()
   measure(limits, 'limits')
-  const stores = createStores({ prefix, dialler, client, log })
+  const tracking = new Tracking({
+    dial: () => dialler.trackingConnection(client),
+    onRefused: error => log.error({ redis: dialler.place, reason: error.message }, noTracking)
+  })
+  const sessions = new RedisStore({ redis: client, prefix, tracking })
+  dialler.onTopology(client, isOther => {
+    sessions.replay(isOther)
+    tracking.dial()
+  })
   return {
-    sessions: stores.sessions,
+    sessions,
     /** For what need not wait for sessions; all its keys begin so, and are in one slot. */
     background: { redis: limits, prefix },
     state,
     close: (): void => {
-      stores.close()
+      tracking.close()
       dialler.close()
     }
   }
@@ -87,24 +103,4 @@ function dialSessions(dialler: RedisDialler, log: Log, prefix: string) {
     })
   })
   return { client, state }
-}
-
-interface StoreOptions {
-  readonly prefix: string
-  readonly dialler: RedisDialler
-  readonly client: Redis | Cluster
-  readonly log: Log
-}
-
-function createStores({ prefix, dialler, client, log }: StoreOptions) {
-  const tracking = new Tracking({
-    dial: () => dialler.trackingConnection(client),
-    onRefused: error => log.error({ redis: dialler.place, reason: error.message }, noTracking)
-  })
-  const sessions = new RedisStore({ redis: client, prefix, tracking })
-  dialler.onTopology(client, isOther => {
-    sessions.replay(isOther)
-    tracking.dial()
-  })
-  return { sessions, close: () => tracking.close() }
 }

@@ -16,10 +16,7 @@ const waitBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
 const states = ['up', 'open', 'unhealthy'] as const
 
 /** A line for each change of a state. */
-export function createUpstreamEvents(
-  log: Log,
-  metrics: Metrics
-): (upstream: string) => UpstreamEvents {
+export function createUpstreamEvents(log: Log, metrics: Metrics) {
   const opened = metrics.counter(
     'console_gateway_upstream_address_opened_total',
     'How often so many requests to an address failed in a row that it is left out.',
@@ -38,7 +35,7 @@ export function createUpstreamEvents(
     ['upstream'],
     waitBuckets
   )
-  return upstream => ({
+  return (upstream: string): UpstreamEvents => ({
     onWaited: ms => waits.labels(upstream).observe(ms / 1000),
     onAddress: (address, change) => {
       if (change.to === 'open') opened.labels(upstream).inc()
@@ -68,13 +65,11 @@ export function measureAddresses(metrics: Metrics, addresses: () => AddressStatu
     help: 'Addresses of an upstream, by state: up, open (requests failed), unhealthy.',
     labelNames: ['upstream', 'state'],
     read: () => {
-      const all = addresses()
-      const names = [...new Set(all.map(({ upstream }) => upstream))]
-      return names.flatMap(name =>
-        states.map((each): [string[], number] => {
-          const inState = all.filter(({ upstream, state }) => upstream === name && state === each)
-          return [[name, each], inState.length]
-        })
+      const upstreams = Map.groupBy(addresses(), ({ upstream }) => upstream)
+      return [...upstreams].flatMap(([name, all]) =>
+        states.map(
+          each => [[name, each], all.filter(({ state }) => state === each).length] as const
+        )
       )
     }
   })

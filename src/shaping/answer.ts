@@ -13,7 +13,6 @@ import { isRecord, type Json, type JsonRecord, put, valueAt } from '../json/valu
 import { secondsLeft, type SessionTimes } from '../session/describe.ts'
 import type { Session } from '../session/types.ts'
 import { authorityOf, mainRoleOf } from './current-user.ts'
-import type { Placement } from './envelope.ts'
 
 /** The session that a template reads. */
 export interface AnswerFacts extends SessionTimes {
@@ -25,12 +24,7 @@ export interface AnswerFacts extends SessionTimes {
   readonly profile?: unknown
 }
 
-export interface Answer {
-  readonly status: number
-  readonly placement: Placement
-  /** The value; without facts where nobody is signed in, and config has no names of a session. */
-  readonly render: (facts?: AnswerFacts) => Json
-}
+export type Answer = ReturnType<typeof createAnswer>
 
 const readers: Readonly<Record<SessionName, (facts: AnswerFacts, config: Config) => Json>> = {
   id: ({ session }) => session.identity.id,
@@ -53,11 +47,12 @@ const readers: Readonly<Record<SessionName, (facts: AnswerFacts, config: Config)
 export function createAnswer(
   config: Config,
   { json = null, byRole = {}, status = 200, inEnvelope = 'data' }: AnswerConfig
-): Answer {
+) {
   return {
     status,
     placement: inEnvelope,
-    render: facts => {
+    /** The value; without facts where nobody is signed in, and config has no names of a session. */
+    render: (facts?: AnswerFacts): Json => {
       const roles = facts?.session.identity.roles ?? []
       const role = Object.keys(byRole).find(each => roles.includes(each))
       const template = role === undefined ? json : byRole[role]

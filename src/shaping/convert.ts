@@ -130,28 +130,21 @@ function isExact(local: string): boolean {
   return Number.isFinite(milliseconds) && new Date(milliseconds).toISOString() === `${local}Z`
 }
 
-/**
- * @param kind as in config: `number`, `string`, `boolean`, `date-seconds`, `date-milliseconds`,
- * `date-text`, `date-text@+08:00`
- */
+/** By the kind as in config, where `date-text@+08:00` has a zone. */
+const conversions: Readonly<Record<string, (zone: string) => Conversion>> = {
+  'number': () => toNumber,
+  'string': () => toText,
+  'boolean': () => toBoolean,
+  'date-seconds': () => sinceEpoch(1000),
+  'date-milliseconds': () => sinceEpoch(1),
+  'date-text': fromText
+}
+
 export function conversion(kind: string): Conversion {
-  const [name, zone = 'Z'] = kind.split('@')
-  switch (name) {
-    case 'number':
-      return toNumber
-    case 'string':
-      return toText
-    case 'boolean':
-      return toBoolean
-    case 'date-seconds':
-      return sinceEpoch(1000)
-    case 'date-milliseconds':
-      return sinceEpoch(1)
-    case 'date-text':
-      return fromText(zone)
-    default:
-      throw new Error(`there is no conversion "${kind}"`)
-  }
+  const [name = '', zone = 'Z'] = kind.split('@')
+  const compile = conversions[name]
+  if (compile === undefined) throw new Error(`there is no conversion "${kind}"`)
+  return compile(zone)
 }
 
 /** Maps values by their text; `*` stands for every other value. */

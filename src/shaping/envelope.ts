@@ -57,7 +57,7 @@ export interface Envelope {
 
 /** What a member of an error says. `ownCode`: the number of a back-end, where it may stand. */
 type Said =
-  | 'false'
+  | 'success'
   | 'code'
   | 'ownCode'
   | 'message'
@@ -71,7 +71,8 @@ type Said =
 interface Dialect {
   /** The members of every success before its value; undefined: a success is its value. */
   readonly head?: Members
-  readonly failure: ReadonlyArray<readonly [name: string | false, said: Said]>
+  /** By the names of an error's members, in their order. */
+  readonly failure: Readonly<Record<string, Said>>
   readonly dataName: string | false
   /** Whether it is one of Ant Design Pro's, whose sign-in and profile have members of their own. */
   readonly isPro?: true
@@ -79,75 +80,58 @@ interface Dialect {
 
 function dialectOf({ dialect, successCode: code, custom }: Settings): Dialect {
   const head = { ok: true, code, message: 'OK' }
-  const numbered = [
-    ['ok', 'false'],
-    ['code', 'code'],
-    ['message', 'message']
-  ] as const
-  const shown = [
-    ['success', 'false'],
-    ['errorCode', 'errorCode'],
-    ['errorMessage', 'message'],
-    ['showType', 'showType'],
-    ['requestId', 'requestId']
-  ] as const
-  const plain = [
-    ['code', 'errorCode'],
-    ['requestId', 'requestId']
-  ] as const
+  const numbered = { ok: 'success', code: 'code', message: 'message' } as const
+  const shown = {
+    success: 'success',
+    errorCode: 'errorCode',
+    errorMessage: 'message',
+    showType: 'showType',
+    requestId: 'requestId'
+  } as const
+  const plain = { code: 'errorCode', requestId: 'requestId' } as const
   const pro = { dataName: 'data', isPro: true } as const
   switch (dialect) {
     case 'dual':
-      return { ...pro, head: { ...head, success: true }, failure: [...numbered, ...shown] }
+      return { ...pro, head: { ...head, success: true }, failure: { ...numbered, ...shown } }
     case 'ant-design-pro':
-      return { ...pro, head: { success: true }, failure: [...shown, ['code', 'ownCode']] }
+      return { ...pro, head: { success: true }, failure: { ...shown, code: 'ownCode' } }
     case 'base-response': {
-      const errorCode = ['errorCode', 'errorCode'] as const
-      return { ...pro, head, failure: [...numbered, errorCode, ['requestId', 'requestId']] }
+      const { errorCode, requestId } = shown
+      return { ...pro, head, failure: { ...numbered, errorCode, requestId } }
     }
     // RFC 9457 §3.1
     case 'problem':
       return {
         dataName: false,
-        failure: [
-          ['type', 'about'],
-          ['title', 'title'],
-          ['status', 'status'],
-          ['detail', 'message'],
-          ...plain
-        ]
+        failure: { type: 'about', title: 'title', status: 'status', detail: 'message', ...plain }
       }
     case 'none':
-      return { dataName: false, failure: [['message', 'message'], ...plain] }
+      return { dataName: false, failure: { message: 'message', ...plain } }
     case 'custom':
       if (custom === undefined) throw new Error('envelope.custom is not set')
       return customDialect(custom, code)
   }
 }
 
+const named = ['success', 'code', 'message', 'errorCode', 'showType', 'requestId'] as const
+
 function customDialect({ members, successMessage }: CustomEnvelope, code: ResponseCode): Dialect {
-  const { success, code: codeName, message, errorCode, showType, requestId } = members
+  const values = { success: true, code, message: successMessage }
   const head: Record<string, unknown> = {}
-  if (success !== false) head[success] = true
-  if (codeName !== false) head[codeName] = code
-  if (message !== false) head[message] = successMessage
-  return {
-    head,
-    failure: [
-      [success, 'false'],
-      [codeName, 'code'],
-      [message, 'message'],
-      [errorCode, 'errorCode'],
-      [showType, 'showType'],
-      [requestId, 'requestId']
-    ],
-    dataName: members.data
+  const failure: Record<string, Said> = {}
+  for (const said of named) {
+    const name = members[said]
+    if (name === false) continue
+    failure[name] = said
+    if (said in values) head[name] = values[said as keyof typeof values]
   }
+  return { head, failure, dataName: members.data }
 }
 
 export function createEnvelope(settings: Settings): Envelope {
   const { custom, language, messages, inertToken, fieldErrors } = settings
-  const { head, failure: members, dataName, isPro = false } = dialectOf(settings)
+  const { head, failure: saidBy, dataName, isPro = false } = dialectOf(settings)
+  const members = Object.entries(saidBy)
   const entries = settings.dialect === 'custom' && custom !== undefined ? custom.errors : {}
   const codes = codesOf(settings, entries)
   const messageOf = ({ code, detail }: GatewayError, asked: Language) =>
@@ -156,7 +140,7 @@ export function createEnvelope(settings: Settings): Envelope {
     errorEntryOf(entries, code)?.entry.message ??
     errorKinds[code][language === 'auto' ? asked : language]
   const says: Record<Said, (error: GatewayError, reader: Reader) => unknown> = {
-    false: () => false,
+    success: () => false,
     code: error => codes.own(error) ?? codes.other(error),
     ownCode: codes.own,
     message: (error, { language: asked }) => messageOf(error, asked),
@@ -174,7 +158,6 @@ export function createEnvelope(settings: Settings): Envelope {
       body[fieldErrors] = error.detail.fieldErrors
     }
     for (const [name, said] of members) {
-      if (name === false) continue
       const value = says[said](error, { requestId, language: asked })
       if (value !== undefined) body[name] = value
     }

@@ -17,18 +17,9 @@ interface Plan {
   readonly othersPass: boolean
 }
 
-const memberOperations = [
-  'pick',
-  'drop',
-  'rename',
-  'default',
-  'constant',
-  'map',
-  'convert'
-] as const
+const keys = ['pick', 'drop', 'rename', 'default', 'constant', 'map', 'convert'] as const
 
-export const isMemberStep = (step: ShapeStep): boolean =>
-  memberOperations.some(operation => step[operation] !== undefined)
+export const isMemberStep = (step: ShapeStep): boolean => keys.some(key => step[key] !== undefined)
 
 /** One function for all steps; a value that is not an object passes as it is. */
 export function compileMembers(steps: readonly ShapeStep[]): (value: Json) => Json {

@@ -4,7 +4,6 @@
 import { flatten } from '../config/schema/shape-steps.ts'
 import type { RoutesConfig } from '../config/schema/routes.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
-import type { GatewayError } from '../errors/errors.ts'
 import { isRecord, type Json, type JsonRecord, put, valueAt } from '../json/values.ts'
 import { compileMembers, isMemberStep } from './members.ts'
 import { callShape, type Modules } from './module.ts'
@@ -12,16 +11,7 @@ import type { Operation, ShapeUse, Wrap } from './operation.ts'
 import { asList, echo, paging } from './paging.ts'
 import { compileStatus } from './status.ts'
 
-export interface Shape {
-  /** The error that the body reports; undefined for a success. */
-  readonly refusal: (body: Json) => GatewayError | undefined
-  /**
-   * Never throws and never changes its input: a value that does not fit an operation passes as it
-   * is.
-   * @returns a promise where the shape has own code, which may fail: GatewayError `shape.module`
-   */
-  readonly apply: (body: Json, use?: ShapeUse) => Json
-}
+export type Shape = ReturnType<typeof compileShape>
 
 const noRequest: ShapeUse = { target: '', route: '' }
 
@@ -37,15 +27,21 @@ export interface ShapeContext {
   readonly modules?: Modules
 }
 
-export function compileShape(configured: readonly ShapeStep[], context: ShapeContext): Shape {
+export function compileShape(configured: readonly ShapeStep[], context: ShapeContext) {
   const steps = flatten(configured, context.shapes)
   const [first] = steps
-  const refusal =
-    first?.open !== undefined || first?.status !== undefined
-      ? compileStatus(first)
-      : () => undefined
+  const hasStatus = first?.open !== undefined || first?.status !== undefined
   const apply = stages(steps, context)
-  return { refusal, apply: (body, use = noRequest) => apply(body, use) }
+  return {
+    /** The error that the body reports; undefined for a success. */
+    refusal: hasStatus ? compileStatus(first) : () => undefined,
+    /**
+     * Never throws and never changes its input: a value that does not fit an operation passes as it
+     * is.
+     * @returns a promise where the shape has own code, which may fail: GatewayError `shape.module`
+     */
+    apply: (body: Json, use = noRequest): Json => apply(body, use)
+  }
 }
 
 /** Own code may be asynchronous: it stands between operations that are not. */

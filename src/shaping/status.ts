@@ -19,24 +19,20 @@ const dialects: Record<(typeof openDialects)[number], StatusTest> = {
   'code-data': { path: 'code', ok: [0, 200, 20000], otherwise: 502, messages: ['message', 'msg'] }
 }
 
+const usualMessages = ['message', 'msg', 'errorMessage']
+
 /** Members that hold an error number in dialects whose success is a flag. */
 const numbers = ['code', 'status', 'errorCode']
 
+function testOf({ open, status }: ShapeStep): StatusTest {
+  if (open !== undefined) return dialects[open]
+  const { message, ...test } = status as NonNullable<typeof status>
+  return { ...test, messages: message === undefined ? usualMessages : [message] }
+}
+
 /** @param step has `open` or `status` */
-export function compileStatus({ open, status }: ShapeStep): Refusal {
-  const {
-    path,
-    ok,
-    statuses = {},
-    otherwise,
-    messages
-  }: StatusTest = open === undefined
-    ? {
-        ...(status as NonNullable<typeof status>),
-        messages:
-          status?.message === undefined ? ['message', 'msg', 'errorMessage'] : [status.message]
-      }
-    : dialects[open]
+export function compileStatus(step: ShapeStep): Refusal {
+  const { path, ok, statuses = {}, otherwise, messages } = testOf(step)
   const steps = path.split('.')
   const good = new Set(ok.map(String))
   const named = new Map(Object.entries(statuses))

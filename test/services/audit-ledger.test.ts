@@ -7,10 +7,10 @@ import { until } from '../support/until.ts'
 
 t.test('entries are written while Redis takes long, and later ones follow', async t => {
   const folder = temporaryFolder()
-  // Each entry ends its file.
-  const ledger = ledgerIn(join(folder, 'audit'), { maxFileBytes: 1 })
   const redis = Promise.withResolvers<void>()
-  ledger.storeHeads({ set: async () => await redis.promise, remove: async () => {} })
+  const heads = { set: async () => await redis.promise, remove: async () => {} }
+  // Each entry ends its file.
+  const ledger = ledgerIn(join(folder, 'audit'), { maxFileBytes: 1, heads })
   const users = () => linesIn(folder).flatMap(({ user }) => user ?? [])
 
   for (const user of ['1', '2', '3']) {

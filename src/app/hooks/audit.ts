@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
-import type { AuditEntry } from '../../observability/audit/entry.ts'
+import type { AuditEntry } from '../../observability/audit/line.ts'
 import type { Ledger } from '../../observability/audit/ledger.ts'
 import { toHundredths } from '../../observability/request-json.ts'
 import type { Session } from '../../session/types.ts'

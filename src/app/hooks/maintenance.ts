@@ -23,30 +23,29 @@ export type RefusalOf = (
 /** By the maintenance of config and that of operators, which may be in force together. */
 export function createClosings(
   { routes, maintenance }: Pick<RoutesConfig, 'routes' | 'maintenance'>,
-  operators?: OperatorsMaintenance,
-  now: () => number = Date.now
+  operators?: OperatorsMaintenance
 ): RefusalOf {
   const isRoute = (name: string) => Object.hasOwn(routes, name)
 
-  function msLeft(closing: Closing, route: string, method: string, time: number): number {
+  function msLeft(closing: Closing, route: string, method: string): number {
     const { methods, from, until } = closing
     const isNamed = closing.routes.length > 0 ? closing.routes.includes(route) : isRoute(route)
     if (!isNamed || (methods.length > 0 && !withHead(methods).includes(method))) return 0
-    if (from !== undefined && time < Date.parse(from)) return 0
-    return until === undefined ? Infinity : Math.max(0, Date.parse(until) - time)
+    if (from !== undefined && Date.now() < Date.parse(from)) return 0
+    return until === undefined ? Infinity : Math.max(0, Date.parse(until) - Date.now())
   }
 
   return (route, method, session) => {
     // Nobody's roles are known on public routes.
     const roles = session?.identity.roles ?? []
     let longest: Refusal | undefined
-    const add = (config: Closing, time: number) => {
+    const add = (config: Closing) => {
       if (config.allowRoles.some(role => roles.includes(role))) return
-      const ms = msLeft(config, route, method, time)
+      const ms = msLeft(config, route, method)
       if (ms > (longest?.msLeft ?? 0)) longest = { config, msLeft: ms }
     }
-    if (maintenance !== undefined) add(maintenance, now())
-    for (const closing of operators?.current ?? []) add(closing, operators?.now() ?? 0)
+    if (maintenance !== undefined) add(maintenance)
+    for (const closing of operators?.current ?? []) add(closing)
     return longest
   }
 }

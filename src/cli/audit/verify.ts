@@ -7,7 +7,7 @@ import { loadConfig } from '../../config/load/load.ts'
 import type { Config } from '../../config/schema/config.ts'
 import { usesRedis } from '../../config/schema/gateway.ts'
 import { auditKey, chainOf } from '../../observability/audit/line.ts'
-import { type Head, type Report, verifyLedger } from '../../observability/audit/verify.ts'
+import { type Head, type Report, Verification } from '../../observability/audit/verify.ts'
 import { printable } from '../../observability/unprintable.ts'
 import { readHeads } from '../../services/audit.ts'
 import { createRedisDialler, slotPrefix } from '../../services/redis.ts'
@@ -37,12 +37,10 @@ export async function audit(invocation: Invocation): Promise<number> {
   const collected = values['collected'] as readonly string[] | undefined
   const files = collected ?? filesIn(place.folder)
   const { heads, fault } = await headsOf(place)
-  const report = await verifyLedger({
-    files,
-    isCollected: collected !== undefined,
-    keys: place.keys.map(auditKey),
-    heads
-  }).catch((error: unknown) => {
+  const isCollected = collected !== undefined
+  const keys = place.keys.map(auditKey)
+  const verification = new Verification({ files, isCollected, keys, heads })
+  const report = await verification.run().catch((error: unknown) => {
     throw unreadable(error)
   })
   const code = codeOf(report, fault)

@@ -1,6 +1,5 @@
-/** The only reader of config's files, so that a watcher knows all of them and their content. */
+/** The only reader of config's files, so that a watcher knows all of them, and what it read. */
 import { isUtf8 } from 'node:buffer'
-import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 
 const maxFileBytes = 1024 * 1024
@@ -12,8 +11,8 @@ export interface Inputs {
   readonly readBytes: (file: string) => Buffer
   /** As `read`, of a YAML file of config or own code: its text is kept. */
   readonly readDocument: (file: string) => string
-  /** By absolute path: the digest of the content, or an empty string for an unreadable file. */
-  readonly digests: () => Readonly<Record<string, string>>
+  /** By absolute path: as `fingerprintOf`, before it was read first. */
+  readonly fingerprints: () => Readonly<Record<string, string>>
   /** By absolute path. No secret stands in them. */
   readonly documents: () => Readonly<Record<string, string>>
 }
@@ -48,21 +47,29 @@ function firstLineNotUtf8(content: Buffer): number {
 
 /** @param texts by absolute path, instead of the files */
 export function createInputs(texts: ReadonlyMap<string, string> = new Map()): Inputs {
-  const digests: Record<string, string> = {}
+  const fingerprints: Record<string, string> = {}
   const documents: Record<string, string> = {}
   const readBytes = (file: string): Buffer => {
-    digests[file] = ''
-    const content = contentOf(file, texts.get(file))
-    digests[file] = createHash('sha256').update(content).digest('base64')
-    return content
+    fingerprints[file] ??= fingerprintOf(file)
+    return contentOf(file, texts.get(file))
   }
   const read = (file: string) => decodeText(readBytes(file)).replace(/^\ufeff/, '')
   return {
     read,
     readBytes,
     readDocument: file => (documents[file] = read(file)),
-    digests: () => ({ ...digests }),
+    fingerprints: () => ({ ...fingerprints }),
     documents: () => ({ ...documents })
+  }
+}
+
+/** A text that changes whenever a file is replaced or written to; empty for one that is not there. */
+export function fingerprintOf(file: string): string {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = statSync(file, { bigint: true })
+    return `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`
+  } catch {
+    return ''
   }
 }
 

@@ -99,7 +99,7 @@ function* load(
   const warnings = loader.warnings()
   return deepFreeze({
     ...config,
-    inputs: inputs.digests(),
+    inputs: inputs.fingerprints(),
     documents: inputs.documents(),
     gateway: running ?? config.gateway,
     restartNeeded,

@@ -23,7 +23,7 @@ export interface Config {
   readonly users: Readonly<Record<string, UsersConfig>>
   /** Contracts of routes, by route name. */
   readonly contracts: Readonly<Record<string, JsonSchema>>
-  /** Every file that was read, by absolute path, with a digest of its content. */
+  /** Every file that was read, by absolute path, with its fingerprint then. */
   readonly inputs: Readonly<Record<string, string>>
   /** The text of each YAML file but presets, and of own code, by absolute path. No secret is in it. */
   readonly documents: Readonly<Record<string, string>>

@@ -2,37 +2,17 @@
 import { type KeyObject, randomBytes } from 'node:crypto'
 import { type FileHandle, mkdir, open, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { escapeInJson } from '../unprintable.ts'
-import { chainOf, fileOf, macOf, split, withMac } from './line.ts'
-
-/** Longer lines are never written. */
-const maxLineBytes = 64 * 1024
-const maxText = 512
-const maxMembers = 32
-const maxFileMs = 86_400_000
-
-/** A line that is to be written. */
-export interface Fact {
-  readonly at: number
-  /** From `kind` on, without its MAC. */
-  readonly json: string
-}
-
-/** @param fact an entry, or what the ledger says of itself */
-export function factOf(fact: object): Fact {
-  return { at: Date.now(), json: escapeInJson(JSON.stringify(fact, bounded).slice(1)) }
-}
+import { chainOf, type Fact, factOf, fileOf, macOf, split, withMac } from './line.ts'
 
 /** A folder, or what takes lines. */
 export type Place = string | ((lines: string) => void)
 
-const nameAt = (time: Date): string =>
-  `${time.toISOString().replaceAll(/[:.]/g, '-')}-${randomBytes(3).toString('hex')}`
-
-const noOthers = { others: {}, pruned: [] }
+/** Longer lines are never written, but for first ones: they name all files. */
+const maxLineBytes = 64 * 1024
+const maxFileMs = 86_400_000
 
 export class Chain {
-  readonly name = nameAt(new Date())
+  readonly name: string
   /** Of its last line. */
   mac = ''
   readonly #place: Place
@@ -43,6 +23,8 @@ export class Chain {
   #file: FileHandle | undefined
 
   constructor(place: Place, key: KeyObject) {
+    const time = new Date().toISOString().replaceAll(/[:.]/g, '-')
+    this.name = `${time}-${randomBytes(3).toString('hex')}`
     this.#place = place
     this.#key = key
   }
@@ -54,20 +36,23 @@ export class Chain {
    * @throws what the file system throws
    */
   async begin(keepMs: number): Promise<readonly string[]> {
-    const folder = typeof this.#place === 'string' ? this.#place : undefined
-    const { others, pruned } = folder === undefined ? noOthers : await readOthers(folder, keepMs)
-    const path = folder && join(folder, fileOf(this.name))
-    if (path !== undefined) this.#file = await open(path, 'ax', 0o600)
-    const ofOthers = { others, ...(pruned.length > 0 && { pruned }) }
+    const opened = { kind: 'opened', pid: process.pid }
+    if (typeof this.#place !== 'string') {
+      await this.write([factOf({ ...opened, others: {} })])
+      return []
+    }
+    const { others, pruned } = await readOthers(this.#place, keepMs)
+    const path = join(this.#place, fileOf(this.name))
+    this.#file = await open(path, 'ax', 0o600)
     try {
-      await this.write([factOf({ kind: 'opened', pid: process.pid, ...ofOthers })])
+      await this.write([factOf({ ...opened, others, ...(pruned.length > 0 && { pruned }) })])
+      return pruned
     } catch (error) {
       // Each try would leave a file behind.
-      if (path !== undefined) await unlink(path).catch(() => {})
+      await unlink(path).catch(() => {})
       await this.close()
       throw error
     }
-    return pruned
   }
 
   /** Whether its file is so large or so old that another one begins. */
@@ -79,8 +64,8 @@ export class Chain {
   async write(facts: readonly Fact[]): Promise<void> {
     let lines = ''
     for (const { at, json } of facts) {
-      const head = { seq: ++this.#seq, chain: this.name, at: new Date(at).toISOString() }
-      const body = `${JSON.stringify(head).slice(0, -1)},${json.slice(0, -1)}`
+      const head = JSON.stringify({ seq: ++this.#seq, chain: this.name, at }).slice(0, -1)
+      const body = `${head},${json}`
       this.mac = macOf(this.#key, this.mac, body)
       lines += `${withMac(body, this.mac)}\n`
     }
@@ -120,21 +105,6 @@ async function readOthers(folder: string, keepMs: number) {
 async function lastMac(file: FileHandle, size: number): Promise<string> {
   const length = Math.min(size, 2 * maxLineBytes)
   const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, size - length)
-  const bytes = buffer.subarray(0, bytesRead)
-  const end = bytes.lastIndexOf(0x0a)
-  if (end < 0) return ''
-  return split(bytes.subarray(bytes.lastIndexOf(0x0a, end - 1) + 1, end))?.mac ?? ''
-}
-
-/** For JSON: texts are cut, and so are the lists of fields and details. */
-function bounded(name: string, value: unknown): unknown {
-  if (typeof value === 'string') return cut(value)
-  if (typeof value !== 'object' || value === null) return value
-  if (name !== 'fields' && name !== 'detail') return value
-  const set = Object.entries(value).filter(([, each]) => each !== undefined)
-  return Object.fromEntries(set.slice(0, maxMembers).map(([each, member]) => [cut(each), member]))
-}
-
-function cut(text: string): string {
-  return text.length <= maxText ? text : `${text.slice(0, maxText)}…`
+  const end = buffer.subarray(0, bytesRead).lastIndexOf(0x0a)
+  return split(buffer.subarray(0, Math.max(0, end)))?.mac ?? ''
 }

@@ -4,8 +4,9 @@
  * to standard output.
  */
 import type { KeyObject } from 'node:crypto'
-import { Chain, type Fact, factOf, type Place } from './chain.ts'
-import type { AuditEntry } from './entry.ts'
+import type { Logger } from 'pino'
+import { Chain, type Place } from './chain.ts'
+import { type AuditEntry, type Fact, factOf } from './line.ts'
 
 interface Options {
   readonly to: Place
@@ -13,10 +14,9 @@ interface Options {
   readonly maxFileBytes: number
   /** Files that were last written longer ago are deleted; 0: none. */
   readonly keepMs: number
-  readonly log: {
-    readonly info: (fields: object, message: string) => void
-    readonly error: (fields: object, message: string) => void
-  }
+  /** The end of each chain is stored there too. */
+  readonly heads?: Heads | undefined
+  readonly log: Pick<Logger, 'info' | 'error'>
 }
 
 /** Keeps the last `mac` of each chain where who can write the files cannot. */
@@ -52,36 +52,36 @@ export class Ledger {
   #head: Pick<Chain, 'name' | 'mac'> | undefined
   /** So many of the lost entries are told of in a line. */
   #lostTold = 0
-  #status: { -readonly [K in keyof LedgerStatus]: LedgerStatus[K] } = {
+  readonly #status: { -readonly [K in keyof LedgerStatus]: LedgerStatus[K] } = {
     waiting: 0,
     lost: 0,
     written: 0
   }
   #writing: Promise<void> | undefined
-  #timer: NodeJS.Timeout | undefined
-  #heads: Heads | undefined
-  #headTimer: NodeJS.Timeout | undefined
+  #batch: NodeJS.Timeout | undefined
+  readonly #retry: NodeJS.Timeout
 
   constructor(options: Options) {
     this.#options = options
     // The file is there from the start, or it is known why not.
-    this.#writeAfter(batchMs)
+    void this.#write()
+    this.#retry = setInterval(() => {
+      if (this.#status.failing !== undefined) void this.#write()
+      else if (this.#status.headFailing !== undefined) void this.#storeHead()
+    }, retryMs).unref()
   }
 
   status(): LedgerStatus {
     return { ...this.#status, waiting: this.#waiting.length }
   }
 
-  /** From now on the end of the chain is stored there too. */
-  storeHeads(heads: Heads): void {
-    this.#heads = heads
-    void this.#storeHead()
-  }
-
   /** Records a fact soon. Never throws, never waits; what cannot be kept is counted. */
   append(entry: AuditEntry): void {
     if (this.#waiting.length >= maxWaiting) this.#status.lost++
-    else this.#add(entry)
+    else this.#waiting.push(factOf(entry))
+    if (this.#status.failing === undefined) {
+      this.#batch ??= setTimeout(() => void this.#write(), batchMs).unref()
+    }
   }
 
   /** @throws the reason while it cannot be written */
@@ -101,32 +101,23 @@ export class Ledger {
       return this.check()
     }
     const done = Promise.withResolvers<void>()
-    this.#add(entry, done)
+    this.#waiting.push({ ...factOf(entry), done })
     void this.#write()
     await done.promise
   }
 
   /** Writes what waits, as far as it can be written. */
   async close(): Promise<void> {
+    clearInterval(this.#retry)
     await this.#write()
     if (this.#chain !== undefined) await this.#end(this.#chain).catch(() => {})
     await this.#storeHead()
-    clearTimeout(this.#timer)
-    clearTimeout(this.#headTimer)
-  }
-
-  #add(fact: AuditEntry, done?: PromiseWithResolvers<void>): void {
-    this.#waiting.push({ ...factOf(fact), done })
-    this.#writeAfter(batchMs)
-  }
-
-  #writeAfter(ms: number): void {
-    this.#timer ??= setTimeout(() => void this.#write(), ms).unref()
+    clearTimeout(this.#batch)
   }
 
   #write(): Promise<void> {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
+    clearTimeout(this.#batch)
+    this.#batch = undefined
     this.#writing ??= this.#writeWaiting()
     return this.#writing
   }
@@ -148,11 +139,11 @@ export class Ledger {
   }
 
   async #begin(): Promise<Chain> {
-    const { to, key, keepMs } = this.#options
+    const { to, key, keepMs, heads } = this.#options
     const chain = new Chain(to, key)
     const pruned = await chain.begin(keepMs)
     this.#noteWritten(chain, 1)
-    if (pruned.length > 0) void this.#heads?.remove(pruned).catch(() => {})
+    if (pruned.length > 0) void heads?.remove(pruned).catch(() => {})
     return chain
   }
 
@@ -191,7 +182,6 @@ export class Ledger {
     for (const { done } of this.#waiting) done?.reject(new Error(reason))
     void this.#chain?.close()
     this.#chain = undefined
-    this.#writeAfter(retryMs)
     if (this.#status.failing !== undefined) return
     this.#status.failing = { reason, since: Date.now() }
     this.#options.log.error(
@@ -203,21 +193,19 @@ export class Ledger {
   #recover(): void {
     if (this.#status.failing === undefined) return
     this.#status.failing = undefined
-    const { lost } = this.#status
-    this.#options.log.info({ event: 'audit.writable', lost }, 'the audit ledger is written again')
+    const line = { event: 'audit.writable', lost: this.#status.lost }
+    this.#options.log.info(line, 'the audit ledger is written again')
   }
 
   /** Commands of one connection keep their order: no older end replaces a newer one. */
   async #storeHead(): Promise<void> {
-    if (this.#head === undefined) return
-    clearTimeout(this.#headTimer)
     try {
-      await this.#heads?.set(this.#head.name, this.#head.mac)
+      if (this.#head !== undefined) {
+        await this.#options.heads?.set(this.#head.name, this.#head.mac)
+      }
       this.#status.headFailing = undefined
     } catch (error) {
       this.#status.headFailing = (error as Error).message
-      clearTimeout(this.#headTimer)
-      this.#headTimer = setTimeout(() => void this.#storeHead(), retryMs).unref()
     }
   }
 }

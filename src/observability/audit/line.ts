@@ -3,9 +3,73 @@
  * of this line's bytes, so that lines form a chain.
  */
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
+import { escapeInJson } from '../unprintable.ts'
 
+/** Members that are texts, as docs/audit.md has them. */
+type Text =
+  | 'user'
+  | 'userId'
+  | 'source'
+  | 'session'
+  | 'operator'
+  | 'address'
+  | 'route'
+  | 'method'
+  | 'path'
+  | 'code'
+  | 'requestId'
+  | 'upstream'
+  | 'act'
+
+/** A fact. Never holds passwords, cookies, tokens, queries, headers or bodies. */
+export type AuditEntry = { readonly [member in Text]?: string | undefined } & {
+  readonly kind:
+    | 'request'
+    | 'sign-in'
+    | 'sign-in.refused'
+    | 'sign-out'
+    | 'sessions.revoked'
+    | 'config.reload'
+    | 'act'
+  readonly via?: 'secret' | 'socket' | 'session' | undefined
+  readonly status?: number | undefined
+  readonly ms?: number | undefined
+  readonly fields?: Readonly<Record<string, string>> | undefined
+  readonly outcome?: 'done' | 'failed' | 'refused' | undefined
+  readonly detail?: Readonly<Record<string, string | number | boolean | undefined>> | undefined
+}
+
+/** A line that is to be written. */
+export interface Fact {
+  /** ISO 8601. */
+  readonly at: string
+  /** From `kind` on, without its MAC. */
+  readonly json: string
+}
+
+const maxText = 512
+const maxMembers = 32
 const macLength = 43
 const suffixLength = withMac('', '').length + macLength
+
+/** @param fact an entry, or what the ledger says of itself */
+export function factOf(fact: object): Fact {
+  const json = escapeInJson(JSON.stringify(fact, bounded).slice(1, -1))
+  return { at: new Date().toISOString(), json }
+}
+
+/** For JSON: texts are cut, and so are the lists of fields and details. */
+function bounded(name: string, value: unknown): unknown {
+  if (typeof value === 'string') return cut(value)
+  if (typeof value !== 'object' || value === null) return value
+  if (name !== 'fields' && name !== 'detail') return value
+  const set = Object.entries(value).filter(([, each]) => each !== undefined)
+  return Object.fromEntries(set.slice(0, maxMembers).map(([each, member]) => [cut(each), member]))
+}
+
+function cut(text: string): string {
+  return text.length <= maxText ? text : `${text.slice(0, maxText)}…`
+}
 
 export const auditKey = (secret: string): KeyObject => createSecretKey(secret, 'utf8')
 

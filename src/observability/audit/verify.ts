@@ -12,18 +12,15 @@ export interface Finding {
   readonly message: string
 }
 
-interface Found {
-  readonly lines: number
-  /** ISO 8601, of the first and the last line. */
-  readonly since?: string
-  readonly until?: string
+export interface Report {
+  chains: number
+  lines: number
   /** Entries that could not be written, as the ledger says. */
-  readonly lost: number
-}
-
-export interface Report extends Found {
-  readonly chains: number
-  readonly findings: readonly Finding[]
+  lost: number
+  /** ISO 8601, of the first and the last line. */
+  since?: string
+  until?: string
+  readonly findings: Finding[]
 }
 
 /** The last `mac` of a chain, as it is stored elsewhere, and whether its file was in this folder. */
@@ -68,19 +65,14 @@ const elsewhere = 'is not here: a replica with another folder wrote it, or it wa
 const noEnd = 'has no end: it is still written, or its process crashed'
 const changed = 'this line was changed, or one before it is missing or was added'
 
-/** @throws what the file system throws */
-export async function verifyLedger(options: Options): Promise<Report> {
-  return await new Verification(options).run()
-}
-
-class Verification {
+/** `run` @throws what the file system throws. */
+export class Verification {
   readonly #options: Options
   readonly #chains = new Map<string, Chain>()
-  readonly #findings: Finding[] = []
+  readonly #report: Report = { chains: 0, lines: 0, lost: 0, findings: [] }
   /** By chain, who names which `mac` of it; those that are found are taken out. */
   readonly #named = new Map<string, Map<string, string>>()
   readonly #pruned = new Set<string>()
-  readonly #found: { -readonly [K in keyof Found]: Found[K] } = { lines: 0, lost: 0 }
 
   constructor(options: Options) {
     this.#options = options
@@ -96,12 +88,13 @@ class Verification {
       if (!isFaulty && kind !== 'closed') this.#add('note', file, `chain ${chain} ${noEnd}`)
     }
     for (const chain of this.#named.keys()) this.#findMissing(chain)
-    return { chains: this.#chains.size, ...this.#found, findings: this.#findings }
+    this.#report.chains = this.#chains.size
+    return this.#report
   }
 
   async #readFirst(path: string): Promise<void> {
     for await (const { bytes } of linesOf(path)) {
-      const line = this.#read(bytes)
+      const line = readLine(bytes)
       if (line === undefined || !this.#isSigned(line, '')) return
       for (const [chain, mac] of Object.entries(line.others ?? {})) {
         this.#name(chain, mac, basename(path))
@@ -117,7 +110,7 @@ class Verification {
     let number = 0
     for await (const { bytes, isWhole } of linesOf(path)) {
       number++
-      const line = this.#read(bytes)
+      const line = readLine(bytes)
       if (line !== undefined && (isCollected || line.chain === chainOf(file))) {
         const isNext = this.#take(line, file, number)
         if (!isNext && !isCollected) return
@@ -141,11 +134,11 @@ class Verification {
       return false
     }
     this.#named.get(chain)?.delete(mac)
-    const found = this.#found
-    found.lines++
-    if (kind === 'lost') found.lost += count
-    if (found.since === undefined || at < found.since) found.since = at
-    if (found.until === undefined || at > found.until) found.until = at
+    const report = this.#report
+    report.lines++
+    if (kind === 'lost') report.lost += count
+    if (report.since === undefined || at < report.since) report.since = at
+    if (report.until === undefined || at > report.until) report.until = at
     return true
   }
 
@@ -171,21 +164,22 @@ class Verification {
     this.#named.set(chain, macs.set(mac, by))
   }
 
-  /** Undefined for what is no line of a ledger. */
-  #read(bytes: Buffer): Line | undefined {
-    const parts = split(bytes)
-    if (parts === undefined) return undefined
-    try {
-      const read = JSON.parse(bytes.toString('utf8')) as Line
-      const isLine = typeof read.chain === 'string' && typeof read.seq === 'number'
-      return isLine ? { ...read, ...parts } : undefined
-    } catch {
-      return undefined
-    }
-  }
-
   #add(severity: Finding['severity'], file: string, message: string, line?: number): void {
-    if (this.#findings.length < maxFindings) this.#findings.push({ severity, file, line, message })
+    const { findings } = this.#report
+    if (findings.length < maxFindings) findings.push({ severity, file, line, message })
+  }
+}
+
+/** Undefined for what is no line of a ledger. */
+function readLine(bytes: Buffer): Line | undefined {
+  const parts = split(bytes)
+  if (parts === undefined) return undefined
+  try {
+    const read = JSON.parse(bytes.toString('utf8')) as Line
+    const isLine = typeof read.chain === 'string' && typeof read.seq === 'number'
+    return isLine ? { ...read, ...parts } : undefined
+  } catch {
+    return undefined
   }
 }
 

@@ -2,29 +2,18 @@
  * W3C Trace Context: the trace that a request belongs to, read from the caller's headers and
  * written for upstreams (https://www.w3.org/TR/trace-context-2/).
  */
+import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { ownText } from '../../bounded-map.ts'
-import { takeIds } from './random-ids.ts'
 
-export interface TraceContext {
-  /** 32 hexadecimal digits. */
-  readonly traceId: string
-  /** Of the request's own span: 16 hexadecimal digits. */
-  readonly spanId: string
-  /** Of the caller's span. */
-  readonly parentId: string | undefined
-  /** The flag for upstreams: somebody records this trace. */
-  readonly sampled: boolean
-  /** Whether the gateway records its own spans of it. */
-  readonly isRecorded: boolean
-  /** Whether log lines have its id: somebody records it, the gateway or its caller. */
-  readonly isLogged: boolean
-  /** `tracestate` for upstreams. */
-  readonly state: string | undefined
-}
+export type TraceContext = ReturnType<typeof contextOf>
 
 /** The caller's part of a context. */
-type Parent = Pick<TraceContext, 'traceId' | 'spanId' | 'sampled'>
+interface Parent {
+  readonly traceId: string
+  readonly spanId: string
+  readonly sampled: boolean
+}
 
 /** Which traces are recorded. */
 export interface Sampler {
@@ -43,7 +32,11 @@ const maxMembers = 32
 const maxStateLength = 512
 const memberPattern = /^([a-z0-9][a-z0-9_*/@-]{0,255})=[ !-+\--<>-~]{0,255}[!-+\--<>-~]$/
 
-export const newSpanId = (): string => takeIds().slice(32)
+/** Parts of an UUID that are random. */
+export function newSpanId(): string {
+  const uuid = randomUUID()
+  return uuid.slice(0, 8) + uuid.slice(28)
+}
 
 /**
  * The context of a request. Malformed headers count as none, and a new trace begins.
@@ -53,21 +46,27 @@ export function contextOf(
   { traceparent, tracestate }: IncomingHttpHeaders,
   sampler: Sampler,
   isRecording: boolean
-): TraceContext {
+) {
   const parent = typeof traceparent === 'string' ? readTraceparent(traceparent) : undefined
-  const ids = takeIds()
-  const traceId = parent?.traceId ?? ids.slice(0, 32)
+  const traceId = parent?.traceId ?? randomUUID().replaceAll('-', '')
   // Without spans of its own the gateway takes no decision: the caller's is passed on.
   const followed = sampler.followsCaller || !isRecording ? parent?.sampled : undefined
   const sampled = followed ?? isSampled(traceId, sampler.ratio)
   const state = parent && tracestate !== undefined ? readTracestate(String(tracestate)) : undefined
   return {
+    /** 32 hexadecimal digits. */
     traceId,
-    spanId: ids.slice(32),
+    /** Of the request's own span: 16 hexadecimal digits. */
+    spanId: newSpanId(),
+    /** Of the caller's span. */
     parentId: parent?.spanId,
+    /** The flag for upstreams: somebody records this trace. */
     sampled,
+    /** Whether the gateway records its own spans of it. */
     isRecorded: sampled && isRecording,
+    /** Whether log lines have its id: somebody records it, the gateway or its caller. */
     isLogged: sampled && (isRecording || parent !== undefined),
+    /** `tracestate` for upstreams. */
     state
   }
 }

@@ -61,18 +61,14 @@ export function spansOf(request: EndedRequest, origin: SpanOrigin): ReadableSpan
 }
 
 function spanOf(step: Step, { trail, trace }: EndedRequest, origin: SpanOrigin): ReadableSpan {
-  const { name, kind, attributes = {}, startedAt, ms } = step
-  const isOwn = step.id === trace.spanId
+  const { id: spanId, name, kind, attributes = {}, startedAt, ms } = step
+  const { traceId, state } = trace
+  const isOwn = spanId === trace.spanId
   const parentId = isOwn ? trace.parentId : trace.spanId
   const startMs = trail.at + startedAt - trail.startedAt
-  const ofTrace = { traceId: trace.traceId, traceFlags: TraceFlags.SAMPLED }
-  const traceState = trace.state === undefined ? undefined : createTraceState(trace.state)
-  const context = {
-    ...ofTrace,
-    spanId: step.id,
-    isRemote: false,
-    ...(traceState && { traceState })
-  }
+  const ofTrace = { traceId, traceFlags: TraceFlags.SAMPLED }
+  const traceState = state === undefined ? {} : { traceState: createTraceState(state) }
+  const context = { ...ofTrace, ...traceState, spanId, isRemote: false }
   return {
     name,
     kind,

@@ -28,7 +28,7 @@ t.test('a request with its steps and attempts, whatever their texts are', async 
     const trail = new Trail('4f0c', 'PROPFIND', '/x', '192.0.2.7')
     const values = { route: text, limit: text, status: 502, code: 'upstream.timeout', ms: 12.5 }
     Object.assign(trail, values, { sessionMs: 1, sessionAt: trail.startedAt + 0.5 })
-    const attempt = new TrailAttempt('b', 'http://b')
+    const attempt = new TrailAttempt('b', 'http://b', { purpose: 'request' })
     const span = { id: 'a'.repeat(16), method: 'GET', url: 'http://b.example:8080/x' }
     trail.addAttempt(Object.assign(attempt, { span, part: text, ms: 3, failure: 'left' }))
     const { resource, scope, spans } = decode(

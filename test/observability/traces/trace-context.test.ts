@@ -7,7 +7,7 @@ import {
   readTracestate,
   writeContext
 } from '../../../src/observability/traces/context.ts'
-import { samplerOf } from '../../../src/services/traces.ts'
+import { samplerOf } from '../../../src/observability/traces/tracer.ts'
 import { seed } from '../../support/seed.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
