@@ -2,7 +2,7 @@
 import type { Readable, Writable } from 'node:stream'
 
 export type Input = Readable & { readonly isTTY?: boolean }
-export type Output = Writable & { readonly isTTY?: boolean }
+export type Output = Writable & { readonly isTTY?: boolean; columns?: number }
 
 /** All that a command but `start` has of its process, so that it can run within another program. */
 export interface Io {
@@ -104,6 +104,13 @@ export const commonOptions: Options = {
     short: 'h',
     description: 'this text; after a command’s name, the help of that command'
   }
+}
+
+/** The option that names the environment variable with a password. */
+export const passwordEnvOption: Option = {
+  type: 'string',
+  value: 'VARIABLE',
+  description: 'the environment variable with the password'
 }
 
 export const jsonOption: Option = { type: 'boolean', description: 'print for programs' }

@@ -8,6 +8,7 @@ import { createCompletion } from './completion.ts'
 
 const others = {
   'init': setup.init,
+  'routes': setup.routes,
   'start': running.start,
   'check': ofConfig.check,
   'explain': ofConfig.explain,

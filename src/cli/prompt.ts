@@ -1,20 +1,18 @@
 /** Questions at the terminal; passwords from a prompt without echo, stdin or a variable. */
-import { createInterface } from 'node:readline'
-import { Writable } from 'node:stream'
-import { text } from 'node:stream/consumers'
-import { adopt } from '../observability/emitters.ts'
-import { CommandError, type Io, type Option } from './command.ts'
-
-/** The option that names the environment variable with a password. */
-export const passwordEnvOption: Option = {
-  type: 'string',
-  value: 'VARIABLE',
-  description: 'the environment variable with the password'
-}
+import { text as readAll } from 'node:stream/consumers'
+import { CommandError, type Io } from './command.ts'
 
 /** A console sends no longer one. */
 const maxLength = 1024
 const advisedLength = 8
+
+export interface Question {
+  readonly message: string
+  /** The answer of an empty line. */
+  readonly initial?: string | undefined
+  /** What is wrong with an answer, which can be mended then. */
+  readonly check?: ((answer: string) => string | undefined) | undefined
+}
 
 /**
  * A password that is to be stored: typed twice at a terminal, or from standard input.
@@ -36,61 +34,55 @@ export async function readNewPassword(io: Io, variable?: unknown): Promise<strin
 /** A password. @throws CommandError for none, or one that is too long */
 export async function readPassword(question: string, io: Io, variable?: unknown): Promise<string> {
   const password = await passwordFrom(question, io, variable)
-  if (password === undefined || password === '' || password.length > maxLength) {
+  if (password === '' || password.length > maxLength) {
     throw new CommandError(`A password has 1 to ${maxLength} characters.`)
   }
   return password
 }
 
-async function passwordFrom(
-  question: string,
-  io: Io,
-  variable: unknown
-): Promise<string | undefined> {
+async function passwordFrom(question: string, io: Io, variable: unknown): Promise<string> {
   if (typeof variable === 'string') {
     const value = io.env[variable]
     if (value !== undefined) return value
     throw new CommandError(`The environment variable ${variable} is not set.`)
   }
   if (io.stdin.isTTY === true) return await askHidden(question, io)
-  return (await text(io.stdin)).replace(/\r?\n$/, '')
+  return (await readAll(io.stdin)).replace(/\r?\n$/, '')
 }
 
-/** Asks at the terminal. @returns undefined when the prompt was closed */
-export async function askLine(
-  question: string,
-  { stdin, stderr }: Io
-): Promise<string | undefined> {
-  const prompt = adopt(createInterface({ input: stdin, output: stderr }))
-  return await new Promise(resolve => {
-    prompt.once('close', () => resolve(undefined))
-    prompt.question(question, line => {
-      resolve(line.trim())
-      prompt.close()
-    })
+/** Asks at the terminal. @throws CommandError when the prompt is left */
+export async function askLine(question: Question, io: Io): Promise<string> {
+  const { message, initial = '', check } = question
+  const { text } = await import('@clack/prompts')
+  const answer = text({
+    ...streams(io),
+    message,
+    placeholder: initial,
+    defaultValue: initial,
+    validate: typed => check?.(typed?.trim() || initial)
   })
+  return (await answered(answer)).trim()
 }
 
-/** Asks at the terminal. Only a yes is a yes. */
-export async function askYes(question: string, io: Io): Promise<boolean> {
-  const line = await askLine(`${question} [y/N] `, io)
-  return line !== undefined && /^y(es)?$/i.test(line)
+/** Asks at the terminal. Only a yes is a yes. @throws CommandError when the prompt is left */
+export async function askYes(message: string, io: Io): Promise<boolean> {
+  const { confirm } = await import('@clack/prompts')
+  return await answered(confirm({ ...streams(io), message, initialValue: false }))
 }
 
-/** Asks without echo. @returns undefined when the prompt was closed */
-async function askHidden(question: string, { stdin, stderr }: Io): Promise<string | undefined> {
-  const silent = adopt(new Writable({ write: (_chunk, _encoding, done) => done() }))
-  const prompt = adopt(createInterface({ input: stdin, output: silent, terminal: true }))
-  // Written last: until readline takes over, the terminal itself would echo.
-  stderr.write(question)
-  return await new Promise(resolve => {
-    prompt.once('line', line => {
-      resolve(line)
-      prompt.close()
-    })
-    prompt.once('close', () => {
-      stderr.write('\n')
-      resolve(undefined)
-    })
-  })
+async function askHidden(message: string, io: Io): Promise<string> {
+  const { password } = await import('@clack/prompts')
+  return (await answered(password({ ...streams(io), message }))) || ''
+}
+
+function streams({ stdin, stderr }: Io) {
+  // A terminal that does not know its width says 0: each letter would get a line.
+  if (stderr.columns === 0) stderr.columns = 80
+  return { input: stdin, output: stderr }
+}
+
+async function answered<T>(answer: Promise<T>): Promise<Exclude<T, symbol>> {
+  const given = await answer
+  if (typeof given === 'symbol') throw new CommandError('Stopped; nothing was changed.')
+  return given as Exclude<T, symbol>
 }

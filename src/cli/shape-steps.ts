@@ -4,7 +4,7 @@ import { routeSettings } from '../config/schema/resolved.ts'
 import { flatten } from '../config/schema/shape-steps.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import { toGatewayError } from '../errors/errors.ts'
-import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
+import { createEnvelope } from '../shaping/envelope.ts'
 import { loadModules, reasonOf } from '../shaping/module.ts'
 import type { ShapeUse } from '../shaping/operation.ts'
 import { compileShape, type ShapeContext } from '../shaping/shape.ts'
@@ -28,15 +28,12 @@ export async function traceShape(
   return await trace(flatten(context.shapes[name] ?? [], context.shapes), { before, use }, context)
 }
 
-/** The settings for compiling a route's shape; `dataName` is the envelope's member for the value. */
-export function shapeContextOf(
-  config: Config,
-  route: string
-): ShapeContext & Pick<Envelope, 'dataName'> {
+/** The settings for compiling a route's shape. */
+function shapeContextOf(config: Config, route: string): ShapeContext {
   const { shapes, routes, paging } = config.routes
   const { dialect } = routeSettings(config, route, routes[route] ?? {})
-  const { success, dataName } = createEnvelope({ ...config.gateway.envelope, dialect })
-  return { wrap: success, shapes, paging, dataName }
+  const { success } = createEnvelope({ ...config.gateway.envelope, dialect })
+  return { wrap: success, shapes, paging }
 }
 
 /** The operations within `each` and `at` as single steps. */

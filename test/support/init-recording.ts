@@ -2,61 +2,69 @@
  * Records `init` at a terminal against the example back-end, and draws docs/images/init.svg of it:
  * `npx node test/support/init-recording.ts`. The lines of the picture are what the command printed.
  */
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { stripVTControlCharacters } from 'node:util'
+import { join } from 'node:path'
 import { createBackend } from '../../examples/backend/server.ts'
-import { running } from './command.ts'
+import { askedInit } from './init.ts'
 
 export const pictureFile = 'docs/images/init.svg'
 
 /** The lines of a session in which somebody follows the questions. */
 export async function recordInit(): Promise<string[]> {
-  const undo: Array<() => unknown> = []
   const backend = createBackend({ port: 0 })
   const place = mkdtempSync(join(tmpdir(), 'gateway-recording-'))
-  // A short name: the terminal would wrap the line of a long path.
-  symlinkSync(resolve('examples/console'), join(place, 'dist'))
-  undo.push(
-    () => backend.close(),
-    () => rmSync(place, { recursive: true })
-  )
+  cpSync('examples/console', join(place, 'dist'), { recursive: true })
   try {
     const url = await backend.listen()
-    const command = `cd ${place} && ${process.execPath} ${resolve('src/launch.js')} init shop`
-    const terminal = running(each => undo.push(each), 'script', ['-qec', command, '/dev/null'])
-    const answers: ReadonlyArray<readonly [question: string, answer: string]> = [
-      ['or none', 'dist'],
-      ['URL of the back-end', url],
-      ['Who vouches', ''],
-      ['Path of its sign-in', '/auth/login'],
-      ['Members of its body', 'login,secret'],
-      ['user name: ', 'dora'],
-      ['Its password: ', 'ant.design'],
-      ['GET paths', '/orders'],
-      ['[y/N]', 'y']
-    ]
-    for (const [question, answer] of answers) {
-      await terminal.says(question)
-      terminal.type(`${answer}\r`)
-    }
-    await terminal.says('has the session secret')
-    const text = (await terminal.says('Next:')).replaceAll(url, 'http://127.0.0.1:9001')
-    return ['$ npx console-gateway init shop', ...linesOf(text)]
+    const { shown } = await askedInit(
+      join(place, 'shop'),
+      [],
+      [
+        ['The console: ', join(place, 'dist')],
+        ['Its preset', ''],
+        ['URL of the back-end', url],
+        ['GET paths', '/orders'],
+        ['Preset of the back-end', ''],
+        ['Who vouches', ''],
+        ['Path of its sign-in', '/auth/login'],
+        ['Members of its body', 'login,secret'],
+        ['Its format', ''],
+        ['An account', 'dora'],
+        ['Its password', 'ant.design'],
+        ['Write the files', 'y']
+      ]
+    )
+    const text = shown.replaceAll(url, 'http://127.0.0.1:9001').replaceAll(`${place}/`, '')
+    const lines = screenOf(text).filter(line => line !== '│')
+    return ['$ npx console-gateway init shop', ...lines.flatMap(line => wrap(line))]
   } finally {
-    for (const each of undo.toReversed()) await each()
+    await backend.close()
+    rmSync(place, { recursive: true })
   }
 }
 
-const maxColumns = 100
-
-function linesOf(text: string): string[] {
-  return stripVTControlCharacters(text)
-    .split(/\r*\n/)
-    .map(line => line.replace(/^.*\r/, '').trimEnd())
-    .flatMap(line => wrap(line))
+/** What a terminal shows in the end. */
+function screenOf(text: string): string[] {
+  const rows: string[] = []
+  let [row, column] = [0, 0]
+  for (const [part, count, code] of text.matchAll(/\u001B\[\??([\d;]*)([A-Za-z])|[^]/g)) {
+    const line = rows[row] ?? ''
+    const moves = Number(count ?? '') || 1
+    if (part === '\n') [row, column] = [row + 1, 0]
+    else if (part === '\r') column = 0
+    else if (code === undefined) rows[row] = line.padEnd(column).slice(0, column++) + part
+    else if (code === 'A') row = Math.max(0, row - moves)
+    else if (code === 'B') row += moves
+    else if (code === 'D') column = Math.max(0, column - moves)
+    else if (code === 'G') column = moves - 1
+    else if (code === 'J') rows.splice(row, rows.length, line.slice(0, column))
+    else if (code === 'K') rows[row] = count === '2' ? '' : line.slice(0, column)
+  }
+  return Array.from(rows, line => (line ?? '').trimEnd())
 }
+
+const maxColumns = 100
 
 function wrap(line: string): string[] {
   if (line.length <= maxColumns) return [line]

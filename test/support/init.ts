@@ -1,44 +1,85 @@
-/** Folders that `init` writes, and the first requests through them. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+/** Runs of `init`, and a gateway on the folder that it wrote. */
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { cookieIn } from './sign-in.ts'
+import { PassThrough } from 'node:stream'
+import { runCli } from '../../src/cli/main.ts'
+import { run, type Ran } from './command.ts'
+import { until } from './until.ts'
+import { testGateway, type TestGateway } from './gateway.ts'
+
+type CleanUp = (undo: () => unknown) => void
+
+export interface Initialized extends Ran {
+  readonly folder: string
+  /** All that was printed and written, without the JSON Schemas. */
+  readonly everything: string
+}
 
 /** A folder that does not exist yet. */
-export function newFolder(cleanUp: (undo: () => unknown) => void): string {
+export function newFolder(cleanUp: CleanUp): string {
   const place = mkdtempSync(join(tmpdir(), 'gateway-init-'))
   cleanUp(() => rmSync(place, { recursive: true, force: true }))
   return join(place, 'config')
 }
 
-/** The texts of all files of a folder. */
-export function filesIn(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
+/** Runs `init` without a terminal. */
+export async function runInit(
+  cleanUp: CleanUp,
+  words: readonly string[],
+  password: string
+): Promise<Initialized> {
+  const folder = newFolder(cleanUp)
+  const ran = await run(['init', folder, ...words, '--yes'], { input: `${password}\n` })
+  return { ...ran, folder, everything: [ran.out, ran.err, ...filesIn(folder)].join('\n') }
+}
+
+function filesIn(folder: string): string[] {
+  if (!existsSync(folder)) return []
+  return readdirSync(folder, { withFileTypes: true })
     .filter(entry => entry.isFile())
-    .map(entry => readFileSync(join(entry.parentPath, entry.name), 'utf8'))
+    .map(entry => readFileSync(join(folder, entry.name), 'utf8'))
 }
 
-interface SignedIn {
-  readonly status: number
-  readonly list: Readonly<Record<string, unknown>>
-  readonly profile: Readonly<Record<string, unknown>>
-}
-
-/** Signs in at a gateway as a console does; gets a path and the profile. */
-export async function signInAndGet(
-  url: string,
-  credentials: Readonly<Record<string, string>>,
-  path: string
-): Promise<SignedIn> {
-  const { status, headers } = await fetch(`${url}/api/auth/admin/login`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(credentials)
+/** Runs `init` at a terminal that answers each question, one after the other. */
+export async function askedInit(
+  folder: string,
+  words: readonly string[],
+  answers: ReadonlyArray<readonly [question: string, answer: string]>
+): Promise<{ readonly code: number; readonly shown: string }> {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => {} })
+  const stdout = Object.assign(new PassThrough(), { columns: 100 })
+  let shown = ''
+  stdout.on('data', (chunk: Buffer) => {
+    shown += chunk.toString()
   })
-  const cookie = cookieIn(headers.getSetCookie())
-  const get = async (target: string) => {
-    const response = await fetch(url + target, { headers: { cookie } })
-    return (await response.json()) as Readonly<Record<string, unknown>>
+  const done = runCli(['init', folder, ...words], { env: {}, stdin, stdout, stderr: stdout })
+  let from = 0
+  for (const [question, answer] of answers) {
+    await until(`init asks "${question}"`, () => shown.includes(question, from))
+    from = shown.length
+    // A question for yes or no takes a key.
+    stdin.write(answer === 'y' ? answer : `${answer}\r`)
   }
-  return { status, list: await get(path), profile: await get('/api/account/profile') }
+  return { code: await done, shown }
+}
+
+/** A gateway on what was written. */
+export async function gatewayOn(cleanUp: CleanUp, folder: string): Promise<TestGateway> {
+  return await testGateway(cleanUp, folder, { LISTEN: '127.0.0.1:0', OPS_LISTEN: '127.0.0.1:0' })
+}
+
+/** Signs in as a console does, and gets a path. */
+export async function signInAndGet(
+  gateway: TestGateway,
+  account: { readonly username: string; readonly password: string },
+  path: string
+) {
+  const signedIn = await gateway.call('/api/auth/admin/login', { json: account })
+  const cookie = signedIn.headers
+    .getSetCookie()
+    .map(each => each.split(';', 1)[0])
+    .join('; ')
+  const list = await gateway.call(path, { cookie })
+  return { status: signedIn.status, list: list.json, cookie }
 }

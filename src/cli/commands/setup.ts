@@ -1,7 +1,6 @@
 /** Declarations of the commands that make a config, users and secrets. */
-import type { Command } from '../command.ts'
+import { type Command, passwordEnvOption } from '../command.ts'
 import { options } from '../init/options.ts'
-import { passwordEnvOption } from '../prompt.ts'
 
 export const init: Command = {
   summary: 'look at a back-end, and write a config folder for a console in front of it',
@@ -9,21 +8,48 @@ export const init: Command = {
   details: `
 Asks what it needs to know; each question has an option, for scripts. It signs in at
 the back-end once, with the account that you name, and finds out how sign-in, token,
-user and lists work. It shows what the console will get, and writes DIR
-(default: config): gateway.yaml, routes.yaml, limits.yaml, contracts, JSON Schemas for
-editors, and .env with the session secret. It says what it could not find out.
+user and lists work. It says what it found, guessed and left to do, and writes DIR
+(default: config): gateway.yaml, routes.yaml, limits.yaml, JSON Schemas for editors, and
+.env with the session secret. The folder starts in any case; TODO lines in it say what
+could not be found.
 
 The password is asked for without echo, or read from standard input or an environment
 variable. It goes to the sign-in only, never through a redirect. Besides sign-in and
-sign-out, init only sends GET. It prints and writes names and types, never values.
+sign-out, init only sends GET, 40 requests at most. It prints and writes names and codes,
+no values.
 
 Examples:
   console-gateway init
   console-gateway init shop --backend-url https://shop.internal --login-path /auth/login \\
     --user dora --password-env DORA_PASSWORD --route /orders --route /notices --yes
-Exit codes: 1 if the back-end does not answer, refuses the account, or nothing was written.`,
+Exit codes: 1 if nothing was written.`,
   options,
   run: async invocation => (await import('../init/init.ts')).init(invocation)
+}
+
+export const routes: Command = {
+  summary: 'look at a GET call of a back-end, and write a route and a shape for it',
+  ways: [{ words: 'add GET PATH', takes: ['upstream', 'user', 'password-env', 'write'] }],
+  details: `
+Signs in at the back-end as the config says, with the account that you name, makes the one
+call, and signs out. It prints the route and the shape for routes.yaml; --write adds them
+there. PATH is the path at the back-end; PUBLIC=PATH names that of the console, too.
+
+Examples:
+  console-gateway routes add GET /v2/refunds --user dora
+  console-gateway routes add GET /api/returns=/v2/refunds --user dora --write
+Exit codes: 1 if the back-end gives no data, or the config would have faults.`,
+  options: {
+    'upstream': {
+      type: 'string',
+      value: 'NAME',
+      description: 'the upstream, if there are several'
+    },
+    'user': { type: 'string', value: 'NAME', description: 'an account of the back-end' },
+    'password-env': passwordEnvOption,
+    'write': { type: 'boolean', description: 'add them to routes.yaml' }
+  },
+  run: async invocation => (await import('../routes-add.ts')).routes(invocation)
 }
 
 export const users: Command = {

@@ -1,17 +1,15 @@
-/** The answers to the questions of `init`: from options, or asked for at a terminal. */
-import { existsSync, statSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { CommandError, type Invocation, type Io, UsageError } from '../command.ts'
-import { askLine, askYes } from '../prompt.ts'
-
-type Values = Invocation['values']
+/** The answers to the questions of a command: from options, or asked for at a terminal. */
+import { type Invocation, type Io, UsageError } from '../command.ts'
+import { askLine, type Question, readPassword } from '../prompt.ts'
 
 export class Answers {
-  readonly #values: Values
+  readonly #values: Invocation['values']
+  readonly #given = new Map<string, string>()
+  #isAgain = false
   readonly io: Io
   readonly isInteractive: boolean
 
-  constructor(values: Values, io: Io) {
+  constructor({ values, io }: Pick<Invocation, 'values' | 'io'>) {
     this.#values = values
     this.io = io
     this.isInteractive = io.stdin.isTTY === true
@@ -23,87 +21,50 @@ export class Answers {
   }
 
   list(option: string): readonly string[] {
-    const value = this.#values[option]
-    return Array.isArray(value) ? (value as readonly string[]) : []
+    return [this.#values[option] ?? []].flat().map(String)
   }
 
   isSet(option: string): boolean {
     return this.#values[option] === true
   }
 
+  /** From now on everything is asked for, and an empty line is the answer of before. */
+  askAgain(): void {
+    this.#isAgain = true
+  }
+
   /**
-   * An option, or the line typed at the terminal; `otherwise` for an empty one.
-   * @throws UsageError without a terminal, if there is no default
+   * An option, or what is typed at the terminal.
+   * @throws UsageError for a wrong option; without a terminal, if there is no default
    */
-  async ask(option: string, question: string, otherwise?: string): Promise<string> {
-    const value = this.text(option)
-    if (value !== undefined) return value
-    if (!this.isInteractive) {
-      if (otherwise !== undefined) return otherwise
+  async ask(option: string, question: Question): Promise<string> {
+    const told = this.#isAgain ? undefined : this.text(option)
+    const initial = this.#given.get(option) ?? question.initial
+    const answer = told ?? (await this.#typed({ ...question, initial }))
+    if (answer === undefined) {
       throw new UsageError(`There is no terminal to ask: name it with --${option}.`)
     }
-    for (;;) {
-      const hint = otherwise === undefined ? '' : ` [${otherwise}]`
-      const line = await askLine(`${question}${hint}: `, this.io)
-      if (line === undefined) throw new CommandError('Nothing was written.')
-      const answer = line === '' ? otherwise : line
-      if (answer !== undefined) return answer
-    }
+    const problem = question.check?.(answer)
+    if (problem !== undefined) throw new UsageError(`--${option}: ${problem}`)
+    this.#given.set(option, answer)
+    return answer
   }
 
-  /** Yes, unless the answer is no; without a terminal only the option says yes. */
-  async confirm(option: string, question: string): Promise<boolean> {
-    if (this.isSet(option)) return true
-    if (!this.isInteractive) return false
-    return await askYes(question, this.io)
+  /** Asked at a terminal for what could not be found; undefined for an empty line. */
+  async optional(message: string): Promise<string | undefined> {
+    return (await this.#typed({ message: `${message} (empty: unknown)`, initial: '' })) || undefined
   }
 
-  /** The URL of the back-end. Plain http to another machine needs a yes. */
-  async backendUrl(): Promise<string> {
-    const written = await this.ask('backend-url', 'URL of the back-end')
-    const url = URL.canParse(written) ? new URL(written) : undefined
-    if (url === undefined || !/^https?:$/.test(url.protocol)) {
-      throw new UsageError(
-        `"${written}" is not a URL such as https://shop.internal:8443 or http://127.0.0.1:8000.`
-      )
-    }
-    if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-      throw new UsageError('The URL of the back-end has no user, password, query or fragment.')
-    }
-    if (url.protocol === 'https:' || isLoopback(url.hostname)) return url.href
-    const question = `${url.host} is another machine, and http is readable on the way. Go on?`
-    if (await this.confirm('allow-plain-http', question)) return url.href
-    throw new CommandError(
-      `A password would go to ${url.host} over plain http, readable on the way. ` +
-        'Use https, or allow it with --allow-plain-http.'
-    )
+  async #typed(question: Question): Promise<string | undefined> {
+    return this.isInteractive ? await askLine(question, this.io) : question.initial
   }
 
-  /** A preset of the back-end; undefined to look without one. */
-  backendPreset(presets: readonly string[]): string | undefined {
-    const written = this.text('backend')
-    if (written === undefined || written === 'unknown') return undefined
-    if (presets.includes(written)) return written
-    throw new UsageError(`There is no preset "${written}" of a back-end: ${presets.join(', ')}.`)
+  async account(): Promise<string> {
+    return await this.ask('user', { message: 'An account of the back-end: user name' })
   }
 
-  /** The console: a folder of files, or a preset; both undefined for none. */
-  async console(presets: readonly string[]): Promise<{ root?: string; preset?: string }> {
-    const question = 'Console: the folder of its built files, a preset, or none'
-    const written = await this.ask('console', question, 'none')
-    if (written === 'none') return {}
-    if (presets.includes(written)) return { preset: written }
-    const root = resolve(written)
-    if (!existsSync(root) || !statSync(root).isDirectory()) {
-      throw new UsageError(`"${written}" is neither a folder nor a preset: ${presets.join(', ')}.`)
-    }
-    if (!existsSync(resolve(root, 'index.html'))) {
-      throw new UsageError(`${written} has no index.html: name the folder of the built files.`)
-    }
-    return { root }
+  async password(): Promise<string> {
+    const variable = this.#isAgain ? undefined : this.text('password-env')
+    return await readPassword('Its password: ', this.io, variable)
   }
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host)
 }

@@ -1,166 +1,169 @@
-/** `init`: looks at a back-end, and writes a config folder that works with it. */
-import { relative, resolve } from 'node:path'
+/** `init`: looks at a back-end, and writes a config folder that starts, whatever was found. */
+import { join, relative, resolve } from 'node:path'
+import { stringify } from 'yaml'
+import { describeFault } from '../../config/schema/faults.ts'
 import { presetsOfKind } from '../../config/schema/presets.ts'
+import { headerName } from '../../config/schema/primitives.ts'
 import { hashPassword } from '../../login/argon2.ts'
-import { CommandError, type Invocation, UsageError } from '../command.ts'
-import { readNewPassword } from '../prompt.ts'
+import { CommandError, type Invocation, type Io, UsageError } from '../command.ts'
+import { faultsWith } from '../config-change.ts'
+import { headersOf } from '../header-option.ts'
+import { askYes, readNewPassword } from '../prompt.ts'
 import { Answers } from './answers.ts'
-import { type BackendClient, createClient } from './client.ts'
-import { type Files, namesInTheWay, secretFile, writeFiles } from './folder.ts'
-import { look, type Look } from './look.ts'
-import type { FileUser, Findings } from './model.ts'
-import { type PresetSource, presetSource } from './preset-source.ts'
-import { propose, type Proposal } from './proposal.ts'
-import { Redaction } from './redaction.ts'
-import { askAccount, askRoutes, upstreamHeaders, withFamily } from './questions.ts'
-import { sideBySide } from './side-by-side.ts'
+import { createClient, fetchFrom } from './client.ts'
+import { type Draft, filesOf, namesInTheWay, sourcePlace, writeFiles } from './files.ts'
+import { type Look, lookAtRoutes, lookWith } from './look.ts'
+import { askConsole, askRoutes, askSignIn, askUrl, askWord } from './questions.ts'
+import { askRefusal, describeSignIn, signIn } from './sign-in.ts'
 
-export async function init({ config, rest: [word], values, io }: Invocation): Promise<number> {
-  const folder = resolve(word ?? config)
-  refuseExisting(folder)
-  const session = new InitSession({ values, io })
-  const proposal = await session.propose(folder)
-  return await session.finish(folder, proposal)
-}
-
-/** @throws CommandError for a folder with a file where `init` writes */
-function refuseExisting(folder: string): void {
+export async function init(invocation: Invocation): Promise<number> {
+  const { io, rest, config } = invocation
+  const place = rest[0] ?? config
+  const folder = resolve(place)
   const names = namesInTheWay(folder)
-  if (names.length === 0) return
-  throw new CommandError(
-    `${shown(folder)} has ${names.join(', ')} already: init replaces no file. Name another folder.`
+  if (names.length > 0) {
+    const advice = 'init replaces no file. Name another folder.'
+    throw new CommandError(`${place} has ${names.join(', ')} already: ${advice}`)
+  }
+  const answers = new Answers(invocation)
+  const draft = await askAndLook(answers, folder)
+  const files = filesThatStart(draft, folder, io)
+  io.stdout.write(summaryOf(draft))
+  const isWanted =
+    answers.isSet('yes') ||
+    (answers.isInteractive && (await askYes(`Write the files to ${place}?`, io)))
+  if (!isWanted) throw new CommandError('Nothing was written. Without a terminal, --yes writes.')
+  writeFiles(folder, files)
+  io.stdout.write(
+    `Wrote ${place}. Next:\n  console-gateway start --config ${place}\n` +
+      'Then open http://127.0.0.1:8080, or let your console call it (docs/console-developers.md).\n'
   )
+  return 0
 }
 
-function shown(folder: string): string {
-  const path = relative(process.cwd(), folder)
-  return path === '' || path.startsWith('..') ? folder : path
+async function askAndLook(answers: Answers, folder: string): Promise<Draft> {
+  const headers = headersOf(answers.list('header'))
+  if (!Object.keys(headers).every(name => headerName.test(name))) {
+    throw new UsageError('--header: names in the config have letters, digits and dashes only.')
+  }
+  const console = await askConsole(answers)
+  const presets = ['none', ...presetsOfKind('console')]
+  const isFolder = !presets.includes(console)
+  const preset = isFolder
+    ? await askWord(answers, 'console-preset', 'Its preset', presets)
+    : console
+  const draft: Draft = {
+    headers,
+    root: isFolder ? relative(folder, resolve(console)) : undefined,
+    consolePreset: preset === 'none' ? undefined : preset,
+    url: await askUrl(answers),
+    source: {},
+    upstream: {},
+    routes: await askRoutes(answers),
+    notes: [],
+    secrets: []
+  }
+  const families = ['unknown', ...presetsOfKind('backend')]
+  const family = await askWord(answers, 'backend', 'Preset of the back-end', families)
+  if (family !== 'unknown') {
+    draft.backendPreset = family
+    draft.notes.push(['routes.routes', 'Guessed: lists. `shape: record` is for a single value.'])
+    return draft
+  }
+  const look = { client: createClient(fetchFrom(draft), headers), answers, draft }
+  const where = await askWord(answers, 'sign-in', 'Who vouches for users', ['backend', 'file'])
+  if (where === 'file') draft.users = await askUsers(answers, draft)
+  const session = where === 'file' ? undefined : await askForSession(look)
+  if (where === 'file') await lookAtRoutes(look)
+  if (session !== undefined) await lookWith({ ...look, session })
+  return draft
 }
 
-type Given = Pick<Invocation, 'values' | 'io'>
+async function askUsers(answers: Answers, { secrets }: Draft): Promise<object> {
+  const name = await answers.ask('user', { message: 'The first user: name', initial: 'admin' })
+  const password = await readNewPassword(answers.io, answers.text('password-env'))
+  secrets.push(password)
+  return { users: { [name]: { password: await hashPassword(password), roles: ['admin'] } } }
+}
 
-/** One run: the questions, what was seen, and what is printed. */
-class InitSession {
-  readonly #answers: Answers
-  readonly #redaction = new Redaction()
-  #servesConsole = false
+/** Some back-ends lock an account out after five. */
+const maxSignIns = 3
 
-  constructor({ values, io }: Given) {
-    this.#answers = new Answers(values, io)
+/** Asks once more what was wrong, as long as somebody is there to answer. */
+async function askForSession(look: Look) {
+  const { answers, draft } = look
+  for (let round = 1; ; round++) {
+    const session = await tryAnswers(look)
+    if (typeof session !== 'string') return session
+    answers.io.stderr.write(`${session}\n`)
+    const isOver = round === maxSignIns || !answers.isInteractive
+    if (isOver || !(await askYes('Correct the answers?', answers.io))) break
+    answers.askAgain()
+    draft.url = await askUrl(answers)
   }
+  const text = 'TODO All of this, and shapes of routes: nobody could be signed in.'
+  draft.notes.push([`${sourcePlace}.path`, text])
+  draft.source['user'] = { id: 'id' }
+  draft.upstream['credential'] = 'bearer'
+  return undefined
+}
 
-  /** Prints a line, without any secret that could have come into it. */
-  #say = (line: string): void => {
-    this.#answers.io.stdout.write(`${this.#redaction.clean(line)}\n`)
+/** @returns a text that says what was wrong */
+async function tryAnswers({ client, answers, draft }: Look) {
+  const call = await askSignIn(answers)
+  const { path, format, body } = call
+  Object.assign(draft.source, { path, format, body })
+  const username = await answers.account()
+  const refusal = await askRefusal(client, call, username)
+  if (typeof refusal === 'string') return refusal
+  const password = await answers.password()
+  draft.secrets.push(password)
+  const session = await signIn(client, call, { username, password }, refusal)
+  if (typeof session !== 'string') describeSignIn(draft, session)
+  return session
+}
+
+/** Words and short texts stand in config, whether they are somebody's password or not. */
+function isIn(text: string, secret: string): boolean {
+  return !/^(.{0,4}|[\p{L}_-]{0,15})$/u.test(secret) && text.includes(secret)
+}
+
+/** Leaves out a route that would be a fault. */
+function filesThatStart(draft: Draft, folder: string, io: Io): Map<string, string> {
+  const files = filesOf(draft)
+  const texts = new Map([...files].map(([name, text]) => [join(folder, name), text]))
+  for (const [name, text] of files) {
+    // The JSON Schemas are the same for everybody.
+    if (name.startsWith('schema/') || !draft.secrets.some(each => isIn(text, each))) continue
+    throw new CommandError(`${name} would contain a password or a token. Nothing was written.`)
   }
+  const faults = faultsWith(folder, texts, io.env)
+  if (faults.length === 0) return files
+  const index = draft.routes.findIndex(({ name }) =>
+    faults.some(({ path }) => path.startsWith(`routes.${name}`))
+  )
+  const route = draft.routes[index]
+  if (route === undefined) throw new CommandError(faults.map(describeFault).join('\n'))
+  draft.routes.splice(index, 1)
+  draft.notes.push(['routes.routes', `TODO GET ${route.path} is left out: ${faults[0]?.message}.`])
+  return filesThatStart(draft, folder, io)
+}
 
-  async propose(folder: string): Promise<Proposal> {
-    const answers = this.#answers
-    const choice = await answers.console(presetsOfKind('console'))
-    this.#servesConsole = choice.root !== undefined
-    const url = await answers.backendUrl()
-    const backendPreset = answers.backendPreset(presetsOfKind('backend'))
-    const preset = backendPreset === undefined ? undefined : presetSource(backendPreset, url)
-    const headers = upstreamHeaders(answers)
-    const fixed = { ...preset?.headers, ...headers }
-    const client = createClient(url, { redaction: this.#redaction, fixed })
-    const isAtBackend = await this.#isAtBackend()
-    const seen = await this.#look(client, isAtBackend, preset)
-    const fileUser = isAtBackend ? undefined : await this.#fileUser()
-    const { signIn, envelope } = seen
-    const findings: Findings = {
-      url: client.url,
-      headers,
-      console: withFamily(choice, this.#say),
-      routes: seen.seen.routes,
-      isPresetSource: preset !== undefined,
-      ...(backendPreset !== undefined && { backendPreset }),
-      ...(signIn !== undefined && { signIn }),
-      ...(fileUser !== undefined && { fileUser }),
-      ...(envelope !== undefined && { envelope })
-    }
-    const proposal = await propose(findings, folder, answers.io.env)
-    this.#show(findings, proposal, seen.notes)
-    return proposal
-  }
-
-  async #isAtBackend(): Promise<boolean> {
-    const question = 'Who vouches for users: the back-end’s own sign-in, or a users file'
-    const where = await this.#answers.ask('sign-in', `${question} (backend, file)`, 'backend')
-    if (where !== 'backend' && where !== 'file') {
-      throw new UsageError(`--sign-in is backend or file, not "${where}".`)
-    }
-    return where === 'backend'
-  }
-
-  async #look(
-    client: BackendClient,
-    isAtBackend: boolean,
-    preset: PresetSource | undefined
-  ): Promise<Look> {
-    const answers = this.#answers
-    const context = { answers, preset }
-    const account = isAtBackend ? await askAccount(context) : undefined
-    const userPath = answers.text('user-path') ?? preset?.userPath
-    const logoutPath = answers.text('logout-path') ?? preset?.logoutPath
-    return await look({
-      client,
-      redaction: this.#redaction,
-      wanted: await askRoutes(answers),
-      isPreset: preset !== undefined,
-      report: this.#say,
-      ...(account !== undefined && { account }),
-      ...(userPath !== undefined && { userPath }),
-      ...(logoutPath !== undefined && { logoutPath })
-    })
-  }
-
-  async #fileUser(): Promise<FileUser> {
-    const answers = this.#answers
-    const username = await answers.ask('user', 'The first user: user name', 'admin')
-    const password = await readNewPassword(answers.io, answers.text('password-env'))
-    this.#redaction.add(password, 'the password')
-    return { username, hash: await hashPassword(password), role: 'admin' }
-  }
-
-  #show({ routes }: Findings, { shaped, warnings }: Proposal, notes: readonly string[]): void {
-    for (const { name, publicPath, path, response } of routes) {
-      const from = publicPath === path ? '' : `, from ${path}`
-      this.#say(`\n${name}: GET ${publicPath}${from}`)
-      for (const line of sideBySide(response.body, { data: shaped.get(name) })) this.#say(line)
-    }
-    if (notes.length > 0) this.#say('\nNot found out:')
-    for (const note of notes) this.#say(`  - ${note}`)
-    for (const warning of warnings) this.#say(`  warning: ${warning}`)
-  }
-
-  async finish(folder: string, { files, faults }: Proposal): Promise<number> {
-    if (faults.length > 0) {
-      for (const fault of faults) this.#answers.io.stderr.write(`${this.#redaction.clean(fault)}\n`)
-      throw new CommandError('The config would have faults; nothing was written.')
-    }
-    this.#assertClean(files)
-    this.#say(`\n${[...files.keys()].filter(name => !name.includes('/')).join(', ')}`)
-    if (!(await this.#answers.confirm('yes', `Write them to ${shown(folder)}?`))) {
-      throw new CommandError('Nothing was written. Without a terminal, --yes writes.')
-    }
-    writeFiles(folder, files, 'wx')
-    const place = shown(folder)
-    const then = this.#servesConsole
-      ? 'Then open http://127.0.0.1:8080 and sign in.'
-      : 'Then let your console call http://127.0.0.1:8080 (docs/console-developers.md).'
-    this.#say(
-      `Wrote ${place}. Next:\n` +
-        `  console-gateway start --config ${place}\n` +
-        `${then} ${secretFile} has the session secret.`
+/** What was found, guessed, and left to do. */
+function summaryOf({ source, upstream, routes, notes }: Draft): string {
+  const found = Object.entries({ ...source, ...upstream })
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) =>
+      `  ${key}: ${stringify(value, { collectionStyle: 'flow', lineWidth: 0 })}`.trimEnd()
     )
-    return 0
-  }
-
-  #assertClean(files: Files): void {
-    for (const [name, content] of files) {
-      // The JSON Schemas are the same for everybody.
-      if (!name.startsWith('schema/')) this.#redaction.assertClean(content, name)
-    }
-  }
+  const lists = routes.flatMap(({ path, seen }) => (seen ? `  GET ${path}: ${seen.found}` : []))
+  const open = notes.map(([place, text]) => `  ${place.split('.', 1)[0]}.yaml: ${text}`)
+  return [
+    'Found:',
+    ...found,
+    ...lists,
+    'Guessed, or left to do (they stand in the files, too):',
+    ...open,
+    ''
+  ].join('\n')
 }

@@ -1,199 +1,226 @@
-/** Looks at a back-end: its sign-in, credential, user, lists and sign-out, in this order. */
-import { type BackendClient, type Credential, maxGuessing } from './client.ts'
-import { type BackendEnvelope, isSuccess, joinEnvelopes } from './envelope.ts'
-import type { BackendSignIn } from './model.ts'
-import type { Redaction } from './redaction.ts'
-import { lookAtRoutes, type SeenRoutes, type WantedRoute } from './routes.ts'
-import { type Account, type SignIn, signIn, type SignInCall } from './sign-in.ts'
-import { findTransport, findUserCall, likelyCredential, likelyUserPaths } from './transport.ts'
-
-export interface LookOptions {
-  readonly client: BackendClient
-  readonly redaction: Redaction
-  /** Undefined where a users file vouches for users. */
-  readonly account?: { readonly call: SignInCall; readonly credentials: Account }
-  readonly wanted: readonly WantedRoute[]
-  /** The path of the user's call, if it was named. */
-  readonly userPath?: string
-  /** The path of the sign-out, if it was named. */
-  readonly logoutPath?: string
-  /** Whether a preset describes the back-end: what it says needs no note. */
-  readonly isPreset: boolean
-  readonly report: (line: string) => void
-}
+/** Looks at a back-end with its session: credential, user, lists, errors, sign-out, in this order. */
+import type { Answers } from './answers.ts'
+import {
+  type Access,
+  anonymous,
+  type Client,
+  type CredentialForm,
+  isOk,
+  isSuccess,
+  type Reply
+} from './client.ts'
+import { codeOf, messageOf, shapeOf, userOf } from './detect.ts'
+import { type Draft, sourcePlace, upstreamPlace } from './files.ts'
+import type { BackendSession } from './sign-in.ts'
 
 export interface Look {
-  readonly signIn?: BackendSignIn
-  readonly envelope?: BackendEnvelope
-  readonly seen: SeenRoutes
-  /** Questions that stayed open, each with what to do. */
-  readonly notes: readonly string[]
+  readonly client: Client
+  readonly answers: Answers
+  readonly draft: Draft
 }
 
-const anonymous: Credential = { style: 'none' }
+interface SignedInLook extends Look {
+  readonly session: BackendSession
+}
 
-export async function look(options: LookOptions): Promise<Look> {
-  const { account, client, wanted } = options
-  if (account === undefined) {
-    const seen = await lookAtRoutes({ client, credential: anonymous }, wanted)
-    return withEnvelope(seen, [...routeNotes(seen, options), ...guessNotes(client)])
-  }
-  const session = await signIn(options, account.call, account.credentials)
-  options.report(`Signed in at ${account.call.path} (status ${session.response.status}).`)
+/** The credential, and the path that needs it. */
+interface Found {
+  readonly access: Access
+  readonly path?: string
+}
+
+/** Requests that are kept for some routes, and for the errors and the sign-out at the end. */
+const reserved = 14
+const ofTheEnd = 5
+
+export async function lookWith(look: SignedInLook): Promise<void> {
+  const { credential } = look.session
+  let found: Found = { access: { credential, form: formsFor(look.session)[0] ?? anonymous.form } }
   try {
-    return await lookWithin(options, session, account.credentials)
-  } catch (error) {
-    // The first failure says more than one of the sign-out.
-    await signOut(options, session, likelyCredential(session.credential)).catch(() => undefined)
-    throw error
+    found = (await findAccess(look)) ?? found
+    await findUser(look, found.access)
+    await lookAtRoutes(look, found.access, look.session)
+    await findErrors(look, found)
+  } finally {
+    await signOut(look, found)
   }
 }
 
-/** Looks with the back-end's session, and ends it. */
-async function lookWithin(
-  options: LookOptions,
-  session: SignIn,
-  credentials: Account
-): Promise<Look> {
-  const { client, wanted } = options
-  const notes: string[] = []
-  const atSession = await lookAtSession(options, session, credentials, notes)
-  const { credential, ...backendSignIn } = atSession
-  const context = {
-    client,
-    credential,
-    ...(session.envelope !== undefined && { envelope: session.envelope })
-  }
-  const seen = await lookAtRoutes(context, wanted)
-  const logout = await signOut(options, session, credential)
-  if (logout === undefined) {
-    notes.push(
-      'The back-end’s sign-out: not found, so its token stays valid when a user signs out. ' +
-        'Name it with --logout-path, or set login.sources[].logout.'
-    )
-  }
-  const whole = { ...backendSignIn, ...(logout !== undefined && { logout }) }
-  const ofSignIn = options.isPreset ? [] : [...notes, ...sessionNotes(session)]
-  const all = [...ofSignIn, ...routeNotes(seen, options), ...guessNotes(client)]
-  return { signIn: whole, ...withEnvelope(seen, all, session.envelope) }
+const commonForms: readonly CredentialForm[] = [
+  { credentialStyle: 'bearer' },
+  { credentialStyle: 'header:x-access-token' },
+  { credentialStyle: 'header:x-token' },
+  { credentialStyle: 'header:authorization' },
+  { credentialStyle: 'bearer', credentialScheme: 'Token' },
+  { credentialStyle: 'header:token' }
+]
+
+const ofHeader = (name: string) => ({ credentialStyle: `header:${name.toLowerCase()}` })
+
+function formsFor({ credential, header }: BackendSession): CredentialForm[] {
+  const ofToken = [...(header === undefined ? [] : [ofHeader(header)]), ...commonForms]
+  const ofCookies = credential.cookies === undefined ? [] : [{ credentialStyle: 'cookies' }]
+  return credential.token === undefined ? ofCookies : [...ofToken, ...ofCookies]
 }
 
-function withEnvelope(
-  seen: SeenRoutes,
-  notes: readonly string[],
-  atSignIn?: BackendEnvelope
-): Omit<Look, 'signIn'> {
-  const envelope = joinEnvelopes([atSignIn, ...seen.routes.map(route => route.envelope)])
-  return { seen, notes, ...(envelope !== undefined && { envelope }) }
-}
-
-/** The style of the credential, and the user. */
-async function lookAtSession(
-  { client, wanted, userPath, report }: LookOptions,
-  session: SignIn,
-  { username }: Account,
-  notes: string[]
-): Promise<BackendSignIn & { readonly credential: Credential }> {
-  const userPaths = userPath === undefined ? likelyUserPaths(session.call.path) : [userPath]
-  const paths = [...wanted.map(({ path }) => path), ...userPaths]
-  const { credential, provedBy } = await findTransport(client, session, paths)
-  if (provedBy === undefined) {
-    notes.push(
-      `How it takes its token: no GET call proved it; "${credential.style}" is a guess. ` +
-        'Name a path that needs a session with --route.'
-    )
-  } else report(`It takes its credential as "${credential.style}" (seen at ${provedBy}).`)
-  const isEnough = userPath === undefined && session.user?.roles !== undefined
-  const search = { paths: userPaths, username, signIn: session }
-  const userCall = isEnough ? undefined : await findUserCall(client, credential, search)
-  if (userCall !== undefined) report(`It answers who the user is at ${userCall.path}.`)
-  const user = userCall?.user ?? session.user
-  if (user === undefined) {
-    notes.push(
-      'Who the user is: neither the sign-in nor a GET call answered it. Name the call with ' +
-        '--user-path; without an id nobody can sign in.'
-    )
-  } else if (user.roles === undefined) {
-    notes.push('Roles: not found in the user’s data (login.sources[].user.roles).')
+async function findAccess(look: SignedInLook): Promise<Found | undefined> {
+  const { answers, draft, session } = look
+  const told = answers.text('token-header')
+  let forms: CredentialForm[] = told === undefined ? formsFor(session) : [ofHeader(told)]
+  let found = await prove(look, forms)
+  if (found === undefined && told === undefined) {
+    const asked = await answers.optional('The header that takes the token, such as x-api-token')
+    forms = asked === undefined ? forms : [ofHeader(asked)]
+    found = asked === undefined ? undefined : await prove(look, forms)
   }
-  const isBetter = userCall !== undefined && (session.user === undefined || isRicher(userCall.user))
-  return {
-    signIn: session,
-    style: credential.style,
-    credential,
-    ...(isBetter && { userCall })
+  const { credentialStyle: as, credentialScheme: scheme } =
+    found?.access.form ?? forms[0] ?? anonymous.form
+  draft.upstream['credential'] = scheme === undefined ? as : { as, scheme }
+  if (as !== 'cookies') draft.source['cookies'] = undefined
+  if (found === undefined) {
+    const text = 'TODO How the back-end takes its token: no call showed it (--token-header).'
+    draft.notes.push([`${upstreamPlace}.credential`, text])
   }
+  return found
 }
 
-/** A second call at each sign-in is worth it for roles. */
-function isRicher({ roles }: { readonly roles?: string }): boolean {
-  return roles !== undefined
-}
+/** Where no form works at two paths, another is needed. */
+const maxProofs = 2
 
-/**
- * Ends the back-end's session. A path that was not named is kept only if the credential is refused
- * afterwards.
- */
-async function signOut(
-  { client, logoutPath, report, wanted }: LookOptions,
-  session: SignIn,
-  credential: Credential
-): Promise<BackendSignIn['logout']> {
-  const paths = [logoutPath ?? likelyLogout(session.call.path)]
-  for (const path of paths.filter(each => each !== undefined)) {
-    const response = await client.post(path, { format: 'json', members: {} }, credential)
-    if (!isSuccess(response, session.envelope) && response.status !== 204) continue
-    const [probe] = wanted
-    const after =
-      logoutPath === undefined && probe !== undefined
-        ? await client.get(probe.path, credential)
-        : undefined
-    if (after !== undefined && isSuccess(after, session.envelope)) continue
-    report(`Signed out at ${path}.`)
-    return { path, method: 'POST' }
+/** The first form with which a GET call succeeds that fails without a credential. */
+async function prove(
+  { client, answers, draft, session }: SignedInLook,
+  forms: readonly CredentialForm[]
+): Promise<Found | undefined> {
+  const { credential, call, reply: like } = session
+  const routes = draft.routes.slice(0, 3).map(route => route.path)
+  const named = [...routes, ...[answers.text('user-path') ?? []].flat()]
+  let proofs = 0
+  for (const path of [...named, ...likelyUserPaths(call.path)]) {
+    if (client.remaining() < reserved || proofs === maxProofs) return undefined
+    const bare = await client.get(path)
+    if (isSuccess(bare, like) || (bare.status === 404 && !named.includes(path))) continue
+    proofs++
+    for (const form of forms) {
+      const { cookies = '', token = '' } = credential
+      const sent = form.credentialStyle === 'cookies' ? { cookies } : { token }
+      const access = { credential: sent, form }
+      const reply = await client.get(path, access)
+      if (isSuccess(reply, like)) return { access, path }
+      if (reply.status === 404 || reply.status === 0) break
+    }
   }
   return undefined
 }
 
-function likelyLogout(path: string): string | undefined {
-  const pattern = /(log|sign)[-_]?in(?=\/?$)/i
-  const match = pattern.exec(path)
-  if (match === null) return undefined
-  const word = match[0].replace(/in$/, 'out').replace(/In$/, 'Out').replace(/IN$/, 'OUT')
-  return path.replace(pattern, word)
+const userCalls = ['me', 'users/me', 'user/info', 'getInfo', 'user/getUserInfo', 'userinfo']
+
+/** Common paths of the user's call: the sign-in's own, and those below its folders. */
+function likelyUserPaths(signInPath: string): string[] {
+  const slash = signInPath.endsWith('/') ? '/' : ''
+  const folders = signInPath.split('/').filter(Boolean)
+  const bases = folders.map((_, index) => ['', ...folders.slice(0, index)].join('/'))
+  const paths = userCalls.flatMap(name => bases.map(base => `${base}/${name}${slash}`))
+  return [signInPath, ...paths].slice(0, 14)
 }
 
-function sessionNotes({ tests, tokens, credential }: SignIn): string[] {
-  const isNothing = credential.token === undefined && credential.cookies === undefined
-  return [
-    ...(tests.isGuess === true
-      ? ['How a refused sign-in differs: not seen. Correct `success` and `refused` by hand.']
-      : []),
-    ...(isNothing ? ['The credential: the sign-in answered neither a token nor a cookie.'] : []),
-    ...(tokens?.expires === undefined
-      ? []
-      : [
-          `The token ends (${tokens.expires.path}, ${tokens.expires.as}). Renewing it was not ` +
-            'tried: see `expires` and `refresh` of login.sources.'
-        ])
-  ]
+/** From the sign-in's response, or a second call that answers who the user is. */
+async function findUser({ client, answers, draft, session }: SignedInLook, access: Access) {
+  const { reply: like, username, call } = session
+  const search = async (paths: readonly string[]) => {
+    for (const path of paths) {
+      if (client.remaining() < reserved) return undefined
+      const reply = await client.get(path, access)
+      const user = isSuccess(reply, like) && userOf(reply.body, username)
+      const code = codeOf(reply.body)
+      const success = code && { path: code.path, in: [code.value] }
+      if (user) return { from: { path, success }, ...user }
+    }
+    return undefined
+  }
+  const told = answers.text('user-path')
+  let user = told === undefined ? userOf(like.body, username) : undefined
+  user ??= await search(told === undefined ? likelyUserPaths(call.path) : [told])
+  if (user === undefined) {
+    const asked = await answers.optional('The GET call that tells who the user is, such as /me')
+    user = asked === undefined ? undefined : await search([asked])
+  }
+  draft.source['user'] = user ?? { id: 'id' }
+  const nobody = 'TODO Who the user is: nothing told it (--user-path). Before, nobody can sign in.'
+  const noRoles = 'TODO `roles`: the data of the user have none.'
+  if (user?.roles === undefined) draft.notes.push([`${sourcePlace}.user`, user ? noRoles : nobody])
 }
 
-function guessNotes(client: BackendClient): string[] {
-  if (client.mayGuess()) return []
-  return [`${maxGuessing} requests were sent: further guesses were left out.`]
+export async function lookAtRoutes(look: Look, access?: Access, session?: BackendSession) {
+  const { client, draft } = look
+  const message = messageOf(session?.refusal.body)
+  for (const [index, route] of draft.routes.entries()) {
+    const isAsked = client.remaining() > ofTheEnd
+    const reply = isAsked ? await client.get(route.path, access) : undefined
+    if (reply !== undefined && isSuccess(reply, session?.reply)) {
+      draft.routes[index] = { ...route, seen: shapeOf(reply.body, message) }
+    } else {
+      const why = reply?.summary ?? 'not asked'
+      const text = `TODO \`shape\`: GET ${route.path} gave no data (${why}).`
+      draft.notes.push([`routes.routes.${route.name}`, text])
+    }
+  }
+  const text = 'Guessed: page and size pass as the console sends them (else: `paging`).'
+  if (draft.routes.some(({ seen }) => seen?.isList)) draft.notes.push([upstreamPlace, text])
 }
 
-function routeNotes(seen: SeenRoutes, { wanted, isPreset }: LookOptions): string[] {
-  const lists = seen.routes.filter(({ list }) => list !== undefined)
-  return [
-    ...(wanted.length === 0 ? ['What the console calls: name its lists with --route.'] : []),
-    ...seen.failures.map(({ path, reason }) => `GET ${path}: left out (${reason}).`),
-    ...lists
-      .filter(({ list }) => list?.total === undefined)
-      .map(({ path }) => `GET ${path}: no total; the console gets the number of rows of the page.`),
-    ...(lists.length > 0 && !isPreset
-      ? ['The names of paging that console and back-end use: `paging` in routes.yaml says them.']
-      : [])
-  ]
+/** How the back-end refuses a token that has ended, and where its errors have their text. */
+async function findErrors(
+  { client, answers, draft, session }: SignedInLook,
+  { access, path }: Found
+): Promise<void> {
+  const { refusal, reply: like } = session
+  const cookies = access.credential.cookies?.replaceAll(/=[^;]*/g, '=made-up')
+  const credential = cookies === undefined ? { token: 'made-up-0123456789' } : { cookies }
+  const reply = path === undefined ? undefined : await client.get(path, { ...access, credential })
+  const test = reply && endedTest(reply, refusal, like)
+  draft.upstream['sessionEnded'] = test
+  if (test === undefined) {
+    const text = 'TODO `sessionEnded`: how the back-end refuses a token that has ended.'
+    draft.notes.push([upstreamPlace, text])
+  }
+  const failed = [reply, refusal].find(each => each?.body !== undefined && each.status >= 400)
+  let message = answers.text('error-path') ?? messageOf(failed?.body)
+  if (failed) message ??= await answers.optional('The text in an error, such as err.text')
+  draft.upstream['errors'] = message && { message: [message] }
+}
+
+function endedTest(reply: Reply, refusal: Reply, like: Reply): object | undefined {
+  if ([401, 419, 440].includes(reply.status)) return { status: [reply.status] }
+  const code = isOk(reply) && !isSuccess(reply, like) ? codeOf(reply.body) : undefined
+  // A code that a wrong password has, too, is one for all failures.
+  const isForAll = typeof code?.value === 'boolean' || code?.value === codeOf(refusal.body)?.value
+  return code === undefined || isForAll ? undefined : { path: code.path, in: [code.value] }
+}
+
+/** Ends the back-end's session. A call that was not named is kept only if the token is dead then. */
+async function signOut({ client, answers, draft, session }: SignedInLook, { access, path }: Found) {
+  const told = answers.text('logout-path')
+  const tryCall = async (written: string) => {
+    const [, method = 'POST', target] = /^(?:([A-Z]+) )?(\/\S*)$/.exec(written) ?? []
+    if (target === undefined) return false
+    await client.ask({ path: target, method }, access)
+    const after = path === undefined ? undefined : await client.get(path, access)
+    const isEnded = after !== undefined && !isSuccess(after, session.reply)
+    if (told !== undefined || isEnded) draft.source['logout'] = { path: target, method }
+    return isEnded
+  }
+  if (await tryCall(told ?? likelyLogout(session.call.path))) return
+  const question = 'The sign-out, such as POST /auth/logout or DELETE /session'
+  const asked = told === undefined ? await answers.optional(question) : undefined
+  if (asked !== undefined && (await tryCall(asked))) return
+  const text = 'TODO `logout`: no call was seen to end the back-end’s session (--logout-path).'
+  draft.notes.push([sourcePlace, text])
+}
+
+/** `/auth/login` → `/auth/logout`, `/sessions` → `DELETE /sessions` */
+function likelyLogout(path: string): string {
+  if (/sessions?\/?$/.test(path)) return `DELETE ${path}`
+  const isLogin = /log-?in\/?$/i.test(path)
+  return isLogin ? path.replace(/in(?=\/?$)/, 'out').replace(/In(?=\/?$)/, 'Out') : ''
 }

@@ -1,51 +1,34 @@
-/** The options of `init`. Whatever is missing is asked for at a terminal. */
-import type { Option } from '../command.ts'
-import { passwordEnvOption } from '../prompt.ts'
+/** The options of `init`: each question has one. */
+import { type Option, passwordEnvOption } from '../command.ts'
+
+const text = (value: string, description: string): Option => ({
+  type: 'string',
+  value,
+  description
+})
 
 export const options: Readonly<Record<string, Option>> = {
-  'console': {
-    type: 'string',
-    value: 'DIR-OR-PRESET',
-    description: 'the folder of the console’s built files, a preset, or none'
-  },
-  'backend-url': { type: 'string', value: 'URL', description: 'the URL of the back-end' },
-  'backend': {
-    type: 'string',
-    value: 'PRESET',
-    description: 'the preset of the back-end; unknown: init looks for itself (default)'
-  },
-  'sign-in': {
-    type: 'string',
-    value: 'WHERE',
-    description: 'who vouches for users: backend (its own sign-in) or file (users.yaml)'
-  },
-  'user': { type: 'string', value: 'NAME', description: 'the account that init signs in with' },
+  'console': text('DIR-OR-PRESET', 'the folder of the console’s built files, a preset, or none'),
+  'console-preset': text('PRESET', 'the preset of the console in that folder (default: none)'),
+  'backend-url': text('URL', 'the URL of the back-end'),
+  'backend': text('PRESET', 'the preset of the back-end; unknown: init looks for itself (default)'),
+  'sign-in': text('WHERE', 'who vouches for users: backend (default), or file (users.yaml)'),
+  'login-path': text('PATH', 'the back-end’s sign-in (POST)'),
+  'login-fields': text('NAMES', 'members of its body: username,password (default), and NAME=VALUE'),
+  'login-format': text('FORMAT', 'json (default) or form'),
+  'user': text('NAME', 'an account of the back-end, or the first user of the users file'),
   'password-env': passwordEnvOption,
-  'login-path': { type: 'string', value: 'PATH', description: 'the back-end’s sign-in (POST)' },
-  'login-fields': {
-    type: 'string',
-    value: 'USER,PASSWORD',
-    description: 'the members of its body (default: username,password)'
-  },
-  'login-extra': {
-    type: 'string',
-    value: 'JSON',
-    description: 'further members of its body, such as {"client":"web"}'
-  },
-  'login-format': { type: 'string', value: 'FORMAT', description: 'json (default) or form' },
-  'user-path': { type: 'string', value: 'PATH', description: 'the back-end’s user call (GET)' },
-  'logout-path': { type: 'string', value: 'PATH', description: 'the back-end’s sign-out (POST)' },
+  'token-header': text('HEADER', 'the header that takes the token, such as x-api-token'),
+  'user-path': text('PATH', 'the GET call that tells who the user is'),
+  'logout-path': text('CALL', 'the back-end’s sign-out: PATH (POST), or "DELETE PATH"'),
+  'error-path': text('PATH', 'the text in the body of an error, such as err.text'),
   'header': {
-    type: 'string',
-    multiple: true,
-    value: 'HEADER',
-    description: 'a header that the back-end always wants, such as "tenant-id: 1"'
+    ...text('HEADER', 'a header that the back-end always wants, such as "tenant-id: 1"'),
+    multiple: true
   },
   'route': {
-    type: 'string',
-    multiple: true,
-    value: 'PATH',
-    description: 'a GET path of the back-end that the console needs; PUBLIC=PATH for another name'
+    ...text('PATH', 'a GET path that the console needs; PUBLIC=PATH for another name'),
+    multiple: true
   },
   'allow-plain-http': {
     type: 'boolean',

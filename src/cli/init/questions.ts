@@ -1,123 +1,107 @@
-/** Puts the answers and presets together: what `init` is to look at. */
+/** The questions of `init`, and what is wrong with an answer. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { presetsOfKind } from '../../config/schema/presets.ts'
-import { headerName } from '../../config/schema/primitives.ts'
-import { parseKeepingDigits } from '../../json/digits.ts'
-import { isRecord } from '../../json/values.ts'
-import { UsageError } from '../command.ts'
-import { headersOf } from '../header-option.ts'
-import { readPassword } from '../prompt.ts'
+import { CommandError, UsageError } from '../command.ts'
 import type { Answers } from './answers.ts'
-import { familyOfFiles } from './family.ts'
-import type { ConsoleChoice } from './model.ts'
-import type { PresetSource } from './preset-source.ts'
-import { routeName, type WantedRoute } from './routes.ts'
-import type { Account, SignInCall } from './sign-in.ts'
+import type { DraftRoute } from './files.ts'
+import type { SignInCall } from './sign-in.ts'
 
-interface Context {
-  readonly answers: Answers
-  readonly preset?: PresetSource | undefined
-}
-
-/** The console, with the preset of its family where its files show it. */
-export function withFamily(choice: ConsoleChoice, report: (line: string) => void): ConsoleChoice {
-  if (choice.preset !== undefined) return choice
-  const family = choice.root === undefined ? undefined : familyOfFiles(choice.root)
-  if (family === undefined) return choice
-  if (!(presetsOfKind('console') as readonly string[]).includes(family)) return choice
-  report(`The console calls what those of the family ${family} call: its preset is used.`)
-  return { ...choice, preset: family }
-}
-
-export async function askAccount(
-  context: Context
-): Promise<{ readonly call: SignInCall; readonly credentials: Account }> {
-  const { answers } = context
-  const call = await askCall(context)
-  const username = await answers.ask('user', 'An account of the back-end: user name')
-  const password = await readPassword('Its password: ', answers.io, answers.text('password-env'))
-  return { call, credentials: { username, password } }
-}
-
-async function askCall({ answers, preset }: Context): Promise<SignInCall> {
-  const hint = preset?.call
-  const path = await answers.ask(
-    'login-path',
-    'Path of its sign-in (POST), such as /auth/login',
-    hint?.path
-  )
-  const names = hint === undefined ? 'username,password' : `${hint.username},${hint.password}`
-  const question = 'Members of its body: user name and password'
-  const fields = await answers.ask('login-fields', question, names)
-  const [username = '', password = ''] = fields.split(',').map(field => field.trim())
-  if (!path.startsWith('/')) throw new UsageError(`--login-path begins with "/": "${path}".`)
-  if (username === '' || password === '') {
-    throw new UsageError('--login-fields takes two names, such as username,password.')
-  }
-  const format = answers.text('login-format') ?? hint?.format ?? 'json'
-  if (format !== 'json' && format !== 'form') {
-    throw new UsageError('--login-format is json or form.')
-  }
-  const extra = { ...preset?.call.extra, ...extraOf(answers.text('login-extra')) }
-  return { path, format, username, password, extra }
-}
-
-/** The GET calls that the console shall have. */
-export async function askRoutes(answers: Answers): Promise<WantedRoute[]> {
-  const named = [...answers.list('route')]
-  if (named.length === 0 && answers.isInteractive) {
-    const question = 'GET paths of the back-end that the console needs, separated by blanks'
-    const line = await answers.ask('route', question, '')
-    named.push(...line.split(/\s+/).filter(path => path !== ''))
-  }
-  const names = new Set<string>()
-  const publicPaths = new Set<string>()
-  return named.map(namedRoute).flatMap(route => {
-    if (publicPaths.has(route.publicPath)) return []
-    publicPaths.add(route.publicPath)
-    const name = routeName(route.path, names)
-    names.add(name)
-    return [{ ...route, name }]
+/** The folder of its built files, or a preset; `none`. */
+export async function askConsole(answers: Answers): Promise<string> {
+  const words = ['none', ...presetsOfKind('console')]
+  return await answers.ask('console', {
+    message: 'The console: the folder of its built files, a preset, or none',
+    initial: 'none',
+    check: text => {
+      const isFolder = existsSync(join(text, 'index.html'))
+      return isFolder || words.includes(text) ? undefined : `index.html, or ${words.join(', ')}`
+    }
   })
 }
 
-type Unnamed = Omit<WantedRoute, 'name'>
-
-function namedRoute(text: string): Unnamed {
-  // As copied from a browser: the query is no part of a route.
-  const [bare = ''] = text.split('?', 1)
-  const [first = '', second] = bare.split('=', 2)
-  const path = second ?? first
-  const publicPath = second === undefined ? underApi(path) : first
-  if (!path.startsWith('/') || !publicPath.startsWith('/')) {
-    throw new UsageError(`--route takes a path such as /orders: "${text}".`)
-  }
-  return { publicPath: withoutEndSlash(publicPath), path }
-}
-
-/** A public path has no slash at its end; a path at the back-end may have one. */
-function withoutEndSlash(path: string): string {
-  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
-}
-
-function underApi(path: string): string {
-  return /^\/api(\/|$)/.test(path) ? path : `/api${path}`
-}
-
-/** Those that the config sends to the back-end with each request. @throws UsageError */
-export function upstreamHeaders(answers: Answers): Readonly<Record<string, string>> {
-  const headers = headersOf(answers.list('header'))
-  const other = Object.keys(headers).find(name => !headerName.test(name))
-  if (other === undefined) return headers
-  throw new UsageError(
-    `--header: names of headers in the config have letters, digits and dashes, not "${other}".`
+/** The URL of the back-end, to which a password goes. */
+export async function askUrl(answers: Answers): Promise<string> {
+  const isUrl = (text: string) =>
+    /^https?:\/\/[^/?#@]+(\/[^?#]*)?$/.test(text) && URL.canParse(text)
+  const url = await answers.ask('backend-url', {
+    message: 'URL of the back-end',
+    check: text => (isUrl(text) ? undefined : 'a URL such as https://shop.internal:8443')
+  })
+  const isSafe = /^(https:|http:\/\/(localhost|\[::1\]|127\.[\d.]+)([:/]|$))/.test(url)
+  if (isSafe || answers.isSet('allow-plain-http')) return url.replace(/\/$/, '')
+  throw new CommandError(
+    `A password would go to ${url} over plain http, readable on the way. ` +
+      'Use https, or allow it with --allow-plain-http.'
   )
 }
 
-function extraOf(written: string | undefined): Readonly<Record<string, unknown>> {
-  if (written === undefined) return {}
-  try {
-    const value = parseKeepingDigits(written)
-    if (isRecord(value)) return value
-  } catch {}
-  throw new UsageError('--login-extra takes a JSON object, such as {"client":"web"}.')
+/** One of several words, the first by default. */
+export async function askWord(
+  answers: Answers,
+  option: string,
+  message: string,
+  words: readonly string[]
+): Promise<string> {
+  const list = words.join(', ')
+  return await answers.ask(option, {
+    message: `${message} (${list})`,
+    initial: words[0],
+    check: text => (words.includes(text) ? undefined : `one of ${list}`)
+  })
+}
+
+export async function askSignIn(answers: Answers): Promise<SignInCall> {
+  const path = await answers.ask('login-path', {
+    message: 'Path of its sign-in (POST), such as /auth/login',
+    check: text => (/^\/\S*$/.test(text) ? undefined : 'a path such as /auth/login')
+  })
+  const fields = await answers.ask('login-fields', {
+    message: 'Members of its body: user name, password, and NAME=VALUE for others',
+    initial: 'username,password',
+    check: text => (/^[^,=]+,[^,=]+(,[^,=]+=[^,]*)*$/.test(text) ? undefined : 'username,password')
+  })
+  const format = await askWord(answers, 'login-format', 'Its format', ['json', 'form'])
+  const [username = '', password = '', ...others] = fields.split(',').map(field => field.trim())
+  const extra = Object.fromEntries(others.map(each => each.split('=', 2)))
+  const body = { ...extra, [username]: '{username}', [password]: '{password}' }
+  return { path, format: format === 'form' ? 'form' : 'json', body }
+}
+
+/** The GET calls that the console shall have. */
+export async function askRoutes(answers: Answers): Promise<DraftRoute[]> {
+  const told = answers.list('route')
+  const message = 'GET paths of the back-end that the console needs, separated by blanks'
+  const typed = told.length > 0 ? undefined : await answers.optional(message)
+  const routes = new Map<string, DraftRoute>()
+  for (const text of [...told, ...(typed?.split(/\s+/) ?? [])]) {
+    const route = routeFor(
+      text,
+      [...routes.values()].map(({ name }) => name)
+    )
+    if (!routes.has(route.publicPath)) routes.set(route.publicPath, route)
+  }
+  return [...routes.values()]
+}
+
+/**
+ * A route, named by its path: `/api/v1/sys/orders/list` → `sys-orders`.
+ * @param text `PATH` or `PUBLIC=PATH`; a query, as copied from a browser, is left out
+ * @param taken names of other routes
+ */
+export function routeFor(text: string, taken: readonly string[]): DraftRoute {
+  const [first = '', second] = (text.split('?', 1)[0] ?? '').split('=', 2)
+  const path = second ?? first
+  const underApi = /^\/api(\/|$)/.test(path) ? path : `/api${path}`
+  // A public path has no slash at its end; a path at the back-end may have one.
+  const publicPath = (second === undefined ? underApi : first).replace(/(.)\/$/, '$1')
+  if (!path.startsWith('/') || !publicPath.startsWith('/')) {
+    throw new UsageError(`--route takes a path such as /orders: "${text}".`)
+  }
+  const words = path.toLowerCase().match(/[a-z][a-z0-9]*/g) ?? []
+  const own = words.filter(word => !/^(api|v\d+|rest|list|page|query|all)$/.test(word))
+  const base = own.slice(-2).join('-').slice(0, 50) || 'route'
+  let name = base
+  for (let number = 2; taken.includes(name); number++) name = `${base}-${number}`
+  return { name, publicPath, path }
 }

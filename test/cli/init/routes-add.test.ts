@@ -1,0 +1,57 @@
+/** `routes add`: one call with a configured sign-in; the route and the shape serve the console. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { users } from '../../matrix/backend.ts'
+import { backend as yudao } from '../../matrix/backends/yudao.ts'
+import { run } from '../../support/command.ts'
+import { gatewayOn, runInit, signInAndGet } from '../../support/init.ts'
+import { json, testUpstream } from '../../support/upstream.ts'
+
+const { username, password } = users.admin
+
+t.test('a route for a configured back-end: printed, then written; it serves rows', async t => {
+  const backend = await yudao.start(t.after)
+  const more = ['--header', 'tenant-id: 1', '--user', username]
+  const paths = ['--login-path', '/admin-api/system/auth/login', '--route', yudao.list.path]
+  const user = ['--user-path', '/admin-api/system/auth/get-permission-info']
+  const words = ['--backend-url', backend.url, ...more, ...paths, ...user]
+  const { folder } = await runInit(t.after, words, password)
+  const before = readFileSync(join(folder, 'routes.yaml'), 'utf8')
+  const known = backend.calls.length
+  const add = ['routes', 'add', 'GET', `/api/more=${yudao.list.path}`, '--user', username]
+  const printed = await run([...add, '-c', folder], { input: password })
+  t.match(printed, { code: 0, err: '', out: /rows at data\.list, total at data\.total/ })
+  t.notMatch(printed.out, /^ {2}- /m, 'the config has a shape for it already')
+  t.match(printed.out, /routes:\n.*path: \/api\/more\n.*rewrite: \/admin-api/s)
+  t.same(
+    backend.calls.slice(known).map(({ method, path }) => `${method} ${path.split('/').at(-1)}`),
+    ['POST login', 'GET get-permission-info', 'GET page', 'POST logout']
+  )
+  t.equal(readFileSync(join(folder, 'routes.yaml'), 'utf8'), before)
+  t.match(await run([...add, '--write', '-c', folder], { input: password }), { code: 0 })
+  const after = readFileSync(join(folder, 'routes.yaml'), 'utf8')
+  t.ok(after.startsWith(before.slice(0, 80)), 'the file keeps its text')
+  const wrong = await run([...add, '-c', folder], { input: 'wrong' })
+  t.match(wrong, { code: 1, err: /The sign-in was refused\. / })
+  t.notOk((printed.out + after).includes('Notice 1'), 'no value is shown')
+  const gateway = await gatewayOn(t.after, folder)
+  const { list } = await signInAndGet(gateway, { username, password }, '/api/more')
+  t.match(list, { success: true, total: 25 })
+})
+
+t.test('a wrong password, no data and a wrong call are told', async t => {
+  const backend = await testUpstream(t.after, json(404, {}))
+  const words = ['--backend-url', backend.url, '--sign-in', 'file', '--user', 'root']
+  const { folder } = await runInit(t.after, words, 'a long pass phrase')
+  const add = (...more: string[]) => run(['routes', 'add', ...more, '-c', folder])
+  t.match(await add('GET', '/x'), { code: 1, err: 'GET /x gave no data: status 404.' })
+  await backend.close()
+  t.match(await add('GET', '/x'), {
+    code: 1,
+    err: /GET \/x gave no data: no response \(ECONNREFUSED\)/
+  })
+  t.match(await add('POST', '/x'), { code: 2, err: /Only GET/ })
+  t.match(await add('GET', 'x'), { code: 2, err: /a path such as/ })
+  t.match(await add('GET', '/x', '--upstream', 'none'), { code: 2, err: /--upstream: backend/ })
+})
