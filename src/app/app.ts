@@ -6,26 +6,23 @@ import { loadModules } from '../shaping/module.ts'
 import { addCheck } from './endpoints/check.ts'
 import { addConsole } from './endpoints/console.ts'
 import { collectMethods } from './endpoints/known-paths.ts'
-import { ignoreBodies } from './endpoints/own.ts'
-import { addRefresh } from './endpoints/refresh.ts'
-import { addSession } from './endpoints/session.ts'
+import { addBodiless } from './endpoints/own.ts'
+import { addRefresh, addSession } from './endpoints/session.ts'
 import { addUnknown } from './endpoints/unknown.ts'
 import { createFastify } from './fastify.ts'
 import { createGateway, type GatewayServices } from './gateway.ts'
 import { addAccessLog } from './hooks/access-log.ts'
 import { addAudit } from './hooks/audit.ts'
-import { addCompression } from './hooks/compression.ts'
 import { addCors, answerPreflights } from './hooks/cors.ts'
 import type { RequestHook } from './hooks/context.ts'
 import { createGuard } from './hooks/guard.ts'
 import { readForms, readJsonBodies } from './hooks/json-body.ts'
-import { registerRateLimit } from './hooks/limiters.ts'
-import { createLimits } from './hooks/limits.ts'
+import { createLimits, registerRateLimit } from './hooks/limits.ts'
 import { createMaintenance } from './hooks/maintenance.ts'
 import { refuseUnderPressure } from './hooks/pressure.ts'
 import { requestPolicy } from './hooks/request-policy.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
-import { addSending } from './hooks/sending.ts'
+import { addCompression, addSending } from './hooks/sending.ts'
 import { addSessionReader, addSessions } from './hooks/session.ts'
 import { addTokenRefresh } from './hooks/token-refresh.ts'
 import { compileRoutes } from './routes/compile.ts'
@@ -88,8 +85,7 @@ async function addAll(app: FastifyInstance, routes: readonly Route[]): Promise<v
 }
 
 interface Group {
-  /** In their order; one that is not configured is undefined. */
-  readonly hooks: ReadonlyArray<RequestHook | undefined>
+  readonly hooks: readonly RequestHook[]
   readonly routes: readonly Route[]
 }
 
@@ -101,10 +97,7 @@ async function addSignIn(scope: FastifyInstance, { hooks }: Group): Promise<void
   scope.removeContentTypeParser('text/plain')
   readForms(scope, scope.gateway.config.gateway.login.fields.remember)
   addLogin(scope)
-  scope.register(async inner => {
-    ignoreBodies(inner)
-    addLogout(inner)
-  })
+  addBodiless(scope, addLogout)
 }
 
 /** Endpoints that only read the session: the gateway's own, and back-ends' behind a sign-in. */
@@ -115,11 +108,8 @@ async function addBehindSession(scope: FastifyInstance, { hooks, routes }: Group
   addHooks(scope, hooks)
   scope.removeContentTypeParser('text/plain')
   addSession(scope)
-  scope.register(async inner => {
-    ignoreBodies(inner)
-    addRefresh(inner)
-    addCheck(inner)
-  })
+  addBodiless(scope, addRefresh)
+  addBodiless(scope, addCheck)
   const ofSession = routes.filter(({ access }) => access !== 'public')
   const local = ofSession.filter(
     ({ target, shaping }) => target === undefined && shaping?.parts === undefined
@@ -145,12 +135,11 @@ async function addPublic(scope: FastifyInstance, { hooks, routes }: Group): Prom
 }
 
 function addOwnRoutes(scope: FastifyInstance, routes: readonly Route[]): void {
-  scope.register(async inner => {
-    ignoreBodies(inner)
+  addBodiless(scope, inner => {
     for (const route of routes) if (route.target === undefined) addOwnRoute(inner, route)
   })
 }
 
 function addHooks(scope: FastifyInstance, hooks: Group['hooks']): void {
-  for (const hook of hooks) if (hook !== undefined) scope.addHook('onRequest', hook)
+  for (const hook of hooks) scope.addHook('onRequest', hook)
 }

@@ -7,22 +7,16 @@ import type { Config } from '../config/schema/config.ts'
 import type { Sessions } from '../session/sessions.ts'
 import { StoreUnavailable } from '../session/store.ts'
 import type { Live, Session } from '../session/types.ts'
-import type { Metrics } from '../observability/metrics.ts'
+import type { Counter, Metrics } from '../observability/metrics.ts'
 import type { BindStream, BoundStream } from './routes/bound-stream.ts'
 import type { OperatorsMaintenance } from './gateway.ts'
+import { mayUse } from './hooks/guard.ts'
 import { createClosings, type RefusalOf } from './hooks/maintenance.ts'
 
 /** Twice a second, so that with a late turn of the event loop a stream still ends within 1 s. */
 const sweepEveryMs = 500
 /** The ends of a drain are spread in steps of this. */
 const drainStepMs = 50
-
-/** The streams that one generation opened. */
-export interface StreamScope {
-  readonly add: BindStream
-  /** Ends them, spread over the time, so that clients do not all come back at once. */
-  readonly drain: (overMs: number) => void
-}
 
 interface Entry extends BoundStream {
   live: Live | undefined
@@ -51,7 +45,7 @@ export class BoundStreams {
   readonly #entries = new Set<Entry>()
   /** Keys of sessions: a slow store is not asked again meanwhile. */
   readonly #asked = new Set<string>()
-  readonly #countEnd: (reason: ErrorCode) => void
+  readonly #ended: Counter
   #routes: Config['routes']['routes'] = {}
   #closingOf: RefusalOf = () => undefined
   #timer: NodeJS.Timeout | undefined
@@ -61,8 +55,7 @@ export class BoundStreams {
 
   constructor(options: Options) {
     this.#options = options
-    const { metrics } = options
-    metrics.read({
+    options.metrics.read({
       name: 'console_gateway_streams',
       help: 'Live streams (WebSocket, event streams, downloads) that are bound to sessions, by route.',
       labelNames: ['route'],
@@ -72,12 +65,11 @@ export class BoundStreams {
           ([route, { length }]) => [[route], length] as const
         )
     })
-    const ended = metrics.counter(
+    this.#ended = options.metrics.counter(
       'console_gateway_streams_ended_total',
       'Live streams that the gateway ended, by the reason.',
       ['reason']
     )
-    this.#countEnd = reason => ended.labels(reason).inc()
   }
 
   get size(): number {
@@ -85,17 +77,19 @@ export class BoundStreams {
   }
 
   /** Roles and maintenance of a config hold from now on, also for streams opened before. */
-  activate(config: Config): void {
-    this.#routes = config.routes.routes
-    this.#closingOf = createClosings(config.routes, this.#options.maintenance)
+  activate({ routes }: Config): void {
+    this.#routes = routes.routes
+    this.#closingOf = createClosings(routes, this.#options.maintenance)
   }
 
   /** Streams of a generation of their own, which it can drain by itself. */
-  scope(): StreamScope {
+  scope() {
     const scope = { isDrained: false }
+    const add: BindStream = stream => this.#add({ ...stream, scope, turn: this.#opened++ % turns })
     return {
-      add: stream => this.#add({ ...stream, scope, turn: this.#opened++ % turns }),
-      drain: overMs => {
+      add,
+      /** Ends them, spread over the time, so that clients do not all come back at once. */
+      drain: (overMs: number): void => {
         scope.isDrained = true
         this.#drain(overMs)
       }
@@ -117,7 +111,7 @@ export class BoundStreams {
     this.#entries.add(entry)
     this.#timer ??= setInterval(() => this.#sweep(), sweepEveryMs).unref()
     // Not within `add`: the caller has not got to know yet how to take it back.
-    if (this.#isDrained(entry)) setImmediate(() => this.#end(entry, 'gateway.stopping'))
+    if (this.#isDrained(entry)) setImmediate(() => this.#end([entry], 'gateway.stopping'))
     return () => this.#remove(entry)
   }
 
@@ -125,34 +119,35 @@ export class BoundStreams {
     return (this.#isStopping || scope.isDrained) && isFinite !== true
   }
 
-  #remove(entry: Entry): void {
-    this.#entries.delete(entry)
+  /** @returns whether it was there */
+  #remove(entry: Entry): boolean {
+    const wasThere = this.#entries.delete(entry)
     if (this.#entries.size === 0) this.close()
+    return wasThere
   }
 
-  #end(entry: Entry, reason: ErrorCode): void {
-    if (!this.#entries.has(entry)) return
-    this.#remove(entry)
-    this.#countEnd(reason)
-    entry.stream.end(reason)
+  #end(entries: readonly Entry[], reason: ErrorCode): void {
+    for (const entry of entries) {
+      if (!this.#remove(entry)) continue
+      this.#ended.labels(reason).inc()
+      entry.stream.end(reason)
+    }
   }
 
   #sweep(): void {
     const { sessions } = this.#options
     this.#sweeps++
-    const bySession = Map.groupBy(this.#entries, ({ live }) => live?.key)
-    for (const [key, entries] of bySession) {
+    for (const entries of Map.groupBy(this.#entries, ({ live }) => live?.key).values()) {
       const { live, turn } = entries.at(-1) as Entry
-      if (key === undefined || live === undefined) continue
-      const cached = sessions.cached(key)
+      if (live === undefined) continue
+      const cached = sessions.cached(live.key)
       const now = sessions.now()
       if (cached !== undefined) this.#judge(entries, cached)
-      else if (now >= live.absoluteEnd) {
-        // Known without the store: nothing moves the absolute end.
-        this.#endAll(entries, 'session.absolute')
-      } else if (sessions.hasNews() || now >= live.idleEnd || this.#sweeps % turns === turn) {
-        // A change that was announced, and an end that is known, are looked up at once.
-        void this.#ask(key, entries)
+      // Known without the store: nothing moves the absolute end.
+      else if (now >= live.absoluteEnd) this.#end(entries, 'session.absolute')
+      // A change that was announced, and an end that is known, are looked up at once.
+      else if (sessions.hasNews() || now >= live.idleEnd || this.#sweeps % turns === turn) {
+        void this.#ask(live.key, entries)
       }
     }
   }
@@ -164,7 +159,7 @@ export class BoundStreams {
     try {
       const evaluation = await this.#options.sessions.find(key)
       if ('live' in evaluation) this.#judge(entries, evaluation.live)
-      else if ('ended' in evaluation) this.#endAll(entries, `session.${evaluation.ended}`)
+      else this.#end(entries, `session.${evaluation.ended}`)
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) this.#options.onError(error)
     } finally {
@@ -178,7 +173,7 @@ export class BoundStreams {
     for (const entry of entries) {
       entry.live = live
       const reason = this.#refusalOf(entry, live.session)
-      if (reason !== undefined) this.#end(entry, reason)
+      if (reason !== undefined) this.#end([entry], reason)
       else isUsed ||= entry.touch
     }
     if (isUsed) this.#options.sessions.use(live)
@@ -186,15 +181,8 @@ export class BoundStreams {
 
   #refusalOf({ route, access }: Entry, session: Session): ErrorCode | undefined {
     const current = Object.hasOwn(this.#routes, route) ? this.#routes[route]?.access : undefined
-    const needed = current ?? access
-    const isAllowed =
-      typeof needed === 'string' || session.identity.roles.some(role => needed.roles.includes(role))
-    if (!isAllowed) return 'route.forbidden'
+    if (!mayUse(current ?? access, session)) return 'route.forbidden'
     return this.#closingOf(route, 'GET', session) === undefined ? undefined : 'maintenance'
-  }
-
-  #endAll(entries: readonly Entry[], reason: ErrorCode): void {
-    for (const entry of entries) this.#end(entry, reason)
   }
 
   #drain(overMs: number): void {
@@ -204,7 +192,7 @@ export class BoundStreams {
     const endDue = () => {
       const share = overMs === 0 ? 1 : (performance.now() - startedAt + drainStepMs) / overMs
       const due = Math.min(entries.length, Math.ceil(entries.length * share))
-      this.#endAll(entries.slice(ended, due), 'gateway.stopping')
+      this.#end(entries.slice(ended, due), 'gateway.stopping')
       ended = due
       if (ended < entries.length) setTimeout(endDue, drainStepMs).unref()
     }

@@ -2,6 +2,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { createCountedAddress, createTrust } from './hooks/address.ts'
+import { countingIn } from './hooks/limits.ts'
 
 interface Bound {
   /** Connections to all listeners together; one address gets at most a quarter of them. */
@@ -14,14 +15,9 @@ interface Bound {
 }
 
 interface Connection {
+  /** With https, the one below the encryption. */
   readonly socket: Socket
-  readonly key: string
   readonly address: string
-  work: Work
-}
-
-/** The requests of a connection. */
-interface Work {
   /** Those that have begun, and not ended. They end in their order. */
   readonly responses: ServerResponse[]
   /** For good, as a WebSocket. */
@@ -29,29 +25,23 @@ interface Work {
 }
 
 /** By the socket that requests come from: with https, the one with the encryption. */
-const works = new WeakMap<Socket, Work>()
-
-function beginWork(socket: Socket): Work {
-  const work = { responses: [], isUpgraded: false }
-  works.set(socket, work)
-  return work
-}
+const connections = new WeakMap<Socket, Connection>()
 
 function onRequest({ socket }: IncomingMessage, response: ServerResponse): void {
-  const responses = works.get(socket)?.responses
+  const responses = connections.get(socket)?.responses
   responses?.push(response)
   // Not `close`: one that does not finish closes its connection.
   response.on('finish', () => responses?.shift())
 }
 
 function onUpgrade({ socket }: IncomingMessage): void {
-  const work = works.get(socket)
-  if (work !== undefined) work.isUpgraded = true
+  const connection = connections.get(socket)
+  if (connection !== undefined) connection.isUpgraded = true
 }
 
 /** The responses of a connection that have begun, and not ended. */
 export function responsesOf(socket: Socket): readonly ServerResponse[] {
-  return works.get(socket)?.responses ?? []
+  return connections.get(socket)?.responses ?? []
 }
 
 export function createConnections(bound: Bound) {
@@ -62,50 +52,46 @@ export function createConnections(bound: Bound) {
   /** The oldest first. */
   const open = new Map<string, Connection>()
   const ofAddress = new Map<string, number>()
+  const count = countingIn(ofAddress)
 
-  /** With https, the socket is the one below the encryption. */
   function accept(socket: Socket): void {
-    const work = beginWork(socket)
     const { remoteAddress: ip } = socket
     if (ip === undefined) return
     const address = countedAddress({ ip, ips: [ip] })
-    const count = ofAddress.get(address) ?? 0
-    const hasTooMany = count >= maxOfAddress && !isTrusted(ip)
+    const hasTooMany = (ofAddress.get(address) ?? 0) >= maxOfAddress && !isTrusted(ip)
     if (hasTooMany || (open.size >= max && !closeIdle())) {
       onRefused?.(address)
       return void socket.resetAndDestroy()
     }
-    const connection = { socket, key: keyOf(socket), address, work }
-    ofAddress.set(address, count + 1)
-    open.set(connection.key, connection)
-    socket.once('close', () => forget(connection))
+    const key = keyOf(socket)
+    const connection = { socket, address, responses: [], isUpgraded: false }
+    connections.set(socket, connection)
+    open.set(key, connection)
+    count(address, 1)
+    socket.once('close', () => forget(key, connection))
   }
 
   function secure(socket: Socket): void {
-    const work = beginWork(socket)
     const connection = open.get(keyOf(socket))
-    if (connection !== undefined) connection.work = work
+    if (connection !== undefined) connections.set(socket, connection)
   }
 
   function closeIdle(): boolean {
-    for (const connection of open.values()) {
-      const { responses, isUpgraded } = connection.work
+    for (const [key, connection] of open) {
+      const { socket, responses, isUpgraded } = connection
       if (responses.length > 0 || isUpgraded) continue
       // Not after its `close`, which comes in a later turn: the next one would close another.
-      forget(connection)
-      connection.socket.destroy()
+      forget(key, connection)
+      socket.destroy()
       return true
     }
     return false
   }
 
-  function forget(connection: Connection): void {
-    const { key, address } = connection
+  function forget(key: string, connection: Connection): void {
     if (open.get(key) !== connection) return
     open.delete(key)
-    const count = (ofAddress.get(address) ?? 1) - 1
-    if (count === 0) ofAddress.delete(address)
-    else ofAddress.set(address, count)
+    count(connection.address, -1)
   }
 
   return {

@@ -10,10 +10,9 @@ import Fastify, {
 import { toGatewayError } from '../errors/errors.ts'
 import { createTrust } from './hooks/address.ts'
 import { setCorsHeaders } from './hooks/cors.ts'
-import { createErrorHandler } from './hooks/errors.ts'
+import { createErrorHandler, recordUnrouted } from './hooks/errors.ts'
 import { readForwardedProto } from './hooks/forwarded-for.ts'
 import { Trail } from '../observability/trail.ts'
-import { recordUnrouted } from './hooks/unrouted.ts'
 import { schemaController } from './hooks/validation.ts'
 import { setStandardHeaders } from './hooks/sending.ts'
 import type { Gateway } from './gateway.ts'
@@ -38,11 +37,11 @@ export function createFastify(gateway: Gateway): FastifyInstance {
     schemaController,
     // The router cannot decode the path, so no hook runs: headers and log line are set here.
     frameworkErrors: (error, request: FastifyRequest, reply: FastifyReply) => {
+      request.trail = new Trail(request.id, request.method, request.raw.url ?? '', request.ip)
       setStandardHeaders(reply)
       setCorsHeaders(reply)
       answerError(error, request, reply)
-      const trail = new Trail(request.id, request.method, request.raw.url ?? '', request.ip)
-      recordUnrouted(gateway, trail, toGatewayError(error).code)
+      recordUnrouted(gateway, request.trail, toGatewayError(error).code)
     },
     routerOptions: { maxParamLength: config.limits.sizes.url },
     // A build yields to requests, so plugins may take their time.

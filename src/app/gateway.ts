@@ -8,25 +8,22 @@ import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
 import { createUpstreamLogin } from '../login/upstream-login.ts'
 import { createUsersFile } from '../login/file-users.ts'
-import type { Ledger } from '../observability/audit/ledger.ts'
-import type { Failures } from '../observability/failures.ts'
 import { tokenNamesOf } from '../proxy/token-names.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import type { Services } from '../services/services.ts'
 import { createAnswer } from '../shaping/answer.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import type { Modules } from '../shaping/module.ts'
-import { createAppMetrics } from './app-metrics.ts'
 import { createCountedAddress } from './hooks/address.ts'
 import { createForwardedHost } from './hooks/forwarded-for.ts'
-import { sessionCookie } from './hooks/session.ts'
+import { createCounters } from './hooks/metrics.ts'
+import { createSessionCookieReader, sessionCookie } from './hooks/session-cookie.ts'
 import { withOwnCode } from './own-code.ts'
 import type { BindStream } from './routes/bound-stream.ts'
 import { createSealedCookies } from './routes/sealed-cookies.ts'
 import type { ShedLog } from './shed-log.ts'
 
-type Shared = Pick<
-  Services,
+type Shared =
   | 'log'
   | 'sessions'
   | 'secrets'
@@ -38,12 +35,14 @@ type Shared = Pick<
   | 'rates'
   | 'drift'
   | 'tracer'
->
+
+/** The maintenances that operators began; generations come and go, this stays. */
+export type OperatorsMaintenance = Pick<Services['maintenance'], 'current'>
 
 /** The services and back-ends that a generation is built with. They outlive it. */
-export interface GatewayServices extends Shared {
+export interface GatewayServices extends Pick<Services, Shared>, Partial<Pick<Services, 'ledger'>> {
   /** Keeps requests for `console-gateway why`. */
-  readonly failures: Pick<Failures, 'add'>
+  readonly failures: Pick<Services['failures'], 'add'>
   /** By its name in `routes.yaml`. */
   readonly upstream: (name: string, config: UpstreamConfig) => Upstream
   readonly running: {
@@ -54,14 +53,10 @@ export interface GatewayServices extends Shared {
      */
     readonly begin: (member: { readonly destroy: () => unknown }) => () => void
   }
-  /** Counts what is refused because of overload. */
   readonly shed: Pick<ShedLog, 'count'>
-  /** Binds a live stream to its session. */
   readonly bindStream: BindStream
-  /** That of operators; undefined in dry runs, where nobody begins one. */
+  /** Undefined in dry runs, where nobody begins one. */
   readonly maintenance?: OperatorsMaintenance
-  /** Undefined where config has no audit ledger. */
-  readonly ledger?: Ledger | undefined
   /** Replaces the sources that config names. */
   readonly sources?: readonly CredentialSource[]
   /** Called with the app before anything is added to it: for plugins. */
@@ -69,9 +64,6 @@ export interface GatewayServices extends Shared {
   /** Called with the value that a shape gets: for dry runs. */
   readonly watchShape?: (name: string, value: unknown) => void
 }
-
-/** The maintenances that operators began; generations come and go, this stays. */
-export type OperatorsMaintenance = Pick<Services['maintenance'], 'current'>
 
 export type Gateway = ReturnType<typeof createGateway>
 
@@ -91,7 +83,7 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
   return {
     ...services,
     config,
-    counters: createAppMetrics(services.metrics, services.rates),
+    counters: createCounters(services.metrics, services.rates),
     envelope: createEnvelope(envelope),
     modules,
     /** That config writes for the gateway's own endpoints; the others have the usual one. */
@@ -102,6 +94,7 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
       refresh: answerOf(refresh?.answer)
     },
     cookie,
+    sessionKeyIn: createSessionCookieReader(cookie.name, services.secrets),
     tokenNames: tokenNamesOf(envelope),
     /** In the order of the config. */
     sources: services.sources ?? createSources(config, services),

@@ -15,35 +15,26 @@ import type { Socket } from 'node:net'
 import type { Config, ServerTls } from '../config/schema/config.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import { type ErrorCode, GatewayError } from '../errors/errors.ts'
-import { countedErrors } from './app-metrics.ts'
 import { responsesOf } from './connections.ts'
+import { countedErrors } from './hooks/metrics.ts'
 import { endAfterOffer, isUpgrade } from './hooks/upgrade.ts'
-import { recordUnrouted, type UnroutedRecords } from './hooks/unrouted.ts'
+import { recordUnrouted, type UnroutedRecords } from './hooks/errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import { Trail } from '../observability/trail.ts'
 import type { Services } from '../services/services.ts'
-import { endSlowBodies } from './slow-bodies.ts'
-import { endStalledConnections } from './stalled-connections.ts'
-import {
-  passExpectations,
-  type Refusal,
-  refuseUnparsed,
-  sendRefusal,
-  takeUpgrade
-} from './unparsed.ts'
+import { endSlowBodies, endStalledConnections } from './slow-clients.ts'
+import { refuseUnparsed, sendRefusal, takeUpgrade } from './unparsed.ts'
 
-interface Handler {
-  readonly handle: (request: IncomingMessage, response: ServerResponse) => void
-  /** Otherwise they are ordinary requests. */
-  readonly takesUpgrades: boolean
-}
+export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
-type Records = UnroutedRecords & Pick<Services, 'metrics'>
+export type Records = UnroutedRecords & Pick<Services, 'metrics'>
 
+/** @param takesUpgrades otherwise they are ordinary requests */
 export function createListener(
   { gateway, serverTls }: Pick<Config, 'gateway' | 'serverTls'>,
-  handler: Handler,
-  records: Records
+  handle: Handler,
+  records: Records,
+  takesUpgrades = false
 ): Server {
   const { log } = records
   const { server: settings } = gateway
@@ -60,7 +51,7 @@ export function createListener(
     optimizeEmptyRequests: true,
     // A request without Host is refused by the request policy, in the envelope.
     requireHostHeader: false,
-    shouldUpgradeCallback: (request: IncomingMessage) => handler.takesUpgrades && isUpgrade(request)
+    shouldUpgradeCallback: (request: IncomingMessage) => takesUpgrades && isUpgrade(request)
   }
   const server = adopt(createHttpServer(options, serverTls), err => {
     // Errors of listen() go to its caller. This is one of accept(), such as no free descriptor.
@@ -69,24 +60,18 @@ export function createListener(
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     ignoreTypeOfNoBody(request)
     endAfterOffer(request, response)
-    handler.handle(request, adopt(response))
+    handle(request, adopt(response))
   })
-  passExpectations(server)
   server.on('upgrade', (request: IncomingMessage, socket: Socket, early: Buffer) => {
     // Behind a request that is still being answered, nothing could be answered in its turn.
     const isPipelined = responsesOf(socket).length > 0
-    if (isPipelined || !takeUpgrade(request, socket, early, handler.handle)) {
+    if (isPipelined || !takeUpgrade(request, socket, early, handle)) {
       refuse(socket, 'request.malformed', request)
     }
   })
-  server.on('connect', (request: IncomingMessage, socket: Socket) => {
-    refuse(socket, 'route.method', request)
-  })
-  refuseUnparsed(server, {
-    refuse,
-    onTlsFailure: (reason, address) =>
-      log.debug({ event: 'connection.refused', reason, address }, 'TLS failed')
-  })
+  refuseUnparsed(server, refuse, (reason, address) =>
+    log.debug({ event: 'connection.refused', reason, address }, 'TLS failed')
+  )
   endStalledConnections(server, settings.idleTimeout)
   endSlowBodies(server, settings.requestTimeout, socket => {
     if (socket.writable) refuse(socket, 'request.timeout')
@@ -99,29 +84,26 @@ export function createListener(
 
 /** Refuses what reaches no app. */
 function createRefuse({ envelope }: Config['gateway'], records: Records) {
-  const dialect = createEnvelope(envelope)
+  const { errorType, failure } = createEnvelope(envelope)
   const errors = countedErrors(records.metrics)
-  const refusalOf = (code: ErrorCode, socket: Socket, request?: IncomingMessage): Refusal => {
+  return (socket: Socket, code: ErrorCode, request?: IncomingMessage): void => {
     const error = new GatewayError(code)
     const requestId = randomUUID()
     // The parser may have given up before the method.
     const { method = '', url = '' } = request ?? {}
     recordUnrouted(records, new Trail(requestId, method, url, socket.remoteAddress ?? ''), code)
     errors.labels(code).inc()
-    return {
+    const refusal = {
       status: error.status,
       headers: {
-        'content-type': dialect.errorType,
+        'content-type': errorType,
         'x-request-id': requestId,
         'cache-control': 'no-store',
         'x-content-type-options': 'nosniff'
       },
-      text: JSON.stringify(dialect.failure(error, requestId))
+      text: JSON.stringify(failure(error, requestId))
     }
-  }
-  return (socket: Socket, code: ErrorCode, request?: IncomingMessage): void => {
-    adopt(socket)
-    sendRefusal(socket, refusalOf(code, socket, request), responsesOf(socket))
+    sendRefusal(adopt(socket), refusal, responsesOf(socket))
   }
 }
 

@@ -15,14 +15,15 @@ const codeOfParserError: ReadonlyMap<string | undefined, ErrorCode> = new Map([
   ['HPE_CHUNK_EXTENSIONS_OVERFLOW', 'request.too-large']
 ])
 
-interface Reactions {
-  readonly refuse: (socket: Socket, code: ErrorCode) => void
-  /** The connection is closed. */
-  readonly onTlsFailure?: (code: string | undefined, address: string | undefined) => void
-}
-
-/** Refuses bytes that are no request, and requests that come too slowly. */
-export function refuseUnparsed(server: Server, { refuse, onTlsFailure }: Reactions): void {
+/**
+ * Refuses bytes that are no request, requests that come too slowly, and CONNECT.
+ * @param onTlsFailure called when keys could not be agreed on; the connection is closed
+ */
+export function refuseUnparsed(
+  server: Server,
+  refuse: (socket: Socket, code: ErrorCode, request?: IncomingMessage) => void,
+  onTlsFailure?: (code: string | undefined, address: string | undefined) => void
+): void {
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
     const { code } = error
     if (tlsFailure.test(code ?? '')) {
@@ -32,10 +33,10 @@ export function refuseUnparsed(server: Server, { refuse, onTlsFailure }: Reactio
     if (code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
     refuse(socket, codeOfParserError.get(code) ?? 'request.malformed')
   })
-}
-
-/** The app answers also what expects more than it can meet. */
-export function passExpectations(server: Server): void {
+  server.on('connect', (request: IncomingMessage, socket: Socket) =>
+    refuse(socket, 'route.method', request)
+  )
+  // The app answers also what expects more than it can meet.
   const pass = (request: IncomingMessage, response: ServerResponse) => {
     if (canMeet(request)) response.writeContinue()
     server.emit('request', request, response)
@@ -58,29 +59,23 @@ export function sendRefusal(
   { status, headers, text }: Refusal,
   open: readonly ServerResponse[]
 ): void {
-  closeWithConnection(socket, open)
-  for (const earlier of open) {
-    // A response has its socket from its turn on the connection until its last byte is written.
-    if (earlier.socket !== socket || !(earlier.headersSent || earlier.req.complete)) continue
-    // The refusal must not be taken for the earlier response.
-    return void (earlier.writableEnded ? endUnread(socket) : socket.destroy())
-  }
-  const length = { 'connection': 'close', 'content-length': Buffer.byteLength(text) }
-  const lines = Object.entries({ ...headers, ...length }).map(
-    ([name, value]) => `${name}: ${value}`
-  )
-  endUnread(socket, [`HTTP/1.1 ${status} Refused`, ...lines, '', text].join('\r\n'))
-}
-
-/**
- * Node closes responses that wait for their turn when their connection is closed, but not once an
- * upgrade or CONNECT has come behind them: they would count as running for ever.
- */
-function closeWithConnection(socket: Socket, open: readonly ServerResponse[]): void {
-  if (open.length === 0) return
+  // Node does so itself, but not once an upgrade or CONNECT has come behind them.
   socket.once('close', () => {
     for (const response of open) response.destroy()
   })
+  // A response has its socket from its turn on the connection until its last byte is written. The
+  // refusal must not be taken for it.
+  const current = open.find(
+    response => response.socket === socket && (response.headersSent || response.req.complete)
+  )
+  if (current !== undefined && !current.writableEnded) return void socket.destroy()
+  const fields = Object.entries({
+    ...headers,
+    'connection': 'close',
+    'content-length': Buffer.byteLength(text)
+  }).map(([name, value]) => `${name}: ${value}`)
+  const refusal = [`HTTP/1.1 ${status} Refused`, ...fields, '', text].join('\r\n')
+  endUnread(socket, current === undefined ? refusal : '')
 }
 
 /** The client's time to read the rest of the response, then to close the connection. */

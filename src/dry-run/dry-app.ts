@@ -7,8 +7,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
 import { buildApp } from '../app/app.ts'
 import type { GatewayServices } from '../app/gateway.ts'
-import { signedCookie } from '../app/hooks/session-cookie.ts'
-import { sessionCookie } from '../app/hooks/session.ts'
+import { sessionCookie, signedCookie } from '../app/hooks/session-cookie.ts'
 import { createListener } from '../app/listener.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
@@ -138,7 +137,7 @@ export async function createDryApp(config: Config, { open, identity, watch }: Op
   const app = await buildApp(config, services)
   const server = createListener(
     { gateway },
-    { handle: (request, response) => app.routing(request, response), takesUpgrades: false },
+    (request, response) => app.routing(request, response),
     services
   )
   return {

@@ -6,8 +6,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { createConnections, responsesOf } from '../app/connections.ts'
 import { endAfterOffer } from '../app/hooks/upgrade.ts'
 import { createHttpServer, setCertificate } from '../app/listener.ts'
-import { endStalledConnections } from '../app/stalled-connections.ts'
-import { passExpectations, refuseUnparsed, sendRefusal } from '../app/unparsed.ts'
+import { endStalledConnections } from '../app/slow-clients.ts'
+import { refuseUnparsed, sendRefusal } from '../app/unparsed.ts'
 import type { ServerTls } from '../config/schema/config.ts'
 import { type ErrorCode, errorKinds } from '../errors/errors.ts'
 import { adopt } from '../observability/emitters.ts'
@@ -69,9 +69,7 @@ function serve(app: FastifyInstance, tls: ServerTls | undefined): Server {
   // No bound beside that of their size: Node would drop further headers silently.
   server.maxHeadersCount = 0
   server.prependListener('request', endAfterOffer)
-  server.on('connect', (_request, socket: Socket) => refuse(socket, 'route.method'))
-  passExpectations(server)
-  refuseUnparsed(server, { refuse })
+  refuseUnparsed(server, refuse)
   return server
 }
 

@@ -8,8 +8,7 @@ import type { Gateway } from '../app/gateway.ts'
 import { clientAddress } from '../app/hooks/address.ts'
 import { sessionBefore } from '../app/sign-in/back-end-sessions.ts'
 import { createSignInGuard, operatorsApart } from '../app/sign-in/guard.ts'
-import { countRefusal, countUndecided, refusalError } from '../app/sign-in/refusals.ts'
-import { firstVouching } from '../app/sign-in/vouching.ts'
+import { mustVouch } from '../app/sign-in/vouching.ts'
 import { operatorSources } from '../config/schema/operators.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { signOutAtSource } from '../login/credential-source.ts'
@@ -40,21 +39,9 @@ export function createVouching(gateway: Gateway) {
       leaving: AbortSignal
     ): Promise<Entrant> => {
       const attempt = await guard(request, username, leaving)
-      const verdict = await firstVouching(sources, {
-        username,
-        password,
-        extra: {},
-        address: clientAddress(request),
-        requestId: request.id
-      })
-      if ('failure' in verdict) {
-        await countUndecided(attempt, verdict)
-        throw verdict.failure
-      }
-      if ('vouched' in verdict) {
-        await countRefusal(attempt, verdict, request, username)
-        throw refusalError(verdict)
-      }
+      const address = clientAddress(request)
+      const signingIn = { username, password, extra: {}, address, requestId: request.id }
+      const verdict = await mustVouch(sources, signingIn, attempt, request.log)
       // The gateway alone needs to know the user: a session of the back-end is not kept.
       signOutAtSource({ sources, sessions }, sessionBefore(verdict, Date.now()), request)
       const { identity, password: digest } = verdict.result

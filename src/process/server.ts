@@ -3,13 +3,13 @@
  * redirects to its https), and the generation that takes requests.
  */
 import { once } from 'node:events'
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { BoundStreams } from '../app/bound-streams.ts'
 import { createConnections } from '../app/connections.ts'
 import { createHttpsRedirect } from '../app/https-redirect.ts'
-import { createListener, isTlsServer, setCertificate } from '../app/listener.ts'
+import { createListener, type Handler, isTlsServer, setCertificate } from '../app/listener.ts'
 import { createShedLog, type ShedLog } from '../app/shed-log.ts'
 import type { Config } from '../config/schema/config.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
@@ -79,12 +79,11 @@ function createListeners(config: Config, { generations, services, shed }: Behind
     ipv6Prefix: config.limits.ipv6Prefix,
     onRefused: address => shed.count('connections', { address })
   })
-  const handle = (request: IncomingMessage, response: ServerResponse) =>
-    generations.current.handle(request, response)
-  const server = createListener(config, { handle, takesUpgrades: true }, services)
+  const handle: Handler = (request, response) => generations.current.handle(request, response)
+  const server = createListener(config, handle, services, true)
   const redirect = settings.tls?.redirect
   const redirectServer =
-    redirect === undefined ? undefined : createHttpsRedirect(settings, services)
+    redirect === undefined ? undefined : createHttpsRedirect(config.gateway, services)
   let lingerMs = 0
   connections.add(server)
   if (redirectServer !== undefined) connections.add(redirectServer)

@@ -1,7 +1,11 @@
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { createHttpsRedirect } from '../../src/app/https-redirect.ts'
+import { loadConfig } from '../../src/config/load/load.ts'
+import { Metrics } from '../../src/observability/metrics.ts'
 import type { Trail } from '../../src/observability/trail.ts'
+import { createLogger } from '../../src/services/logger.ts'
+import { configFolder } from '../support/gateway.ts'
 import { raw } from '../support/raw.ts'
 
 interface Settings {
@@ -11,8 +15,12 @@ interface Settings {
 
 async function redirectsOf(t: Test, { hosts = ['Console.example'], ports = [] }: Settings = {}) {
   const kept: Trail[] = []
-  const failures = { add: (trail: Trail) => void kept.push(trail) }
-  const server = createHttpsRedirect({ hosts, ports }, { log: { error: () => {} }, failures })
+  const { gateway } = loadConfig(await configFolder({ gateway: { server: { hosts, ports } } }), {})
+  const server = createHttpsRedirect(gateway, {
+    log: createLogger({ level: 'silent', format: 'json' }),
+    metrics: new Metrics(),
+    failures: { add: (trail: Trail) => void kept.push(trail) }
+  })
   await new Promise<void>(resolve => {
     server.listen(0, '127.0.0.1', resolve)
   })

@@ -20,9 +20,9 @@ async function open(t: Test, answer = answerAtEnd) {
     answer(incoming, response)
   })
   const refusalOf = (code: ErrorCode) => ({ status: 400, headers: { 'x-code': code }, text: '{}' })
-  refuseUnparsed(server, {
-    refuse: (socket, code) => sendRefusal(socket, refusalOf(code), responsesOf(socket))
-  })
+  refuseUnparsed(server, (socket, code) =>
+    sendRefusal(adopt(socket), refusalOf(code), responsesOf(socket))
+  )
   t.after(() => server.close())
   t.after(() => server.closeAllConnections())
   return { server, responsesOf, url: `http://127.0.0.1:${await listen(server)}` }
@@ -120,12 +120,10 @@ for (const second of [
     const { server, responsesOf, url } = await open(t, ({ url = '' }, response) => {
       response.on('close', () => closed.push(url))
     })
-    for (const event of ['upgrade', 'connect'] as const) {
-      server.on(event, (_request, socket: Socket) => {
-        const refusal = { status: 400, headers: {}, text: '{}' }
-        sendRefusal(adopt(socket), refusal, responsesOf(socket))
-      })
-    }
+    server.on('upgrade', (_request, socket: Socket) => {
+      const refusal = { status: 400, headers: {}, text: '{}' }
+      sendRefusal(adopt(socket), refusal, responsesOf(socket))
+    })
     const first = ['/1', '/2', '/3'].map(path => request(`GET ${path}`)).join('')
     const { whole } = await raw(url, first + second, untilClosed)
     t.equal(whole, '')
@@ -137,10 +135,11 @@ for (const second of [
 t.test('a failed handshake is told of and gets no bytes', async t => {
   const { server } = await open(t)
   const failures: unknown[] = []
-  refuseUnparsed(server, {
-    refuse: () => t.fail('not refused'),
-    onTlsFailure: (...failure) => failures.push(failure)
-  })
+  refuseUnparsed(
+    server,
+    () => t.fail('not refused'),
+    (...failure) => failures.push(failure)
+  )
   const socket = { remoteAddress: '192.0.2.1', destroy: () => failures.push('closed') }
   for (const code of ['ERR_SSL_WRONG_VERSION_NUMBER', 'EPROTO']) {
     server.listeners('clientError').at(-1)?.(Object.assign(new Error(), { code }), socket)

@@ -13,24 +13,13 @@ import {
   toRouterPath
 } from '../../config/schema/public-path.ts'
 
-export interface KnownPaths {
-  /** The methods of the nearest path that a request's target fits; undefined where it fits none. */
-  readonly methodsAt: (target: string) => ReadonlySet<string> | undefined
-  /**
-   * Whether escapes that the router keeps, such as `%40`, hide a nearer path: a back-end that
-   * decodes them reads that one.
-   * @param path of a request, whose escapes can all be decoded
-   */
-  readonly hidesNearer: (path: string) => boolean
-  /** Of each path the methods that only a wider path (`/*`) takes. */
-  readonly lostMethods: () => Array<[url: string, methods: string[]]>
-}
+export type KnownPaths = ReturnType<typeof collectMethods>
 
 /**
  * Collected beside the router, which has a tree for each method: every path in all of them would
  * double the build time of a generation.
  */
-export function collectMethods(app: FastifyInstance): KnownPaths {
+export function collectMethods(app: FastifyInstance) {
   const byPath = new Map<string, Set<string>>()
   const withParameters: string[] = []
   let deepest = 0
@@ -55,11 +44,17 @@ export function collectMethods(app: FastifyInstance): KnownPaths {
     ].toSorted(nearerFirst)
 
   return {
-    methodsAt: target => {
+    /** The methods of the nearest path that a target fits; undefined where it fits none. */
+    methodsAt: (target: string): ReadonlySet<string> | undefined => {
       const [nearest] = around(target.split('?', 1)[0] ?? '', takes)
       return nearest === undefined ? undefined : byPath.get(nearest)
     },
-    hidesNearer: path => {
+    /**
+     * Whether escapes that the router keeps, such as `%40`, hide a nearer path: a back-end that
+     * decodes them reads that one.
+     * @param path of a request, whose escapes can all be decoded
+     */
+    hidesNearer: (path: string): boolean => {
       if (!path.includes('%')) return false
       const [kept, decoded] = [decodeURI(path), decodeURIComponent(path)]
       if (kept === decoded) return false
@@ -67,11 +62,12 @@ export function collectMethods(app: FastifyInstance): KnownPaths {
       if (hidden === undefined) return false
       return nearest === undefined || nearerFirst(hidden, nearest) < 0
     },
-    lostMethods: () =>
+    /** Of each path the methods that only a wider path (`/*`) takes. */
+    lostMethods: (): Array<[url: string, methods: string[]]> =>
       [...byPath].flatMap(([url, methods]) => {
         const others = around(url, contains).flatMap(path => [...(byPath.get(path) ?? [])])
         const lost = [...new Set(others)].filter(method => !methods.has(method))
-        return lost.length === 0 ? [] : [[toRouterPath(url), lost] as [string, string[]]]
+        return lost.length === 0 ? [] : [[toRouterPath(url), lost]]
       })
   }
 }

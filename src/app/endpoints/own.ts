@@ -1,5 +1,5 @@
 /** Adds the gateway's own endpoints, and sends what they answer. */
-import type { FastifyInstance, FastifyReply, RouteOptions } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, RouteOptions } from 'fastify'
 import { type OwnKey, ownMethods, ownPaths, ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { pathsOf } from '../../config/schema/resolved.ts'
 import { writeJson } from '../../json/body.ts'
@@ -15,21 +15,27 @@ export function addOwn(
   const { routes } = scope.gateway.config
   const path = ownPaths(routes.endpoints)[key]
   if (path === undefined) return
-  const config = { route: ownRoutes[key].name, access: 'session' as const, ...options.config }
+  const { name: route } = ownRoutes[key]
+  const config: FastifyContextConfig = { route, access: 'session', ...options.config }
+  const method = [...ownMethods(key, routes.endpoints)]
+  const bodyLimit = config.maxBody
   for (const url of pathsOf(routes, path)) {
-    scope.route({ ...options, config, method: [...ownMethods(key, routes.endpoints)], url })
+    scope.route({ ...(bodyLimit && { bodyLimit }), ...options, config, method, url })
   }
 }
 
 /**
- * Takes bodies of any type on the routes of a scope, and drops them: consoles send all sorts, or an
- * empty one that claims to be JSON.
+ * Adds endpoints that take bodies of any type, and drop them: consoles send all sorts, or an empty
+ * one that claims to be JSON.
  */
-export function ignoreBodies(scope: FastifyInstance): void {
-  scope.removeAllContentTypeParsers()
-  scope.addContentTypeParser('*', (_request, payload, done) => {
-    payload.resume()
-    done(null)
+export function addBodiless(scope: FastifyInstance, add: (inner: FastifyInstance) => void): void {
+  scope.register(async inner => {
+    inner.removeAllContentTypeParsers()
+    inner.addContentTypeParser('*', (_request, payload, done) => {
+      payload.resume()
+      done(null)
+    })
+    add(inner)
   })
 }
 

@@ -8,6 +8,10 @@ import type { RequestHook } from '../hooks/context.ts'
 import { opensPage, sendPage } from './console.ts'
 import type { KnownPaths } from './known-paths.ts'
 
+const doubledBase =
+  'There is nothing at this address. The console’s base URL ends in /api, and its paths begin with ' +
+  '/api too: leave it out of the base URL.'
+
 /** To be added after all routes. */
 export function addUnknown(
   app: FastifyInstance,
@@ -18,15 +22,8 @@ export function addUnknown(
   const hasConsole = config.gateway.console !== undefined
   // The nearest path decides alone: a method that it does not take must not reach a wider `/*`.
   app.register(async scope => {
-    scope.addHook('onRequest', checkLimits)
-    for (const [url, methods] of knownPaths.lostMethods()) {
-      scope.route({
-        url,
-        method: methods,
-        handler: request => {
-          throw refused(knownPaths.methodsAt(request.raw.url ?? ''))
-        }
-      })
+    for (const [url, method] of knownPaths.lostMethods()) {
+      scope.route({ url, method, handler: (_request, reply) => reply.callNotFound() })
     }
   })
   const isPage = (request: FastifyRequest) => hasConsole && opensPage(request, mount)
@@ -38,17 +35,13 @@ export function addUnknown(
     (request, reply) => {
       const target = request.raw.url ?? ''
       const allowed = knownPaths.methodsAt(target)
-      if (allowed !== undefined) throw refused(allowed)
+      if (allowed !== undefined) {
+        // RFC 9110 §15.5.6
+        throw new GatewayError('route.method', { headers: { allow: [...allowed].join(', ') } })
+      }
       if (isPage(request)) return sendPage(reply)
-      const message = target.startsWith(`${mount}/api/api/`)
-        ? 'There is nothing at this address. The console’s base URL ends in /api, and its paths begin with /api too: leave it out of the base URL.'
-        : undefined
-      throw new GatewayError('route.unknown', message === undefined ? {} : { message })
+      const isDoubled = target.startsWith(`${mount}/api/api/`)
+      throw new GatewayError('route.unknown', isDoubled ? { message: doubledBase } : {})
     }
   )
-}
-
-/** RFC 9110 §15.5.6 */
-function refused(allowed: ReadonlySet<string> = new Set()) {
-  return new GatewayError('route.method', { headers: { allow: [...allowed].join(', ') } })
 }

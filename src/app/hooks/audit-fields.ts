@@ -11,31 +11,19 @@ interface Member {
   readonly show: (text: string) => string
 }
 
-/** By route. */
-export type BodyFields = ReadonlyMap<string, readonly Member[]>
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** The body as the client sent it, where that is not what the upstream gets. */
-    clientBody: Buffer | undefined
-  }
-}
-
 const maxBodyBytes = 64 * 1024
 const maxText = 256
 const shownEnd = 4
 const hashLength = 16
 
-export function compileBodyFields({ fields, key }: AuditConfig): BodyFields {
-  const [hashKey = ''] = key
+/** By route. */
+export function compileBodyFields({ fields, key: [key = ''] }: AuditConfig) {
   return new Map(
     Object.entries(fields).map(([route, members]) => [
       route,
-      Object.entries(members).map(([name, how]) => ({
-        name,
-        path: memberPathOf(name),
-        show: shownBy(how, hashKey)
-      }))
+      Object.entries(members).map(([name, how]): Member => {
+        return { name, path: memberPathOf(name), show: shownBy(how, key) }
+      })
     ])
   )
 }
@@ -71,18 +59,14 @@ function valueOf(body: Buffer, headers: FastifyRequest['headers']): Json {
     if (!/^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '')) {
       return readJson(body, headers, maxBodyBytes)
     }
-    return valuesOfForm(new URLSearchParams(body.toString('utf8')))
+    const values = new Map<string, string>()
+    for (const [name, text] of new URLSearchParams(body.toString('utf8'))) {
+      const before = values.get(name)
+      // Back-ends differ in which value of a repeated name they take, so all of them are recorded.
+      values.set(name, before === undefined ? text : `${before}, ${text}`)
+    }
+    return Object.fromEntries(values)
   } catch {
     return null
   }
-}
-
-/** Back-ends differ in which value of a repeated name they take, so all of them are recorded. */
-function valuesOfForm(form: URLSearchParams): Json {
-  const values = new Map<string, string>()
-  for (const [name, value] of form) {
-    const before = values.get(name)
-    values.set(name, before === undefined ? value : `${before}, ${value}`)
-  }
-  return Object.fromEntries(values)
 }

@@ -34,7 +34,7 @@ declare module 'fastify' {
     takesUpgrades?: boolean
     /** Whether a call keeps the session from going idle; true without it. */
     touch?: boolean
-    /** The time that a response may make no progress; `server.idleTimeout` by default. */
+    /** How long its client may take nothing; `server.idleTimeout` by default. */
     stallMs?: number
     /** Set when the route has a dialect of its own. */
     envelope?: Envelope
@@ -46,6 +46,8 @@ declare module 'fastify' {
     trail: Trail
     /** The config of its route; set by its first hook, since `routeOptions` is made at each use. */
     routeConfig: FastifyRequest['routeOptions']['config']
+    /** The key that the next limiter counts. */
+    limitKey: string
     /** The client's address, once it was computed. */
     address: string | undefined
     /**
@@ -55,18 +57,14 @@ declare module 'fastify' {
     onResponseClose: Array<() => void>
     /** The live session, on routes that neither open nor close one. */
     live: Live | undefined
-    /** Why the session that the cookie names is over. */
-    ended: EndReason | undefined
-    /** The public id of that session; the cookie's signature proves that it existed. */
-    endedSession: string | undefined
-    /** Its key in the store. */
-    endedKey: string | undefined
+    /** The session that the cookie names, where it is over; the signature proves that it existed. */
+    ended: { readonly key: string; readonly reason: EndReason } | undefined
+    /** The value of the cookie of a session that this request opened. */
+    openedId: string | undefined
+    /** The body as the client sent it, where that is not what the upstream gets. */
+    clientBody: Buffer | undefined
     /** Set for errors of the gateway; an upstream's own error that passes has none. */
     errorCode: ErrorCode | undefined
-    /** Of the error that was sent, whatever `errorStatus` makes of it. */
-    ownErrorStatus: number | undefined
-    /** The user name of a sign-in or sign-out, where no session tells it. */
-    actor: string | undefined
   }
 }
 

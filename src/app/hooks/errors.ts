@@ -1,8 +1,10 @@
 /** Sends the errors of all requests. */
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
-import { GatewayError, toGatewayError } from '../../errors/errors.ts'
+import { type ErrorCode, errorKinds, GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { holdsCredential } from '../../login/leaked-credential.ts'
+import type { Failures } from '../../observability/failures.ts'
+import type { Trail } from '../../observability/trail.ts'
 import type { Language } from '../../shaping/envelope.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import type { Gateway } from '../gateway.ts'
@@ -30,8 +32,7 @@ export function createErrorHandler({ config, envelope, counters, shed }: Gateway
   return function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
     if (isAbandoned(thrown, reply)) return void reply.hijack()
     const error = withoutSecrets(toGatewayError(thrown), request)
-    recordReason(error, request)
-    logError(error, request, shed)
+    record(error, request, shed)
     counters.onError(error.code)
     const route = request.routeOptions.config
     const { failure, statusOf, errorType, notSignedIn } = route.envelope ?? envelope
@@ -51,17 +52,19 @@ export function languageOf({ headers }: Pick<FastifyRequest, 'headers'>): Langua
   return /^\s*zh\b/i.test(headers['accept-language'] ?? '') ? 'zh' : 'en'
 }
 
-/** Requests that the router refuses have no trail. */
-function recordReason(
-  { code, cause, detail }: GatewayError,
-  { trail }: Partial<Pick<FastifyRequest, 'trail'>>
-) {
-  if (trail === undefined) return
+/** Writes down what is wrong. Only what would hide in the access line has a line of its own. */
+function record(
+  { code, cause, detail: { limit, limitMax } }: GatewayError,
+  { id, trail, log }: FastifyRequest,
+  shed: Gateway['shed']
+): void {
+  const { route } = trail
   // The router's reason quotes the whole target, and tokens travel in queries.
   if (cause !== undefined && code !== 'request.path') trail.reason = reasonOf(cause)
-  if (detail.limit === undefined) return
-  trail.limit = detail.limit
-  trail.limitMax = detail.limitMax
+  trail.limit = limit
+  trail.limitMax = limitMax
+  if (code === 'overloaded') shed.count(limit ?? 'other', { requestId: id, code, route })
+  if (code === 'gateway.fault') log.error({ code, route, err: cause }, 'internal error')
 }
 
 /** The texts of a back-end that quote the session's own token give way to ours. */
@@ -82,21 +85,14 @@ function isAbandoned(thrown: unknown, reply: FastifyReply): boolean {
   return code === 'ERR_STREAM_PREMATURE_CLOSE' && reply.raw.destroyed && !reply.raw.headersSent
 }
 
-interface ErrorResponse {
-  readonly body: Readonly<Record<string, unknown>>
-  readonly type: string
-  readonly status: number
-}
-
 /** Sends an error in the place of the response that was being made. */
 export function replyWith(
   reply: FastifyReply,
   error: GatewayError,
-  { body, type, status }: ErrorResponse
+  { body, type, status }: { readonly body: object; readonly type: string; readonly status: number }
 ): void {
   const { request } = reply
   request.errorCode = error.code
-  request.ownErrorStatus = error.status
   for (const name of bodyHeaders) reply.removeHeader(name)
   reply.code(status).header('cache-control', 'no-store').header('content-type', type)
   if (error.detail.retryAfter !== undefined) {
@@ -108,23 +104,34 @@ export function replyWith(
   void reply.send(JSON.stringify(body))
 }
 
-/** Everything else stands in the access line. */
-function logError(
-  { code, cause, detail }: GatewayError,
-  request: FastifyRequest,
-  shed: Gateway['shed']
-) {
-  const { route = unknownRoute } = request.routeOptions.config
-  if (code === 'overloaded') {
-    shed.count(detail.limit ?? 'other', { requestId: request.id, code, route })
-  } else if (code === 'gateway.fault') {
-    request.log.error({ code, route, err: cause }, 'internal error')
-  }
-}
-
 /** One line: an upstream that is away needs no stack. */
 export function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause)
   const { code } = cause as NodeJS.ErrnoException
   return `${cause.message === '' ? (code ?? cause.name) : cause.message}${cause.cause === undefined ? '' : `: ${reasonOf(cause.cause)}`}`
+}
+
+export interface UnroutedRecords {
+  readonly log: FastifyBaseLogger
+  readonly failures?: Pick<Failures, 'add'> | undefined
+}
+
+/**
+ * Writes the log line of a request that reaches no hook, and keeps it: Node's parser or the router
+ * refused it.
+ */
+export function recordUnrouted(
+  { log, failures }: UnroutedRecords,
+  trail: Trail,
+  code: ErrorCode
+): void {
+  const { requestId, address } = trail
+  const { status } = errorKinds[code]
+  const fields = { event: 'connection.refused', requestId, code, status }
+  const message = 'refused before it became a request'
+  const line = address === '' ? fields : { ...fields, address }
+  // A connection that was never used is not worth a line.
+  if (code === 'request.timeout') return log.debug(line, message)
+  log.info(line, message)
+  failures?.add(Object.assign(trail, { route: unknownRoute, status, code }))
 }

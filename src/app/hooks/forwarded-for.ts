@@ -3,26 +3,19 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ForwardedFor } from '../../proxy/request-headers.ts'
 import { clientAddress } from './address.ts'
 
-/** The value of `X-Forwarded-Host` for upstreams; undefined sends none. */
-export type ForwardedHost = (request: FastifyRequest) => string | undefined
-
 /**
+ * The value of `X-Forwarded-Host` for upstreams; undefined sends none.
  * @param hosts `server.hosts`: without any, no name was vetted and none is passed on
  * @param ports `server.ports`: a port that is neither one of them nor the listener's own is
  *   dropped, since the client chose it and back-ends put it into links
  */
-export function createForwardedHost(
-  hosts: readonly string[],
-  ports: readonly number[]
-): ForwardedHost {
-  if (hosts.length === 0) return () => undefined
-  const allowedPorts = new Set(ports)
-  return ({ raw: { headers, socket } }) => {
+export function createForwardedHost(hosts: readonly string[], ports: readonly number[]) {
+  return ({ raw: { headers, socket } }: FastifyRequest): string | undefined => {
+    if (hosts.length === 0) return undefined
     const { host = '' } = headers
-    const [whole = '', port] = /:(\d+)$/.exec(host) ?? []
-    if (port === undefined) return host
-    const isKnown = allowedPorts.has(Number(port)) || Number(port) === socket.localPort
-    return isKnown ? host : host.slice(0, -whole.length)
+    const [whole = '', port = 0] = /:(\d+)$/.exec(host) ?? []
+    const isKnown = ports.includes(Number(port)) || Number(port) === socket.localPort
+    return whole === '' || isKnown ? host : host.slice(0, -whole.length)
   }
 }
 

@@ -2,9 +2,9 @@
 import type { FastifyReply } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import { secondsLeft } from '../../session/describe.ts'
-import type { Live } from '../../session/types.ts'
+import type { Live, Session } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
-import type { RequestHook } from './context.ts'
+import type { Access, RequestHook } from './context.ts'
 import { sessionError } from './session.ts'
 
 /**
@@ -18,10 +18,7 @@ export function createGuard({ sessions, config }: Gateway): RequestHook {
     if (access === 'public') return done()
     const live = request.live
     if (live === undefined) return done(sessionError(request))
-    if (
-      access !== 'session' &&
-      !live.session.identity.roles.some(role => access.roles.includes(role))
-    ) {
+    if (typeof access !== 'string' && !mayUse(access, live.session)) {
       request.trail.needsRoles = access.roles
       return done(new GatewayError('route.forbidden'))
     }
@@ -32,6 +29,11 @@ export function createGuard({ sessions, config }: Gateway): RequestHook {
     if (sendsTimeLeft) setTimeLeft(reply, live, sessions.now())
     done()
   }
+}
+
+/** Whether the user of a session may call a route. */
+export function mayUse(access: Access, { identity: { roles } }: Session): boolean {
+  return typeof access === 'string' || access.roles.some(role => roles.includes(role))
 }
 
 /** @param now by the clock of the sessions */

@@ -1,18 +1,20 @@
 /** Bodies of requests to the gateway's own endpoints: JSON, with every digit of its numbers, and forms. */
 import type { FastifyInstance } from 'fastify'
-import { GatewayError } from '../../errors/errors.ts'
 import { parseKeepingDigits } from '../../json/digits.ts'
 
-/** Replaces Fastify's own parser, which rounds numbers beyond 2^53. */
+/** Replaces Fastify's own parser, which rounds numbers beyond 2^53: that one only checks. */
 export function readJsonBodies(app: FastifyInstance): void {
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
-    try {
-      done(null, parseBody(String(body).replace(/^\ufeff/, '')))
-    } catch (error) {
-      // The parser's own message quotes the body, and a password may stand there.
-      const cause = error instanceof SyntaxError ? new Error('Not valid JSON.') : error
-      done(new GatewayError('request.malformed', { cause }))
-    }
+  // Also for members that would replace a prototype where the body is copied.
+  const check = app.getDefaultJsonParser('error', 'error')
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    const text = String(body).replace(/^\ufeff/, '')
+    let fault: Error | null = null
+    let value: unknown
+    void check(request, text, error => {
+      fault = error
+      value = error === null ? parseKeepingDigits(text) : undefined
+    })
+    done(fault, value)
   })
 }
 
@@ -28,21 +30,4 @@ export function readForms(scope: FastifyInstance, flag: string): void {
     const isOn = value !== undefined && /^(?:true|on|1)$/.test(value)
     done(null, value === undefined ? texts : { ...texts, [flag]: isOn })
   })
-}
-
-/** How such a member may be written; escapes may hide it. */
-const mayReplacePrototype = /__proto__|constructor|\\u/
-
-function parseBody(text: string): unknown {
-  if (mayReplacePrototype.test(text)) JSON.parse(text, refusePrototypes)
-  return parseKeepingDigits(text)
-}
-
-/** A member that would replace a prototype where the body is copied. */
-function refusePrototypes(name: string, value: unknown): unknown {
-  const isPrototype = name === 'constructor' && Object.hasOwn(Object(value) as object, 'prototype')
-  if (name === '__proto__' || isPrototype) {
-    throw new Error('a member of the body would replace a prototype')
-  }
-  return value
 }

@@ -1,12 +1,19 @@
-/** Limits of requests: finds those of a request, and refuses it when one is exceeded. */
+/**
+ * Limits of requests: finds those of a request, and refuses it when one is exceeded. Each is a
+ * limiter of @fastify/rate-limit over our counts, which adds no hook, no header and no reply.
+ */
+import rateLimit, {
+  type CreateRateLimitOptions,
+  type FastifyRateLimitStore
+} from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
-import type { Verdict } from '../../limits/gcra.ts'
+import type { Rate, Verdict } from '../../limits/gcra.ts'
 import { compilePlan, type Limit, signInRoute } from '../../limits/plan.ts'
-import { identityKey, type VouchedUser } from '../../session/types.ts'
+import type { SharedCounts } from '../../limits/shared-counts.ts'
+import { identityKey, publicId, type VouchedUser } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import { type RequestHook, unknownRoute } from './context.ts'
-import { createLimiter, type Limiter } from './limiters.ts'
 
 /** The state of a limit after the request, and whether it was counted there. */
 interface Counted extends Verdict {
@@ -31,7 +38,7 @@ export function createLimits(app: FastifyInstance): RequestHook {
     const address = addressOf(request)
     const { route = unknownRoute, access } = request.routeConfig
     // A session that ended is counted by itself: its tabs take nothing from neighbours.
-    const ended = session === undefined && access !== 'public' ? request.endedSession : undefined
+    const ended = session === undefined && access !== 'public' ? endedIdOf(request) : undefined
     const subject = ended === undefined ? inFlightKey(route, address, session) : `ended:${ended}`
     const full = acquireSlot(subject, route, request, reply)
     if (full !== undefined) return done(full)
@@ -55,41 +62,28 @@ export function createLimits(app: FastifyInstance): RequestHook {
   }
 }
 
+/** The public id of the session that the cookie names, where that is over. */
+function endedIdOf({ ended }: FastifyRequest): string | undefined {
+  return ended && publicId(ended.key)
+}
+
 const isRefusal = ({ limit, exceeded }: Counted): boolean => limit.enforced && exceeded
-const isCountedRefusal = (state: Counted): boolean => state.isCounted && isRefusal(state)
 
+/**
+ * Counts a request by its limits in their order; by none after one that refuses it, and by no
+ * other where one refuses it by what is known here.
+ */
 function createCounting(app: FastifyInstance) {
-  const { counts } = app.gateway
   const limiters = new Map<Limit, Limiter>()
-
-  async function hit(request: FastifyRequest, { limit, key }: Counted): Promise<Counted> {
-    let limiter = limiters.get(limit)
-    if (limiter === undefined) limiters.set(limit, (limiter = createLimiter(app, limit.rate)))
-    request.limitKey = key
-    const result = await limiter(request)
-    const counted = { limit, key, isCounted: true }
-    if (result.isAllowed || result.isExceeded) {
-      return { ...counted, ...counts.look(key, limit.rate), exceeded: !result.isAllowed }
-    }
-    return {
-      ...counted,
-      exceeded: false,
-      remaining: result.remaining,
-      retryMs: 0,
-      resetMs: result.ttl
-    }
-  }
-
-  /**
-   * Counts the request by its limits in their order; by none after one that refuses it, and by no
-   * other where one refuses it by what is known here.
-   */
   return async (request: FastifyRequest, states: Counted[]): Promise<void> => {
     const known = states.findIndex(isRefusal)
-    for (const [index, state] of states.entries()) {
+    for (const [index, { limit, key }] of states.entries()) {
       if (known !== -1 && known !== index) continue
-      states[index] = await hit(request, state)
-      if (isRefusal(states[index])) return
+      let limiter = limiters.get(limit)
+      if (limiter === undefined) limiters.set(limit, (limiter = createLimiter(app, limit.rate)))
+      const counted = { limit, key, isCounted: true, ...(await limiter(request, key)) }
+      states[index] = counted
+      if (isRefusal(counted)) return
     }
   }
 }
@@ -97,22 +91,16 @@ function createCounting(app: FastifyInstance) {
 /** Turns the state of a request's limits into headers, log lines, metrics and a refusal. */
 function createDecision({ config, counts, highestUse, counters, addressOf }: Gateway) {
   const { headers } = config.limits
-  const sendsHeaders = (isRefused: boolean) =>
-    headers === 'always' || (isRefused && headers === 'refused')
-
-  /** Whether the route is counted by address: also with a session, at the sign-in. */
-  const isByAddress = (request: FastifyRequest) =>
-    request.live?.session === undefined || request.routeConfig.route === signInRoute
-
-  function nameOf(request: FastifyRequest): string {
-    if (isByAddress(request)) return request.endedSession ?? addressOf(request)
-    return request.live?.session.identity.username ?? ''
-  }
 
   function report(request: FastifyRequest, counted: Counted): void {
     const { key, exceeded, remaining, retryMs } = counted
     const { name, rate, enforced } = counted.limit
-    highestUse.note(name, nameOf(request), rate.burst - remaining, exceeded)
+    const { route = unknownRoute } = request.routeConfig
+    const session = request.live?.session
+    // The sign-in counts by address also with a session.
+    const user = route === signInRoute ? undefined : session?.identity.username
+    const caller = user ?? endedIdOf(request) ?? addressOf(request)
+    highestUse.note(name, caller, rate.burst - remaining, exceeded)
     if (!exceeded) return
     counters.onRefused(name, !enforced)
     if (!counts.isNews(key)) return
@@ -120,11 +108,9 @@ function createDecision({ config, counts, highestUse, counters, addressOf }: Gat
       {
         event: 'limit.over',
         limit: name,
-        route: request.routeConfig.route ?? unknownRoute,
+        route,
         mode: enforced ? 'enforce' : 'shadow',
-        ...(isByAddress(request)
-          ? { address: addressOf(request) }
-          : { user: nameOf(request), session: request.live?.session.id }),
+        ...(user === undefined ? { address: addressOf(request) } : { user, session: session?.id }),
         seconds: Math.ceil(retryMs / 1000)
       },
       enforced ? 'over a limit' : 'over a limit that is in shadow'
@@ -137,15 +123,27 @@ function createDecision({ config, counts, highestUse, counters, addressOf }: Gat
     all: readonly Counted[]
   ): GatewayError | undefined => {
     for (const counted of all) if (counted.isCounted) report(request, counted)
-    const refusal = all.find(isCountedRefusal)
-    const told = all.filter(({ limit }) => limit.enforced)
-    if (sendsHeaders(refusal !== undefined) && told.length > 0) {
-      reply.header('ratelimit-policy', policyHeader(told)).header('ratelimit', stateHeader(told))
+    const refusal = all.find(state => state.isCounted && isRefusal(state))
+    if (headers === 'always' || (headers === 'refused' && refusal !== undefined)) {
+      setLimitHeaders(reply, all)
     }
     if (refusal === undefined) return undefined
     const { limit, retryMs } = refusal
     return new GatewayError('limit.exceeded', { retryAfter: retryMs / 1000, limit: limit.name })
   }
+}
+
+/** draft-ietf-httpapi-ratelimit-headers-11: the limits, and what is left of each. */
+function setLimitHeaders(reply: FastifyReply, all: readonly Counted[]): void {
+  const enforced = all.filter(({ limit }) => limit.enforced)
+  if (enforced.length === 0) return
+  const policies = enforced.map(({ limit: { name, rate } }) => {
+    return `"${name}";q=${rate.max};w=${Math.max(1, Math.round(rate.windowMs / 1000))}`
+  })
+  const states = enforced.map(({ limit: { name }, remaining, resetMs }) => {
+    return `"${name}";r=${remaining};t=${Math.ceil(resetMs / 1000)}`
+  })
+  reply.header('ratelimit-policy', policies.join(', ')).header('ratelimit', states.join(', '))
 }
 
 /** @returns adds to the count of a key; one of 0 is forgotten */
@@ -176,7 +174,7 @@ function createSlots({ config: { limits }, inFlight, counters: { onRefused } }: 
     const maxOfRoute = maxOf.get(route)
     const routeKey = `route:${route}`
     if ((inFlight.get(subject) ?? 0) >= max) {
-      onRefused(bound, false)
+      onRefused(bound)
       return new GatewayError('limit.exceeded', {
         retryAfter: 1,
         limit: bound,
@@ -186,7 +184,7 @@ function createSlots({ config: { limits }, inFlight, counters: { onRefused } }: 
     }
     if (maxOfRoute !== undefined && (inFlight.get(routeKey) ?? 0) >= maxOfRoute) {
       const limit = 'inFlightPerRoute'
-      onRefused(limit, false)
+      onRefused(limit)
       return new GatewayError('overloaded', { retryAfter: 1, limit, limitMax: maxOfRoute })
     }
     change(subject, 1)
@@ -205,19 +203,55 @@ function inFlightKey(route: string, address: string, user: VouchedUser | undefin
   return user === undefined ? `address:${address}` : `user:${identityKey(user)}`
 }
 
-/** The `RateLimit-Policy` field (draft-ietf-httpapi-ratelimit-headers-11 §3). */
-function policyHeader(counted: readonly Counted[]): string {
-  const seconds = (ms: number) => Math.max(1, Math.round(ms / 1000))
-  return counted
-    .map(({ limit: { name, rate } }) => `"${name}";q=${rate.max};w=${seconds(rate.windowMs)}`)
-    .join(', ')
+/** Counts a request under a key, unless the limit is exceeded. */
+type Limiter = (request: FastifyRequest, key: string) => Promise<Verdict>
+
+interface LimiterOptions extends CreateRateLimitOptions {
+  readonly counts: SharedCounts
+  readonly rate: Rate
 }
 
-/** The `RateLimit` field: what is left of each limit, and in how many seconds it is whole again. */
-function stateHeader(counted: readonly Counted[]): string {
-  return counted
-    .map(({ limit, remaining, resetMs }) => {
-      return `"${limit.name}";r=${remaining};t=${Math.ceil(resetMs / 1000)}`
-    })
-    .join(', ')
+export async function registerRateLimit(app: FastifyInstance): Promise<void> {
+  app.decorateRequest('limitKey', '')
+  await app.register(rateLimit, {
+    global: false,
+    store: CountsStore as new (options: object) => CountsStore,
+    keyGenerator: ({ limitKey }: FastifyRequest) => limitKey
+  })
+}
+
+function createLimiter(app: FastifyInstance, rate: Rate): Limiter {
+  const { counts } = app.gateway
+  const options: LimiterOptions = { max: rate.burst, timeWindow: rate.windowMs, counts, rate }
+  const count = app.createRateLimit(options)
+  return async (request, key) => {
+    request.limitKey = key
+    const result = await count(request)
+    if (result.isAllowed || result.isExceeded) {
+      return { ...counts.look(key, rate), exceeded: !result.isAllowed }
+    }
+    return { exceeded: false, remaining: result.remaining, retryMs: 0, resetMs: result.ttl }
+  }
+}
+
+class CountsStore implements FastifyRateLimitStore {
+  readonly #options: LimiterOptions
+
+  constructor(options: LimiterOptions) {
+    this.#options = options
+  }
+
+  /** The plugin compares `current` with `max`, the size of the bucket. */
+  incr(key: string, done: Parameters<FastifyRateLimitStore['incr']>[1]): void {
+    const { counts, rate } = this.#options
+    const answer = ({ exceeded, remaining, resetMs }: Verdict) =>
+      done(null, { current: rate.burst + (exceeded ? 1 : -remaining), ttl: resetMs })
+    const verdict = counts.hit(key, rate)
+    if (verdict instanceof Promise) verdict.then(answer, (error: Error) => done(error))
+    else answer(verdict)
+  }
+
+  child(options: object): CountsStore {
+    return new CountsStore(options as LimiterOptions)
+  }
 }

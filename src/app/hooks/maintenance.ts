@@ -51,10 +51,7 @@ export function createClosings(
 }
 
 /** A hook after the guard: a request without access is refused as such, without `Retry-After`. */
-export function createMaintenance(gateway: Gateway): RequestHook | undefined {
-  const { config, maintenance: operators } = gateway
-  // In a dry run nobody can close a route.
-  if (config.routes.maintenance === undefined && operators === undefined) return undefined
+export function createMaintenance({ config, maintenance: operators }: Gateway): RequestHook {
   const refusalOf = createClosings(config.routes, operators)
   return function refuseClosed(request, _reply, done) {
     const { route = unknownRoute } = request.routeConfig

@@ -1,21 +1,67 @@
-/**
- * The metrics of requests: their number by route, method and status, and how long they and their
- * upstreams took.
- */
+/** The metrics of requests: their number, how long they and their upstreams took, and refusals. */
+import type { ErrorCode } from '../../errors/errors.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import type { Trail } from '../../observability/trail.ts'
 import { buckets, type RequestRates } from '../../observability/request-rates.ts'
+import type { Trail } from '../../observability/trail.ts'
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
-/** The series of one route; those of a method begin with its first request. */
-export interface Meter {
-  readonly count: (trail: Pick<Trail, 'method' | 'status' | 'isCut' | 'ms' | 'upstreamMs'>) => void
+/** Counts a request of one route. The series of a method begin with its first request. */
+export type Meter = (
+  trail: Pick<Trail, 'method' | 'status' | 'isCut' | 'ms' | 'upstreamMs'>
+) => void
+
+export function createCounters(metrics: Metrics, rates: RequestRates) {
+  const errors = countedErrors(metrics)
+  const missingParts = metrics.counter(
+    'console_gateway_parts_missing_total',
+    'Answers without a part that is not required, by route and part.',
+    ['route', 'part']
+  )
+  const refused = metrics.counter(
+    'console_gateway_limit_refused_total',
+    'Requests that a limit refused, by its name.',
+    ['limit']
+  )
+  const shadowed = metrics.counter(
+    'console_gateway_limit_shadowed_total',
+    'Requests that a limit in shadow would have refused, by its name.',
+    ['limit']
+  )
+  const locks = metrics.counter(
+    'console_gateway_lockouts_total',
+    'Locks of sign-in after too many failures, by what they lock: account, address, or browser ' +
+      'for a known one.',
+    ['of']
+  )
+  const signIns = metrics.counter(
+    'console_gateway_sign_ins_total',
+    'Attempts to sign in, by what became of them: accepted, refused, challenge, blocked, ' +
+      'expired-password, limited, malformed, or failed where it could not be decided; and by the ' +
+      'credential source that decided.',
+    ['source', 'outcome']
+  )
+  return {
+    meter: createMeters(metrics, rates),
+    onError: (code: ErrorCode): void => errors.labels(code).inc(),
+    onRefused: (limit: string, inShadow = false): void =>
+      (inShadow ? shadowed : refused).labels(limit).inc(),
+    onLocked: (kind: string): void => locks.labels(kind).inc(),
+    /** @param source the name of the credential source that decided; empty where none did */
+    onSignIn: (outcome: string, source: string): void => signIns.labels(source, outcome).inc(),
+    onMissingPart: (route: string, part: string): void => missingParts.labels(route, part).inc()
+  }
 }
 
-export type CreateMeter = (route: string, upstream: string | undefined) => Meter
+export function countedErrors(metrics: Metrics) {
+  return metrics.counter(
+    'console_gateway_errors_total',
+    'Errors that were answered, by their code.',
+    ['code']
+  )
+}
 
-export function createMeters(metrics: Metrics, rates: RequestRates): CreateMeter {
+function createMeters(metrics: Metrics, rates: RequestRates) {
   const requests = metrics.counter(
     'console_gateway_requests_total',
     'Requests, by route (an alias counts as what it stands for), method and class of the ' +
@@ -35,18 +81,16 @@ export function createMeters(metrics: Metrics, rates: RequestRates): CreateMeter
     buckets
   )
 
-  return (route, upstream) => {
+  return (route: string, upstream: string | undefined): Meter => {
     const totals = rates.ofRoute(route)
     const duration = durations.labels(route)
     const firstByte = upstream === undefined ? undefined : firstBytes.labels(upstream)
-    return {
-      count({ method, status, isCut, ms, upstreamMs }) {
-        totals.count(ms, isCut ? 0 : status)
-        const kind = isCut ? 'gone' : `${Math.floor(status / 100)}xx`
-        requests.labels(route, methods.has(method) ? method : 'other', kind).inc()
-        duration.observe(ms / 1000)
-        if (upstreamMs !== undefined) firstByte?.observe(upstreamMs / 1000)
-      }
+    return ({ method, status, isCut, ms, upstreamMs }) => {
+      totals.count(ms, isCut ? 0 : status)
+      const kind = isCut ? 'gone' : `${Math.floor(status / 100)}xx`
+      requests.labels(route, methods.has(method) ? method : 'other', kind).inc()
+      duration.observe(ms / 1000)
+      if (upstreamMs !== undefined) firstByte?.observe(upstreamMs / 1000)
     }
   }
 }

@@ -2,7 +2,6 @@
 import underPressure from '@fastify/under-pressure'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
-import { createSessionCookieReader } from './session-cookie.ts'
 
 /** In the mean of a sample. */
 const maxDelayMs = 1000
@@ -13,8 +12,7 @@ const sampleInterval = maxSignedInDelayMs
 const retryAfter = 1
 
 export async function refuseUnderPressure(app: FastifyInstance): Promise<void> {
-  const { cookie: sessionCookie, secrets } = app.gateway
-  const sessionKeyIn = createSessionCookieReader({ name: sessionCookie.name, secrets })
+  const { sessionKeyIn } = app.gateway
   // Without bounds it only measures: its own hook makes a copy of the route's options each time.
   await app.register(underPressure, { sampleInterval })
   let from = Infinity

@@ -7,8 +7,6 @@ import type { Gateway } from '../gateway.ts'
 import type { RequestHook } from './context.ts'
 import { asksWebSocket, UpgradeResponse } from './upgrade.ts'
 
-type HidesNearer = (path: string) => boolean
-
 // A registered name, an IPv4 address or a bracketed IPv6 address, and a port (RFC 3986 §3.2.2).
 const hostField = /^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$/
 
@@ -16,13 +14,16 @@ const hostField = /^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\
  * @param hidesNearer whether escapes in a path hide a nearer known path
  * @returns a hook that refuses, and never repairs, what could be read in two ways
  */
-export function requestPolicy({ config }: Gateway, hidesNearer: HidesNearer): RequestHook {
+export function requestPolicy(
+  { config }: Gateway,
+  hidesNearer: (path: string) => boolean
+): RequestHook {
   const { sizes } = config.limits
   // Without any each name is served.
   const hosts = config.gateway.server.hosts.map(host => host.toLowerCase())
 
   function faultOf(request: FastifyRequest, reply: FastifyReply): GatewayError | undefined {
-    const { raw } = request
+    const { raw, routeConfig } = request
     const target = raw.url ?? ''
     if (!isHttp1(raw)) return new GatewayError('request.malformed')
     if (!canMeet(raw)) return new GatewayError('request.expectation')
@@ -37,14 +38,11 @@ export function requestPolicy({ config }: Gateway, hidesNearer: HidesNearer): Re
     }
     if (isBrokenHandshake(request, reply)) return new GatewayError('request.malformed')
     const length = raw.headers['content-length']
-    if (
-      length !== undefined &&
-      Number(length) > (request.routeOptions.config.maxBody ?? sizes.body)
-    ) {
+    if (length !== undefined && Number(length) > (routeConfig.maxBody ?? sizes.body)) {
       return new GatewayError('request.too-large')
     }
     try {
-      checkTarget(target, hidesNearer, request.routeOptions.config.passEncodedSlashes)
+      checkTarget(target, hidesNearer, routeConfig.passEncodedSlashes)
       return undefined
     } catch (cause) {
       return cause instanceof GatewayError ? cause : new GatewayError('request.path', { cause })
@@ -74,8 +72,8 @@ export function isHttp1({ httpVersionMajor, httpVersionMinor, headers }: Incomin
 }
 
 /** A handshake with a body, where a route takes handshakes. */
-function isBrokenHandshake({ raw, routeOptions }: FastifyRequest, reply: FastifyReply): boolean {
-  if (raw.headers.upgrade === undefined || routeOptions.config.takesUpgrades !== true) return false
+function isBrokenHandshake({ raw, routeConfig }: FastifyRequest, reply: FastifyReply): boolean {
+  if (raw.headers.upgrade === undefined || routeConfig.takesUpgrades !== true) return false
   return !(reply.raw instanceof UpgradeResponse) && asksWebSocket(raw)
 }
 

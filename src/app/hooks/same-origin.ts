@@ -16,7 +16,8 @@ const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 export function sameOrigin(origins: readonly string[], { always = false } = {}): RequestHook {
   return function checkOrigin(request, _reply, done) {
     const isChecked = always || !isHarmless(request.method)
-    done(isChecked ? refusalOf(request, origins, always) : undefined)
+    const isRefused = isChecked && !mayCall(request, origins, always)
+    done(isRefused ? new GatewayError('origin.refused') : undefined)
   }
 }
 
@@ -30,24 +31,15 @@ export function isHarmless(method: string): boolean {
  * @throws GatewayError `origin.refused`
  */
 export function requireOrigin(request: FastifyRequest, origins: readonly string[]): void {
-  const refusal = refusalOf(request, origins, true)
-  if (refusal !== undefined) throw refusal
-}
-
-function refusalOf(
-  request: FastifyRequest,
-  origins: readonly string[],
-  always: boolean
-): GatewayError | undefined {
-  if (mayCall(request, origins) && !(always && isPrefetch(request))) return undefined
-  return new GatewayError('origin.refused')
+  if (!mayCall(request, origins, true)) throw new GatewayError('origin.refused')
 }
 
 /**
  * Fetch Metadata first, then `Origin`, then `Referer`. A client that sends none of them is not a
  * browser, so it has only its own cookies.
  */
-function mayCall(request: FastifyRequest, origins: readonly string[]): boolean {
+function mayCall(request: FastifyRequest, origins: readonly string[], always: boolean): boolean {
+  if (always && isPrefetch(request)) return false
   const { 'sec-fetch-site': site, origin, referer } = request.headers
   if (site === 'same-origin' || site === 'none') return true
   if (origin !== undefined) return origins.includes(origin) || isOwn(origin, request)

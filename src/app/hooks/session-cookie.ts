@@ -1,16 +1,24 @@
 /** The session's cookie in the `Cookie` header of a request. */
 import { Signer } from '@fastify/cookie'
 import { recentlyUsed } from '../../bounded-map.ts'
-import { GatewayError } from '../../errors/errors.ts'
+import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { cookieText, decodedCookie } from '../../proxy/cookie-header.ts'
 import { keyOf } from '../../session/types.ts'
-import type { RequestHook } from './context.ts'
 
-interface Options {
-  /** Name of the cookie. */
-  readonly name: string
-  /** A cookie that one of them signed is valid. */
-  readonly secrets: readonly string[]
+export type SessionCookie = ReturnType<typeof sessionCookie>
+
+/** `__Host-` binds the cookie to this very host (RFC 6265bis §4.1.3.2); it needs Secure. */
+export function sessionCookie({ name, secure, sameSite }: GatewayConfig['session']['cookie']) {
+  return {
+    name: secure ? `__Host-${name}` : name,
+    options: {
+      path: '/',
+      secure,
+      httpOnly: true,
+      sameSite,
+      partitioned: sameSite === 'none'
+    }
+  }
 }
 
 const maxCookies = 10_000
@@ -20,9 +28,10 @@ const maxLength = 512
 
 /**
  * Each cookie is verified once.
+ * @param secrets a cookie that one of them signed is valid
  * @returns the key of the session that a `Cookie` header names; undefined without a valid signature
  */
-export function createSessionCookieReader({ name, secrets }: Options) {
+export function createSessionCookieReader(name: string, secrets: readonly string[]) {
   const signer = new Signer([...secrets])
   const verified = recentlyUsed<string>(maxCookies)
   return (header: string): string | undefined => {
@@ -44,23 +53,9 @@ export function signedCookie(secrets: readonly string[], secretId: string): stri
 }
 
 /** A browser has one session: two cookies of the name mean that one was planted. */
-export function soleSession({ name }: { readonly name: string }): RequestHook {
+export function createAmbiguityCheck(name: string): (header: string) => boolean {
   const occurrences = new RegExp(`(?:^|[;,])[ \\t]*${name}[ \\t]*=[ \\t]*"?([^;]*)`, 'g')
-  return function refuseTwoSessions(request, _reply, done) {
-    const { cookie: header } = request.headers
-    if (
-      header !== undefined &&
-      header.indexOf(name) !== header.lastIndexOf(name) &&
-      new Set([...header.matchAll(occurrences)].map(([, value]) => value)).size > 1
-    ) {
-      return done(
-        new GatewayError('request.malformed', {
-          message:
-            'Two different session cookies were sent. Please clear the cookies of this site and ' +
-            'sign in again.'
-        })
-      )
-    }
-    done()
-  }
+  return header =>
+    header.indexOf(name) !== header.lastIndexOf(name) &&
+    new Set([...header.matchAll(occurrences)].map(([, value]) => value)).size > 1
 }

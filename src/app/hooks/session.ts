@@ -2,85 +2,51 @@
  * Cookie ↔ session on the request: one reader for all endpoints. @fastify/session gives a browser
  * the cookie of a session that a sign-in opens.
  */
-import { callbackify } from 'node:util'
-import fastifySession, { type SessionStore as PluginStore } from '@fastify/session'
+import fastifySession from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Trail } from '../../observability/trail.ts'
-import type { Sessions } from '../../session/sessions.ts'
 import {
   createSecretId,
   type EndReason,
   type Live,
   type NewSession,
   publicId,
-  type Session,
   signedInOf
 } from '../../session/types.ts'
-import { createSessionCookieReader, soleSession } from './session-cookie.ts'
+import { createAmbiguityCheck } from './session-cookie.ts'
 
-type CookieConfig = GatewayConfig['session']['cookie']
-
-export interface SessionCookie {
-  readonly name: string
-  readonly options: {
-    path: string
-    secure: boolean
-    httpOnly: boolean
-    sameSite: 'strict' | 'lax' | 'none'
-    domain: null
-    partitioned: boolean
-  }
-}
-
-/** `__Host-` binds the cookie to this very host (RFC 6265bis §4.1.3.2); it needs Secure. */
-export function sessionCookie({ name, secure, sameSite }: CookieConfig): SessionCookie {
-  return {
-    name: secure ? `__Host-${name}` : name,
-    options: {
-      path: '/',
-      secure,
-      httpOnly: true,
-      sameSite,
-      domain: null,
-      partitioned: sameSite === 'none'
-    }
-  }
-}
-
-const isUse = ({ routeConfig }: FastifyRequest) => routeConfig.touch !== false
+const twoSessions =
+  'Two different session cookies were sent. Please clear the cookies of this site and sign in again.'
 
 /**
  * Loads the session of each request of `scope`. A store that cannot answer makes it 503, never 401.
  */
 export function addSessionReader(scope: FastifyInstance): void {
-  const { sessions, cookie, secrets } = scope.gateway
-  const readCookie = createSessionCookieReader({ name: cookie.name, secrets })
-  scope.addHook('onRequest', soleSession(cookie))
+  const { sessions, cookie, sessionKeyIn } = scope.gateway
+  const isAmbiguous = createAmbiguityCheck(cookie.name)
   scope.addHook('onRequest', function readSession(request, _reply, done) {
     const { cookie: header } = request.raw.headers
-    const key = header === undefined ? undefined : readCookie(header)
+    if (header === undefined) return done()
+    if (isAmbiguous(header)) {
+      return done(new GatewayError('request.malformed', { message: twoSessions }))
+    }
+    const key = sessionKeyIn(header)
     if (key === undefined) return done()
     const { trail } = request
     const live = sessions.cached(key)
     // Use sets the idle end; other requests may tell of it, so it must be that of the store.
-    if (live !== undefined && (!sessions.mayBeLater(live) || isUse(request))) {
-      request.live = live
+    if (live !== undefined && (!sessions.mayBeLater(live) || request.routeConfig.touch !== false)) {
+      setLive(request, live)
       trail.sessionFrom = 'cache'
       return done()
     }
     trail.sessionAt = performance.now()
     sessions.read(key).then(
       found => {
-        const ended = 'ended' in found ? found.ended : undefined
-        endLookup(trail, 'live' in found ? 'store' : 'none', ended)
-        if ('live' in found) request.live = found.live
-        else {
-          request.ended = ended
-          request.endedSession = publicId(key)
-          request.endedKey = key
-        }
+        endLookup(trail, 'live' in found ? 'store' : 'none')
+        if ('live' in found) setLive(request, found.live)
+        else setEnded(request, key, found.ended)
         done()
       },
       (error: Error) => {
@@ -93,20 +59,21 @@ export function addSessionReader(scope: FastifyInstance): void {
 
 /** The same for a scope that opens sessions: there the plugin sets the cookie. */
 export async function addSessions(scope: FastifyInstance): Promise<void> {
-  const { sessions, cookie, secrets } = scope.gateway
+  const { cookie, secrets } = scope.gateway
   addSessionReader(scope)
-  scope.addHook('onRequest', function hideCookie({ cookies }, _reply, done) {
-    // The plugin would look its session up, and clear the cookie of one that has ended.
-    delete cookies[cookie.name]
-    done()
-  })
   await scope.register(fastifySession, {
-    store: storeFor(sessions),
-    idGenerator: idFor as never,
+    // It keeps nothing: `openSession` does.
+    store: {
+      get: (_id, done) => done(null, null),
+      set: (_id, _session, done) => done(),
+      destroy: (_id, done) => done()
+    },
+    // Without an id the plugin leaves the cookie as it is.
+    idGenerator: (({ openedId = '' }: FastifyRequest) => openedId) as never,
     // Newest first: it signs. A cookie that one of them signed is valid.
     secret: [...secrets],
     cookieName: cookie.name,
-    cookie: cookie.options as never,
+    cookie: { ...cookie.options, domain: null } as never,
     rolling: false,
     saveUninitialized: false
   })
@@ -124,28 +91,29 @@ export async function addSessions(scope: FastifyInstance): Promise<void> {
 }
 
 /** @param from undefined where the store did not answer */
-function endLookup(trail: Trail, from?: 'store' | 'none', ended?: EndReason): void {
+function endLookup(trail: Trail, from?: 'store' | 'none'): void {
   trail.sessionMs = performance.now() - trail.sessionAt
   trail.sessionFrom = from
-  trail.sessionEnded = ended
 }
 
-/** Writes into the trail of a request whose session it is, or was. */
-export function setSession({ trail }: FastifyRequest, session: Session): void {
+function setLive(request: FastifyRequest, live: Live): void {
+  const { session } = live
+  const { trail } = request
+  request.live = live
   trail.user = session.identity.username
   trail.userId = session.identity.id
   trail.session = session.id
+  trail.isSessionOver = false
   trail.sessionOpenedAt = session.createdAt
   trail.source = session.source
 }
 
-/** A session to be opened, which the plugin's store finds in the plugin's session. */
-interface Opening {
-  readonly session: NewSession
-  /** The browser's session until now, which the new one replaces. */
-  readonly former: Live | undefined
-  readonly requestId: string
-  opened?: Live
+function setEnded(request: FastifyRequest, key: string, reason: EndReason): void {
+  const { trail } = request
+  request.ended = { key, reason }
+  trail.session = publicId(key)
+  trail.isSessionOver = true
+  trail.sessionEnded = reason
 }
 
 /**
@@ -154,19 +122,12 @@ interface Opening {
  */
 export async function openSession(request: FastifyRequest, session: NewSession): Promise<Live> {
   const { sessions, cookie } = request.server.gateway
-  const opening: Opening = { session, former: request.live, requestId: request.id }
-  try {
-    Object.assign(request.session, { opening })
-    await request.session.regenerate()
-    Object.assign(request.session, { opening })
-    await request.session.save()
-  } catch (error) {
-    detachSession(request)
-    throw error
-  }
-  const { opened } = opening
-  if (opened === undefined) throw new GatewayError('gateway.fault')
-  request.live = opened
+  const secretId = createSecretId(signedInOf(session))
+  const opened = await sessions.open(secretId, session, request.live, request.id)
+  setLive(request, opened)
+  request.openedId = secretId
+  await request.session.regenerate()
+  await request.session.save()
   if (session.remembered) {
     request.session.cookie.expires = new Date(opened.absoluteEnd + sessions.times().aheadMs)
   }
@@ -175,32 +136,9 @@ export async function openSession(request: FastifyRequest, session: NewSession):
   return opened
 }
 
-function idFor({ session }: { readonly session?: { opening?: Opening } | null }): string {
-  const opening = session?.opening
-  return opening === undefined ? '' : createSecretId(signedInOf(opening.session))
-}
-
-/** Ours as the plugin's store: it opens sessions, and nothing else. */
-function storeFor(sessions: Sessions): PluginStore {
-  return {
-    get: (_secretId, done) => done(null, null),
-    set: callbackify(async (secretId: string, { opening }: { opening?: Opening }) => {
-      if (opening === undefined || opening.opened !== undefined) return
-      const { session, former, requestId } = opening
-      opening.opened = await sessions.open(secretId, session, former, requestId)
-    }) as never,
-    destroy: (_secretId, done) => done()
-  }
-}
-
-/** Else the plugin would save again. */
-function detachSession(request: FastifyRequest): void {
-  request.session = null as never
-}
-
-/** Ends the session that a request has just opened. @throws StoreUnavailable */
+/** Ends the session that a request has just opened, whose cookie is not set. @throws StoreUnavailable */
 export async function abandonSession(request: FastifyRequest, opened: Live): Promise<void> {
-  detachSession(request)
+  request.session = null as never
   await request.server.gateway.sessions.end(opened, 'revoked')
 }
 
@@ -209,22 +147,18 @@ export async function abandonSession(request: FastifyRequest, opened: Live): Pro
  * @throws StoreUnavailable; the cookie is kept then, since the session may live on
  */
 export async function closeSession(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const { live } = request
+  const { live, ended } = request
   const { sessions } = request.server.gateway
-  if (live !== undefined) {
-    setSession(request, live.session)
-    await sessions.end(live, 'revoked', { cause: 'signed-out' })
-  } else if (request.ended === 'unknown' && request.endedKey !== undefined) {
-    // A Redis that has just forgotten it may give its place to one that has not.
-    await sessions.store.end(undefined, [request.endedKey], 'revoked')
-  }
+  if (live !== undefined) await sessions.end(live, 'revoked', { cause: 'signed-out' })
+  // A Redis that has just forgotten it may give its place to one that has not.
+  if (ended?.reason === 'unknown') await sessions.store.end(undefined, [ended.key], 'revoked')
   clearSessionCookie(reply)
 }
 
 /** Clears the browser's cookie. */
 export function clearSessionCookie(reply: FastifyReply): void {
-  const { cookie } = reply.server.gateway
-  reply.clearCookie(cookie.name, cookie.options as never)
+  const { name, options } = reply.server.gateway.cookie
+  reply.clearCookie(name, options)
 }
 
 /** The cookies in which consoles keep a token of their own. */
@@ -235,7 +169,7 @@ export function expireTokenCookies(reply: FastifyReply): void {
 
 /** The error of a request without a live session. */
 export function sessionError({ ended }: FastifyRequest): GatewayError {
-  return new GatewayError(ended === undefined ? 'session.none' : `session.${ended}`)
+  return new GatewayError(ended === undefined ? 'session.none' : `session.${ended.reason}`)
 }
 
 /** @throws GatewayError of a request without a live session */

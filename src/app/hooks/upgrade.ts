@@ -24,9 +24,7 @@ export class UpgradeResponse extends ServerResponse {
     // A reset is told by it only, and may come while the hooks of the route wait.
     close: this.#break,
     // A long response would never go on.
-    drain: () => this.emit('drain'),
-    // A client that reads nothing would stay.
-    timeout: () => this.emit('timeout', this.socket) || this.socket?.destroy()
+    drain: () => this.emit('drain')
   })
 
   /** @throws while an earlier response has the socket, such as a refusal that reached no app */

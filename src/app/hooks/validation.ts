@@ -4,19 +4,14 @@ import { Ajv, type ValidateFunction } from 'ajv'
 import type { FastifySchemaCompiler, FastifyServerOptions } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 
-type SchemaController = NonNullable<FastifyServerOptions['schemaController']>
-type BuildValidator = NonNullable<
-  NonNullable<SchemaController['compilersFactory']>['buildValidator']
->
-
 /**
  * For every Fastify instance. Its own validator converts values and drops members, its own
  * serializer is for schemas of responses, of which there are none, and to load the two takes 3 MB.
  */
-export const schemaController: SchemaController = {
+export const schemaController: NonNullable<FastifyServerOptions['schemaController']> = {
   compilersFactory: {
     // The type is that of Fastify's own validator, which gets a schema without its route.
-    buildValidator: (() => createValidator()) as unknown as BuildValidator,
+    buildValidator: createValidator as never,
     buildSerializer: () => () => JSON.stringify
   }
 }

@@ -6,7 +6,7 @@ import type { Config } from '../../config/schema/config.ts'
 import { sealedCookiesOf } from '../../config/schema/set-cookies.ts'
 import { cookieName, cookieText, decodedCookie } from '../../proxy/cookie-header.ts'
 import { createSeal, type Seal } from '../../session/seal.ts'
-import type { SessionCookie } from '../hooks/session.ts'
+import type { SessionCookie } from '../hooks/session-cookie.ts'
 
 /** Of the sealed value. */
 const maxLength = 1024

@@ -2,7 +2,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { LockoutConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors/errors.ts'
-import type { Rate } from '../../limits/gcra.ts'
 import type { Bucket, Taken } from '../../limits/lockouts.ts'
 import { SignInLines, timeIsOver } from '../../limits/sign-in-line.ts'
 import { accountKey } from '../../session/types.ts'
@@ -31,11 +30,10 @@ export const challenge = 'challenge'
 export const operatorsApart = 'ops-'
 
 export function createSignInGuard(gateway: Gateway, { apart = '', browsers }: Options = {}) {
-  const { lockouts } = gateway
+  const { lockouts, counters } = gateway
   const lines = new SignInLines(lockouts)
   const bucketsOf = createBuckets(gateway, apart)
-  const { refusalOf, reportLocks } = createReports(gateway)
-  const takeChallenge = async (account: string, max: number) => {
+  const isWithinChallenges = async (account: string, max: number) => {
     if (max === 0) return false
     const rate = { max, windowMs: hourMs, burst: max }
     return (await lockouts.take([{ key: `${apart}${challenge} ${account}`, rate }])).isTaken
@@ -54,7 +52,20 @@ export function createSignInGuard(gateway: Gateway, { apart = '', browsers }: Op
     const account = accountKey(username)
     const buckets = bucketsOf(request, account, browsers?.idOf(request, username))
     const taken = await lines.take(buckets, leaving)
-    if (taken === timeIsOver || !taken.isTaken) throw refusalOf(buckets, taken)
+    if (taken === timeIsOver || !taken.isTaken) {
+      const refusal = refusalOf(buckets, taken)
+      counters.onRefused(refusal.detail.limit ?? '')
+      throw refusal
+    }
+    /** A failure may use up several buckets. */
+    const reportLocks = (only?: Kind) => {
+      for (const [index, bucket] of buckets.entries()) {
+        const ms = taken.waitMs[index] ?? 0
+        if (ms === 0 || (only ?? bucket.kind) !== bucket.kind) continue
+        counters.onLocked(bucket.kind)
+        request.log.info(lockFields(bucket, ms), 'too many failures: locked')
+      }
+    }
     const giveBack = async (those: readonly Bucket[]) => {
       await lockouts.giveBack(those, taken)
       lines.end(buckets, those)
@@ -64,7 +75,7 @@ export function createSignInGuard(gateway: Gateway, { apart = '', browsers }: Op
     return {
       /** The password was wrong. */
       refused: async () => {
-        reportLocks(request, buckets, taken)
+        reportLocks()
         lines.end(buckets, [])
       },
       /** The password was right, or was not judged. */
@@ -75,8 +86,8 @@ export function createSignInGuard(gateway: Gateway, { apart = '', browsers }: Op
        * @returns whether it counted as refused
        */
       undecided: async (max: number) => {
-        const isRefused = !(await takeChallenge(account, max))
-        reportLocks(request, buckets, taken, isRefused ? undefined : 'address')
+        const isRefused = !(await isWithinChallenges(account, max))
+        reportLocks(isRefused ? undefined : 'address')
         if (isRefused) lines.end(buckets, [])
         else await giveBack(buckets.filter(({ kind }) => kind !== 'address'))
         return isRefused
@@ -89,8 +100,11 @@ export function createSignInGuard(gateway: Gateway, { apart = '', browsers }: Op
 
 function createBuckets({ config, addressOf }: Gateway, apart: string) {
   const { address, accountAndAddress, account } = config.limits.lockout
-  const bucket = (kind: Kind, lockout: LockoutConfig['account'], of: string): KindBucket[] =>
-    lockout === 'off' ? [] : [{ kind, key: `${apart}${kind} ${of}`, rate: rateOf(lockout) }]
+  const bucket = (kind: Kind, lockout: LockoutConfig['account'], of: string): KindBucket[] => {
+    if (lockout === 'off') return []
+    const { failures: burst, every: windowMs } = lockout
+    return [{ kind, key: `${apart}${kind} ${of}`, rate: { max: 1, windowMs, burst } }]
+  }
 
   return (request: FastifyRequest, name: string, knownBrowser: string | undefined) => {
     if (knownBrowser !== undefined) {
@@ -107,48 +121,25 @@ function createBuckets({ config, addressOf }: Gateway, apart: string) {
   }
 }
 
-function rateOf({ failures, every }: Exclude<LockoutConfig['account'], 'off'>): Rate {
-  return { max: 1, windowMs: every, burst: failures }
+function refusalOf(buckets: readonly KindBucket[], taken: Taken | typeof timeIsOver): GatewayError {
+  if (taken === timeIsOver) {
+    const message = 'Too many sign-ins at once. Please try again in a moment.'
+    return new GatewayError('limit.exceeded', { retryAfter: 1, message, limit: 'lockout.address' })
+  }
+  const waitMs = Math.max(...taken.waitMs)
+  const { kind } = buckets[taken.waitMs.indexOf(waitMs)] as KindBucket
+  const code = kind === 'address' ? 'limit.exceeded' : 'login.locked'
+  return new GatewayError(code, { retryAfter: waitMs / 1000, limit: `lockout.${kind}` })
 }
 
-function createReports({ counters: { onRefused, onLocked } }: Gateway) {
+/** For the log: without the id of a known browser. */
+function lockFields({ kind, key }: KindBucket, ms: number) {
+  const [, first, second] = key.split(' ')
   return {
-    refusalOf: (buckets: readonly KindBucket[], taken: Taken | typeof timeIsOver) => {
-      if (taken === timeIsOver) {
-        const limit = 'lockout.address'
-        onRefused(limit, false)
-        const message = 'Too many sign-ins at once. Please try again in a moment.'
-        return new GatewayError('limit.exceeded', { retryAfter: 1, message, limit })
-      }
-      const waitMs = Math.max(...taken.waitMs)
-      const { kind } = buckets[taken.waitMs.indexOf(waitMs)] as KindBucket
-      const limit = `lockout.${kind}`
-      onRefused(limit, false)
-      const code = kind === 'address' ? 'limit.exceeded' : 'login.locked'
-      return new GatewayError(code, { retryAfter: waitMs / 1000, limit })
-    },
-    /** A failure may use up several buckets. */
-    reportLocks: (
-      request: FastifyRequest,
-      buckets: readonly KindBucket[],
-      { waitMs }: Taken,
-      only?: Kind
-    ) => {
-      for (const [index, { kind, key }] of buckets.entries()) {
-        const ms = waitMs[index] ?? 0
-        if (ms === 0 || (only ?? kind) !== kind) continue
-        onLocked(kind)
-        // Without the id of a known browser.
-        const [, first, second] = key.split(' ')
-        const fields = {
-          event: 'login.lock',
-          kind,
-          ...(kind === 'address' ? { address: first } : { user: first }),
-          ...(kind === 'accountAndAddress' && { address: second }),
-          seconds: Math.ceil(ms / 1000)
-        }
-        request.log.info(fields, 'too many failures: locked')
-      }
-    }
+    event: 'login.lock',
+    kind,
+    ...(kind === 'address' ? { address: first } : { user: first }),
+    ...(kind === 'accountAndAddress' && { address: second }),
+    seconds: Math.ceil(ms / 1000)
   }
 }

@@ -10,30 +10,21 @@ import type {
 } from 'fastify'
 import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { loginBody } from '../../config/schema/request-bodies.ts'
-import { GatewayError, toGatewayError } from '../../errors/errors.ts'
+import { type ErrorCode, GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { escapeStep } from '../../json/pointer.ts'
-import { signOutAtSource } from '../../login/credential-source.ts'
 import { decryptPassword } from '../../login/password-cipher.ts'
 import type { TokenNames } from '../../proxy/token-names.ts'
-import type { Sessions } from '../../session/sessions.ts'
-import type { Live, Session } from '../../session/types.ts'
+import type { Live } from '../../session/types.ts'
 import { authorityOf } from '../../shaping/current-user.ts'
 import { addOwn, sendAnswer } from '../endpoints/own.ts'
 import { clientAddress } from '../hooks/address.ts'
+import { languageOf, replyWith } from '../hooks/errors.ts'
 import { leavingOf } from '../hooks/leaving.ts'
-import { expireTokenCookies, openSession } from '../hooks/session.ts'
-import { endUnopened, endUnread, refuseBeforeOpening, rereadFormer } from './back-end-sessions.ts'
+import { expireTokenCookies } from '../hooks/session.ts'
+import { openFor } from './back-end-sessions.ts'
 import { createSignInGuard, type SignInGuard } from './guard.ts'
 import { createKnownBrowsers } from './known-browser.ts'
-import {
-  countRefusal,
-  countUndecided,
-  refusalError,
-  refusalKindOf,
-  refuseBlocked,
-  refuseWithStatus200
-} from './refusals.ts'
-import { consoleRequest, firstVouching, type VouchedUser } from './vouching.ts'
+import { consoleRequest, mustVouch } from './vouching.ts'
 
 export function addLogin(scope: FastifyInstance): void {
   const { gateway } = scope
@@ -42,177 +33,129 @@ export function addLogin(scope: FastifyInstance): void {
   const browsers = limits.lockout.knownBrowser ? createKnownBrowsers(gateway) : undefined
   const guard = createSignInGuard(gateway, { browsers })
   addOwn(scope, 'login', {
-    bodyLimit: maxBody,
     schema: { body: loginBody(config.login.fields) },
     attachValidation: true,
     config: { access: 'public', maxBody },
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
-      const decided = { by: '', type: '' }
-      try {
-        return await signIn(request, reply, guard, decided)
-      } catch (error) {
-        const refusal = toGatewayError(error)
-        gateway.counters.onSignIn(outcomeOf(refusal), decided.by)
-        if (refusal.code !== 'login.blocked-by-operator') throw error
-        return refuseBlocked(reply, decided.type, refusal)
-      }
+      // Those of the former session.
+      Object.assign(request.trail, { userId: undefined, source: undefined })
+      return await signIn(request, reply, guard).catch(error =>
+        refuse(reply, toGatewayError(error))
+      )
     }
   })
-}
-
-interface Decided {
-  /** The name of the credential source that vouched, or whose refusal is sent. */
-  by: string
-  /** The kind of sign-in that the console sent. */
-  type: string
 }
 
 async function signIn(
   request: FastifyRequest,
   reply: FastifyReply,
-  guard: SignInGuard,
-  decided: Decided
+  guard: SignInGuard
 ): Promise<unknown> {
+  const { trail } = request
   const { gateway } = request.server
-  const { envelope, sessions, counters } = gateway
-  const { login } = gateway.config.gateway
+  const { envelope, sessions } = gateway
   // No coding is decoded here, and a coded body must not be read as it is.
   if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') {
     throw new GatewayError('request.type')
   }
-  const body = readBody(request, login.fields)
-  request.actor = body.username
-  decided.type = body.type
+  const { username, password, extra, remember } = readBody(
+    request,
+    gateway.config.gateway.login.fields
+  )
+  const address = clientAddress(request)
+  trail.user = username
   const leaving = leavingOf(reply.raw).signal
-  const attempt = await guard(request, body.username, leaving)
-  // An unreachable store must not count as a failed sign-in.
-  const refund = async (error: unknown): Promise<never> => {
-    await attempt.refund()
-    throw error
-  }
-  const verdict = await firstVouching(gateway.sources, {
-    username: body.username,
-    password: body.password,
-    extra: withoutTokens(body.extra, gateway.tokenNames),
-    address: clientAddress(request),
+  const attempt = await guard(request, username, leaving)
+  const signingIn = {
+    username,
+    password,
+    extra: withoutTokens(extra, gateway.tokenNames),
+    address,
     requestId: request.id,
-    trail: request.trail,
+    trail,
     request: consoleRequest(request)
-  })
-  if ('failure' in verdict) {
-    await countUndecided(attempt, verdict)
-    throw verdict.failure
   }
-  decided.by = verdict.source
-  if ('vouched' in verdict) {
-    await countRefusal(attempt, verdict, request, body.username)
-    const error = refusalError(verdict)
-    if (login.refusedStatus === 401) throw error
-    counters.onSignIn(verdict.kind ?? 'refused', decided.by)
-    return refuseWithStatus200(reply, body.type, error)
+  const vouched = await mustVouch(gateway.sources, signingIn, attempt, request.log)
+  trail.source = vouched.source
+  let opened: Live
+  try {
+    opened = await openFor(request, vouched, remember, leaving)
+  } finally {
+    // An unreachable store must not count as a failed sign-in.
+    await attempt.refund()
   }
-  await refuseBeforeOpening(request, verdict, leaving).catch(refund)
-  const former = await rereadFormer(request)
-  const opened = await openFor(request, body, verdict).catch(async error => {
-    endUnopened(request, verdict)
-    return await refund(error)
-  })
-  await attempt.refund()
   attempt.remember(reply)
-  if (former !== undefined) signOutAtSource(gateway, former.session, request)
-  if (leaving.aborted) await endUnread(request, opened)
-  leaving.throwIfAborted()
   expireTokenCookies(reply)
-  counters.onSignIn('accepted', decided.by)
-  logSignIn(request, verdict, opened.session)
+  gateway.counters.onSignIn('accepted', vouched.source)
+  const { id: session, identity, source } = opened.session
+  const { id: userId, username: user, roles } = identity
+  request.log.info({ event: 'login', user, userId, roles, source, session, address }, 'signed in')
   const answer = gateway.answers.login
   if (answer !== undefined) {
     const value = answer.render({ ...opened, ...sessions.times() })
     return sendAnswer(reply, answer, envelope.success(value, undefined, answer.placement))
   }
-  return envelope.login({ type: body.type, authority: authorityOf(verdict.result.identity) })
+  return envelope.login({ type: typeOf(request.body), authority: authorityOf(identity) })
 }
 
-/** Back-ends read a member of a form as they read the query parameter of its name. */
-function withoutTokens(extra: Body['extra'], { query }: TokenNames): Body['extra'] {
-  if (query === undefined) return extra
-  return Object.fromEntries(Object.entries(extra).filter(([name]) => !query.isToken(name)))
+/** What became of sign-ins that were judged and refused. */
+const outcomes: Partial<Record<ErrorCode, string>> = {
+  'login.refused': 'refused',
+  'login.challenge': 'challenge',
+  'login.blocked': 'blocked',
+  'login.blocked-by-operator': 'blocked',
+  'login.expired-password': 'expired-password'
 }
 
-/** Opens the session of a user whom a source vouches for. */
-function openFor(
-  request: FastifyRequest,
-  { remember }: Body,
-  { source, result: { identity, credential, password } }: VouchedUser
-): Promise<Live> {
-  const { cookie, sessions } = request.server.gateway
-  if (cookie.options.secure && request.protocol !== 'https') warnOnce(sessions, request)
-  return openSession(request, {
-    identity,
-    source,
-    remembered: remember,
-    address: clientAddress(request),
-    agent: (request.headers['user-agent'] ?? '').slice(0, 256),
-    ...(credential && { credential }),
-    ...(password !== undefined && { password })
-  })
-}
-
-function logSignIn(
-  request: FastifyRequest,
-  { source, result: { identity } }: VouchedUser,
-  session: Session
-): void {
-  request.log.info(
-    {
-      event: 'login',
-      user: identity.username,
-      userId: identity.id,
-      roles: identity.roles,
-      source,
-      session: session.id,
-      address: clientAddress(request)
-    },
-    'signed in'
-  )
-}
-
-/** Keyed by the sessions of this process, which outlive reloads: one line is enough. */
-const warned = new WeakSet<Sessions>()
-
-function warnOnce(sessions: Sessions, { log }: FastifyRequest): void {
-  if (warned.has(sessions)) return
-  warned.add(sessions)
-  log.warn(
-    { event: 'login.insecure' },
-    'a sign-in seems to have come over plain http: a browser then drops the secure session cookie ' +
-      'and shows the sign-in page again. Serve the console by https, and name the proxy that ends ' +
-      'TLS in server.trustedProxies; it has to send X-Forwarded-Proto'
-  )
-}
-
-function outcomeOf({ code, status }: GatewayError): string {
-  if (code === 'login.refused') return 'refused'
-  if (code === 'login.blocked-by-operator') return 'blocked'
-  const kind = refusalKindOf(code)
-  if (kind !== undefined) return kind
+function outcomeOf({ status }: GatewayError): string {
   if (status === 429) return 'limited'
   return status >= 500 || status === 409 ? 'failed' : 'malformed'
 }
 
-interface Body {
-  readonly username: string
-  readonly password: string
-  readonly remember: boolean
-  readonly type: string
-  readonly extra: Record<string, unknown>
+/** @throws `error`, unless config has refusals with the status 200 and `status: error` in the body */
+function refuse(reply: FastifyReply, error: GatewayError): void {
+  const { request } = reply
+  const { trail } = request
+  const { config, counters, envelope } = request.server.gateway
+  const { code } = error
+  const outcome = outcomes[code]
+  counters.onSignIn(outcome ?? outcomeOf(error), trail.source ?? '')
+  // It signed nobody in.
+  trail.source = undefined
+  if (code === 'login.blocked-by-operator') {
+    const subject = { user: trail.user, address: clientAddress(request) }
+    const fields = { event: 'login.refused', ...subject, outcome, code }
+    request.log.info(fields, 'sign-in refused: an operator has blocked the user')
+  }
+  if (outcome === undefined || config.gateway.login.refusedStatus === 401) throw error
+  const reader = { requestId: request.id, language: languageOf(request) }
+  replyWith(reply, error, {
+    body: envelope.loginRefused(error, typeOf(request.body), reader),
+    type: envelope.errorType,
+    status: 200
+  })
+}
+
+/** Back-ends read a member of a form as they read the query parameter of its name. */
+function withoutTokens(
+  extra: Readonly<Record<string, unknown>>,
+  { query }: TokenNames
+): Readonly<Record<string, unknown>> {
+  if (query === undefined) return extra
+  return Object.fromEntries(Object.entries(extra).filter(([name]) => !query.isToken(name)))
+}
+
+/** The kind of sign-in that the console sent, such as with a password or by a text message. */
+function typeOf(body: unknown): string {
+  const { type } = body as Record<string, unknown>
+  return typeof type === 'string' ? type.slice(0, 64) : 'account'
 }
 
 /** @throws GatewayError `request.malformed`, which names the first member that is wrong */
 function readBody(
   { body, validationError }: FastifyRequest,
   fields: GatewayConfig['login']['fields']
-): Body {
+) {
   if (validationError !== undefined) {
     const message = needOf(validationError.validation, fields)
     throw new GatewayError('request.malformed', { message })
@@ -223,14 +166,12 @@ function readBody(
     [fields.remember]: remember,
     ...extra
   } = body as Record<string, unknown>
-  const { type } = extra
   const { cipher } = fields
   return {
     username: username as string,
     password:
       cipher === undefined ? (password as string) : decryptPassword(password as string, cipher),
     remember: remember === true,
-    type: typeof type === 'string' ? type.slice(0, 64) : 'account',
     extra
   }
 }

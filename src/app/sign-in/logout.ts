@@ -13,7 +13,8 @@ import { closeSession, expireTokenCookies } from '../hooks/session.ts'
 
 /** @param scope ignores bodies */
 export function addLogout(scope: FastifyInstance): void {
-  const { config, answers, envelope } = scope.gateway
+  const { gateway } = scope
+  const { config, answers, envelope } = gateway
   const answer = answers.logout
   const status = answer?.status ?? 200
   const text = writeJson(envelope.success(answer?.render() ?? {}, undefined, answer?.placement))
@@ -22,22 +23,17 @@ export function addLogout(scope: FastifyInstance): void {
     // A page of another origin must not sign out, by GET as well.
     onRequest: sameOrigin(config.gateway.server.origins, { always: true }),
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
-      await signOut(request, reply)
+      const session = request.live?.session
+      await closeSession(request, reply)
+      expireTokenCookies(reply)
+      if (session !== undefined) {
+        recordSignOut(request)
+        const { id: userId, username: user } = session.identity
+        const fields = { user, userId, session: session.id, address: clientAddress(request) }
+        request.log.info({ event: 'logout', ...fields }, 'signed out')
+        signOutAtSource(gateway, session, request)
+      }
       return sendJsonText(reply, status, text)
     }
   })
-}
-
-async function signOut(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const session = request.live?.session
-  await closeSession(request, reply)
-  expireTokenCookies(reply)
-  if (session === undefined) return
-  request.actor = session.identity.username
-  const { gateway } = request.server
-  if (gateway.ledger !== undefined) recordSignOut(gateway.ledger, request, session)
-  const { id: userId, username: user } = session.identity
-  const address = clientAddress(request)
-  request.log.info({ event: 'logout', user, userId, session: session.id, address }, 'signed out')
-  signOutAtSource(gateway, session, request)
 }

@@ -1,6 +1,6 @@
 /** What a process reports of its present: differences, and what they cost. */
 import t from 'tap'
-import { createMeters, type Meter } from '../../../src/app/hooks/metrics.ts'
+import { createCounters, type Meter } from '../../../src/app/hooks/metrics.ts'
 import { Metrics } from '../../../src/observability/metrics.ts'
 import { boundsMs, RequestRates } from '../../../src/observability/request-rates.ts'
 import { Present } from '../../../src/process/now.ts'
@@ -11,7 +11,7 @@ type Services = ConstructorParameters<typeof Present>[0]
 
 function processWith(routes: number, addresses: AddressUse[], redis?: Services['redis']) {
   const rates = new RequestRates()
-  const createMeter = createMeters(new Metrics(), rates)
+  const { meter: createMeter } = createCounters(new Metrics(), rates)
   const meters = Array.from({ length: routes }, (_, index) => createMeter(`r${index}`, undefined))
   const upstreams = { addresses: () => addresses, waiting: () => [['b', 3]] } as unknown
   const present = new Present({
@@ -34,7 +34,7 @@ const address = (requests: number, failures: number): AddressUse => ({
 })
 
 /** A request without an upstream. */
-const answered = (status: number, ms: number): Parameters<Meter['count']>[0] => ({
+const answered = (status: number, ms: number): Parameters<Meter>[0] => ({
   method: 'GET',
   status,
   ms,
@@ -46,9 +46,9 @@ t.test('counts are those of the period; a new pool counts from zero', t => {
   const addresses = [address(100, 10)]
   const { meters, present } = processWith(2, addresses)
   const [first] = meters
-  first?.count(answered(200, 7))
-  first?.count(answered(502, 70))
-  first?.count({ ...answered(499, 40_000), isCut: true })
+  first?.(answered(200, 7))
+  first?.(answered(502, 70))
+  first?.({ ...answered(499, 40_000), isCut: true })
   addresses[0] = address(120, 11)
   const { routes, upstreams, queued } = present.read()
   t.match(routes, [{ route: 'r0', errorShare: 0.3333, p99Ms: boundsMs.at(-1) }])
@@ -62,8 +62,8 @@ t.test('counts are those of the period; a new pool counts from zero', t => {
 
 t.test('percentiles are read from the sum of the buckets of all routes', t => {
   const { meters, present } = processWith(2, [])
-  for (let count = 0; count < 980; count++) meters[0]?.count(answered(200, 2))
-  for (let count = 0; count < 20; count++) meters[1]?.count(answered(200, 900))
+  for (let count = 0; count < 980; count++) meters[0]?.(answered(200, 2))
+  for (let count = 0; count < 20; count++) meters[1]?.(answered(200, 900))
   const { p50Ms, p99Ms, routes, process: ours } = present.read()
   t.ok((p50Ms ?? Infinity) < 2.5, `${p50Ms}`)
   t.ok((p99Ms ?? 0) > 500, `${p99Ms}`)
@@ -114,9 +114,9 @@ t.test('1,000 routes and 100 addresses cost little', t => {
     const { user, system } = process.cpuUsage(before)
     return (user + system) / 1000 / rounds
   }
-  for (const meter of meters) meter.count(answered(500, 30))
+  for (const meter of meters) meter(answered(500, 30))
   const sampleMs = msOf(() => present.sample())
-  for (const meter of meters) meter.count(answered(200, 30))
+  for (const meter of meters) meter(answered(200, 30))
   const answerMs = msOf(() => JSON.stringify(present.read()))
   t.comment(`a sample takes ${sampleMs.toFixed(3)} ms, an answer ${answerMs.toFixed(3)} ms`)
   t.ok(sampleMs < 5, `${sampleMs} ms`)
