@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileSchemas } from '../src/config/schema/for-editors.ts'
 import { boundsInWords } from '../src/config/schema/primitives.ts'
-import { isAnything, type Node } from '../src/config/schema/visit.ts'
+import { isAnything, type Node } from '../src/config/schema/node.ts'
 import { errorKinds } from '../src/errors/errors.ts'
 
 const file = 'docs/configuration.md'
@@ -24,7 +24,7 @@ function configurationPage(): string {
 
 <!-- Written by \`node scripts/reference.ts\` from the schemas in src/config. Do not edit. -->
 
-A config folder contains \`gateway.yaml\`, \`routes.yaml\`, \`limits.yaml\` and the users file that \`gateway.yaml\` names. \`console-gateway check --config DIR\` lists all faults of a folder, with file and line.
+A config folder contains \`gateway.yaml\`, \`routes.yaml\`, \`limits.yaml\` and the users file that \`gateway.yaml\` names. The first three are read as one: a key may stand in any of them, but in one only. \`console-gateway check --config DIR\` lists all faults of a folder, with file and line.
 
 - An unknown key is a fault. A missing key has its default.
 - \`\${NAME}\` is replaced by an environment variable, \`\${NAME:-text}\` by a variable with a default. A secret is always such a reference or \`file:PATH\`. It never stands in the file itself.

@@ -1,6 +1,6 @@
 /** `check`: reports all faults of a config folder, without starting. */
 import { ConfigError, describeFault, type Fault } from '../config/schema/faults.ts'
-import { loadConfig } from '../config/load/load.ts'
+import { loadConfig } from '../config/read/load.ts'
 import { assertUsable } from '../dry-run/try-config.ts'
 import { type Reached, reachAll } from '../services/reach.ts'
 import type { Invocation, Output } from './command.ts'

@@ -1,5 +1,5 @@
 /** Names of a config folder that completion offers for a placeholder such as ROUTE. */
-import { loadConfig } from '../config/load/load.ts'
+import { loadConfig } from '../config/read/load.ts'
 import type { Config } from '../config/schema/config.ts'
 import { ConfigError } from '../config/schema/faults.ts'
 import { mountOf } from '../config/schema/resolved.ts'

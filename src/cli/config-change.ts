@@ -1,7 +1,7 @@
 /** The faults that a config would have if some of its files had other texts. */
-import { createInputs } from '../config/load/inputs.ts'
-import { loadConfig } from '../config/load/load.ts'
-import type { Environment } from '../config/load/references.ts'
+import { createInputs } from '../config/read/inputs.ts'
+import { loadConfig } from '../config/read/load.ts'
+import type { Environment } from '../config/read/references.ts'
 import { ConfigError, type Fault } from '../config/schema/faults.ts'
 
 /** Texts by absolute path. */

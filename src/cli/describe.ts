@@ -1,5 +1,5 @@
 /** `openapi`: describes the endpoints of the console, from config alone. */
-import { loadConfig } from '../config/load/load.ts'
+import { loadConfig } from '../config/read/load.ts'
 import { openApi } from '../api-docs/openapi.ts'
 import { jsonText, writeOutput } from './output.ts'
 import type { Invocation } from './command.ts'

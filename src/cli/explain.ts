@@ -1,7 +1,7 @@
 /** `explain`: what the gateway does with a request, by the real app, with file and line. */
 import { METHODS } from 'node:http'
 import { isIP } from 'node:net'
-import { loadConfig } from '../config/load/load.ts'
+import { loadConfig } from '../config/read/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import { sourceName } from '../config/schema/gateway.ts'
 import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'

@@ -1,6 +1,6 @@
 /** The gateways on this machine that a command asks, each by its Unix socket. */
 import { existsSync } from 'node:fs'
-import { opsSocketOf } from '../config/load/ops-socket.ts'
+import { opsSocketOf } from '../config/ops-socket.ts'
 import { findGateways, type LocalGateway, socketFolders } from '../ops/socket.ts'
 import { CommandError, defaultFolder, type Invocation } from './command.ts'
 

@@ -1,18 +1,11 @@
 /** `plan`: the changes and risks of another config, as text. */
 import { jsonText } from './output.ts'
-import { loadConfig } from '../config/load/load.ts'
-import { comparePlan, type Plan } from '../config/load/plan.ts'
+import { loadConfig } from '../config/read/load.ts'
+import { comparePlan, type Plan } from '../config/risks.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
-import { inUnits, toMilliseconds } from '../config/schema/primitives.ts'
 import type { PlanAnswer } from '../ops/state-schemas.ts'
 import { assertUsable } from '../dry-run/try-config.ts'
-import {
-  CommandError,
-  type GatewayAddress,
-  type Invocation,
-  type Io,
-  UsageError
-} from './command.ts'
+import { CommandError, type GatewayAddress, type Invocation, type Io } from './command.ts'
 import { printable } from '../observability/unprintable.ts'
 import { askAdmin } from './admin-client.ts'
 import { paint } from './colours.ts'
@@ -21,17 +14,13 @@ export async function plan({
   config: folder,
   gateway,
   rest: [target],
-  values,
   json,
   io
 }: Invocation): Promise<number> {
-  const { balancer = '60s' } = values
-  const balancerMs = toMilliseconds(String(balancer))
-  if (!Number.isFinite(balancerMs)) throw new UsageError('--balancer is a duration such as 60s.')
   const { changes, risks } =
     target === undefined
-      ? await planOfRunning(gateway, balancerMs)
-      : comparePlan(loadConfig(folder, io.env), await usableConfig(target, io.env), balancerMs)
+      ? await planOfRunning(gateway)
+      : comparePlan(loadConfig(folder, io.env), await usableConfig(target, io.env))
   if (json) {
     io.stdout.write(jsonText({ changes, risks }))
     return risks.length > 0 ? 3 : 0
@@ -55,7 +44,7 @@ export async function plan({
     )
   }
   if (changes.length > 0 && risks.length === 0) {
-    io.stdout.write(`\nNo risks found (load balancer: ${inUnits('x-duration', balancerMs)}).\n`)
+    io.stdout.write('\nNo risks found.\n')
   }
   return risks.length > 0 ? 3 : 0
 }
@@ -68,9 +57,9 @@ async function usableConfig(folder: string, env: Io['env']): Promise<LoadedConfi
 }
 
 /** The differences between the files of a folder and its running gateway. */
-async function planOfRunning(gateway: GatewayAddress, balancerMs: number): Promise<Plan> {
-  const path = `/ops/api/plan?balancerMs=${balancerMs}`
-  const { faults, changes = [], risks = [] }: PlanAnswer = await askAdmin(gateway, path)
+async function planOfRunning(gateway: GatewayAddress): Promise<Plan> {
+  const answer: PlanAnswer = await askAdmin(gateway, '/ops/api/plan')
+  const { faults, changes = [], risks = [] } = answer
   if (faults !== undefined) throw new CommandError(faults.join('\n'))
   return { changes, risks }
 }

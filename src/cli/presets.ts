@@ -1,10 +1,15 @@
 /** `presets`: lists and shows the presets, and what a config folder makes of them. */
+import { basename, dirname } from 'node:path'
 import { Document, isMap, isScalar, isSeq } from 'yaml'
-import { mergedConfig } from '../config/load/merged.ts'
-import { presetText } from '../config/load/presets.ts'
+import { placeAt } from '../config/read/document.ts'
+import { openFolder } from '../config/read/files.ts'
+import { writtenOf } from '../config/read/load.ts'
+import { folderSteps, presetText } from '../config/read/presets.ts'
+import { runSteps } from '../config/schema/steps.ts'
+import type { Place } from '../config/read/yaml-values.ts'
 import { nearest } from '../config/schema/faults.ts'
 import { type PresetKind, presetKinds, presetsOfKind } from '../config/schema/presets.ts'
-import type { Path } from '../config/schema/visit.ts'
+import type { Path } from '../config/schema/node.ts'
 import type { Candidate } from './complete.ts'
 import { CommandError, type Invocation, type Io } from './command.ts'
 
@@ -73,9 +78,10 @@ function textOf(name: string): string {
 }
 
 function mergedText(folder: string, env: Io['env']): string {
-  const files = Object.entries(mergedConfig(folder, env))
-  return files
-    .map(([file, { value, originOf }]) => {
+  const tree = runSteps(folderSteps(openFolder(folder, env)))
+  const originOf: OriginOf = path => originAt(placeAt(tree, path))
+  return Object.entries(writtenOf(tree))
+    .map(([file, value]) => {
       const document = new Document(value)
       annotate(document.contents, [], originOf)
       return `# ${file}.yaml\n${document.toString({ lineWidth: 100 })}`
@@ -83,7 +89,15 @@ function mergedText(folder: string, env: Io['env']): string {
     .join('\n')
 }
 
+/** Such as `routes.yaml:12` and `console/vben.yaml:7`. */
 type OriginOf = (path: Path) => string | undefined
+
+function originAt(place: Place | undefined): string | undefined {
+  if (place === undefined) return undefined
+  const { file, preset, line } = place
+  const folder = preset === undefined ? '' : `${basename(dirname(file))}/`
+  return `${folder}${basename(file)}:${line}`
+}
 
 /** Puts the place of each scalar behind it, and that of each list above it. */
 function annotate(node: unknown, path: Path, originOf: OriginOf): void {

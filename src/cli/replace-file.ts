@@ -14,7 +14,7 @@ import {
   statSync,
   writeFileSync
 } from 'node:fs'
-import { decodeText, NotUtf8Error } from '../config/load/inputs.ts'
+import { decodeText, NotUtf8Error } from '../config/read/inputs.ts'
 import { CommandError } from './command.ts'
 
 /**

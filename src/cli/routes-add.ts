@@ -1,7 +1,7 @@
 /** `routes add`: makes one call through a configured upstream, and writes a route and a shape for it. */
 import { join, resolve } from 'node:path'
 import { stringify } from 'yaml'
-import { loadConfig } from '../config/load/load.ts'
+import { loadConfig } from '../config/read/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import { describeFault } from '../config/schema/faults.ts'
 import { sourceName } from '../config/schema/gateway.ts'

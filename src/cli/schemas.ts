@@ -1,7 +1,7 @@
 /** `schemas`: writes JSON Schemas into a config folder, and a line into each file for editors. */
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, isAbsolute, join, relative } from 'node:path'
-import { readUsersFiles } from '../config/load/named-files.ts'
+import { readUsersFiles } from '../config/read/files.ts'
 import { ConfigError } from '../config/schema/faults.ts'
 import { CommandError, type Invocation, type Io } from './command.ts'
 import { readText, replaceFile } from './replace-file.ts'

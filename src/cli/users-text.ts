@@ -1,6 +1,6 @@
 /** Changes of the text of a users file: only the lines of the user change, all others stay. */
 import { type Document, isAlias, isMap, isScalar } from 'yaml'
-import { nameOfKey } from '../config/load/yaml-faults.ts'
+import { nameOfKey } from '../config/read/yaml-values.ts'
 import { CommandError } from './command.ts'
 import { addMember, parseYamlText, rangeOf, valueOf, verifiedText } from './yaml-text.ts'
 

@@ -1,7 +1,7 @@
 /** `users`: adds users to a users file and sets their passwords; comments and format stay. */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { readUsersFiles } from '../config/load/named-files.ts'
+import { readUsersFiles } from '../config/read/files.ts'
 import { describeFault, nearest } from '../config/schema/faults.ts'
 import { hashPassword } from '../login/argon2.ts'
 import { CommandError, type Invocation, type Io, UsageError } from './command.ts'

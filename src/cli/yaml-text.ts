@@ -9,7 +9,7 @@ import {
   type Range,
   stringify
 } from 'yaml'
-import { maxAliasCount } from '../config/load/yaml-faults.ts'
+import { maxAliasCount } from '../config/read/yaml-values.ts'
 import { CommandError } from './command.ts'
 
 export function parseYamlText(text: string, lineCounter?: LineCounter): Document.Parsed {

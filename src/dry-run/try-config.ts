@@ -1,6 +1,5 @@
 /** Tries a config before it is used: loads its own code, and runs its expectations. */
 import { createYield } from '../app/yield.ts'
-import { modulesIn } from '../config/load/named-files.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import type { Expectation } from '../config/schema/expectations.ts'
 import { ConfigError, type Fault } from '../config/schema/faults.ts'
@@ -48,8 +47,8 @@ async function moduleFaults(config: LoadedConfig): Promise<Fault[]> {
     return []
   } catch (error) {
     if (!(error instanceof ModulesError)) throw error
-    return modulesIn(config.routes).flatMap(({ path, file }) => {
-      const reason = error.reasons.get(file)
+    return config.named.flatMap(({ what, name, path }) => {
+      const reason = what === 'module' ? error.reasons.get(name) : undefined
       return reason === undefined ? [] : [config.fault('routes', path, reason)]
     })
   }

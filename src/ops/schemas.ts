@@ -22,11 +22,6 @@ const name = (description: string) => text(description, { minLength: 1, maxLengt
 /** Whether the operator accepts that most sessions of file users end: only `true` does. */
 export const reloadBody = object({ yes: optional(Type.Unknown()) })
 
-const balancer = 'The response time-out of the load balancer; 60000 without it.'
-export const planQuery = object({
-  balancerMs: optional(text(balancer, { pattern: '^[0-9]{1,12}$' }))
-})
-
 export const operatorSignInBody = object({
   username: name('The user name.'),
   password: text('', { minLength: 1, maxLength: 1024 })

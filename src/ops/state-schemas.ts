@@ -148,7 +148,7 @@ const contract = object({
 export const contractsAnswer = object({ contracts: list(contract) })
 
 const change = object({
-  file: text(),
+  file: Type.Enum(['gateway', 'routes', 'limits', 'users']),
   path: text(),
   text: text(),
   restart: Type.Boolean({ description: 'Whether it needs a restart.' })

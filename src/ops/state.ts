@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Operator } from './operator.ts'
 import { addAct, addOpsScope, addRead } from './routes.ts'
-import { planQuery, reloadBody } from './schemas.ts'
+import { reloadBody } from './schemas.ts'
 import {
   configAnswer,
   type ConfigFiles,
@@ -29,7 +29,7 @@ export interface StateReads {
   readonly config: () => ConfigNow
   readonly files: () => Promise<ConfigFiles>
   readonly contracts: () => Contracts
-  readonly plan: (balancerMs: number) => Promise<PlanAnswer>
+  readonly plan: () => Promise<PlanAnswer>
   /** @param yes whether the operator accepts that most sessions of file users end */
   readonly reload: (yes: boolean, operator: Operator | undefined) => Promise<ReloadAnswer>
 }
@@ -81,10 +81,8 @@ function addConfigRoutes(scope: FastifyInstance, options: StateReads): void {
   addRead(scope, {
     path: '/plan',
     summary: 'What the files would change.',
-    hint: 'balancerMs is a number of milliseconds: /plan?balancerMs=60000',
-    query: planQuery,
     answer: planAnswer,
-    read: async ({ balancerMs = '60000' }) => await plan(Number(balancerMs))
+    read: plan
   })
   addAct(scope, {
     path: '/reload',

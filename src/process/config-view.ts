@@ -1,6 +1,6 @@
 /** The config of the running gateway for operators: what runs, and what the files hold. */
-import { comparePlan } from '../config/load/plan.ts'
-import { writtenDiff } from '../config/load/written-diff.ts'
+import { comparePlan } from '../config/risks.ts'
+import { writtenDiff } from '../config/written-diff.ts'
 import { describeFault } from '../config/schema/faults.ts'
 import type { GatewayState } from '../observability/gateway-state.ts'
 import type { ConfigFiles, Contracts, PlanAnswer } from '../ops/state-schemas.ts'
@@ -12,9 +12,6 @@ interface Options {
   readonly reloader: Reloader
   readonly state: () => GatewayState
 }
-
-/** The response time-out of a load balancer that `plan` takes without another one. */
-const balancerMs = 60_000
 
 /** Of deviations. */
 const kinds = {
@@ -28,7 +25,7 @@ export function createConfigView(options: Options) {
   return {
     config: () => options.state().config,
     files: () => filesOf(options),
-    plan: (timeoutMs: number) => planOf(options, timeoutMs),
+    plan: () => planOf(options),
     contracts: () => contractsOf(options)
   }
 }
@@ -40,7 +37,7 @@ async function filesOf({ server, reloader }: Options): Promise<ConfigFiles> {
   if ('faults' in read) {
     return { ...none, state: 'faulty', faults: read.faults.map(describeFault) }
   }
-  const { changes, risks } = comparePlan(before, read.config, balancerMs)
+  const { changes, risks } = comparePlan(before, read.config)
   const inWords = (afterRestart: boolean) =>
     changes.filter(({ restart }) => restart === afterRestart).map(({ text }) => text)
   return {
@@ -53,10 +50,10 @@ async function filesOf({ server, reloader }: Options): Promise<ConfigFiles> {
   }
 }
 
-async function planOf({ server, reloader }: Options, timeoutMs: number): Promise<PlanAnswer> {
+async function planOf({ server, reloader }: Options): Promise<PlanAnswer> {
   const files = await reloader.validate()
   if ('faults' in files) return { faults: files.faults.map(describeFault) }
-  return comparePlan(server.generations.current.config, files.config, timeoutMs)
+  return comparePlan(server.generations.current.config, files.config)
 }
 
 function contractsOf({ server: { generations, services } }: Options): Contracts {

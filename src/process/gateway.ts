@@ -3,7 +3,7 @@
  * listen → watch → swap → drain.
  */
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Environment } from '../config/load/references.ts'
+import type { Environment } from '../config/read/references.ts'
 import type { Config } from '../config/schema/config.ts'
 import { describeFault } from '../config/schema/faults.ts'
 import { createFleet } from '../services/fleet.ts'

@@ -1,7 +1,7 @@
 /** Replaces the running config: files → validated → built → swapped, all or nothing. */
-import { configDifferences } from '../config/load/differences.ts'
-import { saveLastGood } from '../config/load/last-good.ts'
-import type { Environment } from '../config/load/references.ts'
+import { configChanges } from '../config/diff.ts'
+import { saveLastGood } from '../config/last-good.ts'
+import type { Environment } from '../config/read/references.ts'
 import type { Config } from '../config/schema/config.ts'
 import { describeFault, type Fault } from '../config/schema/faults.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
@@ -143,7 +143,7 @@ export class Reloader {
       const config = keepInstall(before, read.config)
       logNewWarnings(this.#log, before, config)
       this.#noteRestartNeeded(config.restartNeeded)
-      const changes = configDifferences(before, config).map(({ file, text }) =>
+      const changes = configChanges(before, config).map(({ file, text }) =>
         file === 'users' ? `users ${text}` : text
       )
       if (changes.length === 0) return this.#keep(by)

@@ -1,6 +1,6 @@
 /** Makes the one truth of the gateway's health, and its metrics. */
 import packageJson from '../../package.json' with { type: 'json' }
-import { configHashes } from '../config/load/config-hash.ts'
+import { configHashes } from '../config/config-hash.ts'
 import type { Fault } from '../config/schema/faults.ts'
 import type { LimitsConfig } from '../config/schema/limits.ts'
 import { type MaintenanceConfig, maintenanceInWords } from '../config/schema/maintenance.ts'

@@ -1,9 +1,9 @@
 /** Reads and tries a config folder, as a reload does: requests are answered in between. */
 import { createYield } from '../app/yield.ts'
-import { configHashes } from '../config/load/config-hash.ts'
-import { createInputs } from '../config/load/inputs.ts'
-import { loadSteps } from '../config/load/load.ts'
-import type { Environment } from '../config/load/references.ts'
+import { configHashes } from '../config/config-hash.ts'
+import { createInputs } from '../config/read/inputs.ts'
+import { loadSteps } from '../config/read/load.ts'
+import type { Environment } from '../config/read/references.ts'
 import type { Config } from '../config/schema/config.ts'
 import { ConfigError, type Fault } from '../config/schema/faults.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
@@ -28,10 +28,10 @@ export async function validate(
     const steps = loadSteps(folder, environment, { inputs, ...(running && { running }) })
     let step = steps.next()
     for (; step.done !== true; step = steps.next()) await yieldToRequests()
-    const { fault, ...config } = step.value
+    const { fault, named, ...config } = step.value
     configHashes(config)
     await yieldToRequests()
-    faults = await tryConfig({ ...config, fault }, yieldToRequests)
+    faults = await tryConfig({ ...config, fault, named }, yieldToRequests)
     if (faults.length === 0) return { inputs: inputs.fingerprints(), config }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error

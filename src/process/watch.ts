@@ -4,7 +4,7 @@
  * send no notifications.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { fingerprintOf } from '../config/load/inputs.ts'
+import { fingerprintOf } from '../config/read/inputs.ts'
 
 type Fingerprints = Readonly<Record<string, string>>
 

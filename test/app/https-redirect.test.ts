@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { createHttpsRedirect } from '../../src/app/https-redirect.ts'
-import { loadConfig } from '../../src/config/load/load.ts'
+import { loadConfig } from '../../src/config/read/load.ts'
 import { Metrics } from '../../src/observability/metrics.ts'
 import type { Trail } from '../../src/observability/trail.ts'
 import { createLogger } from '../../src/services/logger.ts'

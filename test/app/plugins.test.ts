@@ -1,7 +1,7 @@
 /** Plugins of Fastify work: their hooks run for every response. */
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { loadConfig } from '../../src/config/load/load.ts'
+import { loadConfig } from '../../src/config/read/load.ts'
 import { createDryApp } from '../../src/dry-run/dry-app.ts'
 import { textFolder } from '../support/config-files.ts'
 

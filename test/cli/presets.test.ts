@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { presetText } from '../../src/config/load/presets.ts'
+import { presetText } from '../../src/config/read/presets.ts'
 import { run } from '../support/command.ts'
 import { textFolder } from '../support/config-files.ts'
 

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { loadConfig } from '../../src/config/load/load.ts'
+import { loadConfig } from '../../src/config/read/load.ts'
 import { parseHash, verifyPassword } from '../../src/login/argon2.ts'
 import { cannotWrite } from '../../src/cli/replace-file.ts'
 import { run, running, runProcess } from '../support/command.ts'

@@ -81,7 +81,7 @@ t.test('what each way needs and takes is taken', t => {
     'limits show anna --json',
     'sessions close s --id 1 --source x --json',
     'why --user x --last 3',
-    '--config x plan new --balancer 30s'
+    '--config x plan new'
   ]) {
     t.equal(refusal(...line.split(' ')), 'taken', line)
   }

@@ -1,6 +1,6 @@
 /** Connections to back-ends, as generations share them. */
 import t, { type Test } from 'tap'
-import { loadConfig } from '../../src/config/load/load.ts'
+import { loadConfig } from '../../src/config/read/load.ts'
 import { createPools } from '../../src/proxy/pools.ts'
 import { textFolder } from '../support/config-files.ts'
 

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { CustomEnvelope } from '../../src/config/schema/custom-envelope.ts'
-import { loadConfig } from '../../src/config/load/load.ts'
+import { loadConfig } from '../../src/config/read/load.ts'
 import { dialects } from '../../src/config/schema/envelope.ts'
 import type { GatewayConfig } from '../../src/config/schema/gateway.ts'
 import { presetsOfKind } from '../../src/config/schema/presets.ts'

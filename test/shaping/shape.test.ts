@@ -1,7 +1,7 @@
 /** Operations of shapes by example; reference.test.ts holds what they do to anything else. */
 import fc from 'fast-check'
 import t from 'tap'
-import { loadConfig } from '../../src/config/load/load.ts'
+import { loadConfig } from '../../src/config/read/load.ts'
 import type { ShapeStep } from '../../src/config/schema/shapes.ts'
 import { parseKeepingDigits } from '../../src/json/digits.ts'
 import { isoDate } from '../../src/shaping/convert.ts'

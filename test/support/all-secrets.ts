@@ -1,8 +1,8 @@
 /** Config with a secret at every key that takes one, and a search for their values. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { schemaOf } from '../../src/config/load/written.ts'
-import type { Node } from '../../src/config/schema/visit.ts'
+import { schemaOf } from '../../src/config/schema/config.ts'
+import type { Node } from '../../src/config/schema/node.ts'
 import { testAuthority } from './authority.ts'
 
 type Tree = Record<string, unknown>

@@ -3,8 +3,8 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { stringify } from 'yaml'
 import { ConfigError, type Fault } from '../../src/config/schema/faults.ts'
-import { loadConfig } from '../../src/config/load/load.ts'
-import type { Environment } from '../../src/config/load/references.ts'
+import { loadConfig } from '../../src/config/read/load.ts'
+import type { Environment } from '../../src/config/read/references.ts'
 import { temporaryFolder } from './temporary.ts'
 
 /** Of the password `ant.design`. */

@@ -1,6 +1,6 @@
 /** The demo as it is shipped, config/ and the example back-end, on free ports. */
 import { createBackend } from '../../examples/backend/server.ts'
-import { loadConfig } from '../../src/config/load/load.ts'
+import { loadConfig } from '../../src/config/read/load.ts'
 import type { Config } from '../../src/config/schema/config.ts'
 import { type Gateway, startGateway } from '../../src/process/gateway.ts'
 import { createLogger } from '../../src/services/services.ts'

@@ -1,6 +1,6 @@
 /** The config of an upstream as a file would give it, with all defaults. */
 import { stringify } from 'yaml'
-import { loadConfig } from '../../src/config/load/load.ts'
+import { loadConfig } from '../../src/config/read/load.ts'
 import type { UpstreamConfig } from '../../src/config/schema/routes.ts'
 import { textFolder } from './config-files.ts'
 

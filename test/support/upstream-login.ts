@@ -1,7 +1,7 @@
 /** Parts of tests of sign-in at a back-end. */
 import type { Test } from 'tap'
 import { stringify } from 'yaml'
-import { loadConfig } from '../../src/config/load/load.ts'
+import { loadConfig } from '../../src/config/read/load.ts'
 import type { UpstreamLoginConfig } from '../../src/config/schema/upstream-login.ts'
 import { createUpstream } from '../../src/proxy/upstream.ts'
 import type { Credential, Session } from '../../src/session/types.ts'

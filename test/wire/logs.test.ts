@@ -1,7 +1,7 @@
 /** Logs: every attempt is told, no secret is, and nobody writes lines of their own. */
 import t from 'tap'
 import { rmSync } from 'node:fs'
-import { loadConfig } from '../../src/config/load/load.ts'
+import { loadConfig } from '../../src/config/read/load.ts'
 import { startGateway } from '../../src/process/gateway.ts'
 import { createLogger } from '../../src/services/services.ts'
 import { configFolder, cookieOf, password, testGateway } from '../support/gateway.ts'

@@ -89,8 +89,8 @@ Exit codes: 0 the request passes, 3 the gateway refuses it, or the response is a
 export const plan: Command = {
   summary: 'list what a new config folder would change, and the risks of it',
   ways: [
-    { words: 'NEW_DIR', takes: ['config', 'balancer', 'json'], isLocal: true },
-    { takes: ['config', 'balancer', 'json'] }
+    { words: 'NEW_DIR', takes: ['config', 'json'], isLocal: true },
+    { takes: ['config', 'json'] }
   ],
   details: `
 Compares the config folder (--config) with NEW_DIR; without NEW_DIR, the running
@@ -101,15 +101,8 @@ and ops.tls, take effect at a reload.
 
 Examples:
   console-gateway plan -c /etc/console-gateway
-  console-gateway plan /etc/console-gateway.next -c /etc/console-gateway --balancer 30s
+  console-gateway plan /etc/console-gateway.next -c /etc/console-gateway
 Exit codes: 0 no risks, 3 risks; 1 faults, or no gateway answers.`,
-  options: {
-    balancer: {
-      type: 'string',
-      value: 'TIME',
-      description: 'the response time-out of the load balancer before the gateway (default: 60s)'
-    }
-  },
   asksGateway: true,
   run: async invocation => (await import('../plan.ts')).plan(invocation)
 }

@@ -6,7 +6,7 @@ import { opsCookie } from '../schema/ops.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 const secretPattern = /^[\x21-\x7e]{32,}$/
-export const hostPattern = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])$/
+const hostPattern = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])$/
 
 type Config = Pick<CheckedConfig, 'gateway' | 'limits'>
 

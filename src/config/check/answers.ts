@@ -1,11 +1,8 @@
 /** Rules for `answer`: names of its template, and what status and envelope allow. */
-import { isDeepStrictEqual } from 'node:util'
 import { type AnswerConfig, placeholderOf, sessionNameOf, sessionNames } from '../schema/answer.ts'
 import { nearest } from '../schema/faults.ts'
-import { toMilliseconds } from '../schema/primitives.ts'
-import { route as routeSchema } from '../schema/route.ts'
-import type { RouteConfig } from '../schema/routes.ts'
-import { asNode, isObject, type Path } from '../schema/visit.ts'
+import { isRecord } from '../../json/values.ts'
+import type { Path } from '../schema/node.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 export function checkAnswers({ routes }: Pick<CheckedConfig, 'routes'>, report: Report): void {
@@ -21,7 +18,6 @@ export function checkAnswers({ routes }: Pick<CheckedConfig, 'routes'>, report: 
     const hasSession = route.access !== 'public'
     const where = { place: ['routes', name, 'answer'], hasSession, mayFail: true }
     checkAnswer(route.answer, where, report)
-    checkUnused(route, ['routes', name], report)
   }
 }
 
@@ -39,34 +35,6 @@ function checkProfile(
     const message = 'has no effect: the status is that of the upstream’s response'
     report('routes', [...place, 'answer', 'status'], message)
   }
-}
-
-/** The keys of a route that have an effect where the answer stands in config. */
-const usedKeys: ReadonlySet<string> = new Set([
-  'path',
-  'methods',
-  'access',
-  'touch',
-  'answer',
-  'dialect',
-  'errorStatus'
-])
-
-function checkUnused(config: RouteConfig, place: Path, report: Report): void {
-  const { properties = {} } = asNode(routeSchema)
-  for (const [key, value] of Object.entries(config)) {
-    const isDefault = isDeepStrictEqual(value, properties[key]?.default)
-    if (usedKeys.has(key) || value === undefined || isDefault) continue
-    // A duration or size stands in config as a number, and as a text in its default.
-    if (isDefaultMeasure(value, properties[key]?.default)) continue
-    report('routes', [...place, key], 'has no effect beside `answer`')
-  }
-}
-
-function isDefaultMeasure(value: unknown, written: unknown): boolean {
-  return (
-    typeof value === 'number' && typeof written === 'string' && toMilliseconds(written) === value
-  )
 }
 
 interface Where {
@@ -124,7 +92,7 @@ function faultOf(placeholder: string, hasSession: boolean): string | undefined {
 }
 
 function checkFlat({ inEnvelope }: AnswerConfig, json: unknown, place: Path, report: Report): void {
-  const mayBeObject = isObject(json) || placeholderOf(json)?.startsWith('profile') === true
+  const mayBeObject = isRecord(json) || placeholderOf(json)?.startsWith('profile') === true
   if (inEnvelope !== 'flat' || mayBeObject) return
   report('routes', place, 'must be a mapping, since `inEnvelope: flat` places its members')
 }

@@ -1,6 +1,6 @@
 /** Rules for the PEM files of authorities (`ca`), of upstreams and Redis. */
 import { X509Certificate } from 'node:crypto'
-import { ownMember } from '../schema/visit.ts'
+import { ownMember } from '../schema/node.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type Authorities = Pick<CheckedConfig, 'gateway' | 'routes' | 'authorities' | 'redisCa'>

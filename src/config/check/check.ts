@@ -5,14 +5,12 @@ import { checkAudit } from './audit.ts'
 import { checkAuthorities } from './authorities.ts'
 import { checkClashes } from './clashes.ts'
 import { checkContracts } from './contracts.ts'
-import { checkReads } from './reads.ts'
 import { checkDeployment } from './deployment.ts'
 import { checkEnvelope } from './envelope.ts'
 import { checkExpectations } from './expectations.ts'
 import { checkFields } from './fields.ts'
 import { checkInstall } from './install.ts'
 import { checkLimits } from './limits.ts'
-import { checkMaintenance } from './maintenance.ts'
 import { checkOperation } from './operation.ts'
 import { checkParts } from './parts.ts'
 import { checkPaths } from './paths.ts'
@@ -20,7 +18,6 @@ import { checkReach } from './reach.ts'
 import type { CheckedConfig, Report } from './report.ts'
 import { checkRefreshCodes } from './refresh-codes.ts'
 import { checkRequestMapping } from './request-mapping.ts'
-import { checkResponseSizes } from './response-sizes.ts'
 import { checkServerTls } from './server-tls.ts'
 import { checkSession } from './session.ts'
 import { checkSignIn } from './sign-in.ts'
@@ -28,7 +25,7 @@ import { checkShapes } from './shapes.ts'
 import { checkSources } from './sources.ts'
 import { checkTokenNames } from './token-names.ts'
 import { checkUpstreams } from './upstreams.ts'
-import { checkWebSockets } from './websocket.ts'
+import { checkWithoutEffect } from './without-effect.ts'
 
 const rules = [
   checkSession,
@@ -50,25 +47,16 @@ const rules = [
   checkClashes,
   checkParts,
   checkAnswers,
-  checkReads,
-  checkWebSockets,
+  checkWithoutEffect,
   checkShapes,
-  checkResponseSizes,
   checkContracts,
   checkLimits,
   checkReach,
-  checkMaintenance,
   checkExpectations,
   checkOperation
 ]
 
-/** @param unfit a value is known not to fit its schema: a rule that trips over it is then skipped */
-export function checkConfig(config: CheckedConfig, report: Report, unfit: boolean): void {
-  for (const rule of rules) {
-    try {
-      rule(config, report)
-    } catch (error) {
-      if (!unfit) throw error
-    }
-  }
+/** @param config fits its schema */
+export function checkConfig(config: CheckedConfig, report: Report): void {
+  for (const rule of rules) rule(config, report)
 }

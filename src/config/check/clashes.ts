@@ -1,7 +1,7 @@
 /** Rules for paths with `:name` segments: one of all paths that match must be the nearest. */
 import { ownEndpoints } from '../schema/own-endpoints.ts'
 import { contains, hasParameters, overlapOf } from '../schema/public-path.ts'
-import type { Path } from '../schema/visit.ts'
+import type { Path } from '../schema/node.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 interface ServedPath {

@@ -7,7 +7,7 @@ import { type CustomEnvelope, errorEntryOf } from '../schema/custom-envelope.ts'
 import { nearest } from '../schema/faults.ts'
 import { readsAs, type ResponseCode } from '../schema/response-codes.ts'
 import type { CheckedConfig, Report } from './report.ts'
-import type { Path } from '../schema/visit.ts'
+import type { Path } from '../schema/node.ts'
 
 const codes = Object.keys(errorKinds)
 

@@ -1,23 +1,12 @@
-/** Rules for limits: reports those that can never act or that count no caller. */
-import { nearest } from '../schema/faults.ts'
+/** Rules for limits: reports those that count no caller. */
 import type { LimitConfig } from '../schema/limits.ts'
-import { endpointNames } from '../schema/own-endpoints.ts'
-import { ownMember } from '../schema/visit.ts'
+import { ownMember } from '../schema/node.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type LimitsAndRoutes = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
 
 export function checkLimits(config: LimitsAndRoutes, report: Report): void {
-  for (const rule of [
-    checkRouteNames,
-    checkWhom,
-    checkNumbers,
-    checkTighterTwins,
-    checkAccess,
-    checkGuessing
-  ]) {
-    rule(config, report)
-  }
+  for (const rule of [checkWhom, checkNumbers, checkAccess, checkGuessing]) rule(config, report)
 }
 
 type Named = readonly [name: string, limit: LimitConfig]
@@ -27,21 +16,6 @@ const limitsOf = ({ limits: { limits } }: LimitsAndRoutes): Named[] => Object.en
 /** Reports what is wrong with a key of one limit. */
 const reportOf = (report: Report, name: string) => (key: string, message: string) =>
   report('limits', ['limits', name, key], message)
-
-function checkRouteNames(config: LimitsAndRoutes, report: Report): void {
-  const names = [...endpointNames, ...Object.keys(config.routes.routes)]
-  const messageOf = (route: string) => `there is no route "${route}".${nearest(route, names)}`
-  for (const [name, limit] of limitsOf(config)) {
-    limit.routes.forEach((route, index) => {
-      if (!names.includes(route)) {
-        report('limits', ['limits', name, 'routes', index], messageOf(route))
-      }
-    })
-  }
-  for (const route of Object.keys(config.limits.inFlightPerRoute)) {
-    if (!names.includes(route)) report('limits', ['inFlightPerRoute', route], messageOf(route))
-  }
-}
 
 const isOfProfile = (by: LimitConfig['by']) => by.some(each => each.startsWith('profile.'))
 const isOfUsers = (by: LimitConfig['by']) =>
@@ -69,26 +43,6 @@ function checkNumbers(config: LimitsAndRoutes, report: Report): void {
     if (burst === undefined || burst <= max) continue
     const message = 'is more than max: the bucket would hold more than one window refills'
     reportOf(report, name)('burst', message)
-  }
-}
-
-/** Of two limits that differ in nothing but their numbers, the looser one never acts. */
-function checkTighterTwins(config: LimitsAndRoutes, report: Report): void {
-  const limits = limitsOf(config)
-  for (const [name, limit] of limits) {
-    const tighter = limits.find(
-      ([other, { mode, max, window, ...scope }]) =>
-        other !== name &&
-        mode === 'enforce' &&
-        isSame(limit, scope) &&
-        max <= limit.max &&
-        window >= limit.window &&
-        (max < limit.max || window > limit.window)
-    )
-    if (limit.mode !== 'enforce' || tighter === undefined) continue
-    const message = `can never be reached: ${tighter[0]} is tighter for the same callers`
-    const how = { severity: 'warning', also: ['limits', tighter[0], 'max'] } as const
-    report('limits', ['limits', name, 'max'], message, how)
   }
 }
 
@@ -121,11 +75,4 @@ function checkGuessing({ limits }: LimitsAndRoutes, report: Report): void {
     const message = `nothing counts sign-ins by ${whom}: passwords can be guessed without limit`
     report('limits', ['lockout', whom], message, 'warning')
   }
-}
-
-/** Whether two limits hold for the same callers and requests. */
-function isSame(a: LimitConfig, b: Omit<LimitConfig, 'mode' | 'max' | 'window'>): boolean {
-  const facts = ({ by, burst, routes, methods, roles }: typeof b) =>
-    JSON.stringify([by.toSorted(), burst, routes.toSorted(), methods.toSorted(), roles.toSorted()])
-  return facts(a) === facts(b)
 }

@@ -1,19 +1,15 @@
-/** Warnings of likely mistakes: unused roles, too long time-outs, callers that share one address. */
+/** Warnings of likely mistakes: roles that nobody has, callers that share one address. */
 import type { CheckedConfig, Report } from './report.ts'
 import { nearest } from '../schema/faults.ts'
 
 import { splitHostPort } from '../schema/host-port.ts'
-import { partsOf } from '../schema/parts.ts'
-import { inUnits } from '../schema/primitives.ts'
-import { ownMember, type Path } from '../schema/visit.ts'
+import { endOf } from '../schema/maintenance.ts'
+import type { Path } from '../schema/node.ts'
 
 type Operated = Omit<CheckedConfig, 'folder'>
 
-/** The default response time-out of nginx, HAProxy's example, AWS and Google Cloud. */
-const balancerMs = 60_000
-
 export function checkOperation(config: Operated, report: Report): void {
-  for (const rule of [checkRoles, checkTimes, checkTotals, checkCallers]) rule(config, report)
+  for (const rule of [checkRoles, checkCallers, checkMaintenance]) rule(config, report)
 }
 
 /** Only for users files: a back-end's sign-in may give any role. */
@@ -47,50 +43,6 @@ function checkRoles(
   }
 }
 
-function checkTimes({ routes }: Operated, report: Report): void {
-  const warnIfLong = (path: Path, timeoutMs = 0) => {
-    if (timeoutMs > balancerMs) {
-      report(
-        'routes',
-        path,
-        `is longer than the ${inUnits('x-duration', balancerMs)} that load balancers usually ` +
-          'wait: set a longer time-out in yours',
-        'warning'
-      )
-    }
-  }
-  for (const [name, { responseTimeout }] of Object.entries(routes.upstreams)) {
-    warnIfLong(['upstreams', name, 'responseTimeout'], responseTimeout)
-  }
-  for (const [name, { timeout }] of Object.entries(routes.routes)) {
-    warnIfLong(['routes', name, 'timeout'], timeout)
-  }
-  warnIfLong(['endpoints', 'profile', 'timeout'], routes.endpoints.profile.timeout)
-  for (const { place, part } of partsOf(routes)) warnIfLong([...place, 'timeout'], part.timeout)
-}
-
-/** A total below the time of the first byte: no request gets the time that config names. */
-function checkTotals({ routes: { routes, upstreams } }: Operated, report: Report): void {
-  const warnIfShort = (place: Path, firstMs: number, totalMs = Infinity) => {
-    if (totalMs >= firstMs) return
-    const [first, total] = [inUnits('x-duration', firstMs), inUnits('x-duration', totalMs)]
-    const message = `the whole response may take ${total}, less than its first byte (${first})`
-    report('routes', place, message, 'warning')
-  }
-  for (const [name, { totalTimeout, responseTimeout }] of Object.entries(upstreams)) {
-    warnIfShort(['upstreams', name, 'totalTimeout'], responseTimeout, totalTimeout)
-  }
-  for (const [name, { totalTimeout, timeout, upstream = '' }] of Object.entries(routes)) {
-    // Where the route sets neither, the upstream's warning says it.
-    if (totalTimeout === undefined && timeout === undefined) continue
-    const key = totalTimeout === undefined ? 'timeout' : 'totalTimeout'
-    const ofUpstream = ownMember(upstreams, upstream)
-    const firstMs = timeout ?? ofUpstream?.responseTimeout ?? 0
-    const totalMs = totalTimeout ?? ofUpstream?.totalTimeout
-    warnIfShort(['routes', name, key], firstMs, totalMs)
-  }
-}
-
 function checkCallers({ gateway: { server }, limits: { limits } }: Operated, report: Report): void {
   const { host } = splitHostPort(server.listen)
   const isLocal = host === 'localhost' || host.startsWith('127.') || host === '::1'
@@ -105,14 +57,10 @@ function checkCallers({ gateway: { server }, limits: { limits } }: Operated, rep
       'warning'
     )
   }
-  if (!isLocal && server.keepAlive <= balancerMs) {
-    report(
-      'gateway',
-      ['server', 'keepAlive'],
-      `is not longer than the ${inUnits('x-duration', balancerMs)} for which load balancers ` +
-        'usually keep a connection: one that uses a connection just closed answers 502; ' +
-        'set a longer time',
-      'warning'
-    )
-  }
+}
+
+function checkMaintenance({ routes: { maintenance } }: Operated, report: Report): void {
+  if (maintenance?.until === undefined || endOf(maintenance.until) >= Date.now()) return
+  const message = 'is in the past: no route is closed'
+  report('routes', ['maintenance', 'until'], message, 'warning')
 }

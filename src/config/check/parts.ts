@@ -1,9 +1,8 @@
 /** Rules for the parts of a response: each has its own place, and all fit the route. */
 import type { PartConfig } from '../schema/parts.ts'
 import { checkParameters } from './paths.ts'
-import { hasDotSegmentsUpstream } from '../schema/public-path.ts'
 import type { RouteConfig } from '../schema/routes.ts'
-import type { Path } from '../schema/visit.ts'
+import type { Path } from '../schema/node.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 export function checkParts(
@@ -15,11 +14,10 @@ export function checkParts(
   for (const [name, route] of Object.entries(routes)) {
     const place = ['routes', name]
     checkMissing(route, { ...envelope, dialect: route.dialect ?? envelope.dialect }, place, report)
-    if (route.upstream === undefined) checkWithoutUpstream(route, place, report)
-    if (hasParts(route)) checkAggregated(route, place, report)
-    else if (route.into !== undefined) {
-      report('routes', [...place, 'into'], 'has no effect without parts')
+    if ((route.upstream ?? route.answer) === undefined && !hasParts(route)) {
+      report('routes', place, 'needs an upstream, parts or an answer')
     }
+    if (hasParts(route)) checkAggregated(route, place, report)
   }
   checkMissing(endpoints.profile, envelope, ['endpoints', 'profile'], report)
   checkRewrites(endpoints.profile, ['endpoints', 'profile'], report)
@@ -60,31 +58,10 @@ function hasParts({ parts }: Pick<RouteConfig, 'parts'>) {
   return Object.keys(parts).length > 0
 }
 
-function checkWithoutUpstream(route: RouteConfig, place: Path, report: Report): void {
-  if (route.answer !== undefined) return
-  if (!hasParts(route)) return report('routes', place, 'needs an upstream, parts or an answer')
-  const unused = Object.entries({
-    rewrite: route.rewrite !== undefined,
-    into: route.into !== undefined,
-    redirects: route.redirects !== 'refuse',
-    passAuthorization: route.passAuthorization,
-    passCookies: route.passCookies.length > 0,
-    passRefusedHeaders: route.passRefusedHeaders.length > 0,
-    setCookies: route.setCookies.length > 0
-  }).find(([, isSet]) => isSet)
-  if (unused === undefined) return
-  const message = 'has no effect without an upstream of the route’s own'
-  report('routes', [...place, unused[0]], message)
-}
-
 function checkAggregated(route: RouteConfig, place: Path, report: Report): void {
   if (route.methods.some(method => method !== 'GET')) {
     const message = 'a response made of parts can only be read: set methods: [GET]'
     report('routes', [...place, 'methods'], message)
-  }
-  if (route.tooLarge === 'pass') {
-    const message = 'a response made of parts cannot pass unshaped: remove tooLarge'
-    report('routes', [...place, 'tooLarge'], message)
   }
   checkRewrites(route, place, report)
   checkPlaces(route, place, report)
@@ -102,9 +79,6 @@ function checkRewrites({ path, parts }: Aggregated, place: Path, report: Report)
     const where = [...place, 'parts', name, 'rewrite']
     if (rewrite.endsWith('/*') && !path.endsWith('/*')) {
       report('routes', where, 'must not end in /*, since the public path does not')
-    }
-    if (hasDotSegmentsUpstream(rewrite)) {
-      report('routes', where, 'must not contain empty or dot segments')
     }
     checkParameters(path, rewrite, where, report)
   }

@@ -3,16 +3,14 @@ import { knownBrowserCookie } from '../schema/lockout.ts'
 import { nearest } from '../schema/faults.ts'
 import { isEndpoint, ownEndpoints } from '../schema/own-endpoints.ts'
 import { templatePattern } from '../schema/primitives.ts'
-import { hasDotSegments, hasDotSegmentsUpstream, parametersOf } from '../schema/public-path.ts'
+import { hasDotSegments, parametersOf } from '../schema/public-path.ts'
 import type { RouteConfig } from '../schema/routes.ts'
-import type { Path } from '../schema/visit.ts'
+import type { Path } from '../schema/node.ts'
 import { opsCookie } from '../schema/ops.ts'
 import { nameOfCookie } from '../schema/set-cookies.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type PathsConfig = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
-
-const dotSegments = 'must not contain empty or dot segments'
 
 export function checkPaths(config: PathsConfig, report: Report): void {
   const taken = new TakenPaths(report)
@@ -50,7 +48,6 @@ function checkEndpoints({ routes: { endpoints } }: PathsConfig, report: Report, 
   for (const [name, { path }] of Object.entries(endpoints)) {
     const place = ['endpoints', name, 'path']
     if (path.endsWith('*')) report('routes', place, 'must not end in *: an endpoint has one path')
-    if (hasDotSegments(path)) report('routes', place, dotSegments)
   }
 }
 
@@ -61,7 +58,6 @@ function checkRoutes(config: PathsConfig, report: Report, taken: TakenPaths): vo
     if (isEndpoint(name)) {
       report('routes', place, `"${name}" is the name of an endpoint: choose another name`)
     }
-    if (hasDotSegments(path)) report('routes', [...place, 'path'], dotSegments)
     for (const method of methods) taken.take({ method, path }, `routes.${name}`, [...place, 'path'])
     checkNames(path, [...place, 'path'], report)
     checkRewrite(route, [...place, 'rewrite'], report)
@@ -100,7 +96,6 @@ function checkRewrite({ path, rewrite }: RouteConfig, place: Path, report: Repor
   if (path.endsWith('/*') && !rewrite.endsWith('/*')) {
     report('routes', place, 'must end in /*, as the public path does')
   }
-  if (hasDotSegmentsUpstream(rewrite)) report('routes', place, dotSegments)
   checkParameters(path, rewrite, place, report)
 }
 

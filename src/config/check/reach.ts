@@ -1,124 +1,16 @@
-/** Warnings of config without effect: limits behind tighter ones, unreachable methods, tokens. */
+/** Methods that a nearer path refuses, and credentials that no source gives. */
 import type { CheckedConfig, Report } from './report.ts'
 import { nearest } from '../schema/faults.ts'
 import { type SourceConfig, sourceName } from '../schema/gateway.ts'
-import type { LimitConfig } from '../schema/limits.ts'
-import { inUnits } from '../schema/primitives.ts'
-import { ownEndpoints } from '../schema/own-endpoints.ts'
-import {
-  contains,
-  hasParameters,
-  nearerFirst,
-  pathsAround,
-  withHead
-} from '../schema/public-path.ts'
+import { contains, hasParameters, nearerFirst, pathsAround } from '../schema/public-path.ts'
 import { credentialOf } from '../schema/routes.ts'
-import { ownMember } from '../schema/visit.ts'
 
-type Reachable = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
+type Reachable = Pick<CheckedConfig, 'gateway' | 'routes'>
 
 export function checkReach(config: Reachable, report: Report): void {
-  for (const rule of [
-    checkTighter,
-    checkMethods,
-    checkInFlight,
-    checkNearerPaths,
-    checkCredentials,
-    checkUnusedTokens
-  ]) {
-    rule(config, report)
-  }
-}
-
-/**
- * Warns of a limit whose callers always reach another one first. checkLimits reports pairs that
- * differ in their numbers only.
- */
-function checkTighter({ limits: { limits } }: Reachable, report: Report): void {
-  const counting = Object.entries(limits).filter(([, { mode }]) => mode !== 'off')
-  for (const [name, limit] of counting) {
-    const tighter = counting.find(
-      ([otherName, other]) =>
-        otherName !== name &&
-        other.mode === 'enforce' &&
-        !haveSameScope(other, limit) &&
-        countsAll(other, limit) &&
-        maxIn(other, limit.window) <= (limit.burst ?? limit.max)
-    )
-    if (tighter === undefined) continue
-    const [tighterName, tighterLimit] = tighter
-    const window = inUnits('x-duration', limit.window)
-    const message =
-      `can never be reached: ${tighterName} lets the same callers have at most ` +
-      `${maxIn(tighterLimit, limit.window)} in ${window}; lower it, or leave it out`
-    report('limits', ['limits', name, 'max'], message, 'warning')
-  }
-}
-
-function haveSameScope(a: LimitConfig, b: LimitConfig) {
-  return countsAll(a, b) && countsAll(b, a)
-}
-
-/** Whether all requests that `inner` counts under one key share one key of `outer` too. */
-function countsAll(outer: LimitConfig, inner: LimitConfig): boolean {
-  const holds = (wide: readonly string[], narrow: readonly string[]) =>
-    wide.length === 0 || (narrow.length > 0 && narrow.every(each => wide.includes(each)))
-  const isOfAddress = (limit: LimitConfig) => limit.by.every(whom => whom === 'address')
-  // A session always has a user.
-  const keys = new Set<string>([...inner.by, 'user'])
-  const shareKey =
-    isOfAddress(outer) || isOfAddress(inner)
-      ? isOfAddress(outer) && isOfAddress(inner)
-      : outer.by.every(each => keys.has(each))
-  return (
-    shareKey &&
-    holds(outer.routes, inner.routes) &&
-    holds(outer.methods, inner.methods) &&
-    holds(outer.roles, inner.roles)
-  )
-}
-
-/** The maximum that a limit lets pass in any `durationMs`. */
-function maxIn({ max, burst = max, window }: LimitConfig, durationMs: number): number {
-  return burst + Math.floor((durationMs / window) * max)
-}
-
-function checkMethods({ routes, limits: { limits } }: Reachable, report: Report): void {
-  const endpointsOf = Map.groupBy(ownEndpoints(routes.endpoints), ({ name }) => name)
-  const methodsOf = (name: string) => {
-    const route = ownMember(routes.routes, name)
-    return (
-      endpointsOf.get(name)?.flatMap(({ methods }) => methods) ?? (route && withHead(route.methods))
-    )
-  }
-  for (const [name, limit] of Object.entries(limits)) {
-    const taken = limit.routes.map(methodsOf)
-    if (limit.methods.length === 0 || taken.length === 0 || taken.includes(undefined)) continue
-    const all = new Set<string>(taken.flatMap(methods => methods ?? []))
-    if (limit.methods.some(method => all.has(method))) continue
-    const verb = limit.routes.length > 1 ? 'take' : 'takes'
-    const message = `never applies: ${limit.routes.join(', ')} ${verb} ${[...all].join(', ')}`
-    report('limits', ['limits', name, 'methods'], message, 'warning')
-  }
-}
-
-function checkInFlight(
-  { routes: { routes, upstreams }, limits: { inFlightPerRoute } }: Reachable,
-  report: Report
-): void {
-  for (const [route, max] of Object.entries(inFlightPerRoute)) {
-    const name = ownMember(routes, route)?.upstream
-    const upstream = name === undefined ? undefined : ownMember(upstreams, name)
-    if (upstream !== undefined && max > upstream.connections + upstream.queue) {
-      report(
-        'limits',
-        ['inFlightPerRoute', route],
-        `can never be reached: the upstream ${name ?? ''} takes ${upstream.connections} at once ` +
-          `and lets ${upstream.queue} wait (connections, queue)`,
-        'warning'
-      )
-    }
-  }
+  checkNearerPaths(config, report)
+  checkCredentials(config, report)
+  checkUnusedTokens(config, report)
 }
 
 /** Of `/api/*` and `/api/a` only the nearer path decides: it refuses methods that it lacks. */

@@ -4,7 +4,7 @@ import type { GatewayConfig } from '../schema/gateway.ts'
 import type { LimitsConfig } from '../schema/limits.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
 import type { UsersConfig } from '../schema/users.ts'
-import type { Path } from '../schema/visit.ts'
+import type { Path } from '../schema/node.ts'
 
 type Severity = 'fault' | 'warning'
 

@@ -3,22 +3,19 @@ import { builtByGateway, connectionBound, toldByGateway } from '../schema/header
 import type { PagingConfig } from '../schema/request-mapping.ts'
 import { credentialOf } from '../schema/routes.ts'
 import type { ShapeStep } from '../schema/shapes.ts'
-import { ownMember, type Path } from '../schema/visit.ts'
+import { ownMember, type Path } from '../schema/node.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type MappingConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
 
 export function checkRequestMapping(config: MappingConfig, report: Report): void {
   const { routes, shapes } = config.routes
-  for (const [name, { query, body, methods }] of Object.entries(routes)) {
+  for (const [name, { query, body }] of Object.entries(routes)) {
     if (query?.paging !== undefined && query.paging !== false) {
       checkPaging(query.paging, ['routes', name, 'query', 'paging'], report)
     }
     if (body === undefined) continue
     const place = ['routes', name, 'body']
-    if (methods.every(method => method === 'GET')) {
-      report('routes', place, 'has no effect: requests with GET have no body')
-    }
     const step = responseStepOf(ownMember(shapes, body.shape ?? '') ?? [], shapes, new Set())
     if (step !== undefined) {
       report('routes', [...place, 'shape'], `must not use \`${step}\`, which is about responses`)

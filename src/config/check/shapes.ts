@@ -1,11 +1,9 @@
 /** Rules for shapes: reports operations that could never work at run time. */
 import type { Report } from './report.ts'
-import { nearest } from '../schema/faults.ts'
-import { partsOf } from '../schema/parts.ts'
-import type { RouteConfig, RoutesConfig } from '../schema/routes.ts'
+import type { RoutesConfig } from '../schema/routes.ts'
 import { flatten } from '../schema/shape-steps.ts'
 import type { ShapeStep } from '../schema/shapes.ts'
-import { ownMember, type Path } from '../schema/visit.ts'
+import { ownMember, type Path } from '../schema/node.ts'
 
 type Shapes = RoutesConfig['shapes']
 
@@ -13,56 +11,7 @@ export function checkShapes(
   { routes: config }: { readonly routes: RoutesConfig },
   report: Report
 ): void {
-  const { shapes } = config
-  const used = new Set<string>()
-  const use: ShapesCheck['use'] = (name, path) => {
-    used.add(name)
-    checkName(shapes, name, path, report)
-  }
-  checkRoutes(config, report)
-  for (const { shape, path } of shapesInUse(config)) use(shape, path)
-  checkSteps({ shapes, report, use, hasPaging: config.paging !== undefined })
-  for (const name of Object.keys(shapes).filter(each => !used.has(each))) {
-    report('routes', ['shapes', name], 'no route uses this shape', 'warning')
-  }
-}
-
-function checkName(shapes: Shapes, name: string, path: Path, report: Report): void {
-  const names = Object.keys(shapes)
-  if (names.includes(name)) return
-  report('routes', path, `there is no shape "${name}".${nearest(name, names)}`)
-}
-
-function checkRoutes({ routes }: RoutesConfig, report: Report): void {
-  for (const [name, route] of Object.entries(routes)) {
-    const idle = keyOfShaping(route)
-    if (route.shape !== undefined || Object.keys(route.parts).length > 0) continue
-    if (idle === undefined || (idle === 'maxShaped' && route.body !== undefined)) continue
-    const message = 'has no effect without a shape: a response of any size passes'
-    report('routes', ['routes', name, idle], message)
-  }
-}
-
-/** The first key that has an effect on shaped responses only. */
-function keyOfShaping({ maxShaped, tooLarge }: RouteConfig): string | undefined {
-  if (maxShaped !== undefined) return 'maxShaped'
-  return tooLarge === 'pass' ? 'tooLarge' : undefined
-}
-
-/** Every key that names a shape, except `use` of shapes. */
-function shapesInUse(config: RoutesConfig): Array<{ readonly shape: string; readonly path: Path }> {
-  const { routes, endpoints } = config
-  const holders: Array<readonly [Path, { readonly shape?: string }]> = [
-    ...Object.entries(routes).map(([name, route]) => [['routes', name], route] as const),
-    ...Object.entries(routes).map(
-      ([name, { body }]) => [['routes', name, 'body'], body ?? {}] as const
-    ),
-    [['endpoints', 'profile'], endpoints.profile],
-    ...partsOf(config).map(({ place, part }) => [place, part] as const)
-  ]
-  return holders.flatMap(([path, { shape }]) =>
-    shape === undefined ? [] : [{ shape, path: [...path, 'shape'] }]
-  )
+  checkSteps({ shapes: config.shapes, report, hasPaging: config.paging !== undefined })
 }
 
 function checkSteps(check: ShapesCheck): void {
@@ -83,8 +32,6 @@ function checkSteps(check: ShapesCheck): void {
 interface ShapesCheck {
   readonly shapes: Shapes
   readonly report: Report
-  /** Reports an unknown shape, and notes a known one as used. */
-  readonly use: (name: string, path: Path) => void
   /** Whether config says how the console sends page number and size. */
   readonly hasPaging: boolean
 }
@@ -99,7 +46,6 @@ const outermost = ['open', 'status', 'wrap', 'paging', 'module'] as const
 
 function checkStep(step: ShapeStep, path: Path, check: ShapesCheck): void {
   const { report } = check
-  if (step.use !== undefined) check.use(step.use, [...path, 'use'])
   if (step.echo !== undefined && !check.hasPaging) {
     const message = 'needs `paging` at the top of routes.yaml: how the console sends page and size'
     report('routes', [...path, 'echo'], message)

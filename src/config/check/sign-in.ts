@@ -14,7 +14,7 @@ import type { SourceConfig } from '../schema/gateway.ts'
 import { plainCookies, sealedCookiesOf } from '../schema/set-cookies.ts'
 import { credentialOf } from '../schema/routes.ts'
 import { opsCookie } from '../schema/ops.ts'
-import { ownMember } from '../schema/visit.ts'
+import { ownMember } from '../schema/node.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type SignInConfig = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>

@@ -1,6 +1,6 @@
 /** Rules for the console's own token: no key passes on what a client sends under its names. */
 import { builtByGateway, connectionBound } from '../schema/header-names.ts'
-import type { Path } from '../schema/visit.ts'
+import type { Path } from '../schema/node.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type TokenConfig = Pick<CheckedConfig, 'gateway' | 'routes'>

@@ -1,33 +1,20 @@
-/** Rules for upstreams: each reference names an existing one, and each upstream is referenced. */
+/** Rules for upstreams and for the profile that one of them knows. */
 import { createSecureContext } from 'node:tls'
-import { nearest } from '../schema/faults.ts'
-import { partsOf } from '../schema/parts.ts'
 import type { UpstreamConfig } from '../schema/routes.ts'
 import { urlsOf } from '../schema/upstream-addresses.ts'
-import { ownMember, type Path } from '../schema/visit.ts'
+import { ownMember, type Path } from '../schema/node.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type UpstreamsConfig = Pick<CheckedConfig, 'gateway' | 'routes' | 'authorities'>
 
 export function checkUpstreams(config: UpstreamsConfig, report: Report): void {
-  const { upstreams } = config.routes
-  const names = Object.keys(upstreams)
-  const used = new Set<string>()
-  for (const { file, path, upstream } of references(config)) {
-    used.add(upstream)
-    if (names.includes(upstream)) continue
-    report(file, path, `there is no upstream "${upstream}".${nearest(upstream, names)}`)
-  }
-  for (const [name, upstream] of Object.entries(upstreams)) {
+  for (const [name, upstream] of Object.entries(config.routes.upstreams)) {
     const reportKeys = (keys: Path, message: string) =>
       report('routes', ['upstreams', name, ...keys], message)
     checkAddresses(upstream, reportKeys)
     checkTls(upstream, config.authorities, reportKeys)
   }
   checkProfile(config, report)
-  for (const name of names.filter(each => !used.has(each))) {
-    report('routes', ['upstreams', name], 'no route uses this upstream', 'warning')
-  }
 }
 
 function checkAddresses(
@@ -43,12 +30,7 @@ function checkAddresses(
   }
   const addresses = urlsOf(upstream)
   const keysOf = (index: number) => (urls === undefined ? ['url'] : ['urls', index])
-  for (const [index, address] of addresses.entries()) {
-    if (URL.canParse(address)) continue
-    const example = 'expected one such as http://orders.internal:8080'
-    report(keysOf(index), `is not a valid URL: ${example}, found ${JSON.stringify(address)}`)
-  }
-  if (addresses.every(address => URL.canParse(address))) checkAlike(addresses, keysOf, report)
+  checkAlike(addresses, keysOf, report)
 }
 
 function checkTls(
@@ -99,32 +81,6 @@ function checkAlike(
     if (seen.has(origin)) report(keys, `${origin} stands there twice`)
     seen.add(origin)
   }
-}
-
-interface Reference {
-  readonly file: 'gateway' | 'routes'
-  readonly path: Path
-  readonly upstream: string
-}
-
-/** Every key of config that names an upstream. */
-function references({ gateway: { login }, routes }: UpstreamsConfig): Reference[] {
-  const inRoutes = (path: Path, upstream: string | undefined): Reference[] =>
-    upstream === undefined ? [] : [{ file: 'routes', path, upstream }]
-  return [
-    ...login.sources.flatMap((source, index): Reference[] => {
-      if (source.kind !== 'upstream-login') return []
-      const path = ['login', 'sources', index, 'upstream']
-      return [{ file: 'gateway', path, upstream: source.upstream }]
-    }),
-    ...Object.entries(routes.routes).flatMap(([name, { upstream }]) =>
-      inRoutes(['routes', name, 'upstream'], upstream)
-    ),
-    ...partsOf(routes).flatMap(({ place, part }) =>
-      inRoutes([...place, 'upstream'], part.upstream)
-    ),
-    ...inRoutes(['endpoints', 'profile', 'upstream'], routes.endpoints.profile.upstream)
-  ]
 }
 
 function checkProfile({ routes }: Pick<CheckedConfig, 'routes'>, report: Report): void {

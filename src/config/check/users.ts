@@ -1,33 +1,23 @@
 /** Rules within a users file. */
-import { isObject, type Path } from '../schema/visit.ts'
+import type { Path } from '../schema/node.ts'
 import type { UsersConfig } from '../schema/users.ts'
 
 type Report = (path: Path, message: string, severity?: 'warning') => void
 
-/** `m=19456,t=2,p=1`; empty for a text that is no hash. */
-const costOf = (hash: string): string => /m=\d+,t=\d+,p=\d+/.exec(hash)?.[0] ?? ''
-
-/** An unknown name can cost what one of them does, and not what each does. */
-function warnOfCosts(costs: ReadonlySet<string>, report: Report): void {
-  const kinds = [...costs].filter(cost => cost !== '')
-  if (kinds.length < 2) return
-  report(
-    ['users'],
-    `the hashes differ in cost (${kinds.slice(0, 3).join('; ')}): the time of a wrong password ` +
-      'can tell which users exist; make all with `console-gateway hash-password`',
-    'warning'
-  )
-}
+/** RFC 9106's larger recommendation. Two hashes are computed at once. */
+const maxMemoryKiB = 2_097_152
+const maxPasses = 100
+const maxLanes = 64
 
 /** Upstreams, lists and limits know a user by the id: two users with one id would be one. */
 export function checkUsers({ users }: UsersConfig, report: Report): void {
   const usernames = new Map<string, string>()
   const costs = new Set<string>()
-  // The value may not match its schema, which has been reported already.
-  for (const [username, user] of Object.entries(isObject(users) ? users : {})) {
-    if (isObject(user)) checkHash(['users', username, 'password'], user.password, report)
-    if (isObject(user) && typeof user.password === 'string') costs.add(costOf(user.password))
-    const id = isObject(user) && typeof user.id === 'string' ? user.id : username
+  for (const [username, user] of Object.entries(users)) {
+    const { id = username } = user
+    const [cost = ''] = /m=\d+,t=\d+,p=\d+/.exec(user.password) ?? []
+    costs.add(cost)
+    checkCost(['users', username, 'password'], cost, report)
     const other = usernames.get(id)
     if (other === undefined) usernames.set(id, username)
     else {
@@ -35,19 +25,17 @@ export function checkUsers({ users }: UsersConfig, report: Report): void {
       report(where, `users.${other} has the id "${id}" too; give each user an id of its own`)
     }
   }
-  warnOfCosts(costs, report)
+  // An unknown name can cost what one of them does, and not what each does.
+  if (costs.size < 2) return
+  const message =
+    `the hashes differ in cost (${[...costs].slice(0, 3).join('; ')}): the time of a wrong ` +
+    'password can tell which users exist; make all with `console-gateway hash-password`'
+  report(['users'], message, 'warning')
 }
 
-/** RFC 9106's larger recommendation. Two hashes are computed at once. */
-const maxMemoryKiB = 2_097_152
-const maxPasses = 100
-const maxLanes = 64
-
 /** Too high a cost makes each sign-in of this user fail, or the process run out of memory. */
-function checkHash(path: Path, hash: unknown, report: Report): void {
-  if (typeof hash !== 'string') return
-  const [, memory, passes, lanes] = /m=(\d+),t=(\d+),p=(\d+)/.exec(hash)?.map(Number) ?? []
-  if (memory === undefined || passes === undefined || lanes === undefined) return
+function checkCost(path: Path, cost: string, report: Report): void {
+  const [memory = 0, passes = 0, lanes = 0] = (cost.match(/\d+/g) ?? []).map(Number)
   if (memory <= maxMemoryKiB && passes <= maxPasses && lanes <= maxLanes) return
   report(
     path,

@@ -1,11 +1,11 @@
 /** The certificate and key of a listener. */
-import { secret, text } from './primitives.ts'
+import { pemFile, secret } from './primitives.ts'
 
 export const certificatePair = (examples: {
   readonly certificate: string
   readonly key: string
 }) => ({
-  certificate: text({
+  certificate: pemFile({
     description: 'A PEM file with the certificate, and after it those of its issuers.',
     examples: [examples.certificate]
   }),

@@ -1,11 +1,35 @@
 /** A loaded config: all files, validated and with their defaults. */
 import type { JsonSchema } from '../../contract/schema.ts'
 import type { Fault } from './faults.ts'
-import type { GatewayConfig } from './gateway.ts'
-import type { LimitsConfig } from './limits.ts'
-import type { RoutesConfig } from './routes.ts'
+import { type GatewayConfig, gatewaySchema } from './gateway.ts'
+import { type LimitsConfig, limitsSchema } from './limits.ts'
+import { asNode, type NamedThing, type Node, type Path } from './node.ts'
+import { type RoutesConfig, routesSchema } from './routes.ts'
 import type { UsersConfig } from './users.ts'
-import type { Path } from './visit.ts'
+
+export type ConfigFile = 'gateway' | 'routes' | 'limits'
+
+export const schemaOf: Readonly<Record<ConfigFile, Node>> = {
+  gateway: asNode(gatewaySchema),
+  routes: asNode(routesSchema),
+  limits: asNode(limitsSchema)
+}
+
+/** The three files as one: no key is in two of them. */
+export const configSchema: Node = {
+  type: 'object',
+  properties: {
+    ...schemaOf.gateway.properties,
+    ...schemaOf.routes.properties,
+    ...schemaOf.limits.properties
+  }
+}
+
+/** The file in which a key at the top usually stands. */
+export function fileOfKey(key: string): ConfigFile {
+  if (Object.hasOwn(schemaOf.routes.properties ?? {}, key)) return 'routes'
+  return Object.hasOwn(schemaOf.limits.properties ?? {}, key) ? 'limits' : 'gateway'
+}
 
 /** PEM texts. */
 export interface ServerTls {
@@ -47,9 +71,15 @@ export interface Config {
   readonly written: Readonly<Record<ConfigFile, Readonly<Record<string, unknown>>>>
 }
 
+/** A text of config that is the name of something, as its schema says. */
+export interface Named {
+  readonly what: NamedThing
+  readonly name: string
+  readonly path: Path
+}
+
 export interface LoadedConfig extends Config {
+  readonly named: readonly Named[]
   /** Makes a fault that was found only when the config was tried, with file and line. */
   readonly fault: (file: ConfigFile, path: Path, message: string) => Fault
 }
-
-export type ConfigFile = 'gateway' | 'routes' | 'limits'

@@ -14,6 +14,7 @@ export const contractSchema = Type.Object(
     ),
     file: Type.Optional(
       text({
+        names: 'contract file',
         description:
           'A JSON or YAML file with that JSON Schema. A relative path starts at the config ' +
           'folder.',

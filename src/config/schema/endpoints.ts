@@ -19,6 +19,7 @@ export const endpoints = closed(
     login: closed(
       {
         path: path({
+          format: 'x-public-path',
           default: '/api/auth/admin/login',
           description: 'The path of the sign-in call (POST).'
         }),
@@ -34,6 +35,7 @@ export const endpoints = closed(
     logout: closed(
       {
         path: path({
+          format: 'x-public-path',
           default: '/api/account/logout',
           description: 'The path of the sign-out call.'
         }),
@@ -48,6 +50,7 @@ export const endpoints = closed(
     profile: closed(
       {
         path: path({
+          format: 'x-public-path',
           default: '/api/account/profile',
           description: 'The path of the current user’s profile.'
         }),
@@ -63,6 +66,7 @@ export const endpoints = closed(
         timeout: proxied.timeout,
         shape: Type.Optional(
           name({
+            names: 'shape',
             description:
               'The shape that builds the members of the user. The gateway adds its envelope. If ' +
               'the upstream’s response already has one, the shape needs `unwrap: data`; ' +
@@ -89,7 +93,11 @@ export const endpoints = closed(
     check: Type.Optional(
       closed(
         {
-          path: path({ default: '/api/auth/check', description: 'The path of the check (GET).' })
+          path: path({
+            format: 'x-public-path',
+            default: '/api/auth/check',
+            description: 'The path of the check (GET).'
+          })
         },
         {
           description:
@@ -102,6 +110,7 @@ export const endpoints = closed(
     session: closed(
       {
         path: path({
+          format: 'x-public-path',
           default: '/api/session',
           description:
             'The path of the session endpoint. GET tells how long the session lasts, and does ' +

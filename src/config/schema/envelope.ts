@@ -46,6 +46,7 @@ export const envelope = section(
         '`Accept-Language`, if it is one of these; else English.'
     }),
     messages: pairs(Type.String({ minLength: 1 }), {
+      keysName: 'error code',
       default: {},
       description: 'Your own messages, by error code. They replace the built-in ones.',
       examples: [{ 'login.refused': 'Wrong user name or password.' }]

@@ -29,6 +29,7 @@ export const expectSchema = named(
       body: Type.Optional(Type.Unknown({ description: 'The request’s body. It is sent as JSON.' })),
       address: Type.Optional(
         text({
+          format: 'x-ip',
           description: 'The client address. Default: `198.18.0.1`.',
           examples: ['203.0.113.7']
         })
@@ -56,12 +57,14 @@ export const expectSchema = named(
       ),
       code: Type.Optional(
         text({
+          names: 'error code',
           description: 'The expected error code in the envelope.',
           examples: ['session.none']
         })
       ),
       upstream: Type.Optional(
         name({
+          names: 'upstream',
           description: 'The upstream that is expected to get the request.',
           examples: ['orders']
         })

@@ -1,4 +1,5 @@
 /** Faults of config: one for each mistake, with file, line, expected value and a suggestion. */
+import { relative } from 'node:path'
 
 export interface Fault {
   readonly file: string
@@ -26,6 +27,17 @@ export function describeFault({ file, line, path, message, severity }: Fault): s
   const place = line > 0 ? `${file}:${line}` : file
   const key = path === '' ? '' : `${path}: `
   return `${place} ${key}${severity === 'warning' ? 'warning: ' : ''}${message}`
+}
+
+/** Relative to the current folder when below it; absolute otherwise. */
+export function displayName(file: string): string {
+  const fromHere = relative(process.cwd(), file)
+  return fromHere.startsWith('..') ? file : fromHere
+}
+
+/** A fault of a file as a whole, or of a line without a key. */
+export function faultOfFile(file: string, message: string, line = 0): Fault {
+  return { file: displayName(file), line, path: '', message, severity: 'fault' }
 }
 
 /** ` Did you mean "x"?` with the most similar name; an empty string if none is similar. */

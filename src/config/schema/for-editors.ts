@@ -3,7 +3,7 @@ import { gatewaySchema } from './gateway.ts'
 import { limitsSchema } from './limits.ts'
 import { routesSchema } from './routes.ts'
 import { usersSchema } from './users.ts'
-import { asNode, type Node } from './visit.ts'
+import { asNode, type Node } from './node.ts'
 
 /** The schemas of the config files, by name. */
 export const fileSchemas: ReadonlyArray<readonly [name: string, schema: Node]> = [
@@ -52,6 +52,8 @@ function plainForEditors(schema: Node, definitions: Definitions): object {
   const {
     expected: _expected,
     instead: _instead,
+    names: _names,
+    keysName: _keysName,
     format,
     pattern,
     enum: values,

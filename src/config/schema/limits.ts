@@ -59,7 +59,10 @@ const limit = Type.Object(
         'count.'
     }),
     routes: list(
-      name({ description: 'The name of a route, or `login`, `logout`, `profile` or `session`.' }),
+      name({
+        names: 'route or endpoint',
+        description: 'The name of a route, or `login`, `logout`, `profile` or `session`.'
+      }),
       {
         default: [],
         description: 'The routes to which the limit applies. Default: all public paths.',
@@ -141,6 +144,7 @@ export const limitsSchema = Type.Object(
     inFlightPerRoute: named(
       whole({ minimum: 1, maximum: 100_000, description: 'The maximum number of requests.' }),
       {
+        keysName: 'route or endpoint',
         description:
           'The maximum number of concurrent requests in one process, by route name. More are ' +
           'answered 503. Use it for routes with slow or expensive requests.',

@@ -11,6 +11,7 @@ const usersFile = Type.Object(
     }),
     name: sourceNameSchema('users-file'),
     file: text({
+      names: 'users file',
       default: 'users.yaml',
       description:
         'The users file. A relative path starts at the config folder. `console-gateway ' +

@@ -8,13 +8,16 @@ export const timePattern = timeText.source
 export const maintenanceSchema = Type.Optional(
   Type.Object(
     {
-      routes: list(name({ description: 'A route of this file, or `login`.' }), {
-        default: [],
-        description:
-          'The routes to close. Default: all routes of this file. The gateway’s own endpoints ' +
-          'stay open. If `login` is listed, nobody can sign in.',
-        examples: [['orders']]
-      }),
+      routes: list(
+        name({ names: 'route or login', description: 'A route of this file, or `login`.' }),
+        {
+          default: [],
+          description:
+            'The routes to close. Default: all routes of this file. The gateway’s own endpoints ' +
+            'stay open. If `login` is listed, nobody can sign in.',
+          examples: [['orders']]
+        }
+      ),
       methods: list(
         oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], { description: 'An HTTP method.' }),
         {
@@ -35,6 +38,7 @@ export const maintenanceSchema = Type.Optional(
       until: Type.Optional(
         Type.String({
           pattern: timePattern,
+          format: 'x-time',
           expected: 'a time such as 2026-12-01T06:00:00Z or 2026-12-01T14:00+08:00',
           description:
             'The time when maintenance ends by itself. Consoles get it as `until` in the ' +

@@ -1,15 +1,16 @@
 /** `parts` of a route or of the profile: calls to other upstreams, added to the response. */
 import { Type, type Static } from 'typebox'
 import { dotted, duration, flag, name, named, pathTemplate, text } from './primitives.ts'
-import type { Path } from './visit.ts'
 
 const part = Type.Object(
   {
     upstream: name({
+      names: 'upstream',
       description:
         'An upstream of this file. It gets the identity headers as on a route of its own.'
     }),
     rewrite: pathTemplate({
+      format: 'x-upstream-path',
       description:
         'The path at the upstream, called with GET. With `/*` at its end it keeps what the `*` ' +
         'of the route’s `path` matched; `:name` works likewise.',
@@ -28,7 +29,9 @@ const part = Type.Object(
         examples: ['500ms']
       })
     ),
-    shape: Type.Optional(name({ description: 'A shape of this file, for this part only.' })),
+    shape: Type.Optional(
+      name({ names: 'shape', description: 'A shape of this file, for this part only.' })
+    ),
     unwrap: Type.Optional(
       dotted({
         description:
@@ -78,23 +81,3 @@ export const missingSchema = text({
 })
 
 export type PartConfig = Static<typeof part>
-
-interface WithParts {
-  readonly parts: Readonly<Record<string, PartConfig>>
-}
-
-/** All parts of `routes.yaml`, each with its path in the file. */
-export function partsOf({
-  routes,
-  endpoints: { profile }
-}: {
-  readonly routes: Readonly<Record<string, WithParts>>
-  readonly endpoints: { readonly profile: WithParts }
-}): Array<{ readonly place: Path; readonly part: PartConfig }> {
-  const of = (place: Path, parts: Readonly<Record<string, PartConfig>>) =>
-    Object.entries(parts).map(([key, each]) => ({ place: [...place, 'parts', key], part: each }))
-  return [
-    ...Object.entries(routes).flatMap(([route, { parts }]) => of(['routes', route], parts)),
-    ...of(['endpoints', 'profile'], profile.parts)
-  ]
-}

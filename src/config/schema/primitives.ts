@@ -68,37 +68,33 @@ export const secret = (meta: Meta) =>
     expected: 'a reference, ${NAME} or file:PATH (a secret never stands in the file itself)',
     ...meta
   })
-interface Secretive {
-  readonly format?: string
-  readonly anyOf?: readonly Secretive[]
-}
-
-/** Also of a union: one of its branches. */
-export const isSecret = ({ format, anyOf = [] }: Secretive): boolean =>
-  format === 'x-secret' || anyOf.some(isSecret)
 export const text = (meta: Meta) => Type.String({ minLength: 1, ...meta })
 export const flag = (meta: Meta) => Type.Boolean(meta)
 export const whole = (meta: Meta) => Type.Integer({ minimum: 0, ...meta })
 export const listen = (meta: Meta) =>
   Type.String({
+    format: 'x-port',
     pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9.-]+):[0-9]{1,5}$',
     expected: 'HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080',
     ...meta
   })
 export const hostPort = (meta: Meta) =>
   Type.String({
+    format: 'x-port',
     pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9._-]+):[0-9]{1,5}$',
     expected: 'HOST:PORT',
     ...meta
   })
 export const url = (meta: Meta) =>
   Type.String({
+    format: 'x-url',
     pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
     expected: 'an http:// or https:// address without user, query or fragment',
     ...meta
   })
 export const origin = (meta: Meta) =>
   Type.String({
+    format: 'x-origin',
     pattern: '^https?://[^\\s/?#@*]+$',
     expected: 'an origin such as https://console.example.com (no path, no wildcard)',
     ...meta
@@ -126,9 +122,11 @@ export const dotted = (meta: Meta) =>
     expected: 'names joined by dots, such as result.items',
     ...meta
   })
+export const pemFile = (meta: Meta) => text({ names: 'PEM file', ...meta })
 /** A file of own code below the config folder. */
 export const moduleFile = (meta: Meta) =>
   Type.String({
+    names: 'module',
     pattern: '^(?:\\./)?(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)*[A-Za-z0-9_-][A-Za-z0-9._-]*\\.m?[jt]s$',
     expected: 'a .js, .mjs or .ts file below the config folder, such as ./shapes/orders.js',
     ...meta

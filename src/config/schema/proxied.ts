@@ -4,9 +4,10 @@ import { contractSchema } from './contracts.ts'
 import { duration, name, pathTemplate } from './primitives.ts'
 
 export const proxied = {
-  upstream: name({ description: 'An upstream of this file.' }),
+  upstream: name({ names: 'upstream', description: 'An upstream of this file.' }),
   rewrite: Type.Optional(
     pathTemplate({
+      format: 'x-upstream-path',
       description:
         'The path at the upstream. With `/*` at its end it keeps what the `*` of `path` ' +
         'matched; `:name` is the segment that `:name` of `path` matched, as the client wrote ' +
@@ -41,7 +42,10 @@ export const proxied = {
     })
   ),
   shape: Type.Optional(
-    name({ description: 'A shape of this file. Default: the response passes unchanged.' })
+    name({
+      names: 'shape',
+      description: 'A shape of this file. Default: the response passes unchanged.'
+    })
   ),
   contract: Type.Optional(contractSchema)
 }

@@ -1,10 +1,11 @@
 /** `redis` of `gateway.yaml`: the shared store of sessions and counters. */
 import { Type } from 'typebox'
-import { duration, flag, hostPort, list, optional, secret, text } from './primitives.ts'
+import { duration, flag, hostPort, list, optional, pemFile, secret, text } from './primitives.ts'
 
 export const redis = optional(
   {
     url: Type.String({
+      format: 'x-redis-url',
       default: '',
       pattern: '^$|^rediss?://[^\\s@/]+(:[0-9]+)?(/[0-9]+)?$',
       expected:
@@ -57,7 +58,7 @@ export const redis = optional(
       })
     ),
     ca: Type.Optional(
-      text({
+      pemFile({
         description:
           'A PEM file with the certificate authority of Redis. Set it if the system does not ' +
           'trust that authority.',

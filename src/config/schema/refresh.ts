@@ -7,6 +7,7 @@ export const refresh = Type.Optional(
   closed(
     {
       path: path({
+        format: 'x-public-path',
         description: 'The path of the refresh call (POST). Its body is not read.',
         examples: ['/auth/refresh']
       }),

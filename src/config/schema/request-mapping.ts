@@ -108,6 +108,7 @@ export const bodySchema = Type.Optional(
     {
       shape: Type.Optional(
         name({
+          names: 'shape',
           description:
             'A shape of this file for the JSON or form body. It cannot use `open`, ' +
             '`status`, `wrap` or `paging`, which are about responses.'

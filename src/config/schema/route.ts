@@ -47,6 +47,7 @@ const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
 export const route = closed(
   {
     path: pathTemplate({
+      format: 'x-public-path',
       description:
         'The public path. With `/*` at its end it matches everything below; `:name` matches ' +
         'one segment. Of several paths that match, the most specific decides.',
@@ -99,7 +100,10 @@ export const route = closed(
     query: querySchema,
     body: bodySchema,
     upstream: Type.Optional(
-      name({ description: 'An upstream of this file. Optional with `parts` or `answer`.' })
+      name({
+        names: 'upstream',
+        description: 'An upstream of this file. Optional with `parts` or `answer`.'
+      })
     ),
     websocket: websocketSchema,
     dialect: Type.Optional(

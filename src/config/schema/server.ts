@@ -45,7 +45,7 @@ export const server = section(
         'all IPv4 addresses, for containers.',
       examples: ['0.0.0.0:8080', '[::]:8080']
     }),
-    hosts: list(text({ description: 'A host name, without port.' }), {
+    hosts: list(text({ format: 'x-host', description: 'A host name, without port.' }), {
       default: [],
       description:
         'The host names of the console. Requests with another `Host` are refused. Empty: every ' +
@@ -94,13 +94,16 @@ export const server = section(
         'compressed yet, with br or gzip. A proxy in front does it with less CPU time of this ' +
         'process. Files of the console that are compressed beside the plain ones are always used.'
     }),
-    trustedProxies: list(text({ description: 'An address or CIDR block.' }), {
-      default: [],
-      description:
-        'Addresses of the load balancers in front of the gateway. Only their `X-Forwarded-For` ' +
-        'and `X-Forwarded-Proto` are used. Empty: nobody’s.',
-      examples: [['10.0.0.0/8']]
-    }),
+    trustedProxies: list(
+      text({ format: 'x-addresses', description: 'An address or CIDR block.' }),
+      {
+        default: [],
+        description:
+          'Addresses of the load balancers in front of the gateway. Only their `X-Forwarded-For` ' +
+          'and `X-Forwarded-Proto` are used. Empty: nobody’s.',
+        examples: [['10.0.0.0/8']]
+      }
+    ),
     mount: Type.Optional(
       Type.String({
         pattern: "^(/(?!\\.\\.?(/|$))[A-Za-z0-9._~!$&'()+,=@-]+)+$",

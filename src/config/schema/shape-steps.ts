@@ -1,6 +1,6 @@
 /** The steps of shapes, with those that `use` inserts. */
 import type { ShapeStep } from './shapes.ts'
-import { ownMember } from './visit.ts'
+import { ownMember } from './node.ts'
 
 type Shapes = Readonly<Record<string, readonly ShapeStep[]>>
 

@@ -1,6 +1,6 @@
 /** `shapes` of `routes.yaml`: operations that transform upstream responses. */
 import { Type, type Static, type TProperties } from 'typebox'
-import { asNode } from './visit.ts'
+import { asNode } from './node.ts'
 import { dotted, list, moduleFile, name, named, oneOf, pairs, text, whole } from './primitives.ts'
 
 const closed = <T extends TProperties>(
@@ -170,7 +170,10 @@ const operations = {
     )
   ),
   use: Type.Optional(
-    name({ description: 'Insert the operations of another shape of this file here.' })
+    name({
+      names: 'shape',
+      description: 'Insert the operations of another shape of this file here.'
+    })
   ),
   module: Type.Optional(
     moduleFile({

@@ -26,7 +26,7 @@ export const upstreamLogin = Type.Object(
   {
     kind: Type.Literal('upstream-login', { description: 'The sign-in call of a back-end.' }),
     name: sourceNameSchema('upstream-login:UPSTREAM'),
-    upstream: name({ description: 'An upstream of `routes.yaml`.' }),
+    upstream: name({ names: 'upstream', description: 'An upstream of `routes.yaml`.' }),
     path: path({
       description: 'The path of the back-end’s sign-in call (POST).',
       examples: ['/auth/login']

@@ -10,8 +10,8 @@ import {
   list,
   moduleFile,
   optional,
+  pemFile,
   secret,
-  text,
   whole
 } from './primitives.ts'
 import { upstreamPaging } from './request-mapping.ts'
@@ -68,10 +68,12 @@ const credential = Type.Unsafe<CredentialConfig>(
 const tls = optional(
   {
     ca: Type.Optional(
-      text({ description: 'A PEM file of authorities, in the place of those of the system.' })
+      pemFile({ description: 'A PEM file of authorities, in the place of those of the system.' })
     ),
     certificate: Type.Optional(
-      text({ description: 'A PEM file with the certificate that the gateway shows the back-end.' })
+      pemFile({
+        description: 'A PEM file with the certificate that the gateway shows the back-end.'
+      })
     ),
     key: Type.Optional(
       secret({
@@ -196,7 +198,7 @@ export const upstream = closed(
     paging: upstreamPaging,
     tls,
     ca: Type.Optional(
-      text({
+      pemFile({
         description:
           'A PEM file with the certificate authority of an https upstream. Set it if the system ' +
           'does not trust that authority. Certificates are always verified.',

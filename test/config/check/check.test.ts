@@ -34,6 +34,7 @@ function said(
       ...gateway,
       server: { trustedProxies: ['10.0.0.0/8'], ...server }
     }),
+    'a.js': '',
     ...(routes && { 'routes.yaml': stringify(routes) }),
     ...(limits && { 'limits.yaml': stringify(limits) })
   }
@@ -124,7 +125,7 @@ const namedBy: Readonly<Record<string, (name: string) => Files>> = {
     routes: { upstreams, endpoints: { profile: { from: 'upstream', upstream: name } } }
   }),
   'the upstream of a source': name => ({
-    gateway: { login: { sources: [{ ...source, upstream: name, captcha: { path: '/c' } }] } },
+    gateway: { login: { sources: [{ ...source, upstream: name }] } },
     routes: { upstreams }
   }),
   'the upstream of an expectation': name => ({

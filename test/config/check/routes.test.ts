@@ -34,7 +34,7 @@ t.test('an upstream has either of them, and its addresses are alike', async t =>
     [{ urls: ['http://b', 'https://c'] }, /urls\.1.*http:/],
     [{ urls: ['http://b/x', 'http://c/y'] }, /urls\.1.*"\/x"/],
     [{ urls: ['http://b', 'http://c', 'http://b'] }, /urls\.2.*twice/],
-    [{ urls: ['http://b', 'http://c:99999'] }, /urls\.1.*not a valid URL/]
+    [{ urls: ['http://b', 'http://c:99999'] }, /urls\.1.*expected a valid URL/]
   ]
   for (const [upstream, fault] of cases) t.match(faults(upstream), [fault])
   t.same(faults({ urls: ['http://b/x', 'http://c/x'] }), [])
@@ -56,7 +56,7 @@ t.test('what a WebSocket needs of its route is told', async t => {
     routeReports({ route: { websocket: {}, ...route } }).filter(each => each.includes('.websocket'))
   t.same(about({}), [], '`websocket: {}` is enough')
   t.match(about({ methods: ['POST'] }), [/needs GET/])
-  const parts = { list: { upstream: 'b', path: '/list' } }
+  const parts = { list: { upstream: 'b', rewrite: '/list' } }
   t.match(about({ parts }), [/cannot be combined with parts/])
   t.match(about({ upstream: undefined, parts }), [/without an upstream/])
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { loadConfig } from '../../../src/config/load/load.ts'
+import { loadConfig } from '../../../src/config/read/load.ts'
 import { faultsOf, textFolder } from '../../support/config-files.ts'
 
 const folderWith = (contract: string, more: Record<string, string> = {}, route = 'shape: s') =>
@@ -61,7 +61,7 @@ t.test('what is wrong with it is a fault where it stands', async t => {
   )
   t.match(faultsOf(folderWith('file: c.json', { 'c.json': '{' })), [/^c\.json:1/])
   t.same(faultsOf(folderWith('file: none.json')), [
-    'none.json:0 : the file cannot be read (ENOENT)'
+    'routes.yaml:9 routes.r.contract.file: the file "none.json" cannot be read (ENOENT)'
   ])
   t.same(faultsOf(folderWith('mode: observe')), [
     'routes.yaml:8 routes.r.contract: needs one of schema and file'

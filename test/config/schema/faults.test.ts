@@ -1,8 +1,8 @@
 import t from 'tap'
 import { Type } from 'typebox'
 import { ConfigError, describeFault, nearest } from '../../../src/config/schema/faults.ts'
-import { schemaFaults } from '../../../src/config/schema/schema-faults.ts'
-import { asNode } from '../../../src/config/schema/visit.ts'
+import { read } from '../../../src/config/read/read.ts'
+import { asNode, type Path } from '../../../src/config/schema/node.ts'
 
 t.test('the nearest known name is suggested for a slip, and none for another word', async t => {
   const known = ['notices', 'orders', 'profile', 'x']
@@ -83,9 +83,8 @@ t.test('a config error is an Error that names all its faults', async t => {
 
 const faultsOf = (schema: Parameters<typeof asNode>[0], value: unknown) => {
   const found: string[] = []
-  schemaFaults(asNode(schema), value, (path, message) => {
-    found.push(`${path.join('.')}: ${message}`)
-  })
+  const report = (path: Path, message: string) => found.push(`${path.join('.')}: ${message}`)
+  read(asNode(schema), value, { environment: {}, folder: '', readText: () => '', report })
   return found
 }
 

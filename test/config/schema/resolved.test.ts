@@ -6,7 +6,7 @@ import {
   timeoutOf,
   upstreamPathOf
 } from '../../../src/config/schema/resolved.ts'
-import { loadConfig } from '../../../src/config/load/load.ts'
+import { loadConfig } from '../../../src/config/read/load.ts'
 import { textFolder } from '../../support/config-files.ts'
 
 const load = (t: Test, files: Record<string, string>) => loadConfig(textFolder(t.after, files), {})

@@ -331,7 +331,7 @@ t.test(
     write(gateway, 'routes.yaml', { upstreams: { new: { url: 'http://127.0.0.1:9' } } })
     t.match(await gateway.reload('operator'), {
       outcome: 'refused',
-      faults: [/there is no upstream "old".*the change of this file needs a restart/]
+      faults: [/there is no upstream "old".*the change of gateway.yaml needs a restart/]
     })
   }
 )
@@ -410,7 +410,7 @@ t.test('a page in a browser cannot reload or read the status', async t => {
 
 t.test('files that changed between being read and being watched are taken up too', async t => {
   const folder = await configFolder({ gateway: watching, limits: limits(5) })
-  const { loadConfig } = await import('../../../src/config/load/load.ts')
+  const { loadConfig } = await import('../../../src/config/read/load.ts')
   const { startGateway } = await import('../../../src/process/gateway.ts')
   const config = loadConfig(folder, {})
   write({ folder }, 'limits.yaml', limits(6))

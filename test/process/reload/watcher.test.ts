@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
-import { createInputs, fingerprintOf } from '../../../src/config/load/inputs.ts'
+import { createInputs, fingerprintOf } from '../../../src/config/read/inputs.ts'
 import { watchFiles } from '../../../src/process/watch.ts'
 import { until } from '../../support/until.ts'
 

@@ -2,7 +2,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { loadConfig } from '../../../src/config/load/load.ts'
+import { loadConfig } from '../../../src/config/read/load.ts'
 import type { Config } from '../../../src/config/schema/config.ts'
 import { createPublicServer } from '../../../src/process/server.ts'
 import { createLogger } from '../../../src/services/services.ts'

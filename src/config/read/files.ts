@@ -1,0 +1,117 @@
+/** The files that config names: users files, certificates, own code, contracts. */
+import { resolve } from 'node:path'
+import type { TSchema, Static } from 'typebox'
+import type { Named } from '../schema/config.ts'
+import { ConfigError } from '../schema/faults.ts'
+import { gatewaySchema } from '../schema/gateway.ts'
+import { asNode, type Node, type Path } from '../schema/node.ts'
+import { runSteps, type Steps } from '../schema/steps.ts'
+import { documentSteps, faultAt, type Tree } from './document.ts'
+import { createInputs, type Inputs, withEnvFile } from './inputs.ts'
+import { type FolderReading, folderSteps } from './presets.ts'
+import { read } from './read.ts'
+import type { Environment } from './references.ts'
+
+/** @throws ConfigError for a `.env` that cannot be read */
+export function openFolder(
+  folder: string,
+  environment: Environment,
+  inputs: Inputs = createInputs()
+): FolderReading {
+  return {
+    folder: resolve(folder),
+    environment: withEnvFile(folder, environment, inputs),
+    inputs,
+    faults: []
+  }
+}
+
+/**
+ * Reads a tree by its schema. Faults get the places of the tree.
+ * @param named gets the names that stand in it
+ */
+export function readTree(
+  schema: Node,
+  tree: Tree,
+  { folder, environment, inputs, faults }: FolderReading,
+  named: Named[] = []
+): unknown {
+  return read(schema, tree.value, {
+    environment,
+    folder,
+    readText: inputs.read,
+    report: (path, message) => faults.push(faultAt(tree, path, message)),
+    named
+  })
+}
+
+export interface LoadedFile<T> {
+  readonly tree: Tree
+  readonly value: T
+}
+
+interface NamedReading extends FolderReading {
+  /** Reports a file that cannot be read at the key that names it. */
+  readonly report: (path: Path, message: string) => void
+}
+
+/** Each file once, by its name. One with faults is left out. */
+export function* readMappings<T extends TSchema>(
+  named: readonly Named[],
+  schema: T,
+  { report, ...reading }: NamedReading
+): Steps<Record<string, LoadedFile<Static<T>>>> {
+  const { folder, inputs, faults } = reading
+  const files: Record<string, LoadedFile<Static<T>>> = {}
+  for (const { what, name, path } of named) {
+    if (Object.hasOwn(files, name)) continue
+    const before = faults.length
+    const tree = yield* documentSteps(resolve(folder, name), name, {
+      inputs,
+      faults,
+      isJsonSchema: what === 'contract file',
+      namedBy: message => report(path, message)
+    })
+    if (tree === undefined) continue
+    const value = readTree(asNode(schema), tree, reading)
+    if (faults.length === before) files[name] = { tree, value: value as Static<T> }
+    yield
+  }
+  return files
+}
+
+/** The texts of files, by name. */
+export function readTexts(
+  named: readonly Named[],
+  readText: (name: string) => string,
+  report: NamedReading['report']
+): Record<string, string> {
+  const texts: Record<string, string> = {}
+  for (const { name, path } of named) {
+    try {
+      texts[name] ??= readText(name)
+    } catch (error) {
+      const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
+      report(path, `the file cannot be read (${reason})`)
+    }
+  }
+  return texts
+}
+
+/** Faults that hide which users files there are. */
+const hidesUsersFiles = /^(|extends|backend|login|login\.sources(\.\d+(\.(file|kind))?)?)$/
+
+/**
+ * The users files of a folder, as a start reads them. The rest of config may be faulty: commands
+ * must work while an operator mends it.
+ * @throws ConfigError when `gateway.yaml` does not say them
+ */
+export function readUsersFiles(folder: string, environment: Environment): string[] {
+  const reading = openFolder(folder, environment)
+  const tree = runSteps(folderSteps(reading, ['gateway.yaml']))
+  const named: Named[] = []
+  readTree(asNode(gatewaySchema), tree, reading, named)
+  const faults = reading.faults.filter(({ path }) => hidesUsersFiles.test(path))
+  if (faults.length > 0) throw new ConfigError(faults)
+  return named.filter(({ what }) => what === 'users file').map(({ name }) => name)
+}

@@ -1,0 +1,245 @@
+/** Loads all config files: read, checked against each other and frozen. */
+import { resolve } from 'node:path'
+import type { JsonRecord } from '../../json/values.ts'
+import { checkConfig } from '../check/check.ts'
+import { contractSteps } from '../check/contracts.ts'
+import { checkNames, checkRunningSources, checkUnused } from '../check/names.ts'
+import type { CheckedConfig, Report } from '../check/report.ts'
+import { checkUsers } from '../check/users.ts'
+import { installChanges } from '../diff.ts'
+import {
+  type ConfigFile,
+  configSchema,
+  type LoadedConfig,
+  type Named,
+  schemaOf,
+  type ServerTls
+} from '../schema/config.ts'
+import { schemaFile } from '../schema/contracts.ts'
+import { ConfigError, type Fault } from '../schema/faults.ts'
+import type { GatewayConfig } from '../schema/gateway.ts'
+import type { LimitsConfig } from '../schema/limits.ts'
+import { type Path, replaceSecrets } from '../schema/node.ts'
+import { presetKeys } from '../schema/presets.ts'
+import type { RoutesConfig } from '../schema/routes.ts'
+import { runSteps, type Steps } from '../schema/steps.ts'
+import { usersSchema } from '../schema/users.ts'
+import { faultAt, placeAt, type Tree } from './document.ts'
+import { type LoadedFile, openFolder, readMappings, readTexts, readTree } from './files.ts'
+import type { Inputs } from './inputs.ts'
+import { type FolderReading, folderSteps } from './presets.ts'
+import { type Environment, isReference } from './references.ts'
+
+interface Options {
+  /**
+   * The install config of the running process: used instead of the file's, which must be valid
+   * all the same.
+   */
+  readonly running?: GatewayConfig
+  /** Records every file that is read. */
+  readonly inputs?: Inputs
+}
+
+/** @throws ConfigError with every fault at once. */
+export const loadConfig = (...args: Parameters<typeof loadSteps>): LoadedConfig =>
+  runSteps(loadSteps(...args))
+
+export function* loadSteps(
+  folder: string,
+  environment: Environment,
+  { running, inputs }: Options = {}
+): Steps<LoadedConfig> {
+  const reading = openFolder(folder, environment, inputs)
+  const { faults } = reading
+  const tree = yield* folderSteps(reading)
+  const named: Named[] = []
+  const value = readTree(configSchema, tree, reading, named) as JsonRecord
+  yield
+  const report: ReportPath = (path, message, severity) => {
+    faults.push(faultAt(tree, path, message, severity))
+  }
+  const files = yield* readNamedFiles(named, { ...reading, report }, running)
+  const isUnfit = faults.length > 0
+  checkNames(named, tree.value, reportIn(tree, faults))
+  if (isUnfit) throw new ConfigError(faults)
+
+  // Only values that fit their schema are checked further.
+  const sections = sectionsOf(value) as Sections
+  const config = { folder: reading.folder, ...sections, ...contentOf(sections, files) }
+  const contracts = yield* contractSteps(
+    config.routes,
+    name => contractFileOf(files.contracts[name], faults),
+    report
+  )
+  for (const { value: users, tree: file } of Object.values(files.users)) {
+    checkUsers(users, (path, message, severity) => {
+      faults.push(faultAt(file, path, message, severity))
+    })
+  }
+  checkUnused(named, value, reportIn(tree, faults))
+  checkConfig(config, reportIn(tree, faults))
+  throwFaults(faults)
+  yield
+  const restartNeeded = running === undefined ? [] : checkForRunning(config, running, tree, faults)
+  throwFaults(faults)
+  return deepFreeze({
+    ...config,
+    contracts,
+    modules: files.modules,
+    written: writtenOf(tree),
+    inputs: reading.inputs.fingerprints(),
+    documents: reading.inputs.documents(),
+    gateway: running ?? config.gateway,
+    restartNeeded,
+    warnings: faults,
+    named,
+    fault: (_file: ConfigFile, path: Path, message: string) => faultAt(tree, path, message)
+  })
+}
+
+type ReportPath = (path: Path, message: string, severity?: Fault['severity']) => void
+
+/** @throws ConfigError when a fault is more than a warning */
+function throwFaults(faults: readonly Fault[]): void {
+  if (faults.some(({ severity }) => severity === 'fault')) throw new ConfigError(faults)
+}
+
+interface Sections {
+  readonly gateway: GatewayConfig
+  readonly routes: RoutesConfig
+  readonly limits: LimitsConfig
+}
+
+/** The keys of each file. */
+function sectionsOf(value: JsonRecord): Record<ConfigFile, JsonRecord> {
+  const keysOf = (file: ConfigFile) =>
+    Object.keys(value).filter(key => Object.hasOwn(schemaOf[file].properties ?? {}, key))
+  const pick = (file: ConfigFile) => Object.fromEntries(keysOf(file).map(key => [key, value[key]]))
+  return { gateway: pick('gateway'), routes: pick('routes'), limits: pick('limits') }
+}
+
+/**
+ * The files and their presets without defaults: references stand in the place of values from
+ * outside. No secret is in it.
+ */
+export function writtenOf({ value }: Tree): Record<ConfigFile, JsonRecord> {
+  const isSafe = (secret: unknown) => typeof secret === 'string' && isReference(secret)
+  const written = replaceSecrets(configSchema, value, secret =>
+    isSafe(secret) ? secret : '(a secret)'
+  )
+  return sectionsOf(written as JsonRecord)
+}
+
+interface FilesReading extends FolderReading {
+  readonly report: ReportPath
+}
+
+function* readNamedFiles(
+  named: readonly Named[],
+  reading: FilesReading,
+  running: GatewayConfig | undefined
+) {
+  const { folder, inputs, report } = reading
+  const of = (kind: Named['what']) => named.filter(({ what }) => what === kind)
+  const users = yield* readMappings(of('users file'), usersSchema, reading)
+  const others = yield* readMappings(othersOf(running, named), usersSchema, {
+    ...reading,
+    report: (path, message) =>
+      report(path, `${message}: the running process needs it until it is restarted`)
+  })
+  const contracts = yield* readMappings(of('contract file'), schemaFile, reading)
+  // Text around certificates is no part of them, in whatever encoding.
+  const readPem = (name: string) => inputs.readBytes(resolve(folder, name)).toString('utf8')
+  const readModule = (name: string) => inputs.readDocument(resolve(folder, name))
+  return {
+    users: { ...users, ...others },
+    contracts,
+    pemTexts: readTexts(of('PEM file'), readPem, report),
+    modules: readTexts(of('module'), readModule, report),
+    ofUpstreams: new Set(
+      of('PEM file').flatMap(({ name, path }) => (path[0] === 'upstreams' ? [name] : []))
+    )
+  }
+}
+
+/** The users files that the running process alone needs. */
+function othersOf(running: GatewayConfig | undefined, named: readonly Named[]): Named[] {
+  const sources = running?.login.sources ?? []
+  const files = sources.flatMap(source => (source.kind === 'users-file' ? [source.file] : []))
+  return files
+    .filter(file => !named.some(({ name }) => name === file))
+    .map(name => ({ what: 'users file', name, path: ['login', 'sources'] }))
+}
+
+type NamedFiles = ReturnType<typeof readNamedFiles> extends Steps<infer T> ? T : never
+
+/** What config has of the files that it names. */
+function contentOf({ gateway }: Sections, { users, pemTexts, ofUpstreams }: NamedFiles) {
+  const { server, ops, redis } = gateway
+  const pairOf = (pair: ServerTls | undefined): ServerTls | undefined =>
+    pair && { certificate: pemTexts[pair.certificate] ?? '', key: pair.key }
+  const [serverTls, opsTls] = [pairOf(server.tls), pairOf(ops.tls)]
+  const redisCa = redis?.ca === undefined ? undefined : pemTexts[redis.ca]
+  return {
+    users: Object.fromEntries(Object.entries(users).map(([name, file]) => [name, file.value])),
+    authorities: Object.fromEntries(
+      Object.entries(pemTexts).filter(([name]) => ofUpstreams.has(name))
+    ),
+    ...(serverTls && { serverTls }),
+    ...(opsTls && { opsTls }),
+    ...(redisCa !== undefined && { redisCa })
+  }
+}
+
+function contractFileOf(file: LoadedFile<Record<string, unknown>> | undefined, faults: Fault[]) {
+  if (file === undefined) return undefined
+  const report = (path: Path, message: string) => faults.push(faultAt(file.tree, path, message))
+  return { value: file.value, report }
+}
+
+/** @param note after each message; warnings were reported without it */
+function reportIn(tree: Tree, faults: Fault[], note = ''): Report {
+  return (_file, path, message, how = 'fault') => {
+    const { severity = 'fault', also } = typeof how === 'string' ? { severity: how } : how
+    const place = placeAt(tree, path)
+    // A warning is for the author of the key: operators cannot mend a preset.
+    if (severity === 'warning' && (note !== '' || place?.preset !== undefined)) return
+    const other = also === undefined ? undefined : placeAt(tree, also)
+    const isOwn = other !== undefined && other.preset === undefined
+    const otherPlace = isOwn ? ` (line ${other.line})` : ''
+    faults.push(faultAt(tree, path, message + otherPlace + note, severity))
+  }
+}
+
+/**
+ * Checks the files with the running process's install config, too.
+ * @returns keys of `gateway.yaml` that differ from it
+ */
+function checkForRunning(
+  config: CheckedConfig,
+  running: GatewayConfig,
+  tree: Tree,
+  faults: Fault[]
+): string[] {
+  const restartNeeded = installChanges(running, config.gateway).map(({ path }) => path)
+  for (const key of Object.values(presetKeys).filter(each => restartNeeded.includes(each))) {
+    // Routes and limits are merged with the preset of the running process no more.
+    faults.push(faultAt(tree, [key], 'another preset needs a restart of the process'))
+  }
+  if (restartNeeded.length > 0) {
+    const note = ' (for the running process; the change of gateway.yaml needs a restart)'
+    const combined = { ...config, gateway: running }
+    const report = reportIn(tree, faults, note)
+    checkRunningSources(combined, report)
+    checkConfig(combined, report)
+  }
+  return restartNeeded
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const member of Object.values(value)) deepFreeze(member)
+  }
+  return value
+}

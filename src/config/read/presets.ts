@@ -1,0 +1,114 @@
+/** The presets of this installation, and the files of a config folder that builds on them. */
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { isRecord, type JsonRecord } from '../../json/values.ts'
+import { fileOfKey } from '../schema/config.ts'
+import { ConfigError, type Fault } from '../schema/faults.ts'
+import { asNode } from '../schema/node.ts'
+import {
+  type PresetChoice,
+  presetChoiceSchema,
+  presetKeys,
+  type PresetKind,
+  presetKinds,
+  presetsOfKind
+} from '../schema/presets.ts'
+import type { Steps } from '../schema/steps.ts'
+import { documentSteps, faultAt, placeAt, type Tree } from './document.ts'
+import type { Inputs } from './inputs.ts'
+import { mergeMappings } from './merge.ts'
+import { read } from './read.ts'
+import type { Environment } from './references.ts'
+
+/** The folder stands beside `src/` and beside `dist/`. */
+const isBuilt = !import.meta.url.endsWith('.ts')
+const presetsFolder = new URL(isBuilt ? '../presets/' : '../../../presets/', import.meta.url)
+
+export function presetFile(kind: PresetKind, name: string): string {
+  return fileURLToPath(new URL(`${kind}/${name}.yaml`, presetsFolder))
+}
+
+export function presetText(kind: PresetKind, name: string): string {
+  return readFileSync(presetFile(kind, name), 'utf8')
+}
+
+/** What reads the files of a config folder. */
+export interface FolderReading {
+  /** Absolute. */
+  readonly folder: string
+  readonly environment: Environment
+  readonly inputs: Inputs
+  readonly faults: Fault[]
+}
+
+/**
+ * The files of the folder over its presets, as one tree.
+ * @throws ConfigError when one of them cannot be read
+ */
+export function* folderSteps(
+  reading: FolderReading,
+  names: readonly string[] = ['gateway.yaml', 'routes.yaml', 'limits.yaml']
+): Steps<Tree> {
+  const { faults } = reading
+  const own = yield* ownFiles(reading, names)
+  if (faults.length > 0) throw new ConfigError(faults)
+  const presets = yield* readPresets(own, reading)
+  if (faults.length > 0) throw new ConfigError(faults)
+  return { ...own, value: [...presets, own.value].reduce(mergeMappings, {}) }
+}
+
+function* ownFiles(
+  { folder, inputs, faults }: FolderReading,
+  names: readonly string[]
+): Steps<Tree> {
+  let value: JsonRecord = {}
+  const files: Record<string, string> = {}
+  for (const name of names) {
+    const tree = yield* documentSteps(resolve(folder, name), name, { inputs, faults })
+    if (tree === undefined) continue
+    for (const key of Object.keys(tree.value).filter(each => Object.hasOwn(value, each))) {
+      const { file = '', line = 0 } = placeAt({ value }, [key]) ?? {}
+      faults.push(faultAt(tree, [key], `stands in ${file}:${line} too: keep one of the two`))
+    }
+    files[name] = tree.fileOf([])
+    value = mergeMappings(value, tree.value)
+  }
+  return { value, fileOf: ([key = '']) => files[`${fileOfKey(String(key))}.yaml`] ?? '' }
+}
+
+/** In the order of merging. An unknown name is left out: its schema reports it. */
+function* readPresets(
+  own: Tree,
+  { inputs, faults, environment }: FolderReading
+): Steps<JsonRecord[]> {
+  const trees: JsonRecord[] = []
+  const choice = choiceOf(own, environment)
+  for (const kind of presetKinds) {
+    const key = presetKeys[kind]
+    const name = choice[key]
+    if (name === undefined || !presetsOfKind(kind).includes(name)) continue
+    const tree = yield* documentSteps(presetFile(kind, name), `${name}.yaml`, {
+      inputs,
+      faults,
+      preset: name,
+      namedBy: message => faults.push(faultAt(own, [key], `${message}: install the gateway again`))
+    })
+    // A preset has a member for each file.
+    trees.push(...Object.values(tree?.value ?? {}).filter(isRecord))
+  }
+  return trees
+}
+
+/** Which presets the folder names; faults of the two keys are reported when it is read. */
+function choiceOf({ value }: Tree, environment: Environment): PresetChoice {
+  const { extends: extended, backend } = value
+  const written = { extends: extended, backend }
+  const choice = read(asNode(presetChoiceSchema), written, {
+    environment,
+    folder: '',
+    readText: () => '',
+    report: () => {}
+  })
+  return choice as PresetChoice
+}

@@ -1,0 +1,236 @@
+/** Reads a value by its schema in one walk: references, defaults, faults and units. */
+import { isRecord, type JsonRecord } from '../../json/values.ts'
+import type { Named } from '../schema/config.ts'
+import { nearest } from '../schema/faults.ts'
+import { expectationOfFormat } from '../schema/formats.ts'
+import {
+  branchOf,
+  expressionOf,
+  holdsSecret,
+  isAnything,
+  memberSchema,
+  type Node,
+  type Path
+} from '../schema/node.ts'
+import { brokenBound, isOneOrMany, toBytes, toMilliseconds } from '../schema/primitives.ts'
+import { filledIn, type References, unusable } from './references.ts'
+
+export interface Reading extends References {
+  readonly report: (path: Path, message: string) => void
+  /** Gets the names that stand in the value. */
+  readonly named?: Named[]
+}
+
+/** @returns a value that fits the schema, unless a fault was reported */
+export function read(schema: Node, written: unknown, reading: Reading): unknown {
+  const value = readAt([], schema, written, reading)
+  return value === unusable ? undefined : value
+}
+
+function readAt(path: Path, schema: Node, written: unknown, reading: Reading): unknown {
+  const report = (message: string) => reading.report(path, message)
+  const filled = typeof written === 'string' ? filledIn(schema, written, reading, report) : written
+  if (filled === unusable) return unusable
+  if (filled === undefined) {
+    return schema.default === undefined ? undefined : readAt(path, schema, schema.default, reading)
+  }
+  const branch = branchOf(schema, filled)
+  const expected = expectationAt(branch, filled)
+  if (expected !== undefined) {
+    report(faultOf(schema, branch, expected, filled))
+    return unusable
+  }
+  if (isRecord(filled)) return readMapping(path, branch, filled, reading)
+  if (Array.isArray(filled)) return readList(path, branch, filled, reading)
+  const value = measured(branch, filled)
+  if (branch.names !== undefined) {
+    reading.named?.push({ what: branch.names, name: filled as string, path })
+  }
+  return schema.anyOf?.some(isOneOrMany) === true ? [value] : value
+}
+
+function readMapping(path: Path, schema: Node, written: JsonRecord, reading: Reading): JsonRecord {
+  const { properties = {} } = schema
+  const members: Array<readonly [string, unknown]> = []
+  let count = 0
+  for (const key of new Set([...Object.keys(written), ...Object.keys(properties)])) {
+    const place = [...path, key]
+    const member = memberSchema(schema, key)
+    if (member === undefined) {
+      reading.report(place, faultOfKey(schema, key))
+      count += 1
+      continue
+    }
+    // `server:` with nothing below it is null in YAML, but is meant as "nothing set".
+    const isEmpty = written[key] === null && Object.hasOwn(properties, key)
+    if (schema.keysName !== undefined) {
+      reading.named?.push({ what: schema.keysName, name: key, path: place })
+    }
+    const isWritten = Object.hasOwn(written, key) && !isEmpty
+    const value = readAt(place, member, isWritten ? written[key] : undefined, reading)
+    if (isWritten) count += 1
+    if (value === undefined) reportMissing(path, key, { schema, member, isWritten }, reading)
+    else if (value !== unusable) members.push([key, value])
+  }
+  const fault = faultOfCount(schema, count, Object.keys(written))
+  if (fault !== undefined) reading.report(path, fault)
+  return Object.fromEntries(members)
+}
+
+interface Missing {
+  readonly schema: Node
+  readonly member: Node
+  /** Whether the key stands there, with a reference that counts as not set. */
+  readonly isWritten: boolean
+}
+
+function reportMissing(
+  path: Path,
+  key: string,
+  { schema, member, isWritten }: Missing,
+  { report }: Reading
+): void {
+  const isRequired = schema.required?.includes(key) === true
+  const isSecret = branchOf(member, '').format === 'x-secret'
+  // A secret whose key is a name of the operator's choice, such as a header, is needed too.
+  if (isWritten && isSecret && (isRequired || schema.properties === undefined)) {
+    const advice = 'set the environment variable that the reference names'
+    report([...path, key], `the secret is empty: ${advice}`)
+  } else if (isRequired) {
+    report(path, `the key "${key}" is missing (${member.description ?? expectation(member)})`)
+  }
+}
+
+function readList(
+  path: Path,
+  schema: Node,
+  written: readonly unknown[],
+  reading: Reading
+): unknown[] {
+  const { items = schema, minItems = 0, maxItems = Infinity, uniqueItems = false } = schema
+  const values = written
+    .map((item, index) => readAt([...path, index], items, item, reading))
+    .filter(item => item !== undefined)
+  const { report } = reading
+  if (values.length < minItems) report(path, 'expected at least one item, found none')
+  if (values.length > maxItems) {
+    report(path, `expected at most ${maxItems} items, found ${values.length}`)
+  }
+  if (uniqueItems && new Set(values).size < values.length) {
+    report(path, 'must not list an item twice')
+  }
+  return values
+}
+
+function measured({ format }: Node, value: unknown): unknown {
+  if (format === 'x-duration') return toMilliseconds(value as string)
+  return format === 'x-size' ? toBytes(value as string) : value
+}
+
+/** What a value would have to be, in words; undefined for one that fits, but for what it holds. */
+function expectationAt(branch: Node, value: unknown): string | undefined {
+  if (branch.anyOf !== undefined) return unionText(branch)
+  if (isAnything(branch)) return undefined
+  if (branch.type === 'object') return isRecord(value) ? undefined : 'a mapping'
+  if (branch.type === 'array') return Array.isArray(value) ? undefined : 'a list'
+  const bound = brokenBound(branch, value)
+  if (bound !== undefined) return bound
+  return fits(branch, value) ? expectationOfFormat(branch.format, value) : expectation(branch)
+}
+
+function fits(schema: Node, value: unknown): boolean {
+  const { type, minimum = -Infinity, maximum = Infinity } = schema
+  if (schema.const !== undefined) return value === schema.const
+  if (schema.enum !== undefined) return schema.enum.includes(value)
+  if (typeof value === 'string') {
+    const { minLength = 0, maxLength = Infinity, pattern = '' } = schema
+    const isBetween = value.length >= minLength && value.length <= maxLength
+    return type === 'string' && isBetween && expressionOf(pattern).test(value)
+  }
+  if (typeof value !== 'number') return type === (value === null ? 'null' : typeof value)
+  const isNumber = type === 'integer' ? Number.isInteger(value) : Number.isFinite(value)
+  return (
+    isNumber && (type === 'integer' || type === 'number') && value >= minimum && value <= maximum
+  )
+}
+
+/** Hides user and password of a URL. */
+function show(value: unknown): string {
+  const written = withoutUser(JSON.stringify(value) ?? String(value))
+  return written.length > 60 ? `${written.slice(0, 57)}…` : written
+}
+
+function withoutUser(written: string): string {
+  const start = written.indexOf('://')
+  const end = written.lastIndexOf('@')
+  if (start === -1 || end < start) return written
+  return `${written.slice(0, start)}://…${written.slice(end)}`
+}
+
+function faultOf(schema: Node, branch: Node, ofBranch: string, value: unknown): string {
+  // For a union, all allowed values, not only those of the matching branch.
+  const expected = schema.anyOf === undefined ? ofBranch : (schema.expected ?? ofBranch)
+  // Never shown: even a wrong value may be a secret. A number in place of a mapping is none.
+  const isNumber = branch.type === 'object' && typeof value === 'number'
+  if (!isNumber && holdsSecret(branch)) return `expected ${expected}`
+  return `expected ${expected}, found ${show(value)}${suggestion(schema, value)}`
+}
+
+/** A suggestion for an invalid text: the most similar value, or another way to write it. */
+function suggestion(schema: Node, value: unknown): string {
+  if (typeof value !== 'string') return ''
+  const values = [schema, ...(schema.anyOf ?? [])].flatMap(branch => branch.enum ?? [])
+  const near = nearest(
+    value,
+    values.filter(each => typeof each === 'string')
+  )
+  if (near !== '') return `.${near}`
+  if (schema.instead === undefined) return ''
+  return `. Write ${schema.instead.replace('VALUE', value)} for that.`
+}
+
+function faultOfKey({ properties }: Node, key: string): string {
+  if (properties !== undefined) {
+    return `unknown key "${key}".${nearest(key, Object.keys(properties))}`
+  }
+  const rule = 'lower-case letters, digits and dashes; a path begins with /'
+  return `the name "${key}" is not allowed: ${rule}`
+}
+
+function faultOfCount(schema: Node, count: number, keys: readonly string[]): string | undefined {
+  const { minProperties = 0, maxProperties = Infinity, properties } = schema
+  if (count >= minProperties && count <= maxProperties) return undefined
+  if (properties === undefined) {
+    return count < minProperties
+      ? 'expected at least one member, found none'
+      : `expected at most ${maxProperties} members, found ${count}`
+  }
+  const names = Object.keys(properties).join(', ')
+  return count < minProperties
+    ? `expected one of ${names}`
+    : `expected exactly one of ${names}; found ${keys.join(', ')}`
+}
+
+function unionText({ expected, anyOf = [] }: Node): string {
+  if (expected !== undefined) return expected
+  const kinds = anyOf
+    .map(branch => branch.properties?.['kind']?.const)
+    .filter(kind => typeof kind === 'string')
+  if (kinds.length > 0) return `"kind" to be one of ${kinds.join(', ')}`
+  return anyOf.map(expectation).join(' or ')
+}
+
+function expectation(schema: Node): string {
+  const { expected, const: only, enum: values, type, minimum, maximum } = schema
+  if (expected !== undefined) return expected
+  if (only !== undefined) return show(only)
+  if (values !== undefined) return `one of ${values.join(', ')}`
+  if (type === 'boolean') return 'true or false'
+  if (type === 'string') return 'a text that is not empty'
+  if (type !== 'integer') return type ?? 'another value'
+  const range = [
+    ...(minimum === undefined ? [] : [`at least ${minimum}`]),
+    ...(maximum === undefined ? [] : [`at most ${maximum}`])
+  ]
+  return range.length === 0 ? 'a whole number' : `a whole number of ${range.join(' and ')}`
+}

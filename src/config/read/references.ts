@@ -1,0 +1,100 @@
+/** Resolves `${NAME}`, `${NAME:-default}` and `file:PATH`, the values from outside config files. */
+import { resolve } from 'node:path'
+import { branchOf, type Node, ownMember } from '../schema/node.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export interface References {
+  readonly environment: Environment
+  /** A relative `file:PATH` starts here. */
+  readonly folder: string
+  /** @throws the system's error */
+  readonly readText: (file: string) => string
+}
+
+/** Stands for a value with a fault that was reported. */
+export const unusable = Symbol('unusable')
+
+const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
+
+const emptyDefault = /^\$\{[A-Za-z_][A-Za-z0-9_]*:-\}$/
+
+/** Whether a text can be a secret: one whole reference. */
+export function isReference(written: string): boolean {
+  return /^(\$\{[A-Za-z_][A-Za-z0-9_]*(:-)?\}|file:.+)$/.test(written)
+}
+
+/**
+ * The value that a text stands for. A secret has to be a reference; `file:` is for secrets only.
+ * @returns undefined for a value that counts as not set
+ */
+export function filledIn(
+  schema: Node,
+  written: string,
+  references: References,
+  report: (message: string) => void
+): unknown {
+  const isSecret = branchOf(schema, written).format === 'x-secret'
+  if (isSecret && !isReference(written)) {
+    report(
+      'a secret never stands in the file itself: ' +
+        'write ${NAME} for an environment variable, or file:PATH'
+    )
+    return unusable
+  }
+  const filled = fill(written, references.environment, report)
+  if (filled === undefined) return unusable
+  // An empty secret counts as not set, and so does `${NAME:-}` where a text may not be empty.
+  const mayBeUnset = isSecret || (schema.minLength === 1 && emptyDefault.test(written))
+  if (mayBeUnset && filled === '') return undefined
+  if (isSecret && filled.startsWith('file:')) {
+    const file = resolve(references.folder, filled.slice('file:'.length))
+    return secretIn(file, references, report)
+  }
+  return filled !== written && takesNumberOrFlag(schema) ? numberOrFlag(filled) : filled
+}
+
+/** @returns undefined when a variable is not set */
+function fill(
+  written: string,
+  environment: Environment,
+  report: (message: string) => void
+): string | undefined {
+  let isMissing = false
+  const filled = written.replace(reference, (_, name: string, fallback: string | undefined) => {
+    const variable = ownMember(environment, name)
+    if (variable !== undefined && (variable !== '' || fallback === undefined)) return variable
+    if (fallback !== undefined) return fallback
+    isMissing = true
+    report(`the environment variable ${name} is not set`)
+    return ''
+  })
+  return isMissing ? undefined : filled
+}
+
+function takesNumberOrFlag({ type, anyOf = [] }: Node): boolean {
+  return type === 'integer' || type === 'boolean' || anyOf.some(takesNumberOrFlag)
+}
+
+/** Any other text stays a text; the schema then reports it. */
+function numberOrFlag(written: string): unknown {
+  const trimmed = written.trim()
+  if (/^-?\d+$/.test(trimmed)) return Number(trimmed)
+  return ['true', 'false'].includes(trimmed) ? trimmed === 'true' : written
+}
+
+function secretIn(
+  file: string,
+  { readText }: References,
+  report: (message: string) => void
+): unknown {
+  try {
+    const secret = readText(file).trimEnd()
+    if (secret !== '') return secret
+    report(`the secret's file is empty: ${file}`)
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message
+    report(`the secret's file cannot be read (${reason}): ${file}`)
+  }
+  return unusable
+}

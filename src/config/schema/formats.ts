@@ -1,0 +1,48 @@
+/** What patterns cannot say of a text: the formats of schemas, as JavaScript checks them. */
+import { isIP } from 'node:net'
+import { isPort, splitHostPort } from './host-port.ts'
+import { endOf } from './maintenance.ts'
+import { hasDotSegments, hasDotSegmentsUpstream } from './public-path.ts'
+
+const hostPattern = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])$/
+
+/** @returns what the text would have to be; undefined for one that has the format */
+type Format = (written: string) => string | undefined
+
+const unless = (isRight: boolean, expected: string) => (isRight ? undefined : expected)
+
+const formats: Readonly<Record<string, Format>> = {
+  'x-host': host =>
+    unless(hostPattern.test(host), 'a host name alone, without scheme, port or path'),
+  'x-port': address => {
+    const { port } = splitHostPort(address)
+    return unless(isPort(port), 'a port of at most 65535')
+  },
+  'x-ip': address => unless(isIP(address) !== 0, 'an IP address such as 192.0.2.10'),
+  'x-addresses': block => unless(isBlock(block), 'an address or a CIDR block such as 10.0.0.0/8'),
+  'x-url': url => unless(URL.canParse(url), 'a valid URL such as http://orders.internal:8080'),
+  'x-redis-url': url =>
+    unless(url === '' || URL.canParse(url), 'a valid URL such as redis://redis.internal:6379'),
+  'x-origin': origin => {
+    if (!URL.canParse(origin)) return 'a valid URL such as https://console.example.com'
+    const canonical = new URL(origin).origin
+    return unless(canonical === origin, `the origin as browsers write it: ${canonical}`)
+  },
+  'x-time': time => unless(!Number.isNaN(endOf(time)), 'a valid time such as 2026-12-01T06:00:00Z'),
+  'x-public-path': path => unless(!hasDotSegments(path), 'a path without empty or dot segments'),
+  'x-upstream-path': path =>
+    unless(!hasDotSegmentsUpstream(path), 'a path without empty or dot segments')
+}
+
+/** What a text of a format would have to be. */
+export function expectationOfFormat(format: string | undefined, value: unknown) {
+  return typeof value === 'string' ? formats[format ?? '']?.(value) : undefined
+}
+
+export function isBlock(block: string): boolean {
+  const [address = '', bits, ...rest] = block.split('/')
+  const version = isIP(address)
+  if (version === 0 || rest.length > 0) return false
+  if (bits === undefined) return true
+  return /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128)
+}

@@ -1,0 +1,156 @@
+/** The schemas of config at run time. Only this file knows how they nest. */
+import type { TSchema } from 'typebox'
+import { isRecord } from '../../json/values.ts'
+
+export type NamedThing =
+  | 'upstream'
+  | 'shape'
+  | 'route or endpoint'
+  | 'route or login'
+  | 'error code'
+  | 'users file'
+  | 'PEM file'
+  | 'module'
+  | 'contract file'
+
+/** A schema: keywords of JSON Schema and our own. */
+export interface Node {
+  readonly type?: string
+  readonly title?: string
+  readonly examples?: readonly unknown[]
+  readonly format?: string
+  readonly pattern?: string
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly expected?: string
+  /** The text to write instead of an invalid one; `VALUE` stands for the invalid one. */
+  readonly instead?: string
+  readonly description?: string
+  readonly default?: unknown
+  readonly const?: unknown
+  readonly enum?: readonly unknown[]
+  readonly required?: readonly string[]
+  readonly properties?: Readonly<Record<string, Node>>
+  readonly patternProperties?: Readonly<Record<string, Node>>
+  readonly additionalProperties?: boolean
+  readonly minProperties?: number
+  readonly maxProperties?: number
+  readonly minItems?: number
+  readonly maxItems?: number
+  readonly uniqueItems?: boolean
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly items?: Node
+  readonly anyOf?: readonly Node[]
+  /** What a text is the name of. */
+  readonly names?: NamedThing
+  /** The same of the keys of a mapping. */
+  readonly keysName?: NamedThing
+  /** The name of a recursive schema. */
+  readonly recursive?: string
+}
+
+/** The run-time view of a TypeBox schema. */
+export const asNode = (schema: TSchema): Node => schema
+
+export type Path = ReadonlyArray<string | number>
+
+/** The member of a mapping by a name from config, which may be `constructor`. */
+export function ownMember<T>(mapping: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(mapping, name) ? mapping[name] : undefined
+}
+
+/**
+ * The matching branch of a union: the one with the same `kind`, else with the same type; the union
+ * itself where none matches.
+ */
+export function branchOf(schema: Node, value: unknown): Node {
+  if (schema.anyOf === undefined) return schema
+  const kind = isRecord(value) ? value['kind'] : undefined
+  const kindOf = (branch: Node) => branch.properties?.['kind']
+  return (
+    schema.anyOf.find(branch => kind !== undefined && kindOf(branch)?.const === kind) ??
+    schema.anyOf.find(
+      branch =>
+        kindOf(branch) === undefined &&
+        (branch.type === 'integer' ? 'number' : branch.type) === typeOf(value)
+    ) ??
+    schema
+  )
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
+}
+
+const expressions = new Map<string, RegExp>()
+
+/** The compiled pattern of a schema. */
+export function expressionOf(pattern: string): RegExp {
+  const known = expressions.get(pattern)
+  if (known !== undefined) return known
+  const made = new RegExp(pattern)
+  expressions.set(pattern, made)
+  return made
+}
+
+/** The schema of a member or of a mapping's value; undefined for an unknown key. */
+export function memberSchema(schema: Node, key: string): Node | undefined {
+  const { properties, patternProperties = {} } = schema
+  if (properties !== undefined && Object.hasOwn(properties, key)) return properties[key]
+  for (const pattern of Object.keys(patternProperties)) {
+    if (expressionOf(pattern).test(key)) return patternProperties[pattern]
+  }
+  return isAnything(schema) ? schema : undefined
+}
+
+/** A schema without constraints, which also covers everything inside the value. */
+export function isAnything(schema: Node) {
+  return schema.type === undefined && schema.anyOf === undefined && schema.const === undefined
+}
+
+/** The schema of the value at a path. */
+export function schemaAt(root: Node, path: Path, value: unknown): Node | undefined {
+  let at: Node | undefined = root
+  for (const step of path) {
+    if (at === undefined) return undefined
+    // All steps before the last are mappings or lists; only the value selects its own branch.
+    at = typeof step === 'number' ? branchOf(at, []).items : memberSchema(branchOf(at, {}), step)
+  }
+  return at === undefined ? undefined : branchOf(at, value)
+}
+
+/** Whether a secret or the hash of a password may stand in a value of the schema. */
+export function holdsSecret(schema: Node, above: readonly Node[] = []): boolean {
+  if (schema.format === 'x-secret' || schema.format === 'x-hash') return true
+  // Schemas can be recursive.
+  if (above.includes(schema)) return false
+  return [
+    ...Object.values(schema.properties ?? {}),
+    ...Object.values(schema.patternProperties ?? {}),
+    ...(schema.items === undefined ? [] : [schema.items]),
+    ...(schema.anyOf ?? [])
+  ].some(inner => holdsSecret(inner, [...above, schema]))
+}
+
+/** A copy with each secret replaced, and also what stands in the place of one by mistake. */
+export function replaceSecrets(
+  schema: Node,
+  value: unknown,
+  replacement: (secret: unknown) => unknown
+): unknown {
+  const branch = branchOf(schema, value)
+  if (value === undefined || value === null) return value
+  if (branch.type === 'object' && isRecord(value)) {
+    const members = Object.entries(value).map(([key, member]) => {
+      const inner = memberSchema(branch, key)
+      return [key, inner === undefined ? member : replaceSecrets(inner, member, replacement)]
+    })
+    return Object.fromEntries(members) as unknown
+  }
+  if (branch.type === 'array' && Array.isArray(value)) {
+    return value.map(item => replaceSecrets(branch.items ?? {}, item, replacement))
+  }
+  return holdsSecret(branch) ? replacement(value) : value
+}
