@@ -12,7 +12,7 @@ export interface PairFiles {
 const installation = {
   gateway: [
     'server: { listen: 127.0.0.1:0 }',
-    'ops: { listen: 127.0.0.1:0 }',
+    'ops: { listen: 127.0.0.1:0, secret: "${OPS_SECRET}" }',
     'session: { cookie: { secure: false } }'
   ],
   routes: ['upstreams: { backend: { url: "${BACKEND_URL}" } }']

@@ -1,5 +1,6 @@
 /** The running gateway of a pair, and what its user expects. */
 import { parse, stringify } from 'yaml'
+import { testSecret } from '../support/ops.ts'
 import { testGateway, type TestGateway } from '../support/gateway.ts'
 import { textFolder } from '../support/config-files.ts'
 import { type Backend, type BackendFamily, type BackendOptions, users } from './backend.ts'
@@ -49,7 +50,8 @@ export async function startPair(
     'routes.yaml': withRoutes(files.routes, options.routes),
     'limits.yaml': options.limits === undefined ? limits : stringify(options.limits)
   })
-  const gateway = await testGateway(cleanUp, folder, { BACKEND_URL: backend.url })
+  const environment = { BACKEND_URL: backend.url, OPS_SECRET: testSecret }
+  const gateway = await testGateway(cleanUp, folder, environment)
   let passedMs = 0
   const expected = {
     ...expectedOf(family),
