@@ -107,7 +107,7 @@ t.test(
     t.match(
       await status.says(''),
       /^redis +up$/m,
-      '`docker compose exec` reads the secret that the gateway left'
+      '`docker compose exec` asks the gateway by its socket'
     )
     gateway.signal('SIGTERM')
     t.same(await gateway.ended, { code: 0, signal: null })
