@@ -27,6 +27,13 @@ interface Connection {
 /** By the socket that requests come from: with https, the one with the encryption. */
 const connections = new WeakMap<Socket, Connection>()
 
+/** Also of a client that has left, and has no address any more: its requests are still read. */
+function begin(socket: Socket, address = ''): Connection {
+  const connection = { socket, address, responses: [], isUpgraded: false }
+  connections.set(socket, connection)
+  return connection
+}
+
 function onRequest({ socket }: IncomingMessage, response: ServerResponse): void {
   const responses = connections.get(socket)?.responses
   responses?.push(response)
@@ -56,16 +63,15 @@ export function createConnections(bound: Bound) {
 
   function accept(socket: Socket): void {
     const { remoteAddress: ip } = socket
+    const address = ip === undefined ? '' : countedAddress({ ip, ips: [ip] })
+    const connection = begin(socket, address)
     if (ip === undefined) return
-    const address = countedAddress({ ip, ips: [ip] })
     const hasTooMany = (ofAddress.get(address) ?? 0) >= maxOfAddress && !isTrusted(ip)
     if (hasTooMany || (open.size >= max && !closeIdle())) {
       onRefused?.(address)
       return void socket.resetAndDestroy()
     }
     const key = keyOf(socket)
-    const connection = { socket, address, responses: [], isUpgraded: false }
-    connections.set(socket, connection)
     open.set(key, connection)
     count(address, 1)
     socket.once('close', () => forget(key, connection))
@@ -73,7 +79,8 @@ export function createConnections(bound: Bound) {
 
   function secure(socket: Socket): void {
     const connection = open.get(keyOf(socket))
-    if (connection !== undefined) connections.set(socket, connection)
+    if (connection === undefined) begin(socket)
+    else connections.set(socket, connection)
   }
 
   function closeIdle(): boolean {

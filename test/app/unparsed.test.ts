@@ -2,6 +2,7 @@
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
+import { createConnections, responsesOf } from '../../src/app/connections.ts'
 import { refuseUnparsed, sendRefusal } from '../../src/app/unparsed.ts'
 import type { ErrorCode } from '../../src/errors/errors.ts'
 import { adopt } from '../../src/observability/emitters.ts'
@@ -14,18 +15,18 @@ const answerAtEnd: RequestListener = (incoming, response) =>
 
 async function open(t: Test, answer = answerAtEnd) {
   const responses = new Set<ServerResponse>()
-  const responsesOf = (socket: Socket) => [...responses].filter(({ req }) => req.socket === socket)
+  const openOf = (socket: Socket) => [...responses].filter(({ req }) => req.socket === socket)
   const server = createServer({ maxHeaderSize: 2048 }, (incoming, response) => {
     responses.add(response)
     answer(incoming, response)
   })
   const refusalOf = (code: ErrorCode) => ({ status: 400, headers: { 'x-code': code }, text: '{}' })
   refuseUnparsed(server, (socket, code) =>
-    sendRefusal(adopt(socket), refusalOf(code), responsesOf(socket))
+    sendRefusal(adopt(socket), refusalOf(code), openOf(socket))
   )
   t.after(() => server.close())
   t.after(() => server.closeAllConnections())
-  return { server, responsesOf, url: `http://127.0.0.1:${await listen(server)}` }
+  return { server, openOf, url: `http://127.0.0.1:${await listen(server)}` }
 }
 
 const untilClosed = { enough: () => false }
@@ -117,12 +118,12 @@ for (const second of [
   const [method] = second.split(' ')
   t.test(`responses before ${method} to switch are closed with their connection`, async t => {
     const closed: string[] = []
-    const { server, responsesOf, url } = await open(t, ({ url = '' }, response) => {
+    const { server, openOf, url } = await open(t, ({ url = '' }, response) => {
       response.on('close', () => closed.push(url))
     })
     server.on('upgrade', (_request, socket: Socket) => {
       const refusal = { status: 400, headers: {}, text: '{}' }
-      sendRefusal(adopt(socket), refusal, responsesOf(socket))
+      sendRefusal(adopt(socket), refusal, openOf(socket))
     })
     const first = ['/1', '/2', '/3'].map(path => request(`GET ${path}`)).join('')
     const { whole } = await raw(url, first + second, untilClosed)
@@ -131,6 +132,27 @@ for (const second of [
     t.same(closed.toSorted(), ['/1', '/2', '/3'])
   })
 }
+
+t.test(
+  'so are those of a client that has left before it was accepted, and has no address',
+  async t => {
+    const closed: string[] = []
+    const { server, url } = await open(t, ({ url = '' }, response) => {
+      response.on('close', () => closed.push(url))
+    })
+    server.prependListener('connection', socket => {
+      Object.defineProperty(socket, 'remoteAddress', { get: () => undefined })
+    })
+    createConnections({ max: 8, trustedProxies: [], ipv6Prefix: 64 }).add(server)
+    server.removeAllListeners('connect').on('connect', (_request, socket: Socket) => {
+      sendRefusal(adopt(socket), { status: 400, headers: {}, text: '{}' }, responsesOf(socket))
+    })
+    const requests = request('GET /1') + request('GET /2') + request('CONNECT example.com:443')
+    await raw(url, requests, untilClosed)
+    await until('all are closed', () => closed.length === 2)
+    t.same(closed.toSorted(), ['/1', '/2'])
+  }
+)
 
 t.test('a failed handshake is told of and gets no bytes', async t => {
   const { server } = await open(t)
