@@ -58,8 +58,8 @@ async function usableConfig(folder: string, env: Io['env']): Promise<LoadedConfi
 
 /** The differences between the files of a folder and its running gateway. */
 async function planOfRunning(gateway: GatewayAddress): Promise<Plan> {
-  const answer: PlanAnswer = await askAdmin(gateway, '/ops/api/plan')
-  const { faults, changes = [], risks = [] } = answer
-  if (faults !== undefined) throw new CommandError(faults.join('\n'))
+  const answer = (await askAdmin(gateway, '/ops/api/plan')) as unknown as PlanAnswer
+  const { faults, changes, risks } = answer
+  if (faults.length > 0) throw new CommandError(faults.join('\n'))
   return { changes, risks }
 }

@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { canMeet, isHttp1, soleHost } from '../app/hooks/request-policy.ts'
 import { GatewayError } from '../errors/errors.ts'
+import { createQuiet } from '../observability/quiet.ts'
 import { keepCookies } from '../proxy/cookie-header.ts'
 import { isLocal } from './listener.ts'
 import { localOperator, type Operator, secretOperator } from './operator.ts'
@@ -20,15 +21,13 @@ interface Options {
   readonly log: { readonly warn: (fields: object, message: string) => void }
 }
 
-/** Guesses of the secret are told once in this time, so that they do not fill the log. */
-const quietMs = 60_000
-
 /** A hook that refuses requests without an operator, and sets `request.operator` of others. */
 export function createAccess({ secret, hosts, cookie, operatorOf, log }: Options) {
   const ownNames = new Set(['localhost', ...hosts.map(host => host.toLowerCase())])
   const isSecret = isSameSecret(`Bearer ${secret}`)
   const isSecure = cookie.startsWith('__Host-')
-  const tellGuess = createGuessLog(log)
+  const onceAMinute = createQuiet()
+  let guesses = 0
 
   return async function access(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     refuseAmbiguous(request, reply)
@@ -50,7 +49,14 @@ export function createAccess({ secret, hosts, cookie, operatorOf, log }: Options
       request.operator = secretOperator
       return
     }
-    if (credentials.startsWith('Bearer ')) tellGuess(request.ip)
+    if (credentials.startsWith('Bearer ')) {
+      guesses++
+      onceAMinute(() => {
+        const fields = { event: 'ops.refused', address: request.ip, refused: guesses }
+        log.warn(fields, 'a wrong operators’ secret was sent')
+        guesses = 0
+      })
+    }
 
     const isOpen = config.isOpen === true
     const value = cookieOf(request, cookie)
@@ -74,19 +80,6 @@ export function isSameSecret(secret: string): (text: string) => boolean {
 
 export function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest()
-}
-
-/** One line a minute, with the number of wrong secrets since the last one. */
-function createGuessLog(log: Options['log']): (address: string) => void {
-  let quietUntil = -Infinity
-  let refused = 0
-  return address => {
-    refused++
-    if (performance.now() < quietUntil) return
-    quietUntil = performance.now() + quietMs
-    log.warn({ event: 'ops.refused', address, refused }, 'a wrong operators’ secret was sent')
-    refused = 0
-  }
 }
 
 /** @throws GatewayError for what a proxy on the way may have read in another way than Node */

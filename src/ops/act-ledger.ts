@@ -12,108 +12,73 @@ import type { Ledger } from '../observability/audit/ledger.ts'
  */
 const protectiveActs = new Set(['sessions.close', 'users.block'])
 
-type Fields = Readonly<Record<string, unknown>>
-
-interface ActEntry {
-  readonly event: 'act.done' | 'act.failed'
-  readonly act: string
-  readonly operator: Operator
-  readonly address: string
-  readonly requestId: string
-  /** The body of the request, and of `act.done` the response. */
-  readonly details: Fields
-  /** The error's code, of `act.failed`. */
-  readonly code?: string
-}
-
-interface Options {
+interface ActLedger {
   readonly ledger: Ledger
   readonly log: { readonly warn: (fields: object, message: string) => void }
 }
 
-export type ActLedger = ReturnType<typeof createActLedger>
-
 declare module 'fastify' {
   interface FastifyInstance {
     /** Set where config has a ledger. */
-    ledger?: ActLedger | undefined
+    actLedger?: ActLedger | undefined
   }
 }
 
-export function createActLedger({ ledger, log }: Options) {
-  return {
-    /** @throws where the act must not be done, since the ledger cannot be written */
-    check: (act: string): void => {
-      if (!protectiveActs.has(act)) ledger.check()
-    },
-    /** Writes the entry soon. */
-    append: (entry: ActEntry): void => ledger.append(toAuditEntry(entry)),
-    /** Resolves when the entry is on disk, or it is logged that it waits. */
-    commit: async (entry: ActEntry): Promise<void> => {
-      try {
-        await ledger.commit(toAuditEntry(entry))
-      } catch (error) {
-        const { act, operator, requestId } = entry
-        log.warn(
-          { event: 'audit.late', act, operator: operator.name, requestId, err: error },
-          'an act of an operator is done though its line is not on disk yet'
-        )
-      }
-    }
-  }
-}
-
-interface Act<B, R> {
+interface Act {
   readonly kind: string
-  readonly run: (body: B, request: FastifyRequest) => Promise<R>
+  readonly run: (body: unknown, request: FastifyRequest) => Promise<unknown>
 }
 
 /** @throws GatewayError */
-export async function doInLedger<B, R>(
-  { kind: act, run }: Act<B, R>,
-  body: B,
-  request: FastifyRequest
-): Promise<R> {
-  const { ledger } = request.server
-  if (ledger === undefined) return await run(body, request)
-  const { operator = secretOperator, id: requestId } = request
-  const common = { act, operator, address: clientAddress(request), requestId }
-  const details = body as Fields
+export async function doInLedger({ kind, run }: Act, body: unknown, request: FastifyRequest) {
+  const { actLedger } = request.server
+  if (actLedger === undefined) return await run(body, request)
+  const { ledger } = actLedger
+  const { operator = secretOperator } = request
+  const line = actLine(request, kind, operator)
+  const details = body as object
   try {
-    ledger.check(act)
+    if (!protectiveActs.has(kind)) ledger.check()
   } catch (cause) {
-    ledger.append({ event: 'act.failed', ...common, details, code: 'ops.ledger' })
+    ledger.append({ ...line, outcome: 'failed', code: 'ops.ledger', detail: scalarsOf(details) })
     throw new GatewayError('ops.ledger', { cause })
   }
   try {
     const result = await run(body, request)
-    await ledger.commit({ event: 'act.done', ...common, details: { ...details, ...result } })
+    const detail = scalarsOf({ ...details, ...(result as object) })
+    await commit(actLedger, { ...line, outcome: 'done', detail })
     return result
   } catch (error) {
     const { code } = toGatewayError(error)
-    await ledger.commit({ event: 'act.failed', ...common, details, code })
+    await commit(actLedger, { ...line, outcome: 'failed', code, detail: scalarsOf(details) })
     throw error
   }
 }
 
-function toAuditEntry(entry: ActEntry): AuditEntry {
-  const { event, act, operator, address, requestId, details, code } = entry
-  return {
-    kind: 'act',
-    act,
-    outcome: event === 'act.done' ? 'done' : 'failed',
-    operator: operator.name,
-    via: operator.via,
-    address,
-    requestId,
-    code,
-    detail: Object.fromEntries(
-      Object.entries(details).map(([name, value]) => [name, scalarOf(value)])
+/** What the line of an act says of a request. */
+export function actLine(request: FastifyRequest, act: string, { name, via }: Operator) {
+  const { id: requestId } = request
+  const address = clientAddress(request)
+  return { kind: 'act', act, operator: name, via, address, requestId } as const
+}
+
+/** Resolves when the line is on disk, or it is logged that it waits. */
+async function commit({ ledger, log }: ActLedger, line: AuditEntry): Promise<void> {
+  try {
+    await ledger.commit(line)
+  } catch (err) {
+    const { act, operator, requestId } = line
+    log.warn(
+      { event: 'audit.late', act, operator, requestId, err },
+      'an act of an operator is done though its line is not on disk yet'
     )
   }
 }
 
-function scalarOf(value: unknown): string | number | boolean | undefined {
-  const isScalar = ['string', 'number', 'boolean', 'undefined'].includes(typeof value)
-  return isScalar ? (value as string | number | boolean | undefined) : JSON.stringify(value)
+function scalarsOf(details: object): AuditEntry['detail'] {
+  const texts = Object.entries(details).map(([name, value]) => [
+    name,
+    typeof value === 'object' ? JSON.stringify(value) : value
+  ])
+  return Object.fromEntries(texts) as AuditEntry['detail']
 }

@@ -1,17 +1,7 @@
 /** Errors of the operators' listener: for its page and for people with curl, not for consoles. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { errorKinds, toGatewayError } from '../errors/errors.ts'
 import { opsHeaders } from './response-headers.ts'
-
-/** For a scope of the operators' listener that shows or changes data. */
-export function guardAdminScope(scope: FastifyInstance): void {
-  scope.addHook('preValidation', async (request: FastifyRequest) => {
-    // A command without parameters sends no body.
-    if (!isRecord(request.body)) request.body = {}
-  })
-  scope.removeContentTypeParser('text/plain')
-  scope.setErrorHandler(sendAdminError)
-}
 
 export function sendAdminError(
   thrown: unknown,
@@ -34,8 +24,4 @@ export function prepareError(thrown: unknown, reply: FastifyReply) {
 export function sendRouterError(thrown: unknown, request: unknown, reply: FastifyReply): void {
   const headers = { ...opsHeaders, 'x-request-id': reply.request.id }
   sendAdminError(thrown, request, reply.headers(headers))
-}
-
-function isRecord(body: unknown) {
-  return typeof body === 'object' && body !== null && !Array.isArray(body)
 }

@@ -3,9 +3,10 @@ import type { FastifyInstance } from 'fastify'
 import { createCountedAddress } from '../app/hooks/address.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import { challenge, operatorsApart } from '../app/sign-in/guard.ts'
-import type { Lock, Lockouts } from '../limits/lockouts.ts'
+import type { Lock } from '../limits/lockouts.ts'
 import { accountKey } from '../session/types.ts'
-import { addAct, addOpsScope, addRead, orUnavailable } from './routes.ts'
+import type { Desk } from './desk.ts'
+import { addAct, addRead, orUnavailable } from './routes.ts'
 import {
   liftAnswer,
   type LockoutJson,
@@ -15,24 +16,19 @@ import {
   type LockoutsOf
 } from './schemas.ts'
 
-interface Options {
-  readonly lockouts: Lockouts
-  /** Of the config in force. */
-  readonly ipv6Prefix: () => number
-  readonly log: { readonly info: (fields: object, message: string) => void }
-}
-
 /** Bounded: an attack may leave many. */
 const maxLocks = 1000
 
 const hint = 'An account is given by its user name, an address as an IP address.'
 const ofNobody = 'Name an account or an address: {"account": "NAME"}, {"address": "IP"}, or both.'
 
-export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log }: Options) {
+export function addOpsLockouts(ops: FastifyInstance, { lockouts, config, log }: Desk) {
   /** As locks name them. */
   const keysOf = ({ account, address }: LockoutsOf): LockoutsOf => ({
     ...(account !== undefined && { account: accountKey(account) }),
-    ...(address !== undefined && { address: createCountedAddress(ipv6Prefix())({ ip: address }) })
+    ...(address !== undefined && {
+      address: createCountedAddress(config().limits.ipv6Prefix)({ ip: address })
+    })
   })
 
   /** All that are locked out, or those of an account or an address. */
@@ -59,24 +55,22 @@ export function addOpsLockouts(ops: FastifyInstance, { lockouts, ipv6Prefix, log
     return { lifted }
   }
 
-  addOpsScope(ops, scope => {
-    addRead(scope, {
-      path: '/lockouts',
-      summary: 'Who is locked out of sign-in.',
-      hint,
-      query: lockoutsOf,
-      answer: lockoutsAnswer,
-      read: list
-    })
-    addAct(scope, {
-      path: '/lockouts/lift',
-      kind: 'lockouts.lift',
-      summary: 'Lifts the lockouts of an account or an address.',
-      hint,
-      body: lockoutsOf,
-      answer: liftAnswer,
-      run: lift
-    })
+  addRead(ops, {
+    path: '/lockouts',
+    summary: 'Who is locked out of sign-in.',
+    hint,
+    query: lockoutsOf,
+    answer: lockoutsAnswer,
+    read: list
+  })
+  addAct(ops, {
+    path: '/lockouts/lift',
+    kind: 'lockouts.lift',
+    summary: 'Lifts the lockouts of an account or an address.',
+    hint,
+    body: lockoutsOf,
+    answer: liftAnswer,
+    run: lift
   })
   return { list }
 }

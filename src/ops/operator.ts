@@ -5,7 +5,7 @@ export interface Operator {
   readonly name: string
   readonly via: 'secret' | 'socket' | 'session'
   /** The credential source, of a user who signed in with a password. */
-  readonly source?: string
+  readonly source?: string | undefined
   /** The end of the session, in milliseconds since the epoch. */
   readonly until?: number
 }

@@ -3,26 +3,25 @@
  * takes and of its answer. `/ops/api/openapi.json` describes them.
  */
 import swagger from '@fastify/swagger'
-import type { FastifyInstance, FastifyRequest, FastifySchema } from 'fastify'
+import type { FastifyInstance, FastifyRequest, FastifySchema, RouteHandlerMethod } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
-import { guardAdminScope } from './errors.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { doInLedger } from './act-ledger.ts'
 
 const prefix = '/ops/api'
 
-interface Route<A extends TSchema> {
+interface Route {
   /** Below `/ops/api`. */
   readonly path: string
   /** One line for OpenAPI. */
   readonly summary: string
   /** The message for a request that does not fit; without it the common one. */
   readonly hint?: string
-  readonly answer: A
 }
 
-interface Read<A extends TSchema, Q extends TSchema> extends Route<A> {
+interface Read<A extends TSchema, Q extends TSchema> extends Route {
+  readonly answer: A
   readonly query?: Q
   /** Of a path with parameters. */
   readonly params?: Q
@@ -30,9 +29,10 @@ interface Read<A extends TSchema, Q extends TSchema> extends Route<A> {
   readonly read: (asked: Static<Q>) => Static<A> | Promise<Static<A>>
 }
 
-interface Act<A extends TSchema, B extends TSchema> extends Route<A> {
+interface Act<A extends TSchema, B extends TSchema> extends Route {
   /** Names the act in the ledger, such as `sessions.close`. */
   readonly kind: string
+  readonly answer: A
   readonly body: B
   readonly run: (body: Static<B>, request: FastifyRequest) => Promise<Static<A>>
 }
@@ -48,51 +48,61 @@ declare module 'fastify' {
   }
 }
 
-/** Adds routes that need an operator, below `/ops/api`. */
-export function addOpsScope(ops: FastifyInstance, add: (scope: FastifyInstance) => void): void {
-  ops.register(
-    async scope => {
-      guardAdminScope(scope)
-      add(scope)
-    },
-    { prefix }
-  )
-}
-
-/** Adds a route that changes nothing to a scope of `addOpsScope`. */
+/** Adds a route that changes nothing. */
 export function addRead<A extends TSchema, Q extends TSchema>(
-  scope: FastifyInstance,
+  ops: FastifyInstance,
   route: Read<A, Q>
 ): void {
-  const { path, query, params, read } = route
+  const { query, params, answer, read } = route
   const schema = {
     ...(query !== undefined && { querystring: query }),
-    ...(params !== undefined && { params })
+    ...(params !== undefined && { params }),
+    response: { 200: answer }
   }
-  scope.get(path, optionsOf(route, schema), async request => {
+  addRoute(ops, 'GET', { ...route, schema }, async request => {
     return await read((params === undefined ? request.query : request.params) as Static<Q>)
   })
 }
 
 /** Adds a route that changes anything: it stands in the audit ledger before it is answered. */
 export function addAct<A extends TSchema, B extends TSchema>(
-  scope: FastifyInstance,
-  act: Act<A, B>
+  ops: FastifyInstance,
+  route: Act<A, B>
 ): void {
-  const { path, body } = act
-  scope.acts.set(path, act as unknown as Act<TSchema, TSchema>)
-  scope.post(
-    path,
-    optionsOf(act, { body }),
-    async request => await doInLedger(act, request.body as Static<B>, request)
-  )
+  const { path, body, answer } = route
+  const act = route as unknown as Act<TSchema, TSchema>
+  ops.acts.set(path, act)
+  const schema = { body, response: { 200: answer } }
+  addRoute(ops, 'POST', { ...route, schema }, async request => {
+    return await doInLedger(act, request.body, request)
+  })
 }
 
-function optionsOf({ summary, hint, answer }: Route<TSchema>, schema: FastifySchema) {
-  return {
-    schema: { summary, ...schema, response: { 200: answer } },
-    ...(hint !== undefined && { schemaErrorFormatter: malformed(hint) })
-  }
+/** Adds a route in a plugin of its own: only those that are added so are described. */
+export function addRoute(
+  ops: FastifyInstance,
+  method: 'GET' | 'POST',
+  route: Route & { readonly schema?: FastifySchema },
+  handler: RouteHandlerMethod
+): void {
+  const { path, summary, hint, schema } = route
+  ops.register(async scope => {
+    scope.route({
+      method,
+      url: prefix + path,
+      schema: { summary, ...schema },
+      ...(hint !== undefined && { schemaErrorFormatter: malformed(hint) }),
+      preValidation: async request => {
+        // A command without parameters sends no body.
+        if (!isRecord(request.body)) request.body = {}
+      },
+      handler
+    })
+  })
+}
+
+function isRecord(body: unknown) {
+  return typeof body === 'object' && body !== null && !Array.isArray(body)
 }
 
 /**
@@ -137,12 +147,10 @@ export function addApiDescription(ops: FastifyInstance, version: string): void {
       url
     })
   })
-  addOpsScope(ops, scope =>
-    addRead(scope, {
-      path: '/openapi.json',
-      summary: 'This description.',
-      answer: Type.Object({}),
-      read: () => ops.swagger()
-    })
-  )
+  addRead(ops, {
+    path: '/openapi.json',
+    summary: 'This description.',
+    answer: Type.Object({}),
+    read: () => ops.swagger()
+  })
 }

@@ -4,6 +4,7 @@
  */
 import { type Static, type TSchema, type TStringOptions, Type } from 'typebox'
 import { type Closing, timePattern } from '../config/schema/maintenance.ts'
+import type { Use } from '../limits/highest-use.ts'
 import type { FoundRequests } from '../observability/failures.ts'
 
 const maxNameLength = 255
@@ -21,11 +22,6 @@ const name = (description: string) => text(description, { minLength: 1, maxLengt
 
 /** Whether the operator accepts that most sessions of file users end: only `true` does. */
 export const reloadBody = object({ yes: optional(Type.Unknown()) })
-
-export const operatorSignInBody = object({
-  username: name('The user name.'),
-  password: text('', { minLength: 1, maxLength: 1024 })
-})
 
 // Users and their sessions
 
@@ -97,9 +93,9 @@ export const blockBody = object({
   forMs: optional(Type.Integer({ minimum: 1000, maximum: tenYearsMs, description: forMs }))
 })
 
-const block = { name: text(), source: optional(text()), until: optional(time) }
-export const blocksAnswer = object({ blocked: list(object(block)) })
-export const blockAnswer = object({ ...block, closed: count })
+const block = object({ name: text(), source: optional(text()), until: optional(time) })
+export const blocksAnswer = object({ blocked: list(block) })
+export const blockAnswer = object({ ...block.properties, closed: count })
 export const unblockAnswer = object({ unblocked: count })
 
 // Limits and lockouts
@@ -115,8 +111,8 @@ const limitRow = object({
   by: union([text(), list(text())]),
   max: number('So many at once; `windowMs` later all of them are free.'),
   windowMs: Type.Integer(),
-  hour: optional(use),
-  day: optional(use),
+  hour: optional(Type.Unsafe<Use | undefined>(use)),
+  day: optional(Type.Unsafe<Use | undefined>(use)),
   over: list(text(), 'Callers that were over it in this hour, the last first.'),
   nearest: list(use, 'Those of this hour that came nearest, the nearest first.')
 })
@@ -179,16 +175,7 @@ export const maintenanceEndBody = object({
   routes: routeNames('The routes to open; all that operators closed without it.')
 })
 
-const closing = Type.Unsafe<Closing>(
-  object({
-    routes: list(text()),
-    methods: list(text()),
-    allowRoles: list(text()),
-    from: optional(time),
-    until: optional(time),
-    message: optional(text())
-  })
-)
+const closing = Type.Unsafe<Closing>(object({}, { description: 'As in routes.yaml.' }))
 
 export const maintenanceAnswer = object({
   shared: Type.Boolean({ description: 'Whether it is in force at all replicas, within a second.' }),
@@ -214,23 +201,9 @@ export const requestParams = object({
   id: text('`X-Request-Id`.', { pattern: '^[A-Za-z0-9_.-]{1,64}$' })
 })
 
-const request = object({
-  requestId: text(),
-  at: time,
-  route: text(),
-  method: text(),
-  path: text(),
-  status: Type.Integer(),
-  ms: Type.Number(),
-  replica: text(),
-  code: optional(text('Of the error.')),
-  message: optional(text('Of the error; by id alone.')),
-  advice: optional(text('What to do; by id alone.'))
-})
-
 export const requestsAnswer = Type.Unsafe<FoundRequests>(
   object({
-    requests: list(request, 'Newest first, with all that is known: docs/observability.md.'),
+    requests: list(object({}), 'Newest first; docs/observability.md has their members.'),
     hasMore: Type.Boolean({ description: 'Whether more fit.' }),
     oldestAt: optional(time),
     problem: optional(text('Why those of other replicas are missing.'))
@@ -241,8 +214,7 @@ export type NamedUser = Pick<Static<typeof sessionsQuery>, 'user' | 'by' | 'sour
 export type SessionsAnswer = Static<typeof sessionsAnswer>
 export type ShownSession = Static<typeof session>
 export type ClosedAnswer = Static<typeof closedAnswer>
-export type BlocksAnswer = Static<typeof blocksAnswer>
-export type BlockJson = BlocksAnswer['blocked'][number]
+export type BlockJson = Static<typeof block>
 export type LimitRow = Static<typeof limitRow>
 export type CallerLimit = Static<typeof callerLimit>
 export type LockoutsOf = Static<typeof lockoutsOf>

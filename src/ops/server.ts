@@ -7,10 +7,9 @@ import { readJsonBodies } from '../app/hooks/json-body.ts'
 import { schemaController } from '../app/hooks/validation.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { toGatewayError } from '../errors/errors.ts'
-import type { ActLedger } from './act-ledger.ts'
 import { addApiDescription } from './routes.ts'
 import type { GatewayState } from '../observability/gateway-state.ts'
-import type { Metrics } from '../observability/metrics.ts'
+import type { Services } from '../services/services.ts'
 import type { createAccess } from './access.ts'
 import { sendAdminError, sendRouterError } from './errors.ts'
 import { dependenciesOf, partsOf } from './health.ts'
@@ -18,14 +17,11 @@ import { opsHeaders } from './response-headers.ts'
 
 interface Options {
   readonly state: () => GatewayState
-  readonly metrics: Pick<Metrics, 'text'>
   /** The OpenAPI document of the config in force, as JSON. */
   readonly openApi: () => object
   readonly access: ReturnType<typeof createAccess>
   readonly version: string
-  readonly log: { readonly error: (fields: object, message: string) => void }
-  /** The audit ledger, where config has one. */
-  readonly ledger: ActLedger | undefined
+  readonly services: Pick<Services, 'metrics' | 'ledger' | 'log'>
   readonly ops: Pick<GatewayConfig['ops'], 'trustedProxies' | 'openMetrics'>
 }
 
@@ -37,12 +33,14 @@ const maxBody = 64 * 1024
  * developers.
  */
 export function createAdminServer(options: Options): FastifyInstance {
-  const { state, metrics, openApi, access, version, ledger, log } = options
+  const { state, openApi, access, version } = options
+  const { metrics, ledger, log } = options.services
   const ops = createOpsApp(options.ops.trustedProxies)
-  ops.decorate('ledger', ledger)
+  ops.decorate('actLedger', ledger && { ledger, log })
   ops.decorateRequest('operator', undefined)
   ops.decorateRequest('address', undefined)
   readJsonBodies(ops)
+  ops.removeContentTypeParser('text/plain')
   ops.addHook('onError', async ({ id: requestId }, _reply, error) => {
     const { code, cause = error } = toGatewayError(error)
     if (code !== 'gateway.fault') return

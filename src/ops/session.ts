@@ -32,11 +32,6 @@ interface Pass extends Entrant {
   readonly secret?: string
 }
 
-interface Whose {
-  readonly name: string
-  readonly source?: string | undefined
-}
-
 interface Options {
   readonly gateway: GatewayConfig
   readonly secret: string
@@ -117,15 +112,10 @@ export function createOperatorSessions({ gateway, secret, services, exchange }: 
   }
 }
 
-function keyOf({ source = '', name }: Whose): string {
+function keyOf({ source = '', name }: Pick<Operator, 'name' | 'source'>): string {
   return userDigest({ source, id: name })
 }
 
 function shown({ identity, source, until }: Pass): Operator {
-  return {
-    name: identity.username,
-    via: 'session',
-    ...(source !== undefined && { source }),
-    until
-  }
+  return { name: identity.username, via: 'session', source, until }
 }

@@ -1,19 +1,17 @@
 /** Sign-in and sign-out of operators: by a password, the operators' secret, or a link. */
 import { randomBytes } from 'node:crypto'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Static } from 'typebox'
-import { addOpsScope } from './routes.ts'
-import { operatorSignInBody } from './schemas.ts'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { actLine } from './act-ledger.ts'
+import { addRoute } from './routes.ts'
 import { clientAddress } from '../app/hooks/address.ts'
 import { leavingOf } from '../app/hooks/leaving.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import { GatewayError, toGatewayError } from '../errors/errors.ts'
+import type { AuditEntry } from '../observability/audit/line.ts'
 import type { Log } from '../services/services.ts'
-import { localOperator, secretOperator } from './operator.ts'
+import { localOperator, type Operator, secretOperator } from './operator.ts'
 import type { Entrant, OperatorSessions } from './session.ts'
 import type { Vouching } from './vouching.ts'
-
-type Credentials = Static<typeof operatorSignInBody>
 
 interface Options {
   readonly sessions: OperatorSessions
@@ -23,59 +21,56 @@ interface Options {
   readonly hasRole: boolean
   /** Compares with `ops.secret`; undefined where config sets none, so that nobody knows it. */
   readonly isSecret: ((text: string) => boolean) | undefined
+  /** The address of a path of this listener, for people on this machine. */
+  readonly urlOf: (path: string) => string
   readonly log: Log
 }
 
 /** A link of `console-gateway ops` is good for this time. */
 const linkMs = 120_000
 const maxLinks = 100
+const maxName = 255
+const maxPassword = 1024
 
 export type OperatorSignIn = ReturnType<typeof addOperatorSignIn>
 
-/** @param urlOf the address of a path of this listener, for people on this machine */
-export function addOperatorSignIn(
-  ops: FastifyInstance,
-  options: Options,
-  urlOf: (path: string) => string
-) {
-  const { sessions, vouching, hasRole, isSecret } = options
+export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
+  const { sessions, vouching, hasRole, isSecret, urlOf } = options
   const links = createLinks()
   const makeLink = (ms: number) => urlOf(`/ops/link/${links.make(ms)}`)
 
-  const byPassword = async (request: FastifyRequest, reply: FastifyReply, by: Credentials) => {
+  const byPassword = async (reply: FastifyReply, username: string, password: string) => {
+    const isShort = username.length <= maxName && password.length <= maxPassword
+    if (username === '' || password === '' || !isShort) {
+      throw malformed('Give a user name and a password.')()
+    }
     if (!hasRole) {
-      throw new GatewayError('ops.role', {
-        message: 'Nobody signs in by name here: ops.role is not set.'
-      })
+      const message = 'Nobody signs in by name here: ops.role is not set.'
+      throw new GatewayError('ops.role', { message })
     }
     const leaving = leavingOf(reply.raw).signal
-    const vouch = async () => await vouching().user(request, by, sessions.isOperator, leaving)
-    return await signIn(options, reply, by.username, vouch)
+    const by = { username, password }
+    await signIn(options, reply, username, async () => {
+      return await vouching().user(reply.request, by, sessions.isOperator, leaving)
+    })
   }
 
-  addOpsScope(ops, scope => {
-    scope.post<{ Body: Credentials }>(
-      '/sign-in',
-      {
-        config: { isOpen: true },
-        schema: { summary: 'Signs an operator in, by a cookie.', body: operatorSignInBody },
-        schemaErrorFormatter: malformed('Send {"username": "NAME", "password": "…"}.')
-      },
-      async (request, reply) => await byPassword(request, reply, request.body)
-    )
-    const ofSignOut = 'Ends the sessions of this operator.'
-    scope.post('/sign-out', { schema: { summary: ofSignOut } }, async (request, reply) => {
-      await signOut(options, request, reply)
-      return { signedOut: true }
+  const bySecret = async (reply: FastifyReply, secret: string) => {
+    const { name } = secretOperator
+    await signIn(options, reply, name, async () => {
+      const isRight = !hasRole && isSecret?.(secret) === true
+      await vouching().secret(reply.request, isRight, leavingOf(reply.raw).signal)
+      return nameless(name)
     })
-    const ofMe = 'The operator of this request, and the end of the session.'
-    scope.get('/me', { schema: { summary: ofMe } }, async ({ operator }) => ({ ...operator }))
-    const ofLink = 'A link that opens the page once, within two minutes.'
-    scope.post('/link', { schema: { summary: ofLink } }, async ({ operator }) => {
-      // Else whoever is an operator for an hour could stay one.
-      if (operator?.via === 'session') throw new GatewayError('ops.secret')
-      return { url: makeLink(linkMs) }
-    })
+  }
+
+  const ofMe = { path: '/me', summary: 'The operator of this request, and the end of the session.' }
+  addRoute(ops, 'GET', ofMe, async ({ operator }) => ({ ...operator }))
+  const ofLink = { path: '/link', summary: 'A link that opens the page once, within two minutes.' }
+  addRoute(ops, 'POST', ofLink, async ({ operator }) => {
+    // Else whoever is an operator for an hour could stay one.
+    if (operator?.via === 'session') throw new GatewayError('ops.secret')
+    return { url: makeLink(linkMs) }
   })
 
   return {
@@ -83,20 +78,10 @@ export function addOperatorSignIn(
     form: hasRole ? ('password' as const) : isSecret && ('secret' as const),
     makeLink,
     /** By the form of a page. @throws GatewayError */
-    byForm: async (request: FastifyRequest, reply: FastifyReply, form: URLSearchParams) => {
+    byForm: async (reply: FastifyReply, form: URLSearchParams): Promise<void> => {
       const secret = form.get('secret')
-      if (secret === null) {
-        const [username, password] = [form.get('username') ?? '', form.get('password') ?? '']
-        const fits: unknown = request.validateInput({ username, password }, operatorSignInBody)
-        if (fits !== true) throw malformed('Give a user name and a password.')()
-        return await byPassword(request, reply, { username, password })
-      }
-      const { name } = secretOperator
-      return await signIn(options, reply, name, async () => {
-        const isRight = !hasRole && isSecret?.(secret) === true
-        await vouching().secret(request, isRight, leavingOf(reply.raw).signal)
-        return nameless(name)
-      })
+      if (secret !== null) return await bySecret(reply, secret)
+      await byPassword(reply, form.get('username') ?? '', form.get('password') ?? '')
     },
     /** @returns whether the link is good, which it is no more after this */
     byLink: async (reply: FastifyReply, token: string): Promise<boolean> => {
@@ -105,8 +90,7 @@ export function addOperatorSignIn(
       await signIn(options, reply, name, async () => nameless(name))
       return true
     },
-    signOut: async (request: FastifyRequest, reply: FastifyReply) =>
-      await signOut(options, request, reply)
+    signOut: async (reply: FastifyReply) => await signOut(options, reply)
   }
 }
 
@@ -140,38 +124,34 @@ async function signIn(
   reply: FastifyReply,
   name: string,
   enter: () => Promise<Entrant>
-): Promise<object> {
+): Promise<void> {
   const { request } = reply
-  const { ledger } = request.server
   const address = clientAddress(request)
-  const by = { name, via: 'session' } as const
-  const entry = { act: 'ops.sign-in', operator: by, address, requestId: request.id }
+  const by: Operator = { name, via: 'session' }
+  const append = (fields: Pick<AuditEntry, 'outcome' | 'code' | 'detail'>) =>
+    request.server.actLedger?.ledger.append({ ...actLine(request, 'ops.sign-in', by), ...fields })
   try {
     const { operator, setCookie } = await sessions.open(await enter())
     const { source } = operator
-    ledger?.append({ event: 'act.done', ...entry, details: { source } })
+    append({ outcome: 'done', detail: { source } })
     log.info({ event: 'ops.login', user: name, source, address }, 'operator signed in')
     reply.header('set-cookie', setCookie)
-    return operator
   } catch (error) {
     const { code } = toGatewayError(error)
-    ledger?.append({ event: 'act.failed', ...entry, details: {}, code })
+    append({ outcome: 'failed', code })
     log.info({ event: 'ops.login.refused', user: name, address, code }, 'sign-in refused')
     throw error
   }
 }
 
-async function signOut(
-  { sessions, log }: Options,
-  request: FastifyRequest,
-  reply: FastifyReply
-): Promise<void> {
+async function signOut({ sessions, log }: Options, reply: FastifyReply): Promise<void> {
+  const { request } = reply
   const { operator } = request
   if (operator?.via !== 'session') throw malformed('There is no session to end.')()
   const { setCookie } = await sessions.close(operator)
   const address = clientAddress(request)
-  const entry = { act: 'ops.sign-out', operator, address, requestId: request.id }
-  request.server.ledger?.append({ event: 'act.done', ...entry, details: {} })
+  const line = { ...actLine(request, 'ops.sign-out', operator), outcome: 'done' } as const
+  request.server.actLedger?.ledger.append(line)
   log.info({ event: 'ops.logout', user: operator.name, address }, 'operator signed out')
   reply.header('set-cookie', setCookie)
 }

@@ -1,5 +1,6 @@
 /** The Unix socket by which commands on this machine ask a gateway: its place, on both sides. */
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { chmodSync, lstatSync, mkdirSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { connect, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -53,7 +54,8 @@ export async function listenLocally(
     const file = join(folder, name)
     try {
       if (!isWindows) await takeFolder(folder)
-      await listen(server, file)
+      server.listen(file)
+      await once(server, 'listening')
       if (!isWindows) chmodSync(file, 0o600)
       return file
     } catch (error) {
@@ -78,16 +80,6 @@ async function takeFolder(folder: string): Promise<void> {
     const file = join(folder, name)
     if ((await knock(file)) === 'ECONNREFUSED') rmSync(file, { force: true })
   }
-}
-
-async function listen(server: Server, file: string): Promise<void> {
-  await new Promise<void>((resolved, reject) => {
-    server.once('error', reject)
-    server.listen(file, () => {
-      server.removeListener('error', reject)
-      resolved()
-    })
-  })
 }
 
 /**

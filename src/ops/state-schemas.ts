@@ -1,6 +1,8 @@
 /** What the operators' API answers of the gateway's state, its config and its replicas. */
 import { type Static, Type } from 'typebox'
-import type { AddressStatus, FilesState } from '../observability/gateway-state.ts'
+import type { Change } from '../config/diff.ts'
+import type { FileDiff } from '../config/written-diff.ts'
+import type { AddressStatus, FaultPlace, FilesState } from '../observability/gateway-state.ts'
 import { count, list, number, object, optional, text, time, union } from './schemas.ts'
 
 const flag = Type.Boolean()
@@ -16,9 +18,13 @@ const rates = {
   requestsPerSecond: number('Over the last ten seconds.'),
   errorShare: number('Of these requests, those that failed (5xx): 0 to 1.')
 }
-const refusedShare = number('Those that were refused (4xx): 0 to 1.')
 const p99Ms = numberOrNull('99 of 100 requests were faster; null without any.')
-const p50Ms = numberOrNull('Half of the requests were faster; null without any.')
+const traffic = {
+  ...rates,
+  refusedShare: number('Those that were refused (4xx): 0 to 1.'),
+  p50Ms: numberOrNull('Half of the requests were faster; null without any.'),
+  p99Ms
+}
 const load = {
   inFlight: number('Requests that are being answered.'),
   queued: number('Requests that wait for an upstream.')
@@ -51,21 +57,16 @@ export const replicasAnswer = object({
 })
 
 export const nowAnswer = object({
-  at: time,
-  replica: text('The id of the replica that answers.'),
   process: object({
     pid: integer,
     eventLoopDelayMs: number('The longest in the last ten seconds.'),
     rssBytes: integer,
     cpu: number('Share of one core in the last ten seconds.')
   }),
-  ...rates,
-  refusedShare,
+  ...traffic,
   ...load,
-  p50Ms,
-  p99Ms,
   routes: list(
-    object({ route: text(), ...rates, refusedShare, p50Ms, p99Ms }),
+    object({ route: text(), ...traffic }),
     'Those with requests in the last ten seconds, the busiest first; 1,000 at most.'
   ),
   upstreams: list(
@@ -82,34 +83,7 @@ export const nowAnswer = object({
     latencyMs: numberOrNull('How long it took to answer the last time.'),
     since: union([time, Type.Null()], { description: 'Since when the state is so.' })
   }),
-  replicas,
-  config: object({ generation: integer, hash, state: filesState })
-})
-
-const place = object({
-  file: text(),
-  line: number('0 for the whole file.'),
-  path: text(),
-  message: text()
-})
-
-export const configAnswer = object({
-  folder: text(),
-  hash,
-  installHash: text('Of the running gateway.yaml, without the addresses on which it listens.'),
-  generation: integer,
-  requests: number('That are being answered by it.'),
-  draining: list(object({ generation: integer, requests: count }), 'Older ones that answer still.'),
-  files: Type.Unsafe<FilesState>(
-    object({
-      state: filesState,
-      since: optional(time),
-      faults: optional(words('Why they were refused.'))
-    })
-  ),
-  places: list(place, 'The faults of refused files by file and line, as far as known.'),
-  restartNeeded,
-  taken
+  replicas
 })
 
 export const statusAnswer = object({
@@ -120,21 +94,21 @@ export const statusAnswer = object({
   ready: flag,
   parts: Type.Record(text(), text(), { description: 'The state of each part worth a word.' }),
   upstreams: list(Type.Unsafe<AddressStatus>(object({}))),
-  ...configAnswer.properties
-})
-
-const diff = object({
-  file: text('', { examples: ['routes.yaml'] }),
-  diff: text('Lines of YAML with "+ ", "- " or two blanks in front.')
-})
-
-export const filesAnswer = object({
-  state: text('same, different, or faulty.'),
-  reload: words('What a reload would change.'),
-  restart: words('What only a restart would change.'),
-  risks: words('Of these changes.'),
-  files: list(diff, 'Only files that differ. Values from outside stand as their references.'),
-  faults: words('Why the files cannot run.')
+  folder: text(),
+  hash,
+  installHash: text('Of the running gateway.yaml, without the addresses on which it listens.'),
+  generation: integer,
+  requests: number('That are being answered by it.'),
+  draining: list(object({ generation: integer, requests: count }), 'Older ones that answer still.'),
+  files: Type.Unsafe<FilesState>(
+    object({}, { description: 'Their `state`, running or refused; then `since` and `faults`.' })
+  ),
+  places: list(
+    Type.Unsafe<FaultPlace>(object({})),
+    'The faults of refused files, as far as known: file, line (0 for a whole file), path, message.'
+  ),
+  restartNeeded,
+  taken
 })
 
 const contract = object({
@@ -147,17 +121,17 @@ const contract = object({
 
 export const contractsAnswer = object({ contracts: list(contract) })
 
-const change = object({
-  file: Type.Enum(['gateway', 'routes', 'limits', 'users']),
-  path: text(),
-  text: text(),
-  restart: Type.Boolean({ description: 'Whether it needs a restart.' })
-})
-
 export const planAnswer = object({
-  changes: optional(list(change)),
-  risks: optional(words('Of these changes.')),
-  faults: optional(words('Why the files cannot run.'))
+  changes: list(
+    Type.Unsafe<Change>(object({})),
+    'Each with file, path, text, and whether it needs a restart.'
+  ),
+  risks: words('Of these changes.'),
+  files: list(
+    Type.Unsafe<FileDiff>(object({})),
+    'Those that differ, with a diff: lines of YAML with "+ ", "- " or two blanks in front.'
+  ),
+  faults: words('Why the files cannot run.')
 })
 
 export const reloadAnswer = object({
@@ -173,8 +147,6 @@ export const reloadAnswer = object({
 export type Now = Static<typeof nowAnswer>
 export type ReplicasStatus = Static<typeof replicasAnswer>
 export type Status = Static<typeof statusAnswer>
-export type ConfigNow = Static<typeof configAnswer>
-export type ConfigFiles = Static<typeof filesAnswer>
 export type Contracts = Static<typeof contractsAnswer>
 export type PlanAnswer = Static<typeof planAnswer>
 export type ReloadAnswer = Static<typeof reloadAnswer>

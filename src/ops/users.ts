@@ -5,8 +5,9 @@ import { malformed } from '../app/hooks/validation.ts'
 import { describeSession } from '../session/describe.ts'
 import type { Sessions } from '../session/sessions.ts'
 import type { SessionStore } from '../session/store.ts'
-import { type Session, type SignedIn, type UserId, userKey } from '../session/types.ts'
-import { addAct, addOpsScope, addRead } from './routes.ts'
+import { type SignedIn, type UserId, userKey } from '../session/types.ts'
+import type { Desk } from './desk.ts'
+import { addAct, addRead } from './routes.ts'
 import {
   type ClosedAnswer,
   closedAnswer,
@@ -17,15 +18,6 @@ import {
   sessionsQuery,
   type ShownSession
 } from './schemas.ts'
-
-/** Ends sessions of a user, at their back-ends too. @returns how many were alive */
-export type Closing = (user: SignedIn, id?: string) => Promise<number>
-
-interface Options {
-  readonly sessions: Sessions
-  readonly close: Closing
-  readonly log: { readonly info: (fields: object, message: string) => void }
-}
 
 type Query = Static<typeof sessionsQuery>
 
@@ -38,8 +30,8 @@ const ofList =
 
 const maxLatest = 50
 
-export function addOpsSessions(ops: FastifyInstance, options: Options) {
-  const { sessions } = options
+export function addOpsSessions(ops: FastifyInstance, desk: Desk) {
+  const { sessions } = desk
   const latest = async (search = '', max = maxLatest) => await latestOf(sessions, search, max)
 
   async function list(query: Query): Promise<SessionsAnswer> {
@@ -53,44 +45,38 @@ export function addOpsSessions(ops: FastifyInstance, options: Options) {
     return { ...found, user, sessions: shown }
   }
 
-  addOpsScope(ops, scope => {
-    addRead(scope, {
-      path: '/sessions',
-      summary: 'Live sessions of a user, or of the users who signed in last.',
-      hint: ofList,
-      query: sessionsQuery,
-      answer: sessionsAnswer,
-      read: list
-    })
-    addAct(scope, {
-      path: '/sessions/close',
-      kind: 'sessions.close',
-      summary: 'Closes one session, all of a user, or everybody’s.',
-      hint: ofClose,
-      body: closeSessionsBody,
-      answer: closedAnswer,
-      run: async body => await closeSessions(options, body)
-    })
+  addRead(ops, {
+    path: '/sessions',
+    summary: 'Live sessions of a user, or of the users who signed in last.',
+    hint: ofList,
+    query: sessionsQuery,
+    answer: sessionsAnswer,
+    read: list
+  })
+  addAct(ops, {
+    path: '/sessions/close',
+    kind: 'sessions.close',
+    summary: 'Closes one session, all of a user, or everybody’s.',
+    hint: ofClose,
+    body: closeSessionsBody,
+    answer: closedAnswer,
+    run: async body => await closeSessions(desk, body)
   })
   return { latest, ofUser: async (user: UserId) => await sessionsOf(sessions, user) }
 }
 
-/** @param signOut signs sessions that have ended out at their back-ends; not awaited */
-export function createClosing(
-  sessions: Pick<Sessions, 'endOf'>,
-  signOut: (ended: readonly Session[]) => void
-): Closing {
-  return async (user, id) => {
-    const ended = await sessions.endOf(user, id === undefined ? {} : { only: id })
-    signOut(ended.sessions)
-    return ended.closed
-  }
+/** Ends sessions of a user, at their back-ends too. @returns how many were alive */
+export async function endSessions({ sessions, signOut }: Desk, user: SignedIn, id?: string) {
+  const ended = await sessions.endOf(user, id === undefined ? {} : { only: id })
+  signOut(ended.sessions)
+  return ended.closed
 }
 
 async function closeSessions(
-  { sessions, close, log }: Options,
+  desk: Desk,
   body: Static<typeof closeSessionsBody>
 ): Promise<ClosedAnswer> {
+  const { sessions, log } = desk
   const { user, by, source, id, everyone = false } = body
   if (everyone) {
     if ([user, by, source].some(each => each !== undefined)) throw malformed(ofClose)()
@@ -102,7 +88,7 @@ async function closeSessions(
   const found = await findNamed(sessions.store, user, body)
   if (!('user' in found)) return { closed: 0, ...found }
   const { id: userId, username } = found.user
-  const closed = await close(found.user, id)
+  const closed = await endSessions(desk, found.user, id)
   log.info(
     {
       event: 'sessions.closed',

@@ -16,11 +16,6 @@ import type { Entrant } from './session.ts'
 
 export type Vouching = ReturnType<typeof createVouching>
 
-interface Credentials {
-  readonly username: string
-  readonly password: string
-}
-
 export function createVouching(gateway: Gateway) {
   const { sessions, config } = gateway
   const names = operatorSources(config.gateway)
@@ -34,7 +29,7 @@ export function createVouching(gateway: Gateway) {
      */
     user: async (
       request: FastifyRequest,
-      { username, password }: Credentials,
+      { username, password }: Readonly<Record<'username' | 'password', string>>,
       isOperator: (entrant: Entrant) => Promise<boolean>,
       leaving: AbortSignal
     ): Promise<Entrant> => {

@@ -10,7 +10,7 @@ import { createFleet } from '../services/fleet.ts'
 import { createLogger } from '../services/services.ts'
 import { createSeal } from '../session/seal.ts'
 import { takeListenFds } from './listen-fds.ts'
-import { describeReplica, Present } from './now.ts'
+import { createPresent, describeReplica } from './now.ts'
 import { createOperators, type Operators } from './operators.ts'
 import { type FilesAtStart, type Outcome, Reloader, type Trigger } from './reload.ts'
 import { createPublicServer, type PublicServer } from './server.ts'
@@ -59,7 +59,7 @@ export async function startGateway(
   })
   opening.defer(() => reloader.close())
   opening.defer(async () => void (await server.stop(0)))
-  const present = new Present(services)
+  const present = createPresent(services)
   opening.defer(() => present.close())
   measureConfig(server, reloader)
   const state = createState(life, server, reloader)

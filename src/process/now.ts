@@ -22,115 +22,108 @@ const maxRoutes = 1000
 /** Five minutes of charts. */
 const maxPast = 300
 
+export type Present = ReturnType<typeof createPresent>
+
 /** Samples once a second: 0.15 ms for 1,000 routes and 100 addresses. */
-export class Present {
-  readonly #services: Pick<Services, 'rates' | 'upstreams' | 'redis'>
-  readonly #samples: Sample[] = []
-  /** Oldest first. */
-  readonly past: Past[] = []
-  readonly #timers: readonly NodeJS.Timeout[]
-  #loopAt = performance.now()
+export function createPresent(services: Pick<Services, 'rates' | 'upstreams' | 'redis'>) {
+  const { rates, upstreams } = services
+  const samples: Sample[] = []
+  const past: Past[] = []
+  let loopAt = performance.now()
   /** Since the last sample. */
-  #delayMs = 0
+  let maxDelayMs = 0
 
-  constructor(services: Pick<Services, 'rates' | 'upstreams' | 'redis'>) {
-    this.#services = services
-    this.sample()
-    this.#timers = [
-      setInterval(() => this.sample(), sampleEveryMs).unref(),
-      setInterval(() => this.#measureDelay(), loopTimerMs).unref()
-    ]
-  }
-
-  sample(): void {
-    const { rates, upstreams } = this.#services
-    this.#measureDelay()
-    this.#samples.push({
-      at: performance.now(),
-      totals: rates.read(),
-      upstreams: new Map(upstreams.addresses().map(each => [keyOf(each), each])),
-      cpu: process.cpuUsage(),
-      delayMs: this.#delayMs
-    })
-    this.#delayMs = 0
-    if (this.#samples.length > maxSamples) this.#samples.shift()
-    const { routes, ms } = this.#counts()
-    this.past.push(inSeconds(sumOf(routes.map(([, counts]) => counts)), ms / 1000))
-    if (this.past.length > maxPast) this.past.shift()
-  }
-
-  read(): Omit<Now, 'at' | 'replica' | 'replicas' | 'config'> {
-    const { first, ms, routes } = this.#counts()
-    const { user, system } = process.cpuUsage(first.cpu)
-    const { rates, upstreams } = this.#services
-    routes.sort(([, a], [, b]) => b.requests - a.requests)
-    return {
-      process: {
-        pid: process.pid,
-        rssBytes: process.memoryUsage.rss(),
-        cpu: rounded((user + system) / 1000 / ms),
-        eventLoopDelayMs: rounded(Math.max(...this.#samples.map(({ delayMs }) => delayMs)))
-      },
-      ...inSeconds(sumOf(routes.map(([, counts]) => counts)), ms / 1000),
-      routes: routes.slice(0, maxRoutes).map(([route, counts]) => ({
-        route,
-        ...inSeconds(counts, ms / 1000)
-      })),
-      inFlight: rates.inFlight,
-      queued: Array.from(upstreams.waiting()).reduce((sum, [, waiting]) => sum + waiting, 0),
-      upstreams: this.#upstreamsSince(first, ms / 1000),
-      redis: this.#redis()
-    }
-  }
-
-  close(): void {
-    for (const timer of this.#timers) clearInterval(timer)
+  /** Node's own histogram forgets a delay in which it is reset. */
+  function measureDelay(): void {
+    const now = performance.now()
+    maxDelayMs = Math.max(maxDelayMs, now - loopAt - loopTimerMs)
+    loopAt = now
   }
 
   /** Of the last ten seconds, each route with requests. */
-  #counts() {
-    const first = this.#samples[0] as Sample
-    const all = Array.from(this.#services.rates.read(first.totals))
+  function counts() {
+    const first = samples[0] as Sample
+    const all = Array.from(rates.read(first.totals))
     return {
       first,
-      ms: Math.max(1, performance.now() - first.at),
+      seconds: Math.max(1, performance.now() - first.at) / 1000,
       routes: all.filter(([, { requests }]) => requests > 0)
     }
   }
 
-  /** Node's own histogram forgets a delay in which it is reset. */
-  #measureDelay(): void {
-    const now = performance.now()
-    this.#delayMs = Math.max(this.#delayMs, now - this.#loopAt - loopTimerMs)
-    this.#loopAt = now
-  }
-
-  #upstreamsSince({ upstreams: then }: Sample, seconds: number): Now['upstreams'] {
-    const { upstreams } = this.#services
-    const waiting = new Map(upstreams.waiting())
-    return upstreams.addresses().map(use => {
-      const { upstream, address, state, inFlight } = use
-      let { requests, failures: errors } = use
-      const before = then.get(keyOf(use))
-      // A new pool of the same address counts from zero.
-      if (before !== undefined && before.requests <= requests) {
-        requests -= before.requests
-        errors -= before.failures
-      }
-      const queued = waiting.get(upstream) ?? 0
-      return { upstream, address, state, inFlight, queued, ...ratesOf(requests, errors, seconds) }
+  function sample(): void {
+    measureDelay()
+    samples.push({
+      at: performance.now(),
+      totals: rates.read(),
+      upstreams: new Map(upstreams.addresses().map(each => [keyOf(each), each])),
+      cpu: process.cpuUsage(),
+      delayMs: maxDelayMs
     })
+    maxDelayMs = 0
+    if (samples.length > maxSamples) samples.shift()
+    const { routes, seconds } = counts()
+    past.push(inSeconds(sumOf(routes), seconds))
+    if (past.length > maxPast) past.shift()
   }
 
-  #redis(): Now['redis'] {
-    const { redis } = this.#services
-    if (redis === undefined) return { state: 'embedded', latencyMs: null, since: null }
-    const { up, latencyMs, since } = redis
-    return {
-      state: up ? 'up' : 'down',
-      latencyMs: latencyMs === undefined ? null : rounded(latencyMs),
-      since: new Date(since).toISOString()
+  sample()
+  const timers = [
+    setInterval(sample, sampleEveryMs).unref(),
+    setInterval(measureDelay, loopTimerMs).unref()
+  ]
+  return {
+    /** Oldest first. */
+    past: past as readonly Past[],
+    sample,
+    read: (): Omit<Now, 'replicas'> => {
+      const { first, seconds, routes } = counts()
+      const { user, system } = process.cpuUsage(first.cpu)
+      routes.sort(([, a], [, b]) => b.requests - a.requests)
+      return {
+        process: {
+          pid: process.pid,
+          rssBytes: process.memoryUsage.rss(),
+          cpu: rounded((user + system) / 1e6 / seconds),
+          eventLoopDelayMs: rounded(Math.max(...samples.map(({ delayMs }) => delayMs)))
+        },
+        ...inSeconds(sumOf(routes), seconds),
+        routes: routes
+          .slice(0, maxRoutes)
+          .map(([route, of]) => ({ route, ...inSeconds(of, seconds) })),
+        inFlight: rates.inFlight,
+        queued: Array.from(upstreams.waiting()).reduce((sum, [, waiting]) => sum + waiting, 0),
+        upstreams: upstreamsSince(upstreams, first, seconds),
+        redis: redisNow(services.redis)
+      }
+    },
+    close: (): void => timers.forEach(clearInterval)
+  }
+}
+
+function upstreamsSince(upstreams: Services['upstreams'], first: Sample, seconds: number) {
+  const waiting = new Map(upstreams.waiting())
+  return upstreams.addresses().map(use => {
+    const { upstream, address, state, inFlight } = use
+    let { requests, failures: errors } = use
+    const before = first.upstreams.get(keyOf(use))
+    // A new pool of the same address counts from zero.
+    if (before !== undefined && before.requests <= requests) {
+      requests -= before.requests
+      errors -= before.failures
     }
+    const queued = waiting.get(upstream) ?? 0
+    return { upstream, address, state, inFlight, queued, ...ratesOf(requests, errors, seconds) }
+  })
+}
+
+function redisNow(redis: Services['redis']): Now['redis'] {
+  if (redis === undefined) return { state: 'embedded', latencyMs: null, since: null }
+  const { up, latencyMs, since } = redis
+  return {
+    state: up ? 'up' : 'down',
+    latencyMs: latencyMs === undefined ? null : rounded(latencyMs),
+    since: new Date(since).toISOString()
   }
 }
 
@@ -161,9 +154,9 @@ function keyOf({ upstream, address }: AddressUse): string {
   return `${upstream} ${address}`
 }
 
-function sumOf(routes: readonly RouteCounts[]): RouteCounts {
+function sumOf(routes: ReadonlyArray<readonly [string, RouteCounts]>): RouteCounts {
   const total = { requests: 0, errors: 0, refused: 0, buckets: boundsMs.map(() => 0) }
-  for (const { requests, errors, refused, buckets } of routes) {
+  for (const [, { requests, errors, refused, buckets }] of routes) {
     total.requests += requests
     total.errors += errors
     total.refused += refused

@@ -1,11 +1,10 @@
 /** Makes the one truth of the gateway's health, and its metrics. */
 import packageJson from '../../package.json' with { type: 'json' }
 import { configHashes } from '../config/config-hash.ts'
-import type { Fault } from '../config/schema/faults.ts'
 import type { LimitsConfig } from '../config/schema/limits.ts'
 import { type MaintenanceConfig, maintenanceInWords } from '../config/schema/maintenance.ts'
 import type { HighestUse } from '../limits/highest-use.ts'
-import type { FaultPlace, GatewayState, RedisHealth } from '../observability/gateway-state.ts'
+import type { GatewayState, RedisHealth } from '../observability/gateway-state.ts'
 import type { Reloader } from './reload.ts'
 import type { PublicServer } from './server.ts'
 
@@ -42,7 +41,7 @@ export function createState(
         requests: requests(),
         draining: generations.draining(),
         files,
-        places: faults.map(placeOf),
+        places: faults,
         restartNeeded,
         taken
       },
@@ -60,10 +59,6 @@ export function createState(
       ]
     }
   }
-}
-
-function placeOf({ file, line, path, message }: Fault): FaultPlace {
-  return { file, line, path, message }
 }
 
 function refusingOf({ limits }: LimitsConfig, highestUse: HighestUse): GatewayState['refusing'] {

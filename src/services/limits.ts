@@ -19,8 +19,6 @@ const foreignKey =
   'Redis has something else under a key of limits: what it counts is counted in each process ' +
   'alone. Delete the key'
 
-export type LimitServices = ReturnType<typeof createLimits>
-
 export function createLimits({ background: { redis, prefix }, metrics, log }: Options) {
   const onceAMinute = createQuiet()
   const onForeignKey = (key: string, error: Error) => {

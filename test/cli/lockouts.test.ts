@@ -1,6 +1,7 @@
 import Fastify from 'fastify'
 import t from 'tap'
 import { schemaController } from '../../src/app/hooks/validation.ts'
+import type { Desk } from '../../src/ops/desk.ts'
 import { addOpsLockouts } from '../../src/ops/lockouts.ts'
 import { createMemoryLockouts } from '../../src/limits/lockouts.ts'
 import { bucketOf } from '../suites/lockouts.ts'
@@ -135,9 +136,9 @@ t.test(
     ops.decorate('acts', new Map())
     addOpsLockouts(ops, {
       lockouts: { ...lockouts, list: async () => (away ? await failing() : await lockouts.list()) },
-      ipv6Prefix: () => 64,
+      config: () => ({ limits: { ipv6Prefix: 64 } }),
       log: { info: () => {} }
-    })
+    } as unknown as Desk)
     t.teardown(() => ops.close())
     const headers = { host: '127.0.0.1' }
     const { lockouts: shown, total } = (

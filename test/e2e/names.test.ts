@@ -17,8 +17,6 @@ const secret = 'a secret of at least thirty-two characters'
 const sources = join(import.meta.dirname, '../../src')
 
 const events = [
-  'act.done',
-  'act.failed',
   'audit.late',
   'audit.unwritable',
   'audit.writable',

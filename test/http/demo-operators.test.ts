@@ -1,7 +1,7 @@
 /** The operators' page of the demo. */
 import t from 'tap'
 import { running } from '../support/command.ts'
-import { callOps } from '../support/operator.ts'
+import { callOps, signInToOps } from '../support/operator.ts'
 import { freePorts } from '../support/ports.ts'
 
 t.test(
@@ -26,9 +26,9 @@ t.test(
     }
     t.equal(await read(opened), 200)
     const signIn = async (username: string) =>
-      await callOps(origin, '/ops/api/sign-in', { json: { username, password: 'ant.design' } })
+      await signInToOps(origin, username, { password: 'ant.design' })
     const signedIn = await signIn('admin')
-    t.equal(signedIn.status, 200)
+    t.equal(signedIn.status, 303)
     t.equal(await read(signedIn), 200)
     t.equal((await signIn('user')).status, 403, 'who has not the role is refused')
     demo.signal('SIGINT')

@@ -76,7 +76,7 @@ t.test('each answer has its id, and so has each error', async t => {
     await gateway.ops('/%'),
     await gateway.ops('/ops/api/nowhere'),
     await gateway.ops('/ops/api/requests?status=x'),
-    await gateway.ops('/ops/api/sign-in', { json: {}, headers: { origin: 'http://evil.example' } })
+    await gateway.ops('/ops/api/reload', { json: {}, headers: { origin: 'http://evil.example' } })
   ]
   for (const response of errors) {
     const requestId = response.headers.get('x-request-id')

@@ -34,8 +34,8 @@ async function drip(opsUrl: string, start: string, more = 'a') {
 t.test('slow headers are cut after 10 s, slow bodies after 30 s', async t => {
   const { opsUrl } = await testGateway(t.after, { gateway: { ops } })
   const host = 'host: 127.0.0.1\r\n'
-  const signIn = `POST /ops/api/sign-in HTTP/1.1\r\nhost: ${opsUrl.slice(7)}\r\norigin: ${opsUrl}\r\n`
-  const body = 'content-type: application/json\r\ncontent-length: 5000\r\n\r\n{'
+  const signIn = `POST /ops/ HTTP/1.1\r\nhost: ${opsUrl.slice(7)}\r\norigin: ${opsUrl}\r\n`
+  const body = 'content-type: application/x-www-form-urlencoded\r\ncontent-length: 5000\r\n\r\na'
   const [headers, silent, ofSignIn, ofNobody] = await Promise.all([
     drip(opsUrl, `GET /healthz HTTP/1.1\r\n${host}x: `),
     drip(opsUrl, '', ''),

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { linesIn } from '../support/ledger.ts'
-import { callOps, signInToOps } from '../support/operator.ts'
+import { callOps, postForm, signInToOps } from '../support/operator.ts'
 import { textOf } from '../support/ops-pages.ts'
 import { testSecret } from '../support/ops.ts'
 import { testRedis } from '../support/redis.ts'
@@ -13,11 +13,7 @@ const environment = { SECRET: 'a session secret of at least thirty-two' }
 const withRole = { gateway: { ops: { role: 'admin' } } }
 
 async function post(opsUrl: string, fields: Record<string, string>, path = '/ops/') {
-  const type = 'application/x-www-form-urlencoded'
-  const answer = await callOps(opsUrl, path, {
-    body: new URLSearchParams({ act: 'sign-in', ...fields }).toString(),
-    headers: { 'origin': opsUrl, 'content-type': type }
-  })
+  const answer = await postForm(opsUrl, { act: 'sign-in', ...fields }, {}, path)
   return { ...answer, cookie: answer.headers['set-cookie']?.[0]?.split(';', 1)[0] }
 }
 
@@ -107,7 +103,7 @@ t.test('a sign-out ends a stolen cookie at all replicas within a second', async 
   const { cookie } = await signInToOps(two.opsUrl)
   t.same(await statuses(stolen), [200, 200])
   const began = performance.now()
-  await callOps(one.opsUrl, '/ops/api/sign-out', { json: {}, headers: { cookie } })
+  await postForm(one.opsUrl, { act: 'sign-out' }, { cookie })
   t.equal(await statusAt(one.opsUrl, stolen), 401)
   await until('the other replica knows', async () => (await statusAt(two.opsUrl, stolen)) === 401)
   t.comment(`${Math.round(performance.now() - began)} ms`)

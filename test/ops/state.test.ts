@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse, stringify } from 'yaml'
-import type { ConfigFiles, ConfigNow, Contracts, Now } from '../../src/ops/state-schemas.ts'
+import type { Contracts, Now, PlanAnswer, Status } from '../../src/ops/state-schemas.ts'
 import { allSecrets } from '../support/all-secrets.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
@@ -37,11 +37,11 @@ t.test('the files differ in words and in lines; a reload says what it changed', 
   change(gateway, 'routes.yaml', content => {
     content.routes.a.timeout = '3s'
   })
-  const ahead = await read<ConfigFiles>(gateway, 'config/files')
-  t.match(ahead, { state: 'different', reload: [/routes\.a\.timeout 3s/], restart: [] })
+  const ahead = await read<PlanAnswer>(gateway, 'plan')
+  t.match(ahead, { changes: [{ text: /routes\.a\.timeout 3s/, restart: false }] })
   t.same(ahead.files, [{ file: 'routes.yaml', diff: '  routes:\n    a:\n+     timeout: 3s' }])
   t.match(await gateway.reload('operator'), { outcome: 'reloaded' })
-  const now = await read<ConfigNow>(gateway, 'config')
+  const now = await read<Status>(gateway, 'status')
   t.match(now, {
     generation: 2,
     taken: { by: 'operator', changes: [/routes\.a\.timeout 3s/] },
@@ -55,28 +55,28 @@ t.test(
   'a refused config shows its faults with file and line; a restart says what it brings',
   async t => {
     const gateway = await testGateway(t.after)
-    const before = await read<ConfigNow>(gateway, 'config')
+    const before = await read<Status>(gateway, 'status')
     writeFileSync(join(gateway.folder, 'routes.yaml'), 'routes:\n  a: { path: 7 }\n')
     await gateway.reload('operator')
-    const refused = await read<ConfigNow>(gateway, 'config')
+    const refused = await read<Status>(gateway, 'status')
     t.match(refused, {
       files: { state: 'refused' },
       places: [{ file: /routes\.yaml$/, line: 2, path: 'routes.a.path', message: /path/ }]
     })
     t.equal(refused.hash, before.hash)
-    t.match(await read<ConfigFiles>(gateway, 'config/files'), { state: 'faulty', faults: [/:2 /] })
+    t.match(await read<PlanAnswer>(gateway, 'plan'), { changes: [], faults: [/:2 /] })
     writeFileSync(join(gateway.folder, 'routes.yaml'), '{}')
     change(gateway, 'gateway.yaml', content => {
       content.log = { level: 'debug' }
     })
     await gateway.reload('operator')
-    t.match(await read<ConfigNow>(gateway, 'config'), {
+    t.match(await read<Status>(gateway, 'status'), {
       files: { state: 'running' },
       places: [],
       restartNeeded: ['log.level']
     })
-    const files = await read<ConfigFiles>(gateway, 'config/files')
-    t.match(files, { state: 'different', reload: [], restart: [/log\.level info → debug/] })
+    const files = await read<PlanAnswer>(gateway, 'plan')
+    t.match(files.changes, [{ text: /log\.level info → debug/, restart: true }])
     t.match(files.files, [{ file: 'gateway.yaml', diff: /\+\s+level: debug/ }])
   }
 )
@@ -132,8 +132,7 @@ t.test('the present: rates, shares and percentiles of each route, and addresses'
     refusedShare: 0.1667,
     redis: { state: 'embedded', latencyMs: null, since: null },
     process: { pid: process.pid, rssBytes: Number, cpu: Number },
-    replicas: [{ id: now.replica, ready: true, configHash: now.config.hash }],
-    config: { generation: 1, hash: /^[0-9a-f]{16}$/, state: 'running' },
+    replicas: [{ generation: 1, ready: true, configHash: /^[0-9a-f]{16}$/, files: 'running' }],
     inFlight: 0,
     queued: 0
   })
@@ -154,15 +153,7 @@ t.test('no answer holds a secret, whatever changes about secrets', async t => {
   )
   const texts: string[] = []
   const look = async () => {
-    const paths = [
-      'config',
-      'config/files',
-      'config/contracts',
-      'status',
-      'plan',
-      'now',
-      'openapi.json'
-    ]
+    const paths = ['config/contracts', 'status', 'plan', 'now', 'openapi.json']
     for (const path of paths) texts.push(await (await gateway.ops(`/ops/api/${path}`)).text())
   }
   await look()

@@ -36,7 +36,7 @@ t.test('a ledger that cannot be written is told, and stops acts but no traffic',
   t.match(await dependency(), {
     name: 'audit',
     since: /^20\S+Z$/,
-    detail: /^cannot be written \((EEXIST|ENOTDIR)\): \d+ entries wait, 0 lost$/
+    detail: /^cannot be written since \S+ \((EEXIST|ENOTDIR)\): \d+ entries wait, 0 lost$/
   })
   t.equal((await gateway.ops('/readyz')).status, 200)
   t.match(await metrics(), /^console_gateway_audit_writable 0$/m)

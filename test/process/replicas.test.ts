@@ -32,7 +32,7 @@ const ask = async ({ opsUrl }: Replica, path: string, json?: object) =>
   ).json()) as any
 const write = ({ folder }: Replica, max: number) =>
   writeFileSync(join(folder, 'limits.yaml'), stringify(limits(max)))
-const hashOf = async (replica: Replica): Promise<string> => (await ask(replica, 'config')).hash
+const hashOf = async (replica: Replica): Promise<string> => (await ask(replica, 'status')).hash
 
 /** A replica within this process. */
 const single = async (t: Test, url: string, max = 5) =>
@@ -79,7 +79,7 @@ t.test('the status of all: who runs what, who refused files, and who is silent',
   const first = await hashOf(a)
   const { replicas, info } = await ask(c, 'replicas')
   t.equal(info, undefined)
-  t.equal(replicas[0].id, (await ask(c, 'now')).replica, 'the one that was asked first')
+  t.equal(replicas[0].pid, (await ask(c, 'status')).pid, 'the one that was asked first')
   for (const replica of replicas) {
     t.match(replica, { ready: true, generation: 1, configHash: first, files: 'running' })
   }

@@ -1,6 +1,7 @@
 /** A browser on the operators' page: its cookie, and the headers that a browser sends by itself. */
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import { errorKinds } from '../../src/errors/errors.ts'
 import { password } from './sign-in.ts'
 
 export interface OpsAnswer {
@@ -69,16 +70,45 @@ export async function callOps(
   })
 }
 
-/** @returns the answer of the sign-in, and the cookie that it sets */
+/** Posts a form to the page. */
+export async function postForm(
+  opsUrl: string,
+  fields: Record<string, string>,
+  headers: OpsCall['headers'] = {},
+  path = '/ops/'
+): Promise<OpsAnswer> {
+  const type = 'application/x-www-form-urlencoded'
+  return await callOps(opsUrl, path, {
+    body: new URLSearchParams(fields).toString(),
+    headers: { 'origin': opsUrl, 'content-type': type, ...headers }
+  })
+}
+
+interface SignInOptions extends Pick<OpsCall, 'headers'> {
+  readonly password?: string
+}
+
+/**
+ * Signs in by the form.
+ * @returns the answer, the cookie that it sets, and in `json` the operator, or the error
+ */
 export async function signInToOps(
   opsUrl: string,
   username = 'alice',
-  options: OpsCall & { readonly password?: string } = {}
+  { password: given = password, headers = {} }: SignInOptions = {}
 ): Promise<OpsAnswer & { readonly cookie: string }> {
-  const answer = await callOps(opsUrl, '/ops/api/sign-in', {
-    json: { username, password: options.password ?? password },
-    ...options
-  })
+  const fields = { act: 'sign-in', username, password: given }
+  const answer = await postForm(opsUrl, fields, headers)
   const cookie = answer.headers['set-cookie']?.[0]?.split(';', 1)[0] ?? ''
-  return { ...answer, cookie }
+  if (answer.status !== 303) return { ...answer, cookie, json: errorOf(answer.text) }
+  const { json } = await callOps(opsUrl, '/ops/api/me', { headers: { ...headers, cookie } })
+  return { ...answer, cookie, json }
+}
+
+/** The error that a page shows. */
+function errorOf(page: string) {
+  const [, shown = ''] = /role="alert">([^<]*)/.exec(page) ?? []
+  const error = shown.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
+  const code = Object.entries(errorKinds).find(([, { en }]) => en === error)?.[0]
+  return { code, error }
 }

@@ -1,12 +1,15 @@
 /** Config: what runs, why files were refused, and what a reload would change. */
-import type { ConfigFiles, ConfigNow, Contracts } from '../state-schemas.ts'
+import type { GatewayState } from '../../observability/gateway-state.ts'
+import type { Contracts, PlanAnswer } from '../state-schemas.ts'
 import { ago, time } from './format.ts'
 import { html, type Html } from './html.ts'
 import { act, card, facts, list, pill } from './parts.ts'
 
 const diffClass: Readonly<Record<string, string>> = { '+': 'ok', '-': 'bad' }
 
-export function configPage(config: ConfigNow, files: ConfigFiles, { contracts }: Contracts): Html {
+type Config = GatewayState['config']
+
+export function configPage(config: Config, plan: PlanAnswer, { contracts }: Contracts): Html {
   const { generation, hash, folder, restartNeeded, taken } = config
   return html`
     <div class="columns">
@@ -21,7 +24,7 @@ export function configPage(config: ConfigNow, files: ConfigFiles, { contracts }:
         ]),
         list('Changes of the last reload', taken.changes)
       )}
-      ${filesCard(config, files)}
+      ${filesCard(config, plan)}
     </div>
     ${
       contracts.length > 0 &&
@@ -30,10 +33,16 @@ export function configPage(config: ConfigNow, files: ConfigFiles, { contracts }:
   `
 }
 
-function filesCard({ files: running }: ConfigNow, files: ConfigFiles): Html {
+function filesCard(
+  { files: running }: Config,
+  { changes, risks, files, ...found }: PlanAnswer
+): Html {
   // The running config may have been refused for what the files alone do not show.
-  const faults = files.faults.length > 0 ? files.faults : (running.faults ?? [])
+  const faults = found.faults.length > 0 ? found.faults : (running.faults ?? [])
   const isRefused = faults.length > 0
+  const isSame = changes.length === 0
+  const inWords = (isLate: boolean) =>
+    changes.filter(({ restart }) => restart === isLate).map(({ text }) => text)
   const reload = act({
     path: '/reload',
     body: {},
@@ -41,17 +50,17 @@ function filesCard({ files: running }: ConfigNow, files: ConfigFiles): Html {
     text: 'The files become the running config, if they have no fault.',
     fields: html`<label><input type="checkbox" name="yes" /> Also if most users vanish</label>`
   })
-  const state = isRefused ? pill('bad', 'refused') : pill('ok', files.state)
+  const state = pill('ok', isSame ? 'same' : 'different')
   return card(
-    { title: 'Files', tools: [state, reload] },
+    { title: 'Files', tools: [isRefused ? pill('bad', 'refused') : state, reload] },
     isRefused &&
       html`<p class="empty bad">What ran before runs on; these files will not start again.</p>`,
     list('Faults', faults),
-    list('A reload changes', files.reload),
-    list('Only a restart changes', files.restart),
-    list('Mind', files.risks),
-    files.files.map(diff),
-    !isRefused && files.state === 'same' && html`<p class="empty">The files hold what runs.</p>`
+    list('A reload changes', inWords(false)),
+    list('Only a restart changes', inWords(true)),
+    list('Mind', risks),
+    files.map(diff),
+    !isRefused && isSame && html`<p class="empty">The files hold what runs.</p>`
   )
 }
 
@@ -62,7 +71,7 @@ function contractOf({ mode, checked, broken, drift }: Contracts['contracts'][num
 }
 
 /** Lines of YAML that begin with `+`, `-` or a blank. */
-function diff({ file, diff: text }: ConfigFiles['files'][number]): Html {
+function diff({ file, diff: text }: PlanAnswer['files'][number]): Html {
   const lines = text
     .split('\n')
     .map(line => html`<span class="${diffClass[line[0] ?? '']}">${`${line}\n`}</span>`)

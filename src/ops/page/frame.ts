@@ -75,29 +75,24 @@ export function signInPage(form: 'password' | 'secret' | undefined, failure?: st
     html`<label>
       ${text} <input name="${name}" type="${type}" autocomplete="${kind}" required autofocus />
     </label>`
-  const fields = {
-    password: [
-      label('User name', 'username', 'text', 'username'),
-      label('Password', 'password', 'password', 'current-password')
-    ],
-    secret: [label('Operators’ secret (ops.secret)', 'secret', 'password', 'current-password')],
-    none: []
-  }[form ?? 'none']
+  const isByName = form === 'password'
+  const secret = isByName ? 'Password' : 'Operators’ secret (ops.secret)'
   return documentOf(
     'Sign in',
     html`<main id="sign-in">
       <form method="post" class="card">
         <h1>Console Gateway</h1>
         ${failure !== undefined && html`<p class="notice bad" role="alert">${failure}</p>`}
+        ${isByName && label('User name', 'username', 'text', 'username')}
         ${
-          fields.length > 0 && [
+          form !== undefined && [
+            label(secret, form, 'password', 'current-password'),
             hidden('act', 'sign-in'),
-            ...fields,
             html`<button class="primary">Sign in</button>`
           ]
         }
         <p>
-          ${fields.length > 0 ? 'Or run ' : 'Run '}
+          ${form === undefined ? 'Run ' : 'Or run '}
           <code>console-gateway ops</code> where the gateway runs, as its user: it prints a link
           that opens this page once.
         </p>

@@ -1,6 +1,6 @@
 /** The pages' routes: a GET shows one; a form signs in or acts, and leads back to it. */
 import { readFileSync } from 'node:fs'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { runAct } from '../routes.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { prepareError } from '../errors.ts'
@@ -68,8 +68,8 @@ export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, data: Pag
         const said = doneTexts[searchParams.get('done') ?? '']
         return frame(await view(data, request), operator, await notices(data), said).text
       })
-      scope.post(path, { config }, async (request, reply) => {
-        return await reply.redirect(await submit(signIn, request, reply), 303)
+      scope.post(path, { config }, async (_request, reply) => {
+        return await reply.redirect(await submit(signIn, reply), 303)
       })
     }
     // A HEAD, of a program that looks at links, must not use one up.
@@ -91,21 +91,18 @@ async function notices({ state, now, lockouts }: PageData) {
  * @returns where to go on
  * @throws GatewayError
  */
-async function submit(
-  { byForm, signOut }: OperatorSignIn,
-  request: FastifyRequest,
-  reply: FastifyReply
-): Promise<string> {
+async function submit({ byForm, signOut }: OperatorSignIn, reply: FastifyReply): Promise<string> {
+  const { request } = reply
   const form = request.body instanceof URLSearchParams ? request.body : new URLSearchParams()
   const act = form.get('act') ?? ''
   const { pathname, searchParams } = addressOf(request)
   for (const name of ['done', 'link']) searchParams.delete(name)
   if (act === 'sign-in') {
-    await byForm(request, reply, form)
+    await byForm(reply, form)
   } else if (request.operator === undefined) {
     throw new GatewayError('ops.session')
   } else if (act === 'sign-out') {
-    await signOut(request, reply)
+    await signOut(reply)
   } else {
     const { outcome }: { readonly outcome?: string } = await runAct(act, bodyOf(form), request)
     searchParams.set('done', outcome === undefined ? act : `${act} ${outcome}`)

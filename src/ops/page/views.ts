@@ -7,8 +7,7 @@ import type { addBlockedUsers } from '../blocked-users.ts'
 import type { addOpsLimits } from '../limits.ts'
 import type { addOpsLockouts } from '../lockouts.ts'
 import type { addMaintenanceRoutes } from '../maintenance.ts'
-import type { Now, Past } from '../state-schemas.ts'
-import type { StateReads } from '../state.ts'
+import type { Contracts, Now, Past, PlanAnswer } from '../state-schemas.ts'
 import type { addOpsSessions } from '../users.ts'
 import { configPage } from './config.ts'
 import type { Page } from './frame.ts'
@@ -28,7 +27,8 @@ export interface PageData {
   readonly limits: ReturnType<typeof addOpsLimits>
   readonly lockouts: ReturnType<typeof addOpsLockouts>
   readonly blocks: ReturnType<typeof addBlockedUsers>
-  readonly config: Pick<StateReads, 'config' | 'files' | 'contracts'>
+  readonly plan: () => Promise<PlanAnswer>
+  readonly contracts: () => Contracts
   readonly maintenance: ReturnType<typeof addMaintenanceRoutes>
 }
 
@@ -46,9 +46,9 @@ export const views: Readonly<Record<string, View>> = {
   },
   '/ops/users': usersView,
   '/ops/limits': async ({ limits }) => ({ place: 'limits', main: limitsPage(limits.list()) }),
-  '/ops/config': async ({ config }) => ({
+  '/ops/config': async ({ state, plan, contracts }) => ({
     place: 'config',
-    main: configPage(config.config(), await config.files(), config.contracts())
+    main: configPage(state().config, await plan(), contracts())
   }),
   '/ops/maintenance': async ({ maintenance: { show, routes } }) => ({
     place: 'maintenance',

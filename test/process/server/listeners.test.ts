@@ -216,11 +216,11 @@ t.test('a plan says of a certificate what a reload does', async t => {
 
   use(second)
   t.match(await plan(), `Live, at the next reload:\n  gateway.yaml ${renewed}\n\nNo risks`)
-  t.match(await read('config/files'), { state: 'different', reload: [renewed], restart: [] })
+  t.match(await read('plan'), { changes: [{ text: renewed, restart: false }] })
   t.match(await gateway.reload('operator'), { changes: [renewed], restartNeeded: [] })
 
   t.equal(await plan(), 'Nothing would change.\n')
-  t.match(await read('config/files'), { state: 'same', reload: [], restart: [] })
+  t.match(await read('plan'), { changes: [], files: [] })
 })
 
 t.test('a certificate for a listener without TLS waits for the restart', async t => {

@@ -3,18 +3,18 @@ import t from 'tap'
 import { createCounters, type Meter } from '../../../src/app/hooks/metrics.ts'
 import { Metrics } from '../../../src/observability/metrics.ts'
 import { boundsMs, RequestRates } from '../../../src/observability/request-rates.ts'
-import { Present } from '../../../src/process/now.ts'
+import { createPresent } from '../../../src/process/now.ts'
 import type { AddressUse } from '../../../src/proxy/pools.ts'
 import { until } from '../../support/until.ts'
 
-type Services = ConstructorParameters<typeof Present>[0]
+type Services = Parameters<typeof createPresent>[0]
 
 function processWith(routes: number, addresses: AddressUse[], redis?: Services['redis']) {
   const rates = new RequestRates()
   const { meter: createMeter } = createCounters(new Metrics(), rates)
   const meters = Array.from({ length: routes }, (_, index) => createMeter(`r${index}`, undefined))
   const upstreams = { addresses: () => addresses, waiting: () => [['b', 3]] } as unknown
-  const present = new Present({
+  const present = createPresent({
     rates,
     upstreams: upstreams as Services['upstreams'],
     redis

@@ -1,0 +1,138 @@
+/** The gateway's present, its config and its replicas for operators, who may reload the config. */
+import type { FastifyInstance } from 'fastify'
+import { comparePlan } from '../config/risks.ts'
+import { writtenDiff } from '../config/written-diff.ts'
+import { describeFault } from '../config/schema/faults.ts'
+import type { GatewayState } from '../observability/gateway-state.ts'
+import { statusOf } from '../ops/health.ts'
+import { addAct, addRead } from '../ops/routes.ts'
+import { reloadBody } from '../ops/schemas.ts'
+import {
+  type Contracts,
+  contractsAnswer,
+  type Now,
+  nowAnswer,
+  type PlanAnswer,
+  planAnswer,
+  reloadAnswer,
+  replicasAnswer,
+  statusAnswer
+} from '../ops/state-schemas.ts'
+import type { Fleet } from '../services/fleet.ts'
+import type { Present, ReplicaState } from './now.ts'
+import type { Reloader } from './reload.ts'
+import type { PublicServer } from './server.ts'
+
+/** The parts of the gateway that operators see and act on. */
+export interface Operated {
+  readonly server: PublicServer
+  readonly reloader: Reloader
+  readonly present: Present
+  readonly fleet: Fleet<ReplicaState>
+  readonly state: () => GatewayState
+}
+
+/** All who watch share what was read within this time. */
+const freshMs = 800
+/** The page of the config asks again every few seconds, and to validate the files takes a while. */
+const planFreshMs = 10_000
+
+/** Of deviations. */
+const kinds = {
+  missing: 'is missing',
+  retyped: 'has another type',
+  invalid: 'has a value that the schema does not allow',
+  new: 'is new'
+}
+
+export function addStateRoutes(ops: FastifyInstance, operated: Operated) {
+  const { server, reloader, state, fleet } = operated
+  const now = shared(freshMs, () => nowOf(operated))
+  const plan = () => planOf(operated)
+  const contracts = () => contractsOf(operated)
+  addRead(ops, {
+    path: '/now',
+    summary: 'Requests, upstreams, process, Redis and replicas at present.',
+    answer: nowAnswer,
+    read: now
+  })
+  addRead(ops, {
+    path: '/status',
+    summary: 'What runs: version, config, state.',
+    answer: statusAnswer,
+    read: () => statusOf(state())
+  })
+  addRead(ops, {
+    path: '/replicas',
+    summary: 'All replicas: host, version, config, faults.',
+    answer: replicasAnswer,
+    read: fleet.list
+  })
+  addRead(ops, {
+    path: '/config/contracts',
+    summary: 'The contracts of routes, and how responses differ from them.',
+    answer: contractsAnswer,
+    read: contracts
+  })
+  addRead(ops, {
+    path: '/plan',
+    summary: 'Where the files differ from what runs, and what they would change.',
+    answer: planAnswer,
+    read: plan
+  })
+  addAct(ops, {
+    path: '/reload',
+    kind: 'config.reload',
+    summary: 'Reads the config files and runs their config.',
+    body: reloadBody,
+    answer: reloadAnswer,
+    run: async ({ yes }, { operator }) => {
+      return await reloader.reload('operator', { yes: yes === true, operator })
+    }
+  })
+  const generation = () => server.generations.current.number
+  return { now, contracts, plan: shared(planFreshMs, plan, generation) }
+}
+
+/** All who ask within `ms` share what was read once, unless another generation runs. */
+function shared<T>(ms: number, read: () => Promise<T>, generation = () => 0): () => Promise<T> {
+  let readAt = -Infinity
+  let readOf = 0
+  let last: Promise<T>
+  return () => {
+    if (performance.now() - readAt >= ms || readOf !== generation()) {
+      readAt = performance.now()
+      readOf = generation()
+      last = read()
+    }
+    return last
+  }
+}
+
+async function nowOf({ present, fleet }: Operated): Promise<Now> {
+  const { replicas } = await fleet.list()
+  return { ...present.read(), replicas }
+}
+
+async function planOf({ server, reloader }: Operated): Promise<PlanAnswer> {
+  const { config: before } = server.generations.current
+  const read = await reloader.validate()
+  if ('faults' in read) {
+    return { changes: [], risks: [], files: [], faults: read.faults.map(describeFault) }
+  }
+  const files = writtenDiff(before.written, read.config.written)
+  return { ...comparePlan(before, read.config), files, faults: [] }
+}
+
+function contractsOf({ server: { generations, services } }: Operated): Contracts {
+  const drifts = new Map(services.drift.list().map(drift => [drift.route, drift]))
+  const all = Object.entries(generations.current.config.routes.routes).flatMap(
+    ([route, { contract }]) => {
+      if (contract === undefined) return []
+      const { checked = 0, broken = 0, deviations = [] } = drifts.get(route) ?? {}
+      const drift = new Set(deviations.map(({ path, kind }) => `${path} ${kinds[kind]}`))
+      return [{ route, mode: contract.mode, checked, broken, drift: [...drift] }]
+    }
+  )
+  return { contracts: all }
+}
