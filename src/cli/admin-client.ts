@@ -1,9 +1,8 @@
 /** Requests of commands to a running gateway. */
 import { parseKeepingDigits } from '../json/digits.ts'
 import { remoteConnection, send } from './admin-connection.ts'
-import { CommandError, type GatewayAddress, type Output } from './command.ts'
-import { printable, printableLines } from '../observability/unprintable.ts'
-import { paint } from './colours.ts'
+import { CommandError, type GatewayAddress } from './command.ts'
+import { printableLines } from '../observability/unprintable.ts'
 
 const refusedToken =
   'The gateway refused the token: it is not the operators’ secret (ops.secret) of the gateway at ' +
@@ -51,20 +50,4 @@ function membersOf(body: string): Record<string, unknown> | undefined {
   } catch {
     return undefined
   }
-}
-
-/** Aligned columns; the first row is the head. Cells may hold text of clients, so it is escaped. */
-export function table(cells: ReadonlyArray<readonly string[]>, stream: Output): string {
-  const rows = cells.map(row => row.map(printable))
-  const widths =
-    rows[0]?.map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0))) ?? []
-  const lines = rows.map(row =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd()
-  )
-  return lines
-    .map((line, index) => `${index === 0 ? paint('bold', line, stream) : line}\n`)
-    .join('')
 }

@@ -5,15 +5,21 @@ import { assertUsable } from '../dry-run/try-config.ts'
 import { type Reached, reachAll } from '../services/reach.ts'
 import type { Invocation, Output } from './command.ts'
 import { printableLines } from '../observability/unprintable.ts'
-import { paint } from './colours.ts'
-import { jsonText, printText } from './output.ts'
+import { jsonText, paint, printText } from './output.ts'
+
+interface Values {
+  readonly strict?: boolean
+  readonly live?: boolean
+  /** False by `--no-code`. */
+  readonly code?: boolean
+}
 
 export async function check({
   config: folder,
-  values: { strict, live, 'no-code': noCode },
+  values: { strict = false, live = false, code: takesCode = true },
   json,
   io
-}: Invocation): Promise<number> {
+}: Invocation<Values>): Promise<number> {
   const printJson = (faults: readonly Fault[], warnings: readonly Fault[], reached?: Reached[]) => {
     const report = {
       folder,
@@ -26,24 +32,24 @@ export async function check({
   try {
     const config = loadConfig(folder, io.env)
     const { warnings } = config
-    if (noCode !== true) await assertUsable(config)
-    const reached = live === true ? await reachAll(config) : undefined
+    if (takesCode) await assertUsable(config)
+    const reached = live ? await reachAll(config) : undefined
     const isDown = reached?.some(({ fault }) => fault !== undefined) === true
-    const isStrict = strict === true && warnings.length > 0
+    const isStrict = strict && warnings.length > 0
     const warned = isStrict ? 3 : 0
-    const code = isDown ? 1 : warned
+    const exitCode = isDown ? 1 : warned
     if (json) {
       printJson([], warnings, reached)
-      return code
+      return exitCode
     }
     for (const warning of warnings) io.stdout.write(`${coloured(warning, io.stdout)}\n`)
     io.stdout.write(
       `${folder}: no faults${warnings.length > 0 ? `, ${warnings.length} warning${warnings.length > 1 ? 's' : ''}` : ''}\n`
     )
     const own = Object.keys(config.modules)
-    if (own.length > 0) io.stdout.write(noteOf(own, noCode === true))
+    if (own.length > 0) io.stdout.write(noteOf(own, !takesCode))
     for (const each of reached ?? []) printText(formatReached(each), io)
-    return code
+    return exitCode
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     if (json) {

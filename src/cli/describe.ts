@@ -4,7 +4,11 @@ import { openApi } from '../api-docs/openapi.ts'
 import { jsonText, writeOutput } from './output.ts'
 import type { Invocation } from './command.ts'
 
-export async function openapi({ config, values: { output }, io }: Invocation): Promise<number> {
+export async function openapi({
+  config,
+  values: { output },
+  io
+}: Invocation<{ readonly output?: string }>): Promise<number> {
   writeOutput(output, jsonText(openApi(loadConfig(config, io.env))), io)
   return 0
 }

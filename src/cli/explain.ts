@@ -16,13 +16,22 @@ import { anyHeadersOf, headersOf } from './header-option.ts'
 import { jsonText } from './output.ts'
 import { readInput } from './read-input.ts'
 
-export async function explain(invocation: Invocation): Promise<number> {
+interface Values {
+  readonly as?: string
+  readonly role?: readonly string[]
+  readonly from?: string
+  readonly header?: readonly string[]
+  readonly data?: string
+  readonly answer?: string
+  readonly live?: boolean
+}
+
+export async function explain(invocation: Invocation<Values>): Promise<number> {
   const { values, json, io } = invocation
   const config = loadConfig(invocation.config, io.env)
   const asked = askedIn(config, invocation)
-  const answer =
-    typeof values['answer'] === 'string' ? await readInput(values['answer'], io) : undefined
-  const live = values['live'] === true ? new LiveUpstreams(config, asked.headers) : undefined
+  const answer = values.answer === undefined ? undefined : await readInput(values.answer, io)
+  const live = values.live ? new LiveUpstreams(config, asked.headers) : undefined
   const app = await createDryApp(config, { open: live?.open, identity: asked.who?.identity })
   try {
     const request = await requestOf(config, asked, app)
@@ -103,9 +112,9 @@ interface Asked {
 /** @throws UsageError */
 function askedIn(
   config: LoadedConfig,
-  { rest: [word = '', target = ''], values }: Invocation
+  { rest: [word = '', target = ''], values }: Invocation<Values>
 ): Asked {
-  const { as, from = '127.0.0.1', data } = values
+  const { as, role = [], from = '127.0.0.1', header = [], data } = values
   const method = word.toUpperCase()
   if (!METHODS.includes(method) || method === 'CONNECT') {
     throw new UsageError(`There is no method "${word}".`)
@@ -113,17 +122,16 @@ function askedIn(
   if (!/^[\x21-\xff]+$/.test(target)) {
     throw new UsageError('A path must not contain blanks: write %20.')
   }
-  if (isIP(String(from)) === 0) {
-    throw new UsageError(`--from is an address such as 203.0.113.7, not "${String(from)}".`)
+  if (isIP(from) === 0) {
+    throw new UsageError(`--from is an address such as 203.0.113.7, not "${from}".`)
   }
-  const who = whoIs(config, typeof as === 'string' ? as : undefined, listOf(values['role']))
-  const headers = listOf(values['header'])
+  const who = whoIs(config, as, role)
   return {
     method,
     target,
-    from: String(from),
-    headers: values['live'] === true ? headersOf(headers) : anyHeadersOf(headers),
-    ...(typeof data === 'string' && { body: data }),
+    from,
+    headers: values.live ? headersOf(header) : anyHeadersOf(header),
+    ...(data !== undefined && { body: data }),
     ...(who && { who })
   }
 }
@@ -162,10 +170,6 @@ async function requestOf(
     },
     ...(sent !== undefined && { body: sent })
   }
-}
-
-function listOf(value: unknown): string[] {
-  return Array.isArray(value) ? value.map(String) : []
 }
 
 function whoIs(

@@ -2,17 +2,11 @@
 import type { CallerLimit, LimitRow } from '../ops/schemas.ts'
 import type { Use } from '../limits/highest-use.ts'
 import type { Invocation, Output } from './command.ts'
-import { askAdmin, table } from './admin-client.ts'
+import { askAdmin } from './admin-client.ts'
+import { table } from './table.ts'
 import { jsonText } from './output.ts'
 
-export async function limits(invocation: Invocation): Promise<number> {
-  const [what, caller = ''] = invocation.rest
-  if (what === undefined) return await showUse(invocation)
-  if (what === 'show') return await showCaller(invocation, caller)
-  return await resetCaller(invocation, caller)
-}
-
-async function showUse({ gateway, json, io }: Invocation): Promise<number> {
+export async function showUse({ gateway, json, io }: Invocation): Promise<number> {
   const response = await askAdmin(gateway, '/ops/api/limits')
   const rows = response['limits'] as LimitRow[]
   io.stdout.write(json ? jsonText(response) : useText(rows, io.stdout))
@@ -39,7 +33,8 @@ function useText(rows: readonly LimitRow[], stream: Output): string {
   )
 }
 
-async function showCaller({ gateway, json, io }: Invocation, caller: string): Promise<number> {
+export async function showCaller({ gateway, rest, json, io }: Invocation): Promise<number> {
+  const [caller = ''] = rest
   const query = new URLSearchParams({ caller }).toString()
   const response = await askAdmin(gateway, `/ops/api/limits/caller?${query}`)
   const shown = response['limits'] as CallerLimit[]
@@ -47,7 +42,8 @@ async function showCaller({ gateway, json, io }: Invocation, caller: string): Pr
   return shown.some(({ exceeded, mode }) => exceeded && mode === 'enforce') ? 3 : 0
 }
 
-async function resetCaller({ gateway, json, io }: Invocation, caller: string): Promise<number> {
+export async function resetCaller({ gateway, rest, json, io }: Invocation): Promise<number> {
+  const [caller = ''] = rest
   const response = await askAdmin(gateway, '/ops/api/limits/caller/reset', { caller })
   io.stdout.write(json ? jsonText(response) : `reset: ${String(response['reset'])}\n`)
   return 0

@@ -2,7 +2,13 @@
 import { existsSync } from 'node:fs'
 import { opsSocketOf } from '../config/ops-socket.ts'
 import { findGateways, type LocalGateway, socketFolders } from '../ops/socket.ts'
-import { CommandError, defaultFolder, type Invocation } from './command.ts'
+import {
+  CommandError,
+  defaultFolder,
+  type GatewayAddress,
+  type Invocation,
+  type Io
+} from './command.ts'
 
 /**
  * Runs a command at each gateway of the config folder; without that folder, at each that this user
@@ -10,22 +16,21 @@ import { CommandError, defaultFolder, type Invocation } from './command.ts'
  * @returns the greatest exit code
  */
 export async function runAtEach(
-  invocation: Invocation,
-  run: (invocation: Invocation) => Promise<number>
+  { config, gateway, io }: Omit<Invocation, 'values'>,
+  run: (gateway: GatewayAddress) => Promise<number>
 ): Promise<number> {
-  const { gateway, io } = invocation
-  const found = await gatewaysOf(invocation)
+  const found = await gatewaysOf(config, io)
   let code = 0
   for (const { file: socket, id } of found) {
     // Not among the output, which may be for programs.
     if (found.length > 1) io.stderr.write(`process ${id}:\n`)
-    code = Math.max(code, await run({ ...invocation, gateway: { ...gateway, socket } }))
+    code = Math.max(code, await run({ ...gateway, socket }))
   }
   return code
 }
 
 /** @throws CommandError where there is none */
-async function gatewaysOf({ config, io }: Invocation): Promise<LocalGateway[]> {
+async function gatewaysOf(config: string, io: Io): Promise<LocalGateway[]> {
   const folder = existsSync(config) ? config : undefined
   if (folder === undefined && config !== defaultFolder) {
     throw new CommandError(`There is no folder ${config}.`)

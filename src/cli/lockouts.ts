@@ -2,28 +2,23 @@
 import { jsonText } from './output.ts'
 import type { LockoutJson } from '../ops/schemas.ts'
 import type { Invocation, Output } from './command.ts'
-import { askAdmin, table } from './admin-client.ts'
+import { askAdmin } from './admin-client.ts'
+import { table } from './table.ts'
 
-export async function lockouts({
-  gateway,
-  rest: [what],
-  values: { account, address },
-  json,
-  io
-}: Invocation): Promise<number> {
-  const subject = {
-    ...(account !== undefined && { account: String(account) }),
-    ...(address !== undefined && { address: String(address) })
-  }
-  const response =
-    what === 'list'
-      ? await askAdmin(gateway, `/ops/api/lockouts?${new URLSearchParams(subject).toString()}`)
-      : await askAdmin(gateway, '/ops/api/lockouts/lift', subject)
-  const formatted =
-    what === 'list'
-      ? formatLockouts(response['lockouts'] as LockoutJson[], Number(response['total']), io.stdout)
-      : `lifted: ${String(response['lifted'])}\n`
-  io.stdout.write(json ? jsonText(response) : formatted)
+type Lockouts = Invocation<{ readonly account?: string; readonly address?: string }>
+
+export async function listLockouts({ gateway, values, json, io }: Lockouts): Promise<number> {
+  const query = new URLSearchParams({ ...values }).toString()
+  const response = await askAdmin(gateway, `/ops/api/lockouts?${query}`)
+  const locks = response['lockouts'] as LockoutJson[]
+  const text = formatLockouts(locks, Number(response['total']), io.stdout)
+  io.stdout.write(json ? jsonText(response) : text)
+  return 0
+}
+
+export async function liftLockouts({ gateway, values, json, io }: Lockouts): Promise<number> {
+  const response = await askAdmin(gateway, '/ops/api/lockouts/lift', values)
+  io.stdout.write(json ? jsonText(response) : `lifted: ${String(response['lifted'])}\n`)
   return 0
 }
 

@@ -1,102 +1,62 @@
-/** The command line: finds the command, runs it, and says what is wrong with the words. */
-import { parseArgs } from 'node:util'
+/** The command line: its program, which finds the command, runs it, and refuses wrong words. */
+import { CommanderError } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
-import {
-  type Command,
-  CommandError,
-  commonOptions,
-  type Io,
-  type Options,
-  UsageError
-} from './command.ts'
-import { commands } from './commands.ts'
-import { parsable, parseInvocation } from './invocation.ts'
-import { usageOf, usageOfProgram } from './usage.ts'
-import { optionsOf } from './ways.ts'
-import { ConfigError, nearest } from '../config/schema/faults.ts'
 import { printableLines } from '../observability/unprintable.ts'
+import { CliCommand } from './cli-command.ts'
+import type { Io } from './command.ts'
+import { addDailyCommands } from './commands/daily.ts'
+import { addExpertCommands } from './commands/expert.ts'
+import { addSetupCommands } from './commands/setup.ts'
+import { addUserCommands } from './commands/users.ts'
 
-const programOptions: Options = {
-  ...commonOptions,
-  version: { type: 'boolean', description: 'the version of the gateway and of Node' }
+const exitCodes = `
+Exit codes: 0 done, 1 faulty config or failed command, 2 wrong command line,
+3 done, with findings.`
+
+const maxColumns = 100
+
+/** @param run gets the exit code of the command */
+export function createProgram(run: { readonly io: Io; exitCode: number }): CliCommand {
+  const { stdout, stderr } = run.io
+  const program = new CliCommand(run, 'console-gateway')
+    .description('The gateway between an administration console and its back-ends.')
+    .usage('COMMAND [OPTIONS]')
+    .option('-c, --config <dir>', 'the config folder (default: config)')
+    .version(
+      `console-gateway ${packageJson.version} (Node ${process.version})`,
+      '--version',
+      'the version of the gateway and of Node'
+    )
+    .addHelpText('afterAll', exitCodes)
+    .exitOverride()
+    .showHelpAfterError()
+    .configureHelp({ showGlobalOptions: true, subcommandTerm: command => command.name() })
+    .configureOutput({
+      writeOut: text => void stdout.write(text),
+      writeErr: text => void stderr.write(text),
+      // The value of an unknown option may be a secret, as in --password=… and -p….
+      outputError: (text, write) =>
+        write(
+          printableLines(text.replace(/unknown option '(--[^=]*|-[^-]).*'/s, "unknown option '$1'"))
+        ),
+      getOutHelpWidth: () => maxColumns,
+      getErrHelpWidth: () => maxColumns
+    })
+  addDailyCommands(program.commandsGroup('Daily:').helpCommand(true))
+  addUserCommands(program)
+  addSetupCommands(program.commandsGroup('Set-up:'))
+  addExpertCommands(program.commandsGroup('Expert:'))
+  return program
 }
-
-/** An option before the name of its command, or without any name, keeps its value. */
-const optionsOfAll: Options = Object.assign(
-  {},
-  ...Object.values(commands).map(optionsOf),
-  programOptions
-)
 
 /** Runs one command, which `start` outlives. @returns the exit code */
 export async function runCli(words: readonly string[], io: Io): Promise<number> {
-  const {
-    values: { help, version: asksVersion },
-    positionals: [word]
-  } = parseArgs({
-    args: [...words],
-    allowPositionals: true,
-    strict: false,
-    options: parsable(optionsOfAll)
-  })
-  const print = (text: string) => {
-    io.stdout.write(text)
-    return 0
+  const run = { io, exitCode: 0 }
+  try {
+    await createProgram(run).parseAsync(words, { from: 'user' })
+    return run.exitCode
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    return error.exitCode === 0 ? 0 : 2
   }
-  if (word === undefined && asksVersion === true) {
-    return print(`console-gateway ${packageJson.version} (Node ${process.version})\n`)
-  }
-  if ((help === true && word === undefined) || word === 'help') {
-    return print(usageOfProgram(commands, programOptions))
-  }
-  const name = word ?? 'start'
-  const command = commandOf(name)
-  if (command === undefined) {
-    return failUsage(
-      `There is no command "${name}".${nearest(name, Object.keys(commands))}`,
-      usageOfProgram(commands, programOptions),
-      io
-    )
-  }
-  if (help === true) return print(usageOf(name, command))
-  return await run(name, command, words, io)
-}
-
-function commandOf(name: string): Command | undefined {
-  return Object.hasOwn(commands, name) ? commands[name as keyof typeof commands] : undefined
-}
-
-async function run(
-  name: string,
-  command: Command,
-  words: readonly string[],
-  io: Io
-): Promise<number> {
-  const guarded = async (work: () => Promise<number>): Promise<number> => {
-    try {
-      return await work()
-    } catch (error) {
-      return failWith(error, usageOf(name, command), io)
-    }
-  }
-  return await guarded(async () => {
-    const invocation = parseInvocation(name, command, words, io)
-    if (!invocation.asksLocally) return await command.run(invocation)
-    const { runAtEach } = await import('./local-gateways.ts')
-    return await runAtEach(invocation, each => guarded(() => command.run(each)))
-  })
-}
-
-function failWith(error: unknown, help: string, io: Io): number {
-  const { code, message } = error as { code?: unknown; message: string }
-  const isUsage = error instanceof UsageError || String(code).startsWith('ERR_PARSE_ARGS')
-  if (isUsage) return failUsage(message, help, io)
-  if (!(error instanceof ConfigError || error instanceof CommandError)) throw error
-  io.stderr.write(`${printableLines(message)}\n`)
-  return 1
-}
-
-function failUsage(message: string, help: string, { stderr }: Io): number {
-  stderr.write(`${message === '' ? '' : `${printableLines(message)}\n\n`}${help}`)
-  return 2
 }

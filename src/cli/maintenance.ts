@@ -8,39 +8,49 @@ import type { Invocation } from './command.ts'
 
 const path = '/ops/api/maintenance'
 
-export async function maintenance({
-  gateway,
-  rest: [what = 'show'],
-  values,
-  json,
-  io
-}: Invocation): Promise<number> {
-  const shown = (await askAdmin(gateway, ...requestOf(what, values))) as unknown as ShownMaintenance
+interface Values {
+  readonly from?: string
+  readonly until?: string
+  readonly message?: string
+  readonly route?: readonly string[]
+  readonly method?: readonly string[]
+  readonly allowRole?: readonly string[]
+}
+
+type Maintenance = Invocation<Values>
+
+export async function showMaintenance(invocation: Maintenance): Promise<number> {
+  return await askAndPrint(invocation, path)
+}
+
+export async function beginMaintenance(invocation: Maintenance): Promise<number> {
+  const { from, until, message, route, method, allowRole } = invocation.values
+  return await askAndPrint(invocation, path, {
+    from: timeOf(from),
+    until: timeOf(until),
+    message,
+    routes: route,
+    methods: method,
+    allowRoles: allowRole
+  })
+}
+
+export async function endMaintenance(invocation: Maintenance): Promise<number> {
+  return await askAndPrint(invocation, `${path}/end`, { routes: invocation.values.route })
+}
+
+async function askAndPrint(
+  { gateway, json, io }: Maintenance,
+  ...request: [path: string, body?: object]
+): Promise<number> {
+  const shown = (await askAdmin(gateway, ...request)) as unknown as ShownMaintenance
   if (json) io.stdout.write(jsonText(shown))
   else printText(inWords(shown), io)
   return 0
 }
 
-function requestOf(what: string, values: Invocation['values']): [path: string, body?: object] {
-  if (what === 'show') return [path]
-  const { from, until, message, route, method } = values
-  if (what === 'end') return [`${path}/end`, route === undefined ? {} : { routes: route }]
-  const roles = values['allow-role']
-  return [
-    path,
-    {
-      ...(from !== undefined && { from: timeOf(from) }),
-      until: timeOf(until),
-      ...(message !== undefined && { message }),
-      ...(route !== undefined && { routes: route }),
-      ...(method !== undefined && { methods: method }),
-      ...(roles !== undefined && { allowRoles: roles })
-    }
-  ]
-}
-
 /** A time as it is; a duration from now on. */
-function timeOf(value: Invocation['values'][string]) {
+function timeOf(value: string | undefined): string | undefined {
   const ms = toMilliseconds(String(value))
   return Number.isFinite(ms) ? new Date(Date.now() + ms).toISOString() : value
 }

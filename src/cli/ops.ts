@@ -5,7 +5,12 @@ import { askAdmin } from './admin-client.ts'
 import { CommandError, type Invocation, type Io } from './command.ts'
 import { jsonText } from './output.ts'
 
-export async function ops({ gateway, values, json, io }: Invocation): Promise<number> {
+export async function ops({
+  gateway,
+  values: { open = false },
+  json,
+  io
+}: Invocation<{ readonly open?: boolean }>): Promise<number> {
   const { url: local } = await askAdmin(gateway, '/ops/api/link', {})
   const link = typeof local === 'string' ? URL.parse(local) : null
   if (link === null) throw new CommandError('The response to /ops/api/link has no link.')
@@ -13,7 +18,7 @@ export async function ops({ gateway, values, json, io }: Invocation): Promise<nu
   const url = gateway.url === undefined ? link.href : gateway.url.replace(/\/$/, '') + link.pathname
   io.stdout.write(json ? jsonText({ url }) : `${url}\n`)
   io.stderr.write('It opens the operators’ page once, within two minutes.\n')
-  if (values['open'] === true || hasBrowser(io)) openInBrowser(url)
+  if (open || hasBrowser(io)) openInBrowser(url)
   return 0
 }
 

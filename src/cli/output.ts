@@ -1,7 +1,8 @@
 /** The output of commands: for people, for programs, and to files. */
 import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { styleText } from 'node:util'
 import { escapeInJson, printableLines } from '../observability/unprintable.ts'
-import type { Io } from './command.ts'
+import type { Io, Output } from './command.ts'
 import { cannotWrite, replaceFile } from './replace-file.ts'
 
 /**
@@ -48,4 +49,16 @@ export function printText(text: string, { stdout }: Io): void {
 /** JSON for programs, and for terminals that would obey what clients put into names and paths. */
 export function jsonText(value: unknown): string {
   return `${escapeInJson(JSON.stringify(value, null, 2))}\n`
+}
+
+/**
+ * Colours of a terminal; none if the output goes elsewhere or NO_COLOR is set.
+ * @param stream where the text goes
+ */
+export function paint(
+  style: Parameters<typeof styleText>[0],
+  text: string,
+  stream: Output
+): string {
+  return styleText(style, text, { stream })
 }

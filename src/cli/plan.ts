@@ -1,5 +1,5 @@
 /** `plan`: the changes and risks of another config, as text. */
-import { jsonText } from './output.ts'
+import { jsonText, paint } from './output.ts'
 import { loadConfig } from '../config/read/load.ts'
 import { comparePlan, type Plan } from '../config/risks.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
@@ -8,7 +8,6 @@ import { assertUsable } from '../dry-run/try-config.ts'
 import { CommandError, type GatewayAddress, type Invocation, type Io } from './command.ts'
 import { printable } from '../observability/unprintable.ts'
 import { askAdmin } from './admin-client.ts'
-import { paint } from './colours.ts'
 
 export async function plan({
   config: folder,

@@ -10,7 +10,6 @@ import type { Place } from '../config/read/yaml-values.ts'
 import { nearest } from '../config/schema/faults.ts'
 import { type PresetKind, presetKinds, presetsOfKind } from '../config/schema/presets.ts'
 import type { Path } from '../config/schema/node.ts'
-import type { Candidate } from './complete.ts'
 import { CommandError, type Invocation, type Io } from './command.ts'
 
 interface Listed {
@@ -19,33 +18,24 @@ interface Listed {
   readonly summary: string
 }
 
-export async function presets({
-  config: folder,
-  rest: [action, name],
-  json,
-  io
-}: Invocation): Promise<number> {
-  if (action === undefined) {
-    const all = listPresets()
-    io.stdout.write(json ? `${JSON.stringify(all, null, 2)}\n` : listText(all))
-    return 0
-  }
-  io.stdout.write(name === undefined ? mergedText(folder, io.env) : textOf(name))
+export async function listPresets({ json, io }: Invocation): Promise<number> {
+  const all = allPresets()
+  io.stdout.write(json ? `${JSON.stringify(all, null, 2)}\n` : listText(all))
   return 0
 }
 
-function listPresets(): Listed[] {
+export async function showPreset({ config, rest: [name], io }: Invocation): Promise<number> {
+  io.stdout.write(name === undefined ? mergedText(config, io.env) : textOf(name))
+  return 0
+}
+
+function allPresets(): Listed[] {
   return presetKinds.flatMap(kind =>
     presetsOfKind(kind).map(name => {
       const [first = ''] = presetText(kind, name).split('\n', 1)
       return { kind, name, summary: first.replace(/^# /, '') }
     })
   )
-}
-
-/** The names for completion. */
-export function presetCandidates(): Candidate[] {
-  return listPresets().map(({ name, summary }) => ({ value: name, about: summary }))
 }
 
 const titles: Readonly<Record<PresetKind, string>> = {
@@ -66,11 +56,11 @@ function listText(all: readonly Listed[]): string {
 
 /** @param name may be preceded by its kind, such as `console/ruoyi` */
 function textOf(name: string): string {
-  const texts = listPresets()
+  const texts = allPresets()
     .filter(preset => preset.name === name || `${preset.kind}/${preset.name}` === name)
     .map(preset => ({ ...preset, text: presetText(preset.kind, preset.name) }))
   if (texts.length === 0) {
-    const names = listPresets().map(preset => preset.name)
+    const names = allPresets().map(preset => preset.name)
     throw new CommandError(`There is no preset "${name}".${nearest(name, names)}`)
   }
   if (texts.length === 1) return texts.map(({ text }) => text).join('')

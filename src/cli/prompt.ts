@@ -19,7 +19,7 @@ export interface Question {
  * @param variable the environment variable that has it instead
  * @throws CommandError for none, one that is too long, or two that differ
  */
-export async function readNewPassword(io: Io, variable?: unknown): Promise<string> {
+export async function readNewPassword(io: Io, variable?: string): Promise<string> {
   const isTyped = variable === undefined && io.stdin.isTTY
   const password = await readPassword('Password: ', io, variable)
   if (isTyped && (await askHidden('Again: ', io)) !== password) {
@@ -32,7 +32,7 @@ export async function readNewPassword(io: Io, variable?: unknown): Promise<strin
 }
 
 /** A password. @throws CommandError for none, or one that is too long */
-export async function readPassword(question: string, io: Io, variable?: unknown): Promise<string> {
+export async function readPassword(question: string, io: Io, variable?: string): Promise<string> {
   const password = await passwordFrom(question, io, variable)
   if (password === '' || password.length > maxLength) {
     throw new CommandError(`A password has 1 to ${maxLength} characters.`)
@@ -40,8 +40,12 @@ export async function readPassword(question: string, io: Io, variable?: unknown)
   return password
 }
 
-async function passwordFrom(question: string, io: Io, variable: unknown): Promise<string> {
-  if (typeof variable === 'string') {
+async function passwordFrom(
+  question: string,
+  io: Io,
+  variable: string | undefined
+): Promise<string> {
+  if (variable !== undefined) {
     const value = io.env[variable]
     if (value !== undefined) return value
     throw new CommandError(`The environment variable ${variable} is not set.`)

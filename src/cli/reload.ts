@@ -5,11 +5,13 @@ import type { ReloadAnswer } from '../ops/state-schemas.ts'
 import type { Invocation } from './command.ts'
 import { askAdmin } from './admin-client.ts'
 
-export async function reload({ gateway, json, values, io }: Invocation): Promise<number> {
-  const { yes: isMeant = false } = values
-  const answer = (await askAdmin(gateway, '/ops/api/reload', {
-    yes: isMeant
-  })) as unknown as ReloadAnswer
+export async function reload({
+  gateway,
+  json,
+  values: { yes = false },
+  io
+}: Invocation<{ readonly yes?: boolean }>): Promise<number> {
+  const answer = (await askAdmin(gateway, '/ops/api/reload', { yes })) as unknown as ReloadAnswer
   const { outcome, generation, faults = [] } = answer
   const isRefused = outcome === 'refused'
   const kept = `refused; generation ${generation} keeps running`

@@ -23,7 +23,7 @@ import { addMember, parseYamlText, valueOf } from './yaml-text.ts'
 
 export async function routes(invocation: Invocation): Promise<number> {
   const { config: folder, rest, values, io } = invocation
-  const [, method, target = ''] = rest
+  const [method, target = ''] = rest
   if (method !== 'GET') throw new UsageError('Only GET: another call could change something.')
   const config = loadConfig(folder, io.env)
   const route = routeFor(target, Object.keys(config.routes.routes))

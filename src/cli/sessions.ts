@@ -2,50 +2,56 @@
 import { jsonText } from './output.ts'
 import type { ClosedAnswer, NamedUser, SessionsAnswer } from '../ops/schemas.ts'
 import { CommandError, type Invocation, type Output, UsageError } from './command.ts'
-import { askAdmin, table } from './admin-client.ts'
+import { askAdmin } from './admin-client.ts'
+import { table } from './table.ts'
 import { askYes } from './prompt.ts'
 
 type SessionsResponse = Partial<SessionsAnswer & ClosedAnswer>
 
 const maxUsers = 1000
 
-export async function sessions(invocation: Invocation): Promise<number> {
-  const {
-    gateway,
-    rest: [what, ...more],
-    values,
-    json,
-    io
-  } = invocation
-  const {
-    userQuery,
-    rest: [session]
-  } = parseWords(more, values)
-  const isList = what === 'list'
-  const isEveryone = values['everyone'] === true
-  if (isEveryone && values['yes'] !== true) await confirmEveryone(invocation)
-  const which = isEveryone
+interface Values {
+  readonly id?: string
+  readonly name?: string
+  readonly source?: string
+  readonly everyone?: boolean
+  readonly yes?: boolean
+}
+
+type Sessions = Invocation<Values>
+
+export async function listSessions(invocation: Sessions): Promise<number> {
+  const { userQuery } = userOf(invocation)
+  const response: SessionsResponse = await askAdmin(invocation.gateway, pathOf(userQuery))
+  return print(invocation, response, refusalOf(response, userQuery, true, invocation.io.stderr))
+}
+
+export async function closeSessions(invocation: Sessions): Promise<number> {
+  const { gateway, values } = invocation
+  const { userQuery, session } = userOf(invocation)
+  const { everyone = false, yes = false } = values
+  if (everyone && !yes) await confirmEveryone(invocation)
+  const which = everyone
     ? { everyone: true }
     : { ...userQuery, ...(session !== undefined && { id: session }) }
-  const response: SessionsResponse = isList
-    ? await askAdmin(gateway, pathOf(userQuery))
-    : await askAdmin(gateway, '/ops/api/sessions/close', which)
+  const response: SessionsResponse = await askAdmin(gateway, '/ops/api/sessions/close', which)
+  return print(invocation, response, refusalOf(response, userQuery, false, invocation.io.stderr))
+}
+
+function print(
+  { json, io }: Sessions,
+  response: SessionsResponse,
+  refusal: string | undefined
+): number {
   if (json) io.stdout.write(jsonText(response))
-  const refusal = refusalOf(response, userQuery, isList, io.stderr)
-  if (refusal !== undefined) {
-    if (!json) io.stderr.write(refusal)
-    return 3
-  }
-  if (!json) {
-    io.stdout.write(
-      isList ? formatSessions(response, io.stdout) : `closed: ${String(response.closed)}\n`
-    )
-  }
-  return 0
+  else if (refusal !== undefined) io.stderr.write(refusal)
+  else if (response.closed === undefined) io.stdout.write(formatSessions(response, io.stdout))
+  else io.stdout.write(`closed: ${String(response.closed)}\n`)
+  return refusal === undefined ? 0 : 3
 }
 
 /** @throws UsageError without a terminal; CommandError for any answer but yes */
-async function confirmEveryone({ gateway, io }: Invocation): Promise<void> {
+async function confirmEveryone({ gateway, io }: Sessions): Promise<void> {
   if (io.stdin.isTTY !== true) {
     throw new UsageError('There is no terminal to ask: --yes signs everyone out.')
   }
@@ -55,24 +61,21 @@ async function confirmEveryone({ gateway, io }: Invocation): Promise<void> {
   throw new CommandError('Nothing was closed.')
 }
 
-interface ParsedWords {
+/** The user that is named, and the session behind. */
+function userOf({ values: { id, name, source }, rest: words }: Sessions): {
   readonly userQuery: NamedUser
-  readonly rest: readonly string[]
-}
-
-function parseWords(
-  words: readonly string[],
-  { id, name, source }: Invocation['values']
-): ParsedWords {
-  const ofSource = source === undefined ? {} : { source: String(source) }
-  if (id !== undefined) {
-    return { userQuery: { user: String(id), by: 'id', ...ofSource }, rest: words }
-  }
+  readonly session: string | undefined
+} {
+  const ofSource = source === undefined ? {} : { source }
+  const [first, second] = words
+  if (id !== undefined) return { userQuery: { user: id, by: 'id', ...ofSource }, session: first }
   if (name !== undefined) {
-    return { userQuery: { user: String(name), by: 'name', ...ofSource }, rest: words }
+    return { userQuery: { user: name, by: 'name', ...ofSource }, session: first }
   }
-  const [user, ...rest] = words
-  return { userQuery: { ...(user !== undefined && { user }), ...ofSource }, rest }
+  return {
+    userQuery: { ...(first !== undefined && { user: first }), ...ofSource },
+    session: second
+  }
 }
 
 function pathOf(userQuery: NamedUser): string {

@@ -16,16 +16,16 @@ import type { Invocation } from './command.ts'
 import { endWithParent, isNpmScript } from './npm-parent.ts'
 
 interface Values {
-  readonly 'state'?: string
-  readonly 'last-good'?: boolean
+  readonly state?: string
+  readonly lastGood?: boolean
 }
 
 /** Time for the end of the process after the drain. */
 const endMs = 3000
 
-export async function start({ config, values }: Invocation): Promise<number> {
-  const { state, 'last-good': isUsed = false } = values as Values
-  return (await serve(config, { state, mayUseLastGood: isUsed })) === undefined ? 1 : 0
+export async function start({ config, values }: Invocation<Values>): Promise<number> {
+  const { state, lastGood: mayUseLastGood = false } = values
+  return (await serve(config, { state, mayUseLastGood })) === undefined ? 1 : 0
 }
 
 interface Options {

@@ -2,7 +2,8 @@
 import { jsonText } from './output.ts'
 import type { ReplicasStatus } from '../ops/state-schemas.ts'
 import { printable } from '../observability/unprintable.ts'
-import { askAdmin, table } from './admin-client.ts'
+import { askAdmin } from './admin-client.ts'
+import { table } from './table.ts'
 import type { GatewayAddress, Output } from './command.ts'
 
 /** @returns the exit code */

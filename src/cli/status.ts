@@ -12,8 +12,8 @@ export async function status({
   json,
   values: { all = false },
   io
-}: Invocation): Promise<number> {
-  if (all === true) return await statusOfAll(gateway, json, io.stdout)
+}: Invocation<{ readonly all?: boolean }>): Promise<number> {
+  if (all) return await statusOfAll(gateway, json, io.stdout)
   const response = (await askAdmin(gateway, '/ops/api/status')) as unknown as Status
   if (response.files === undefined || response.taken === undefined) {
     throw new CommandError('The response to /ops/api/status is not that of a gateway.')

@@ -14,26 +14,18 @@ import { UsersText } from './users-text.ts'
 const userName = /^\S(.{0,253}\S)?$/
 const newFile = '# yaml-language-server: $schema=schema/users.schema.json\n\nusers: {}\n'
 
-export async function users(invocation: Invocation): Promise<number> {
-  const [what, name, ...more] = invocation.rest
-  if ((what !== 'add' && what !== 'set-password') || name === undefined) {
-    throw new UsageError(
-      'Name a subcommand and a user: add NAME, set-password USER, block USER or unblock USER.'
-    )
-  }
-  if (more.length > 0) {
-    throw new UsageError(
-      'One word too many. If it is the password: type it at the prompt, or pass it on standard ' +
-        'input. On the command line it is visible to everyone on this machine.'
-    )
-  }
-  if (!userName.test(name)) throw new UsageError('Not a valid user name.')
-  return what === 'add' ? await add(name, invocation) : await setPassword(name, invocation)
+interface Values {
+  readonly file?: string
+  readonly passwordEnv?: string
+  readonly id?: string
+  readonly name?: string
+  readonly role?: readonly string[]
 }
 
-async function add(name: string, invocation: Invocation): Promise<number> {
+export async function addUser(invocation: Invocation<Values>): Promise<number> {
   const { config: folder, values, io } = invocation
-  const file = usersFileOf(folder, values['file'], io.env)
+  const name = nameIn(invocation)
+  const file = usersFileOf(folder, values.file, io.env)
   const before = existsSync(file) ? readText(file) : newFile
   const text = new UsersText(before)
   if (text.names.includes(name)) {
@@ -41,18 +33,16 @@ async function add(name: string, invocation: Invocation): Promise<number> {
       `${file} has the user "${name}" already. For another password: users set-password ${name}`
     )
   }
-  const id = typeof values['id'] === 'string' ? values['id'] : name
+  const { id = name, name: displayName, role: roles } = values
   const owner = text.ownerOf(id)
   if (owner !== undefined) {
     throw new CommandError(`"${owner}" has the id "${id}" already: choose another one with --id.`)
   }
-  const roles = values['role'] as readonly string[] | undefined
-  const displayName = values['name']
-  const password = await hashPassword(await readNewPassword(io, values['password-env']))
+  const password = await hashPassword(await readNewPassword(io, values.passwordEnv))
   const after = text.add(name, {
     password,
     ...(id !== name && { id }),
-    ...(typeof displayName === 'string' && { name: displayName }),
+    ...(displayName !== undefined && { name: displayName }),
     ...(roles !== undefined && { roles })
   })
   write(invocation, file, { before, after })
@@ -61,19 +51,26 @@ async function add(name: string, invocation: Invocation): Promise<number> {
   return 0
 }
 
-async function setPassword(name: string, invocation: Invocation): Promise<number> {
+export async function setPassword(invocation: Invocation<Values>): Promise<number> {
   const { config: folder, values, io } = invocation
-  const file = usersFileOf(folder, values['file'], io.env)
+  const name = nameIn(invocation)
+  const file = usersFileOf(folder, values.file, io.env)
   if (!existsSync(file)) throw new CommandError(`There is no file ${file}.`)
   const before = readText(file)
   const text = new UsersText(before)
   if (!text.names.includes(name)) {
     throw new CommandError(`${file} has no user "${name}".${nearest(name, text.names)}`)
   }
-  const password = await hashPassword(await readNewPassword(io, values['password-env']))
+  const password = await hashPassword(await readNewPassword(io, values.passwordEnv))
   write(invocation, file, { before, after: text.setPassword(name, password) })
   io.stdout.write(`${file}: set the password of ${name}; running sessions of ${name} end\n`)
   return 0
+}
+
+/** @throws UsageError */
+function nameIn({ rest: [name = ''] }: Invocation<Values>): string {
+  if (userName.test(name)) return name
+  throw new UsageError('Not a valid user name.')
 }
 
 /**
@@ -81,7 +78,7 @@ async function setPassword(name: string, invocation: Invocation): Promise<number
  * @throws CommandError with the new faults, or if another process changed the file meanwhile
  */
 function write(
-  { config: folder, io }: Invocation,
+  { config: folder, io }: Invocation<Values>,
   file: string,
   { before, after }: { readonly before: string; readonly after: string }
 ): void {
@@ -109,15 +106,15 @@ function write(
  * The users file of the folder's only `users-file` source. Only `gateway.yaml` is read, since the
  * folder may still have faults.
  */
-function usersFileOf(folder: string, chosen: unknown, env: Io['env']): string {
+function usersFileOf(folder: string, chosen: string | undefined, env: Io['env']): string {
   const files = readUsersFiles(folder, env)
-  const wanted = typeof chosen === 'string' ? chosen : files[0]
+  const wanted = chosen ?? files[0]
   if (wanted === undefined) {
     throw new CommandError(
       `gateway.yaml of ${folder} has no source of the kind users-file (login.sources).`
     )
   }
-  if (typeof chosen !== 'string' && files.length > 1) {
+  if (chosen === undefined && files.length > 1) {
     throw new UsageError(
       `There are several users files: choose one with --file. ${files.join(', ')}`
     )

@@ -2,9 +2,9 @@
 import type { FoundRequests, KeptRequest as Request } from '../observability/failures.ts'
 import { formatMs, storyOf } from '../observability/request-story.ts'
 import { printable } from '../observability/unprintable.ts'
-import { table } from './admin-client.ts'
+import { table } from './table.ts'
 import type { Output } from './command.ts'
-import { paint } from './colours.ts'
+import { paint } from './output.ts'
 
 /** The whole story of one request. */
 export function formatRequest(request: Request, stream: Output): string {

@@ -13,19 +13,29 @@ const notFound =
   'No request of this id is kept. Kept are those that failed, took more than a second or were no ' +
   'GET; the access log has all.'
 
-export async function why({ gateway, rest: [id], values, json, io }: Invocation): Promise<number> {
+interface Values {
+  readonly user?: string
+  readonly last?: string
+  readonly status?: string
+  readonly route?: string
+}
+
+export async function why({
+  gateway,
+  rest: [id],
+  values,
+  json,
+  io
+}: Invocation<Values>): Promise<number> {
   const response = (await askAdmin(gateway, pathOf(id, values))) as unknown as FoundRequests
   if (json) io.stdout.write(jsonText(response))
   else io.stdout.write(format(response, id, io.stdout))
   return response.requests.length > 0 ? 0 : 3
 }
 
-function pathOf(id: string | undefined, values: Invocation['values']): string {
+function pathOf(id: string | undefined, values: Values): string {
   if (id === undefined) {
-    const query = new URLSearchParams([['last', String(defaultLast)]])
-    for (const name of ['user', 'last', 'status', 'route']) {
-      if (values[name] !== undefined) query.set(name, String(values[name]))
-    }
+    const query = new URLSearchParams({ last: String(defaultLast), ...values })
     return `/ops/api/requests?${query.toString()}`
   }
   if (!/^[A-Za-z0-9_.-]{1,64}$/.test(id)) {

@@ -3,9 +3,10 @@ import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import type { Command } from '../../src/cli/command.ts'
-import { commands } from '../../src/cli/commands.ts'
+import { createProgram } from '../../src/cli/main.ts'
 import { run, runProcess } from '../support/command.ts'
+
+const names = createProgram({ io: process, exitCode: 0 }).commands.map(each => each.name())
 
 /** A shell's line, where `node` is the Node that runs the tests. */
 async function shell(line: string): Promise<{ stdout: string; stderr: string }> {
@@ -18,7 +19,8 @@ t.test('--help names every command and every exit code', async t => {
     const { code, out, err } = await run(words)
     t.match({ code, err }, { code: 0, err: '' })
     t.match(out, 'Usage: console-gateway COMMAND')
-    for (const name of Object.keys(commands)) t.match(out, new RegExp(`^ {2}${name} +\\S`, 'm'))
+    t.match(out, /\nDaily:\n[^]*\nSet-up:\n[^]*\nExpert:\n/)
+    for (const name of names) t.match(out, new RegExp(`^ {2}${name} +\\S`, 'm'))
     t.match(out, /Exit codes: 0 .*1 .*2 /)
   }
 })
@@ -26,23 +28,20 @@ t.test('--help names every command and every exit code', async t => {
 t.test('--help behind a command says how to call it', async t => {
   const { code, out } = await run(['sessions', '-h'])
   t.equal(code, 0)
-  t.match(
-    out,
-    /Usage: console-gateway sessions list \[--json\]\n {7}console-gateway sessions list USER \[/
-  )
-  t.match(out, /--everyone +close: all sessions/)
+  t.match(out, 'Usage: console-gateway sessions [options] [command]')
+  const { out: ofClose } = await run(['sessions', 'close', '--help'])
+  t.match(ofClose, 'Usage: console-gateway sessions close [options] [user] [session-id]')
+  t.match(ofClose, /--everyone +all sessions/)
+  for (const line of ofClose.split('\n')) t.ok(line.length <= 100, line)
 })
 
-t.test('options may stand before the name of the command, or without one for start', async t => {
+t.test('--config may stand before the name of the command, or without one for start', async t => {
   const folder = t.testdir()
   t.match(await runProcess(['--config', `${folder}/none`]), {
     code: 1,
     err: 'gateway.yaml the file cannot be read'
   })
-  t.match(await run(['--output', `${folder}/openapi.json`, 'openapi', '--help']), {
-    code: 0,
-    out: /^console-gateway openapi: /
-  })
+  t.match(await run(['-c', `${folder}/none`, 'check']), { code: 1, err: `${folder}/none` })
 })
 
 t.test('--version says which gateway and which Node', async t => {
@@ -68,7 +67,7 @@ t.test('a word that a command does not take is said to be so; it is not passed o
 t.test('--json is offered where it does something, and refused elsewhere', async t => {
   t.match((await run(['check', '--help'])).out, '--json')
   t.notMatch((await run(['openapi', '--help'])).out, '--json')
-  t.match(await run(['openapi', '--json']), { code: 2, err: /Unknown option '--json'/ })
+  t.match(await run(['openapi', '--json']), { code: 2, err: /unknown option '--json'/ })
 })
 
 t.test('a reader that has seen enough ends a command without a word', async t => {
@@ -103,7 +102,7 @@ t.test(
       const { code, out, err } = await run([name])
       t.same({ code, out }, { code: 2, out: '' }, name)
       const nearest = name === 'strat' ? ' Did you mean "start"?' : ''
-      t.match(err, `There is no command "${name}".${nearest}\n\nUsage:`)
+      t.match(err, `There is no command "${name}".${nearest}\n\nUsage: console-gateway COMMAND`)
     }
   }
 )
@@ -132,7 +131,7 @@ t.test('an option of one value that gets two different ones is refused', async t
   ] as const) {
     const { code, out, err } = await run(words)
     t.same({ code, out }, { code: 2, out: '' }, words.join(' '))
-    t.match(err, `--${option} takes one value, but it was given two.\n\nconsole-gateway `)
+    t.match(err, `--${option} takes one value, but it was given two.\n\nUsage: console-gateway `)
   }
   const twice = await run(['check', '-c', 'none', '--config', 'none'])
   t.match(twice, { code: 1, err: 'gateway.yaml the file cannot be read' }, 'the same one twice')
@@ -156,13 +155,12 @@ t.test(
   { skip: process.env['PROGRAM'] !== undefined && 'a bundle does not name what it holds' },
   async t => {
     const folder = t.testdir({ 'gateway.yaml': 'ops: { listen: "127.0.0.1:1" }\n' })
-    const packages = /\/node_modules\//
+    const packages = /\/node_modules\/(?!commander\/)/
     for (const words of [
       ['generate-secret'],
       ['hash-password'],
       ['--help'],
-      ['completion', 'bash'],
-      ['completion', 'words', '--', 'check', '--']
+      ['completion', 'bash']
     ]) {
       t.same(
         (await loadedBy(...words)).filter(url => packages.test(url)),
@@ -183,12 +181,10 @@ t.test(
   }
 )
 
-t.test('every command’s help has an example and says what it is for', t => {
-  for (const [name, { summary, details }] of Object.entries(
-    commands as Readonly<Record<string, Command>>
-  )) {
-    t.ok(summary.length > 10, name)
-    t.match(details, /Examples?:\n {2}\S/, name)
+t.test('every command’s help has an example and says what it is for', async t => {
+  for (const name of names) {
+    const { out } = await run([name, '--help'])
+    t.match(out, /\n\n\S.{9}/, name)
+    t.match(out, /Examples?:\n {2}\S/, name)
   }
-  t.end()
 })

@@ -31,10 +31,16 @@ const withoutHeads =
   'without Redis nothing shows whether the newest file was cut or deleted; all others are named by ' +
   'those after them'
 
-export async function audit(invocation: Invocation): Promise<number> {
+interface Values {
+  readonly folder?: string
+  readonly keyFile?: string
+  readonly collected?: readonly string[]
+}
+
+export async function audit(invocation: Invocation<Values>): Promise<number> {
   const { values, json, io } = invocation
   const place = placeOf(invocation)
-  const collected = values['collected'] as readonly string[] | undefined
+  const { collected } = values
   const files = collected ?? filesIn(place.folder)
   const { heads, fault } = await headsOf(place)
   const isCollected = collected !== undefined
@@ -86,16 +92,16 @@ async function headsOf({ heads }: Place): Promise<{ heads: Heads; fault?: string
 }
 
 /** @throws CommandError, UsageError, ConfigError */
-function placeOf({ config: folder, values, io }: Invocation): Place {
-  const { 'folder': named, 'key-file': keyFile, collected } = values
+function placeOf({ config: folder, values, io }: Invocation<Values>): Place {
+  const { folder: named, keyFile, collected } = values
   if (named !== undefined && collected !== undefined) {
     throw new UsageError('Give --folder or --collected.')
   }
-  if (typeof keyFile === 'string') {
+  if (keyFile !== undefined) {
     if (named === undefined && collected === undefined) {
       throw new UsageError('With --key-file give --folder or --collected.')
     }
-    return { folder: named as string | undefined, keys: readKeys(keyFile), heads: undefined }
+    return { folder: named, keys: readKeys(keyFile), heads: undefined }
   }
   if (named !== undefined) throw new UsageError('With --folder give --key-file.')
   return configuredPlace(loadConfig(folder, io.env), collected !== undefined)

@@ -1,128 +1,138 @@
-/** Declarations of the commands that make a config, users and secrets. */
-import { type Command, passwordEnvOption } from '../command.ts'
-import { options } from '../init/options.ts'
+/** The commands that make a config, and secrets for it. */
+import { Argument } from 'commander'
+import type { CliCommand } from '../cli-command.ts'
+import { addInitOptions } from '../init/options.ts'
 
-export const init: Command = {
-  summary: 'look at a back-end, and write a config folder for a console in front of it',
-  ways: [{ words: '[DIR]', takes: Object.keys(options) }],
-  details: `
-Asks what it needs to know; each question has an option, for scripts. It signs in at
-the back-end once, with the account that you name, and finds out how sign-in, token,
-user and lists work. It says what it found, guessed and left to do, and writes DIR
-(default: config): gateway.yaml, routes.yaml, limits.yaml, JSON Schemas for editors, and
-.env with the session secret. The folder starts in any case; TODO lines in it say what
-could not be found.
+export function addSetupCommands(program: CliCommand): void {
+  addInit(program)
+  addRoutes(program)
+  addPresets(program)
+  addSchemas(program)
+  addSecrets(program)
+  addCompletion(program)
+}
 
-The password is asked for without echo, or read from standard input or an environment
-variable. It goes to the sign-in only, never through a redirect. Besides sign-in and
-sign-out, init only sends GET, 40 requests at most. It prints and writes names and codes,
-no values.
+function addInit(program: CliCommand): void {
+  addInitOptions(program.command('init'))
+    .description('look at a back-end, and write a config folder for a console in front of it')
+    .argument('[dir]')
+    .runs(async () => (await import('../init/init.ts')).init).details(`
+Asks what it needs to know; each question has an option, for scripts. It signs in at the
+back-end once, with the account that you name, and finds out how sign-in, token, user and
+lists work. It says what it found, guessed and left to do, and writes the folder (default:
+config), which starts in any case; TODO lines in it say what could not be found.
+
+The password goes to the sign-in only, never through a redirect. Besides sign-in and
+sign-out, init only sends GET, 40 requests at most. It prints and writes no values.
 
 Examples:
   console-gateway init
   console-gateway init shop --backend-url https://shop.internal --login-path /auth/login \\
     --user dora --password-env DORA_PASSWORD --route /orders --route /notices --yes
-Exit codes: 1 if nothing was written.`,
-  options,
-  run: async invocation => (await import('../init/init.ts')).init(invocation)
+Exit codes: 1 if nothing was written.`)
 }
 
-export const routes: Command = {
-  summary: 'look at a GET call of a back-end, and write a route and a shape for it',
-  ways: [{ words: 'add GET PATH', takes: ['upstream', 'user', 'password-env', 'write'] }],
-  details: `
-Signs in at the back-end as the config says, with the account that you name, makes the one
-call, and signs out. It prints the route and the shape for routes.yaml; --write adds them
-there. PATH is the path at the back-end; PUBLIC=PATH names that of the console, too.
-
+function addRoutes(program: CliCommand): void {
+  const routes = program
+    .command('routes')
+    .description('look at a GET call of a back-end, and write a route and a shape for it').details(`
 Examples:
   console-gateway routes add GET /v2/refunds --user dora
-  console-gateway routes add GET /api/returns=/v2/refunds --user dora --write
-Exit codes: 1 if the back-end gives no data, or the config would have faults.`,
-  options: {
-    'upstream': {
-      type: 'string',
-      value: 'NAME',
-      description: 'the upstream, if there are several'
-    },
-    'user': { type: 'string', value: 'NAME', description: 'an account of the back-end' },
-    'password-env': passwordEnvOption,
-    'write': { type: 'boolean', description: 'add them to routes.yaml' }
-  },
-  run: async invocation => (await import('../routes-add.ts')).routes(invocation)
+  console-gateway routes add GET /api/returns=/v2/refunds --user dora --write`)
+  routes
+    .command('add')
+    .description('make the call GET PATH, and print its route and its shape')
+    .argument('<method>')
+    .argument('<path>')
+    .option('--upstream <name>', 'the upstream, if there are several')
+    .option('--user <name>', 'an account of the back-end')
+    .passwordEnv()
+    .option('--write', 'add them to routes.yaml')
+    .runs(async () => (await import('../routes-add.ts')).routes).details(`
+Signs in at the back-end as the config says, makes the one call, and signs out. The path
+is that at the back-end; PUBLIC=PATH names that of the console, too.
+
+Exit codes: 1 if the back-end gives no data, or the config would have faults.`)
 }
 
-export const users: Command = {
-  summary: 'add a user to the users file, set a password; block a user of any source',
-  ways: [
-    { words: 'add NAME', takes: ['role', 'id', 'name', 'file', 'password-env'], isLocal: true },
-    { words: 'set-password USER', takes: ['file', 'password-env'], isLocal: true },
-    { words: 'block USER', takes: ['source', 'for', 'json'] },
-    { words: 'unblock USER', takes: ['source', 'json'] },
-    { words: 'blocked', takes: ['json'] }
-  ],
-  details: `
-add and set-password write the hash of a password into the users file of the config
-folder. The password is asked for without echo, or read from standard input or an
-environment variable. Comments and the format of the file stay. The file is replaced as
-a whole, and only if the change adds no fault to the config. A running gateway takes it
-over by itself; a new password ends the user's sessions.
-
-block, unblock and blocked ask a running gateway. block ends the sessions of a user, at
-the back-end too, and refuses sign-ins: for a time, or until unblock. USER is a user name
-or an id, in any spelling, of any source. With Redis it is in force at all replicas;
-without, until the gateway ends.
+function addPresets(program: CliCommand): void {
+  const presets = program
+    .command('presets')
+    .description('list and show the presets of consoles and back-ends').details(`
+A preset is made of keys of the config files. gateway.yaml names a console's preset in
+"extends" and a back-end's in "backend"; the files of the folder override them key by key.
+console/NAME and backend/NAME tell those of the same name apart.
 
 Examples:
-  console-gateway users add alice --role admin -c /etc/console-gateway
-  pass show console/alice | console-gateway users set-password alice
-  console-gateway users block anna --for 2h
-Exit codes: 1 if the user exists (add), does not exist (set-password), nothing could be
-written or no gateway answers; 3 if there is no such block (unblock).`,
-  options: {
-    'role': { type: 'string', multiple: true, value: 'ROLE', description: 'a role of the user' },
-    'id': { type: 'string', value: 'ID', description: 'the id that back-ends get (default: NAME)' },
-    'name': {
-      type: 'string',
-      value: 'DISPLAY-NAME',
-      description: 'the display name (default: NAME)'
-    },
-    'file': { type: 'string', value: 'FILE', description: 'the users file, if there are several' },
-    'password-env': passwordEnvOption,
-    'source': { type: 'string', value: 'NAME', description: 'at this credential source only' },
-    'for': { type: 'string', value: 'DURATION', description: 'such as 30m, 2h or 7d' }
-  },
-  asksGateway: true,
-  // The usage error would print the words, and one of them may be a password.
-  checksWords: true,
-  run: async invocation =>
-    ['block', 'unblock', 'blocked'].includes(invocation.rest[0] ?? '')
-      ? (await import('../blocked-users.ts')).blockedUsers(invocation)
-      : (await import('../users.ts')).users(invocation)
+  console-gateway presets
+  console-gateway presets show ant-design-pro
+  console-gateway presets show --merged -c /etc/console-gateway
+Exit codes: 1 if a file of the config folder cannot be read.`)
+  presets
+    .command('list', { isDefault: true })
+    .description('all presets (the default)')
+    .json()
+    .runs(async () => (await import('../presets.ts')).listPresets)
+  presets
+    .command('show')
+    .description('show a preset, or what the config folder makes of its presets')
+    .argument('[preset]')
+    .option('--merged', 'show the config folder merged with its presets')
+    .checks(({ merged = false }, [name]) =>
+      (name === undefined) === merged ? undefined : 'Give PRESET, or --merged.'
+    )
+    .runs(async () => (await import('../presets.ts')).showPreset).details(`
+With --merged: what the config folder and its presets say together, without defaults,
+each key with its file and line. Secrets are shown as references.`)
 }
 
-export const hashPassword: Command = {
-  summary: 'read a password (prompt or standard input), print its argon2id hash',
-  details: `
-The hash is the password of a user in a users file. A password on the command line is refused: it
-would stay in the shell's history.
+function addSchemas(program: CliCommand): void {
+  program
+    .command('schemas')
+    .description('write JSON Schemas into a config folder, for completion and checks in editors')
+    .runs(async () => (await import('../schemas.ts')).schemas).details(`
+Writes schema/*.schema.json, and into each config file without one the first line
+"# yaml-language-server: $schema=…". Run it again after an update of the gateway.
 
+Examples:
+  console-gateway schemas -c /etc/console-gateway
+Exit codes: 1 if the folder cannot be written.`)
+}
+
+function addSecrets(program: CliCommand): void {
+  program
+    .command('hash-password')
+    .description('read a password (prompt or standard input), print its argon2id hash')
+    .hidesWords(
+      'A password on the command line is visible to everyone on this machine and kept in the ' +
+        'shell’s history. Type it at the prompt, or pass it on standard input.'
+    )
+    .runs(async () => (await import('../hash-password.ts')).hash).details(`
 Examples:
   console-gateway hash-password
-  pass show console/alice | console-gateway hash-password`,
-  // The usage error would print the words, and one of them may be a password.
-  checksWords: true,
-  run: async invocation => (await import('../hash-password.ts')).hashPasswordCommand(invocation)
-}
-
-export const generateSecret: Command = {
-  summary: 'print a secret for session.secrets; with a FILE, write it there unless it exists',
-  ways: [{ words: '[FILE]' }],
-  details: `
+  pass show console/alice | console-gateway hash-password`)
+  program
+    .command('generate-secret')
+    .description('print a secret for session.secrets; with a FILE, write it there unless it exists')
+    .argument('[file]')
+    .runs(async () => (await import('../generate-secret.ts')).generateSecret).details(`
 32 random bytes, as text. Only its owner can read the new FILE.
 
 Examples:
   export SESSION_SECRET=$(console-gateway generate-secret)
-  console-gateway generate-secret /run/secrets/session`,
-  run: async invocation => (await import('../generate-secret.ts')).generateSecret(invocation)
+  console-gateway generate-secret /run/secrets/session`)
+}
+
+function addCompletion(program: CliCommand): void {
+  program
+    .command('completion')
+    .description('print a script that makes a shell complete commands and options')
+    .addArgument(new Argument('<shell>').choices(['bash', 'zsh', 'fish']))
+    .runs(async () => (await import('../completion.ts')).completionOf(program)).details(`
+Print it again after an update of the gateway.
+
+Examples:
+  source <(console-gateway completion bash)             # in ~/.bashrc
+  source <(console-gateway completion zsh)              # in ~/.zshrc
+  console-gateway completion fish > ~/.config/fish/completions/console-gateway.fish`)
 }

@@ -1,4 +1,5 @@
 /** The answers to the questions of a command: from options, or asked for at a terminal. */
+import { Option } from 'commander'
 import { type Invocation, type Io, UsageError } from '../command.ts'
 import { askLine, type Question, readPassword } from '../prompt.ts'
 
@@ -16,16 +17,21 @@ export class Answers {
   }
 
   text(option: string): string | undefined {
-    const value = this.#values[option]
+    const value = this.#value(option)
     return typeof value === 'string' ? value : undefined
   }
 
   list(option: string): readonly string[] {
-    return [this.#values[option] ?? []].flat().map(String)
+    return [this.#value(option) ?? []].flat().map(String)
   }
 
   isSet(option: string): boolean {
-    return this.#values[option] === true
+    return this.#value(option) === true
+  }
+
+  /** @param option as it is typed, without its dashes */
+  #value(option: string): unknown {
+    return this.#values[new Option(`--${option}`).attributeName()]
   }
 
   /** From now on everything is asked for, and an empty line is the answer of before. */

@@ -1,38 +1,33 @@
 /** The options of `init`: each question has one. */
-import { type Option, passwordEnvOption } from '../command.ts'
+import type { CliCommand } from '../cli-command.ts'
 
-const text = (value: string, description: string): Option => ({
-  type: 'string',
-  value,
-  description
-})
-
-export const options: Readonly<Record<string, Option>> = {
-  'console': text('DIR-OR-PRESET', 'the folder of the console’s built files, a preset, or none'),
-  'console-preset': text('PRESET', 'the preset of the console in that folder (default: none)'),
-  'backend-url': text('URL', 'the URL of the back-end'),
-  'backend': text('PRESET', 'the preset of the back-end; unknown: init looks for itself (default)'),
-  'sign-in': text('WHERE', 'who vouches for users: backend (default), or file (users.yaml)'),
-  'login-path': text('PATH', 'the back-end’s sign-in (POST)'),
-  'login-fields': text('NAMES', 'members of its body: username,password (default), and NAME=VALUE'),
-  'login-format': text('FORMAT', 'json (default) or form'),
-  'user': text('NAME', 'an account of the back-end, or the first user of the users file'),
-  'password-env': passwordEnvOption,
-  'token-header': text('HEADER', 'the header that takes the token, such as x-api-token'),
-  'user-path': text('PATH', 'the GET call that tells who the user is'),
-  'logout-path': text('CALL', 'the back-end’s sign-out: PATH (POST), or "DELETE PATH"'),
-  'error-path': text('PATH', 'the text in the body of an error, such as err.text'),
-  'header': {
-    ...text('HEADER', 'a header that the back-end always wants, such as "tenant-id: 1"'),
-    multiple: true
-  },
-  'route': {
-    ...text('PATH', 'a GET path that the console needs; PUBLIC=PATH for another name'),
-    multiple: true
-  },
-  'allow-plain-http': {
-    type: 'boolean',
-    description: 'send the password over http to another machine'
-  },
-  'yes': { type: 'boolean', short: 'y', description: 'write without asking' }
+export function addInitOptions(command: CliCommand): CliCommand {
+  return command
+    .option(
+      '--console <dir-or-preset>',
+      'the folder of the console’s built files, a preset, or none'
+    )
+    .option('--console-preset <preset>', 'the preset of the console in that folder (default: none)')
+    .option('--backend-url <url>', 'the URL of the back-end')
+    .option(
+      '--backend <preset>',
+      'the preset of the back-end; unknown: init looks for itself (default)'
+    )
+    .option('--sign-in <where>', 'who vouches for users: backend (default), or file (users.yaml)')
+    .option('--login-path <path>', 'the back-end’s sign-in (POST)')
+    .option(
+      '--login-fields <names>',
+      'members of its body: username,password (default), and NAME=VALUE'
+    )
+    .option('--login-format <format>', 'json (default) or form')
+    .option('--user <name>', 'an account of the back-end, or the first user of the users file')
+    .passwordEnv()
+    .option('--token-header <header>', 'the header that takes the token, such as x-api-token')
+    .option('--user-path <path>', 'the GET call that tells who the user is')
+    .option('--logout-path <call>', 'the back-end’s sign-out: PATH (POST), or "DELETE PATH"')
+    .option('--error-path <path>', 'the text in the body of an error, such as err.text')
+    .repeatable('--header <header>', 'one that the back-end always wants, such as "tenant-id: 1"')
+    .repeatable('--route <path>', 'a GET path that the console needs; PUBLIC=PATH to rename it')
+    .option('--allow-plain-http', 'send the password over http to another machine')
+    .option('-y, --yes', 'write without asking')
 }

@@ -1,0 +1,168 @@
+/** A command as `commander` has it, with the options that commands share and their way to run. */
+import { Command, Option } from 'commander'
+import { ConfigError, nearest } from '../config/schema/faults.ts'
+import { printableLines } from '../observability/unprintable.ts'
+import {
+  CommandError,
+  defaultFolder,
+  type GatewayAddress,
+  type Invocation,
+  type Io,
+  UsageError,
+  type Values
+} from './command.ts'
+
+/** Of a whole command line. */
+interface Run {
+  readonly io: Io
+  exitCode: number
+}
+
+interface SharedValues {
+  readonly config?: string
+  readonly json?: boolean
+  readonly url?: string
+  readonly tokenFile?: string
+  readonly ca?: string
+}
+
+export class CliCommand extends Command {
+  readonly #run: Run
+  #asksGateway: (words: readonly string[]) => boolean = () => false
+  #messageOfSurplus: string | undefined
+  #problemOf: ((values: Values, words: readonly string[]) => string | undefined) | undefined
+
+  constructor(run: Run, name?: string) {
+    super(name)
+    this.#run = run
+    // Surplus words are refused here, since a message of commander would repeat a password.
+    this.allowExcessArguments()
+  }
+
+  override createCommand(name?: string): CliCommand {
+    return new CliCommand(this.#run, name)
+  }
+
+  override createOption(flags: string, description?: string): Option {
+    const option = new Option(flags, description)
+    if (!option.required) return option
+    return option.argParser((value: string, former: string | undefined) => {
+      if (former === undefined || former === value) return value
+      return this.error(`--${option.name()} takes one value, but it was given two.`)
+    })
+  }
+
+  /** An option that may be repeated: its value is a list. */
+  repeatable(flags: string, description: string): this {
+    const option = new Option(flags, `${description}; may be repeated`)
+    return this.addOption(
+      option.argParser((value: string, former: readonly string[] | undefined) => [
+        ...(former ?? []),
+        value
+      ])
+    )
+  }
+
+  /** Text of the help, behind the options. */
+  details(text: string): this {
+    return this.addHelpText('after', `\n${text.trim()}`)
+  }
+
+  passwordEnv(): this {
+    return this.option('--password-env <variable>', 'the environment variable with the password')
+  }
+
+  json(): this {
+    return this.option('--json', 'print for programs')
+  }
+
+  /**
+   * It prints for programs, too.
+   * @param isAsked whether it asks one, given these words; otherwise it runs once, here
+   */
+  asksGateway(isAsked: (words: readonly string[]) => boolean = () => true): this {
+    this.#asksGateway = isAsked
+    return this.json()
+      .option(
+        '--url <url>',
+        'ask the gateway at this operators’ address; its token is in CONSOLE_GATEWAY_TOKEN'
+      )
+      .option('--token-file <file>', 'with --url: a file with the token')
+      .option('--ca <file>', 'with --url: certificates to trust (PEM)')
+  }
+
+  /** For a command among whose words one may be a password: this is said in the place of them. */
+  hidesWords(message: string): this {
+    this.#messageOfSurplus = message
+    return this
+  }
+
+  /** @param problemOf says what is wrong with options and words together */
+  checks(problemOf: (values: Values, words: readonly string[]) => string | undefined): this {
+    this.#problemOf = problemOf
+    return this
+  }
+
+  /** @param load imports the implementation, so that other commands need not load it */
+  runs<V>(load: () => Promise<(invocation: Invocation<V>) => Promise<number>>): this {
+    return this.action(async () => {
+      this.#refuseSurplusWords()
+      const problem = this.#problemOf?.(this.opts(), this.args)
+      if (problem !== undefined) this.error(problem)
+      const run = await load()
+      const invocation = this.#invocation<V>()
+      const runWith = (gateway: GatewayAddress) =>
+        this.#guarded(() => run({ ...invocation, gateway }))
+      const isLocal = invocation.gateway.url === undefined && this.#asksGateway(this.args)
+      this.#run.exitCode = await (isLocal
+        ? this.#guarded(async () =>
+            (await import('./local-gateways.ts')).runAtEach(invocation, runWith)
+          )
+        : runWith(invocation.gateway))
+    })
+  }
+
+  #refuseSurplusWords(): void {
+    const word = this.args[this.registeredArguments.length]
+    if (word === undefined) return
+    if (this.#messageOfSurplus !== undefined) this.error(this.#messageOfSurplus)
+    // A default command gets the words of a command that there is not.
+    const isNamed = this.parent?.args[0] === this.name()
+    const shown = isNamed ? this : (this.parent ?? this)
+    const names = shown.commands.map(each => each.name())
+    if (names.length > 0) {
+      const line = shown.parent === null ? word : `${shown.name()} ${word}`
+      shown.error(`There is no command "${line}".${nearest(word, names)}`)
+    }
+    const takesNone = this.registeredArguments.length === 0
+    const advice = takesNone ? ` If that is the config folder, write --config ${word}.` : ''
+    this.error(`Not understood: "${word}".${advice}`)
+  }
+
+  #invocation<V>(): Invocation<V> {
+    const { config, json, url, tokenFile, ca, ...values } = this.optsWithGlobals<SharedValues>()
+    const gateway: GatewayAddress = { url, tokenFile, caFile: ca, io: this.#run.io }
+    if (url === undefined && (tokenFile ?? ca) !== undefined) {
+      this.error('--token-file and --ca go with --url.')
+    }
+    return {
+      config: config ?? defaultFolder,
+      gateway,
+      json: json === true,
+      values: values as V,
+      rest: this.args,
+      io: this.#run.io
+    }
+  }
+
+  async #guarded(work: () => Promise<number>): Promise<number> {
+    try {
+      return await work()
+    } catch (error) {
+      if (error instanceof UsageError) return this.error(error.message)
+      if (!(error instanceof ConfigError || error instanceof CommandError)) throw error
+      this.#run.io.stderr.write(`${printableLines(error.message)}\n`)
+      return 1
+    }
+  }
+}

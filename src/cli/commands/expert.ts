@@ -1,0 +1,99 @@
+/** The commands for those who write a config, describe its API, or prove its ledger. */
+import type { CliCommand } from '../cli-command.ts'
+
+export function addExpertCommands(program: CliCommand): void {
+  addExplain(program)
+  addPlan(program)
+  addOpenapi(program)
+  addAudit(program)
+}
+
+function addExplain(program: CliCommand): void {
+  program
+    .command('explain')
+    .description('explain a request: what the gateway does with it, with file and line')
+    .argument('<method>')
+    .argument('<path>')
+    .option('--as <user>', 'signed in as this user')
+    .repeatable('--role <role>', 'signed in with this role')
+    .option('--from <ip>', 'the address of the client (default: 127.0.0.1)')
+    .repeatable('-H, --header <field>', 'a header of the request, "name: value"')
+    .option('--data <body>', 'the body of the request')
+    .option('--answer <file>', 'the back-end’s response; - is standard input')
+    .option('--live', 'ask the back-ends')
+    .json()
+    .runs(async () => (await import('../explain.ts')).explain).details(`
+The real app of this config handles the request: no Redis is called, and limits count
+from zero. The path is taken as written, with server.mount and query. Shown are the
+decisions, and each request to a back-end with its headers: + is new, ~ changed, = the
+client's, - dropped. With --answer (JSON) or --live each operation of the route's shape is
+shown, and the response.
+
+Without --as and --role the caller is not signed in. Users of a users file have their
+roles there; for other users set --role. The headers are those of a browser that shows
+the console. With --live, --header is also sent to the route's back-end, and to others
+that take a credential: so it can be tried with one.
+
+Examples:
+  console-gateway explain GET /api/orders --as alice
+  console-gateway explain POST '/api/orders?draft=1' --role viewer --from 203.0.113.7
+  curl -s http://orders.internal/orders | console-gateway explain GET /api/orders --role admin --answer -
+  console-gateway explain GET /api/orders --role admin --live --header 'authorization: Bearer …'
+Exit codes: 0 the request passes, 3 the gateway refuses it, or the response is an error.`)
+}
+
+function addPlan(program: CliCommand): void {
+  program
+    .command('plan')
+    .description('list what a new config folder would change, and the risks of it')
+    .argument('[new-dir]')
+    .asksGateway(words => words.length === 0)
+    .checks(({ url }, [folder]) =>
+      folder !== undefined && url !== undefined ? 'Give NEW-DIR, or --url URL.' : undefined
+    )
+    .runs(async () => (await import('../plan.ts')).plan).details(`
+Compares the config folder (--config) with the new one; without that, the running gateway
+with the files of the config folder. Lists what a reload, and what a restart, would
+change; nothing is changed.
+
+Examples:
+  console-gateway plan -c /etc/console-gateway
+  console-gateway plan /etc/console-gateway.next -c /etc/console-gateway
+Exit codes: 0 no risks, 3 risks; 1 faults, or no gateway answers.`)
+}
+
+function addOpenapi(program: CliCommand): void {
+  program
+    .command('openapi')
+    .description('write an OpenAPI 3.1 document of all that the console can call')
+    .option('-o, --output <file>', 'the file to write (default: standard output)')
+    .runs(async () => (await import('../describe.ts')).openapi).details(`
+Reads only the config folder: no gateway has to run.
+
+Examples:
+  console-gateway openapi -o openapi.json
+  npx openapi-typescript openapi.json -o src/services/gateway.d.ts`)
+}
+
+function addAudit(program: CliCommand): void {
+  const audit = program.command('audit').description('verify the audit ledger').details(`
+Examples:
+  console-gateway audit verify`)
+  audit
+    .command('verify')
+    .description(
+      'say whether a line was changed, cut, moved or added, and whether a file is missing'
+    )
+    .option('--folder <dir>', 'the folder of the ledger')
+    .option('--key-file <file>', 'a file with the key')
+    .repeatable('--collected <file>', 'a log with lines of the ledger')
+    .json()
+    .runs(async () => (await import('../audit/verify.ts')).audit).details(`
+No gateway has to run. The folder and the key are those of gateway.yaml; on another
+machine name them, the key by a file with it, or with several in lines. With audit.to
+stdout name the collected log. The end of the newest file is held against Redis; those of
+the others are named by the files after them.
+
+Exit codes: 0 as it was written, 1 changed or unreadable, 3 something cannot be shown
+(entries were lost, Redis cannot be asked).`)
+}

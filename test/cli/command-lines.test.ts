@@ -1,0 +1,117 @@
+/** Nothing of a command line is ignored, and those of the documentation are taken. */
+import { globSync } from 'node:fs'
+import t from 'tap'
+import type { CliCommand } from '../../src/cli/cli-command.ts'
+import { createProgram } from '../../src/cli/main.ts'
+import { run } from '../support/command.ts'
+import { blocksOf } from '../support/doc-blocks.ts'
+
+t.test('an option of another subcommand is refused', async t => {
+  for (const line of [
+    'maintenance end --message x',
+    'maintenance end --method GET',
+    'maintenance --until 30m',
+    'maintenance show --message x',
+    'presets show drf --json',
+    'presets --merged',
+    'sessions list --everyone',
+    'users set-password x --role y',
+    'users add carol --url http://x',
+    'generate-secret --json'
+  ]) {
+    const { code, out, err } = await run([...line.split(' '), '-c', 'none'])
+    t.same({ code, out }, { code: 2, out: '' }, line)
+    t.match(err, /^error: unknown option '--[a-z]+'[^]*\nUsage: console-gateway /, line)
+  }
+})
+
+t.test('words and options that are too few, too many, unknown or at odds are refused', async t => {
+  for (const [line, message] of [
+    ['maintenance ends', 'There is no command "maintenance ends". Did you mean "end"?'],
+    ['sessions lst', "unknown command 'lst'\n(Did you mean list?)"],
+    ['limits show', "missing required argument 'caller'"],
+    ['limits show x y', 'Not understood: "y".'],
+    ['limits shwo x', 'There is no command "limits shwo". Did you mean "show"?'],
+    ['explain GET', "missing required argument 'path'"],
+    ['generate-secret a b', 'Not understood: "b".'],
+    ['check x', 'Not understood: "x". If that is the config folder, write --config x.'],
+    ['check --strit', "unknown option '--strit'\n(Did you mean --strict?)"],
+    ['maintenance begin', "required option '--until <time>' not specified"],
+    ['sessions close', 'Give USER, or --id ID, or --name NAME, or --everyone.'],
+    ['sessions close --source x', 'Give USER, or --id ID, or --name NAME'],
+    ['sessions close x --everyone', 'Give USER, or --id ID, or --name NAME, or --everyone.'],
+    ['sessions close --everyone --id x', 'Give USER, or --id ID, or --name NAME, or --everyone.'],
+    ['sessions close x --yes', 'Give USER, or --id ID, or --name NAME, or --everyone.'],
+    ['sessions list --source x', 'Give USER, or --id ID, or --name NAME.'],
+    ['presets show', 'Give PRESET, or --merged.'],
+    ['presets show drf --merged', 'Give PRESET, or --merged.'],
+    ['plan new --url http://x', 'Give NEW-DIR, or --url URL.'],
+    ['start --last-good', '--last-good goes with --state.'],
+    ['why', 'Give REQUEST-ID, or --user NAME, or --last N.'],
+    ['why x --user y', 'Give REQUEST-ID, or --user NAME, or --last N.'],
+    ['why --status failed', 'Give REQUEST-ID, or --user NAME, or --last N.'],
+    ['lockouts lift alice', 'Not understood: "alice".'],
+    ['lockouts lift', 'Give --account NAME, or --address IP.'],
+    ['status --ca file', '--token-file and --ca go with --url.']
+  ] as const) {
+    const { code, out, err } = await run(`${line} -c none`.split(' '))
+    t.same({ code, out }, { code: 2, out: '' }, line)
+    t.match(err, message, line)
+    t.match(err, '\nUsage: console-gateway ', line)
+  }
+})
+
+t.test('no message repeats what may be a password', async t => {
+  for (const line of [
+    'hash-password hunter2',
+    'users hunter2',
+    'users add alice hunter2',
+    'users set-password alice hunter2',
+    'users add alice --password=hunter2',
+    'users add alice -phunter2'
+  ]) {
+    const { code, out, err } = await run(line.split(' '))
+    t.same({ code, out }, { code: 2, out: '' }, line)
+    t.notMatch(err, 'hunter2', line)
+  }
+})
+
+/** The command lines of a text, with what may be left out, and without their output's way. */
+function commandLines(text: string): string[] {
+  return text
+    .replaceAll(/\\\n\s*/g, '')
+    .split(/\n|&&|\||\$\(|<\(/)
+    .flatMap(line => /^\s*(?:[A-Z_]+=\S+ )*(?:npx )?console-gateway (.*)/.exec(line)?.[1] ?? [])
+    .map(line => line.replace(/\s+#.*|\s*[>)].*/, '').replaceAll(/[[\]]/g, ''))
+}
+
+/** Words as a shell splits them. */
+function wordsOf(line: string): string[] {
+  const words = line.match(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g) ?? []
+  return words.map(word => word.replaceAll(/['"]/g, ''))
+}
+
+t.test('each command line of the help and of the documentation is taken', async t => {
+  const documents = globSync(['README.md', 'docs/**/*.md', 'deploy/**/*.md'])
+  const blocks = documents.flatMap(blocksOf).filter(({ language }) => language === 'sh')
+  const names = createProgram({ io: process, exitCode: 0 }).commands.map(each => each.name())
+  const helps = await Promise.all(names.map(name => run([name, '--help'])))
+  const texts = [...helps.map(({ out }) => out), ...blocks.map(({ text }) => text)]
+  const lines = texts.flatMap(commandLines).filter(line => !/^[^ ]+ \[options\]/.test(line))
+  t.ok(lines.length > 80, `${lines.length} command lines`)
+  for (const line of lines) {
+    await t.resolves(parse(wordsOf(line)), line)
+  }
+})
+
+/** @throws for words that are not taken; nothing is run */
+async function parse(words: readonly string[]): Promise<void> {
+  const program = createProgram({ io: process, exitCode: 0 })
+  const prepare = (command: CliCommand): void => {
+    command.allowExcessArguments(false)
+    if (command.commands.length === 0) command.action(() => {})
+    for (const each of command.commands) prepare(each as CliCommand)
+  }
+  prepare(program)
+  await program.parseAsync(words, { from: 'user' })
+}
