@@ -74,9 +74,14 @@ async function takeFolder(folder: string): Promise<void> {
   }
   const stat = lstatSync(folder)
   if (!stat.isDirectory() || stat.uid !== uid) throw new Error(`${folder} is not this user's`)
-  chmodSync(folder, 0o700)
-  for (const name of readdirSync(folder)) {
-    if (!nameOfSocket.test(name)) continue
+  const names = readdirSync(folder)
+  const sockets = names.filter(name => nameOfSocket.test(name))
+  if ((stat.mode & 0o077) !== 0) {
+    // Such as /run: whoever needs the others could not reach them any more.
+    if (sockets.length < names.length) throw new Error(`${folder} is open, and holds other files`)
+    chmodSync(folder, 0o700)
+  }
+  for (const name of sockets) {
     const file = join(folder, name)
     if ((await knock(file)) === 'ECONNREFUSED') rmSync(file, { force: true })
   }

@@ -1,5 +1,5 @@
 /** The Unix socket by which commands on this machine ask a gateway. */
-import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -72,6 +72,15 @@ t.test(
     t.match(await command('status'), { code: 0, err: '' })
   }
 )
+
+t.test('a folder that others share is not closed to them', async t => {
+  const { sockets, command, begin } = await place(t)
+  mkdirSync(sockets, { mode: 0o755 })
+  writeFileSync(join(sockets, 'of-others'), '')
+  await begin()
+  t.equal(modeOf(sockets), '755')
+  t.match(await command('status'), { code: 1 })
+})
 
 t.test('without a place the gateway starts, with a warning; with false it wants none', async t => {
   const file = temporaryFolder()

@@ -29,8 +29,8 @@ export const ops = section(
         minLength: 1,
         description:
           'The folder of the Unix socket by which commands on this machine ask the gateway. It ' +
-          'has to belong to the gateway’s user, and is closed to others. Empty: the first that ' +
-          'can be used of `$RUNTIME_DIRECTORY`, `/run/console-gateway`, ' +
+          'has to belong to the gateway’s user, and is closed to others; one that is open and ' +
+          'holds other files is not used. Empty: the first that can be used of `$RUNTIME_DIRECTORY`, `/run/console-gateway`, ' +
           '`$XDG_RUNTIME_DIR/console-gateway` and `$TMPDIR/console-gateway-UID`. `false`: none, ' +
           'so that commands need `--url`.',
         examples: ['/var/lib/console-gateway/run']
