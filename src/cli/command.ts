@@ -1,4 +1,4 @@
-/** What a command gets, and how it fails. */
+/** The types of commands: their invocation, their streams, and the errors that they throw. */
 import type { Readable, Writable } from 'node:stream'
 
 export type Input = Readable & { readonly isTTY?: boolean }

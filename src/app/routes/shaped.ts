@@ -106,7 +106,7 @@ export async function sendShaped(
   if (!reply.raw.closed) sendText(reply, text)
 }
 
-/** What may be cached gets a tag, and may be asked for again by it. */
+/** Sends a text; one that may be cached has an `ETag`, and a client that has it gets 304. */
 function sendText(reply: FastifyReply, text: string): void {
   reply.header('content-type', jsonType)
   const caching = String(reply.getHeader('cache-control') ?? 'no-store')

@@ -98,7 +98,7 @@ async function signIn(
   return envelope.login({ type: typeOf(request.body), authority: authorityOf(identity) })
 }
 
-/** What became of sign-ins that were judged and refused. */
+/** The outcomes of refused sign-ins, as the metric counts them. */
 const outcomes: Partial<Record<ErrorCode, string>> = {
   'login.refused': 'refused',
   'login.challenge': 'challenge',

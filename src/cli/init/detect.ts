@@ -41,7 +41,7 @@ const isCode = (value: Json) =>
   Number.isSafeInteger(value) ||
   (typeof value === 'string' && /^[A-Z0-9_-]{1,16}$/i.test(value))
 
-/** What is looked for: by which names, the best first, and which values fit. */
+/** The members that `init` looks for: their usual names, the best first, and which values fit. */
 const kinds = {
   // Codes of success may differ from call to call; a flag says the same everywhere.
   flag: [[/^(success|ok)$/i], value => typeof value === 'boolean'],
@@ -166,7 +166,7 @@ function roleIn(role: Json): string | undefined {
 }
 
 /**
- * What a successful response is, and the operations that make `{ rows, total }` or the value.
+ * Finds out how a response says success, and the operations that make `{ rows, total }` of it.
  * @param messageOfErrors where other responses have their message
  */
 export function shapeOf(body: Json, messageOfErrors?: string) {
