@@ -17,6 +17,12 @@ export interface Session {
   closedAt: number
 }
 
+interface Answer {
+  /** 0 without one. */
+  readonly status: number
+  readonly body: string
+}
+
 export interface Judge {
   readonly sessions: () => readonly Session[]
   readonly problems: readonly string[]
@@ -33,7 +39,7 @@ export interface Judge {
    * Somebody used a session.
    * @param before how it stood when the request began, at `beganAt`
    */
-  readonly used: (session: Session, before: State, beganAt: number, status: number) => void
+  readonly used: (session: Session, before: State, beganAt: number, answer: Answer) => void
   readonly odd: (what: string) => void
   readonly count: (what: string) => void
   /** From now on those that were opened after `since` may be lost: their store was killed. */
@@ -86,11 +92,15 @@ export function createJudge(): Judge {
         session.state = 'closed'
       }
     },
-    used: (session, before, beganAt, status) => {
+    used: (session, before, beganAt, { status, body }) => {
       if (before === 'alive' && session.state === 'alive' && status === 401) {
         session.state = 'unsure'
         if (isExcused(session)) lost++
-        else odd(`401 for a session of ${session.user} that nobody closed, ${age(session)} s old`)
+        else {
+          odd(
+            `401 for a session of ${session.user} that nobody closed, ${age(session)} s old: ${body}`
+          )
+        }
       }
       const lateMs = beganAt - session.closedAt
       if (before === 'closed' && status === 200) {

@@ -79,7 +79,7 @@ export function createPeople(options: Options): People {
     })
     const status = answer?.status ?? 0
     if (!quick.includes(status)) judge.odd(`a profile is answered ${status} ${answer?.body}`)
-    judge.used(session, state, beganAt, status)
+    judge.used(session, state, beganAt, { status, body: answer?.body ?? '' })
     return status
   }
 
