@@ -1,5 +1,6 @@
 /** Requests of commands to a running gateway. */
 import { parseKeepingDigits } from '../json/digits.ts'
+import { isRecord } from '../json/values.ts'
 import { remoteConnection, send } from './admin-connection.ts'
 import { CommandError, type GatewayAddress } from './command.ts'
 import { printableLines } from '../observability/unprintable.ts'
@@ -45,8 +46,7 @@ export async function askAdmin(
 function membersOf(body: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = parseKeepingDigits(body)
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-    return isObject ? (value as Record<string, unknown>) : undefined
+    return isRecord(value) ? value : undefined
   } catch {
     return undefined
   }

@@ -1,8 +1,7 @@
-/** Compares the JSON before and after a step of a shape, for `console-gateway shape`. */
+/** Compares the JSON before and after a step of a shape, for `console-gateway explain`. */
+import { isRecord } from '../json/values.ts'
 
 const maxLines = 12
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** `+ path: value`, `- path`, `~ path: old → new`; the first lines, and the number of the others. */
 export function changeLines(before: unknown, after: unknown): string[] {
@@ -38,7 +37,7 @@ function comparable(
   before: unknown,
   after: unknown
 ): readonly [Record<string, unknown>, Record<string, unknown>] | undefined {
-  if (isObject(before) && isObject(after)) return [before, after]
+  if (isRecord(before) && isRecord(after)) return [before, after]
   if (Array.isArray(before) && Array.isArray(after)) return [members(before), members(after)]
   return undefined
 }

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify'
 import { errorKinds, toGatewayError } from '../errors/errors.ts'
 import { opsHeaders } from './response-headers.ts'
 
-export function sendAdminError(
+export function sendOpsError(
   thrown: unknown,
   _request: unknown,
   reply: FastifyReply
@@ -23,5 +23,5 @@ export function prepareError(thrown: unknown, reply: FastifyReply) {
 /** Of a path that the router cannot read: no hook has seen the request. */
 export function sendRouterError(thrown: unknown, request: unknown, reply: FastifyReply): void {
   const headers = { ...opsHeaders, 'x-request-id': reply.request.id }
-  sendAdminError(thrown, request, reply.headers(headers))
+  sendOpsError(thrown, request, reply.headers(headers))
 }

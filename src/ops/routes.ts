@@ -7,6 +7,7 @@ import type { FastifyInstance, FastifyRequest, FastifySchema, RouteHandlerMethod
 import { type Static, type TSchema, Type } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'
 import { GatewayError } from '../errors/errors.ts'
+import { isRecord } from '../json/values.ts'
 import { doInLedger } from './act-ledger.ts'
 
 const prefix = '/ops/api'
@@ -99,10 +100,6 @@ export function addRoute(
       handler
     })
   })
-}
-
-function isRecord(body: unknown) {
-  return typeof body === 'object' && body !== null && !Array.isArray(body)
 }
 
 /**

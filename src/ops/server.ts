@@ -11,7 +11,7 @@ import { addApiDescription } from './routes.ts'
 import type { GatewayState } from '../observability/gateway-state.ts'
 import type { Services } from '../services/services.ts'
 import type { createAccess } from './access.ts'
-import { sendAdminError, sendRouterError } from './errors.ts'
+import { sendOpsError, sendRouterError } from './errors.ts'
 import { dependenciesOf, partsOf } from './health.ts'
 import { opsHeaders } from './response-headers.ts'
 
@@ -32,7 +32,7 @@ const maxBody = 64 * 1024
  * and shows operators the reasons. `/metrics` is for Prometheus, `/openapi.json` for console
  * developers.
  */
-export function createAdminServer(options: Options): FastifyInstance {
+export function createOpsServer(options: Options): FastifyInstance {
   const { state, openApi, access, version } = options
   const { metrics, ledger, log } = options.services
   const ops = createOpsApp(options.ops.trustedProxies)
@@ -53,7 +53,7 @@ export function createAdminServer(options: Options): FastifyInstance {
     }
   })
   ops.addHook('onRequest', access)
-  ops.setErrorHandler(sendAdminError)
+  ops.setErrorHandler(sendOpsError)
   addApiDescription(ops, version)
   ops.get('/healthz', () => ({ status: 'ok' }))
   ops.get(

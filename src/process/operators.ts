@@ -15,7 +15,7 @@ import { addOpsLockouts } from '../ops/lockouts.ts'
 import { addMaintenanceRoutes } from '../ops/maintenance.ts'
 import { addPages } from '../ops/page/pages.ts'
 import { addRequestRoutes } from '../ops/requests.ts'
-import { createAdminServer } from '../ops/server.ts'
+import { createOpsServer } from '../ops/server.ts'
 import { createOperatorSessions } from '../ops/session.ts'
 import { addOperatorSignIn } from '../ops/sign-in.ts'
 import { listenLocally, socketFolders } from '../ops/socket.ts'
@@ -36,7 +36,7 @@ export function createOperators(operated: Operated) {
   // One that nobody knows, where config has none.
   const secret = configured ?? randomBytes(32).toString('base64url')
   const sessions = createOperatorSessions({ gateway, secret, services, exchange: fleet.exchange })
-  const app = createAdminServer({
+  const app = createOpsServer({
     state,
     openApi: () => openApi(generations.current.config),
     access: createAccess({ secret, hosts, ...sessions, log }),

@@ -34,8 +34,8 @@ export class MemoryStore implements SessionStore {
   readonly #now: () => number
   /** By user and key. */
   readonly #users = new Map<string, Map<string, Entry>>()
-  /** Who has a session, or had one at the last sweep; who signed in last stands last. */
-  readonly #signedIn = new Map<string, SignedIn>()
+  /** Those of them who have a session, or had one at the last sweep; who signed in last stands last. */
+  readonly #signedIn = new Set<string>()
   readonly #locks = new Map<string, { readonly owner: string; readonly until: number }>()
   /** The ends of blocks. */
   readonly #blocks = new Map<string, number>()
@@ -66,12 +66,16 @@ export class MemoryStore implements SessionStore {
 
   /** Where a user's sessions are over. */
   #forget(digest: string): void {
-    if (!this.#isSignedIn(digest)) this.#signedIn.delete(digest)
+    if (this.#userOf(digest) === undefined) this.#signedIn.delete(digest)
   }
 
-  #isSignedIn(digest: string): boolean {
-    const entries = this.#users.get(digest)
-    return entries?.values().some(entry => this.#isAlive(entry)) ?? false
+  /** As the last of the user's live sessions names it. */
+  #userOf(digest: string): SignedIn | undefined {
+    const entries = this.#users.get(digest)?.values()
+    return entries
+      ?.filter(entry => this.#isAlive(entry))
+      .toArray()
+      .at(-1)?.user
   }
 
   /** Those that would be idle first stand first. */
@@ -100,7 +104,7 @@ export class MemoryStore implements SessionStore {
     const entries = this.#users.get(digest) ?? new Map<string, Entry>()
     this.#users.set(digest, entries.set(key, entry))
     this.#signedIn.delete(digest)
-    this.#signedIn.set(digest, user)
+    this.#signedIn.add(digest)
     return ended
   }
 
@@ -145,18 +149,19 @@ export class MemoryStore implements SessionStore {
   async signedIn(max: number): Promise<{ total: number; users: SignedIn[] }> {
     this.#sweep(this.#now())
     const users: SignedIn[] = []
-    for (const [digest, user] of [...this.#signedIn].toReversed()) {
-      if (users.length === max) break
-      if (this.#isSignedIn(digest)) users.push(user)
+    const digests = max === 0 ? [] : [...this.#signedIn]
+    for (let at = digests.length - 1; at >= 0 && users.length < max; at--) {
+      const user = this.#userOf(digests[at] ?? '')
+      if (user !== undefined) users.push(user)
     }
     return { total: this.#signedIn.size, users }
   }
 
   async *scan(): AsyncGenerator<readonly SignedIn[]> {
-    const all = [...this.#signedIn]
-    for (let end = all.length; end > 0; end -= scannedAtOnce) {
-      const some = all.slice(Math.max(0, end - scannedAtOnce), end)
-      yield some.filter(([digest]) => this.#isSignedIn(digest)).map(([, user]) => user)
+    const digests = [...this.#signedIn]
+    for (let end = digests.length; end > 0; end -= scannedAtOnce) {
+      const some = digests.slice(Math.max(0, end - scannedAtOnce), end)
+      yield some.flatMap(digest => this.#userOf(digest) ?? [])
       await yieldToOthers()
     }
   }
