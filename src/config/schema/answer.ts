@@ -1,6 +1,6 @@
 /** `answer`: the body of a response as config writes it, with names that the session fills in. */
 import { type Static, Type } from 'typebox'
-import { closed, oneOf, pairs } from './primitives.ts'
+import { closed, maybe, oneOf, pairs } from './primitives.ts'
 
 /** Where a value stands in the success envelope. */
 const placements = ['data', 'flat', 'none'] as const
@@ -28,8 +28,7 @@ export const sessionNames = {
 
 export type SessionName = keyof typeof sessionNames
 
-export const inEnvelopeSchema = (meta: { description: string }) =>
-  Type.Optional(oneOf([...placements], meta))
+export const inEnvelopeSchema = (description: string) => maybe(oneOf([...placements], description))
 
 const placementText =
   '`data`: under `data` (or its name in a custom dialect). `flat`: its members stand beside the ' +
@@ -40,10 +39,10 @@ const anyValue = (description: string, examples: unknown[]) =>
 
 /** The schema of every `answer`. */
 export const answerSchema = (description: string) =>
-  Type.Optional(
+  maybe(
     closed(
       {
-        json: Type.Optional(
+        json: maybe(
           anyValue(
             'The value. A text that is exactly `{name}` becomes that value of the session, with ' +
               'its type; everything else stays as it is. Names: ' +
@@ -53,7 +52,7 @@ export const answerSchema = (description: string) =>
             [{ accessToken: '{token}', userId: '{id}', roles: '{roles}' }]
           )
         ),
-        status: Type.Optional(
+        status: maybe(
           Type.Integer({
             minimum: 200,
             maximum: 599,
@@ -61,20 +60,20 @@ export const answerSchema = (description: string) =>
             examples: [404]
           })
         ),
-        byRole: Type.Optional(
-          pairs(anyValue('The value for users with this role.', [['*:*:*']]), {
-            description:
-              'Values by role, in place of `json`. If a user has several of these roles, the ' +
+        byRole: maybe(
+          pairs(
+            anyValue('The value for users with this role.', [['*:*:*']]),
+            'Values by role, in place of `json`. If a user has several of these roles, the ' +
               'first in this list wins. (Names that are whole numbers count as the first, in ' +
               'ascending order.)',
-            examples: [{ admin: ['*:*:*'], user: [] }]
-          })
+            { examples: [{ admin: ['*:*:*'], user: [] }] }
+          )
         ),
-        inEnvelope: inEnvelopeSchema({
-          description: `The place of the value in the envelope. ${placementText} Default: \`data\`.`
-        })
+        inEnvelope: inEnvelopeSchema(
+          `The place of the value in the envelope. ${placementText} Default: \`data\`.`
+        )
       },
-      { description }
+      description
     )
   )
 

@@ -3,21 +3,20 @@ import { type Static, Type } from 'typebox'
 import { lifetime, list, named, oneOf, optional, pairs, secret, size, text } from './primitives.ts'
 
 /** The written form of a member's value: as it is, its last four characters, or its HMAC. */
-const howToShow = oneOf(['plain', 'last4', 'hash'], {
-  description:
-    '`plain`: the value. `last4`: its last four characters. `hash`: a keyed hash, to find equal ' +
+const howToShow = oneOf(
+  ['plain', 'last4', 'hash'],
+  '`plain`: the value. `last4`: its last four characters. `hash`: a keyed hash, to find equal ' +
     'values without showing them.'
-})
+)
 
 const day = 86_400_000
 
 const key = Type.Union(
   [
-    secret({ description: 'At least 32 characters.' }),
-    list(secret({ description: 'At least 32 characters.' }), {
+    secret('At least 32 characters.'),
+    list(secret('At least 32 characters.'), 'To rotate the key: the new one first.', {
       minItems: 1,
-      format: 'x-one-or-many',
-      description: 'To rotate the key: the new one first.'
+      format: 'x-one-or-many'
     })
   ],
   {
@@ -33,46 +32,35 @@ const key = Type.Union(
 
 export const audit = optional(
   {
-    to: oneOf(['files', 'stdout'], {
-      default: 'files',
-      description:
-        '`files`: into `folder`. `stdout`: to standard output, among the lines of the log, for who ' +
-        'collects that.'
-    }),
-    folder: text({
-      default: 'audit',
-      description:
-        'The folder of the ledger’s files, relative to the config folder. Several processes may ' +
+    to: oneOf(
+      ['files', 'stdout'],
+      '`files`: into `folder`. `stdout`: to standard output, among the lines of the log, for who ' +
+        'collects that.',
+      { default: 'files' }
+    ),
+    folder: text(
+      'The folder of the ledger’s files, relative to the config folder. Several processes may ' +
         'share it. It must survive restarts of a container.',
-      examples: ['/var/lib/console-gateway/audit']
-    }),
+      { default: 'audit', examples: ['/var/lib/console-gateway/audit'] }
+    ),
     key: Type.Unsafe<readonly string[]>(key),
-    maxSize: size({
-      default: '64MiB',
-      description:
-        'A file that reaches this size, or is a day old, is closed, and the next one begins.'
-    }),
-    keep: lifetime({
-      default: '0s',
-      minimum: 0,
-      maximum: 3700 * day,
-      description:
-        'Files that were last written longer ago are deleted. A line of the ledger then names them, ' +
+    maxSize: size(
+      'A file that reaches this size, or is a day old, is closed, and the next one begins.',
+      { default: '64MiB' }
+    ),
+    keep: lifetime(
+      'Files that were last written longer ago are deleted. A line of the ledger then names them, ' +
         'so that `audit verify` can tell them from missing ones. `0s`: nothing is deleted.',
-      examples: ['365d']
-    }),
+      { default: '0s', minimum: 0, maximum: 3700 * day, examples: ['365d'] }
+    ),
     fields: named(
-      pairs(howToShow, {
+      pairs(howToShow, 'Members of the body, as names joined by dots.', {
         minProperties: 1,
-        maxProperties: 16,
-        description: 'Members of the body, as names joined by dots.'
+        maxProperties: 16
       }),
-      {
-        description:
-          'By route: members of request bodies (JSON or form, up to 64 KiB) that the ledger ' +
-          'records. Never name passwords or tokens. Values are cut to 256 characters.',
-        examples: [{ 'orders-write': { 'amount': 'plain', 'customer.iban': 'last4' } }]
-      }
+      'By route: members of request bodies (JSON or form, up to 64 KiB) that the ledger ' +
+        'records. Never name passwords or tokens. Values are cut to 256 characters.',
+      { examples: [{ 'orders-write': { 'amount': 'plain', 'customer.iban': 'last4' } }] }
     )
   },
   'The audit ledger: a signed line for each sign-in, each request that may change something, and ' +

@@ -5,12 +5,8 @@ export const certificatePair = (examples: {
   readonly certificate: string
   readonly key: string
 }) => ({
-  certificate: pemFile({
-    description: 'A PEM file with the certificate, and after it those of its issuers.',
+  certificate: pemFile('A PEM file with the certificate, and after it those of its issuers.', {
     examples: [examples.certificate]
   }),
-  key: secret({
-    description: 'Its private key, as PEM text without a password.',
-    examples: [examples.key]
-  })
+  key: secret('Its private key, as PEM text without a password.', { examples: [examples.key] })
 })

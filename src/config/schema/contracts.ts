@@ -1,33 +1,31 @@
 /** `contract` of a route: a JSON Schema of its responses, and how they are checked. */
 import { Type, type Static } from 'typebox'
-import { oneOf, pairs, text } from './primitives.ts'
+import { maybe, oneOf, pairs, text } from './primitives.ts'
 
 export const contractSchema = Type.Object(
   {
-    schema: Type.Optional(
-      pairs(Type.Unknown(), {
-        description:
-          'A JSON Schema (2020-12) of the response. With the envelope, it describes what is ' +
+    schema: maybe(
+      pairs(
+        Type.Unknown(),
+        'A JSON Schema (2020-12) of the response. With the envelope, it describes what is ' +
           'under `data`; without it, the whole response.',
-        examples: [{ type: 'array', items: { type: 'object', required: ['id'] } }]
-      })
+        { examples: [{ type: 'array', items: { type: 'object', required: ['id'] } }] }
+      )
     ),
-    file: Type.Optional(
-      text({
-        names: 'contract file',
-        description:
-          'A JSON or YAML file with that JSON Schema. A relative path starts at the config ' +
+    file: maybe(
+      text(
+        'A JSON or YAML file with that JSON Schema. A relative path starts at the config ' +
           'folder.',
-        examples: ['contracts/notices.schema.json']
-      })
+        { names: 'contract file', examples: ['contracts/notices.schema.json'] }
+      )
     ),
-    mode: oneOf(['observe', 'strict', 'off'], {
-      default: 'observe',
-      description:
-        '`observe`: one response a second at most is checked, after it was sent; differences are ' +
+    mode: oneOf(
+      ['observe', 'strict', 'off'],
+      '`observe`: one response a second at most is checked, after it was sent; differences are ' +
         'counted, and logged when they begin and end. `strict`: in addition, a response that ' +
-        'breaks the schema is replaced by 502 `contract.broken`. `off`: nothing is checked.'
-    })
+        'breaks the schema is replaced by 502 `contract.broken`. `off`: nothing is checked.',
+      { default: 'observe' }
+    )
   },
   {
     additionalProperties: false,
@@ -38,4 +36,4 @@ export const contractSchema = Type.Object(
 export type ContractConfig = Static<typeof contractSchema>
 
 /** The content of a schema file: any mapping. */
-export const schemaFile = pairs(Type.Unknown(), { description: 'A JSON Schema.' })
+export const schemaFile = pairs(Type.Unknown(), 'A JSON Schema.')

@@ -1,6 +1,6 @@
 /** `envelope.custom` of `gateway.yaml`: an envelope with names and codes of its own. */
 import { type Static, Type } from 'typebox'
-import { closed, list, optional, section, text } from './primitives.ts'
+import { closed, list, maybe, optional, section, text } from './primitives.ts'
 import { responseCode } from './response-codes.ts'
 
 const memberName = (standard: string | false, description: string) =>
@@ -19,10 +19,8 @@ const errorCodePattern = '^(\\*|[a-z][a-z-]*(\\.[a-z-]+)*(\\.\\*)?)$'
 
 const errorEntry = closed(
   {
-    code: Type.Optional(
-      responseCode({ description: 'The code in the envelope.', examples: [50008] })
-    ),
-    status: Type.Optional(
+    code: maybe(responseCode({ description: 'The code in the envelope.', examples: [50008] })),
+    status: maybe(
       Type.Integer({
         minimum: 200,
         maximum: 599,
@@ -32,11 +30,10 @@ const errorEntry = closed(
         examples: [200]
       })
     ),
-    message: Type.Optional(
-      text({ description: 'The message. `envelope.messages` and a back-end’s own message win.' })
-    )
+    message: maybe(text('The message. `envelope.messages` and a back-end’s own message win.'))
   },
-  { description: 'The code, HTTP status and message of these errors.', minProperties: 1 }
+  'The code, HTTP status and message of these errors.',
+  { minProperties: 1 }
 )
 
 const members = section(
@@ -63,20 +60,18 @@ export const customEnvelope = optional(
       description: 'The message of a success.',
       examples: ['操作成功']
     }),
-    alsoSuccess: list(responseCode({ description: 'A code.' }), {
-      default: [],
-      description:
-        'Other codes that the console takes for a success. Like `successCode`, no error ever ' +
+    alsoSuccess: list(
+      responseCode({ description: 'A code.' }),
+      'Other codes that the console takes for a success. Like `successCode`, no error ever ' +
         'carries one of them.',
-      examples: [[0]]
-    }),
-    refreshCodes: list(responseCode({ description: 'A code.' }), {
-      default: [],
-      description:
-        'Codes on which the console calls its refresh endpoint and repeats the request. A ' +
+      { default: [], examples: [[0]] }
+    ),
+    refreshCodes: list(
+      responseCode({ description: 'A code.' }),
+      'Codes on which the console calls its refresh endpoint and repeats the request. A ' +
         'back-end’s own number never becomes one of them.',
-      examples: [['9999']]
-    }),
+      { default: [], examples: [['9999']] }
+    ),
     errors: Type.Record(
       Type.String({
         pattern: errorCodePattern,

@@ -1,27 +1,24 @@
 /** `endpoints` of `routes.yaml`: the endpoints that the gateway answers itself. */
-import { Type } from 'typebox'
 import { answerSchema, inEnvelopeSchema } from './answer.ts'
 import { missingSchema, partsSchema } from './parts.ts'
 import { proxied } from './proxied.ts'
-import { closed, list, name, oneOf, path } from './primitives.ts'
+import { closed, list, maybe, name, oneOf, path } from './primitives.ts'
 import { refresh } from './refresh.ts'
 
 const methods = (initial: Array<'GET' | 'POST'>) =>
-  list(oneOf(['GET', 'POST'], { description: 'An HTTP method.' }), {
+  list(oneOf(['GET', 'POST'], 'An HTTP method.'), 'The allowed methods. A body is ignored.', {
     default: initial,
     minItems: 1,
-    uniqueItems: true,
-    description: 'The allowed methods. A body is ignored.'
+    uniqueItems: true
   })
 
 export const endpoints = closed(
   {
     login: closed(
       {
-        path: path({
+        path: path('The path of the sign-in call (POST).', {
           format: 'x-public-path',
-          default: '/api/auth/admin/login',
-          description: 'The path of the sign-in call (POST).'
+          default: '/api/auth/admin/login'
         }),
         answer: answerSchema(
           'The response to a successful sign-in. Default: `authToken` (empty), `status`, `type` ' +
@@ -30,14 +27,14 @@ export const endpoints = closed(
             'a credential of the session: such a sign-in fails with `upstream.invalid`.'
         )
       },
-      { default: {}, description: 'The sign-in endpoint.' }
+      'The sign-in endpoint.',
+      { default: {} }
     ),
     logout: closed(
       {
-        path: path({
+        path: path('The path of the sign-out call.', {
           format: 'x-public-path',
-          default: '/api/account/logout',
-          description: 'The path of the sign-out call.'
+          default: '/api/account/logout'
         }),
         methods: methods(['GET', 'POST']),
         answer: answerSchema(
@@ -45,84 +42,75 @@ export const endpoints = closed(
             'object under `data`.'
         )
       },
-      { default: {}, description: 'The sign-out endpoint.' }
+      'The sign-out endpoint.',
+      { default: {} }
     ),
     profile: closed(
       {
-        path: path({
+        path: path('The path of the current user’s profile.', {
           format: 'x-public-path',
-          default: '/api/account/profile',
-          description: 'The path of the current user’s profile.'
+          default: '/api/account/profile'
         }),
         methods: methods(['GET']),
-        from: oneOf(['session', 'upstream'], {
-          default: 'session',
-          description:
-            'Where the profile comes from. `session`: from what sign-in stored. `upstream`: ' +
-            'from a call to `upstream` (always GET). With `parts`, and in `answer`, both meet.'
-        }),
-        upstream: Type.Optional(proxied.upstream),
+        from: oneOf(
+          ['session', 'upstream'],
+          'Where the profile comes from. `session`: from what sign-in stored. `upstream`: ' +
+            'from a call to `upstream` (always GET). With `parts`, and in `answer`, both meet.',
+          { default: 'session' }
+        ),
+        upstream: maybe(proxied.upstream),
         rewrite: proxied.rewrite,
         timeout: proxied.timeout,
-        shape: Type.Optional(
-          name({
-            names: 'shape',
-            description:
-              'The shape that builds the members of the user. The gateway adds its envelope. If ' +
+        shape: maybe(
+          name(
+            'The shape that builds the members of the user. The gateway adds its envelope. If ' +
               'the upstream’s response already has one, the shape needs `unwrap: data`; ' +
-              'otherwise the members end up under `data.data`.'
-          })
+              'otherwise the members end up under `data.data`.',
+            { names: 'shape' }
+          )
         ),
         answer: answerSchema(
           'The response, in place of the current user with the members that consoles read. ' +
             '`{profile}` is the user as the session or the upstream has it, after `parts` and ' +
             '`shape`; the other names are of the session.'
         ),
-        inEnvelope: inEnvelopeSchema({
-          description:
-            'The place of the user in the envelope, as for answers: `data`, `flat` or `none`. ' +
+        inEnvelope: inEnvelopeSchema(
+          'The place of the user in the envelope, as for answers: `data`, `flat` or `none`. ' +
             'Default: `data`. `answer` has its own.'
-        }),
+        ),
         contract: proxied.contract,
         parts: partsSchema,
         missing: missingSchema
       },
-      { default: {}, description: 'The endpoint of the current user.' }
+      'The endpoint of the current user.',
+      { default: {} }
     ),
     refresh,
-    check: Type.Optional(
+    check: maybe(
       closed(
         {
-          path: path({
+          path: path('The path of the check (GET).', {
             format: 'x-public-path',
-            default: '/api/auth/check',
-            description: 'The path of the check (GET).'
+            default: '/api/auth/check'
           })
         },
-        {
-          description:
-            'For proxies that ask before they pass a request on: 204 with the headers of ' +
-            '`identity`, 401 without a session, 403 without any of the roles of the query ' +
-            '(`?role=admin&role=ops`). `check: {}` is enough. Default: there is none.'
-        }
+        'For proxies that ask before they pass a request on: 204 with the headers of ' +
+          '`identity`, 401 without a session, 403 without any of the roles of the query ' +
+          '(`?role=admin&role=ops`). `check: {}` is enough. Default: there is none.'
       )
     ),
     session: closed(
       {
-        path: path({
-          format: 'x-public-path',
-          default: '/api/session',
-          description:
-            'The path of the session endpoint. GET tells how long the session lasts, and does ' +
-            'not extend it. Below it: `/extend` (POST), `/list` (GET) and `/close` (POST).'
-        })
+        path: path(
+          'The path of the session endpoint. GET tells how long the session lasts, and does ' +
+            'not extend it. Below it: `/extend` (POST), `/list` (GET) and `/close` (POST).',
+          { format: 'x-public-path', default: '/api/session' }
+        )
       },
-      { default: {}, description: 'The session endpoint.' }
+      'The session endpoint.',
+      { default: {} }
     )
   },
-  {
-    default: {},
-    description:
-      'Endpoints that the gateway answers itself. Change a path if the console calls another one.'
-  }
+  'Endpoints that the gateway answers itself. Change a path if the console calls another one.',
+  { default: {} }
 )

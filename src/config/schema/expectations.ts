@@ -1,6 +1,6 @@
 /** `expect` of `routes.yaml`: tests that a config must pass before it is used. */
 import { Type, type Static } from 'typebox'
-import { list, name, named, pairs, text, whole } from './primitives.ts'
+import { list, maybe, name, named, pairs, text, whole } from './primitives.ts'
 
 export const expectSchema = named(
   Type.Object(
@@ -13,63 +13,51 @@ export const expectSchema = named(
           'outside ASCII.',
         examples: ['GET /api/currentUser']
       }),
-      roles: Type.Optional(
-        list(text({ description: 'A role.' }), {
-          description:
-            'The request is signed in with these roles. `[]`: signed in without roles. Without ' +
+      roles: maybe(
+        list(
+          text('A role.'),
+          'The request is signed in with these roles. `[]`: signed in without roles. Without ' +
             'this key: not signed in.',
-          examples: [['admin'], []]
-        })
+          { examples: [['admin'], []] }
+        )
       ),
-      headers: pairs(Type.String(), {
+      headers: pairs(Type.String(), 'The request’s headers.', {
         default: {},
-        description: 'The request’s headers.',
         examples: [{ 'accept-language': 'en' }]
       }),
-      body: Type.Optional(Type.Unknown({ description: 'The request’s body. It is sent as JSON.' })),
-      address: Type.Optional(
-        text({
+      body: maybe(Type.Unknown({ description: 'The request’s body. It is sent as JSON.' })),
+      address: maybe(
+        text('The client address. Default: `198.18.0.1`.', {
           format: 'x-ip',
-          description: 'The client address. Default: `198.18.0.1`.',
           examples: ['203.0.113.7']
         })
       ),
-      times: whole({
-        minimum: 1,
-        maximum: 1000,
-        default: 1,
-        description:
-          'How often the request is sent, one after the other. The last response is compared. ' +
-          'Use it to test a limit.'
-      }),
-      answer: Type.Optional(
+      times: whole(
+        'How often the request is sent, one after the other. The last response is compared. ' +
+          'Use it to test a limit.',
+        { minimum: 1, maximum: 1000, default: 1 }
+      ),
+      answer: maybe(
         Type.Unknown({
           description: 'The JSON body that the upstream returns, with status 200. Default: `{}`.'
         })
       ),
-      status: Type.Optional(
-        whole({
-          minimum: 100,
-          maximum: 599,
-          description: 'The expected HTTP status.',
-          examples: [403]
-        })
+      status: maybe(
+        whole('The expected HTTP status.', { minimum: 100, maximum: 599, examples: [403] })
       ),
-      code: Type.Optional(
-        text({
+      code: maybe(
+        text('The expected error code in the envelope.', {
           names: 'error code',
-          description: 'The expected error code in the envelope.',
           examples: ['session.none']
         })
       ),
-      upstream: Type.Optional(
-        name({
+      upstream: maybe(
+        name('The upstream that is expected to get the request.', {
           names: 'upstream',
-          description: 'The upstream that is expected to get the request.',
           examples: ['orders']
         })
       ),
-      upstreamPath: Type.Optional(
+      upstreamPath: maybe(
         Type.String({
           pattern: '^/[!-~]*$',
           expected: 'a path',
@@ -77,7 +65,7 @@ export const expectSchema = named(
           examples: ['/accounts/me']
         })
       ),
-      response: Type.Optional(
+      response: maybe(
         Type.Unknown({
           description:
             'The expected body of the response, or some of its members. Lists are compared whole.',
@@ -92,12 +80,9 @@ export const expectSchema = named(
         'empty, every sign-in is refused, and maintenance closes nothing.'
     }
   ),
-  {
-    description:
-      'Tests of this config, by name. `console-gateway check`, every start and every reload run ' +
-      'them. If one fails, the config is refused.',
-    examples: [{ 'profile-needs-session': { request: 'GET /api/account/profile', status: 401 } }]
-  }
+  'Tests of this config, by name. `console-gateway check`, every start and every reload run ' +
+    'them. If one fails, the config is refused.',
+  { examples: [{ 'profile-needs-session': { request: 'GET /api/account/profile', status: 401 } }] }
 )
 
 export type Expectation = Static<typeof expectSchema>[string]

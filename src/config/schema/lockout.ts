@@ -11,16 +11,12 @@ const lock = (failures: number, every: string, of: string) =>
       Type.Literal('off'),
       Type.Object(
         {
-          failures: whole({
+          failures: whole('How many wrong passwords may follow each other at once.', {
             minimum: 1,
             maximum: 100_000,
-            default: failures,
-            description: 'How many wrong passwords may follow each other at once.'
+            default: failures
           }),
-          every: lifetime({
-            default: every,
-            description: 'After these, one more in each such time.'
-          })
+          every: lifetime('After these, one more in each such time.', { default: every })
         },
         { additionalProperties: false }
       )
@@ -33,13 +29,12 @@ export const lockout = Type.Object(
     accountAndAddress: lock(5, '5m', 'Wrong passwords for one account from one address.'),
     address: lock(20, '1m', 'Wrong passwords from one address, for any account.'),
     account: lock(50, '15m', 'Wrong passwords for one account, from any address.'),
-    knownBrowser: flag({
-      default: true,
-      description:
-        'Whether a browser that signed in to the account in the last 90 days is counted by ' +
+    knownBrowser: flag(
+      'Whether a browser that signed in to the account in the last 90 days is counted by ' +
         'itself, so that nobody else can lock the owner out. It is recognized by the cookie ' +
-        `\`${knownBrowserCookie}\`, which gives no access.`
-    })
+        `\`${knownBrowserCookie}\`, which gives no access.`,
+      { default: true }
+    )
   },
   {
     additionalProperties: false,

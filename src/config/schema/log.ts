@@ -3,15 +3,16 @@ import { oneOf, section } from './primitives.ts'
 
 export const log = section(
   {
-    level: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
-      default: 'info',
-      description:
-        'The lowest level that is logged. `debug` and `trace` help while you look for a fault.'
-    }),
-    format: oneOf(['auto', 'json', 'pretty'], {
-      default: 'auto',
-      description: '`auto`: readable text on a terminal, otherwise JSON.'
-    })
+    level: oneOf(
+      ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+      'The lowest level that is logged. `debug` and `trace` help while you look for a fault.',
+      { default: 'info' }
+    ),
+    format: oneOf(
+      ['auto', 'json', 'pretty'],
+      '`auto`: readable text on a terminal, otherwise JSON.',
+      { default: 'auto' }
+    )
   },
   'Logs are written to standard output.'
 )

@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { sourceNameSchema } from './source-name.ts'
 import { upstreamLogin } from './upstream-login.ts'
-import { flag, oneOf, optional, section, text } from './primitives.ts'
+import { flag, maybe, oneOf, optional, section, text } from './primitives.ts'
 
 const usersFile = Type.Object(
   {
@@ -10,20 +10,17 @@ const usersFile = Type.Object(
       description: 'Users in a YAML file, with argon2id hashes of their passwords.'
     }),
     name: sourceNameSchema('users-file'),
-    file: text({
-      names: 'users file',
-      default: 'users.yaml',
-      description:
-        'The users file. A relative path starts at the config folder. `console-gateway ' +
-        'hash-password` makes the hashes.'
-    }),
-    decides: flag({
-      default: true,
-      description:
-        '`true`: for a user name in this file, only this file decides. `false`: if the user is ' +
+    file: text(
+      'The users file. A relative path starts at the config folder. `console-gateway ' +
+        'hash-password` makes the hashes.',
+      { names: 'users file', default: 'users.yaml' }
+    ),
+    decides: flag(
+      '`true`: for a user name in this file, only this file decides. `false`: if the user is ' +
         'disabled here or the password does not match, the next source is asked too, with the ' +
-        'same password.'
-    })
+        'same password.',
+      { default: true }
+    )
   },
   { additionalProperties: false, title: 'users-file' }
 )
@@ -32,19 +29,18 @@ export const login = section(
   {
     fields: section(
       {
-        username: text({ default: 'username', description: 'The member with the user name.' }),
-        password: text({ default: 'password', description: 'The member with the password.' }),
-        remember: text({
-          default: 'autoLogin',
-          description:
-            'The member, a boolean, that asks for a cookie that survives closing the browser.'
-        }),
-        passwordIs: oneOf(['plain', 'hashed', 'encrypted'], {
-          default: 'plain',
-          description:
-            'What the console sends as the password. `hashed` and `encrypted` pass to a back-end ' +
-            'as they are; a users file cannot check them, and `check` warns of one.'
-        }),
+        username: text('The member with the user name.', { default: 'username' }),
+        password: text('The member with the password.', { default: 'password' }),
+        remember: text(
+          'The member, a boolean, that asks for a cookie that survives closing the browser.',
+          { default: 'autoLogin' }
+        ),
+        passwordIs: oneOf(
+          ['plain', 'hashed', 'encrypted'],
+          'What the console sends as the password. `hashed` and `encrypted` pass to a back-end ' +
+            'as they are; a users file cannot check them, and `check` warns of one.',
+          { default: 'plain' }
+        ),
         cipher: optional(
           {
             key: Type.String({
@@ -53,7 +49,7 @@ export const login = section(
               description: 'The key in the console’s source, which is no secret.',
               examples: ['0123456789abcdef']
             }),
-            iv: Type.Optional(
+            iv: maybe(
               Type.String({
                 pattern: '^[ -~]{16}$',
                 expected: '16 characters of ASCII',

@@ -1,41 +1,31 @@
 /** `maintenance` of `routes.yaml`: routes that are closed for a time. */
 import { Type, type Static } from 'typebox'
-import { duration, list, name, oneOf, text } from './primitives.ts'
+import { duration, list, maybe, name, oneOf, text } from './primitives.ts'
 
 const timeText = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
 export const timePattern = timeText.source
 
-export const maintenanceSchema = Type.Optional(
+export const maintenanceSchema = maybe(
   Type.Object(
     {
       routes: list(
-        name({ names: 'route or login', description: 'A route of this file, or `login`.' }),
-        {
-          default: [],
-          description:
-            'The routes to close. Default: all routes of this file. The gateway’s own endpoints ' +
-            'stay open. If `login` is listed, nobody can sign in.',
-          examples: [['orders']]
-        }
+        name('A route of this file, or `login`.', { names: 'route or login' }),
+        'The routes to close. Default: all routes of this file. The gateway’s own endpoints ' +
+          'stay open. If `login` is listed, nobody can sign in.',
+        { default: [], examples: [['orders']] }
       ),
       methods: list(
-        oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], { description: 'An HTTP method.' }),
-        {
-          default: [],
-          uniqueItems: true,
-          description:
-            'The methods to close. Default: all. `[POST, PUT, PATCH, DELETE]` is read-only mode.',
-          examples: [['POST', 'PUT', 'PATCH', 'DELETE']]
-        }
+        oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], 'An HTTP method.'),
+        'The methods to close. Default: all. `[POST, PUT, PATCH, DELETE]` is read-only mode.',
+        { default: [], uniqueItems: true, examples: [['POST', 'PUT', 'PATCH', 'DELETE']] }
       ),
-      allowRoles: list(text({ description: 'A role.' }), {
-        default: [],
-        description:
-          'Users with one of these roles can continue to work. This does not work on public ' +
+      allowRoles: list(
+        text('A role.'),
+        'Users with one of these roles can continue to work. This does not work on public ' +
           'routes, where roles are not known.',
-        examples: [['admin']]
-      }),
-      until: Type.Optional(
+        { default: [], examples: [['admin']] }
+      ),
+      until: maybe(
         Type.String({
           pattern: timePattern,
           format: 'x-time',
@@ -46,13 +36,11 @@ export const maintenanceSchema = Type.Optional(
           examples: ['2026-12-01T06:00:00Z']
         })
       ),
-      retryAfter: duration({
-        default: '1m',
-        description: 'The `Retry-After` of responses if `until` is not set.'
+      retryAfter: duration('The `Retry-After` of responses if `until` is not set.', {
+        default: '1m'
       }),
-      message: Type.Optional(
-        text({
-          description: 'The message for users.',
+      message: maybe(
+        text('The message for users.', {
           examples: ['Orders are closed until 06:00 for the yearly stock-taking.']
         })
       )

@@ -1,30 +1,28 @@
 /** `ops` of `gateway.yaml`: the listener for operators, health checks and Prometheus. */
 import { Type } from 'typebox'
 import { certificatePair } from './certificate-pair.ts'
-import { flag, list, listen, optional, secret, section, text } from './primitives.ts'
+import { flag, list, listen, maybe, optional, secret, section, text } from './primitives.ts'
 
 /** The cookie of operators' sessions; with TLS it gets the prefix `__Host-`. */
 export const opsCookie = 'console_ops'
 
 export const ops = section(
   {
-    listen: listen({
-      default: '127.0.0.1:9090',
-      description:
-        'The address and port of the operators’ listener, which answers `/healthz`, `/readyz`, ' +
-        '`/metrics` and the commands. Keep it private.'
-    }),
-    secret: Type.Optional(
-      secret({
-        description:
-          'The secret that requests need as `Authorization: Bearer SECRET`. Only `/healthz`, ' +
+    listen: listen(
+      'The address and port of the operators’ listener, which answers `/healthz`, `/readyz`, ' +
+        '`/metrics` and the commands. Keep it private.',
+      { default: '127.0.0.1:9090' }
+    ),
+    secret: maybe(
+      secret(
+        'The secret that requests need as `Authorization: Bearer SECRET`. Only `/healthz`, ' +
           'and `/readyz` without its details, work without it. At least 32 visible ASCII ' +
           'characters; `console-gateway generate-secret` makes one. Needed for scrapers and for ' +
           'commands with `--url`; commands on the same machine use `ops.socket`.',
-        examples: ['${OPS_SECRET}', 'file:/run/secrets/ops-secret']
-      })
+        { examples: ['${OPS_SECRET}', 'file:/run/secrets/ops-secret'] }
+      )
     ),
-    socket: Type.Optional(
+    socket: maybe(
       Type.Union([Type.String(), Type.Literal(false)], {
         minLength: 1,
         description:
@@ -36,31 +34,28 @@ export const ops = section(
         examples: ['/var/lib/console-gateway/run']
       })
     ),
-    hosts: list(text({ description: 'A host name, without port.' }), {
-      default: [],
-      description:
-        'Additional host names of this listener, as protection against DNS rebinding. IP ' +
+    hosts: list(
+      text('A host name, without port.'),
+      'Additional host names of this listener, as protection against DNS rebinding. IP ' +
         'addresses and `localhost` always work. `/readyz`, `/metrics` and `/openapi.json` also ' +
         'work by any name for clients that are no browser. Other names get 421.',
-      examples: [['gateway.monitoring.svc']]
-    }),
-    role: Type.Optional(
-      text({
-        description:
-          'The role whose users may sign in to the operators’ page, if they come from one of ' +
+      { default: [], examples: [['gateway.monitoring.svc']] }
+    ),
+    role: maybe(
+      text(
+        'The role whose users may sign in to the operators’ page, if they come from one of ' +
           '`ops.sources`. They may do there whatever the operators’ secret allows. Without it ' +
           'the page asks for `ops.secret`, or opens by the link of `console-gateway ops`.',
-        examples: ['operator']
-      })
+        { examples: ['operator'] }
+      )
     ),
-    sources: list(text({ description: 'The name of a credential source.' }), {
-      default: [],
-      description:
-        'The credential sources whose users with `ops.role` are operators. Empty: those of kind ' +
+    sources: list(
+      text('The name of a credential source.'),
+      'The credential sources whose users with `ops.role` are operators. Empty: those of kind ' +
         '`users-file`. Name an `upstream-login` only if whoever gives roles in that back-end may ' +
         'also operate this gateway; `check` warns of it.',
-      examples: [['users-file']]
-    }),
+      { default: [], examples: [['users-file']] }
+    ),
     tls: optional(
       certificatePair({
         certificate: '/etc/ssl/ops.example.com.pem',
@@ -69,27 +64,24 @@ export const ops = section(
       'https for this listener: TLS 1.2 and newer. Certificate and key are read again when their ' +
         'files change or a signal asks for a reload. Adding or removing `tls` needs a restart.'
     ),
-    trustedProxies: list(text({ description: 'An address or CIDR block.' }), {
-      default: [],
-      description:
-        'Addresses of proxies that end TLS in front of this listener. Only their ' +
+    trustedProxies: list(
+      text('An address or CIDR block.'),
+      'Addresses of proxies that end TLS in front of this listener. Only their ' +
         '`X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host` are used. With `ops.role` ' +
         'an address other than loopback needs this or `ops.tls`.',
-      examples: [['10.0.0.5']]
-    }),
-    openMetrics: flag({
-      default: false,
-      description:
-        'Answer `/metrics` without `ops.secret`. Use it if Prometheus cannot send the secret ' +
-        'and the network is private.'
-    }),
-    strictRedis: flag({
-      default: false,
-      description:
-        '`true`: `/readyz` fails whenever Redis is unavailable. `false`: it fails only until ' +
+      { default: [], examples: [['10.0.0.5']] }
+    ),
+    openMetrics: flag(
+      'Answer `/metrics` without `ops.secret`. Use it if Prometheus cannot send the secret ' +
+        'and the network is private.',
+      { default: false }
+    ),
+    strictRedis: flag(
+      '`true`: `/readyz` fails whenever Redis is unavailable. `false`: it fails only until ' +
         'Redis was reached once. All replicas share one Redis, so taking them all out of the ' +
-        'load balancer would not help.'
-    })
+        'load balancer would not help.',
+      { default: false }
+    )
   },
   'The listener for operators, health checks and Prometheus.'
 )

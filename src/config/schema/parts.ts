@@ -1,61 +1,50 @@
 /** `parts` of a route or of the profile: calls to other upstreams, added to the response. */
 import { Type, type Static } from 'typebox'
-import { dotted, duration, flag, name, named, pathTemplate, text } from './primitives.ts'
+import { dotted, duration, flag, maybe, name, named, pathTemplate, text } from './primitives.ts'
 
 const part = Type.Object(
   {
-    upstream: name({
-      names: 'upstream',
-      description:
-        'An upstream of this file. It gets the identity headers as on a route of its own.'
-    }),
-    rewrite: pathTemplate({
-      format: 'x-upstream-path',
-      description:
-        'The path at the upstream, called with GET. With `/*` at its end it keeps what the `*` ' +
+    upstream: name(
+      'An upstream of this file. It gets the identity headers as on a route of its own.',
+      { names: 'upstream' }
+    ),
+    rewrite: pathTemplate(
+      'The path at the upstream, called with GET. With `/*` at its end it keeps what the `*` ' +
         'of the route’s `path` matched; `:name` works likewise.',
-      examples: ['/notices/unread']
-    }),
-    query: flag({
-      default: false,
-      description:
-        'Send the request’s query to this part, too, after `query.drop` and `query.set` of the ' +
-        'route.'
-    }),
-    timeout: Type.Optional(
-      duration({
-        description:
-          'How long the whole response may take. Default: the upstream’s `responseTimeout`.',
+      { format: 'x-upstream-path', examples: ['/notices/unread'] }
+    ),
+    query: flag(
+      'Send the request’s query to this part, too, after `query.drop` and `query.set` of the ' +
+        'route.',
+      { default: false }
+    ),
+    timeout: maybe(
+      duration('How long the whole response may take. Default: the upstream’s `responseTimeout`.', {
         examples: ['500ms']
       })
     ),
-    shape: Type.Optional(
-      name({ names: 'shape', description: 'A shape of this file, for this part only.' })
-    ),
-    unwrap: Type.Optional(
-      dotted({
-        description:
-          'Use only the value at this path of the part’s response, after its shape. Default: ' +
+    shape: maybe(name('A shape of this file, for this part only.', { names: 'shape' })),
+    unwrap: maybe(
+      dotted(
+        'Use only the value at this path of the part’s response, after its shape. Default: ' +
           'the whole response.',
-        examples: ['result.count']
-      })
+        { examples: ['result.count'] }
+      )
     ),
-    into: Type.Optional(
-      dotted({
-        description:
-          'Where to put the value in the response, before the route’s own shape. Missing ' +
+    into: maybe(
+      dotted(
+        'Where to put the value in the response, before the route’s own shape. Missing ' +
           'objects on the path are created. Default: the part’s members are added to the ' +
           'response.',
-        examples: ['unreadCount']
-      })
+        { examples: ['unreadCount'] }
+      )
     ),
-    required: flag({
-      default: true,
-      description:
-        '`true`: if this part fails, the request fails with its error. `false`: the response ' +
-        'leaves the part out and lists its name under `missing`.'
-    }),
-    default: Type.Optional(
+    required: flag(
+      '`true`: if this part fails, the request fails with its error. `false`: the response ' +
+        'leaves the part out and lists its name under `missing`.',
+      { default: true }
+    ),
+    default: maybe(
       Type.Unknown({
         description: 'The value to use if the part is missing or null.',
         examples: [0]
@@ -70,14 +59,14 @@ const part = Type.Object(
   }
 )
 
-export const partsSchema = named(part, {
-  description: 'Calls to other upstreams whose results are added to the response, by name.'
-})
-export const missingSchema = text({
-  default: 'missing',
-  description:
-    'The member, next to `data` in the envelope, that lists the names of missing parts. It is ' +
-    'absent if none is missing.'
-})
+export const partsSchema = named(
+  part,
+  'Calls to other upstreams whose results are added to the response, by name.'
+)
+export const missingSchema = text(
+  'The member, next to `data` in the envelope, that lists the names of missing parts. It is ' +
+    'absent if none is missing.',
+  { default: 'missing' }
+)
 
 export type PartConfig = Static<typeof part>

@@ -12,8 +12,7 @@ const namePattern = '^[a-z][a-z0-9-]{0,62}$'
 export const headerName = /^[a-z0-9][a-z0-9-]{0,62}$/
 export const headerPattern = headerName.source
 
-interface Meta {
-  description: string
+interface Keywords {
   default?: unknown
   examples?: unknown[]
   [keyword: PropertyKey]: unknown
@@ -29,21 +28,24 @@ export const maxStreamedBytes = 1024 ** 4
 export const maxShaped = 64 * 1024 ** 2
 
 /** Bounds are milliseconds or bytes. */
-interface Bounded extends Meta {
+interface Bounded extends Keywords {
   /** 0 where the description says what 0 means; 1 by default, since 0 often means "no bound". */
   minimum?: number
   maximum?: number
 }
 
 /** A time for a timer. */
-export const duration = (meta: Bounded) => measure('x-duration', { maximum: maxTimerMs, ...meta })
+export const duration = (description: string, more: Bounded = {}) =>
+  measure('x-duration', { maximum: maxTimerMs, description, ...more })
 /** A time for which a store keeps an entry. */
-export const lifetime = (meta: Bounded) => duration({ maximum: maxLifetimeMs, ...meta })
-export const size = (meta: Bounded) => measure('x-size', { maximum: maxBytes, ...meta })
+export const lifetime = (description: string, more: Bounded = {}) =>
+  duration(description, { maximum: maxLifetimeMs, ...more })
+export const size = (description: string, more: Bounded = {}) =>
+  measure('x-size', { maximum: maxBytes, description, ...more })
 
 function measure(
   format: 'x-duration' | 'x-size',
-  { minimum = 1, ...meta }: Bounded & { maximum: number }
+  { minimum = 1, ...more }: Bounded & { maximum: number }
 ) {
   const isTime = format === 'x-duration'
   const pattern = isTime ? durationPattern : sizePattern
@@ -56,124 +58,154 @@ function measure(
       expected: isTime
         ? 'a duration such as 500ms, 30s, 5m or 8h'
         : 'a size such as 4KiB, 1MiB or 1GiB',
-      ...meta
+      ...more
     })
   )
 }
 
-export const secret = (meta: Meta) =>
+export const secret = (description: string, more: Keywords = {}) =>
   Type.String({
     format: 'x-secret',
     minLength: 1,
     expected: 'a reference, ${NAME} or file:PATH (a secret never stands in the file itself)',
-    ...meta
+    description,
+    ...more
   })
-export const text = (meta: Meta) => Type.String({ minLength: 1, ...meta })
-export const flag = (meta: Meta) => Type.Boolean(meta)
-export const whole = (meta: Meta) => Type.Integer({ minimum: 0, ...meta })
-export const listen = (meta: Meta) =>
+export const text = (description: string, more: Keywords = {}) =>
+  Type.String({ minLength: 1, description, ...more })
+export const flag = (description: string, more: Keywords = {}) =>
+  Type.Boolean({ description, ...more })
+export const whole = (description: string, more: Keywords = {}) =>
+  Type.Integer({ minimum: 0, description, ...more })
+export const listen = (description: string, more: Keywords = {}) =>
   Type.String({
     format: 'x-port',
     pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9.-]+):[0-9]{1,5}$',
     expected: 'HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080',
-    ...meta
+    description,
+    ...more
   })
-export const hostPort = (meta: Meta) =>
+export const hostPort = (description: string, more: Keywords = {}) =>
   Type.String({
     format: 'x-port',
     pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9._-]+):[0-9]{1,5}$',
     expected: 'HOST:PORT',
-    ...meta
+    description,
+    ...more
   })
-export const url = (meta: Meta) =>
+export const url = (description: string, more: Keywords = {}) =>
   Type.String({
     format: 'x-url',
     pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
     expected: 'an http:// or https:// address without user, query or fragment',
-    ...meta
+    description,
+    ...more
   })
-export const origin = (meta: Meta) =>
+export const origin = (description: string, more: Keywords = {}) =>
   Type.String({
     format: 'x-origin',
     pattern: '^https?://[^\\s/?#@*]+$',
     expected: 'an origin such as https://console.example.com (no path, no wildcard)',
-    ...meta
+    description,
+    ...more
   })
 const pathPattern = "^/(?:\\*|[A-Za-z0-9._~!$&'()+,=@/-]*(/\\*)?)$"
 export const templatePattern =
   "^(?=/)(?:/(?::[A-Za-z][A-Za-z0-9_]*|[A-Za-z0-9._~!$&'()+,=@-]*))*(?:/\\*)?$"
 /** A public or upstream path; `/*` at its end matches everything below. */
-export const path = (meta: Meta) =>
+export const path = (description: string, more: Keywords = {}) =>
   Type.String({
     pattern: pathPattern,
     expected: 'a path that begins with /, with /* at its end at most',
-    ...meta
+    description,
+    ...more
   })
 /** A path of a route: a segment `:name` matches any one segment. */
-export const pathTemplate = (meta: Meta) =>
+export const pathTemplate = (description: string, more: Keywords = {}) =>
   Type.String({
     pattern: templatePattern,
     expected: 'a path that begins with /, with :name as a whole segment, and /* at its end at most',
-    ...meta
+    description,
+    ...more
   })
-export const dotted = (meta: Meta) =>
+export const dotted = (description: string, more: Keywords = {}) =>
   Type.String({
     pattern: '^[^.\\s]+(\\.[^.\\s]+)*$',
     expected: 'names joined by dots, such as result.items',
-    ...meta
+    description,
+    ...more
   })
-export const pemFile = (meta: Meta) => text({ names: 'PEM file', ...meta })
+export const pemFile = (description: string, more: Keywords = {}) =>
+  text(description, { names: 'PEM file', ...more })
 /** A file of own code below the config folder. */
-export const moduleFile = (meta: Meta) =>
+export const moduleFile = (description: string, more: Keywords = {}) =>
   Type.String({
     names: 'module',
     pattern: '^(?:\\./)?(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)*[A-Za-z0-9_-][A-Za-z0-9._-]*\\.m?[jt]s$',
     expected: 'a .js, .mjs or .ts file below the config folder, such as ./shapes/orders.js',
-    ...meta
+    description,
+    ...more
   })
-export const header = (meta: Meta) =>
+export const header = (description: string, more: Keywords = {}) =>
   Type.String({
     pattern: headerPattern,
     expected: 'a header name in lower case, such as x-user-id',
-    ...meta
+    description,
+    ...more
   })
 /** The value of a header; undici and Node refuse others, or send them as Latin-1. */
-export const headerValue = (meta: Meta) =>
-  Type.String({ pattern: '^[\\x20-\\x7e]*$', expected: 'printable ASCII', ...meta })
-export const name = (meta: Meta) =>
-  Type.String({ pattern: namePattern, expected: 'a name in lower case with dashes', ...meta })
-export const list = <T extends TSchema>(items: T, meta: Meta) => Type.Array(items, meta)
-export const oneOf = <const T extends string[]>(values: T, meta: Meta) =>
+export const headerValue = (description: string, more: Keywords = {}) =>
+  Type.String({ pattern: '^[\\x20-\\x7e]*$', expected: 'printable ASCII', description, ...more })
+export const name = (description: string, more: Keywords = {}) =>
+  Type.String({
+    pattern: namePattern,
+    expected: 'a name in lower case with dashes',
+    description,
+    ...more
+  })
+export const list = <T extends TSchema>(items: T, description: string, more: Keywords = {}) =>
+  Type.Array(items, { description, ...more })
+export const oneOf = <const T extends string[]>(
+  values: T,
+  description: string,
+  more: Keywords = {}
+) =>
   Type.Unsafe<T[number]>(
-    Type.String({ enum: values, expected: `one of ${values.join(', ')}`, ...meta })
+    Type.String({ enum: values, expected: `one of ${values.join(', ')}`, description, ...more })
   )
 /** One value or a list; config loading makes it a list. */
 export const oneOrMany = <T>(
   item: TSchema,
-  { ofMany, ...others }: Meta & { readonly ofMany: string }
+  description: string,
+  { ofMany, ...more }: Keywords & { readonly ofMany: string }
 ) => {
   const format = 'x-one-or-many'
-  const items = list(item, { minItems: 1, uniqueItems: true, format, description: ofMany })
-  return Type.Unsafe<readonly T[]>(Type.Union([item, items], others))
+  const items = list(item, ofMany, { minItems: 1, uniqueItems: true, format })
+  return Type.Unsafe<readonly T[]>(Type.Union([item, items], { description, ...more }))
 }
 /** Whether a branch of {@link oneOrMany} is the list. */
 export const isOneOrMany = ({ format }: { readonly format?: string }): boolean =>
   format === 'x-one-or-many'
 /** A mapping from names that the operator chooses to values of one schema. */
-export const named = <T extends TSchema>(value: T, meta: Meta) =>
-  Type.Record(Type.String({ pattern: namePattern }), value, { default: {}, ...meta })
-export const pairs = <T extends TSchema>(value: T, meta: Meta) =>
-  Type.Record(Type.String({ pattern: '^.+$' }), value, meta)
+export const named = <T extends TSchema>(value: T, description: string, more: Keywords = {}) =>
+  Type.Record(Type.String({ pattern: namePattern }), value, { default: {}, description, ...more })
+export const pairs = <T extends TSchema>(value: T, description: string, more: Keywords = {}) =>
+  Type.Record(Type.String({ pattern: '^.+$' }), value, { description, ...more })
+
+export const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema)
 
 /** A mapping with these members and no others. */
-export const closed = <T extends TProperties>(properties: T, meta: Meta) =>
-  Type.Object(properties, { additionalProperties: false, ...meta })
+export const closed = <T extends TProperties>(
+  properties: T,
+  description: string,
+  more: Keywords = {}
+) => Type.Object(properties, { additionalProperties: false, description, ...more })
 /** A mapping whose default is the defaults of its members. */
 export const section = <T extends TProperties>(properties: T, description: string) =>
-  closed(properties, { description, default: {} })
+  closed(properties, description, { default: {} })
 /** A mapping that is absent by default. */
 export const optional = <T extends TProperties>(properties: T, description: string) =>
-  Type.Optional(closed(properties, { description }))
+  Type.Optional(closed(properties, description))
 
 const durationUnits: Record<string, number> = {
   ms: 1,

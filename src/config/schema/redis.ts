@@ -1,6 +1,16 @@
 /** `redis` of `gateway.yaml`: the shared store of sessions and counters. */
 import { Type } from 'typebox'
-import { duration, flag, hostPort, list, optional, pemFile, secret, text } from './primitives.ts'
+import {
+  duration,
+  flag,
+  hostPort,
+  list,
+  maybe,
+  optional,
+  pemFile,
+  secret,
+  text
+} from './primitives.ts'
 
 export const redis = optional(
   {
@@ -16,54 +26,43 @@ export const redis = optional(
         '`cluster`. If all three are empty, sessions and counters are kept in memory.',
       examples: ['redis://redis:6379', '${REDIS_URL:-}']
     }),
-    sentinels: list(hostPort({ description: 'HOST:PORT.' }), {
-      default: [],
-      description: 'The Sentinels to ask for the primary. The gateway follows a failover.',
-      examples: [['sentinel-1:26379', 'sentinel-2:26379', 'sentinel-3:26379']]
+    sentinels: list(
+      hostPort('HOST:PORT.'),
+      'The Sentinels to ask for the primary. The gateway follows a failover.',
+      { default: [], examples: [['sentinel-1:26379', 'sentinel-2:26379', 'sentinel-3:26379']] }
+    ),
+    primary: text('The name of the primary in the Sentinels’ configuration.', {
+      default: 'mymaster'
     }),
-    primary: text({
-      default: 'mymaster',
-      description: 'The name of the primary in the Sentinels’ configuration.'
-    }),
-    sentinelPassword: Type.Optional(
-      secret({
-        description: 'The password of the Sentinels.',
+    sentinelPassword: maybe(
+      secret('The password of the Sentinels.', {
         examples: ['file:/run/secrets/sentinel-password']
       })
     ),
-    cluster: list(hostPort({ description: 'HOST:PORT.' }), {
-      default: [],
-      description:
-        'Some nodes of a Redis Cluster. They tell the gateway about the others. All keys are in ' +
+    cluster: list(
+      hostPort('HOST:PORT.'),
+      'Some nodes of a Redis Cluster. They tell the gateway about the others. All keys are in ' +
         'one slot, so on one shard.',
-      examples: [['redis-1:6379', 'redis-2:6379']]
-    }),
-    tls: flag({
-      default: false,
-      description:
-        'Use TLS with a Cluster, or with the servers that the Sentinels name. For a single ' +
-        'server, write `rediss://` in `url`.'
-    }),
-    sentinelTls: flag({
-      default: false,
-      description: 'Use TLS with the Sentinels themselves.'
-    }),
-    username: Type.Optional(
-      text({ description: 'The user name of the Redis ACL.', examples: ['gateway'] })
+      { default: [], examples: [['redis-1:6379', 'redis-2:6379']] }
     ),
-    password: Type.Optional(
-      secret({
-        description: 'The password of the Redis server.',
+    tls: flag(
+      'Use TLS with a Cluster, or with the servers that the Sentinels name. For a single ' +
+        'server, write `rediss://` in `url`.',
+      { default: false }
+    ),
+    sentinelTls: flag('Use TLS with the Sentinels themselves.', { default: false }),
+    username: maybe(text('The user name of the Redis ACL.', { examples: ['gateway'] })),
+    password: maybe(
+      secret('The password of the Redis server.', {
         examples: ['file:/run/secrets/redis-password']
       })
     ),
-    ca: Type.Optional(
-      pemFile({
-        description:
-          'A PEM file with the certificate authority of Redis. Set it if the system does not ' +
+    ca: maybe(
+      pemFile(
+        'A PEM file with the certificate authority of Redis. Set it if the system does not ' +
           'trust that authority.',
-        examples: ['/etc/ssl/redis-ca.pem']
-      })
+        { examples: ['/etc/ssl/redis-ca.pem'] }
+      )
     ),
     prefix: Type.String({
       pattern: '^[A-Za-z0-9:_-]{0,32}$',
@@ -73,16 +72,12 @@ export const redis = optional(
         'The prefix of every key; it is written in braces (`{cg}:`). Change it if several gateways ' +
         'share one Redis.'
     }),
-    connectTimeout: duration({
-      default: '1s',
-      description: 'How long connecting to Redis may take.'
-    }),
-    commandTimeout: duration({
-      default: '400ms',
-      description:
-        'How long a Redis command may take. After that, requests that need a session are ' +
-        'answered 503.'
-    })
+    connectTimeout: duration('How long connecting to Redis may take.', { default: '1s' }),
+    commandTimeout: duration(
+      'How long a Redis command may take. After that, requests that need a session are ' +
+        'answered 503.',
+      { default: '400ms' }
+    )
   },
   'The store of sessions and counters. Without Redis they are kept in memory, which works for ' +
     'one process and for development only.'

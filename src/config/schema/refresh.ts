@@ -1,14 +1,12 @@
 /** `endpoints.refresh` of `routes.yaml`: the call with which consoles renew their own token. */
-import { Type } from 'typebox'
 import { answerSchema } from './answer.ts'
-import { closed, path } from './primitives.ts'
+import { closed, maybe, path } from './primitives.ts'
 
-export const refresh = Type.Optional(
+export const refresh = maybe(
   closed(
     {
-      path: path({
+      path: path('The path of the refresh call (POST). Its body is not read.', {
         format: 'x-public-path',
-        description: 'The path of the refresh call (POST). Its body is not read.',
         examples: ['/auth/refresh']
       }),
       answer: answerSchema(
@@ -16,12 +14,9 @@ export const refresh = Type.Optional(
           'and the time left, as at `endpoints.session`.'
       )
     },
-    {
-      description:
-        'The refresh call of consoles that renew their own token, by the session cookie alone. A ' +
-        'timer makes it, so it is no use of the session: other requests extend that. ' +
-        'Without it there is none. Without a session it is refused with the code of an ended ' +
-        'session, so that the console signs out.'
-    }
+    'The refresh call of consoles that renew their own token, by the session cookie alone. A ' +
+      'timer makes it, so it is no use of the session: other requests extend that. ' +
+      'Without it there is none. Without a session it is refused with the code of an ended ' +
+      'session, so that the console signs out.'
   )
 )

@@ -1,31 +1,27 @@
 /** Live config, `query` and `body` of a route: what the upstream gets in place of the console's. */
 import { type Static, Type } from 'typebox'
-import { closed, list, name, oneOf, optional, pairs, text, whole } from './primitives.ts'
+import { closed, list, maybe, name, oneOf, optional, pairs, text, whole } from './primitives.ts'
 
-const parameter = (description: string, examples: string[]) => text({ description, examples })
+const parameter = (description: string, examples: string[]) => text(description, { examples })
 const firstPage = (whose: string) =>
-  whole({ maximum: 1, default: 1, description: `The number of the first page ${whose}: 0 or 1.` })
+  whole(`The number of the first page ${whose}: 0 or 1.`, { maximum: 1, default: 1 })
 
 const sentPaging = {
   page: parameter('The console’s parameter with the page number.', ['current']),
-  size: Type.Optional(parameter('The console’s parameter with the page size.', ['pageSize'])),
+  size: maybe(parameter('The console’s parameter with the page size.', ['pageSize'])),
   firstPage: firstPage('for the console'),
-  defaultSize: Type.Optional(
-    whole({
+  defaultSize: maybe(
+    whole('The page size if the console sends none. An upstream that takes `offset` needs it.', {
       minimum: 1,
-      description:
-        'The page size if the console sends none. An upstream that takes `offset` needs it.',
       examples: [20]
     })
   )
 }
 
 const takenPaging = {
-  page: Type.Optional(parameter('The upstream’s parameter with the page number.', ['page'])),
-  offset: Type.Optional(
-    parameter('The upstream’s parameter with the number of items to skip.', ['skip'])
-  ),
-  size: Type.Optional(parameter('The upstream’s parameter with the page size.', ['limit'])),
+  page: maybe(parameter('The upstream’s parameter with the page number.', ['page'])),
+  offset: maybe(parameter('The upstream’s parameter with the number of items to skip.', ['skip'])),
+  size: maybe(parameter('The upstream’s parameter with the page size.', ['limit'])),
   firstPage: firstPage('for the upstream')
 }
 
@@ -46,39 +42,37 @@ export const upstreamPaging = optional(
 const paging = closed(
   {
     ...sentPaging,
-    to: closed(takenPaging, {
-      description: 'What the upstream gets: `page` or `offset`, and `size`.'
-    })
+    to: closed(takenPaging, 'What the upstream gets: `page` or `offset`, and `size`.')
   },
-  { description: 'Turns page number and size of the console into those of the upstream.' }
+  'Turns page number and size of the console into those of the upstream.'
 )
 
 export type PagingConfig = Static<typeof paging>
 
-export const querySchema = Type.Optional(
+export const querySchema = maybe(
   closed(
     {
-      rename: Type.Optional(
-        pairs(text({ description: 'The upstream’s name.' }), {
-          description: 'Rename parameters: the console’s name to the upstream’s.',
-          examples: [{ keyword: 'q' }]
-        })
+      rename: maybe(
+        pairs(
+          text('The upstream’s name.'),
+          'Rename parameters: the console’s name to the upstream’s.',
+          { examples: [{ keyword: 'q' }] }
+        )
       ),
-      drop: Type.Optional(
-        list(text({ description: 'A parameter.' }), {
+      drop: maybe(
+        list(text('A parameter.'), 'Parameters of the console that the upstream does not get.', {
           minItems: 1,
-          description: 'Parameters of the console that the upstream does not get.',
           examples: [['_t']]
         })
       ),
-      set: Type.Optional(
-        pairs(Type.String({ description: 'The value.' }), {
-          description:
-            'Parameters that the upstream always gets. A value of the client is replaced.',
-          examples: [{ expand: 'lines' }]
-        })
+      set: maybe(
+        pairs(
+          Type.String({ description: 'The value.' }),
+          'Parameters that the upstream always gets. A value of the client is replaced.',
+          { examples: [{ expand: 'lines' }] }
+        )
       ),
-      paging: Type.Optional(
+      paging: maybe(
         Type.Unsafe<false | PagingConfig>(
           Type.Union([Type.Literal(false), paging], {
             expected: 'false or a mapping with page and to',
@@ -89,10 +83,9 @@ export const querySchema = Type.Optional(
         )
       )
     },
+    'Changes the query for the upstream. A parameter that this sets or renames to is not ' +
+      'taken from the client under its own name. Default: the query passes unchanged.',
     {
-      description:
-        'Changes the query for the upstream. A parameter that this sets or renames to is not ' +
-        'taken from the client under its own name. Default: the query passes unchanged.',
       examples: [
         {
           rename: { keyword: 'q' },
@@ -103,30 +96,26 @@ export const querySchema = Type.Optional(
   )
 )
 
-export const bodySchema = Type.Optional(
+export const bodySchema = maybe(
   closed(
     {
-      shape: Type.Optional(
-        name({
-          names: 'shape',
-          description:
-            'A shape of this file for the JSON or form body. It cannot use `open`, ' +
-            '`status`, `wrap` or `paging`, which are about responses.'
-        })
+      shape: maybe(
+        name(
+          'A shape of this file for the JSON or form body. It cannot use `open`, ' +
+            '`status`, `wrap` or `paging`, which are about responses.',
+          { names: 'shape' }
+        )
       ),
-      as: Type.Optional(
-        oneOf(['json', 'form'], {
-          description:
-            'The type of the body that the upstream gets. Default: the type that the client sent.'
-        })
+      as: maybe(
+        oneOf(
+          ['json', 'form'],
+          'The type of the body that the upstream gets. Default: the type that the client sent.'
+        )
       )
     },
-    {
-      description:
-        'Changes JSON and form bodies for the upstream; other types are refused (415). A body ' +
-        'must not be larger than `maxShaped`. Default: bodies pass byte for byte.',
-      examples: [{ shape: 'order-request' }, { as: 'form' }]
-    }
+    'Changes JSON and form bodies for the upstream; other types are refused (415). A body ' +
+      'must not be larger than `maxShaped`. Default: bodies pass byte for byte.',
+    { examples: [{ shape: 'order-request' }, { as: 'form' }] }
   )
 )
 

@@ -15,6 +15,7 @@ import {
   list,
   maxShaped,
   maxStreamedBytes,
+  maybe,
   name,
   oneOf,
   pathTemplate,
@@ -46,22 +47,18 @@ const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
 
 export const route = closed(
   {
-    path: pathTemplate({
-      format: 'x-public-path',
-      description:
-        'The public path. With `/*` at its end it matches everything below; `:name` matches ' +
+    path: pathTemplate(
+      'The public path. With `/*` at its end it matches everything below; `:name` matches ' +
         'one segment. Of several paths that match, the most specific decides.',
-      examples: ['/api/notices', '/api/orders/*', '/api/users/:id/reset']
-    }),
-    methods: list(
-      oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], { description: 'An HTTP method.' }),
       {
-        default: ['GET'],
-        minItems: 1,
-        uniqueItems: true,
-        description: 'The allowed methods. GET includes HEAD.',
-        examples: [['GET', 'POST']]
+        format: 'x-public-path',
+        examples: ['/api/notices', '/api/orders/*', '/api/users/:id/reset']
       }
+    ),
+    methods: list(
+      oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], 'An HTTP method.'),
+      'The allowed methods. GET includes HEAD.',
+      { default: ['GET'], minItems: 1, uniqueItems: true, examples: [['GET', 'POST']] }
     ),
     access,
     answer: answerSchema(
@@ -71,122 +68,108 @@ export const route = closed(
     ),
     parts: partsSchema,
     missing: missingSchema,
-    into: Type.Optional(
-      dotted({
-        description:
-          'With `parts`: where to put the response of the route’s own upstream. Default: the ' +
+    into: maybe(
+      dotted(
+        'With `parts`: where to put the response of the route’s own upstream. Default: the ' +
           'parts are added to that response.',
-        examples: ['items']
-      })
+        { examples: ['items'] }
+      )
     ),
-    touch: Type.Optional(
-      oneOf(['always', 'never'], {
-        description:
-          'Whether a call resets the session’s idle time. Use `never` for calls that a page ' +
+    touch: maybe(
+      oneOf(
+        ['always', 'never'],
+        'Whether a call resets the session’s idle time. Use `never` for calls that a page ' +
           'repeats by itself. Default: `never` for a route named `notices` or with ' +
           '`websocket`, `always` for ' +
           'others.'
-      })
+      )
     ),
     ...proxied,
     fallback: fallbackSchema,
-    cache: oneOf(['off', 'browser'], {
-      default: 'off',
-      description:
-        '`browser`: the browser may keep responses for its user as long as the upstream’s ' +
+    cache: oneOf(
+      ['off', 'browser'],
+      '`browser`: the browser may keep responses for its user as long as the upstream’s ' +
         '`Cache-Control` says. It passes as `private`, with `Vary: Cookie`; what it says to ' +
-        'caches that users share does not. `off`: `no-store`. Public routes pass it as it is.'
-    }),
+        'caches that users share does not. `off`: `no-store`. Public routes pass it as it is.',
+      { default: 'off' }
+    ),
     query: querySchema,
     body: bodySchema,
-    upstream: Type.Optional(
-      name({
-        names: 'upstream',
-        description: 'An upstream of this file. Optional with `parts` or `answer`.'
-      })
+    upstream: maybe(
+      name('An upstream of this file. Optional with `parts` or `answer`.', { names: 'upstream' })
     ),
     websocket: websocketSchema,
-    dialect: Type.Optional(
-      oneOf([...dialects], {
-        description:
-          'The envelope of this route’s responses. Default: `envelope.dialect` of `gateway.yaml`.'
-      })
+    dialect: maybe(
+      oneOf(
+        [...dialects],
+        'The envelope of this route’s responses. Default: `envelope.dialect` of `gateway.yaml`.'
+      )
     ),
-    errorStatus: Type.Optional(
-      oneOf([...errorStatuses], {
-        description:
-          'The HTTP status of this route’s errors. Default: `envelope.errorStatus` of ' +
+    errorStatus: maybe(
+      oneOf(
+        [...errorStatuses],
+        'The HTTP status of this route’s errors. Default: `envelope.errorStatus` of ' +
           '`gateway.yaml`.'
-      })
+      )
     ),
-    maxBody: Type.Optional(
-      size({
-        minimum: 0,
-        maximum: maxStreamedBytes,
-        description:
-          'The maximum size of a request body. Default: `sizes.body` of `limits.yaml`. Increase ' +
+    maxBody: maybe(
+      size(
+        'The maximum size of a request body. Default: `sizes.body` of `limits.yaml`. Increase ' +
           'it for uploads. `0B`: none is taken.',
-        examples: ['50MiB']
-      })
+        { minimum: 0, maximum: maxStreamedBytes, examples: ['50MiB'] }
+      )
     ),
-    maxShaped: Type.Optional(
-      size({
-        maximum: maxShaped,
-        description:
-          'The maximum size of a response that is shaped, both as received and after ' +
+    maxShaped: maybe(
+      size(
+        'The maximum size of a response that is shaped, both as received and after ' +
           'decompression. Default: `sizes.shape` of `limits.yaml`.',
-        examples: ['8MiB']
-      })
+        { maximum: maxShaped, examples: ['8MiB'] }
+      )
     ),
-    tooLarge: oneOf(['refuse', 'pass'], {
-      default: 'refuse',
-      description:
-        'What happens to a response that is too large to be shaped. `refuse`: 502 ' +
-        '`shape.too-large`. `pass`: it passes unshaped, byte for byte. It is never truncated.'
+    tooLarge: oneOf(
+      ['refuse', 'pass'],
+      'What happens to a response that is too large to be shaped. `refuse`: 502 ' +
+        '`shape.too-large`. `pass`: it passes unshaped, byte for byte. It is never truncated.',
+      { default: 'refuse' }
+    ),
+    passAuthorization: flag('Send the client’s own `Authorization` header to the upstream.', {
+      default: false
     }),
-    passAuthorization: flag({
-      default: false,
-      description: 'Send the client’s own `Authorization` header to the upstream.'
-    }),
-    passCookies: list(text({ description: 'A cookie name.' }), {
-      default: [],
-      description: 'Cookies of the client that are sent to the upstream. All others are dropped.',
-      examples: [['theme']]
-    }),
-    passRefusedHeaders: list(header({ description: 'The full name of a request header.' }), {
-      default: [],
-      description:
-        'Headers of the client that are sent to the upstream although the gateway normally ' +
+    passCookies: list(
+      text('A cookie name.'),
+      'Cookies of the client that are sent to the upstream. All others are dropped.',
+      { default: [], examples: [['theme']] }
+    ),
+    passRefusedHeaders: list(
+      header('The full name of a request header.'),
+      'Headers of the client that are sent to the upstream although the gateway normally ' +
         'drops them. Back-ends believe that such headers come from a trusted proxy ' +
         '(`X-Forwarded-*`, `X-User-*`, `X-Scope-OrgID`, …). `check` warns about each.',
-      examples: [['x-scope-orgid']]
-    }),
-    passGetBody: flag({
-      default: false,
-      description:
-        'Send the body of a GET to the upstream. By default it is dropped. Only for an upstream ' +
+      { default: [], examples: [['x-scope-orgid']] }
+    ),
+    passGetBody: flag(
+      'Send the body of a GET to the upstream. By default it is dropped. Only for an upstream ' +
         'that reads bodies of GET: **another one takes the body for the next request, with the ' +
-        'identity of whoever comes then.** So each such request has a connection of its own.'
-    }),
-    passEncodedSlashes: flag({
-      default: false,
-      description:
-        'Take `%2F` in the path (names of queues, keys of objects), and send it as it came. By ' +
-        'default it is 400, since two programs may read it as two paths.'
-    }),
-    framedByConsole: flag({
-      default: false,
-      description:
-        'Let the console, and pages of `server.origins`, show the responses in a frame: PDF ' +
-        'files, HTML pages. Only for an upstream that you trust: its pages run as the console’s.'
-    }),
+        'identity of whoever comes then.** So each such request has a connection of its own.',
+      { default: false }
+    ),
+    passEncodedSlashes: flag(
+      'Take `%2F` in the path (names of queues, keys of objects), and send it as it came. By ' +
+        'default it is 400, since two programs may read it as two paths.',
+      { default: false }
+    ),
+    framedByConsole: flag(
+      'Let the console, and pages of `server.origins`, show the responses in a frame: PDF ' +
+        'files, HTML pages. Only for an upstream that you trust: its pages run as the console’s.',
+      { default: false }
+    ),
     setCookies: setCookiesSchema,
-    redirects: oneOf(['refuse', 'pass'], {
-      default: 'refuse',
-      description:
-        'What happens to a redirect of the upstream to another host. `refuse`: 502. `pass`: the ' +
-        'browser gets it. Redirects to the upstream itself are rewritten to the public path.'
-    })
+    redirects: oneOf(
+      ['refuse', 'pass'],
+      'What happens to a redirect of the upstream to another host. `refuse`: 502. `pass`: the ' +
+        'browser gets it. Redirects to the upstream itself are rewritten to the public path.',
+      { default: 'refuse' }
+    )
   },
-  { description: 'A public path that is proxied to an upstream.' }
+  'A public path that is proxied to an upstream.'
 )

@@ -11,11 +11,11 @@ import { consolePaging } from './request-mapping.ts'
 
 export const routesSchema = Type.Object(
   {
-    upstreams: named(upstream, { description: 'The back-ends, by name.' }),
+    upstreams: named(upstream, 'The back-ends, by name.'),
     endpoints,
     aliases: Type.Record(
       Type.String({ pattern: '^/' }),
-      pathTemplate({ description: 'The path of a route or endpoint.' }),
+      pathTemplate('The path of a route or endpoint.'),
       {
         default: {},
         description:
@@ -24,19 +24,13 @@ export const routesSchema = Type.Object(
         examples: [{ '/api/currentUser': '/api/account/profile' }]
       }
     ),
-    routes: named(route, {
-      description: 'The proxied routes, by name. Logs, metrics and limits use the name.'
-    }),
+    routes: named(route, 'The proxied routes, by name. Logs, metrics and limits use the name.'),
     permissions: pairs(
-      list(text({ description: 'A permission.' }), { description: 'The permissions of the role.' }),
-      {
-        default: {},
-        description:
-          'The permissions of each role, for `{permissions}` in answers: those of all roles of ' +
-          'the user, in the order of the roles, each once. They decide what a console shows; who ' +
-          'may call a route is decided by its `access`.',
-        examples: [{ admin: ['*:*:*'], user: ['order:read'] }]
-      }
+      list(text('A permission.'), 'The permissions of the role.'),
+      'The permissions of each role, for `{permissions}` in answers: those of all roles of ' +
+        'the user, in the order of the roles, each once. They decide what a console shows; who ' +
+        'may call a route is decided by its `access`.',
+      { default: {}, examples: [{ admin: ['*:*:*'], user: ['order:read'] }] }
     ),
     paging: consolePaging,
     shapes: shapesSchema,

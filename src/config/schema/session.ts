@@ -1,41 +1,34 @@
 /** `session` of `gateway.yaml`: secrets, lifetimes, the cookie, sessions per user. */
 import { Type } from 'typebox'
-import { flag, lifetime, list, oneOf, secret, section, whole } from './primitives.ts'
+import { flag, lifetime, list, maybe, oneOf, secret, section, whole } from './primitives.ts'
 
 export const session = section(
   {
-    secrets: list(secret({ description: 'At least 32 characters.' }), {
-      default: [],
-      description:
-        'Secrets that sign the cookie and encrypt the data in Redis. The first one is used for ' +
+    secrets: list(
+      secret('At least 32 characters.'),
+      'Secrets that sign the cookie and encrypt the data in Redis. The first one is used for ' +
         'new data; all can verify and decrypt. To rotate, add the new secret as the second at ' +
         'every replica, then make it the first. `console-gateway generate-secret` makes one. ' +
         'Empty (only without Redis): generated at each start.',
-      examples: [['${SESSION_SECRET}']]
-    }),
-    idle: lifetime({
-      default: '30m',
-      description: 'A session ends after this time without use.'
-    }),
-    absolute: lifetime({
-      default: '8h',
-      description: 'A session ends this long after sign-in, even if it is in use.'
+      { default: [], examples: [['${SESSION_SECRET}']] }
+    ),
+    idle: lifetime('A session ends after this time without use.', { default: '30m' }),
+    absolute: lifetime('A session ends this long after sign-in, even if it is in use.', {
+      default: '8h'
     }),
     remembered: section(
       {
-        idle: Type.Optional(
-          lifetime({
-            description: 'Like `session.idle`, for remembered sessions. Default: `session.idle`.',
+        idle: maybe(
+          lifetime('Like `session.idle`, for remembered sessions. Default: `session.idle`.', {
             examples: ['7d']
           })
         ),
-        absolute: Type.Optional(
-          lifetime({
-            description:
-              'Like `session.absolute`, for remembered sessions. The cookie has the same ' +
+        absolute: maybe(
+          lifetime(
+            'Like `session.absolute`, for remembered sessions. The cookie has the same ' +
               'lifetime. Default: `session.absolute`.',
-            examples: ['30d']
-          })
+            { examples: ['30d'] }
+          )
         )
       },
       'Lifetimes of sessions whose sign-in asked to be remembered (`autoLogin: true`). Their ' +
@@ -43,28 +36,26 @@ export const session = section(
     ),
     perUser: section(
       {
-        max: whole({
+        max: whole('The maximum number of sessions of one user at the same time.', {
           minimum: 1,
           maximum: 1000,
-          default: 5,
-          description: 'The maximum number of sessions of one user at the same time.'
+          default: 5
         }),
-        over: oneOf(['evict-oldest', 'refuse'], {
-          default: 'evict-oldest',
-          description:
-            'What happens at one more sign-in. `evict-oldest`: the session ends that has been unused ' +
+        over: oneOf(
+          ['evict-oldest', 'refuse'],
+          'What happens at one more sign-in. `evict-oldest`: the session ends that has been unused ' +
             'for longest. ' +
-            '`refuse`: the sign-in is answered 409.'
-        })
+            '`refuse`: the sign-in is answered 409.',
+          { default: 'evict-oldest' }
+        )
       },
       'How many sessions a user may have.'
     ),
-    headers: flag({
-      default: true,
-      description:
-        'Send the remaining seconds as `X-Session-Idle-In` and `X-Session-Absolute-In` with ' +
-        'each signed-in response.'
-    }),
+    headers: flag(
+      'Send the remaining seconds as `X-Session-Idle-In` and `X-Session-Absolute-In` with ' +
+        'each signed-in response.',
+      { default: true }
+    ),
     cookie: section(
       {
         name: Type.String({
@@ -73,17 +64,16 @@ export const session = section(
           expected: 'letters, digits, _ and -',
           description: 'The name of the cookie. With `secure` it gets the prefix `__Host-`.'
         }),
-        secure: flag({
-          default: true,
-          description:
-            'Send the cookie over https only. Set `false` only for development on loopback.'
-        }),
-        sameSite: oneOf(['strict', 'lax', 'none'], {
-          default: 'strict',
-          description:
-            'The `SameSite` attribute. Use `none` only for a console on another site; the ' +
-            'cookie is then also `Partitioned`.'
-        })
+        secure: flag(
+          'Send the cookie over https only. Set `false` only for development on loopback.',
+          { default: true }
+        ),
+        sameSite: oneOf(
+          ['strict', 'lax', 'none'],
+          'The `SameSite` attribute. Use `none` only for a console on another site; the ' +
+            'cookie is then also `Partitioned`.',
+          { default: 'strict' }
+        )
       },
       'The session cookie. It is always HttpOnly, with Path=/ and without Domain.'
     )

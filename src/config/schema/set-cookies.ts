@@ -4,16 +4,16 @@ import { closed, list, text } from './primitives.ts'
 
 type SetCookie = string | { readonly name: string; readonly sealed: true }
 
-const cookieName = { description: 'A cookie name.' }
+const cookieName = text('A cookie name.')
 
 export const setCookiesSchema = list(
   Type.Unsafe<SetCookie>(
     Type.Union(
       [
-        text(cookieName),
+        cookieName,
         closed(
           {
-            name: text(cookieName),
+            name: cookieName,
             sealed: Type.Literal(true, {
               description:
                 'The browser gets the value encrypted. The upstream gets its own value back from ' +
@@ -21,7 +21,7 @@ export const setCookiesSchema = list(
                 'browser made up.'
             })
           },
-          { description: 'A cookie that only the upstream reads, such as that of a captcha.' }
+          'A cookie that only the upstream reads, such as that of a captcha.'
         )
       ],
       {
@@ -30,11 +30,8 @@ export const setCookiesSchema = list(
       }
     )
   ),
-  {
-    default: [],
-    description: 'Cookies that this upstream may set in the browser. All others are dropped.',
-    examples: [['theme'], [{ name: 'JSESSIONID', sealed: true }]]
-  }
+  'Cookies that this upstream may set in the browser. All others are dropped.',
+  { default: [], examples: [['theme'], [{ name: 'JSESSIONID', sealed: true }]] }
 )
 
 export const nameOfCookie = (each: SetCookie): string =>

@@ -1,157 +1,142 @@
 /** `shapes` of `routes.yaml`: operations that transform upstream responses. */
-import { Type, type Static, type TProperties } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { asNode } from './node.ts'
-import { dotted, list, moduleFile, name, named, oneOf, pairs, text, whole } from './primitives.ts'
+import {
+  closed,
+  dotted,
+  list,
+  maybe,
+  moduleFile,
+  name,
+  named,
+  oneOf,
+  pairs,
+  text,
+  whole
+} from './primitives.ts'
 
-const closed = <T extends TProperties>(
-  properties: T,
-  meta: {
-    description: string
-    default?: unknown
-    minProperties?: number
-    maxProperties?: number
-    recursive?: string
-  }
-) => Type.Object(properties, { additionalProperties: false, ...meta })
 const scalar = Type.Unsafe<string | number | boolean | null>(
   Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()], {
     expected: 'a text, a number, true, false or null',
     description: 'A value.'
   })
 )
-const member = text({ description: 'The name of a member.' })
+const member = text('The name of a member.')
 
 /** Formats of success and failure in a body that `open` knows; `status` describes others. */
 export const openDialects = ['ant-design-pro', 'base-response', 'code-data'] as const
 
 const operations = {
-  open: Type.Optional(
-    oneOf([...openDialects], {
-      description:
-        'Must be first. Reads success or failure in the format of the back-end. On success the ' +
+  open: maybe(
+    oneOf(
+      [...openDialects],
+      'Must be first. Reads success or failure in the format of the back-end. On success the ' +
         'shape continues with `data`. On failure the console gets an error with the right HTTP ' +
         'status and the back-end’s message. `ant-design-pro`: success is `success: true`. ' +
         '`base-response`: `ok: true`. `code-data`: a `code` of 0, 200 or 20000, with `message` ' +
         'or `msg`.'
-    })
-  ),
-  status: Type.Optional(
-    closed(
-      {
-        path: dotted({
-          description: 'The path of the member that tells success or failure.',
-          examples: ['code']
-        }),
-        ok: list(scalar, {
-          minItems: 1,
-          description: 'The values that mean success. A missing member counts as null.',
-          examples: [[0, 200]]
-        }),
-        statuses: Type.Optional(
-          pairs(whole({ minimum: 400, maximum: 599, description: 'An HTTP status.' }), {
-            description:
-              'The HTTP status of each failure value. A number from 400 to 599 that is not ' +
-              'listed is used as the status.',
-            examples: [{ 40001: 404 }]
-          })
-        ),
-        otherwise: whole({
-          minimum: 400,
-          maximum: 599,
-          default: 502,
-          description: 'The HTTP status of all other values.'
-        }),
-        message: Type.Optional(
-          dotted({
-            description: 'The path of the back-end’s message for users.',
-            examples: ['msg']
-          })
-        )
-      },
-      {
-        description:
-          'Must be first. For a back-end that always answers 200 and tells success or failure ' +
-          'in the body. On failure the console gets an error with the right HTTP status.'
-      }
     )
   ),
-  unwrap: Type.Optional(
-    dotted({
-      description: 'Continue with the value at this path, or null if it does not exist.',
+  status: maybe(
+    closed(
+      {
+        path: dotted('The path of the member that tells success or failure.', {
+          examples: ['code']
+        }),
+        ok: list(scalar, 'The values that mean success. A missing member counts as null.', {
+          minItems: 1,
+          examples: [[0, 200]]
+        }),
+        statuses: maybe(
+          pairs(
+            whole('An HTTP status.', { minimum: 400, maximum: 599 }),
+            'The HTTP status of each failure value. A number from 400 to 599 that is not ' +
+              'listed is used as the status.',
+            { examples: [{ 40001: 404 }] }
+          )
+        ),
+        otherwise: whole('The HTTP status of all other values.', {
+          minimum: 400,
+          maximum: 599,
+          default: 502
+        }),
+        message: maybe(
+          dotted('The path of the back-end’s message for users.', { examples: ['msg'] })
+        )
+      },
+      'Must be first. For a back-end that always answers 200 and tells success or failure ' +
+        'in the body. On failure the console gets an error with the right HTTP status.'
+    )
+  ),
+  unwrap: maybe(
+    dotted('Continue with the value at this path, or null if it does not exist.', {
       examples: ['result.items']
     })
   ),
-  pick: Type.Optional(list(member, { minItems: 1, description: 'Keep only these members.' })),
-  drop: Type.Optional(list(member, { minItems: 1, description: 'Remove these members.' })),
-  rename: Type.Optional(
-    pairs(text({ description: 'The new name.' }), {
-      description:
-        'Rename members: old name to new name. A member that already has the new name is replaced.',
-      examples: [{ subject: 'title' }]
-    })
-  ),
-  move: Type.Optional(
-    pairs(dotted({ description: 'The new path.' }), {
-      description:
-        'Move values: old path to new path, also through nested objects, all at once. Missing ' +
-        'objects on the new path are created.',
-      examples: [{ 'user.name': 'author' }]
-    })
-  ),
-  lift: Type.Optional(
-    dotted({
-      description:
-        'The members of the object at this path go up into the object that holds it, and it ' +
-        'goes. A member that the holder already has stays, such as the `id` of a JSON:API ' +
-        'resource. If there is no object at the path, nothing happens.',
-      examples: ['attributes']
-    })
-  ),
-  nest: Type.Optional(
-    closed(
-      {
-        as: text({ description: 'The name of the member.', examples: ['rows'] }),
-        count: Type.Optional(
-          text({
-            description:
-              'The name of another member: how many items the list has. null, an empty object ' +
-              'and an empty text become an empty list; any other single value becomes a list of ' +
-              'one item.',
-            examples: ['total']
-          })
-        )
-      },
-      { description: 'Put the value into a new object, for a back-end that answers a bare list.' }
+  pick: maybe(list(member, 'Keep only these members.', { minItems: 1 })),
+  drop: maybe(list(member, 'Remove these members.', { minItems: 1 })),
+  rename: maybe(
+    pairs(
+      text('The new name.'),
+      'Rename members: old name to new name. A member that already has the new name is replaced.',
+      { examples: [{ subject: 'title' }] }
     )
   ),
-  default: Type.Optional(
-    pairs(Type.Unknown(), {
-      description: 'Set members that are missing or null to these values.',
+  move: maybe(
+    pairs(
+      dotted('The new path.'),
+      'Move values: old path to new path, also through nested objects, all at once. Missing ' +
+        'objects on the new path are created.',
+      { examples: [{ 'user.name': 'author' }] }
+    )
+  ),
+  lift: maybe(
+    dotted(
+      'The members of the object at this path go up into the object that holds it, and it ' +
+        'goes. A member that the holder already has stays, such as the `id` of a JSON:API ' +
+        'resource. If there is no object at the path, nothing happens.',
+      { examples: ['attributes'] }
+    )
+  ),
+  nest: maybe(
+    closed(
+      {
+        as: text('The name of the member.', { examples: ['rows'] }),
+        count: maybe(
+          text(
+            'The name of another member: how many items the list has. null, an empty object ' +
+              'and an empty text become an empty list; any other single value becomes a list of ' +
+              'one item.',
+            { examples: ['total'] }
+          )
+        )
+      },
+      'Put the value into a new object, for a back-end that answers a bare list.'
+    )
+  ),
+  default: maybe(
+    pairs(Type.Unknown(), 'Set members that are missing or null to these values.', {
       examples: [{ read: false }]
     })
   ),
-  constant: Type.Optional(
-    pairs(Type.Unknown(), {
-      description: 'Set members to these values, always.',
+  constant: maybe(
+    pairs(Type.Unknown(), 'Set members to these values, always.', {
       examples: [{ type: 'notification' }]
     })
   ),
-  map: Type.Optional(
+  map: maybe(
     pairs(
       // The empty text is a valid key: many back-ends use it for "not set".
       Type.Record(Type.String({ pattern: '^[^]*$' }), Type.Unknown(), {
         description: 'The new value of each old value.'
       }),
-      {
-        description:
-          'Replace values of members: for each member, old values to new values. `"*"` stands ' +
-          'for every other value; without it, other values stay. Write numbers, true, false and ' +
-          'null as text, and the empty text as `""`.',
-        examples: [{ state: { 0: 'unread', 1: 'read' } }]
-      }
+      'Replace values of members: for each member, old values to new values. `"*"` stands ' +
+        'for every other value; without it, other values stay. Write numbers, true, false and ' +
+        'null as text, and the empty text as `""`.',
+      { examples: [{ state: { 0: 'unread', 1: 'read' } }] }
     )
   ),
-  convert: Type.Optional(
+  convert: maybe(
     pairs(
       Type.String({
         pattern:
@@ -159,110 +144,82 @@ const operations = {
         expected:
           'number, string, boolean, date-seconds, date-milliseconds, date-text or date-text@+08:00'
       }),
-      {
-        description:
-          'Convert members to another type. Dates become ISO 8601 in UTC, from seconds or ' +
-          'milliseconds since 1970 or from text such as `2026-11-21 08:30:00`. Text without a ' +
-          'time zone is read as UTC, or in the zone after `@`. A value that cannot be converted ' +
-          'without loss stays as it is.',
-        examples: [{ createdAt: 'date-seconds', id: 'string' }]
-      }
+      'Convert members to another type. Dates become ISO 8601 in UTC, from seconds or ' +
+        'milliseconds since 1970 or from text such as `2026-11-21 08:30:00`. Text without a ' +
+        'time zone is read as UTC, or in the zone after `@`. A value that cannot be converted ' +
+        'without loss stays as it is.',
+      { examples: [{ createdAt: 'date-seconds', id: 'string' }] }
     )
   ),
-  use: Type.Optional(
-    name({
-      names: 'shape',
-      description: 'Insert the operations of another shape of this file here.'
-    })
-  ),
-  module: Type.Optional(
-    moduleFile({
-      description:
-        'Own code, where no operation fits: a JavaScript file below the config folder. Its ' +
+  use: maybe(name('Insert the operations of another shape of this file here.', { names: 'shape' })),
+  module: maybe(
+    moduleFile(
+      'Own code, where no operation fits: a JavaScript file below the config folder. Its ' +
         'default export gets the value and `{ route, user }`, and returns the new value, or a ' +
         'promise of it. It runs in the gateway’s process: see docs/shaping.md.',
-      examples: ['./shapes/orders.js']
-    })
-  ),
-  echo: Type.Optional(
-    closed(
-      {
-        page: text({ description: 'The member for the page number.', examples: ['current'] }),
-        size: text({ description: 'The member for the page size.', examples: ['size'] })
-      },
-      {
-        description:
-          'Adds the page number and size that the console sent in the query, or in a JSON body ' +
-          '(`paging` of this file names them), for consoles that take them from the response.'
-      }
+      { examples: ['./shapes/orders.js'] }
     )
   ),
-  paging: Type.Optional(
+  echo: maybe(
     closed(
       {
-        list: dotted({ description: 'The path of the list.', examples: ['list'] }),
-        total: Type.Optional(
-          dotted({
-            description:
-              'The path of the total number of items. Default, and if it is missing: the length ' +
+        page: text('The member for the page number.', { examples: ['current'] }),
+        size: text('The member for the page size.', { examples: ['size'] })
+      },
+      'Adds the page number and size that the console sent in the query, or in a JSON body ' +
+        '(`paging` of this file names them), for consoles that take them from the response.'
+    )
+  ),
+  paging: maybe(
+    closed(
+      {
+        list: dotted('The path of the list.', { examples: ['list'] }),
+        total: maybe(
+          dotted(
+            'The path of the total number of items. Default, and if it is missing: the length ' +
               'of the list.',
-            examples: ['count']
-          })
+            { examples: ['count'] }
+          )
         ),
-        current: Type.Optional(
-          dotted({ description: 'The path of the page number.', examples: ['page'] })
-        ),
-        pageSize: Type.Optional(
-          dotted({ description: 'The path of the page size.', examples: ['size'] })
-        ),
-        each: Type.Optional(
-          list(Type.Unknown(), { minItems: 1, description: 'Operations on each item.' })
-        )
+        current: maybe(dotted('The path of the page number.', { examples: ['page'] })),
+        pageSize: maybe(dotted('The path of the page size.', { examples: ['size'] })),
+        each: maybe(list(Type.Unknown(), 'Operations on each item.', { minItems: 1 }))
       },
-      {
-        description:
-          'Must be last. Turns a page such as `{list, count}` into `{data, total, success}` in ' +
-          'the success envelope.'
-      }
+      'Must be last. Turns a page such as `{list, count}` into `{data, total, success}` in ' +
+        'the success envelope.'
     )
   ),
-  wrap: Type.Optional(
-    oneOf(['envelope', 'list', 'flat'], {
-      description:
-        'Must be last. `envelope`: put the value under `data` of the success envelope. `list`: ' +
+  wrap: maybe(
+    oneOf(
+      ['envelope', 'list', 'flat'],
+      'Must be last. `envelope`: put the value under `data` of the success envelope. `list`: ' +
         'also set `total`. For `list`, null, an empty object and an empty text become an empty ' +
         'list; any other single value becomes a list of one item. `flat`: put the members of ' +
         'the object beside the code and the message of the success envelope, such as ' +
         '`{code, msg, rows, total}`; the envelope’s own members win over members of the same ' +
         'name, and a value that is not an object stands under `data`.'
-    })
+    )
   ),
-  each: Type.Optional(
-    list(Type.Unknown(), {
-      minItems: 1,
-      description: 'Operations on each item of the list, or on a single object in place of a list.'
-    })
+  each: maybe(
+    list(
+      Type.Unknown(),
+      'Operations on each item of the list, or on a single object in place of a list.',
+      { minItems: 1 }
+    )
   ),
-  at: Type.Optional(
+  at: maybe(
     closed(
       {
-        path: dotted({ description: 'The path of the value.', examples: ['items'] }),
-        operations: list(Type.Unknown(), {
-          minItems: 1,
-          description: 'The operations on the value.'
-        })
+        path: dotted('The path of the value.', { examples: ['items'] }),
+        operations: list(Type.Unknown(), 'The operations on the value.', { minItems: 1 })
       },
-      {
-        description:
-          'Operations on the value at a path. If it does not exist, nothing happens. The rest ' +
-          'stays as it is.'
-      }
+      'Operations on the value at a path. If it does not exist, nothing happens. The rest ' +
+        'stays as it is.'
     )
   )
 }
 
-const step = closed(operations, {
-  description: 'One operation.',
+const step = closed(operations, 'One operation.', {
   minProperties: 1,
   maxProperties: 1,
   recursive: 'operation'
@@ -287,11 +244,6 @@ for (const holder of [each, at?.properties?.['operations'], paging?.properties?.
 }
 
 export const shapesSchema = named(
-  Type.Unsafe<readonly ShapeStep[]>(
-    list(step, { minItems: 1, description: 'Operations, in this order.' })
-  ),
-  {
-    description:
-      'Shapes, by name: operations that turn an upstream’s response into what the console expects.'
-  }
+  Type.Unsafe<readonly ShapeStep[]>(list(step, 'Operations, in this order.', { minItems: 1 })),
+  'Shapes, by name: operations that turn an upstream’s response into what the console expects.'
 )

@@ -1,7 +1,17 @@
 /** The further calls of an `upstream-login` source: the user, the renewal, the sign-out. */
 import { type TProperties, Type } from 'typebox'
 import { answerTest } from './sign-in-outcomes.ts'
-import { closed, dotted, duration, flag, headerValue, oneOf, pairs, path } from './primitives.ts'
+import {
+  closed,
+  dotted,
+  duration,
+  flag,
+  headerValue,
+  maybe,
+  oneOf,
+  pairs,
+  path
+} from './primitives.ts'
 
 const placeholders =
   '`{token}` and `{refreshToken}` are replaced by those of the session; everything else is sent ' +
@@ -9,68 +19,60 @@ const placeholders =
 
 /** The form of a call that is made with a session’s credential. */
 const form = {
-  format: Type.Optional(
-    oneOf(['json', 'form'], { description: 'The format of the request body. Default: `json`.' })
-  ),
-  query: Type.Optional(
-    pairs(Type.String(), {
-      description: `Members of the query. ${placeholders}`,
+  format: maybe(oneOf(['json', 'form'], 'The format of the request body. Default: `json`.')),
+  query: maybe(
+    pairs(Type.String(), `Members of the query. ${placeholders}`, {
       examples: [{ refreshToken: '{refreshToken}' }]
     })
   ),
-  headers: Type.Optional(
-    pairs(headerValue({ description: 'The value of the header.' }), {
-      description: `Headers of the request. ${placeholders}`,
+  headers: maybe(
+    pairs(headerValue('The value of the header.'), `Headers of the request. ${placeholders}`, {
       examples: [{ 'x-refresh-token': '{refreshToken}' }]
     })
   ),
-  sendCredential: Type.Optional(
-    flag({
-      description:
-        'Whether the session’s credential is sent too, as the upstream’s `credential` says. ' +
+  sendCredential: maybe(
+    flag(
+      'Whether the session’s credential is sent too, as the upstream’s `credential` says. ' +
         'Default: `true`. `false`: for back-ends that refuse an expired token even where the ' +
         'body has a refresh token.'
-    })
+    )
   )
 }
 
 export const expiry = Type.Object(
   {
-    path: dotted({
-      description: 'The path of the member that tells when the token expires.',
+    path: dotted('The path of the member that tells when the token expires.', {
       examples: ['data.expiresIn']
     }),
-    as: oneOf(['seconds', 'milliseconds', 'epoch-seconds', 'epoch-milliseconds', 'date'], {
-      default: 'seconds',
-      description:
-        'The unit. `seconds` and `milliseconds` count from now, `epoch-…` from 1970. `date` is ' +
+    as: oneOf(
+      ['seconds', 'milliseconds', 'epoch-seconds', 'epoch-milliseconds', 'date'],
+      'The unit. `seconds` and `milliseconds` count from now, `epoch-…` from 1970. `date` is ' +
         'a date as text. A negative number, an empty text and 0 since 1970 mean that the token ' +
-        'does not expire: it is not renewed.'
-    })
+        'does not expire: it is not renewed.',
+      { default: 'seconds' }
+    )
   },
   { additionalProperties: false, description: 'When the token expires.' }
 )
 
 const optionalCall = <T extends TProperties>(members: T, description: string) =>
-  Type.Optional(closed(members, { description }))
+  maybe(closed(members, description))
 
 export const userCall = optionalCall(
   {
-    path: path({
-      description: 'The path of the back-end’s call that tells who the user is.',
+    path: path('The path of the back-end’s call that tells who the user is.', {
       examples: ['/getInfo']
     }),
-    method: oneOf(['GET', 'POST'], { default: 'GET', description: 'The method of that call.' }),
-    query: pairs(Type.String(), {
+    method: oneOf(['GET', 'POST'], 'The method of that call.', { default: 'GET' }),
+    query: pairs(Type.String(), 'Members of its query.', {
       default: {},
-      description: 'Members of its query.',
       examples: [{ populate: 'role' }]
     }),
     success: answerTest({
       default: { status: [200] },
       description: 'How to recognise that the back-end told the user. All conditions must match.'
     }),
-    timeout: duration({ default: '10s', description: 'How long its response may take.' })
+    timeout: duration('How long its response may take.', { default: '10s' })
   },
   'A second call, made with the credential that the sign-in gave. The other paths of `user` then ' +
     'read its response. If it fails, the sign-in fails, and the back-end’s session is signed out ' +
@@ -79,42 +81,31 @@ export const userCall = optionalCall(
 
 export const refreshCall = optionalCall(
   {
-    path: path({
-      description: 'The path of the back-end’s call that renews a token.',
+    path: path('The path of the back-end’s call that renews a token.', {
       examples: ['/auth/refresh']
     }),
-    method: oneOf(['POST', 'PUT', 'GET'], {
-      default: 'POST',
-      description: 'The method of that call.'
-    }),
-    body: pairs(Type.Unknown(), {
-      default: {},
-      description:
-        'The request body. `{token}` and `{refreshToken}` are replaced by those of the ' +
-        'session.',
-      examples: [{ refreshToken: '{refreshToken}' }]
-    }),
+    method: oneOf(['POST', 'PUT', 'GET'], 'The method of that call.', { default: 'POST' }),
+    body: pairs(
+      Type.Unknown(),
+      'The request body. `{token}` and `{refreshToken}` are replaced by those of the ' + 'session.',
+      { default: {}, examples: [{ refreshToken: '{refreshToken}' }] }
+    ),
     ...form,
-    before: duration({
-      default: '60s',
-      minimum: 0,
-      description:
-        'How long before it expires a token is renewed. `0s`: when it has expired. While a token ' +
+    before: duration(
+      'How long before it expires a token is renewed. `0s`: when it has expired. While a token ' +
         'has not expired, a quarter of this time at least lies between two renewals of a session ' +
-        'in one process, also if one fails or if tokens do not live longer than this.'
-    }),
-    refused: Type.Optional(
+        'in one process, also if one fails or if tokens do not live longer than this.',
+      { default: '60s', minimum: 0 }
+    ),
+    refused: maybe(
       answerTest({
         description:
           'How to recognise that the back-end refuses a renewal, which ends the session. ' +
           'Default: as `refused` of the sign-in.'
       })
     ),
-    token: dotted({
-      description: 'The path of the new token in the response.',
-      examples: ['data.token']
-    }),
-    expires: Type.Optional(expiry)
+    token: dotted('The path of the new token in the response.', { examples: ['data.token'] }),
+    expires: maybe(expiry)
   },
   'How to renew the back-end’s token before it expires. Needs `expires`. If the back-end ' +
     'refuses, the session ends.'
@@ -122,17 +113,10 @@ export const refreshCall = optionalCall(
 
 export const logoutCall = optionalCall(
   {
-    path: path({
-      description: 'The path of the back-end’s sign-out call.',
-      examples: ['/auth/logout']
-    }),
-    method: oneOf(['POST', 'GET', 'DELETE'], {
-      default: 'POST',
-      description: 'The method of that call.'
-    }),
-    body: Type.Optional(
-      pairs(Type.Unknown(), {
-        description: `The request body. ${placeholders} Default: none.`,
+    path: path('The path of the back-end’s sign-out call.', { examples: ['/auth/logout'] }),
+    method: oneOf(['POST', 'GET', 'DELETE'], 'The method of that call.', { default: 'POST' }),
+    body: maybe(
+      pairs(Type.Unknown(), `The request body. ${placeholders} Default: none.`, {
         examples: [{ refresh_token: '{refreshToken}' }]
       })
     ),

@@ -1,44 +1,38 @@
 /** How an `upstream-login` source recognises what a sign-in’s response means. */
 import { type TProperties, Type } from 'typebox'
-import { dotted, list, text, whole } from './primitives.ts'
+import { dotted, list, maybe, text, whole } from './primitives.ts'
 
 const conditions = {
-  status: Type.Optional(
-    list(whole({ minimum: 100, maximum: 599, description: 'A status.' }), {
-      description: 'HTTP statuses that match.',
+  status: maybe(
+    list(whole('A status.', { minimum: 100, maximum: 599 }), 'HTTP statuses that match.', {
       minItems: 1
     })
   ),
-  path: Type.Optional(
-    dotted({ description: 'The path of a member of the JSON response.', examples: ['code'] })
-  ),
-  in: Type.Optional(
-    list(Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
-      description:
-        'Values of that member that match. Without it and `startsWith`, the member must exist ' +
+  path: maybe(dotted('The path of a member of the JSON response.', { examples: ['code'] })),
+  in: maybe(
+    list(
+      Type.Union([Type.String(), Type.Number(), Type.Boolean()]),
+      'Values of that member that match. Without it and `startsWith`, the member must exist ' +
         'and be neither null nor false.',
-      examples: [[0, 200]],
-      minItems: 1
-    })
+      { examples: [[0, 200]], minItems: 1 }
+    )
   ),
-  startsWith: Type.Optional(
-    list(text({ description: 'The beginning of a text.' }), {
-      description:
-        'Beginnings of that member, a text, that match too. For back-ends that tell outcomes ' +
+  startsWith: maybe(
+    list(
+      text('The beginning of a text.'),
+      'Beginnings of that member, a text, that match too. For back-ends that tell outcomes ' +
         'apart by their messages alone.',
-      examples: [['captcha']],
-      minItems: 1
-    })
+      { examples: [['captcha']], minItems: 1 }
+    )
   )
 }
 
-const message = Type.Optional(
-  dotted({
-    description:
-      'The path of the back-end’s message for the user. It replaces ours where it is a text ' +
+const message = maybe(
+  dotted(
+    'The path of the back-end’s message for the user. It replaces ours where it is a text ' +
       'without markup; at most 200 characters of it are shown.',
-    examples: ['msg']
-  })
+    { examples: ['msg'] }
+  )
 )
 
 /** The meta of a test of a response. */
@@ -59,12 +53,12 @@ export const answerTest = (meta: Meta) => testOf({}, meta)
 export const endedTest = (meta: Meta) =>
   testOf(
     {
-      location: Type.Optional(
-        list(text({ description: 'The beginning of a path.' }), {
-          description: 'Where a redirect leads: the beginnings of its path, such as `/login`.',
-          examples: [['/login']],
-          minItems: 1
-        })
+      location: maybe(
+        list(
+          text('The beginning of a path.'),
+          'Where a redirect leads: the beginnings of its path, such as `/login`.',
+          { examples: [['/login']], minItems: 1 }
+        )
       )
     },
     meta
@@ -72,19 +66,16 @@ export const endedTest = (meta: Meta) =>
 
 export const refusedTest = (meta: Meta) => testOf({ message }, meta)
 
-const outcomeTest = (description: string) => Type.Optional(testOf({ message }, { description }))
+const outcomeTest = (description: string) => maybe(testOf({ message }, { description }))
 
 const wrongCaptcha = testOf(
   {
     message,
-    max: whole({
-      minimum: 1,
-      maximum: 100_000,
-      default: 50,
-      description:
-        'How many such responses of an account, within an hour, are no failure of the account. ' +
-        'Any more count as refused sign-ins.'
-    })
+    max: whole(
+      'How many such responses of an account, within an hour, are no failure of the account. ' +
+        'Any more count as refused sign-ins.',
+      { minimum: 1, maximum: 100_000, default: 50 }
+    )
   },
   {
     description:
@@ -96,7 +87,7 @@ const wrongCaptcha = testOf(
 
 /** The outcomes beside `success` and `refused`, in the order of their tests. */
 export const outcomes = {
-  challenge: Type.Optional(wrongCaptcha),
+  challenge: maybe(wrongCaptcha),
   blocked: outcomeTest(
     'How to recognise that the account is blocked at the back-end: `login.blocked` (403). It ' +
       'counts as a refused sign-in. It tells that the account exists.'

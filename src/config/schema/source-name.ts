@@ -1,13 +1,11 @@
 /** `name` of a credential source, of any kind. */
-import { Type } from 'typebox'
-import { name } from './primitives.ts'
+import { maybe, name } from './primitives.ts'
 
 export const sourceNameSchema = (otherwise: string) =>
-  Type.Optional(
-    name({
-      description:
-        'The name of this source in sessions, logs and limits. It must be unique. ' +
+  maybe(
+    name(
+      'The name of this source in sessions, logs and limits. It must be unique. ' +
         `Default: \`${otherwise}\`. Users belong to a source by its name, ` +
         'so a new name signs out the users of this source.'
-    })
+    )
   )

@@ -1,22 +1,19 @@
 /** The addresses of an upstream: which there are, and when one is left out. */
 import { Type } from 'typebox'
-import { duration, list, optional, section, url, whole } from './primitives.ts'
+import { duration, list, maybe, optional, section, url, whole } from './primitives.ts'
 
 const breaker = section(
   {
-    failures: whole({
-      minimum: 1,
-      maximum: 1000,
-      default: 5,
-      description:
-        'Failures in a row after which an address gets no requests for a time: connections that ' +
+    failures: whole(
+      'Failures in a row after which an address gets no requests for a time: connections that ' +
         'broke before a response, no first byte in time, and the statuses 502, 503 and 504. A ' +
-        'connection that was refused or timed out counts as all of them.'
-    }),
-    openFor: duration({
-      default: '10s',
-      description: 'For how long. Then one request tries it, and one more after each such time.'
-    })
+        'connection that was refused or timed out counts as all of them.',
+      { minimum: 1, maximum: 1000, default: 5 }
+    ),
+    openFor: duration(
+      'For how long. Then one request tries it, and one more after each such time.',
+      { default: '10s' }
+    )
   },
   'When an address of the upstream is left out. Where none works, all get requests.'
 )
@@ -29,41 +26,40 @@ const health = optional(
       description: 'What is asked by GET. It is the whole path: that of the URL is not put before.',
       examples: ['/healthz']
     }),
-    interval: duration({ default: '5s', description: 'The pause between two checks.' })
+    interval: duration('The pause between two checks.', { default: '5s' })
   },
   'Checks of each address by the gateway itself, besides what becomes of requests. One that gives ' +
     'no 2xx within two seconds, twice in a row, gets no requests until it does. Off without it.'
 )
 
 export const addresses = {
-  url: Type.Optional(
-    url({
-      description:
-        'The URL of the back-end. If it has a path, this path comes before every upstream path. ' +
+  url: maybe(
+    url(
+      'The URL of the back-end. If it has a path, this path comes before every upstream path. ' +
         'Use either this or `urls`.',
-      examples: ['http://orders.internal:8080']
-    })
+      { examples: ['http://orders.internal:8080'] }
+    )
   ),
-  urls: Type.Optional(
-    list(url({ description: 'An address.' }), {
-      minItems: 1,
-      maxItems: 100,
-      description:
-        'Several addresses that answer alike, with the same path: each request goes to the one ' +
+  urls: maybe(
+    list(
+      url('An address.'),
+      'Several addresses that answer alike, with the same path: each request goes to the one ' +
         'with the fewest requests in flight.',
-      examples: [['http://orders-1.internal:8080', 'http://orders-2.internal:8080']]
-    })
+      {
+        minItems: 1,
+        maxItems: 100,
+        examples: [['http://orders-1.internal:8080', 'http://orders-2.internal:8080']]
+      }
+    )
   ),
   breaker,
   health,
-  keepAlive: duration({
-    default: '4s',
-    minimum: 0,
-    description:
-      'How long a connection is kept without requests; shorter than the back-end keeps it, since ' +
+  keepAlive: duration(
+    'How long a connection is kept without requests; shorter than the back-end keeps it, since ' +
       'a request that meets its closing fails. A `Keep-Alive: timeout` of the back-end counts ' +
-      'instead, less two seconds. `0s`: only requests that wait already get it.'
-  })
+      'instead, less two seconds. `0s`: only requests that wait already get it.',
+    { default: '4s', minimum: 0 }
+  )
 }
 
 interface Addressed {

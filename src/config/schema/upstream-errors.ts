@@ -1,14 +1,12 @@
 /** `upstreams.X.errors`: where a back-end's error bodies have their message and field errors. */
 import { Type } from 'typebox'
 import { type ErrorFormat, errorFormats } from '../../json/error-body.ts'
-import { closed, dotted, flag, list, optional } from './primitives.ts'
+import { closed, dotted, flag, list, maybe, optional } from './primitives.ts'
 
 const formatNames = Object.keys(errorFormats)
 
 const paths = (description: string) =>
-  list(dotted({ description: 'A path; lists have numbers.', examples: ['errors.0.detail'] }), {
-    description
-  })
+  list(dotted('A path; lists have numbers.', { examples: ['errors.0.detail'] }), description)
 
 const ownFormat = closed(
   {
@@ -16,17 +14,17 @@ const ownFormat = closed(
     fields: optional(
       {
         at: paths('The paths of the field errors: an object (name: texts), or a list of errors.'),
-        name: Type.Optional(paths('In each error of a list: the paths of the field’s name.')),
-        text: Type.Optional(paths('In each error of a list: the paths of its text.')),
-        camelCase: Type.Optional(flag({ description: 'Names such as `Price` become `price`.' }))
+        name: maybe(paths('In each error of a list: the paths of the field’s name.')),
+        text: maybe(paths('In each error of a list: the paths of its text.')),
+        camelCase: maybe(flag('Names such as `Price` become `price`.'))
       },
       'Where the errors of single fields stand.'
     )
   },
-  { description: 'Paths.' }
+  'Paths.'
 )
 
-export const upstreamErrors = Type.Optional(
+export const upstreamErrors = maybe(
   Type.Unsafe<keyof typeof errorFormats | ErrorFormat>(
     Type.Union([Type.String({ enum: formatNames }), ownFormat], {
       expected:

@@ -11,6 +11,7 @@ import {
   header,
   headerValue,
   list,
+  maybe,
   name,
   oneOf,
   pairs,
@@ -26,53 +27,44 @@ export const upstreamLogin = Type.Object(
   {
     kind: Type.Literal('upstream-login', { description: 'The sign-in call of a back-end.' }),
     name: sourceNameSchema('upstream-login:UPSTREAM'),
-    upstream: name({ names: 'upstream', description: 'An upstream of `routes.yaml`.' }),
-    path: path({
-      description: 'The path of the back-end’s sign-in call (POST).',
-      examples: ['/auth/login']
-    }),
-    format: oneOf(['json', 'form'], {
-      default: 'json',
-      description: 'The format of the request body.'
-    }),
-    body: pairs(Type.Unknown(), {
-      default: { username: '{username}', password: '{password}' },
-      description:
-        'The request body. `{username}` and `{password}` are replaced by what the user typed. ' +
+    upstream: name('An upstream of `routes.yaml`.', { names: 'upstream' }),
+    path: path('The path of the back-end’s sign-in call (POST).', { examples: ['/auth/login'] }),
+    format: oneOf(['json', 'form'], 'The format of the request body.', { default: 'json' }),
+    body: pairs(
+      Type.Unknown(),
+      'The request body. `{username}` and `{password}` are replaced by what the user typed. ' +
         'Everything else is sent as it is.',
-      examples: [{ login: '{username}', secret: '{password}' }]
+      {
+        default: { username: '{username}', password: '{password}' },
+        examples: [{ login: '{username}', secret: '{password}' }]
+      }
+    ),
+    passExtra: flag('Add the other members of the console’s sign-in body to the request body.', {
+      default: true
     }),
-    passExtra: flag({
-      default: true,
-      description: 'Add the other members of the console’s sign-in body to the request body.'
-    }),
-    headers: pairs(headerValue({ description: 'The value of the header.' }), {
+    headers: pairs(headerValue('The value of the header.'), 'Headers of the request.', {
       default: {},
-      description: 'Headers of the request.',
       examples: [{ 'x-client': 'console' }]
     }),
-    passHeaders: list(header({ description: 'A request header.' }), {
-      default: [],
-      description:
-        'Headers of the console’s sign-in that the back-end’s sign-in and `user.from` get too. ' +
+    passHeaders: list(
+      header('A request header.'),
+      'Headers of the console’s sign-in that the back-end’s sign-in and `user.from` get too. ' +
         'At most 1024 characters each; a longer one is refused (400).',
-      examples: [['tenant-id', 'accept-language']]
-    }),
-    passQuery: list(text({ description: 'A member of the query.' }), {
-      default: [],
-      description:
-        'Members of the query of the console’s sign-in that the back-end’s sign-in gets too. At ' +
+      { default: [], examples: [['tenant-id', 'accept-language']] }
+    ),
+    passQuery: list(
+      text('A member of the query.'),
+      'Members of the query of the console’s sign-in that the back-end’s sign-in gets too. At ' +
         'most 1024 characters each; a longer or repeated one is refused (400).',
-      examples: [['tenant']]
-    }),
-    passCookies: list(text({ description: 'A cookie name.' }), {
-      default: [],
-      description:
-        'Cookies of the browser that the back-end’s sign-in gets too. At most 1024 characters ' +
+      { default: [], examples: [['tenant']] }
+    ),
+    passCookies: list(
+      text('A cookie name.'),
+      'Cookies of the browser that the back-end’s sign-in gets too. At most 1024 characters ' +
         'each; a longer one is refused (400). Of those that a route of this upstream has set with ' +
         '`sealed: true`, it gets its own value.',
-      examples: [['lang']]
-    }),
+      { default: [], examples: [['lang']] }
+    ),
     success: answerTest({
       default: { status: [200] },
       description: 'How to recognise a successful sign-in. All conditions must match.'
@@ -88,53 +80,45 @@ export const upstreamLogin = Type.Object(
     user: Type.Object(
       {
         from: userCall,
-        id: dotted({
-          description: 'The path of the user’s id.',
-          examples: ['data.user.id']
-        }),
-        username: Type.Optional(
-          dotted({
-            description: 'The path of the user name. Default: the name that the user typed.',
+        id: dotted('The path of the user’s id.', { examples: ['data.user.id'] }),
+        username: maybe(
+          dotted('The path of the user name. Default: the name that the user typed.', {
             examples: ['data.user.login']
           })
         ),
-        name: Type.Optional(
-          dotted({
-            description: 'The path of the display name. Default: the user name.',
+        name: maybe(
+          dotted('The path of the display name. Default: the user name.', {
             examples: ['data.user.name']
           })
         ),
-        roles: Type.Optional(
-          dotted({
-            description: `The path of a role or a list of roles. ${throughLists}`,
+        roles: maybe(
+          dotted(`The path of a role or a list of roles. ${throughLists}`, {
             examples: ['data.user.roles', 'data.user.roles.roleKey']
           })
         ),
-        roleMap: pairs(Type.String(), {
-          default: {},
-          description:
-            'Replaces roles of the back-end by roles of the console. Other roles stay as they are.',
-          examples: [{ ADMINISTRATOR: 'admin' }]
-        }),
-        profile: Type.Optional(
-          dotted({
-            description:
-              'The path of an object with more data of the user. It is stored in the session, for ' +
+        roleMap: pairs(
+          Type.String(),
+          'Replaces roles of the back-end by roles of the console. Other roles stay as they are.',
+          { default: {}, examples: [{ ADMINISTRATOR: 'admin' }] }
+        ),
+        profile: maybe(
+          dotted(
+            'The path of an object with more data of the user. It is stored in the session, for ' +
               'the profile.',
-            examples: ['data.user']
-          })
+            { examples: ['data.user'] }
+          )
         )
       },
       { additionalProperties: false, description: 'Where the response tells who signed in.' }
     ),
-    token: Type.Optional(
+    token: maybe(
       Type.Unsafe<string | { readonly header: string }>(
         Type.Union(
           [
-            dotted({ description: 'A path in the response.' }),
+            dotted('A path in the response.'),
             closed(
-              { header: header({ description: 'A header of the response.' }) },
-              { description: 'A header. A scheme before the token, such as `Bearer`, is left out.' }
+              { header: header('A header of the response.') },
+              'A header. A scheme before the token, such as `Bearer`, is left out.'
             )
           ],
           {
@@ -147,33 +131,27 @@ export const upstreamLogin = Type.Object(
         )
       )
     ),
-    renewedToken: Type.Optional(
-      header({
-        description:
-          'A header in which the back-end sends a new token with any response. The session takes ' +
+    renewedToken: maybe(
+      header(
+        'A header in which the back-end sends a new token with any response. The session takes ' +
           'it over. So it does with `cookies`, without a key.',
-        examples: ['new-token']
-      })
+        { examples: ['new-token'] }
+      )
     ),
-    expires: Type.Optional(expiry),
+    expires: maybe(expiry),
     refresh: refreshCall,
-    refreshToken: Type.Optional(
-      dotted({
-        description: 'The path of the refresh token in the responses to sign-in and renewal.',
+    refreshToken: maybe(
+      dotted('The path of the refresh token in the responses to sign-in and renewal.', {
         examples: ['data.refreshToken']
       })
     ),
-    cookies: list(text({ description: 'A cookie name.' }), {
-      default: [],
-      description:
-        'Cookies of the response that are kept in the session. Upstreams with `credential: ' +
+    cookies: list(
+      text('A cookie name.'),
+      'Cookies of the response that are kept in the session. Upstreams with `credential: ' +
         'cookies` get them.',
-      examples: [['backend_sid']]
-    }),
-    timeout: duration({
-      default: '10s',
-      description: 'How long the back-end’s response may take.'
-    }),
+      { default: [], examples: [['backend_sid']] }
+    ),
+    timeout: duration('How long the back-end’s response may take.', { default: '10s' }),
     logout: logoutCall
   },
   { additionalProperties: false, title: 'upstream-login' }

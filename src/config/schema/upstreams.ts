@@ -8,6 +8,7 @@ import {
   headerPattern,
   headerValue,
   list,
+  maybe,
   moduleFile,
   optional,
   pemFile,
@@ -37,9 +38,9 @@ const credential = Type.Unsafe<CredentialConfig>(
       Type.String({ pattern: '^(none|bearer|cookies|header:[a-z0-9-]+)$' }),
       Type.Object(
         {
-          from: Type.Optional(Type.String({ minLength: 1 })),
+          from: maybe(Type.String({ minLength: 1 })),
           as: Type.String({ pattern: '^(bearer|cookies|header:[a-z0-9-]+)$', expected: styles }),
-          scheme: Type.Optional(
+          scheme: maybe(
             Type.String({ pattern: '^[A-Za-z][A-Za-z0-9_-]{0,31}$', expected: 'a word' })
           )
         },
@@ -67,21 +68,14 @@ const credential = Type.Unsafe<CredentialConfig>(
 
 const tls = optional(
   {
-    ca: Type.Optional(
-      pemFile({ description: 'A PEM file of authorities, in the place of those of the system.' })
+    ca: maybe(pemFile('A PEM file of authorities, in the place of those of the system.')),
+    certificate: maybe(
+      pemFile('A PEM file with the certificate that the gateway shows the back-end.')
     ),
-    certificate: Type.Optional(
-      pemFile({
-        description: 'A PEM file with the certificate that the gateway shows the back-end.'
-      })
+    key: maybe(
+      secret('Its private key, as PEM text.', { examples: ['file:/run/secrets/orders-client.key'] })
     ),
-    key: Type.Optional(
-      secret({
-        description: 'Its private key, as PEM text.',
-        examples: ['file:/run/secrets/orders-client.key']
-      })
-    ),
-    serverName: Type.Optional(
+    serverName: maybe(
       Type.String({
         pattern: '^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$',
         expected: 'a host name',
@@ -95,61 +89,46 @@ const tls = optional(
 export const upstream = closed(
   {
     ...addresses,
-    connectTimeout: duration({ default: '2s', description: 'How long connecting may take.' }),
-    responseTimeout: duration({
-      default: '15s',
-      description:
-        'How long the first byte of the response may take. A route can override it (`timeout`).'
-    }),
-    idleTimeout: duration({
-      default: '30s',
-      description:
-        'How long the body of a response may make no progress, from the upstream or to the client.'
-    }),
-    streamIdle: duration({
-      default: '5m',
-      description: 'The same for an event stream (`text/event-stream`), which may be silent longer.'
-    }),
-    totalTimeout: duration({
-      default: '10m',
-      description:
-        'How long a response may take as a whole, from when its request has a connection to its ' +
-        'last byte. Event streams and WebSockets are exempt.'
-    }),
-    connections: whole({
-      minimum: 1,
-      maximum: 10_000,
-      default: 200,
-      description:
-        'The maximum number of concurrent requests. Streamed uploads (above 64 KiB) get at most ' +
-        'half of them.'
-    }),
-    streams: whole({
-      minimum: 1,
+    connectTimeout: duration('How long connecting may take.', { default: '2s' }),
+    responseTimeout: duration(
+      'How long the first byte of the response may take. A route can override it (`timeout`).',
+      { default: '15s' }
+    ),
+    idleTimeout: duration(
+      'How long the body of a response may make no progress, from the upstream or to the client.',
+      { default: '30s' }
+    ),
+    streamIdle: duration(
+      'The same for an event stream (`text/event-stream`), which may be silent longer.',
+      { default: '5m' }
+    ),
+    totalTimeout: duration(
+      'How long a response may take as a whole, from when its request has a connection to its ' +
+        'last byte. Event streams and WebSockets are exempt.',
+      { default: '10m' }
+    ),
+    connections: whole(
+      'The maximum number of concurrent requests. Streamed uploads (above 64 KiB) get at most ' +
+        'half of them.',
+      { minimum: 1, maximum: 10_000, default: 200 }
+    ),
+    streams: whole(
+      'The maximum number of event streams (`text/event-stream`), which are not counted among ' +
+        'the `connections`. More are answered 503 `overloaded`.',
+      { minimum: 1, maximum: 100_000, default: 1000 }
+    ),
+    queue: whole('How many requests may wait for a connection. More are answered 503.', {
       maximum: 100_000,
-      default: 1000,
-      description:
-        'The maximum number of event streams (`text/event-stream`), which are not counted among ' +
-        'the `connections`. More are answered 503 `overloaded`.'
+      default: 100
     }),
-    queue: whole({
-      maximum: 100_000,
-      default: 100,
-      description: 'How many requests may wait for a connection. More are answered 503.'
-    }),
-    queueTimeout: duration({
-      default: '10s',
-      minimum: 0,
-      description:
-        'How long a request may wait for a connection. After that it is answered 503. ' +
-        '`responseTimeout` begins after this wait. `0s`: none waits.'
-    }),
+    queueTimeout: duration(
+      'How long a request may wait for a connection. After that it is answered 503. ' +
+        '`responseTimeout` begins after this wait. `0s`: none waits.',
+      { default: '10s', minimum: 0 }
+    ),
     credential,
-    identity: flag({
-      default: true,
-      description: 'Send the headers of `identity` to this upstream.'
-    }),
-    sessionEnded: Type.Optional(
+    identity: flag('Send the headers of `identity` to this upstream.', { default: true }),
+    sessionEnded: maybe(
       endedTest({
         description:
           'How to recognise, in any response, that the back-end’s own session of the user has ' +
@@ -159,8 +138,8 @@ export const upstream = closed(
       })
     ),
     errors: upstreamErrors,
-    headers: Type.Optional(
-      headerPairs(headerValue({ description: 'The value of the header.' }), {
+    headers: maybe(
+      headerPairs(headerValue('The value of the header.'), {
         description:
           'Headers that this upstream always gets, also at sign-in and with health checks. They ' +
           'replace those of the client. A `content-type` is for the bodies of clients alone: ' +
@@ -171,40 +150,38 @@ export const upstream = closed(
         examples: [{ accept: 'application/json' }, { 'x-tenant-id': '{profile.tenantId}' }]
       })
     ),
-    secretHeaders: Type.Optional(
-      headerPairs(secret({ description: 'The value of the header.' }), {
+    secretHeaders: maybe(
+      headerPairs(secret('The value of the header.'), {
         description: 'As `headers`, with secret values, such as an API key.',
         examples: [{ 'x-api-key': '${ORDERS_API_KEY}' }]
       })
     ),
-    module: Type.Optional(
-      moduleFile({
-        description:
-          'Own code for headers that no config can hold, such as a signature of the call: a ' +
+    module: maybe(
+      moduleFile(
+        'Own code for headers that no config can hold, such as a signature of the call: a ' +
           'JavaScript file below the config folder. Its default export gets `{ method, path, ' +
           'headers, body }` and returns headers, also at sign-in and for WebSockets; health checks ' +
           'go without. It runs in the gateway’s process: see docs/shaping.md.',
-        examples: ['./upstreams/sign.js']
-      })
+        { examples: ['./upstreams/sign.js'] }
+      )
     ),
-    passHeaders: Type.Optional(
-      list(header({ description: 'A request header.' }), {
-        description:
-          'The only headers of the client that this upstream gets; the gateway still adds its ' +
+    passHeaders: maybe(
+      list(
+        header('A request header.'),
+        'The only headers of the client that this upstream gets; the gateway still adds its ' +
           'own. Default: all, except those that back-ends believe to come from a trusted proxy.',
-        examples: [['accept', 'accept-language', 'content-type', 'user-agent']]
-      })
+        { examples: [['accept', 'accept-language', 'content-type', 'user-agent']] }
+      )
     ),
     paging: upstreamPaging,
     tls,
-    ca: Type.Optional(
-      pemFile({
-        description:
-          'A PEM file with the certificate authority of an https upstream. Set it if the system ' +
+    ca: maybe(
+      pemFile(
+        'A PEM file with the certificate authority of an https upstream. Set it if the system ' +
           'does not trust that authority. Certificates are always verified.',
-        examples: ['/etc/ssl/internal-ca.pem']
-      })
+        { examples: ['/etc/ssl/internal-ca.pem'] }
+      )
     )
   },
-  { description: 'A back-end.' }
+  'A back-end.'
 )
