@@ -87,7 +87,7 @@ export const refreshCall = optionalCall(
     method: oneOf(['POST', 'PUT', 'GET'], 'The method of that call.', { default: 'POST' }),
     body: pairs(
       Type.Unknown(),
-      'The request body. `{token}` and `{refreshToken}` are replaced by those of the ' + 'session.',
+      'The request body. `{token}` and `{refreshToken}` are replaced by those of the session.',
       { default: {}, examples: [{ refreshToken: '{refreshToken}' }] }
     ),
     ...form,
