@@ -75,7 +75,7 @@ export function createRedisDialler(config: RedisConfig, folder: string) {
         const before = known
         // A connection that is lost already has no name.
         known = serverOf(client)?.name ?? before
-        changed(known !== before)
+        changed(before !== undefined && known !== before)
       }
       client.on('ready', look)
       if (!(client instanceof Cluster)) return onHeir(client, () => changed(true))
