@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox'
 import type { Change } from '../config/diff.ts'
 import type { FileDiff } from '../config/written-diff.ts'
-import type { FilesState } from '../observability/gateway-state.ts'
+import type { FilesState } from '../services/gateway-state.ts'
 import { count, list, number, object, optional, text, time, union } from './schemas.ts'
 
 const flag = Type.Boolean()
@@ -14,7 +14,8 @@ const place = object({
   file: text(),
   line: number('0 for the whole file.'),
   path: text('Of the key, dotted.'),
-  message: text()
+  message: text(),
+  severity: Type.Enum(['fault', 'warning'])
 })
 const address = object({
   upstream: text(),

@@ -6,13 +6,14 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Environment } from '../config/read/references.ts'
 import type { Config } from '../config/schema/config.ts'
 import { describeFault } from '../config/schema/faults.ts'
+import type { ReloadAnswer } from '../ops/state-schemas.ts'
 import { createFleet } from '../services/fleet.ts'
 import { createLogger } from '../services/services.ts'
 import { createSeal } from '../session/seal.ts'
 import { takeListenFds } from './listen-fds.ts'
 import { createPresent, describeReplica } from './now.ts'
 import { createOperators, type Operators } from './operators.ts'
-import { type FilesAtStart, type Outcome, Reloader, type Trigger } from './reload.ts'
+import { type FilesAtStart, Reloader, type Trigger } from './reload.ts'
 import { createPublicServer, type PublicServer } from './server.ts'
 import { createState, type Life, measureConfig } from './state.ts'
 
@@ -23,7 +24,7 @@ export interface Gateway {
   /** A link that opens the operators' page once within this time. */
   readonly opsLink: (ms: number) => string
   /** Reads the config files and runs their config, or returns why not. */
-  readonly reload: (by: Trigger) => Promise<Outcome>
+  readonly reload: (by: Trigger) => Promise<ReloadAnswer>
   /**
    * Reports not ready for `drain.notice`, then takes no new requests, and ends those in flight
    * after `drain.grace`. Further calls wait for the same end.

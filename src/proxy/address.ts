@@ -4,7 +4,6 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { adopt } from '../observability/emitters.ts'
-import type { AddressStatus } from '../observability/gateway-state.ts'
 import { fixedHeadersOf } from './request-headers.ts'
 
 /** PEM texts, and the name that the certificate has to have. */
@@ -34,6 +33,8 @@ export interface AddressChange {
   /** Of `open`. */
   readonly failure?: Failure
 }
+
+type AddressState = 'up' | 'open' | 'unhealthy'
 
 type OnChange = (address: string, change: AddressChange) => void
 
@@ -73,7 +74,7 @@ const check = {
 export class Address {
   /** Scheme, host and port. */
   readonly origin: string
-  state: AddressStatus['state'] = 'up'
+  state: AddressState = 'up'
   /** Requests that it has, WebSockets among them. */
   inFlight = 0
   /** Requests that it ever got; both numbers only rise. */
@@ -246,7 +247,7 @@ export class Address {
     )
   }
 
-  #become(state: AddressStatus['state'], change: AddressChange): void {
+  #become(state: AddressState, change: AddressChange): void {
     if (state === 'up' || this.state === 'up') this.#since = Date.now()
     this.state = state
     this.#onChange(this.origin, change)

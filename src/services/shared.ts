@@ -4,7 +4,6 @@ import type { Config } from '../config/schema/config.ts'
 import { usesRedis } from '../config/schema/gateway.ts'
 import { RedisStore } from '../session/redis-store.ts'
 import { Tracking } from '../session/tracking.ts'
-import type { RedisHealth } from '../observability/gateway-state.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Log } from './logger.ts'
 import { createRedisDialler, type RedisDialler, slotPrefix } from './redis.ts'
@@ -21,10 +20,28 @@ export interface Background {
   readonly prefix: string
 }
 
-interface Options {
+export interface RedisHealth {
+  up: boolean
+  /** Turns true at the first contact. */
+  hasConnected: boolean
+  /** It answers, but refuses what is needed: why, and what to do. */
+  fault?: string | undefined
+  /** The last change of `up`, in milliseconds since the epoch. */
+  since: number
+  /** Milliseconds of its last answer; undefined while it is away. */
+  latencyMs: number | undefined
+}
+
+/** What services are opened with. */
+export interface Basis {
   readonly config: Config
   readonly log: Log
   readonly metrics: Metrics
+}
+
+/** The same for those that may have Redis. */
+export interface SharedBasis extends Basis {
+  readonly background: Background
 }
 
 const noTracking =
@@ -36,7 +53,7 @@ const noTracking =
  * counters it is counted here.
  * @returns undefined for a process without Redis
  */
-export function connectRedis({ config: { gateway, folder }, log, metrics }: Options) {
+export function connectRedis({ config: { gateway, folder }, log, metrics }: Basis) {
   const { redis } = gateway
   if (redis === undefined || !usesRedis(gateway)) return undefined
   const prefix = slotPrefix(redis.prefix)
@@ -70,7 +87,7 @@ export function connectRedis({ config: { gateway, folder }, log, metrics }: Opti
 const refuses = 'Redis answers, but refuses what sessions need: sign-ins answer 503'
 
 function dialSessions(dialler: RedisDialler, log: Log, prefix: string) {
-  const state: { -readonly [K in keyof RedisHealth]: RedisHealth[K] } = {
+  const state: RedisHealth = {
     up: false,
     hasConnected: false,
     since: Date.now(),

@@ -1,5 +1,5 @@
 /** Config: what runs, why files were refused, and what a reload would change. */
-import type { GatewayState } from '../../observability/gateway-state.ts'
+import type { GatewayState } from '../../services/gateway-state.ts'
 import type { Contracts, PlanAnswer } from '../state-schemas.ts'
 import { ago, time } from './format.ts'
 import { html, type Html } from './html.ts'

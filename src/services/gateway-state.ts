@@ -1,46 +1,19 @@
 /** One truth of the gateway's health. What operators and load balancers see are views of it. */
-import type { LedgerStatus } from './audit/ledger.ts'
+import type { Fault } from '../config/schema/faults.ts'
+import type { LedgerStatus } from '../observability/audit/ledger.ts'
+import type { AddressUse } from '../proxy/pools.ts'
+import type { RedisHealth } from './shared.ts'
 
 /** The state of the config files, compared with the running config. */
 export type FilesState =
   | { readonly state: 'running'; readonly faults?: never }
   | { readonly state: 'refused'; readonly since: string; readonly faults: readonly string[] }
 
-export interface FaultPlace {
-  readonly file: string
-  /** 0 for the whole file. */
-  readonly line: number
-  readonly path: string
-  readonly message: string
-}
-
 /** When and why the running config came, with its changes in words. */
 export interface Taken {
   readonly at: string
   readonly by: string
   readonly changes: readonly string[]
-}
-
-/** An address of an upstream. */
-export interface AddressStatus {
-  readonly upstream: string
-  readonly address: string
-  readonly state: 'up' | 'open' | 'unhealthy'
-  readonly inFlight: number
-  /** The last change between in and out of use, in milliseconds since the epoch. */
-  readonly since: number
-}
-
-export interface RedisHealth {
-  readonly up: boolean
-  /** Turns true at the first contact. */
-  readonly hasConnected: boolean
-  /** It answers, but refuses what is needed: why, and what to do. */
-  readonly fault?: string | undefined
-  /** The last change of `up`, in milliseconds since the epoch. */
-  readonly since: number
-  /** Milliseconds of its last answer; undefined while it is away. */
-  readonly latencyMs: number | undefined
 }
 
 export interface GatewayState {
@@ -58,13 +31,13 @@ export interface GatewayState {
     readonly draining: ReadonlyArray<{ readonly generation: number; readonly requests: number }>
     readonly files: FilesState
     /** The faults of refused files by file and line, as far as known. */
-    readonly places: readonly FaultPlace[]
+    readonly places: readonly Fault[]
     readonly restartNeeded: readonly string[]
     readonly taken: Taken
   }
   /** Undefined for a process without Redis. */
-  readonly redis: RedisHealth | undefined
-  readonly upstreams: readonly AddressStatus[]
+  readonly redis: Readonly<RedisHealth> | undefined
+  readonly upstreams: readonly AddressUse[]
   /** Undefined where config has no audit ledger. */
   readonly ledger: LedgerStatus | undefined
   /** The enforced limits that refused somebody in this hour, and whom. */
