@@ -9,7 +9,7 @@ import { massChange } from '../login/changed-users.ts'
 import type { AuditEntry } from '../observability/audit/line.ts'
 import type { Operator } from '../ops/operator.ts'
 import type { ReloadAnswer } from '../ops/state-schemas.ts'
-import type { FilesState, Taken } from '../services/gateway-state.ts'
+import type { ReloadState } from '../services/gateway-state.ts'
 import type { Log } from '../services/services.ts'
 import type { PublicServer } from './server.ts'
 import { createUserReview } from './user-review.ts'
@@ -41,16 +41,6 @@ interface Options {
   readonly onBuilt: (config: Config) => void
 }
 
-/** What is known of the config that runs, and of its files. */
-interface ReloadState {
-  readonly files: FilesState
-  /** The faults of refused files, with their places; empty where they were refused otherwise. */
-  readonly faults: readonly Fault[]
-  readonly restartNeeded: readonly string[]
-  /** When and why the running config came. */
-  readonly taken: Taken
-}
-
 const maxInLine = 12
 /** In the line of the audit ledger. */
 const maxChanges = 20
@@ -75,7 +65,7 @@ export class Reloader {
     this.#review = createUserReview(options.server, () => this.#isClosed)
     this.#state = {
       files: { state: 'running' },
-      faults: [],
+      places: [],
       restartNeeded: config.restartNeeded,
       taken: { at: new Date().toISOString(), by: 'start', changes: [] }
     }
@@ -157,7 +147,7 @@ export class Reloader {
       throw error
     }
     const taken = { at: new Date().toISOString(), by, changes }
-    this.#state = { ...this.#state, files: { state: 'running' }, faults: [], taken }
+    this.#state = { ...this.#state, files: { state: 'running' }, places: [], taken }
     this.#keepLastGood(config)
     this.#log.info(
       { event: 'config.reloaded', generation, by, changes },
@@ -189,7 +179,7 @@ export class Reloader {
     } else if (by === 'SIGHUP') {
       this.#log.info(fields, 'the config files are unchanged: nothing to reload')
     }
-    this.#state = { ...this.#state, files: { state: 'running' }, faults: [] }
+    this.#state = { ...this.#state, files: { state: 'running' }, places: [] }
     const unchanged = { outcome: 'unchanged', generation, restartNeeded } as const
     return taken.by === 'start' ? unchanged : { ...unchanged, taken }
   }
@@ -197,7 +187,7 @@ export class Reloader {
   #refuse(
     by: Trigger | 'start',
     texts: readonly string[],
-    faults: readonly Fault[] = []
+    places: readonly Fault[] = []
   ): ReloadAnswer {
     const { number: generation } = this.#options.server.generations.current
     const { files: before } = this.#state
@@ -205,7 +195,7 @@ export class Reloader {
     const isKnown = by === 'files changed' && before.faults?.join('\n') === texts.join('\n')
     if (!isKnown) {
       const since = new Date().toISOString()
-      this.#state = { ...this.#state, files: { state: 'refused', since, faults: texts }, faults }
+      this.#state = { ...this.#state, files: { state: 'refused', since, faults: texts }, places }
       this.#log.error(
         { event: 'config.refused', generation, by, faults: texts },
         `config refused, the running one stays: ${inWords(texts)}`

@@ -19,6 +19,7 @@ import {
   statusAnswer
 } from '../ops/state-schemas.ts'
 import type { Fleet } from '../services/fleet.ts'
+import type { Generations } from './generation.ts'
 import type { Present, ReplicaState } from './now.ts'
 import type { Reloader } from './reload.ts'
 import type { PublicServer } from './server.ts'
@@ -46,8 +47,12 @@ const kinds = {
 }
 
 export function addStateRoutes(ops: FastifyInstance, operated: Operated) {
-  const { server, reloader, state, fleet } = operated
-  const now = shared(freshMs, () => nowOf(operated))
+  const { server, reloader, state, fleet, present } = operated
+  const { generations } = server
+  const now = shared(generations, freshMs, async (): Promise<Now> => {
+    const { replicas } = await fleet.list()
+    return { ...present.read(), replicas }
+  })
   const plan = () => planOf(operated)
   const contracts = () => contractsOf(operated)
   addRead(ops, {
@@ -86,32 +91,26 @@ export function addStateRoutes(ops: FastifyInstance, operated: Operated) {
     summary: 'Reads the config files and runs their config.',
     body: reloadBody,
     answer: reloadAnswer,
-    run: async ({ yes }, { operator }) => {
-      return await reloader.reload('operator', { yes: yes === true, operator })
-    }
+    run: async ({ yes }, { operator }) =>
+      await reloader.reload('operator', { yes: yes === true, operator })
   })
-  const generation = () => server.generations.current.number
-  return { now, contracts, plan: shared(planFreshMs, plan, generation) }
+  return { now, contracts, plan: shared(generations, planFreshMs, plan) }
 }
 
 /** All who ask within `ms` share what was read once, unless another generation runs. */
-function shared<T>(ms: number, read: () => Promise<T>, generation = () => 0): () => Promise<T> {
+function shared<T>(generations: Generations, ms: number, read: () => Promise<T>): () => Promise<T> {
   let readAt = -Infinity
   let readOf = 0
   let last: Promise<T>
   return () => {
-    if (performance.now() - readAt >= ms || readOf !== generation()) {
+    const { number } = generations.current
+    if (performance.now() - readAt >= ms || readOf !== number) {
       readAt = performance.now()
-      readOf = generation()
+      readOf = number
       last = read()
     }
     return last
   }
-}
-
-async function nowOf({ present, fleet }: Operated): Promise<Now> {
-  const { replicas } = await fleet.list()
-  return { ...present.read(), replicas }
 }
 
 async function planOf({ server, reloader }: Operated): Promise<PlanAnswer> {
@@ -126,13 +125,12 @@ async function planOf({ server, reloader }: Operated): Promise<PlanAnswer> {
 
 function contractsOf({ server: { generations, services } }: Operated): Contracts {
   const drifts = new Map(services.drift.list().map(drift => [drift.route, drift]))
-  const all = Object.entries(generations.current.config.routes.routes).flatMap(
-    ([route, { contract }]) => {
-      if (contract === undefined) return []
-      const { checked = 0, broken = 0, deviations = [] } = drifts.get(route) ?? {}
-      const drift = new Set(deviations.map(({ path, kind }) => `${path} ${kinds[kind]}`))
-      return [{ route, mode: contract.mode, checked, broken, drift: [...drift] }]
-    }
-  )
-  return { contracts: all }
+  const { routes } = generations.current.config.routes
+  const contracts = Object.entries(routes).flatMap(([route, { contract }]) => {
+    if (contract === undefined) return []
+    const { checked = 0, broken = 0, deviations = [] } = drifts.get(route) ?? {}
+    const drift = new Set(deviations.map(({ path, kind }) => `${path} ${kinds[kind]}`))
+    return [{ route, mode: contract.mode, checked, broken, drift: [...drift] }]
+  })
+  return { contracts }
 }

@@ -56,7 +56,6 @@ export function createServices(config: Config, log: Log) {
   const fileUsers = createFileUsers()
   const { secrets: configured } = gateway.session
   const secrets = configured.length > 0 ? configured : [ephemeralSecret(log)]
-  /** The name of this process among the replicas. */
   const replica = `${hostname()}-${randomUUID().slice(0, 8)}`
   const notKept = metrics.counter('console_gateway_requests_not_kept_total', notKeptHelp)
   const failures = new Failures({
@@ -99,6 +98,7 @@ export function createServices(config: Config, log: Log) {
     failures,
     /** Undefined where config has no audit ledger. */
     ledger,
+    /** The name of this process among the replicas. */
     replica,
     background,
     tracer,

@@ -9,6 +9,7 @@ import type { Log } from './logger.ts'
 import { createRedisDialler, type RedisDialler, slotPrefix } from './redis.ts'
 import { probeRedis } from './redis-probe.ts'
 import { measureRedis } from './redis-times.ts'
+import { RedisHealth } from './redis-watch.ts'
 
 export type Shared = NonNullable<ReturnType<typeof connectRedis>>
 
@@ -18,18 +19,6 @@ export interface Background {
   readonly redis?: Redis | Cluster | undefined
   /** All keys begin so, and are in one slot. */
   readonly prefix: string
-}
-
-export interface RedisHealth {
-  up: boolean
-  /** Turns true at the first contact. */
-  hasConnected: boolean
-  /** It answers, but refuses what is needed: why, and what to do. */
-  fault?: string | undefined
-  /** The last change of `up`, in milliseconds since the epoch. */
-  since: number
-  /** Milliseconds of its last answer; undefined while it is away. */
-  latencyMs: number | undefined
 }
 
 /** What services are opened with. */
@@ -84,39 +73,21 @@ export function connectRedis({ config: { gateway, folder }, log, metrics }: Basi
   }
 }
 
+const away = 'Redis unavailable: session routes answer 503; reconnecting'
 const refuses = 'Redis answers, but refuses what sessions need: sign-ins answer 503'
 
 function dialSessions(dialler: RedisDialler, log: Log, prefix: string) {
-  const state: RedisHealth = {
-    up: false,
-    hasConnected: false,
-    since: Date.now(),
-    latencyMs: undefined
-  }
-  const client = dialler.client({
-    onUp: () => {
-      if (!state.up) state.since = Date.now()
-      state.up = state.hasConnected = true
-      log.info({ redis: dialler.place }, 'Redis connected')
-    },
-    onRoundTrip: ms => {
-      state.latencyMs = ms
-    },
-    onDown: reason => {
-      if (state.up) state.since = Date.now()
-      state.up = false
-      state.latencyMs = undefined
-      log.error(
-        { redis: dialler.place, reason },
-        'Redis unavailable: session routes answer 503; reconnecting'
-      )
-    }
-  })
+  const redis = dialler.place
+  const state = new RedisHealth()
+  const client = dialler.client(reason => {
+    if (reason === undefined) log.info({ redis }, 'Redis connected')
+    else log.error({ redis, reason }, away)
+  }, state)
   client.on('ready', () => {
     // Counts of limits go on in this process where their keys are refused.
     void probeRedis(client, prefix).then(fault => {
       state.fault = fault
-      if (fault !== undefined) log.error({ redis: dialler.place, reason: fault }, refuses)
+      if (fault !== undefined) log.error({ redis, reason: fault }, refuses)
     })
   })
   return { client, state }
