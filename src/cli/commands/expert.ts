@@ -67,7 +67,7 @@ function addOpenapi(program: CliCommand): void {
     .command('openapi')
     .description('write an OpenAPI 3.1 document of all that the console can call')
     .option('-o, --output <file>', 'the file to write (default: standard output)')
-    .runs(async () => (await import('../describe.ts')).openapi).details(`
+    .runs(async () => (await import('../openapi.ts')).openapi).details(`
 Reads only the config folder: no gateway has to run.
 
 Examples:
