@@ -1,20 +1,24 @@
 /** `explain`: what the gateway does with a request, by the real app, with file and line. */
+import { readFileSync } from 'node:fs'
 import { METHODS } from 'node:http'
 import { isIP } from 'node:net'
+import { buffer } from 'node:stream/consumers'
 import { loadConfig } from '../config/read/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import { sourceName } from '../config/schema/gateway.ts'
 import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import { createDryApp, type DryApp, type DryRequest } from '../dry-run/dry-app.ts'
+import type { GatewayError } from '../errors/errors.ts'
+import { readJson } from '../json/body.ts'
+import type { Json } from '../json/values.ts'
 import { identityOf } from '../login/file-users.ts'
 import { tlsFilesOf } from '../proxy/address.ts'
 import { createUpstream, type Upstream, type UpstreamPool } from '../proxy/upstream.ts'
 import type { Credential, Identity } from '../session/types.ts'
-import { CommandError, type Invocation, UsageError } from './command.ts'
+import { CommandError, type Invocation, type Io, UsageError } from './command.ts'
 import { explanationOf, formatExplanation } from './explanation.ts'
 import { anyHeadersOf, headersOf } from './header-option.ts'
 import { jsonText } from './output.ts'
-import { readInput } from './read-input.ts'
 
 interface Values {
   readonly as?: string
@@ -30,7 +34,7 @@ export async function explain(invocation: Invocation<Values>): Promise<number> {
   const { values, json, io } = invocation
   const config = loadConfig(invocation.config, io.env)
   const asked = askedIn(config, invocation)
-  const answer = values.answer === undefined ? undefined : await readInput(values.answer, io)
+  const answer = values.answer === undefined ? undefined : await readAnswer(values.answer, io)
   const live = values.live ? liveUpstreams(config, asked.headers) : undefined
   const app = await createDryApp(config, { open: live?.open, identity: asked.who?.identity })
   try {
@@ -53,6 +57,24 @@ export async function explain(invocation: Invocation<Values>): Promise<number> {
   } finally {
     await app.close()
     await live?.close()
+  }
+}
+
+/** A response in a file, by the gateway's own reader: it may begin with a byte order mark. */
+async function readAnswer(file: string, { stdin }: Pick<Io, 'stdin'>): Promise<Json> {
+  const place = file === '-' ? 'Standard input' : file
+  let bytes: Buffer
+  try {
+    bytes = file === '-' ? await buffer(stdin) : readFileSync(file)
+  } catch (error) {
+    const { code = 'unknown reason' } = error as NodeJS.ErrnoException
+    throw new CommandError(`${place} cannot be read (${code}).`)
+  }
+  try {
+    return readJson(bytes, {}, Infinity)
+  } catch (error) {
+    const { cause } = error as GatewayError
+    throw new CommandError(`${place}: ${cause instanceof Error ? cause.message : String(error)}.`)
   }
 }
 

@@ -43,7 +43,7 @@ export function replaceFile(file: string, content: string, mode = 0o644): void {
     if (former !== undefined && process.getuid?.() === 0) chownSync(draft, former.uid, former.gid)
     renameSync(draft, target)
   } catch (error) {
-    rmSync(draft, { force: true })
+    if (existsSync(draft)) rmSync(draft)
     throw cannotWrite(file, error)
   }
 }
