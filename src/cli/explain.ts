@@ -17,7 +17,7 @@ import { createUpstream, type Upstream, type UpstreamPool } from '../proxy/upstr
 import type { Credential, Identity } from '../session/types.ts'
 import { CommandError, type Invocation, type Io, UsageError } from './command.ts'
 import { explanationOf, formatExplanation } from './explanation.ts'
-import { anyHeadersOf, headersOf } from './header-option.ts'
+import { headersOf } from './header-option.ts'
 import { jsonText } from './output.ts'
 
 interface Values {
@@ -141,7 +141,7 @@ function askedIn(
     method,
     target,
     from,
-    headers: values.live ? headersOf(header) : anyHeadersOf(header),
+    headers: headersOf(header, values.live === true),
     ...(data !== undefined && { body: data }),
     ...(who && { who })
   }

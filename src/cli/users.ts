@@ -1,7 +1,6 @@
 /** `users`: adds users to a users file and sets their passwords; comments stay. */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Document } from 'yaml'
 import { readUsersFiles } from '../config/read/files.ts'
 import { maxAliasCount } from '../config/read/yaml-values.ts'
 import { describeFault, nearest } from '../config/schema/faults.ts'
@@ -62,17 +61,11 @@ export async function setPassword(invocation: Invocation<Values>): Promise<numbe
   return 0
 }
 
-interface Opened {
-  readonly name: string
-  readonly file: string
-  readonly before: string
-  readonly document: Document
-  /** The ids by user name. */
-  readonly users: ReadonlyMap<string, unknown>
-}
-
-/** The users file, and the user that is named. @throws UsageError, CommandError */
-function open({ config: folder, values, rest, io }: Invocation<Values>): Opened {
+/**
+ * The user that is named, and the users file, with the ids by user name.
+ * @throws UsageError, CommandError
+ */
+function open({ config: folder, values, rest, io }: Invocation<Values>) {
   const [name = ''] = rest
   if (!userName.test(name)) throw new UsageError('Not a valid user name.')
   const file = usersFileOf(folder, values.file, io.env)
