@@ -1,6 +1,6 @@
 /** What the gateway did with the request of `explain`, for people and programs. */
 import { stringify } from 'yaml'
-import type { ConfigFile, LoadedConfig } from '../config/schema/config.ts'
+import type { LoadedConfig } from '../config/schema/config.ts'
 import type { Path } from '../config/schema/node.ts'
 import { isEndpoint } from '../config/schema/own-endpoints.ts'
 import { firstUrlOf } from '../config/schema/upstream-addresses.ts'
@@ -42,8 +42,8 @@ export async function explanationOf(
   { status, body, record, calls, shaped }: DryResult
 ) {
   const { routes } = config
-  const locate = (section: ConfigFile, place: Path) => {
-    const { file, line, path } = config.fault(section, place, '')
+  const locate = (place: Path) => {
+    const { file, line, path } = config.fault(place, '')
     return { file, line, path }
   }
   const urlOf = ({ upstream, path }: UpstreamCall) =>
@@ -72,20 +72,20 @@ export async function explanationOf(
       method: call.method,
       url: urlOf(call),
       headers: fieldsOf(config, sent, call),
-      at: locate('routes', ['upstreams', call.upstream])
+      at: locate(['upstreams', call.upstream])
     })),
     /** Where the names of the record stand. */
     places: {
-      route: isKnown ? locate('routes', [isOwn ? 'endpoints' : 'routes', route]) : undefined,
+      route: isKnown ? locate([isOwn ? 'endpoints' : 'routes', route]) : undefined,
       limits: Object.fromEntries(
-        (record?.limits ?? []).map(({ name }) => [name, locate('limits', ['limits', name])])
+        (record?.limits ?? []).map(({ name }) => [name, locate(['limits', name])])
       )
     },
     shape:
       isAnswered && shape !== undefined && shaped.has(shape)
         ? {
             name: shape,
-            at: locate('routes', ['shapes', shape]),
+            at: locate(['shapes', shape]),
             before,
             operations: await traceShape(config, { ...use, name: shape }, before)
           }

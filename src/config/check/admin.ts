@@ -16,12 +16,12 @@ export function checkOps({ gateway, limits }: Config, report: Report): void {
     const message =
       'has to be at least 32 visible ASCII characters without blanks; ' +
       'make one with `console-gateway generate-secret`'
-    report('gateway', ['ops', 'secret'], message)
+    report(['ops', 'secret'], message)
   }
   ops.hosts.forEach((host, index) => {
     if (hostPattern.test(host)) return
     const message = 'expected a host name alone, without scheme, port or path'
-    report('gateway', ['ops', 'hosts', index], message)
+    report(['ops', 'hosts', index], message)
   })
   checkOperators(gateway, report)
   checkCookies({ gateway, limits }, report)
@@ -33,31 +33,31 @@ function checkOperators({ ops, login }: GatewayConfig, report: Report): void {
     const place = ['ops', 'sources', index]
     const kind = kinds.get(name)
     if (kind === undefined) {
-      report('gateway', place, `there is no source "${name}" in login.sources`)
+      report(place, `there is no source "${name}" in login.sources`)
     } else if (kind === 'upstream-login') {
       const message =
         'whoever gives the role of `ops.role` in this back-end makes operators of the gateway: ' +
         'they close sessions and reload config. Leave it out unless that is meant'
-      report('gateway', place, message, 'warning')
+      report(place, message, { warning: true })
     }
   })
   if (ops.role === undefined) {
     if (ops.sources.length > 0) {
-      report('gateway', ['ops', 'sources'], 'has no effect without `ops.role`', 'warning')
+      report(['ops', 'sources'], 'has no effect without `ops.role`', { warning: true })
     }
     return
   }
   const hasUsersFile = [...kinds.values()].includes('users-file')
   if (ops.sources.length === 0 && !hasUsersFile) {
     const message = 'nobody can have it: no source of kind users-file, and `ops.sources` is empty'
-    report('gateway', ['ops', 'role'], message, 'warning')
+    report(['ops', 'role'], message, { warning: true })
   }
   const { host } = splitHostPort(ops.listen)
   if (ops.tls === undefined && ops.trustedProxies.length === 0 && !isLoopback(host)) {
     const message =
       `passwords of operators would cross the network in clear: ops.listen is "${ops.listen}". ` +
       'Set `ops.tls`, or `ops.trustedProxies` to the proxy that ends TLS, or listen on 127.0.0.1'
-    report('gateway', ['ops', 'role'], message)
+    report(['ops', 'role'], message)
   }
 }
 
@@ -65,7 +65,7 @@ function checkOperators({ ops, login }: GatewayConfig, report: Report): void {
 function checkCookies({ gateway }: Config, report: Report): void {
   if (gateway.session.cookie.name === opsCookie) {
     const message = 'is the cookie of the operators’ page: choose another name'
-    report('gateway', ['session', 'cookie', 'name'], message)
+    report(['session', 'cookie', 'name'], message)
   }
 }
 

@@ -27,29 +27,29 @@ export function checkAudit(
     const message =
       'is in a file system of the kernel, such as /proc, where no file can be made: name ' +
       'a folder on a disk, such as /var/lib/console-gateway/audit'
-    report('gateway', ['audit', 'folder'], message)
+    report(['audit', 'folder'], message)
   }
   audit.key.forEach((key, index) => {
     if (key.length >= minKeyLength) return
     const message =
       'the key has fewer than 32 characters; make one with `console-gateway generate-secret`'
-    report('gateway', audit.key.length === 1 ? ['audit', 'key'] : ['audit', 'key', index], message)
+    report(audit.key.length === 1 ? ['audit', 'key'] : ['audit', 'key', index], message)
   })
-  if (audit.maxSize < minFileBytes) report('gateway', ['audit', 'maxSize'], 'is less than 4KiB')
+  if (audit.maxSize < minFileBytes) report(['audit', 'maxSize'], 'is less than 4KiB')
   const names = Object.keys(routes)
   for (const [route, members] of Object.entries(audit.fields)) {
     if (!names.includes(route)) {
       // A warning: gateway.yaml needs a restart, routes do not.
       const message = `there is no route "${route}": nothing is recorded.${nearest(route, names)}`
-      report('gateway', ['audit', 'fields', route], message, 'warning')
+      report(['audit', 'fields', route], message, { warning: true })
     }
     for (const [member, how] of Object.entries(members)) {
       const place = ['audit', 'fields', route, member]
       if (!memberPath.test(member)) {
-        report('gateway', place, 'expected names joined by dots, such as customer.iban')
+        report(place, 'expected names joined by dots, such as customer.iban')
       } else if (secretNames.test(member) && how !== 'hash') {
         const message = 'looks like a secret, which must not stand in a ledger'
-        report('gateway', place, message, 'warning')
+        report(place, message, { warning: true })
       }
     }
   }

@@ -10,13 +10,13 @@ export function checkAuthorities(config: Authorities, report: Report): void {
   const { gateway, routes, authorities, redisCa } = config
   const message = 'the file does not begin with a certificate: expected PEM'
   if (gateway.redis?.ca !== undefined && redisCa !== undefined && !isCertificate(redisCa)) {
-    report('gateway', ['redis', 'ca'], message)
+    report(['redis', 'ca'], message)
   }
   for (const [name, { ca, tls }] of Object.entries(routes.upstreams)) {
     for (const [keys, file] of [[['ca'], ca] as const, [['tls', 'ca'], tls?.ca] as const]) {
       const text = file === undefined ? undefined : ownMember(authorities, file)
       if (text === undefined || isCertificate(text)) continue
-      report('routes', ['upstreams', name, ...keys], message)
+      report(['upstreams', name, ...keys], message)
     }
   }
 }

@@ -23,7 +23,7 @@ export function checkClashes({ routes }: Pick<CheckedConfig, 'routes'>, report: 
       const overlap = overlapOf(template.segments, other.segments)
       if (overlap === undefined) continue
       const message = clashOf(template.path, other.path, overlap, served)
-      if (message !== undefined) report('routes', template.where, message, { also: other.where })
+      if (message !== undefined) report(template.where, message, { also: other.where })
     }
   }
 }

@@ -18,7 +18,7 @@ function checkSecureCookie({ gateway: { session, server } }: CheckedConfig, repo
     'is empty, so no proxy ends TLS: over plain http, browsers drop the secure session cookie ' +
     'and each sign-in leads back to the sign-in page. Name the proxy that ends TLS; for ' +
     'development without one set session.cookie.secure: false'
-  report('gateway', ['server', 'trustedProxies'], message, 'warning')
+  report(['server', 'trustedProxies'], message, { warning: true })
 }
 
 /** The prefixes of the largest private networks, 10.0.0.0/8 and fc00::/7. */
@@ -34,7 +34,7 @@ function checkTrustedProxies({ gateway: { server } }: CheckedConfig, report: Rep
     const message =
       `${block} is a large part of the internet: clients there can forge the address ` +
       'that limits and lockouts count. Name only your load balancers'
-    report('gateway', ['server', 'trustedProxies', index], message, 'warning')
+    report(['server', 'trustedProxies', index], message, { warning: true })
   })
 }
 
@@ -49,10 +49,10 @@ function checkConsole(
     const message =
       'contains the config folder: anyone could download users.yaml with its password ' +
       'hashes. Name only the folder of the built console'
-    return report('gateway', ['console', 'root'], message)
+    return report(['console', 'root'], message)
   }
   if (statSync(root, { throwIfNoEntry: false })?.isDirectory() === true) return
-  report('gateway', ['console', 'root'], `there is no such folder: ${root}`, 'warning')
+  report(['console', 'root'], `there is no such folder: ${root}`, { warning: true })
 }
 
 const loopback = /^(?:127\.|localhost:|\[::1\]:)/
@@ -63,5 +63,5 @@ function checkOpsListen({ gateway: { ops } }: CheckedConfig, report: Report): vo
     `${ops.listen} can be reached from other machines, and ops.secret is empty: each start makes ` +
     'a random secret, so other machines get health checks only. Set ops.secret, or listen on ' +
     '127.0.0.1. Never open this port to public networks'
-  report('gateway', ['ops', 'listen'], message, 'warning')
+  report(['ops', 'listen'], message, { warning: true })
 }

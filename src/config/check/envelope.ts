@@ -21,7 +21,7 @@ export function checkEnvelope(config: CheckedConfig, report: Report): void {
     const message =
       `is also the HTTP status ${status}, the code of an error: ` +
       'take the code that the console checks for'
-    report('gateway', ['envelope', 'successCode'], message)
+    report(['envelope', 'successCode'], message)
   }
   checkFieldErrors(envelope, report)
   const { custom } = envelope
@@ -35,14 +35,12 @@ export function checkEnvelope(config: CheckedConfig, report: Report): void {
 function usesOf({ gateway: { envelope }, routes }: CheckedConfig) {
   const { dialect, errorStatus } = envelope
   const ofRoutes = Object.entries(routes.routes).map(([name, route]) => ({
-    file: 'routes' as const,
     path: ['routes', name] as Path,
     dialect: route.dialect ?? dialect,
     errorStatus: route.errorStatus ?? errorStatus,
     isOwn: route.dialect !== undefined || route.errorStatus !== undefined
   }))
   const general = {
-    file: 'gateway' as const,
     path: ['envelope'] as Path,
     dialect,
     errorStatus
@@ -52,19 +50,19 @@ function usesOf({ gateway: { envelope }, routes }: CheckedConfig) {
 
 function checkDialects(config: CheckedConfig, report: Report): void {
   const { envelope, login } = config.gateway
-  for (const { file, path, dialect, errorStatus } of usesOf(config)) {
+  for (const { path, dialect, errorStatus } of usesOf(config)) {
     if (dialect === 'custom' && envelope.custom === undefined) {
-      report(file, [...path, 'dialect'], '`custom` needs `envelope.custom` in gateway.yaml')
+      report([...path, 'dialect'], '`custom` needs `envelope.custom` in gateway.yaml')
     }
     if ((dialect === 'problem' || dialect === 'none') && errorStatus === 'ok') {
       const message = `errors of \`${dialect}\` have the HTTP status of the error: set \`errorStatus: own\``
-      report(file, [...path, 'errorStatus'], message)
+      report([...path, 'errorStatus'], message)
     }
   }
   const { dialect } = envelope
   if ((dialect === 'problem' || dialect === 'none') && login.refusedStatus === 200) {
     const message = `errors of \`${dialect}\` have the HTTP status of the error: take 401`
-    report('gateway', ['login', 'refusedStatus'], message)
+    report(['login', 'refusedStatus'], message)
   }
 }
 
@@ -91,7 +89,7 @@ function checkFieldErrors(
   const isCustom = dialect === 'custom' && custom !== undefined
   const names = isCustom ? Object.values(custom.members) : standardNames
   if (fieldErrors === false || !names.includes(fieldErrors)) return
-  report('gateway', ['envelope', 'fieldErrors'], `"${fieldErrors}" is a member of every error`)
+  report(['envelope', 'fieldErrors'], `"${fieldErrors}" is a member of every error`)
 }
 
 function checkNames({ members }: CustomEnvelope, report: Report): void {
@@ -101,7 +99,7 @@ function checkNames({ members }: CustomEnvelope, report: Report): void {
     const other = places.get(name)
     if (other !== undefined) {
       const message = `"${name}" is the name of \`${other}\`, too: each member needs its own`
-      report('gateway', ['envelope', 'custom', 'members', key], message)
+      report(['envelope', 'custom', 'members', key], message)
     }
     places.set(name, key)
   }
@@ -116,20 +114,20 @@ function checkErrors(
   const place = ['envelope', 'custom']
   refreshCodes.forEach((code, index) => {
     if (!isSuccess(code)) return
-    report('gateway', [...place, 'refreshCodes', index], 'is a code of success')
+    report([...place, 'refreshCodes', index], 'is a code of success')
   })
   for (const [key, { code, status }] of Object.entries(errors)) {
     if (!codes.some(each => errorEntryOf({ [key]: {} }, each) !== undefined)) {
-      report('gateway', [...place, 'errors', key], `no error code fits.${nearest(key, codes)}`)
+      report([...place, 'errors', key], `no error code fits.${nearest(key, codes)}`)
     }
     if (code !== undefined && isSuccess(code)) {
       const message =
         `${JSON.stringify(code)} reads as a code of success: ` +
         'the console would take the error for one'
-      report('gateway', [...place, 'errors', key, 'code'], message)
+      report([...place, 'errors', key, 'code'], message)
     }
     if (status !== undefined && status !== 200 && status < 400) {
-      report('gateway', [...place, 'errors', key, 'status'], 'expected 200, or 400 to 599')
+      report([...place, 'errors', key, 'status'], 'expected 200, or 400 to 599')
     }
   }
 }
@@ -139,14 +137,14 @@ function checkRecognizable(config: CheckedConfig, custom: CustomEnvelope, report
   const { code, success } = custom.members
   if (code !== false || success !== false) return
   const problem = 'the envelope has neither a code nor a success flag, so errors need their status'
-  for (const { file, path, dialect, errorStatus } of usesOf(config)) {
+  for (const { path, dialect, errorStatus } of usesOf(config)) {
     if (dialect !== 'custom' || errorStatus !== 'ok') continue
-    report(file, [...path, 'errorStatus'], `${problem}: set \`errorStatus: own\``)
+    report([...path, 'errorStatus'], `${problem}: set \`errorStatus: own\``)
   }
   for (const [key, { status }] of Object.entries(custom.errors)) {
     if (status !== 200) continue
-    report('gateway', ['envelope', 'custom', 'errors', key, 'status'], problem)
+    report(['envelope', 'custom', 'errors', key, 'status'], problem)
   }
   if (config.gateway.login.refusedStatus !== 200) return
-  report('gateway', ['login', 'refusedStatus'], `${problem}: take 401`)
+  report(['login', 'refusedStatus'], `${problem}: take 401`)
 }

@@ -6,6 +6,6 @@ export function checkExpectations({ routes }: Pick<CheckedConfig, 'routes'>, rep
     const { status, code, upstream, upstreamPath, response } = expected
     if ((status ?? code ?? upstream ?? upstreamPath ?? response) !== undefined) continue
     const message = 'expects nothing: set status, code, upstream, upstreamPath or response'
-    report('routes', ['expect', name], message)
+    report(['expect', name], message)
   }
 }

@@ -28,13 +28,13 @@ function checkAllowed(config: HeaderConfig, report: Report): void {
   for (const [name, { passHeaders }] of Object.entries(config.routes.upstreams)) {
     passHeaders?.forEach((header, index) => {
       const path = ['upstreams', name, 'passHeaders', index]
-      if (isOwn(header)) report('routes', path, ownMessage(header))
-      else if (refusedFamilies.test(header)) report('routes', path, refusedMessage(header))
+      if (isOwn(header)) report(path, ownMessage(header))
+      else if (refusedFamilies.test(header)) report(path, refusedMessage(header))
     })
     if (passHeaders === undefined || passHeaders.includes('content-type')) continue
     if (!takesBodies(config.routes, name)) continue
     const message = 'does not list content-type: the upstream cannot know the type of a body'
-    report('routes', ['upstreams', name, 'passHeaders'], message, 'warning')
+    report(['upstreams', name, 'passHeaders'], message, { warning: true })
   }
 }
 
@@ -44,7 +44,7 @@ function checkValues({ routes }: HeaderConfig, report: Report): void {
     for (const [header, value] of Object.entries(headers)) {
       if (!/\{\s*\w+[^}]*\}/.test(value) || /^\{profile\.[\w.-]+\}$/.test(value)) continue
       const path = ['upstreams', name, 'headers', header]
-      report('routes', path, 'expected {profile.PATH} alone, or a text without placeholders')
+      report(path, 'expected {profile.PATH} alone, or a text without placeholders')
     }
   }
 }
@@ -70,17 +70,17 @@ function checkReopened(config: HeaderConfig, report: Report): void {
   for (const [name, { passRefusedHeaders }] of Object.entries(config.routes.routes)) {
     passRefusedHeaders.forEach((header, index) => {
       const path = ['routes', name, 'passRefusedHeaders', index]
-      if (isOwn(header)) return report('routes', path, ownMessage(header))
+      if (isOwn(header)) return report(path, ownMessage(header))
       if (!refusedFamilies.test(header)) {
         const message =
           `"${header}" is not refused: remove it here; ` +
           'if the upstream has passHeaders, list it there'
-        return report('routes', path, message)
+        return report(path, message)
       }
       const message =
         `clients can forge "${header}", which back-ends trust as set by a proxy: ` +
         'make sure that this upstream does not trust it'
-      report('routes', path, message, 'warning')
+      report(path, message, { warning: true })
     })
   }
 }
@@ -92,13 +92,13 @@ function checkCredential(config: HeaderConfig, report: Report): void {
     const { as, scheme } = credentialOf(credential)
     if (as === 'cookies' && scheme !== undefined) {
       const message = 'cookies have no scheme: leave it out'
-      report('routes', ['upstreams', name, 'credential', 'scheme'], message)
+      report(['upstreams', name, 'credential', 'scheme'], message)
     }
     const header = as.startsWith('header:') ? as.slice('header:'.length) : ''
     // Allowed: some back-ends expect the bare token in Authorization.
     if (header === 'authorization') continue
     if (!isOwn(header) && !/^(?:content|accept)-/.test(header)) continue
     const message = `a token cannot go into "${header}": the gateway or HTTP itself uses it`
-    report('routes', ['upstreams', name, 'credential'], message)
+    report(['upstreams', name, 'credential'], message)
   }
 }

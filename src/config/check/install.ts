@@ -15,26 +15,23 @@ export function checkInstall(config: Install, report: Report): void {
 function checkServer({ gateway }: Install, report: Report): void {
   const { server, session } = gateway
   if (server.hosts.length === 0 && session.cookie.secure) {
-    report(
-      'gateway',
-      ['server', 'hosts'],
-      'is empty, so every well-formed Host is accepted: name your own',
-      'warning'
-    )
+    report(['server', 'hosts'], 'is empty, so every well-formed Host is accepted: name your own', {
+      warning: true
+    })
   }
 }
 
 function checkPorts({ gateway: { server, ops } }: Install, report: Report): void {
   if (server.listen !== ops.listen || splitHostPort(ops.listen).port === 0) return
   const message = 'is the same as server.listen: the operators’ listener needs a port of its own'
-  report('gateway', ['ops', 'listen'], message, { also: ['server', 'listen'] })
+  report(['ops', 'listen'], message, { also: ['server', 'listen'] })
 }
 
 function checkTrustedProxies({ gateway: { ops } }: Install, report: Report): void {
   ops.trustedProxies.forEach((block, index) => {
     if (isBlock(block)) return
     const message = `expected an address or a CIDR block such as 10.0.0.0/8, found "${block}"`
-    report('gateway', ['ops', 'trustedProxies', index], message)
+    report(['ops', 'trustedProxies', index], message)
   })
 }
 
@@ -42,7 +39,7 @@ function checkRedis({ gateway: { redis } }: Install, report: Report): void {
   if (redis === undefined) return
   const kinds = [redis.url !== '', redis.sentinels.length > 0, redis.cluster.length > 0]
   if (kinds.filter(Boolean).length > 1) {
-    report('gateway', ['redis'], 'url, sentinels and cluster exclude each other: set one of them')
+    report(['redis'], 'url, sentinels and cluster exclude each other: set one of them')
   }
 }
 
@@ -72,9 +69,9 @@ function checkIdentity({ gateway: { identity } }: Install, report: Report): void
   for (const [key, name] of Object.entries(headers)) {
     if (name === undefined || !reservedHeaders.has(name)) continue
     const message = `"${name}" cannot be used here: the gateway or HTTP itself uses it`
-    report('gateway', ['identity', key], message)
+    report(['identity', key], message)
   }
   if (new Set(names).size === names.length) return
   const parts = headers.source === undefined ? 'username and roles' : 'username, roles and source'
-  report('gateway', ['identity'], `id, ${parts} need a different header each`)
+  report(['identity'], `id, ${parts} need a different header each`)
 }

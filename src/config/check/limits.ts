@@ -15,7 +15,7 @@ const limitsOf = ({ limits: { limits } }: LimitsAndRoutes): Named[] => Object.en
 
 /** Reports what is wrong with a key of one limit. */
 const reportOf = (report: Report, name: string) => (key: string, message: string) =>
-  report('limits', ['limits', name, key], message)
+  report(['limits', name, key], message)
 
 const isOfProfile = (by: LimitConfig['by']) => by.some(each => each.startsWith('profile.'))
 const isOfUsers = (by: LimitConfig['by']) =>
@@ -50,7 +50,7 @@ function checkAccess(config: LimitsAndRoutes, report: Report): void {
   for (const [name, { by, routes }] of limitsOf(config)) {
     routes.forEach((route, index) => {
       const warn = (message: string) =>
-        report('limits', ['limits', name, 'routes', index], message, 'warning')
+        report(['limits', name, 'routes', index], message, { warning: true })
       const access = ownMember(config.routes.routes, route)?.access
       if (access === undefined) return
       if (access !== 'public' && by.join() === 'address') {
@@ -73,6 +73,6 @@ function checkGuessing({ limits }: LimitsAndRoutes, report: Report): void {
   for (const whom of ['address', 'account'] as const) {
     if (lockout[whom] !== 'off' || (whom === 'address' && isAddressCounted)) continue
     const message = `nothing counts sign-ins by ${whom}: passwords can be guessed without limit`
-    report('limits', ['lockout', whom], message, 'warning')
+    report(['lockout', whom], message, { warning: true })
   }
 }

@@ -14,7 +14,7 @@ export function checkNames(named: readonly Named[], config: JsonRecord, report: 
     const names = existing[what]
     if (names === undefined || names.includes(name)) continue
     const [noun = ''] = what.split(' or ')
-    report('routes', path, `there is no ${noun} "${name}".${nearest(name, names)}`)
+    report(path, `there is no ${noun} "${name}".${nearest(name, names)}`)
   }
 }
 
@@ -24,7 +24,7 @@ export function checkUnused(named: readonly Named[], config: JsonRecord, report:
   for (const what of ['upstream', 'shape'] as const) {
     const used = new Set(named.flatMap(each => (each.what === what ? [each.name] : [])))
     for (const name of existing[what]?.filter(each => !used.has(each)) ?? []) {
-      report('routes', [`${what}s`, name], `no route uses this ${what}`, 'warning')
+      report([`${what}s`, name], `no route uses this ${what}`, { warning: true })
     }
   }
 }
@@ -50,6 +50,6 @@ export function checkRunningSources(
   login.sources.forEach((source, index) => {
     if (source.kind !== 'upstream-login' || Object.hasOwn(upstreams, source.upstream)) return
     const message = `there is no upstream "${source.upstream}".`
-    report('gateway', ['login', 'sources', index, 'upstream'], message)
+    report(['login', 'sources', index, 'upstream'], message)
   })
 }

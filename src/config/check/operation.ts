@@ -23,23 +23,25 @@ function checkRoles(
   )
   // Without users every role would be reported.
   if (userRoles.size === 0) return
-  const warnOfUnused = (file: 'routes' | 'limits', path: Path, roles: readonly string[]) => {
+  const warnOfUnused = (path: Path, roles: readonly string[]) => {
     for (const role of roles) {
       if (!userRoles.has(role)) {
-        report(file, path, `no user has the role "${role}".${nearest(role, userRoles)}`, 'warning')
+        report(path, `no user has the role "${role}".${nearest(role, userRoles)}`, {
+          warning: true
+        })
       }
     }
   }
   for (const [name, { access }] of Object.entries(routes)) {
     if (typeof access === 'object') {
-      warnOfUnused('routes', ['routes', name, 'access', 'roles'], access.roles)
+      warnOfUnused(['routes', name, 'access', 'roles'], access.roles)
     }
   }
   for (const [name, { roles }] of Object.entries(limits)) {
-    warnOfUnused('limits', ['limits', name, 'roles'], roles)
+    warnOfUnused(['limits', name, 'roles'], roles)
   }
   if (maintenance !== undefined) {
-    warnOfUnused('routes', ['maintenance', 'allowRoles'], maintenance.allowRoles)
+    warnOfUnused(['maintenance', 'allowRoles'], maintenance.allowRoles)
   }
 }
 
@@ -51,10 +53,9 @@ function checkCallers({ gateway: { server }, limits: { limits } }: Operated, rep
   )
   if (!isLocal && byAddress && server.trustedProxies.length === 0) {
     report(
-      'gateway',
       ['server', 'trustedProxies'],
       'is empty: if a load balancer stands in front, all clients count as one address; name it',
-      'warning'
+      { warning: true }
     )
   }
 }
@@ -62,5 +63,5 @@ function checkCallers({ gateway: { server }, limits: { limits } }: Operated, rep
 function checkMaintenance({ routes: { maintenance } }: Operated, report: Report): void {
   if (maintenance?.until === undefined || endOf(maintenance.until) >= Date.now()) return
   const message = 'is in the past: no route is closed'
-  report('routes', ['maintenance', 'until'], message, 'warning')
+  report(['maintenance', 'until'], message, { warning: true })
 }

@@ -32,7 +32,7 @@ class TakenPaths {
     const key = `${request.method} ${request.path}`
     const other = this.#owners.get(key)
     if (other === undefined) this.#owners.set(key, { owner, where })
-    else this.#report('routes', where, `${key} is taken by ${other.owner}`, { also: other.where })
+    else this.#report(where, `${key} is taken by ${other.owner}`, { also: other.where })
   }
 }
 
@@ -47,7 +47,7 @@ function checkEndpoints({ routes: { endpoints } }: PathsConfig, report: Report, 
   }
   for (const [name, { path }] of Object.entries(endpoints)) {
     const place = ['endpoints', name, 'path']
-    if (path.endsWith('*')) report('routes', place, 'must not end in *: an endpoint has one path')
+    if (path.endsWith('*')) report(place, 'must not end in *: an endpoint has one path')
   }
 }
 
@@ -56,7 +56,7 @@ function checkRoutes(config: PathsConfig, report: Report, taken: TakenPaths): vo
     const place = ['routes', name]
     const { path, methods, access } = route
     if (isEndpoint(name)) {
-      report('routes', place, `"${name}" is the name of an endpoint: choose another name`)
+      report(place, `"${name}" is the name of an endpoint: choose another name`)
     }
     for (const method of methods) taken.take({ method, path }, `routes.${name}`, [...place, 'path'])
     checkNames(path, [...place, 'path'], report)
@@ -64,10 +64,9 @@ function checkRoutes(config: PathsConfig, report: Report, taken: TakenPaths): vo
     checkCookies(config, name, report)
     if (access === 'public' && /\/admin(\/|$)/.test(path)) {
       report(
-        'routes',
         [...place, 'access'],
         'is public, although the path contains /admin: set access: session unless that is meant',
-        'warning'
+        { warning: true }
       )
     }
   }
@@ -76,7 +75,7 @@ function checkRoutes(config: PathsConfig, report: Report, taken: TakenPaths): vo
 function checkNames(path: string, place: Path, report: Report): void {
   const names = parametersOf(path)
   const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice !== undefined) report('routes', place, `must not contain :${twice} twice`)
+  if (twice !== undefined) report(place, `must not contain :${twice} twice`)
 }
 
 /** Reports `:name` segments of a rewrite that its public path does not have. */
@@ -84,17 +83,17 @@ export function checkParameters(path: string, rewrite: string, place: Path, repo
   const names = parametersOf(path)
   for (const name of parametersOf(rewrite)) {
     if (names.includes(name)) continue
-    report('routes', place, `the public path has no :${name}.${nearest(name, names)}`)
+    report(place, `the public path has no :${name}.${nearest(name, names)}`)
   }
 }
 
 function checkRewrite({ path, rewrite }: RouteConfig, place: Path, report: Report): void {
   if (rewrite === undefined) return
   if (rewrite.endsWith('/*') && !path.endsWith('/*')) {
-    report('routes', place, 'must not end in /*, since the public path does not')
+    report(place, 'must not end in /*, since the public path does not')
   }
   if (path.endsWith('/*') && !rewrite.endsWith('/*')) {
-    report('routes', place, 'must end in /*, as the public path does')
+    report(place, 'must end in /*, as the public path does')
   }
   checkParameters(path, rewrite, place, report)
 }
@@ -105,7 +104,6 @@ function checkCookies({ gateway, routes }: PathsConfig, name: string, report: Re
     const cookies = routes.routes[name]?.[key].map(each => nameOfCookie(each)) ?? []
     if (!cookies.some(cookie => ownCookies.has(cookie.replace(/^__Host-/, '')))) continue
     report(
-      'routes',
       ['routes', name, key],
       'must not list the gateway’s own cookies, of the session and of known browsers'
     )
@@ -124,18 +122,17 @@ function checkAliases({ routes }: PathsConfig, report: Report, taken: TakenPaths
       const message =
         'expected a path such as routes have: :name as a whole segment, * only as /* at the end, ' +
         'no empty or dot segments'
-      report('routes', place, message)
+      report(place, message)
     }
     if (methods === undefined) {
       report(
-        'routes',
         place,
         `no route or endpoint has the path "${target}".${nearest(target, methodsOf.keys())}`
       )
     } else if (alias.endsWith('*') !== target.endsWith('*')) {
-      report('routes', place, 'either both alias and target must end in /*, or neither')
+      report(place, 'either both alias and target must end in /*, or neither')
     } else if (parametersOf(alias).toSorted().join() !== parametersOf(target).toSorted().join()) {
-      report('routes', place, 'alias and target must have the same :name segments')
+      report(place, 'alias and target must have the same :name segments')
     }
     for (const method of methods ?? []) {
       taken.take({ method, path: alias }, `the alias ${alias}`, place)

@@ -28,7 +28,7 @@ function checkNearerPaths({ routes: { routes } }: Reachable, report: Report): vo
     const message =
       `${lost.join(', ')} ${path} is refused (405), although ${around[0]} takes it for ` +
       `${around[1].path}: only the nearer path decides; name the methods here too`
-    report('routes', ['routes', name, 'methods'], message, 'warning')
+    report(['routes', name, 'methods'], message, { warning: true })
   }
 }
 
@@ -48,7 +48,7 @@ function checkUnusedTokens(
     if (source.kind !== 'upstream-login') return
     const warn = (key: string, what: string) => {
       const message = `no upstream has a \`credential\` that sends ${what}, so no back-end gets it`
-      report('gateway', ['login', 'sources', index, key], message, 'warning')
+      report(['login', 'sources', index, key], message, { warning: true })
     }
     if (source.token !== undefined && !sends(sourceName(source), 'token')) {
       warn('token', 'the token')
@@ -69,19 +69,19 @@ function checkCredentials({ gateway, routes: { upstreams } }: Reachable, report:
     const giving = sources.filter(source => gives(source, what)).map(sourceName)
     if (giving.length === 0 && from === undefined) {
       const message = `no source of login.sources gives a ${what}: none is ever sent`
-      report('routes', where, message, 'warning')
+      report(where, message, { warning: true })
     }
     if (from === undefined && giving.length > 1) {
       const example = `{ from: ${giving[0] ?? ''}, as: ${as} }`
       const several = `${giving.join(' and ')} each give a ${what}`
-      report('routes', where, `${several}: name the source for this upstream, such as ${example}`)
+      report(where, `${several}: name the source for this upstream, such as ${example}`)
     }
     if (from === undefined || giving.includes(from)) continue
     const isKnown = sources.map(sourceName).includes(from)
     const problem = isKnown
       ? `the source "${from}" gives no ${what}`
       : `there is no credential source "${from}"`
-    report('routes', [...where, 'from'], `${problem}.${nearest(from, giving)}`)
+    report([...where, 'from'], `${problem}.${nearest(from, giving)}`)
   }
 }
 

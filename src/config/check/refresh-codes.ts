@@ -24,11 +24,11 @@ export function checkRefreshCodes({ gateway, routes }: Codes, report: Report): v
         `is the code of \`${clash}\`, too: a console would answer the end of its session with a ` +
         'refresh, whose refusal has the same code, and so on for ever. Give `session.*` in ' +
         '`errors` the code on which the console signs out'
-      return report('gateway', place, message)
+      return report(place, message)
     }
     if (index > 0 || routes.endpoints.refresh !== undefined) return
     const message = 'has no effect for the console: `endpoints.refresh` of routes.yaml is not set'
-    report('gateway', place, message, 'warning')
+    report(place, message, { warning: true })
   })
 }
 

@@ -6,14 +6,11 @@ import type { RoutesConfig } from '../schema/routes.ts'
 import type { UsersConfig } from '../schema/users.ts'
 import type { Path } from '../schema/node.ts'
 
-type Severity = 'fault' | 'warning'
-
 /** @param how `also`: the other place of a clash in the same file, whose line the message then names */
 export type Report = (
-  file: 'gateway' | 'routes' | 'limits',
   path: Path,
   message: string,
-  how?: Severity | { readonly severity?: Severity; readonly also: Path }
+  how?: { readonly warning?: boolean; readonly also?: Path }
 ) => void
 
 export interface CheckedConfig {

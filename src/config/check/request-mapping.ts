@@ -18,7 +18,7 @@ export function checkRequestMapping(config: MappingConfig, report: Report): void
     const place = ['routes', name, 'body']
     const step = responseStepOf(ownMember(shapes, body.shape ?? '') ?? [], shapes, new Set())
     if (step !== undefined) {
-      report('routes', [...place, 'shape'], `must not use \`${step}\`, which is about responses`)
+      report([...place, 'shape'], `must not use \`${step}\`, which is about responses`)
     }
   }
   checkSharedPaging(config.routes, report)
@@ -31,13 +31,13 @@ function checkSharedPaging({ paging, upstreams }: MappingConfig['routes'], repor
     if (taken === undefined) continue
     const place = ['upstreams', name, 'paging']
     if ((taken.page === undefined) === (taken.offset === undefined)) {
-      report('routes', place, 'needs one of page and offset')
+      report(place, 'needs one of page and offset')
     }
     if (taken.offset !== undefined && paging !== undefined && paging.defaultSize === undefined) {
       const message =
         `the upstream "${name}" takes an offset, which needs \`paging.defaultSize\`: the ` +
         'console may send a page without a size'
-      report('routes', ['paging'], message)
+      report(['paging'], message)
     }
   }
 }
@@ -45,14 +45,14 @@ function checkSharedPaging({ paging, upstreams }: MappingConfig['routes'], repor
 function checkPaging(paging: PagingConfig, place: Path, report: Report) {
   const { size, defaultSize, to } = paging
   if ((to.page === undefined) === (to.offset === undefined)) {
-    report('routes', [...place, 'to'], 'needs one of page and offset')
+    report([...place, 'to'], 'needs one of page and offset')
   }
   if (to.offset !== undefined && defaultSize === undefined) {
     const message = '`to.offset` needs `defaultSize`: the console may send a page without a size'
-    report('routes', place, message)
+    report(place, message)
   }
   if (size === undefined && to.size !== undefined && defaultSize === undefined) {
-    report('routes', [...place, 'to', 'size'], 'has no effect: set `size` or `defaultSize`')
+    report([...place, 'to', 'size'], 'has no effect: set `size` or `defaultSize`')
   }
 }
 
@@ -87,16 +87,16 @@ function checkFixedHeaders({ gateway: { identity }, routes }: MappingConfig, rep
     for (const key of ['headers', 'secretHeaders'] as const) {
       for (const name of Object.keys(key === 'headers' ? headers : secretHeaders)) {
         const place = ['upstreams', upstream, key, name]
-        if (isOwn(name)) report('routes', place, `"${name}" is set by the gateway`)
+        if (isOwn(name)) report(place, `"${name}" is set by the gateway`)
         if (identityNames.has(name)) {
-          report('routes', place, `"${name}" is a header of \`identity\`: choose another one`)
+          report(place, `"${name}" is a header of \`identity\`: choose another one`)
         }
-        if (name === sentAs) report('routes', place, `\`credential\` sends "${name}" already`)
+        if (name === sentAs) report(place, `\`credential\` sends "${name}" already`)
       }
     }
     const twice = Object.keys(headers).find(name => Object.hasOwn(secretHeaders, name))
     if (twice !== undefined) {
-      report('routes', ['upstreams', upstream, 'headers', twice], 'is in `secretHeaders` too')
+      report(['upstreams', upstream, 'headers', twice], 'is in `secretHeaders` too')
     }
   }
 }

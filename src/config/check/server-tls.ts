@@ -12,7 +12,11 @@ type Pair = NonNullable<TlsConfig['serverTls']>
 interface Listener {
   readonly name: 'server' | 'ops'
   readonly hosts: readonly string[]
-  readonly report: (key: 'certificate' | 'key', message: string, how?: 'warning') => void
+  readonly report: (
+    key: 'certificate' | 'key',
+    message: string,
+    how?: Parameters<Report>[2]
+  ) => void
 }
 
 export function checkServerTls(config: TlsConfig, report: Report): void {
@@ -24,7 +28,7 @@ export function checkServerTls(config: TlsConfig, report: Report): void {
       {
         name,
         hosts: gateway[name].hosts,
-        report: (key, message, how) => report('gateway', [name, 'tls', key], message, how)
+        report: (key, message, how) => report([name, 'tls', key], message, how)
       },
       report
     )
@@ -76,7 +80,7 @@ function checkPair(
   if (!parsed.checkPrivateKey(privateKey)) {
     const message = 'does not fit the certificate: it is the key of another one'
     const also = [listener.name, 'tls', 'certificate']
-    return report('gateway', [listener.name, 'tls', 'key'], message, { also })
+    return report([listener.name, 'tls', 'key'], message, { also })
   }
   try {
     createSecureContext({ cert: certificate, key })
@@ -91,9 +95,9 @@ function checkValidity(certificate: X509Certificate, { name, hosts, report }: Li
   const { validTo, validFrom } = certificate
   const now = Date.now()
   if (now > Date.parse(validTo)) {
-    report('certificate', `expired on ${validTo}: browsers refuse it`, 'warning')
+    report('certificate', `expired on ${validTo}: browsers refuse it`, { warning: true })
   } else if (now < Date.parse(validFrom)) {
-    report('certificate', `is not valid before ${validFrom}: browsers refuse it`, 'warning')
+    report('certificate', `is not valid before ${validFrom}: browsers refuse it`, { warning: true })
   }
   const isNamed = (host: string) => {
     const address = host.replace(/^\[|\]$/g, '')
@@ -102,7 +106,7 @@ function checkValidity(certificate: X509Certificate, { name, hosts, report }: Li
   }
   for (const host of hosts.filter(each => !isNamed(each))) {
     const message = `does not name "${host}" of ${name}.hosts: browsers refuse it there`
-    report('certificate', message, 'warning')
+    report('certificate', message, { warning: true })
   }
 }
 
@@ -112,22 +116,22 @@ function checkRedirect({ gateway: { server, ops } }: TlsConfig, report: Report):
   const place = ['server', 'tls', 'redirect']
   const { port } = splitHostPort(redirect)
   if (!isPort(port)) {
-    report('gateway', place, `expected a port of at most 65535, found ${port}`)
+    report(place, `expected a port of at most 65535, found ${port}`)
   }
   if (port !== 0 && [server.listen, ops.listen].includes(redirect)) {
-    report('gateway', place, 'is the address of another listener: it needs a port of its own')
+    report(place, 'is the address of another listener: it needs a port of its own')
   }
   if (server.hosts.length === 0) {
     const message =
       'needs `server.hosts`: only names that are listed there are redirected, ' +
       'since a name that the client made up could lead to another site'
-    report('gateway', place, message)
+    report(place, message)
   }
   const listenPort = splitHostPort(server.listen).port
   if (server.ports.length === 0 && listenPort !== 443 && listenPort !== 0) {
     const message =
       `redirects to port 443, but server.listen has ${listenPort}: ` +
       'name the port of the public address in server.ports (443 is fine, too)'
-    report('gateway', place, message, 'warning')
+    report(place, message, { warning: true })
   }
 }

@@ -8,23 +8,21 @@ export function checkSession({ gateway }: Install, report: Report): void {
   checkSecrets({ gateway }, report)
   const { session } = gateway
   if (session.idle > session.absolute) {
-    const how = { severity: 'warning', also: ['session', 'absolute'] } as const
+    const how = { warning: true, also: ['session', 'absolute'] }
     const message = 'is longer than session.absolute, so it never applies'
-    report('gateway', ['session', 'idle'], message, how)
+    report(['session', 'idle'], message, how)
   }
   if (session.cookie.sameSite === 'none' && !session.cookie.secure) {
     report(
-      'gateway',
       ['session', 'cookie', 'sameSite'],
       'browsers refuse SameSite=None without Secure: set session.cookie.secure: true'
     )
   }
   if (!session.cookie.secure) {
     report(
-      'gateway',
       ['session', 'cookie', 'secure'],
       'the session cookie travels without https; fine on loopback, nowhere else',
-      'warning'
+      { warning: true }
     )
   }
 }
@@ -37,18 +35,18 @@ function checkSecrets({ gateway }: Install, report: Report): void {
       const message =
         'the secret has fewer than 32 characters; ' +
         'make one with `console-gateway generate-secret`'
-      report('gateway', place, message)
+      report(place, message)
     }
     const first = secrets.indexOf(secret)
     if (first === index) return
     const message = 'is listed twice: remove it, or write the one that was meant'
-    const how = { severity: 'warning', also: ['session', 'secrets', first] } as const
-    report('gateway', place, message, how)
+    const how = { warning: true, also: ['session', 'secrets', first] }
+    report(place, message, how)
   })
   if (usesRedis(gateway) && secrets.length === 0) {
     const message =
       'with Redis, sessions outlive this process, so the secret must not change at a restart: ' +
       'set ${SESSION_SECRET} or file:PATH; make one with `console-gateway generate-secret`'
-    report('gateway', ['session', 'secrets'], message)
+    report(['session', 'secrets'], message)
   }
 }

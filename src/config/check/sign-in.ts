@@ -34,7 +34,7 @@ export function checkSignIn(config: SignInConfig, report: Report): void {
       source[key].forEach((name, place) => {
         const fault = kinds[key](name)
         if (fault === undefined) return
-        report('gateway', ['login', 'sources', index, key, place], `"${name}" ${fault}`)
+        report(['login', 'sources', index, key, place], `"${name}" ${fault}`)
       })
     }
   })
@@ -107,9 +107,9 @@ function checkHeaders(source: UpstreamLogin, index: number, report: Report): voi
     [[...place, 'logout', 'headers'], source.logout?.headers]
   ] as const) {
     for (const name of Object.keys(headers)) {
-      if (!isHeaderName(name)) report('gateway', [...path, name], 'is no name of a header')
+      if (!isHeaderName(name)) report([...path, name], 'is no name of a header')
       if (!framing.has(name.toLowerCase())) continue
-      report('gateway', [...path, name], `"${name}" is set by HTTP itself: remove it`)
+      report([...path, name], `"${name}" is set by HTTP itself: remove it`)
     }
   }
 }
@@ -133,7 +133,7 @@ function checkPasswords({ gateway: { login } }: SignInConfig, report: Report): v
       `never matches: the console sends passwords ${passwordIs}, which only its back-end can ` +
       'check. Remove this source, or turn that off in the console and set ' +
       '`login.fields.passwordIs: plain`'
-    report('gateway', ['login', 'sources', index], message, 'warning')
+    report(['login', 'sources', index], message, { warning: true })
   })
 }
 
@@ -147,12 +147,7 @@ function checkSessionCookies({ gateway, routes }: SignInConfig, report: Report):
       const message =
         `"${shown}" is in \`cookies\` of the sign-in: the browser would hold the back-end’s ` +
         'session. Remove it, or set `sealed: true`'
-      report(
-        'routes',
-        ['routes', name, 'setCookies', setCookies.indexOf(shown)],
-        message,
-        'warning'
-      )
+      report(['routes', name, 'setCookies', setCookies.indexOf(shown)], message, { warning: true })
     }
   }
 }

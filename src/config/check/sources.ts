@@ -17,9 +17,9 @@ function checkRefresh({ gateway: { login } }: SourcesConfig, report: Report): vo
     if (source.kind !== 'upstream-login' || source.refresh === undefined) return
     const place = ['login', 'sources', index, 'refresh']
     if (source.expires === undefined) {
-      report('gateway', place, 'needs `expires`, the time when the token is renewed')
+      report(place, 'needs `expires`, the time when the token is renewed')
     }
-    if (source.token === undefined) report('gateway', place, 'needs `token`, the token to renew')
+    if (source.token === undefined) report(place, 'needs `token`, the token to renew')
   })
 }
 
@@ -56,7 +56,7 @@ function checkTokens(
       const message =
         `"${path}" ${what}, which the browser and every upstream would see; ` +
         'name a member without it'
-      report('gateway', ['login', 'sources', index, 'user', key], message)
+      report(['login', 'sources', index, 'user', key], message)
     }
   })
 }
@@ -77,7 +77,6 @@ function checkNames(
     const where = ['login', 'sources', index, ...(hasOwn ? ['name'] : [])]
     const clash = `login.sources.${first} has the name "${name}" too`
     report(
-      'gateway',
       where,
       `${clash}, so users of both with the same id would be one; give this one another \`name\``
     )
@@ -105,5 +104,5 @@ function checkIdentityFields(
     'two credential sources may give two people the same id, and ' +
     `upstreams.${receiver[0]} gets only the id; ` +
     'set `source: x-user-source` or `prefix: true`'
-  report('gateway', ['identity'], message)
+  report(['identity'], message)
 }

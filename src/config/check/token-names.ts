@@ -15,25 +15,25 @@ function checkNames({ gateway: { envelope, session } }: TokenConfig, report: Rep
   envelope.tokenHeaders.forEach((name, index) => {
     const place = ['envelope', 'tokenHeaders', index]
     if (name === 'cookie') {
-      return report('gateway', place, 'cookies go by their names: list them in `tokenCookies`')
+      return report(place, 'cookies go by their names: list them in `tokenCookies`')
     }
     const isBuilt = builtByGateway.has(name) && name !== 'authorization'
     if (!isBuilt && !connectionBound.has(name) && !/^(?:content|accept)(?:-|$)/.test(name)) return
-    report('gateway', place, `"${name}" is a header of HTTP itself, in which no token travels`)
+    report(place, `"${name}" is a header of HTTP itself, in which no token travels`)
   })
   envelope.tokenCookies.forEach((name, index) => {
     if (name.replace(/^__Host-/, '') !== session.cookie.name) return
     const message =
       'is the session cookie, which sign-in would then delete: ' +
       'name only cookies that the console itself sets'
-    report('gateway', ['envelope', 'tokenCookies', index], message)
+    report(['envelope', 'tokenCookies', index], message)
   })
 }
 
 function checkPassedHeaders({ gateway, routes }: TokenConfig, report: Report): void {
   const { tokenHeaders } = gateway.envelope
   const reportAt = (place: Path, name: string) =>
-    report('routes', place, messageOf(`"${name}"`, 'tokenHeaders'))
+    report(place, messageOf(`"${name}"`, 'tokenHeaders'))
   for (const [name, { passHeaders = [] }] of Object.entries(routes.upstreams)) {
     passHeaders.forEach((header, index) => {
       if (!tokenHeaders.includes(header)) return
@@ -56,7 +56,7 @@ function checkPassedCookies({ gateway, routes }: TokenConfig, report: Report): v
     passCookies.forEach((cookie, index) => {
       if (!gateway.envelope.tokenCookies.includes(cookie)) return
       const place = ['routes', name, 'passCookies', index]
-      report('routes', place, messageOf(`the cookie "${cookie}"`, 'tokenCookies'))
+      report(place, messageOf(`the cookie "${cookie}"`, 'tokenCookies'))
     })
   }
 }
@@ -68,7 +68,7 @@ function checkPassedQuery({ gateway, routes }: TokenConfig, report: Report): voi
       const token = [from, to].find(each => tokens.has(each.toLowerCase()))
       if (token === undefined) continue
       const place = ['routes', name, 'query', 'rename', from]
-      report('routes', place, messageOf(`the parameter "${token}"`, 'tokenQuery'))
+      report(place, messageOf(`the parameter "${token}"`, 'tokenQuery'))
     }
   }
 }

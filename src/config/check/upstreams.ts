@@ -10,7 +10,7 @@ type UpstreamsConfig = Pick<CheckedConfig, 'gateway' | 'routes' | 'authorities'>
 export function checkUpstreams(config: UpstreamsConfig, report: Report): void {
   for (const [name, upstream] of Object.entries(config.routes.upstreams)) {
     const reportKeys = (keys: Path, message: string) =>
-      report('routes', ['upstreams', name, ...keys], message)
+      report(['upstreams', name, ...keys], message)
     checkAddresses(upstream, reportKeys)
     checkTls(upstream, config.authorities, reportKeys)
   }
@@ -87,16 +87,12 @@ function checkProfile({ routes }: Pick<CheckedConfig, 'routes'>, report: Report)
   const { from, upstream, rewrite, shape, timeout } = routes.endpoints.profile
   const place = ['endpoints', 'profile', 'from']
   if (from === 'upstream' && upstream === undefined) {
-    report(
-      'routes',
-      place,
-      'the key "upstream" is missing: name the upstream that knows the current user'
-    )
+    report(place, 'the key "upstream" is missing: name the upstream that knows the current user')
   }
   if (from === 'session' && (upstream ?? rewrite ?? shape ?? timeout) !== undefined) {
     const message =
       'the session answers, so upstream, rewrite, shape and timeout have no effect; ' +
       'set `from: upstream`'
-    report('routes', place, message)
+    report(place, message)
   }
 }

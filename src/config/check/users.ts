@@ -1,8 +1,7 @@
 /** Rules within a users file. */
 import type { Path } from '../schema/node.ts'
 import type { UsersConfig } from '../schema/users.ts'
-
-type Report = (path: Path, message: string, severity?: 'warning') => void
+import type { Report } from './report.ts'
 
 /** RFC 9106's larger recommendation. Two hashes are computed at once. */
 const maxMemoryKiB = 2_097_152
@@ -30,7 +29,7 @@ export function checkUsers({ users }: UsersConfig, report: Report): void {
   const message =
     `the hashes differ in cost (${[...costs].slice(0, 3).join('; ')}): the time of a wrong ` +
     'password can tell which users exist; make all with `console-gateway hash-password`'
-  report(['users'], message, 'warning')
+  report(['users'], message, { warning: true })
 }
 
 /** Too high a cost makes each sign-in of this user fail, or the process run out of memory. */

@@ -119,7 +119,7 @@ export function checkWithoutEffect(
   for (const [name, route] of Object.entries(routes)) {
     for (const { keys, message } of rows.filter(({ when }) => when(route))) {
       for (const key of keys.filter(each => isSet(each, route[each]))) {
-        report('routes', ['routes', name, key], message)
+        report(['routes', name, key], message)
       }
     }
   }

@@ -55,12 +55,10 @@ export function* loadSteps(
   const named: Named[] = []
   const value = readTree(configSchema, tree, reading, named) as JsonRecord
   yield
-  const report: ReportPath = (path, message, severity) => {
-    faults.push(faultAt(tree, path, message, severity))
-  }
+  const report = reporterOf(tree, faults)
   const files = yield* readNamedFiles(named, { ...reading, report }, running)
   const isUnfit = faults.length > 0
-  checkNames(named, tree.value, reportIn(tree, faults))
+  checkNames(named, tree.value, report)
   if (isUnfit) throw new ConfigError(faults)
 
   // Only values that fit their schema are checked further.
@@ -72,12 +70,10 @@ export function* loadSteps(
     report
   )
   for (const { value: users, tree: file } of Object.values(files.users)) {
-    checkUsers(users, (path, message, severity) => {
-      faults.push(faultAt(file, path, message, severity))
-    })
+    checkUsers(users, reporterOf(file, faults))
   }
-  checkUnused(named, value, reportIn(tree, faults))
-  checkConfig(config, reportIn(tree, faults))
+  checkUnused(named, value, report)
+  checkConfig(config, report)
   throwFaults(faults)
   yield
   const restartNeeded = running === undefined ? [] : checkForRunning(config, running, tree, faults)
@@ -93,11 +89,9 @@ export function* loadSteps(
     restartNeeded,
     warnings: faults,
     named,
-    fault: (_file: ConfigFile, path: Path, message: string) => faultAt(tree, path, message)
+    fault: (path: Path, message: string) => faultAt(tree, path, message)
   })
 }
-
-type ReportPath = (path: Path, message: string, severity?: Fault['severity']) => void
 
 /** @throws ConfigError when a fault is more than a warning */
 function throwFaults(faults: readonly Fault[]): void {
@@ -131,7 +125,7 @@ export function writtenOf({ value }: Tree): Record<ConfigFile, JsonRecord> {
 }
 
 interface FilesReading extends FolderReading {
-  readonly report: ReportPath
+  readonly report: Report
 }
 
 function* readNamedFiles(
@@ -193,20 +187,18 @@ function contentOf({ gateway }: Sections, { users, pemTexts, ofUpstreams }: Name
 
 function contractFileOf(file: LoadedFile<Record<string, unknown>> | undefined, faults: Fault[]) {
   if (file === undefined) return undefined
-  const report = (path: Path, message: string) => faults.push(faultAt(file.tree, path, message))
-  return { value: file.value, report }
+  return { value: file.value, report: reporterOf(file.tree, faults) }
 }
 
 /** @param note after each message; warnings were reported without it */
-function reportIn(tree: Tree, faults: Fault[], note = ''): Report {
-  return (_file, path, message, how = 'fault') => {
-    const { severity = 'fault', also } = typeof how === 'string' ? { severity: how } : how
-    const place = placeAt(tree, path)
+function reporterOf(tree: Tree, faults: Fault[], note = ''): Report {
+  return (path, message, { warning = false, also } = {}) => {
     // A warning is for the author of the key: operators cannot mend a preset.
-    if (severity === 'warning' && (note !== '' || place?.preset !== undefined)) return
+    if (warning && (note !== '' || placeAt(tree, path)?.preset !== undefined)) return
     const other = also === undefined ? undefined : placeAt(tree, also)
     const isOwn = other !== undefined && other.preset === undefined
     const otherPlace = isOwn ? ` (line ${other.line})` : ''
+    const severity = warning ? 'warning' : 'fault'
     faults.push(faultAt(tree, path, message + otherPlace + note, severity))
   }
 }
@@ -229,7 +221,7 @@ function checkForRunning(
   if (restartNeeded.length > 0) {
     const note = ' (for the running process; the change of gateway.yaml needs a restart)'
     const combined = { ...config, gateway: running }
-    const report = reportIn(tree, faults, note)
+    const report = reporterOf(tree, faults, note)
     checkRunningSources(combined, report)
     checkConfig(combined, report)
   }

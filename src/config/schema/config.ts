@@ -81,5 +81,5 @@ export interface Named {
 export interface LoadedConfig extends Config {
   readonly named: readonly Named[]
   /** Makes a fault that was found only when the config was tried, with file and line. */
-  readonly fault: (file: ConfigFile, path: Path, message: string) => Fault
+  readonly fault: (path: Path, message: string) => Fault
 }
