@@ -1,4 +1,4 @@
-/** Rules for `answer`: names of its template, and what status and envelope allow. */
+/** Rules for `answer`: names of its template, what status and envelope allow; and for `expect`. */
 import { type AnswerConfig, placeholderOf, sessionNameOf, sessionNames } from '../schema/answer.ts'
 import { nearest } from '../schema/faults.ts'
 import { isRecord } from '../../json/values.ts'
@@ -18,6 +18,12 @@ export function checkAnswers({ routes }: Pick<CheckedConfig, 'routes'>, report: 
     const hasSession = route.access !== 'public'
     const where = { place: ['routes', name, 'answer'], hasSession, mayFail: true }
     checkAnswer(route.answer, where, report)
+  }
+  for (const [name, expected] of Object.entries(routes.expect)) {
+    const { status, code, upstream, upstreamPath, response } = expected
+    if ((status ?? code ?? upstream ?? upstreamPath ?? response) !== undefined) continue
+    const message = 'expects nothing: set status, code, upstream, upstreamPath or response'
+    report(['expect', name], message)
   }
 }
 

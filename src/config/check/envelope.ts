@@ -2,7 +2,7 @@
  * Rules for `envelope.custom` and `dialect: problem`: an error must not look like a success, by its
  * code or its status.
  */
-import { errorKinds } from '../../errors/errors.ts'
+import { type ErrorCode, errorKinds } from '../../errors/errors.ts'
 import { type CustomEnvelope, errorEntryOf } from '../schema/custom-envelope.ts'
 import { nearest } from '../schema/faults.ts'
 import { readsAs, type ResponseCode } from '../schema/response-codes.ts'
@@ -29,23 +29,22 @@ export function checkEnvelope(config: CheckedConfig, report: Report): void {
   checkNames(custom, report)
   checkErrors(custom, [envelope.successCode, ...custom.alsoSuccess], report)
   checkRecognizable(config, custom, report)
+  checkRefreshCodes(custom, config, report)
 }
 
 /** The dialect and `errorStatus` of the whole config and of routes that set one. */
 function usesOf({ gateway: { envelope }, routes }: CheckedConfig) {
   const { dialect, errorStatus } = envelope
-  const ofRoutes = Object.entries(routes.routes).map(([name, route]) => ({
-    path: ['routes', name] as Path,
-    dialect: route.dialect ?? dialect,
-    errorStatus: route.errorStatus ?? errorStatus,
-    isOwn: route.dialect !== undefined || route.errorStatus !== undefined
-  }))
-  const general = {
-    path: ['envelope'] as Path,
-    dialect,
-    errorStatus
-  }
-  return [general, ...ofRoutes.filter(({ isOwn }) => isOwn)]
+  return [
+    { path: ['envelope'] as Path, dialect, errorStatus },
+    ...Object.entries(routes.routes)
+      .filter(([, route]) => (route.dialect ?? route.errorStatus) !== undefined)
+      .map(([name, route]) => ({
+        path: ['routes', name],
+        dialect: route.dialect ?? dialect,
+        errorStatus: route.errorStatus ?? errorStatus
+      }))
+  ]
 }
 
 function checkDialects(config: CheckedConfig, report: Report): void {
@@ -147,4 +146,39 @@ function checkRecognizable(config: CheckedConfig, custom: CustomEnvelope, report
   }
   if (config.gateway.login.refusedStatus !== 200) return
   report(['login', 'refusedStatus'], `${problem}: take 401`)
+}
+
+/** Of sessions that are over, or never were. */
+const signedOutCodes = (Object.keys(errorKinds) as ErrorCode[]).filter(
+  code => code.startsWith('session.') && errorKinds[code].status === 401
+)
+
+/**
+ * Codes on which a console calls its refresh endpoint. An ended session must not have one of them:
+ * the refresh is refused with the same code, so such a console would never stop.
+ */
+function checkRefreshCodes(
+  custom: CustomEnvelope,
+  { routes }: CheckedConfig,
+  report: Report
+): void {
+  custom.refreshCodes.forEach((refreshCode, index) => {
+    const place = ['envelope', 'custom', 'refreshCodes', index]
+    const clash = signedOutCodes.find(code => readsAs(codeOf(custom, code), refreshCode))
+    if (clash !== undefined) {
+      const message =
+        `is the code of \`${clash}\`, too: a console would answer the end of its session with a ` +
+        'refresh, whose refusal has the same code, and so on for ever. Give `session.*` in ' +
+        '`errors` the code on which the console signs out'
+      return report(place, message)
+    }
+    if (index > 0 || routes.endpoints.refresh !== undefined) return
+    const message = 'has no effect for the console: `endpoints.refresh` of routes.yaml is not set'
+    report(place, message, { warning: true })
+  })
+}
+
+/** As the envelope writes it. */
+function codeOf({ errors }: CustomEnvelope, code: ErrorCode): ResponseCode {
+  return errorEntryOf(errors, code)?.entry.code ?? errorKinds[code].status
 }

@@ -1,6 +1,6 @@
 /** Rules for the parts of a response: each has its own place, and all fit the route. */
 import type { PartConfig } from '../schema/parts.ts'
-import { checkParameters } from './paths.ts'
+import { checkRewrite } from './paths.ts'
 import type { RouteConfig } from '../schema/routes.ts'
 import type { Path } from '../schema/node.ts'
 import type { CheckedConfig, Report } from './report.ts'
@@ -76,11 +76,7 @@ interface Aggregated {
 
 function checkRewrites({ path, parts }: Aggregated, place: Path, report: Report): void {
   for (const [name, { rewrite }] of Object.entries(parts)) {
-    const where = [...place, 'parts', name, 'rewrite']
-    if (rewrite.endsWith('/*') && !path.endsWith('/*')) {
-      report(where, 'must not end in /*, since the public path does not')
-    }
-    checkParameters(path, rewrite, where, report)
+    checkRewrite(path, rewrite, [...place, 'parts', name, 'rewrite'], report)
   }
 }
 

@@ -1,5 +1,5 @@
 /** The types of a rule of config: what it checks, and its report of faults. */
-import type { ServerTls } from '../schema/config.ts'
+import type { Named, ServerTls } from '../schema/config.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
 import type { LimitsConfig } from '../schema/limits.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
@@ -19,6 +19,8 @@ export interface CheckedConfig {
   readonly gateway: GatewayConfig
   readonly routes: RoutesConfig
   readonly limits: LimitsConfig
+  /** The names that stand in the files. */
+  readonly named: readonly Named[]
   readonly users: Readonly<Record<string, UsersConfig>>
   /** The texts of the PEM files that upstreams name. */
   readonly authorities: Readonly<Record<string, string>>

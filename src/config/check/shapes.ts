@@ -92,7 +92,8 @@ function checkInner(step: ShapeStep, path: Path, { shapes, report }: ShapesCheck
   report([...path, 'use'], message)
 }
 
-function outermostOf(step: ShapeStep): string | undefined {
+/** The operation of a step that is for the whole response. */
+export function outermostOf(step: ShapeStep): string | undefined {
   return outermost.find(operation => step[operation] !== undefined)
 }
 

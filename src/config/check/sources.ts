@@ -10,6 +10,7 @@ export function checkSources(config: SourcesConfig, report: Report): void {
   checkNames(config, report)
   checkIdentityFields(config, report)
   checkTokens(config, report)
+  checkPasswords(config, report)
 }
 
 function checkRefresh({ gateway: { login } }: SourcesConfig, report: Report): void {
@@ -105,4 +106,18 @@ function checkIdentityFields(
     `upstreams.${receiver[0]} gets only the id; ` +
     'set `source: x-user-source` or `prefix: true`'
   report(['identity'], message)
+}
+
+/** The gateway compares a users file with passwords as people type them. */
+function checkPasswords({ gateway: { login } }: SourcesConfig, report: Report): void {
+  const { passwordIs } = login.fields
+  if (passwordIs === 'plain') return
+  login.sources.forEach((source, index) => {
+    if (source.kind !== 'users-file') return
+    const message =
+      `never matches: the console sends passwords ${passwordIs}, which only its back-end can ` +
+      'check. Remove this source, or turn that off in the console and set ' +
+      '`login.fields.passwordIs: plain`'
+    report(['login', 'sources', index], message, { warning: true })
+  })
 }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { JsonRecord } from '../../json/values.ts'
 import { checkConfig } from '../check/check.ts'
 import { contractSteps } from '../check/contracts.ts'
-import { checkNames, checkRunningSources, checkUnused } from '../check/names.ts'
+import { checkRunningSources } from '../check/references.ts'
 import type { CheckedConfig, Report } from '../check/report.ts'
 import { checkUsers } from '../check/users.ts'
 import { installChanges } from '../diff.ts'
@@ -57,13 +57,10 @@ export function* loadSteps(
   yield
   const report = reporterOf(tree, faults)
   const files = yield* readNamedFiles(named, { ...reading, report }, running)
-  const isUnfit = faults.length > 0
-  checkNames(named, tree.value, report)
-  if (isUnfit) throw new ConfigError(faults)
-
   // Only values that fit their schema are checked further.
+  if (faults.length > 0) throw new ConfigError(faults)
   const sections = sectionsOf(value) as Sections
-  const config = { folder: reading.folder, ...sections, ...contentOf(sections, files) }
+  const config = { folder: reading.folder, named, ...sections, ...contentOf(sections, files) }
   const contracts = yield* contractSteps(
     config.routes,
     name => contractFileOf(files.contracts[name], faults),
@@ -72,7 +69,6 @@ export function* loadSteps(
   for (const { value: users, tree: file } of Object.values(files.users)) {
     checkUsers(users, reporterOf(file, faults))
   }
-  checkUnused(named, value, report)
   checkConfig(config, report)
   throwFaults(faults)
   yield
@@ -88,7 +84,6 @@ export function* loadSteps(
     gateway: running ?? config.gateway,
     restartNeeded,
     warnings: faults,
-    named,
     fault: (path: Path, message: string) => faultAt(tree, path, message)
   })
 }

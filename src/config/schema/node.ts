@@ -5,6 +5,8 @@ import { isRecord } from '../../json/values.ts'
 export type NamedThing =
   | 'upstream'
   | 'shape'
+  | 'source'
+  | 'route in the ledger'
   | 'route or endpoint'
   | 'route or login'
   | 'error code'

@@ -38,7 +38,7 @@ const credential = Type.Unsafe<CredentialConfig>(
       Type.String({ pattern: '^(none|bearer|cookies|header:[a-z0-9-]+)$' }),
       Type.Object(
         {
-          from: maybe(Type.String({ minLength: 1 })),
+          from: Type.Optional(Type.String({ minLength: 1, names: 'source' })),
           as: Type.String({ pattern: '^(bearer|cookies|header:[a-z0-9-]+)$', expected: styles }),
           scheme: maybe(
             Type.String({ pattern: '^[A-Za-z][A-Za-z0-9_-]{0,31}$', expected: 'a word' })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse, stringify } from 'yaml'
-import { faultsOf, knownHash, type Texts, textFolder } from '../../support/config-files.ts'
+import { faultsOf, type Texts, textFolder } from '../../support/config-files.ts'
 
 interface Files {
   readonly gateway?: object
@@ -64,32 +64,6 @@ const rules = (parse(readFileSync('test/config/check/rules.yaml', 'utf8')) as Ru
       ...(more !== undefined && withRoute(more))
     }
   }))
-
-t.test('a role that no user has is pointed out, unless a back-end may give it', async t => {
-  const files = (sources: object[]) => ({
-    'gateway.yaml': stringify({
-      server: { hosts: ['h'], trustedProxies: ['10.0.0.0/8'] },
-      login: { sources },
-      identity: { prefix: true }
-    }),
-    'routes.yaml': stringify({
-      upstreams,
-      routes: { r: route({ access: { roles: ['admin', 'amdin'] } }) },
-      maintenance: { allowRoles: ['boss'] }
-    }),
-    'users.yaml': stringify({ users: { alice: { password: knownHash, roles: ['admin'] } } })
-  })
-  t.same(
-    faultsOf(textFolder(t.after, files([{ kind: 'users-file' }]))).map(line =>
-      line.replace(/:\d+ /, ' ')
-    ),
-    [
-      'routes.yaml routes.r.access.roles: warning: no user has the role "amdin". Did you mean "admin"?',
-      'routes.yaml maintenance.allowRoles: warning: no user has the role "boss".'
-    ]
-  )
-  t.same(faultsOf(textFolder(t.after, files([{ kind: 'users-file' }, source]))), [])
-})
 
 for (const { title, files, faults } of rules) {
   t.test(title, async t => {
