@@ -1,7 +1,6 @@
 /** What the operators' API answers of the gateway's state, its config and its replicas. */
 import { type Static, Type } from 'typebox'
 import type { Change } from '../config/diff.ts'
-import type { FileDiff } from '../config/written-diff.ts'
 import type { FilesState } from '../services/gateway-state.ts'
 import { count, list, number, object, optional, text, time, union } from './schemas.ts'
 
@@ -110,7 +109,6 @@ export const statusAnswer = object({
   upstreams: list(address),
   folder: text(),
   hash,
-  installHash: text('Of the running gateway.yaml, without the addresses on which it listens.'),
   generation: integer,
   requests: number('That are being answered by it.'),
   draining: list(object({ generation: integer, requests: count }), 'Older ones that answer still.'),
@@ -138,10 +136,6 @@ export const planAnswer = object({
     'Each may need a restart.'
   ),
   risks: words('Of these changes.'),
-  files: list(
-    Type.Unsafe<FileDiff>(object({})),
-    'Those that differ, with a diff: lines of YAML with "+ ", "- " or two blanks in front.'
-  ),
   faults: words('Why the files cannot run.')
 })
 

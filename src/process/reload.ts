@@ -229,12 +229,11 @@ export class Reloader {
  */
 function keepInstall(running: Config, next: Config): Config {
   const { serverTls = running.serverTls, opsTls = running.opsTls, redisCa: ca, ...others } = next
-  const { gateway, written, redisCa } = running
+  const { gateway, redisCa } = running
   const hasBoth = ca !== undefined && redisCa !== undefined
   const renewed = hasBoth && ca !== redisCa ? ['redis.ca'] : []
   return {
     ...others,
-    written: { ...others.written, gateway: written.gateway },
     ...(gateway.server.tls && serverTls && { serverTls }),
     ...(gateway.ops.tls && opsTls && { opsTls }),
     ...(redisCa !== undefined && { redisCa }),

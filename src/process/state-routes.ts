@@ -1,7 +1,6 @@
 /** The gateway's present, its config and its replicas for operators, who may reload the config. */
 import type { FastifyInstance } from 'fastify'
 import { comparePlan } from '../config/risks.ts'
-import { writtenDiff } from '../config/written-diff.ts'
 import { describeFault } from '../config/schema/faults.ts'
 import type { GatewayState } from '../services/gateway-state.ts'
 import { statusOf } from '../ops/health.ts'
@@ -117,10 +116,9 @@ async function planOf({ server, reloader }: Operated): Promise<PlanAnswer> {
   const { config: before } = server.generations.current
   const read = await reloader.validate()
   if ('faults' in read) {
-    return { changes: [], risks: [], files: [], faults: read.faults.map(describeFault) }
+    return { changes: [], risks: [], faults: read.faults.map(describeFault) }
   }
-  const files = writtenDiff(before.written, read.config.written)
-  return { ...comparePlan(before, read.config), files, faults: [] }
+  return { ...comparePlan(before, read.config), faults: [] }
 }
 
 function contractsOf({ server: { generations, services } }: Operated): Contracts {

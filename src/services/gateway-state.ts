@@ -1,6 +1,6 @@
 /** One truth of the gateway's health. What operators and load balancers see are views of it. */
 import packageJson from '../../package.json' with { type: 'json' }
-import { configHashes } from '../config/config-hash.ts'
+import { configHash } from '../config/config-hash.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { Fault } from '../config/schema/faults.ts'
 import { type MaintenanceConfig, maintenanceInWords } from '../config/schema/maintenance.ts'
@@ -62,7 +62,6 @@ const startedAt = new Date().toISOString()
 export function stateOf({ life, services, reloader, generations }: Described) {
   const { redis, upstreams, ledger, maintenance } = services
   const { config, number, requests } = generations.current
-  const hashes = configHashes(config)
   const byOperators = maintenance.entries().map(({ maintenance: closing, author, since }) => ({
     name: author,
     since,
@@ -75,9 +74,8 @@ export function stateOf({ life, services, reloader, generations }: Described) {
     ready: life.phase === 'serving' && isUsable(redis, config.gateway.ops.strictRedis),
     config: {
       folder: config.folder,
-      hash: hashes.config,
+      hash: configHash(config),
       /** Of `gateway.yaml`, without the addresses on which it listens. */
-      installHash: hashes.install,
       generation: number,
       requests: requests(),
       draining: generations.draining(),

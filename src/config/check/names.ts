@@ -109,20 +109,6 @@ const rows: readonly Row[] = [
   { at: 'login.sources.*.passQuery.*', of: 'parameter', takes: [] }
 ]
 
-export function checkNames(config: NamesConfig, report: Report): void {
-  const tree = { ...config.gateway, ...config.routes }
-  for (const { at, of, takes, nameIn } of rows) {
-    for (const [path, value] of valuesAt(tree, at.split('.'))) {
-      const name = nameIn === undefined ? value : nameIn(value as never)
-      if (typeof name !== 'string') continue
-      const kinds = kindsOf[of](name.toLowerCase(), { ...config, ...callAt(config, path) }, name)
-      const wrong = kinds.find(kind => kind !== false && !takes.includes(kind))
-      if (wrong) report(path, `"${name}" ${faults[wrong]}`)
-      else if (at === reopened) reportReopened(path, name, report)
-    }
-  }
-}
-
 function* valuesAt(
   value: unknown,
   [step, ...rest]: readonly string[],
@@ -150,6 +136,22 @@ function callAt({ gateway, routes }: NamesConfig, path: Path): Pick<Call, 'upstr
   if (source?.kind !== 'upstream-login') return {}
   return { source, upstream: ownMember(routes.upstreams, source.upstream) }
 }
+
+/** Names that a request has by itself; another value would break its framing. */
+const framing = new Set(['host', 'content-length'])
+
+function kindOfOwn(name: string): Kind | false {
+  if (name === 'authorization') return 'authorization'
+  if (connectionBound.has(name) || framing.has(name)) return 'connection'
+  if (builtByGateway.has(name) || toldByGateway.has(name)) return 'gateway'
+  if (/^(?:content-|transfer-|accept$|accept-encoding$)/.test(name)) return 'body'
+  return name.startsWith('accept-') && 'preference'
+}
+
+const isAmong = (mapping: object = {}, name: string): boolean =>
+  Object.keys(mapping).some(key => key.toLowerCase() === name)
+
+const bareName = (cookie: string): string => cookie.replace(/^__(?:Host|Secure)-/, '')
 
 type KindsOf = (name: string, call: Call, written: string) => ReadonlyArray<Kind | false>
 
@@ -179,26 +181,24 @@ const kindsOf: Readonly<Record<Row['of'], KindsOf>> = {
   ]
 }
 
-/** Names that a request has by itself; another value would break its framing. */
-const framing = new Set(['host', 'content-length'])
-
-function kindOfOwn(name: string): Kind | false {
-  if (name === 'authorization') return 'authorization'
-  if (connectionBound.has(name) || framing.has(name)) return 'connection'
-  if (builtByGateway.has(name) || toldByGateway.has(name)) return 'gateway'
-  if (/^(?:content-|transfer-|accept$|accept-encoding$)/.test(name)) return 'body'
-  return name.startsWith('accept-') && 'preference'
-}
-
-const isAmong = (mapping: object = {}, name: string): boolean =>
-  Object.keys(mapping).some(key => key.toLowerCase() === name)
-
-const bareName = (cookie: string): string => cookie.replace(/^__(?:Host|Secure)-/, '')
-
 /** The header that carries a credential. */
 function headerOf(credential: UpstreamConfig['credential']): string {
   const { as } = credentialOf(credential)
   return as === 'bearer' ? 'authorization' : as.replace(/^header:/, '')
+}
+
+export function checkNames(config: NamesConfig, report: Report): void {
+  const tree = { ...config.gateway, ...config.routes }
+  for (const { at, of, takes, nameIn } of rows) {
+    for (const [path, value] of valuesAt(tree, at.split('.'))) {
+      const name = nameIn === undefined ? value : nameIn(value as never)
+      if (typeof name !== 'string') continue
+      const kinds = kindsOf[of](name.toLowerCase(), { ...config, ...callAt(config, path) }, name)
+      const wrong = kinds.find(kind => kind !== false && !takes.includes(kind))
+      if (wrong) report(path, `"${name}" ${faults[wrong]}`)
+      else if (at === reopened) reportReopened(path, name, report)
+    }
+  }
 }
 
 /** `passRefusedHeaders` is for names that do not pass by themselves, and says what that means. */

@@ -25,8 +25,9 @@ export function checkTls(config: TlsConfig, report: Report): void {
   }
 }
 
-const pemOf = ({ authorities }: TlsConfig, file: string | undefined) =>
-  file === undefined ? undefined : ownMember(authorities, file)
+function pemOf({ authorities }: TlsConfig, file: string | undefined): string | undefined {
+  return file === undefined ? undefined : ownMember(authorities, file)
+}
 
 /** TLS itself takes any text, and then trusts nobody: each connection would fail. */
 function checkAuthority(place: Path, pem: string | undefined, report: Report): void {

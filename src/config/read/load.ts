@@ -7,19 +7,12 @@ import { checkRunningSources } from '../check/references.ts'
 import type { CheckedConfig, Report } from '../check/report.ts'
 import { checkUsers } from '../check/users.ts'
 import { installChanges } from '../diff.ts'
-import {
-  type ConfigFile,
-  configSchema,
-  type LoadedConfig,
-  type Named,
-  schemaOf,
-  type ServerTls
-} from '../schema/config.ts'
+import { configSchema, type LoadedConfig, type Named, type ServerTls } from '../schema/config.ts'
 import { schemaFile } from '../schema/contracts.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
 import type { LimitsConfig } from '../schema/limits.ts'
-import { type Path, replaceSecrets } from '../schema/node.ts'
+import type { Path } from '../schema/node.ts'
 import { presetKeys } from '../schema/presets.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
@@ -27,8 +20,8 @@ import { usersSchema } from '../schema/users.ts'
 import { faultAt, placeAt, type Tree } from './document.ts'
 import { type LoadedFile, openFolder, readMappings, readTexts, readTree } from './files.ts'
 import type { Inputs } from './inputs.ts'
-import { type FolderReading, folderSteps } from './presets.ts'
-import { type Environment, isReference } from './references.ts'
+import { type FolderReading, folderSteps, sectionsOf } from './presets.ts'
+import type { Environment } from './references.ts'
 
 interface Options {
   /**
@@ -78,7 +71,6 @@ export function* loadSteps(
     ...config,
     contracts,
     modules: files.modules,
-    written: writtenOf(tree),
     inputs: reading.inputs.fingerprints(),
     documents: reading.inputs.documents(),
     gateway: running ?? config.gateway,
@@ -97,26 +89,6 @@ interface Sections {
   readonly gateway: GatewayConfig
   readonly routes: RoutesConfig
   readonly limits: LimitsConfig
-}
-
-/** The keys of each file. */
-function sectionsOf(value: JsonRecord): Record<ConfigFile, JsonRecord> {
-  const keysOf = (file: ConfigFile) =>
-    Object.keys(value).filter(key => Object.hasOwn(schemaOf[file].properties ?? {}, key))
-  const pick = (file: ConfigFile) => Object.fromEntries(keysOf(file).map(key => [key, value[key]]))
-  return { gateway: pick('gateway'), routes: pick('routes'), limits: pick('limits') }
-}
-
-/**
- * The files and their presets without defaults: references stand in the place of values from
- * outside. No secret is in it.
- */
-export function writtenOf({ value }: Tree): Record<ConfigFile, JsonRecord> {
-  const isSafe = (secret: unknown) => typeof secret === 'string' && isReference(secret)
-  const written = replaceSecrets(configSchema, value, secret =>
-    isSafe(secret) ? secret : '(a secret)'
-  )
-  return sectionsOf(written as JsonRecord)
 }
 
 interface FilesReading extends FolderReading {
