@@ -70,6 +70,9 @@ const check = {
   failures: 2
 }
 
+/** When an address is left out: after so many failures in a row, for so long. */
+const breaker = { failures: 5, openForMs: 10_000 }
+
 export class Address {
   /** Scheme, host and port. */
   readonly origin: string
@@ -117,7 +120,7 @@ export class Address {
     }
   }
 
-  /** Whether it gets requests; an open one gets one after each `openFor`. */
+  /** Whether it gets requests; an open one gets one after each `openForMs`. */
   get isUsable(): boolean {
     return this.state === 'up' || (this.state === 'open' && performance.now() >= this.#tryAt)
   }
@@ -125,7 +128,7 @@ export class Address {
   begin(): void {
     this.inFlight++
     this.#requests++
-    if (this.state === 'open') this.#tryAt = performance.now() + this.#config.breaker.openFor
+    if (this.state === 'open') this.#tryAt = performance.now() + breaker.openForMs
   }
 
   end(): void {
@@ -139,11 +142,10 @@ export class Address {
 
   /** A connection that could not be made is enough, since the others can do without. */
   failedBy(failure: Failure): void {
-    const { failures, openFor } = this.#config.breaker
     this.#failures++
-    this.#failed = failure === 'connect' ? failures : this.#failed + 1
-    if (this.#failed < failures) return
-    this.#tryAt = performance.now() + openFor
+    this.#failed = failure === 'connect' ? breaker.failures : this.#failed + 1
+    if (this.#failed < breaker.failures) return
+    this.#tryAt = performance.now() + breaker.openForMs
     if (this.state === 'up') this.#become('open', { to: 'open', failure })
   }
 

@@ -48,8 +48,7 @@ function routes(places: Places): Record<string, unknown> {
     fickle: { url: places.fickle, ...timeouts, connections: 4, queue: 8 },
     several: {
       urls: [places.fickle, places.steady, places.gone],
-      ...timeouts,
-      breaker: { failures: 3, openFor: '200ms' }
+      ...timeouts
     }
   }
   const plain = kinds.flatMap(kind => [
