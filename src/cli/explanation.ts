@@ -6,6 +6,7 @@ import { firstUrlOf } from '../config/schema/upstream-addresses.ts'
 import type { Path } from '../config/schema/node.ts'
 import type { DryRequest, DryResult, UpstreamCall } from '../dry-run/dry-app.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
+import { textAt } from '../json/values.ts'
 import { requestSteps } from '../observability/request-story.ts'
 import type { FullRequestJson } from '../observability/request-json.ts'
 import { printable, printableLines } from '../observability/unprintable.ts'
@@ -141,16 +142,20 @@ export async function explanationOf(
 }
 
 function fieldsOf(
-  { routes }: LoadedConfig,
+  { routes, written }: LoadedConfig,
   sent: DryRequest['headers'],
   { upstream, headers }: UpstreamCall
 ): Field[] {
-  const { headers: constant = {}, secretHeaders = {} } = routes.upstreams[upstream] ?? {}
-  const ofConfig = Object.entries(constant).filter(([name]) => !Object.hasOwn(headers, name))
+  const constant = Object.entries(routes.upstreams[upstream]?.headers ?? {})
+  const ofConfig = constant
+    .filter(([name]) => !Object.hasOwn(headers, name))
+    .map(([name, value]) => {
+      const text = textAt(written.routes, `upstreams.${upstream}.headers.${name}`)
+      return [name, text === value ? value : '(a secret of the config)'] as const
+    })
   const got = new Map<string, string>([
     ...Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')] as const),
-    ...ofConfig,
-    ...Object.keys(secretHeaders).map(name => [name, '(a secret of the config)'] as const)
+    ...ofConfig
   ])
   const names = new Set([...got.keys(), ...Object.keys(sent)])
   return [...names].toSorted().map(name => {

@@ -17,11 +17,11 @@ export interface TlsFiles {
 
 /** @param pemFiles what the files hold that upstreams name, by those names */
 export function tlsFilesOf(
-  { ca, tls }: Pick<UpstreamConfig, 'ca' | 'tls'>,
+  { tls }: Pick<UpstreamConfig, 'tls'>,
   pemFiles: Readonly<Record<string, string>>
 ): TlsFiles {
   return {
-    ca: pemFiles[tls?.ca ?? ca ?? ''],
+    ca: pemFiles[tls?.ca ?? ''],
     cert: pemFiles[tls?.certificate ?? ''],
     key: tls?.key,
     servername: tls?.serverName

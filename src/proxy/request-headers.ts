@@ -81,12 +81,10 @@ type FixedHeaders = Readonly<Record<string, string>>
 
 /** The headers that an upstream always gets; undefined without any. */
 export function fixedHeadersOf({
-  headers = {},
-  secretHeaders
-}: Pick<UpstreamConfig, 'headers' | 'secretHeaders'>): FixedHeaders | undefined {
-  const constant = Object.entries(headers).filter(([, written]) => !placeholder.test(written))
-  const fixed = { ...Object.fromEntries(constant), ...secretHeaders }
-  return Object.keys(fixed).length === 0 ? undefined : fixed
+  headers = {}
+}: Pick<UpstreamConfig, 'headers'>): FixedHeaders | undefined {
+  const fixed = Object.entries(headers).filter(([, written]) => !placeholder.test(written))
+  return fixed.length === 0 ? undefined : Object.fromEntries(fixed)
 }
 
 function compilePassing(options: RequestHeaderOptions): (name: string) => boolean {

@@ -42,7 +42,7 @@ export interface Upstream extends Pick<
 export interface UpstreamOptions {
   /** In `routes.yaml`. */
   readonly name?: string
-  /** The PEM texts of `config.ca` and `config.tls`. */
+  /** The PEM texts of `config.tls`. */
   readonly tls?: TlsFiles | undefined
   readonly events?: UpstreamEvents | undefined
 }

@@ -114,8 +114,7 @@ t.test(
     const backend = await testUpstream(t.after, json(200, success))
     const upstream = {
       url: `${backend.url}/v1`,
-      headers: { 'tenant-id': '7' },
-      secretHeaders: { 'x-api-key': '${API_KEY}' },
+      headers: { 'tenant-id': '7', 'x-api-key': '${API_KEY}' },
       passHeaders: ['accept']
     }
     const folder = folderOf(t, upstream, { query: { set: { site: 'a' } } })

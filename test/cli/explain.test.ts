@@ -246,7 +246,7 @@ t.test('a secret of the config is not shown', async t => {
   const folder = await configFolder({
     routes: {
       upstreams: {
-        b: { url: 'http://b', headers: { tenant: '7' }, secretHeaders: { 'x-key': '${KEY}' } }
+        b: { url: 'http://b', headers: { 'tenant': '7', 'x-key': '${KEY}' } }
       },
       routes: { r: { path: '/api/r', access: 'public', upstream: 'b' } }
     }

@@ -66,12 +66,10 @@ t.test('what differs is said in words, with units, and never a secret', async t 
   const withKey = (key?: string) => ({
     routes: {
       ...route(),
-      upstreams: { b: { ...upstreams.b, ...(key && { secretHeaders: { 'x-key': key } }) } }
+      upstreams: { b: { ...upstreams.b, ...(key && { headers: { 'x-key': key } }) } }
     }
   })
-  t.same(said(withKey('${OLD}'), withKey('${NEW}')), [
-    'routes upstreams.b.secretHeaders.x-key changed'
-  ])
+  t.same(said(withKey('${OLD}'), withKey('${NEW}')), ['routes upstreams.b.headers.x-key changed'])
   t.notMatch(said(withKey(), withKey('${NEW}')).join(), /nnn/)
   t.same(
     said(

@@ -10,11 +10,11 @@ const written = (routes: object, more: object = {}): Written => ({
 
 t.test('differences are lines of YAML below the keys that lead to them', t => {
   const before = written({
-    upstreams: { b: { url: '${B}', secretHeaders: { 'x-key': '${OLD_KEY}' } }, c: { url: 'x' } },
+    upstreams: { b: { url: '${B}', headers: { 'x-key': '${OLD_KEY}' } }, c: { url: 'x' } },
     routes: { a: { path: '/a', roles: ['x', 'y'] }, same: { path: '/s' } }
   })
   const after = written({
-    upstreams: { b: { url: '${B}', secretHeaders: { 'x-key': '${NEW_KEY}' } } },
+    upstreams: { b: { url: '${B}', headers: { 'x-key': '${NEW_KEY}' } } },
     routes: { a: { path: '/a', roles: ['x'], timeout: '5s' }, same: { path: '/s' } }
   })
   t.same(writtenDiff(before, after), [
@@ -23,7 +23,7 @@ t.test('differences are lines of YAML below the keys that lead to them', t => {
       diff: [
         '  upstreams:',
         '    b:',
-        '      secretHeaders:',
+        '      headers:',
         '-       x-key: ${OLD_KEY}',
         '+       x-key: ${NEW_KEY}',
         '-   c:',

@@ -12,12 +12,10 @@ export function checkAuthorities(config: Authorities, report: Report): void {
   if (gateway.redis?.ca !== undefined && redisCa !== undefined && !isCertificate(redisCa)) {
     report('gateway', ['redis', 'ca'], message)
   }
-  for (const [name, { ca, tls }] of Object.entries(routes.upstreams)) {
-    for (const [keys, file] of [[['ca'], ca] as const, [['tls', 'ca'], tls?.ca] as const]) {
-      const text = file === undefined ? undefined : ownMember(authorities, file)
-      if (text === undefined || isCertificate(text)) continue
-      report('routes', ['upstreams', name, ...keys], message)
-    }
+  for (const [name, { tls }] of Object.entries(routes.upstreams)) {
+    const text = ownMember(authorities, tls?.ca ?? '')
+    if (text === undefined || isCertificate(text)) continue
+    report('routes', ['upstreams', name, 'tls', 'ca'], message)
   }
 }
 

@@ -79,24 +79,16 @@ function checkFixedHeaders({ gateway: { identity }, routes }: MappingConfig, rep
   const isOwn = (name: string) =>
     name !== 'authorization' &&
     [connectionBound, builtByGateway, toldByGateway].some(names => names.has(name))
-  for (const [upstream, { headers = {}, secretHeaders = {}, credential }] of Object.entries(
-    routes.upstreams
-  )) {
+  for (const [upstream, { headers = {}, credential }] of Object.entries(routes.upstreams)) {
     const { as } = credentialOf(credential)
     const sentAs = as === 'bearer' ? 'authorization' : as.replace(/^header:/, '')
-    for (const key of ['headers', 'secretHeaders'] as const) {
-      for (const name of Object.keys(key === 'headers' ? headers : secretHeaders)) {
-        const place = ['upstreams', upstream, key, name]
-        if (isOwn(name)) report('routes', place, `"${name}" is set by the gateway`)
-        if (identityNames.has(name)) {
-          report('routes', place, `"${name}" is a header of \`identity\`: choose another one`)
-        }
-        if (name === sentAs) report('routes', place, `\`credential\` sends "${name}" already`)
+    for (const name of Object.keys(headers)) {
+      const place = ['upstreams', upstream, 'headers', name]
+      if (isOwn(name)) report('routes', place, `"${name}" is set by the gateway`)
+      if (identityNames.has(name)) {
+        report('routes', place, `"${name}" is a header of \`identity\`: choose another one`)
       }
-    }
-    const twice = Object.keys(headers).find(name => Object.hasOwn(secretHeaders, name))
-    if (twice !== undefined) {
-      report('routes', ['upstreams', upstream, 'headers', twice], 'is in `secretHeaders` too')
+      if (name === sentAs) report('routes', place, `\`credential\` sends "${name}" already`)
     }
   }
 }

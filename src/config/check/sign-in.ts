@@ -52,7 +52,7 @@ function faultOfHeader({ gateway, routes }: SignInConfig, source: UpstreamLogin)
   const upstream = ownMember(routes.upstreams, source.upstream)
   const credential = credentialOf(upstream?.credential ?? 'none').as.replace(/^header:/, '')
   const identityNames = new Set(Object.values(identity))
-  const fixedHeaders = { ...source.headers, ...upstream?.headers, ...upstream?.secretHeaders }
+  const fixedHeaders = { ...source.headers, ...upstream?.headers }
   const fixedNames = new Set(Object.keys(fixedHeaders).map(name => name.toLowerCase()))
   return name => {
     const isOfBody = /^(?:content-|transfer-|accept$|accept-encoding$)/.test(name)

@@ -34,16 +34,13 @@ function checkAddresses(
 }
 
 function checkTls(
-  { ca, tls, ...upstream }: UpstreamConfig,
+  { tls, ...upstream }: UpstreamConfig,
   pemFiles: CheckedConfig['authorities'],
   report: (keys: Path, message: string) => void
 ): void {
   if (tls === undefined) return
   if (urlsOf(upstream).some(url => url.startsWith('http:'))) {
     report(['tls'], 'has no effect: the address begins with http://, not https://')
-  }
-  if (ca !== undefined && tls.ca !== undefined) {
-    report(['tls', 'ca'], 'stands beside "ca": write the file in one of them')
   }
   if ((tls.certificate === undefined) !== (tls.key === undefined)) {
     const missing = tls.key === undefined ? 'key' : 'certificate'

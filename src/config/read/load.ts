@@ -19,7 +19,7 @@ import { schemaFile } from '../schema/contracts.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
 import type { LimitsConfig } from '../schema/limits.ts'
-import { type Path, replaceSecrets } from '../schema/node.ts'
+import { type Node, type Path, replaceSecrets } from '../schema/node.ts'
 import { presetKeys } from '../schema/presets.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
@@ -123,9 +123,10 @@ function sectionsOf(value: JsonRecord): Record<ConfigFile, JsonRecord> {
  * outside. No secret is in it.
  */
 export function writtenOf({ value }: Tree): Record<ConfigFile, JsonRecord> {
-  const isSafe = (secret: unknown) => typeof secret === 'string' && isReference(secret)
-  const written = replaceSecrets(configSchema, value, secret =>
-    isSafe(secret) ? secret : '(a secret)'
+  const isSafe = (secret: unknown, { format }: Node) =>
+    typeof secret === 'string' && (format === 'x-maybe-secret' || isReference(secret))
+  const written = replaceSecrets(configSchema, value, (secret, schema) =>
+    isSafe(secret, schema) ? secret : '(a secret)'
   )
   return sectionsOf(written as JsonRecord)
 }

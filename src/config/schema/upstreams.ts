@@ -1,18 +1,18 @@
 /** `upstreams` of `routes.yaml`: the back-ends and how to call them. */
-import { type TSchema, Type } from 'typebox'
+import { Type } from 'typebox'
 import {
   closed,
   duration,
   flag,
   header,
   headerPattern,
-  headerValue,
   list,
   maybe,
   moduleFile,
   optional,
   pemFile,
   secret,
+  valueOrSecret,
   whole
 } from './primitives.ts'
 import { upstreamPaging } from './request-mapping.ts'
@@ -23,12 +23,6 @@ import { upstreamErrors } from './upstream-errors.ts'
 export type CredentialConfig =
   | string
   | { readonly from?: string; readonly as: string; readonly scheme?: string }
-
-/** By header name in lower case. */
-const headerPairs = <T extends TSchema>(
-  value: T,
-  meta: { description: string; examples?: unknown[] }
-) => Type.Record(Type.String({ pattern: headerPattern }), value, meta)
 
 const styles = 'bearer, cookies or header:NAME'
 
@@ -68,7 +62,11 @@ const credential = Type.Unsafe<CredentialConfig>(
 
 const tls = optional(
   {
-    ca: maybe(pemFile('A PEM file of authorities, in the place of those of the system.')),
+    ca: maybe(
+      pemFile('A PEM file of authorities, in the place of those of the system.', {
+        examples: ['/etc/ssl/internal-ca.pem']
+      })
+    ),
     certificate: maybe(
       pemFile('A PEM file with the certificate that the gateway shows the back-end.')
     ),
@@ -139,21 +137,14 @@ export const upstream = closed(
     ),
     errors: upstreamErrors,
     headers: maybe(
-      headerPairs(headerValue('The value of the header.'), {
+      Type.Record(Type.String({ pattern: headerPattern }), valueOrSecret('Its value.'), {
         description:
-          'Headers that this upstream always gets, also at sign-in and with health checks. They ' +
-          'replace those of the client. A `content-type` is for the bodies of clients alone: ' +
-          'those that the gateway writes, such as the sign-in’s, keep theirs. For secrets, use ' +
-          '`secretHeaders`. `{profile.PATH}` is that member of the user’s profile: the header is ' +
-          'sent where it is a text, a number or true or false, percent-encoded where it is not ' +
-          'ASCII, and a client’s own never passes.',
-        examples: [{ accept: 'application/json' }, { 'x-tenant-id': '{profile.tenantId}' }]
-      })
-    ),
-    secretHeaders: maybe(
-      headerPairs(secret('The value of the header.'), {
-        description: 'As `headers`, with secret values, such as an API key.',
-        examples: [{ 'x-api-key': '${ORDERS_API_KEY}' }]
+          'Headers that this upstream always gets, in the place of the client’s. Secrets are ' +
+          'references; `{profile.PATH}` is a member of the user’s profile.',
+        examples: [
+          { 'accept': 'application/json', 'x-api-key': '${ORDERS_API_KEY}' },
+          { 'x-tenant-id': '{profile.tenantId}' }
+        ]
       })
     ),
     module: maybe(
@@ -174,14 +165,7 @@ export const upstream = closed(
       )
     ),
     paging: upstreamPaging,
-    tls,
-    ca: maybe(
-      pemFile(
-        'A PEM file with the certificate authority of an https upstream. Set it if the system ' +
-          'does not trust that authority. Certificates are always verified.',
-        { examples: ['/etc/ssl/internal-ca.pem'] }
-      )
-    )
+    tls
   },
   'A back-end.'
 )

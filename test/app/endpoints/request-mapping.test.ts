@@ -19,8 +19,7 @@ async function mappedGateway(cleanUp: (undo: () => unknown) => void) {
       upstreams: {
         b: {
           url: backend.url,
-          headers: { accept: 'application/vnd.orders+json' },
-          secretHeaders: { 'x-api-key': '${API_KEY}' }
+          headers: { 'accept': 'application/vnd.orders+json', 'x-api-key': '${API_KEY}' }
         }
       },
       routes: {

@@ -728,7 +728,7 @@ t.test('text around a certificate may have any encoding', async t => {
     Buffer.from('# Z\xfcrich\n', 'latin1'),
     readFileSync(testAuthority(t.after).certificate)
   ])
-  const routes = 'upstreams: { b: { url: "https://b", ca: ca.pem } }\nroutes: {}\n'
+  const routes = 'upstreams: { b: { url: "https://b", tls: { ca: ca.pem } } }\nroutes: {}\n'
   t.same(faults(t, { 'routes.yaml': routes, 'ca.pem': pem }), [])
 })
 
