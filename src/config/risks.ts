@@ -86,11 +86,8 @@ function openings(old: RouteConfig, now: RouteConfig): string[] {
   const namesOf = ({ setCookies }: RouteConfig) => setCookies.map(nameOfCookie)
   const cookies = added(namesOf(old), namesOf(now))
   return [
-    ...(!old.passAuthorization && now.passAuthorization
-      ? ["passes the client's Authorization to the upstream"]
-      : []),
-    ...added(old.passRefusedHeaders, now.passRefusedHeaders).map(
-      header => `lets clients forge ${header}`
+    ...added(old.passHeaders, now.passHeaders).map(
+      header => `passes the client's own ${header} to the upstream`
     ),
     ...(old.redirects === 'refuse' && now.redirects === 'pass'
       ? ["passes the upstream's redirects to any address"]

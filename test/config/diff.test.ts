@@ -131,7 +131,11 @@ t.test('what becomes open, loose, weak or slow is a risk', async t => {
     ],
     [{}, { routes: route({ methods: ['GET', 'DELETE'] }) }, /more methods: DELETE/],
     [{}, { routes: route({ path: '/api/r/*' }) }, /takes more paths: \/api\/r\/\* instead of/],
-    [{}, { routes: route({ passAuthorization: true }) }, /passes the client's Authorization/],
+    [
+      {},
+      { routes: route({ passHeaders: ['authorization'] }) },
+      /passes the client's own authorization/
+    ],
     [{}, { routes: route({ setCookies: ['a'] }) }, /set cookies: a/],
     [
       {},

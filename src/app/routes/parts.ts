@@ -60,7 +60,7 @@ function compileFetch(
   wrap: Wrap
 ): Part['fetch'] {
   const { tokenNames, sealedCookies, config } = gateway
-  const { maxBytes, passRefusedHeaders, passAuthorization, passCookies = [] } = route
+  const { maxBytes, passHeaders, passCookies = [] } = route
   const upstream = upstreamOf(gateway, part.upstream)
   const sealed = sealedCookies.get(part.upstream)?.names
   const toHeaders = requestHeaders({
@@ -69,8 +69,7 @@ function compileFetch(
     upstream: upstream.config,
     shaped: true,
     ...(part.upstream === route.upstream && {
-      passRefusedHeaders,
-      passAuthorization,
+      passHeaders,
       passCookies: passCookies.filter(each => sealed?.has(each) !== true)
     })
   })

@@ -55,7 +55,7 @@ function ownMessage(header: string) {
 function refusedMessage(header: string) {
   return (
     `"${header}" is refused, because back-ends trust it as set by a proxy: ` +
-    'name it in passRefusedHeaders of each route that needs it'
+    'name it in passHeaders of each route that needs it'
   )
 }
 
@@ -67,13 +67,14 @@ function takesBodies({ routes }: RoutesConfig, upstream: string) {
 
 function checkReopened(config: HeaderConfig, report: Report): void {
   const isOwn = isSetByGateway(config)
-  for (const [name, { passRefusedHeaders }] of Object.entries(config.routes.routes)) {
-    passRefusedHeaders.forEach((header, index) => {
-      const path = ['routes', name, 'passRefusedHeaders', index]
+  for (const [name, { passHeaders }] of Object.entries(config.routes.routes)) {
+    passHeaders.forEach((header, index) => {
+      if (header === 'authorization') return
+      const path = ['routes', name, 'passHeaders', index]
       if (isOwn(header)) return report('routes', path, ownMessage(header))
       if (!refusedFamilies.test(header)) {
         const message =
-          `"${header}" is not refused: remove it here; ` +
+          `"${header}" passes anyway: remove it here; ` +
           'if the upstream has passHeaders, list it there'
         return report('routes', path, message)
       }

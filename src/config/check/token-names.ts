@@ -1,6 +1,5 @@
 /** Rules for the console's own token: no key passes on what a client sends under its names. */
 import { builtByGateway, connectionBound } from '../schema/header-names.ts'
-import type { Path } from '../schema/node.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type TokenConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
@@ -32,22 +31,15 @@ function checkNames({ gateway: { envelope, session } }: TokenConfig, report: Rep
 
 function checkPassedHeaders({ gateway, routes }: TokenConfig, report: Report): void {
   const { tokenHeaders } = gateway.envelope
-  const reportAt = (place: Path, name: string) =>
-    report('routes', place, messageOf(`"${name}"`, 'tokenHeaders'))
-  for (const [name, { passHeaders = [] }] of Object.entries(routes.upstreams)) {
-    passHeaders.forEach((header, index) => {
-      if (!tokenHeaders.includes(header)) return
-      reportAt(['upstreams', name, 'passHeaders', index], header)
-    })
-  }
-  for (const [name, route] of Object.entries(routes.routes)) {
-    if (route.passAuthorization && tokenHeaders.includes('authorization')) {
-      reportAt(['routes', name, 'passAuthorization'], 'authorization')
+  for (const section of ['upstreams', 'routes'] as const) {
+    const owners: Record<string, { readonly passHeaders?: readonly string[] }> = routes[section]
+    for (const [name, { passHeaders = [] }] of Object.entries(owners)) {
+      passHeaders.forEach((header, index) => {
+        if (!tokenHeaders.includes(header)) return
+        const place = [section, name, 'passHeaders', index]
+        report('routes', place, messageOf(`"${header}"`, 'tokenHeaders'))
+      })
     }
-    route.passRefusedHeaders.forEach((header, index) => {
-      if (!tokenHeaders.includes(header)) return
-      reportAt(['routes', name, 'passRefusedHeaders', index], header)
-    })
   }
 }
 

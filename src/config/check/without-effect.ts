@@ -28,9 +28,8 @@ const keysOfUpstream = [
   'rewrite',
   'into',
   'redirects',
-  'passAuthorization',
   'passCookies',
-  'passRefusedHeaders',
+  'passHeaders',
   'setCookies'
 ] as const
 

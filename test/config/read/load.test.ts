@@ -98,7 +98,7 @@ t.test(
     t.match(routes.routes['r'], {
       methods: ['GET'],
       access: 'session',
-      passAuthorization: false,
+      passHeaders: [],
       redirects: 'refuse'
     })
   }
