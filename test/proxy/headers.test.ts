@@ -39,18 +39,15 @@ const caller = (over: Partial<ForwardedFor> = {}): ForwardedFor => ({
 interface Over extends Partial<Omit<RequestHeaderOptions, 'upstream'>> {
   readonly tellIdentity?: boolean
   readonly credential?: string
-  /** The list of the upstream. */
-  readonly onlyHeaders?: readonly string[]
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** @param over what is not as usual; the last four are keys of the upstream */
+/** @param over what is not as usual; the last three are keys of the upstream */
 function optionsOf(over: Over = {}): RequestHeaderOptions {
-  const { tellIdentity = true, credential = 'none', onlyHeaders, headers, ...others } = over
+  const { tellIdentity = true, credential = 'none', headers, ...others } = over
   const upstream = {
     identity: tellIdentity,
     credential,
-    ...(onlyHeaders && { passHeaders: [...onlyHeaders] }),
     ...(headers && { headers })
   }
   return {

@@ -25,14 +25,14 @@ async function open(t: Test) {
   })
   const shaped = { path: '/api/shaped', access: 'public', upstream: 'backend', shape: 'same' }
   const routes = {
-    ...wireRoutes(
-      upstream.url,
-      { idleTimeout: '1s' },
-      { shaped: { ...shaped, maxShaped: '16MiB' } }
-    ),
+    ...wireRoutes(upstream.url, { idleTimeout: '1s' }, { shaped }),
     shapes: { same: [{ drop: ['nothing'] }] }
   }
-  const folder = await configFolder({ gateway: settings, routes })
+  const folder = await configFolder({
+    gateway: settings,
+    routes,
+    limits: { sizes: { shape: '16MiB' } }
+  })
   mkdirSync(join(folder, 'dist'))
   writeFileSync(join(folder, 'dist', 'large.bin'), Buffer.alloc(size))
   const gateway = await testGateway(t.after, folder)

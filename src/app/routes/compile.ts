@@ -127,8 +127,8 @@ function shapingOf(
   written: Written,
   { success }: Envelope
 ): Shaping {
-  const { maxShaped } = routeSettings(gateway.config, name, written)
-  const parts = compileParts(gateway, { ...written, name, maxBytes: maxShaped }, success)
+  const maxShaped = gateway.config.limits.sizes.shape
+  const parts = compileParts(gateway, { ...written, name }, success)
   return {
     ...responseShapeOf(gateway, name, written.shape, success),
     maxShaped,
@@ -198,7 +198,7 @@ function bodyMappingOf(
   if (route.body === undefined) return undefined
   const shape = shapeOf(gateway, route.body.shape, success)
   return {
-    maxBytes: routeSettings(gateway.config, name, route).maxShaped,
+    maxBytes: gateway.config.limits.sizes.shape,
     shape: (value, user) => shape?.apply(value, { target: '', route: name, user }) ?? value,
     as: route.body.as
   }

@@ -38,7 +38,7 @@ interface Part {
 
 /** A route, or the profile, which has some of the same keys. */
 type Composed = Pick<RouteConfig, 'path' | 'parts' | 'missing'> &
-  Partial<RouteConfig> & { readonly name: string; readonly maxBytes: number }
+  Partial<RouteConfig> & { readonly name: string }
 
 /** @returns undefined for a route without parts */
 export function compileParts(gateway: Gateway, route: Composed, wrap: Wrap): Parts | undefined {
@@ -60,7 +60,7 @@ function compileFetch(
   wrap: Wrap
 ): Part['fetch'] {
   const { tokenNames, sealedCookies, config } = gateway
-  const { maxBytes, passHeaders, passCookies = [] } = route
+  const { passHeaders, passCookies = [] } = route
   const upstream = upstreamOf(gateway, part.upstream)
   const sealed = sealedCookies.get(part.upstream)?.names
   const toHeaders = requestHeaders({
@@ -85,7 +85,7 @@ function compileFetch(
       path: toUpstream(target),
       headers: toHeaders(sent, forwardedForOf(request), false, true),
       timeoutMs,
-      maxBytes,
+      maxBytes: config.limits.sizes.shape,
       tooLarge: 'shape.too-large',
       signal,
       recorded: { trail, purpose: 'part', part: name }
@@ -95,7 +95,9 @@ function compileFetch(
     if (status >= 300) throw new GatewayError('upstream.redirect')
     if (hasNoContent(response)) return part.default ?? null
     if (status === 206) throw invalid('a partial response (206), which was not requested')
-    const shaped = await shape(readJson(body, headers, maxBytes), request.live, { target })
+    const shaped = await shape(readJson(body, headers, config.limits.sizes.shape), request.live, {
+      target
+    })
     return valueAt(shaped, unwrap) ?? part.default ?? null
   }
 }

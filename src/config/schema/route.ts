@@ -13,7 +13,6 @@ import {
   flag,
   header,
   list,
-  maxShaped,
   maxStreamedBytes,
   maybe,
   name,
@@ -117,13 +116,6 @@ export const route = closed(
         'The maximum size of a request body. Default: `sizes.body` of `limits.yaml`. Increase ' +
           'it for uploads. `0B`: none is taken.',
         { minimum: 0, maximum: maxStreamedBytes, examples: ['50MiB'] }
-      )
-    ),
-    maxShaped: maybe(
-      size(
-        'The maximum size of a response that is shaped, both as received and after ' +
-          'decompression. Default: `sizes.shape` of `limits.yaml`.',
-        { maximum: maxShaped, examples: ['8MiB'] }
       )
     ),
     tooLarge: oneOf(
