@@ -9,6 +9,7 @@ import {
   recordAttempt,
   type RecordedCall,
   sendCall,
+  takeStream,
   type UpstreamEvents
 } from './call.ts'
 import { upstreamError } from './failures.ts'
@@ -81,9 +82,19 @@ export function createUpstream(
     },
     /**
      * A connection outside the pool, for a protocol that only begins as HTTP.
-     * @throws GatewayError `upstream.*`
+     * @throws GatewayError `upstream.*`, or `overloaded`
      */
-    connect: (call: RecordedCall) => connect(context, call),
+    connect: async (call: RecordedCall) => {
+      const place = takeStream(context)
+      try {
+        const connected = await connect(context, call)
+        connected.socket.once('close', () => place.release())
+        return connected
+      } catch (error) {
+        place.release()
+        throw error
+      }
+    },
     /**
      * A request of the gateway's own, its response collected.
      * @throws GatewayError `upstream.*`, or `overloaded`
@@ -105,7 +116,7 @@ export function createUpstream(
       const cause = new Error(`the answer is larger than ${maxBytes} bytes`)
       throw new GatewayError(tooLarge, { cause })
     },
-    /** Requests that have a connection. */
+    /** Requests that have a connection, event streams and WebSockets among them. */
     inFlight: () => slots.running + streams.running,
     /** Requests that wait for one. */
     waiting: () => slots.waiting + uploads.waiting,

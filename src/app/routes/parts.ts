@@ -77,6 +77,7 @@ function compileFetch(
   const { shape } = responseShapeOf(gateway, route.name, part.shape, wrap)
   const unwrap = part.unwrap?.split('.') ?? []
   const timeoutMs = timeoutOf(part, upstream.config)
+  const maxBytes = config.limits.sizes.shape
   return async (request, signal) => {
     const { raw, trail } = request
     const { headers: sent, url: target = '' } = raw
@@ -85,7 +86,7 @@ function compileFetch(
       path: toUpstream(target),
       headers: toHeaders(sent, forwardedForOf(request), false, true),
       timeoutMs,
-      maxBytes: config.limits.sizes.shape,
+      maxBytes,
       tooLarge: 'shape.too-large',
       signal,
       recorded: { trail, purpose: 'part', part: name }
@@ -95,7 +96,7 @@ function compileFetch(
     if (status >= 300) throw new GatewayError('upstream.redirect')
     if (hasNoContent(response)) return part.default ?? null
     if (status === 206) throw invalid('a partial response (206), which was not requested')
-    const shaped = await shape(readJson(body, headers, config.limits.sizes.shape), request.live, {
+    const shaped = await shape(readJson(body, headers, maxBytes), request.live, {
       target
     })
     return valueAt(shaped, unwrap) ?? part.default ?? null

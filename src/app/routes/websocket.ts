@@ -203,36 +203,34 @@ function startRelay(
   )
 }
 
+/** The WebSockets of a user (on a public route: of an address) on one route. */
+const maxPerUser = 10
+
 /**
- * Bounds the WebSockets that a user and a route have at once.
+ * Bounds the WebSockets that a user has on a route at once; those of all are bounded by the upstream.
  * @returns takes a place, and returns what gives it back
  */
 function createSlots(
-  { name, target }: ForwardedRoute,
+  { name }: ForwardedRoute,
   { inFlight, addressOf, counters: { onRefused } }: Gateway
 ): (request: FastifyRequest) => () => void {
-  const { perUser = 0, connections = 0 } = target.written.websocket ?? {}
-  const routeKey = `websocket:${name}`
   const change = countingIn(inFlight)
   return request => {
     const session = request.live?.session
     const subject = session === undefined ? addressOf(request) : identityKey(session)
-    const userKey = `${routeKey}:${subject}`
-    if ((inFlight.get(userKey) ?? 0) >= perUser) {
+    const key = `websocket:${name}:${subject}`
+    if ((inFlight.get(key) ?? 0) >= maxPerUser) {
       const limit = 'websocket.perUser'
       onRefused(limit, false)
       const message = 'Too many open connections. Please close some first.'
-      throw new GatewayError('limit.exceeded', { retryAfter: 1, limit, limitMax: perUser, message })
+      throw new GatewayError('limit.exceeded', {
+        retryAfter: 1,
+        limit,
+        limitMax: maxPerUser,
+        message
+      })
     }
-    if ((inFlight.get(routeKey) ?? 0) >= connections) {
-      const limit = 'websocket.connections'
-      onRefused(limit, false)
-      throw new GatewayError('overloaded', { retryAfter: 1, limit, limitMax: connections })
-    }
-    const keys = [userKey, routeKey]
-    for (const key of keys) change(key, 1)
-    return () => {
-      for (const key of keys) change(key, -1)
-    }
+    change(key, 1)
+    return () => change(key, -1)
   }
 }

@@ -106,14 +106,9 @@ export const upstream = closed(
       { default: '10m' }
     ),
     connections: whole(
-      'The maximum number of concurrent requests. Streamed uploads (above 64 KiB) get at most ' +
-        'half of them.',
+      'How many requests it gets at a time: streamed uploads half of them at most. Five times as ' +
+        'many event streams and WebSockets may stand beside them.',
       { minimum: 1, maximum: 10_000, default: 200 }
-    ),
-    streams: whole(
-      'The maximum number of event streams (`text/event-stream`), which are not counted among ' +
-        'the `connections`. More are answered 503 `overloaded`.',
-      { minimum: 1, maximum: 100_000, default: 1000 }
     ),
     queue: whole('How many requests may wait for a connection. More are answered 503.', {
       maximum: 100_000,
