@@ -39,7 +39,7 @@ export function createCallContext(
   { onWaited, onRetry }: UpstreamEvents
 ) {
   const { connections } = config
-  const slotsOf = (slots: number) => new Slots({ ...config, slots }, onWaited)
+  const slotsOf = (slots: number) => new Slots({ slots, queue: config.queue }, onWaited)
   // At most 10 % more load on a back-end in trouble. Where there are several addresses, beside it
   // the requests of one that break at once when it dies.
   const { length } = addresses

@@ -110,15 +110,10 @@ export const upstream = closed(
         'many event streams and WebSockets may stand beside them.',
       { minimum: 1, maximum: 10_000, default: 200 }
     ),
-    queue: whole('How many requests may wait for a connection. More are answered 503.', {
+    queue: whole('How many requests may wait for a connection, 10 seconds at most.', {
       maximum: 100_000,
       default: 100
     }),
-    queueTimeout: duration(
-      'How long a request may wait for a connection. After that it is answered 503. ' +
-        '`responseTimeout` begins after this wait. `0s`: none waits.',
-      { default: '10s', minimum: 0 }
-    ),
     credential,
     identity: flag('Send the headers of `identity` to this upstream.', { default: true }),
     sessionEnded: maybe(

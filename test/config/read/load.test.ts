@@ -217,8 +217,7 @@ t.test('each duration and size refuses 0, or its description says what 0 means',
     'keep',
     'keepAlive',
     'maxBody',
-    'notice',
-    'queueTimeout'
+    'notice'
   ])
 })
 
