@@ -62,7 +62,6 @@ export function createUpstream(
   const context = createCallContext(name, config, addresses, events)
   const { slots, uploads, streams } = context
   const fixedHeaders = fixedHeadersOf(config)
-  const { idleTimeout, streamIdle } = config
 
   return {
     /** Scheme, host and port, of the first address. */
@@ -100,14 +99,14 @@ export function createUpstream(
      * @throws GatewayError `upstream.*`, or `overloaded`
      */
     fetchWhole: async (request: FetchOptions): Promise<WholeResponse> => {
-      const { timeoutMs: totalTimeout, maxBytes, tooLarge = 'upstream.invalid' } = request
+      const { timeoutMs, maxBytes, tooLarge = 'upstream.invalid' } = request
       // A body that the gateway writes keeps its own type.
       const { 'content-type': type } = request.headers
       const response = await sendCall(context, {
         ...request,
         path: base + request.path,
         headers: { ...request.headers, ...fixedHeaders, ...(type && { 'content-type': type }) },
-        timeOuts: { idleTimeout, streamIdle, totalTimeout },
+        totalMs: timeoutMs,
         collectBytes: maxBytes,
         collectsAll: true
       })

@@ -454,8 +454,10 @@ t.test('a reader that is slow gets everything; one that takes nothing is cut', a
     }
     for (let count = 0; count < total; count++) socket.send(piece, onSent)
   })
-  const upstreams = { b: { url: backend.url, idleTimeout: '2s' } }
-  const gateway = await testGateway(t.after, { routes: { ...routes(backend.url), upstreams } })
+  const gateway = await testGateway(t.after, {
+    gateway: { server: { idleTimeout: '2s' } },
+    routes: routes(backend.url)
+  })
   const slow = await dial(`${gateway.url}/api/open`)
   let received = 0
   slow.on('message', () => received++)

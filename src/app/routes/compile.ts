@@ -160,11 +160,6 @@ function targetOf(gateway: Gateway, name: string, written: Written): Target {
     upstreamName,
     rewrite: createRewrite(paths, upstreamPathOf(written), base),
     timeoutMs: timeoutOf(written, config),
-    timeOuts: {
-      idleTimeout: written.idleTimeout ?? config.idleTimeout,
-      streamIdle: written.streamIdle ?? config.streamIdle,
-      totalTimeout: written.totalTimeout ?? config.totalTimeout
-    },
     maxBody: routeSettings(gateway.config, name, written).maxBody
   }
 }

@@ -17,6 +17,7 @@ import { leavingOf } from '../hooks/leaving.ts'
 import { countingIn } from '../hooks/limits.ts'
 import { requireOrigin } from '../hooks/same-origin.ts'
 import { UpgradeResponse } from '../hooks/upgrade.ts'
+import { relayed } from '../slow-clients.ts'
 import { type Handler, sendError, type Way } from './handler.ts'
 import type { ForwardedRoute } from './route.ts'
 
@@ -153,7 +154,9 @@ function accept(
   reply.hijack()
   // It may stand among other offers, which are ignored (RFC 9110 §7.8).
   request.raw.headers.upgrade = 'websocket'
-  server.handleUpgrade(request.raw, upgrade.takeOver(), Buffer.alloc(0), opened => {
+  const socket = upgrade.takeOver()
+  relayed.add(socket)
+  server.handleUpgrade(request.raw, socket, Buffer.alloc(0), opened => {
     client = adopt(opened)
   })
   // The response is over; its socket, which would say so, goes on.
@@ -183,7 +186,7 @@ function startRelay(
     userId: live.session.identity.id,
     session: live.session.id
   }
-  const times = { ...quiet, stallMs: target.upstream.config.idleTimeout }
+  const times = { ...quiet, stallMs: gateway.config.gateway.server.idleTimeout }
   const over = [release]
   const relay = new Relay(client, upstream, times, end => {
     for (const leave of over) leave()

@@ -89,20 +89,12 @@ export const upstream = closed(
     ...addresses,
     connectTimeout: duration('How long connecting may take.', { default: '2s' }),
     responseTimeout: duration(
-      'How long the first byte of the response may take. A route can override it (`timeout`).',
+      'How long a response may be silent: before its first byte, and between two. `timeout` of a ' +
+        'route overrides it. Event streams may pause for 5 minutes.',
       { default: '15s' }
     ),
-    idleTimeout: duration(
-      'How long the body of a response may make no progress, from the upstream or to the client.',
-      { default: '30s' }
-    ),
-    streamIdle: duration(
-      'The same for an event stream (`text/event-stream`), which may be silent longer.',
-      { default: '5m' }
-    ),
     totalTimeout: duration(
-      'How long a response may take as a whole, from when its request has a connection to its ' +
-        'last byte. Event streams and WebSockets are exempt.',
+      'How long a response may take as a whole. Event streams and WebSockets are exempt.',
       { default: '10m' }
     ),
     connections: whole(
