@@ -99,10 +99,10 @@ function fieldsOf(
   sent: DryRequest['headers'],
   { upstream, headers }: UpstreamCall
 ): Field[] {
-  const { headers: constant = {}, secretHeaders = {} } = routes.upstreams[upstream] ?? {}
-  const got = new Map(Object.entries(constant))
+  // Any of them may be a secret.
+  const ofConfig = Object.keys(routes.upstreams[upstream]?.headers ?? {})
+  const got = new Map(ofConfig.map(name => [name, '(of the config)']))
   for (const [name, value] of Object.entries(headers)) got.set(name, [value].flat().join(', '))
-  for (const name of Object.keys(secretHeaders)) got.set(name, '(a secret of the config)')
   const names = new Set([...got.keys(), ...Object.keys(sent)])
   return [...names].toSorted().map(name => {
     const [before, value] = [sent[name], got.get(name)]

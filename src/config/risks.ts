@@ -85,11 +85,8 @@ function widerAccess(old: Access, now: Access): string | false {
 function openings(old: RouteConfig, now: RouteConfig): Array<string | false> {
   const cookies = added(old.setCookies.map(nameOfCookie), now.setCookies.map(nameOfCookie))
   return [
-    !old.passAuthorization &&
-      now.passAuthorization &&
-      "passes the client's Authorization to the upstream",
-    ...added(old.passRefusedHeaders, now.passRefusedHeaders).map(
-      header => `lets clients forge ${header}`
+    ...added(old.passHeaders, now.passHeaders).map(
+      header => `passes the client's own ${header} to the upstream`
     ),
     old.redirects === 'refuse' &&
       now.redirects === 'pass' &&

@@ -16,11 +16,11 @@ export interface TlsFiles {
 
 /** @param pemFiles what the files hold that upstreams name, by those names */
 export function tlsFilesOf(
-  { ca, tls }: Pick<UpstreamConfig, 'ca' | 'tls'>,
+  { tls }: Pick<UpstreamConfig, 'tls'>,
   pemFiles: Readonly<Record<string, string>>
 ): TlsFiles {
   return {
-    ca: pemFiles[tls?.ca ?? ca ?? ''],
+    ca: pemFiles[tls?.ca ?? ''],
     cert: pemFiles[tls?.certificate ?? ''],
     key: tls?.key,
     servername: tls?.serverName
@@ -230,15 +230,15 @@ export class Address {
   }
 
   #openPool(): Pool {
-    const { keepAlive } = this.#config
     return adopt(
       new Pool(this.origin, {
         // `Slots` bound the requests.
         connections: null,
         pipelining: 1,
-        // A `Keep-Alive` hint of the back-end counts instead, less undici's threshold of 2 s.
-        keepAliveTimeout: Math.max(1, keepAlive),
-        keepAliveMaxTimeout: Math.max(60_000, keepAlive),
+        // A request that meets the back-end's closing fails, and gunicorn closes after 2 s. Its
+        // `Keep-Alive` hint counts instead, less undici's threshold of 2 s.
+        keepAliveTimeout: 1500,
+        keepAliveMaxTimeout: 60_000,
         // `Receiver` has the clocks: undici's know neither a route's bounds nor what is a stream.
         headersTimeout: 0,
         bodyTimeout: 0,

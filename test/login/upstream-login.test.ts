@@ -32,7 +32,6 @@ function sourceOf(t: Test, url: string, over: Over = {}, credentialStyle = 'bear
       responseTimeout: '30s',
       connections: 10,
       queue: 10,
-      queueTimeout: '1s',
       credential: credentialStyle
     })
   )

@@ -156,8 +156,8 @@ t.test('no answer holds a secret, whatever changes about secrets', async t => {
   }
   await look()
   change(gateway, 'routes.yaml', content => {
-    content.upstreams.b.secretHeaders['x-second'] = '${SESSION_2}'
-    delete content.upstreams.b.secretHeaders['x-api-key']
+    content.upstreams.b.headers['x-second'] = '${SESSION_2}'
+    delete content.upstreams.b.headers['x-api-key']
     content.upstreams.b.tls.key = `file:${join(sslFolder, 'server.key')}`
   })
   change(gateway, 'gateway.yaml', content => {
@@ -168,8 +168,7 @@ t.test('no answer holds a secret, whatever changes about secrets', async t => {
   t.match(await gateway.reload('operator'), { outcome: 'reloaded' })
   await look()
   change(gateway, 'routes.yaml', content => {
-    content.upstreams.b.secretHeaders['x-second'] = values[0]
-    content.upstreams.b.secretHeaders['x-list'] = [values[1]]
+    content.upstreams.b.headers['x-list'] = [values[1]]
     content.upstreams.b.tls.key = readFileSync(join(sslFolder, 'client.key'), 'utf8')
   })
   t.match(await gateway.reload('operator'), { outcome: 'refused' })

@@ -226,7 +226,7 @@ t.test('a name that has moved is followed within a minute', async t => {
     lookup: (_name: string, _options: object, done: (...found: unknown[]) => void) =>
       done(null, [{ address: place, family: 4 }])
   })
-  const { ask } = upstreamOf(t, { url: `http://moving.test:${port}`, keepAlive: '10m' })
+  const { ask } = upstreamOf(t, { url: `http://moving.test:${port}` })
   const answer = async () => (await ask()).body.toString()
   for (let count = 0; count < 3; count++) t.equal(await answer(), '127.0.0.1')
   place = '127.0.0.2'

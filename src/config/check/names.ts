@@ -36,11 +36,10 @@ const faults = {
   preference: 'has a meaning in HTTP itself: take another one',
   identity: `is a header of \`identity\`: ${isForgeable}`,
   trusted:
-    'is a header that back-ends trust as set by a proxy (see `passRefusedHeaders` of routes): ' +
+    'is a header that back-ends trust as set by a proxy (see `passHeaders` of routes): ' +
     isForgeable,
   tokenHeader: tokenFault('tokenHeaders'),
   credential: 'carries the credential of this upstream: remove it',
-  secret: 'is in `secretHeaders` too: remove one of them',
   fixed: 'is among its fixed `headers`: remove one of them',
   gatewayCookie: isOwnCookie,
   consoleCookie: isOwnCookie,
@@ -63,8 +62,8 @@ interface Row {
 }
 
 const written = ['identity', 'trusted', 'tokenHeader'] as const
-const sent = ['credential', 'secret', 'fixed'] as const
-const reopened = 'routes.*.passRefusedHeaders.*'
+const sent = ['credential', 'fixed'] as const
+const reopened = 'routes.*.passHeaders.*'
 
 const rows: readonly Row[] = [
   { at: 'identity.*', of: 'header', takes: written },
@@ -83,18 +82,7 @@ const rows: readonly Row[] = [
     of: 'header',
     takes: ['authorization', 'body', 'preference', 'trusted', 'tokenHeader', 'fixed']
   },
-  {
-    at: 'upstreams.*.secretHeaders.KEY',
-    of: 'header',
-    takes: ['authorization', 'body', 'preference', 'trusted', 'tokenHeader', 'fixed', 'secret']
-  },
-  { at: reopened, of: 'header', takes: ['trusted', 'body', 'preference'] },
-  {
-    at: 'routes.*.passAuthorization',
-    of: 'header',
-    takes: ['authorization'],
-    nameIn: (passes: boolean) => (passes ? 'authorization' : undefined)
-  },
+  { at: reopened, of: 'header', takes: ['authorization', 'trusted', 'body', 'preference'] },
   { at: 'routes.*.passCookies.*', of: 'cookie', takes: [] },
   { at: 'routes.*.setCookies.*', of: 'cookie', takes: ['tokenCookie'], nameIn: nameOfCookie },
   { at: 'routes.*.query.rename.KEY', of: 'parameter', takes: [] },
@@ -163,7 +151,6 @@ const kindsOf: Readonly<Record<Row['of'], KindsOf>> = {
     refusedFamilies.test(name) && 'trusted',
     gateway.envelope.tokenHeaders.includes(name) && 'tokenHeader',
     upstream !== undefined && name === headerOf(upstream.credential) && 'credential',
-    isAmong(upstream?.secretHeaders, name) && 'secret',
     (isAmong(upstream?.headers, name) || isAmong(source?.headers, name)) && 'fixed'
   ],
   cookie: (_, { gateway, routes, source }, name) => [
@@ -201,12 +188,13 @@ export function checkNames(config: NamesConfig, report: Report): void {
   }
 }
 
-/** `passRefusedHeaders` is for names that do not pass by themselves, and says what that means. */
+/** `passHeaders` of a route is for names that do not pass by themselves, and says what that means. */
 function reportReopened(path: Path, name: string, report: Report): void {
+  if (name === 'authorization') return
   const isRefused = refusedFamilies.test(name)
   const message = isRefused
     ? `clients can forge "${name}", which back-ends trust as set by a proxy: ` +
       'make sure that this upstream does not trust it'
-    : `"${name}" is not refused: remove it here; if the upstream has passHeaders, list it there`
+    : `"${name}" passes anyway: remove it here; if the upstream has passHeaders, list it there`
   report(path, message, { warning: isRefused })
 }

@@ -13,9 +13,8 @@ export function checkTls(config: TlsConfig, report: Report): void {
   checkListener('ops', config, report)
   checkRedirect(config, report)
   checkAuthority(['redis', 'ca'], config.redisCa, report)
-  for (const [name, { ca, tls }] of Object.entries(config.routes.upstreams)) {
+  for (const [name, { tls }] of Object.entries(config.routes.upstreams)) {
     const place = ['upstreams', name]
-    checkAuthority([...place, 'ca'], pemOf(config, ca), report)
     checkAuthority([...place, 'tls', 'ca'], pemOf(config, tls?.ca), report)
     const cert = pemOf(config, tls?.certificate)
     const reason = cert === undefined || tls?.key === undefined ? undefined : misfit(cert, tls.key)

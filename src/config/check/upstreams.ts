@@ -30,13 +30,10 @@ function checkAddresses(upstream: UpstreamConfig, report: ReportKeys): void {
   checkAlike(addresses, keysOf, report)
 }
 
-function checkTls({ ca, tls, ...upstream }: UpstreamConfig, report: ReportKeys): void {
+function checkTls({ tls, ...upstream }: UpstreamConfig, report: ReportKeys): void {
   if (tls === undefined) return
   if (urlsOf(upstream).some(url => url.startsWith('http:'))) {
     report(['tls'], 'has no effect: the address begins with http://, not https://')
-  }
-  if (ca !== undefined && tls.ca !== undefined) {
-    report(['tls', 'ca'], 'stands beside "ca": write the file in one of them')
   }
   if ((tls.certificate === undefined) === (tls.key === undefined)) return
   const missing = tls.key === undefined ? 'key' : 'certificate'

@@ -28,9 +28,8 @@ const keysOfUpstream = [
   'rewrite',
   'into',
   'redirects',
-  'passAuthorization',
   'passCookies',
-  'passRefusedHeaders',
+  'passHeaders',
   'setCookies'
 ] as const
 
@@ -54,11 +53,6 @@ const rows: readonly Row[] = [
     keys: ['into'],
     when: route => !hasParts(route),
     message: 'has no effect without parts'
-  },
-  {
-    keys: ['maxShaped'],
-    when: route => !isShaped(route) && route.body === undefined,
-    message: 'has no effect without a shape: a response of any size passes'
   },
   {
     keys: ['tooLarge'],

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { isRecord, type JsonRecord } from '../../json/values.ts'
 import { type ConfigFile, configSchema, fileOfKey, schemaOf } from '../schema/config.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
-import { asNode, replaceSecrets } from '../schema/node.ts'
+import { asNode, type Node, replaceSecrets } from '../schema/node.ts'
 import {
   type PresetChoice,
   presetChoiceSchema,
@@ -71,9 +71,10 @@ export function sectionsOf(value: JsonRecord): Record<ConfigFile, JsonRecord> {
  * outside. No secret is in it.
  */
 export function writtenOf({ value }: Pick<Tree, 'value'>): Record<ConfigFile, JsonRecord> {
-  const isSafe = (secret: unknown) => typeof secret === 'string' && isReference(secret)
-  const written = replaceSecrets(configSchema, value, secret =>
-    isSafe(secret) ? secret : '(a secret)'
+  const isSafe = (secret: unknown, { format }: Node) =>
+    typeof secret === 'string' && (format === 'x-maybe-secret' || isReference(secret))
+  const written = replaceSecrets(configSchema, value, (secret, schema) =>
+    isSafe(secret, schema) ? secret : '(a secret)'
   )
   return sectionsOf(written as JsonRecord)
 }

@@ -36,13 +36,7 @@ export const addresses = {
       }
     )
   ),
-  health,
-  keepAlive: duration(
-    'How long a connection is kept without requests; shorter than the back-end keeps it, since ' +
-      'a request that meets its closing fails. A `Keep-Alive: timeout` of the back-end counts ' +
-      'instead, less two seconds. `0s`: only requests that wait already get it.',
-    { default: '4s', minimum: 0 }
-  )
+  health
 }
 
 interface Addressed {

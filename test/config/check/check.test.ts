@@ -105,7 +105,7 @@ const namedBy: Readonly<Record<string, (name: string) => Files>> = {
   'the upstream of an expectation': name => ({
     routes: { upstreams, expect: { e: { request: 'GET /a', upstream: name } } }
   }),
-  'the shape of a route': name => withRoute({ shape: name, maxShaped: '16MiB' }),
+  'the shape of a route': name => withRoute({ shape: name }),
   'the shape of a part': name => withRoute({ parts: { p: { ...part, shape: name } } }),
   'the shape of a body': name => withRoute({ methods: ['POST'], body: { shape: name } }),
   'the shape of a body within another': name => ({

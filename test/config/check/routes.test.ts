@@ -73,18 +73,18 @@ t.test('names of the console’s token are no fault by themselves', async t => {
   t.same(faultsOf({ envelope: tokens }), [])
   const upstream = { credential: 'header:x-access-token' }
   t.same(faultsOf({ envelope: tokens, upstream }), [], 'the gateway may send there')
-  t.same(faultsOf({ route: { passAuthorization: true } }), [], 'and others may pass')
+  t.same(faultsOf({ route: { passHeaders: ['authorization'] } }), [], 'and others may pass')
 })
 
 t.test('a key that passes such a name is a fault that says what to do', async t => {
   const faults: ReadonlyArray<[Over, RegExp]> = [
     [
-      { route: { passAuthorization: true } },
-      /^routes\.r\.passAuthorization: "authorization" is in `envelope\.tokenHeaders` of gateway\.yaml, .* real token of another user\. Remove it here/
+      { route: { passHeaders: ['authorization'] } },
+      /^routes\.r\.passHeaders\.0: "authorization" is in `envelope\.tokenHeaders` of gateway\.yaml, .* real token of another user\. Remove it here/
     ],
     [
-      { route: { passRefusedHeaders: ['x-auth-token'] } },
-      /^routes\.r\.passRefusedHeaders\.0: "x-auth-token" is in `envelope\.tokenHeaders`/
+      { route: { passHeaders: ['x-auth-token'] } },
+      /^routes\.r\.passHeaders\.0: "x-auth-token" is in `envelope\.tokenHeaders`/
     ],
     [
       { upstream: { passHeaders: ['accept', 'x-access-token'] } },

@@ -98,7 +98,7 @@ t.test(
     t.match(routes.routes['r'], {
       methods: ['GET'],
       access: 'session',
-      passAuthorization: false,
+      passHeaders: [],
       redirects: 'refuse'
     })
   }
@@ -185,7 +185,7 @@ t.test(
       t.ok(maximum <= maxDays * 86_400_000, path)
       if (maximum > 24 * 86_400_000) long.push(path)
     }
-    t.ok(measures().length > 40, `${measures().length}`)
+    t.ok(measures().length > 20, `${measures().length}`)
     t.same([...new Set(long.map(path => path.split('.').at(-1)))].toSorted(), [
       'absolute',
       'every',
@@ -215,10 +215,8 @@ t.test('each duration and size refuses 0, or its description says what 0 means',
     'before',
     'grace',
     'keep',
-    'keepAlive',
     'maxBody',
-    'notice',
-    'queueTimeout'
+    'notice'
   ])
 })
 
@@ -726,7 +724,7 @@ t.test('text around a certificate may have any encoding', async t => {
     Buffer.from('# Z\xfcrich\n', 'latin1'),
     readFileSync(testAuthority(t.after).certificate)
   ])
-  const routes = 'upstreams: { b: { url: "https://b", ca: ca.pem } }\nroutes: {}\n'
+  const routes = 'upstreams: { b: { url: "https://b", tls: { ca: ca.pem } } }\nroutes: {}\n'
   t.same(faults(t, { 'routes.yaml': routes, 'ca.pem': pem }), [])
 })
 

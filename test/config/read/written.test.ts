@@ -39,7 +39,7 @@ t.test('the written config has a reference at each key that takes a secret', t =
       'gateway.redis.sentinelPassword',
       'gateway.server.tls.key',
       'gateway.session.secrets.*',
-      'routes.upstreams.*.secretHeaders.*',
+      'routes.upstreams.*.headers.*',
       'routes.upstreams.*.tls.key'
     ],
     'another key needs another line in all-secrets.ts'
@@ -55,7 +55,7 @@ t.test('the written config has a reference at each key that takes a secret', t =
     routes: {
       upstreams: {
         orders: {
-          secretHeaders: { 'x-api-key': '${API_KEY}' },
+          headers: { 'x-api-key': '${API_KEY}' },
           tls: { key: /^file:.*client\.key$/ }
         }
       }
@@ -92,12 +92,12 @@ t.test('the same config has the same hash in another folder and in another order
   const texts = {
     'gateway.yaml': 'session: { secrets: ["${S}"] }\nserver: { listen: "127.0.0.1:1" }',
     'routes.yaml':
-      'upstreams: { a: { url: "http://a:1" }, b: { url: "http://b:1", secretHeaders: { x: "${K}" } } }'
+      'upstreams: { a: { url: "http://a:1" }, b: { url: "http://b:1", headers: { x: "${K}" } } }'
   }
   const other = {
     'gateway.yaml': 'server: { listen: "127.0.0.1:2" }\nsession: { secrets: ["${S}"] }',
     'routes.yaml':
-      'upstreams: { b: { secretHeaders: { x: "${K}" }, url: "http://b:1" }, a: { url: "http://a:1" } }'
+      'upstreams: { b: { headers: { x: "${K}" }, url: "http://b:1" }, a: { url: "http://a:1" } }'
   }
   const environment = { S: 's'.repeat(32), K: 'key-of-b' }
   const hashOf = (files: Record<string, string>, values: Record<string, string> = environment) =>

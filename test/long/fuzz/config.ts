@@ -31,7 +31,7 @@ export const proxiedPrefixes = [
 ]
 
 const all = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
-const timeouts = { connectTimeout: '500ms', responseTimeout: '700ms', idleTimeout: '700ms' }
+const timeouts = { connectTimeout: '500ms', responseTimeout: '700ms' }
 const webSocket = { maxMessage: '2KiB', perUser: 30, connections: 60 }
 const contract = {
   type: 'object',
