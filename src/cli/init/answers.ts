@@ -5,29 +5,22 @@ import { askLine, type Question, readPassword } from '../prompt.ts'
 
 const memberOf = (option: string) => new Option(`--${option}`).attributeName()
 
-/** Options are named as they are typed, without their dashes. */
+/** @param option of its methods: as on the command line, without its dashes */
 export class Answers {
-  readonly #values: Record<string, unknown>
   #isAgain = false
+  /** Options that were set, and what was typed for others. */
+  readonly values: Record<string, unknown>
   readonly io: Io
   readonly isInteractive: boolean
 
   constructor({ values, io }: Pick<Invocation, 'values' | 'io'>) {
-    this.#values = { ...values }
+    this.values = { ...values }
     this.io = io
     this.isInteractive = io.stdin.isTTY === true
   }
 
   text(option: string): string | undefined {
-    return this.#values[memberOf(option)] as string | undefined
-  }
-
-  list(option: string): readonly string[] {
-    return [this.#values[memberOf(option)] ?? []].flat().map(String)
-  }
-
-  isSet(option: string): boolean {
-    return this.#values[memberOf(option)] === true
+    return this.values[memberOf(option)] as string | undefined
   }
 
   /** From now on everything is asked for, and an empty line is the answer of before. */
@@ -49,7 +42,7 @@ export class Answers {
     }
     const problem = question.check?.(answer)
     if (problem !== undefined) throw new UsageError(`--${option}: ${problem}`)
-    this.#values[memberOf(option)] = answer
+    this.values[memberOf(option)] = answer
     return answer
   }
 

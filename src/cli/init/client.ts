@@ -2,7 +2,7 @@
 import { credentialOf, type UpstreamConfig } from '../../config/schema/routes.ts'
 import { readJson } from '../../json/body.ts'
 import type { Json } from '../../json/values.ts'
-import { callWith, type Send } from '../../login/back-end-call.ts'
+import { type BackEnd, callWith, type Send } from '../../login/back-end-call.ts'
 import type { RawResponse } from '../../login/login-response.ts'
 import type { Credential } from '../../session/types.ts'
 import { codeOf } from './detect.ts'
@@ -46,12 +46,15 @@ export function createClient(send: Send, fixedHeaders: Readonly<Record<string, s
   let silent = 0
 
   const ask = async (call: Call, { credential, as }: Access = anonymous): Promise<Reply> => {
-    if (requests === maxRequests) {
-      return noReply(`not asked: ${maxRequests} requests were sent`)
-    }
+    if (requests === maxRequests) return noReply(`not asked: ${maxRequests} requests were sent`)
     requests++
     const { as: credentialStyle, scheme: credentialScheme } = credentialOf(as)
-    const backEnd = { send, credentialStyle, credentialScheme }
+    const backEnd: BackEnd = {
+      // A list may be larger than a sign-in.
+      send: async request => await send({ ...request, maxBytes }),
+      credentialStyle,
+      credentialScheme
+    }
     const bounds = { timeoutMs, purpose: 'request', trail: undefined } as const
     try {
       return replyOf(await callWith(backEnd, { ...call, fixedHeaders, ...bounds }, credential))

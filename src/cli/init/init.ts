@@ -31,7 +31,7 @@ export async function init(invocation: Invocation): Promise<number> {
   const files = filesThatStart(draft, folder, io)
   io.stdout.write(summaryOf(draft))
   const isWanted =
-    answers.isSet('yes') ||
+    answers.values['yes'] === true ||
     (answers.isInteractive && (await askYes(`Write the files to ${place}?`, io)))
   if (!isWanted) throw new CommandError('Nothing was written. Without a terminal, --yes writes.')
   writeFiles(folder, files)
@@ -44,7 +44,7 @@ export async function init(invocation: Invocation): Promise<number> {
 }
 
 async function askAndLook(answers: Answers, folder: string): Promise<Draft> {
-  const headers = headersOf(answers.list('header'))
+  const headers = headersOf((answers.values['header'] ?? []) as string[])
   if (!Object.keys(headers).every(name => headerName.test(name))) {
     throw new UsageError('--header: names in the config have letters, digits and dashes only.')
   }

@@ -22,6 +22,11 @@ export async function lookWith(look: SignedInLook): Promise<void> {
   }
 }
 
+const withHeader = (name: string, { token = '' }: BackendSession): Access => ({
+  credential: { token },
+  as: `header:${name.toLowerCase()}`
+})
+
 async function findAccess(look: SignedInLook): Promise<Access> {
   const { answers, draft, session } = look
   let likely: readonly Access[] = []
@@ -39,11 +44,6 @@ async function findAccess(look: SignedInLook): Promise<Access> {
   }
   return access
 }
-
-const withHeader = (name: string, { token = '' }: BackendSession): Access => ({
-  credential: { token },
-  as: `header:${name.toLowerCase()}`
-})
 
 /** The ways in which back-ends take a token, the most common first; else cookies alone. */
 function likelyAccess(session: BackendSession): Access[] {

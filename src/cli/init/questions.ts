@@ -29,7 +29,7 @@ export async function askUrl(answers: Answers): Promise<string> {
     check: text => (isUrl(text) ? undefined : 'a URL such as https://shop.internal:8443')
   })
   const isSafe = /^(https:|http:\/\/(localhost|\[::1\]|127\.[\d.]+)([:/]|$))/.test(url)
-  if (isSafe || answers.isSet('allow-plain-http')) return url.replace(/\/$/, '')
+  if (isSafe || answers.values['allowPlainHttp'] === true) return url.replace(/\/$/, '')
   throw new CommandError(
     `A password would go to ${url} over plain http, readable on the way. ` +
       'Use https, or allow it with --allow-plain-http.'
@@ -57,7 +57,7 @@ export async function askSignIn(answers: Answers) {
 /** The GET calls that the console shall have. */
 export async function askRoutes(answers: Answers): Promise<DraftRoute[]> {
   const message = 'GET paths of the back-end that the console needs, separated by blanks'
-  const told = answers.list('route')
+  const told = (answers.values['route'] ?? []) as string[]
   const typed = told.length > 0 ? undefined : await answers.optional(message)
   const routes: DraftRoute[] = []
   for (const text of typed?.split(/\s+/) ?? told) {

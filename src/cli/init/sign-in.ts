@@ -3,11 +3,11 @@ import { randomBytes } from 'node:crypto'
 import { textAt } from '../../json/values.ts'
 import { fill } from '../../login/back-end-call.ts'
 import { cookiesAfter } from '../../login/credential-cookies.ts'
+import type { Answers } from './answers.ts'
 import { type Client, isOk, isSuccess, type Reply } from './client.ts'
 import { codeOf, find, membersOf, messageOf } from './detect.ts'
 import type { Draft } from './files.ts'
 import { askSignIn } from './questions.ts'
-import type { Answers } from './answers.ts'
 
 /** What a look at a back-end needs. */
 export interface Look {
@@ -79,6 +79,8 @@ async function askRefusal(client: Client, call: SignInCall, like: string) {
   return `${call.path} is no sign-in (${summary}). The password has not been sent.`
 }
 
+const nameOf = (cookie: string) => cookie.split('=', 1)[0] ?? ''
+
 /** The credential in a response, and where it is, as members of the source. */
 function credentialIn({ body, headers }: Reply) {
   const path = find(body, 'token')?.path
@@ -98,8 +100,6 @@ function credentialIn({ body, headers }: Reply) {
     }
   }
 }
-
-const nameOf = (cookie: string) => cookie.split('=', 1)[0] ?? ''
 
 const likelyRefused = [400, 401, 403, 404, 422]
 
