@@ -49,7 +49,7 @@ export function createServices(config: Config, log: Log) {
   if (shared === undefined) log.warn(noRedis)
   const store = shared?.sessions ?? new MemoryStore()
   const background: Background = shared?.background ?? { prefix: '' }
-  const limits = createLimits({ ...basis, background })
+  const limits = createLimits(basis, background)
   const upstreams = createPools(createUpstreamEvents(log, metrics))
   const tracer = openTracer(shared !== undefined, log)
   measureRequests(metrics, rates, upstreams)
@@ -64,7 +64,7 @@ export function createServices(config: Config, log: Log) {
     seal: createSeal(secrets, 'request'),
     onDropped: () => notKept.inc()
   })
-  const ledger = openLedger({ ...basis, background })
+  const ledger = openLedger(basis, background)
   const sessions = new Sessions({
     store,
     review: fileUsers.review,

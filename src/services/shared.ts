@@ -28,11 +28,6 @@ export interface Basis {
   readonly metrics: Metrics
 }
 
-/** The same for those that may have Redis. */
-export interface SharedBasis extends Basis {
-  readonly background: Background
-}
-
 const noTracking =
   'Redis refuses CLIENT TRACKING: sessions are not cached, so each request asks Redis. For an ACL ' +
   'user see "Rights of an ACL user" in docs/operations.md; a proxy in between has to pass it on'
