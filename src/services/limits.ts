@@ -24,7 +24,7 @@ export function createLimits({ metrics, log }: Basis, { redis, prefix }: Backgro
     name: 'console_gateway_limit_highest_use',
     help: 'The most that one caller used of a limit at once, in this hour.',
     labelNames: ['limit'],
-    read: () => highestUse.all().map(([limit, used]) => [[limit], used] as const)
+    read: () => highestUse.all()
   })
   metrics.read({
     name: 'console_gateway_limits_local',

@@ -145,7 +145,7 @@ export function measureSessions(
     name: 'console_gateway_session_store_up',
     help: 'Whether the session store can be asked: 1 or 0.',
     labelNames: ['kind'],
-    read: () => [shared ? [['redis'], Number(shared.state.up)] : [['embedded'], 1]]
+    read: () => [shared ? ['redis', Number(shared.state.up)] : ['embedded', 1]]
   })
   metrics.read({
     name: 'console_gateway_users_signed_in',
@@ -171,13 +171,13 @@ function measureRequests(metrics: Metrics, rates: RequestRates, upstreams: Pools
     name: 'console_gateway_upstream_in_flight',
     help: 'Requests that an upstream is answering.',
     labelNames: ['upstream'],
-    read: () => Array.from(upstreams.inFlight(), ([name, requests]) => [[name], requests])
+    read: upstreams.inFlight
   })
   metrics.read({
     name: 'console_gateway_upstream_waiting',
     help: 'Requests that wait for a connection to an upstream.',
     labelNames: ['upstream'],
-    read: () => Array.from(upstreams.waiting(), ([name, requests]) => [[name], requests])
+    read: upstreams.waiting
   })
   measureAddresses(metrics, upstreams.addresses)
 }

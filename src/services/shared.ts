@@ -58,7 +58,6 @@ export function connectRedis({ config: { gateway, folder }, log, metrics }: Basi
   })
   return {
     sessions,
-    /** For what need not wait for sessions; all its keys begin so, and are in one slot. */
     background: { redis: limits, prefix },
     state,
     close: (): void => {
