@@ -1,75 +1,64 @@
 /** Rules for credential sources: users of different sources must stay distinct for upstreams. */
 import type { CheckedConfig, Report } from './report.ts'
-import { sourceName } from '../schema/gateway.ts'
+import { type SourceConfig, sourceName } from '../schema/gateway.ts'
+import type { Path } from '../schema/node.ts'
 import { credentialOf } from '../schema/routes.ts'
 
 type SourcesConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
 
 export function checkSources(config: SourcesConfig, report: Report): void {
-  checkRefresh(config, report)
   checkNames(config, report)
   checkIdentityFields(config, report)
-  checkTokens(config, report)
-  checkPasswords(config, report)
+  const { sources, fields } = config.gateway.login
+  sources.forEach((source, index) => {
+    const place = ['login', 'sources', index]
+    if (source.kind === 'upstream-login') {
+      checkRefresh(source, place, report)
+      checkTokens(source, place, report)
+    } else if (fields.passwordIs !== 'plain') {
+      const message =
+        `never matches: the console sends passwords ${fields.passwordIs}, which only its back-end ` +
+        'can check. Remove this source, or turn that off in the console and set ' +
+        '`login.fields.passwordIs: plain`'
+      report(place, message, { warning: true })
+    }
+  })
 }
 
-function checkRefresh({ gateway: { login } }: SourcesConfig, report: Report): void {
-  login.sources.forEach((source, index) => {
-    if (source.kind !== 'upstream-login' || source.refresh === undefined) return
-    const place = ['login', 'sources', index, 'refresh']
-    if (source.expires === undefined) {
-      report(place, 'needs `expires`, the time when the token is renewed')
-    }
-    if (source.token === undefined) report(place, 'needs `token`, the token to renew')
-  })
+type UpstreamLogin = Extract<SourceConfig, { kind: 'upstream-login' }>
+
+function checkRefresh({ refresh, expires, token }: UpstreamLogin, at: Path, report: Report): void {
+  if (refresh === undefined) return
+  const place = [...at, 'refresh']
+  if (expires === undefined) report(place, 'needs `expires`, the time when the token is renewed')
+  if (token === undefined) report(place, 'needs `token`, the token to renew')
 }
 
 /** Matches the last member of a path to a token. */
 const namesToken = /(?:^|[a-z_-])(?:token|jwt)$/i
 
 /** Identities go to the browser and to upstreams, so their members must not hold a token. */
-function checkTokens(
-  {
-    gateway: {
-      login: { sources }
-    }
-  }: SourcesConfig,
-  report: Report
-): void {
-  sources.forEach((source, index) => {
-    if (source.kind !== 'upstream-login') return
-    const {
-      user: { roleMap: _, from, ...user },
-      token,
-      refreshToken
-    } = source
-    for (const [key, path] of Object.entries(user)) {
-      if (path === undefined) continue
-      const isWithin = (secret?: string) =>
-        secret !== undefined && `${secret}.`.startsWith(`${path}.`)
-      const paths = [typeof token === 'object' ? undefined : token, refreshToken]
-      // The response of `from` is another one than that with the token.
-      const secret = from === undefined ? paths.find(isWithin) : undefined
-      const isToken = secret !== undefined || namesToken.test(path.split('.').at(-1) ?? '')
-      if (!isToken) continue
-      const isItself = secret === undefined || secret === path
-      const what = isItself ? 'is the back-end’s token' : `holds the back-end’s token (${secret})`
-      const message =
-        `"${path}" ${what}, which the browser and every upstream would see; ` +
-        'name a member without it'
-      report(['login', 'sources', index, 'user', key], message)
-    }
-  })
+function checkTokens({ user, token, refreshToken }: UpstreamLogin, at: Path, report: Report): void {
+  const { roleMap: _, from, ...members } = user
+  for (const [key, path] of Object.entries(members)) {
+    if (path === undefined) continue
+    const isWithin = (secret?: string) =>
+      secret !== undefined && `${secret}.`.startsWith(`${path}.`)
+    const paths = [typeof token === 'object' ? undefined : token, refreshToken]
+    // The response of `from` is another one than that with the token.
+    const secret = from === undefined ? paths.find(isWithin) : undefined
+    if (secret === undefined && !namesToken.test(path.split('.').at(-1) ?? '')) continue
+    const isItself = secret === undefined || secret === path
+    const what = isItself ? 'is the back-end’s token' : `holds the back-end’s token (${secret})`
+    const message =
+      `"${path}" ${what}, which the browser and every upstream would see; ` +
+      'name a member without it'
+    report([...at, 'user', key], message)
+  }
 }
 
-function checkNames(
-  {
-    gateway: {
-      login: { sources }
-    }
-  }: SourcesConfig,
-  report: Report
-): void {
+function checkNames({ gateway }: SourcesConfig, report: Report): void {
+  const { sources } = gateway.login
   const names = sources.map(sourceName)
   names.forEach((name, index) => {
     const first = names.indexOf(name)
@@ -106,18 +95,4 @@ function checkIdentityFields(
     `upstreams.${receiver[0]} gets only the id; ` +
     'set `source: x-user-source` or `prefix: true`'
   report(['identity'], message)
-}
-
-/** The gateway compares a users file with passwords as people type them. */
-function checkPasswords({ gateway: { login } }: SourcesConfig, report: Report): void {
-  const { passwordIs } = login.fields
-  if (passwordIs === 'plain') return
-  login.sources.forEach((source, index) => {
-    if (source.kind !== 'users-file') return
-    const message =
-      `never matches: the console sends passwords ${passwordIs}, which only its back-end can ` +
-      'check. Remove this source, or turn that off in the console and set ' +
-      '`login.fields.passwordIs: plain`'
-    report(['login', 'sources', index], message, { warning: true })
-  })
 }
