@@ -34,14 +34,3 @@ export function checkReferences(config: CheckedConfig, report: Report): void {
     }
   }
 }
-
-/** The upstreams of the running process's sources, whose names do not stand in the files. */
-export function checkRunningSources(
-  { gateway: { login }, routes: { upstreams } }: Pick<CheckedConfig, 'gateway' | 'routes'>,
-  report: Report
-): void {
-  login.sources.forEach((source, index) => {
-    if (source.kind !== 'upstream-login' || Object.hasOwn(upstreams, source.upstream)) return
-    report(['login', 'sources', index, 'upstream'], `there is no upstream "${source.upstream}".`)
-  })
-}

@@ -3,11 +3,16 @@ import { resolve } from 'node:path'
 import type { JsonRecord } from '../../json/values.ts'
 import { checkConfig } from '../check/check.ts'
 import { contractSteps } from '../check/contracts.ts'
-import { checkRunningSources } from '../check/references.ts'
 import type { CheckedConfig, Report } from '../check/report.ts'
 import { checkUsers } from '../check/users.ts'
 import { installChanges } from '../diff.ts'
-import { configSchema, type LoadedConfig, type Named, type ServerTls } from '../schema/config.ts'
+import {
+  configSchema,
+  fileOfKey,
+  type LoadedConfig,
+  type Named,
+  type ServerTls
+} from '../schema/config.ts'
 import { schemaFile } from '../schema/contracts.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
@@ -187,12 +192,21 @@ function checkForRunning(
   }
   if (restartNeeded.length > 0) {
     const note = ' (for the running process; the change of gateway.yaml needs a restart)'
-    const combined = { ...config, gateway: running }
-    const report = reporterOf(tree, faults, note)
-    checkRunningSources(combined, report)
-    checkConfig(combined, report)
+    const named = [
+      ...config.named.filter(({ path: [key = ''] }) => fileOfKey(String(key)) !== 'gateway'),
+      ...upstreamsOfSources(running)
+    ]
+    checkConfig({ ...config, named, gateway: running }, reporterOf(tree, faults, note))
   }
   return restartNeeded
+}
+
+function upstreamsOfSources({ login }: GatewayConfig): Named[] {
+  return login.sources.flatMap((source, index): Named[] => {
+    if (source.kind !== 'upstream-login') return []
+    const path = ['login', 'sources', index, 'upstream']
+    return [{ what: 'upstream', name: source.upstream, path }]
+  })
 }
 
 function deepFreeze<T>(value: T): T {

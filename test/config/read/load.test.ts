@@ -796,3 +796,15 @@ t.test('a users file that only the running process needs is told to be that', t 
   t.same(faultsNow(), [`1 login.sources.0.file: ${unreadable}`], 'one fault where both need it')
   t.end()
 })
+
+t.test('what waits for a restart may name a source that waits with it', t => {
+  const folder = textFolder(t.after)
+  const { gateway: running } = loadConfig(folder, {})
+  const sources = '[{ kind: users-file }, { kind: users-file, name: more }]'
+  writeTexts(folder, {
+    'gateway.yaml': `login: { sources: ${sources} }\nops: { sources: [more] }\nidentity: { prefix: true }`
+  })
+  const { restartNeeded } = loadConfig(folder, {}, { running })
+  t.same(restartNeeded, ['ops.sources', 'login.sources', 'identity.prefix'])
+  t.end()
+})
