@@ -351,7 +351,9 @@ t.test(
         'routes.yaml:8 routes.b.methods.1: expected one of GET, POST, PUT, PATCH, DELETE, found "FETCH". Did you mean "PATCH"?',
         'limits.yaml:2 sizes.body: expected a size such as 4KiB, 1MiB or 1GiB, found "1 MB"',
         'people.yaml:3 users.alice.password: expected an argon2id hash; make one with `console-gateway hash-password`',
-        'gateway.yaml:12 login.sources.1.file: the file "gone.yaml" cannot be read (ENOENT)'
+        'gateway.yaml:12 login.sources.1.file: the file "gone.yaml" cannot be read (ENOENT)',
+        'routes.yaml:5 routes.a.upstream: there is no upstream "b".',
+        'routes.yaml:9 routes.b.upstream: there is no upstream "b".'
       ]
     )
   }
