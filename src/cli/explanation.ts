@@ -2,7 +2,7 @@
 import { stringify } from 'yaml'
 import { isEndpoint } from '../config/schema/own-endpoints.ts'
 import type { ConfigFile, LoadedConfig } from '../config/schema/config.ts'
-import { firstUrlOf } from '../config/schema/upstream-addresses.ts'
+import { firstUrlOf } from '../config/schema/upstreams.ts'
 import type { Path } from '../config/schema/node.ts'
 import type { DryRequest, DryResult, UpstreamCall } from '../dry-run/dry-app.ts'
 import { parseKeepingDigits } from '../json/digits.ts'

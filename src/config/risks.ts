@@ -8,7 +8,7 @@ import { contains, nearerFirst } from './schema/public-path.ts'
 import { type Change, configChanges } from './diff.ts'
 import { credentialOf, type RouteConfig, type RoutesConfig } from './schema/routes.ts'
 import { nameOfCookie } from './schema/set-cookies.ts'
-import { urlsOf } from './schema/upstream-addresses.ts'
+import { urlsOf } from './schema/upstreams.ts'
 
 type RiskRule = (before: Config, after: Config) => string[]
 
