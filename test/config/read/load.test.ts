@@ -320,7 +320,7 @@ t.test('a missing key says what it is for', async t => {
       'routes.yaml': 'upstreams: { b: { url: http://b } }\nroutes:\n  r:\n    upstream: b\n'
     }),
     [
-      'routes.yaml:3 routes.r: the key "path" is missing (The public path. With `/*` at its end it matches everything below; `:name` matches one segment. Of several paths that match, the most specific decides.)'
+      'routes.yaml:3 routes.r: the key "path" is missing (The public path. `/*` at its end takes everything below, `:name` one segment. Of several that match the nearest decides.)'
     ]
   )
 })
