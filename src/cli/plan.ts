@@ -42,11 +42,11 @@ function planText({ changes, risks }: Plan, stream: Output): string {
     const lines = changes
       .filter(each => each.restart === restart)
       .map(({ file, text }) => (file === 'users' ? text : `${file}.yaml ${text}`))
-    return lines.length === 0 ? '' : [`${title}:`, ...lines.map(printable), ''].join('\n  ')
+    return lines.length === 0 ? [] : [`${title}:`, ...lines.map(line => `  ${printable(line)}`)]
   }
   return [
-    section('Live, at the next reload', false).trimEnd(),
-    section('Only after a restart', true).trimEnd(),
+    ...section('Live, at the next reload', false),
+    ...section('Only after a restart', true),
     '',
     risks.length === 0 ? 'No risks found.' : 'Risks:',
     ...risks.map(risk => `  ${paint('red', '!', stream)} ${printable(risk)}`),

@@ -28,7 +28,7 @@ t.test('warnings are said, with file and line, and counted, but the exit code is
 t.test('every fault is a line on standard error, and the exit code is 1', async t => {
   const folder = textFolder(t.after, {
     'gateway.yaml': `${sound}\nlisten: 1\n`,
-    'routes.yaml': 'routes:\n  r: { path: /r, upstream: b, listen: 1 }\n'
+    'routes.yaml': 'routes:\n  r: { path: /r, answer: { json: 1 }, listen: 1 }\n'
   })
   t.same(await run(['check', '--config', folder]), {
     code: 1,

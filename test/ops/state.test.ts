@@ -174,7 +174,7 @@ t.test('no answer holds a secret, whatever changes about secrets', async t => {
   t.match(await gateway.reload('operator'), { outcome: 'refused' })
   await look()
   const all = texts.join('\n')
-  for (const what of ['secretHeaders.x-second set', 'session.secrets changed']) {
+  for (const what of ['headers.x-second set', 'session.secrets changed']) {
     t.ok(all.includes(what), what)
   }
   for (const value of values) t.notOk(all.includes(value), value.slice(0, 20))

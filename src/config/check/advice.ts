@@ -6,7 +6,13 @@ import type { CheckedConfig, Report } from './report.ts'
 
 export function checkAdvice(config: CheckedConfig, report: Report): void {
   const warn: Report = (path, message) => report(path, message, { warning: true })
-  for (const rule of [adviseOnCookie, adviseOnProxies, adviseOnOps, adviseOnGuessing]) {
+  for (const rule of [
+    adviseOnCookie,
+    adviseOnProxies,
+    adviseOnOps,
+    adviseOnGuessing,
+    adviseOnBodies
+  ]) {
     rule(config, warn)
   }
   checkConsole(config, report)
@@ -88,4 +94,14 @@ function checkConsole({ folder, gateway: { console } }: CheckedConfig, report: R
   }
   if (statSync(root, { throwIfNoEntry: false })?.isDirectory() === true) return
   report(place, `there is no such folder: ${root}`, { warning: true })
+}
+
+function adviseOnBodies({ routes: { upstreams, routes } }: CheckedConfig, warn: Report): void {
+  for (const [name, { passHeaders }] of Object.entries(upstreams)) {
+    if (passHeaders === undefined || passHeaders.includes('content-type')) continue
+    const own = Object.values(routes).filter(({ upstream }) => upstream === name)
+    if (!own.some(({ methods }) => methods.some(method => method !== 'GET'))) continue
+    const message = 'does not list content-type: the upstream cannot know the type of a body'
+    warn(['upstreams', name, 'passHeaders'], message)
+  }
 }
