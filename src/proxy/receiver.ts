@@ -43,6 +43,9 @@ interface Failed {
 /** The longest pause of an event stream, which may be silent longer than other bodies. */
 const maxSilenceMs = 5 * 60_000
 
+/** A reader that stands still has lost its connection by then, or waits behind another response. */
+const maxHeldMs = 60_000
+
 /** A body of unknown length is streamed after this wait: events and logs may never end. */
 const gatherMs = 5
 
@@ -73,6 +76,8 @@ export class Receiver implements Dispatcher.DispatchHandler {
   #chunks: Buffer[] = []
   #received = 0
   #uploaded = 0
+  /** When its reader fell behind. */
+  #heldSince = 0
   #isEvents = false
   #response: UpstreamResponse | undefined
   #stream: Readable | undefined
@@ -181,10 +186,11 @@ export class Receiver implements Dispatcher.DispatchHandler {
       const isTotal = isOver && totalMs < timeoutMs
       this.#fail(new GatewayError(isTotal ? 'upstream.timeout.total' : 'upstream.timeout'))
     } else if (isOver) this.#fail(new GatewayError('upstream.timeout.total'))
-    else if (this.#controller?.paused === true) {
-      // Not the upstream stands still but its reader, whose connection the listener then ends.
-      this.#clock.refresh()
-    } else this.#fail(new GatewayError('upstream.timeout.idle'))
+    else if (this.#controller?.paused !== true) {
+      this.#fail(new GatewayError('upstream.timeout.idle'))
+    } else if (performance.now() - this.#heldSince >= maxHeldMs) {
+      this.#fail(new GatewayError('request.timeout'))
+    } else this.#clock.refresh()
   }
 
   /** Stops collecting: the chunks so far and all further ones go through a stream. */
@@ -212,7 +218,9 @@ export class Receiver implements Dispatcher.DispatchHandler {
   }
 
   #push(chunk: Buffer): void {
-    if (this.#stream?.push(chunk) === false) this.#controller?.pause()
+    if (this.#stream?.push(chunk) !== false) return
+    this.#heldSince = performance.now()
+    this.#controller?.pause()
   }
 
   #respond(body: Buffer | Readable): void {
