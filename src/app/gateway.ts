@@ -99,7 +99,7 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
     /** In the order of the config. */
     sources: services.sources ?? createSources(config, services),
     sealedCookies: createSealedCookies(config, cookie, services.secrets),
-    forwardedHost: createForwardedHost(server.hosts, server.ports),
+    forwardedHost: createForwardedHost(server.hosts),
     /** A client's address, as limits count it. */
     addressOf: createCountedAddress(config.limits.ipv6Prefix),
     /** `server.mount`, the prefix of every public path. */

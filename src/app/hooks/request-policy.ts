@@ -1,6 +1,7 @@
 /** The first check of a request: it has one meaning, one host, and bounded headers. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { splitPublicHost } from '../../config/schema/host-port.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { checkTarget } from '../../proxy/path.ts'
 import type { Gateway } from '../gateway.ts'
@@ -20,7 +21,7 @@ export function requestPolicy(
 ): RequestHook {
   const { sizes } = config.limits
   // Without any each name is served.
-  const hosts = config.gateway.server.hosts.map(host => host.toLowerCase())
+  const hosts = config.gateway.server.hosts.map(host => splitPublicHost(host).name.toLowerCase())
 
   function faultOf(request: FastifyRequest, reply: FastifyReply): GatewayError | undefined {
     const { raw, routeConfig } = request

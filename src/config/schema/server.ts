@@ -24,8 +24,8 @@ const tls = optional(
     redirect: maybe(
       listen(
         'The address and port of a second listener that only redirects http to https (308), ' +
-          'for GET and HEAD of the names in `server.hosts`. It redirects to the first of ' +
-          '`server.ports`, or else to port 443.',
+          'for GET and HEAD of the names in `server.hosts`. It redirects to the port that ' +
+          'stands there, or else to port 443.',
         { examples: ['0.0.0.0:80'] }
       )
     )
@@ -44,38 +44,17 @@ export const server = section(
       { default: '127.0.0.1:8080', examples: ['0.0.0.0:8080', '[::]:8080'] }
     ),
     hosts: list(
-      text('A host name, without port.', { format: 'x-host' }),
-      'The host names of the console. Requests with another `Host` are refused. Empty: every ' +
-        'well-formed name is accepted. Set it in production: only a listed name is sent to ' +
-        'upstreams as `X-Forwarded-Host`.',
-      { default: [], examples: [['console.example.com']] }
-    ),
-    ports: list(
-      whole('A port.', { minimum: 1, maximum: 65_535 }),
-      'Ports that may appear in `X-Forwarded-Host`, in addition to that of `server.listen`. ' +
-        'Set it if the console’s public URL has a port. Other ports that clients send are ' +
-        'dropped.',
-      { default: [], examples: [[8443]] }
+      text('A host name.', { format: 'x-public-host' }),
+      'The host names of the console, with the port of its public URL if that has one. Requests ' +
+        'for other names are refused; empty: none is. Only listed names, with a listed port or ' +
+        'that of `server.listen`, are sent to upstreams as `X-Forwarded-Host`.',
+      { default: [], examples: [['console.example.com'], ['console.example.com:8443']] }
     ),
     origins: list(
       origin('An origin.'),
       'Other origins whose pages may call with credentials (CORS). A page on another *site* ' +
         'also needs `session.cookie.sameSite: none`.',
       { default: [], examples: [['https://console.example.com']] }
-    ),
-    corsHeaders: list(
-      header('A request header.'),
-      'Request headers that pages of `origins` may send.',
-      {
-        default: [
-          'accept',
-          'authorization',
-          'content-type',
-          'x-csrf-token',
-          'x-requested-with',
-          'x-xsrf-token'
-        ]
-      }
     ),
     exposeHeaders: list(
       header('A response header.'),

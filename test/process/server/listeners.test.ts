@@ -281,8 +281,7 @@ async function startApart(t: Test, server: object) {
     gateway: {
       server: {
         listen: `127.0.0.1:${port}`,
-        hosts: ['localhost', '127.0.0.1'],
-        ports: [port],
+        hosts: ['localhost', `127.0.0.1:${port}`],
         ...server
       },
       ops: { listen: `127.0.0.1:${opsPort}` }
