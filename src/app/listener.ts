@@ -25,6 +25,9 @@ import type { Services } from '../services/services.ts'
 import { endSlowBodies, endStalledConnections } from './slow-clients.ts'
 import { refuseUnparsed, sendRefusal, takeUpgrade } from './unparsed.ts'
 
+/** How long a client may take to send its headers, or to agree on keys. */
+export const headersTimeout = 10_000
+
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
 export type Records = UnroutedRecords & Pick<Services, 'metrics'>
@@ -40,7 +43,7 @@ export function createListener(
   const { server: settings } = gateway
   const refuse = createRefuse(gateway, records)
   const options = {
-    headersTimeout: settings.headersTimeout,
+    headersTimeout,
     // Long bodies have a minimum rate, short ones `endSlowBodies`.
     requestTimeout: 0,
     keepAliveTimeout: settings.keepAlive,
@@ -110,8 +113,11 @@ function createRefuse({ envelope }: Config['gateway'], records: Records) {
 /** Of http or https. */
 export function createHttpServer(options: ServerOptions, tls: ServerTls | undefined): Server {
   if (tls === undefined) return adopt(createServer(options))
-  const { headersTimeout: handshakeTimeout } = options
-  const secure = { ...secureContextOf(tls), ALPNProtocols: ['http/1.1'], handshakeTimeout }
+  const secure = {
+    ...secureContextOf(tls),
+    ALPNProtocols: ['http/1.1'],
+    handshakeTimeout: headersTimeout
+  }
   return adopt(createTlsServer({ ...options, ...secure })) as Server
 }
 

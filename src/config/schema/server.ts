@@ -86,7 +86,6 @@ export const server = section(
       })
     ),
     tls,
-    headersTimeout: duration('How long a client may take to send its headers.', { default: '10s' }),
     requestTimeout: duration(
       'How long a client may take to send a body of up to 64 KiB. A longer one may take as ' +
         'long as it comes with 1 KiB a second at least.',
