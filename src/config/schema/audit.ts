@@ -1,6 +1,6 @@
 /** `audit` of `gateway.yaml`: the ledger of who did what. */
 import { type Static, Type } from 'typebox'
-import { lifetime, list, named, oneOf, optional, pairs, secret, size, text } from './primitives.ts'
+import { lifetime, list, named, oneOf, optional, pairs, secret, text } from './primitives.ts'
 
 /** The written form of a member's value: as it is, its last four characters, or its HMAC. */
 const howToShow = oneOf(
@@ -44,10 +44,6 @@ export const audit = optional(
       { default: 'audit', examples: ['/var/lib/console-gateway/audit'] }
     ),
     key: Type.Unsafe<readonly string[]>(key),
-    maxSize: size(
-      'A file that reaches this size, or is a day old, is closed, and the next one begins.',
-      { default: '64MiB', minimum: 4096 }
-    ),
     keep: lifetime(
       'Files that were last written longer ago are deleted. A line of the ledger then names them, ' +
         'so that `audit verify` can tell them from missing ones. `0s`: nothing is deleted.',
@@ -60,10 +56,7 @@ export const audit = optional(
       }),
       'By route: members of request bodies (JSON or form, up to 64 KiB) that the ledger ' +
         'records. Never name passwords or tokens. Values are cut to 256 characters.',
-      {
-        keysName: 'route in the ledger',
-        examples: [{ 'orders-write': { 'amount': 'plain', 'customer.iban': 'last4' } }]
-      }
+      { examples: [{ 'orders-write': { 'amount': 'plain', 'customer.iban': 'last4' } }] }
     )
   },
   'The audit ledger: a signed line for each sign-in, each request that may change something, and ' +

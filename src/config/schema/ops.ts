@@ -75,12 +75,6 @@ export const ops = section(
       'Answer `/metrics` without `ops.secret`. Use it if Prometheus cannot send the secret ' +
         'and the network is private.',
       { default: false }
-    ),
-    strictRedis: flag(
-      '`true`: `/readyz` fails whenever Redis is unavailable. `false`: it fails only until ' +
-        'Redis was reached once. All replicas share one Redis, so taking them all out of the ' +
-        'load balancer would not help.',
-      { default: false }
     )
   },
   'The listener for operators, health checks and Prometheus.'

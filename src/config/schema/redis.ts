@@ -46,11 +46,10 @@ export const redis = optional(
       { default: [], examples: [['redis-1:6379', 'redis-2:6379']] }
     ),
     tls: flag(
-      'Use TLS with a Cluster, or with the servers that the Sentinels name. For a single ' +
-        'server, write `rediss://` in `url`.',
+      'Use TLS with a Cluster, or with the Sentinels and the servers that they name. For a ' +
+        'single server, write `rediss://` in `url`.',
       { default: false }
     ),
-    sentinelTls: flag('Use TLS with the Sentinels themselves.', { default: false }),
     username: maybe(text('The user name of the Redis ACL.', { examples: ['gateway'] })),
     password: maybe(
       secret('The password of the Redis server.', {
@@ -72,10 +71,9 @@ export const redis = optional(
         'The prefix of every key; it is written in braces (`{cg}:`). Change it if several gateways ' +
         'share one Redis.'
     }),
-    connectTimeout: duration('How long connecting to Redis may take.', { default: '1s' }),
     commandTimeout: duration(
-      'How long a Redis command may take. After that, requests that need a session are ' +
-        'answered 503.',
+      'How long a Redis command may take; then requests that need a session are answered 503. ' +
+        'Connecting may take as long, and at least a second.',
       { default: '400ms' }
     )
   },

@@ -51,11 +51,6 @@ export const session = section(
       },
       'How many sessions a user may have.'
     ),
-    headers: flag(
-      'Send the remaining seconds as `X-Session-Idle-In` and `X-Session-Absolute-In` with ' +
-        'each signed-in response.',
-      { default: true }
-    ),
     cookie: section(
       {
         name: Type.String({

@@ -408,7 +408,7 @@ t.test(
       t.after,
       {
         gateway: {
-          redis: { url: redis.url, connectTimeout: '30s', commandTimeout: '30s' },
+          redis: { url: redis.url, commandTimeout: '30s' },
           session: { secrets: ['${SECRET}'] }
         },
         routes: {
@@ -453,7 +453,7 @@ t.test(
       {
         gateway: {
           server: { trustedProxies: ['127.0.0.1'] },
-          redis: { url: server.url, connectTimeout: '30s', commandTimeout: '30s' },
+          redis: { url: server.url, commandTimeout: '30s' },
           session: { secrets: ['${SECRET}'] }
         },
         limits: { limits: { tries } }
