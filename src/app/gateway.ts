@@ -14,7 +14,6 @@ import type { Services } from '../services/services.ts'
 import { createAnswer } from '../shaping/answer.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import type { Modules } from '../shaping/module.ts'
-import { createCountedAddress } from './hooks/address.ts'
 import { createForwardedHost } from './hooks/forwarded-for.ts'
 import { createCounters } from './hooks/metrics.ts'
 import { createSessionCookieReader, sessionCookie } from './hooks/session-cookie.ts'
@@ -100,8 +99,6 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
     sources: services.sources ?? createSources(config, services),
     sealedCookies: createSealedCookies(config, cookie, services.secrets),
     forwardedHost: createForwardedHost(server.hosts),
-    /** A client's address, as limits count it. */
-    addressOf: createCountedAddress(config.limits.ipv6Prefix),
     /** `server.mount`, the prefix of every public path. */
     mount: mountOf(config)
   }

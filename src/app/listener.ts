@@ -18,6 +18,7 @@ import { type ErrorCode, GatewayError } from '../errors/errors.ts'
 import { responsesOf } from './connections.ts'
 import { countedErrors } from './hooks/metrics.ts'
 import { endAfterOffer, isUpgrade } from './hooks/upgrade.ts'
+import { maxHeaders } from './hooks/request-policy.ts'
 import { recordUnrouted, type UnroutedRecords } from './hooks/errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import { Trail } from '../observability/trail.ts'
@@ -80,8 +81,8 @@ export function createListener(
     if (socket.writable) refuse(socket, 'request.timeout')
     else socket.destroy()
   })
-  // One more than config allows: Node drops further headers silently, the request policy counts.
-  server.maxHeadersCount = 1001
+  // Node drops further headers silently, the request policy counts.
+  server.maxHeadersCount = maxHeaders + 1
   return server
 }
 

@@ -43,7 +43,7 @@ export function createOpsListener(
 ) {
   const server = serve(app, tls)
   const local = serve(app, undefined).on('connection', socket => localSockets.add(socket))
-  const connections = createConnections({ max: maxConnections, trustedProxies, ipv6Prefix: 64 })
+  const connections = createConnections({ max: maxConnections, trustedProxies })
   connections.add(server)
   local.maxConnections = maxLocalConnections
   return {

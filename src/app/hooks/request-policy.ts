@@ -11,6 +11,9 @@ import { asksWebSocket, UpgradeResponse } from './upgrade.ts'
 // A registered name, an IPv4 address or a bracketed IPv6 address, and a port (RFC 3986 §3.2.2).
 const hostField = /^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$/
 
+/** How many lines the headers of a request may have. */
+export const maxHeaders = 100
+
 /**
  * @param hidesNearer whether escapes in a path hide a nearer known path
  * @returns a hook that refuses, and never repairs, what could be read in two ways
@@ -28,7 +31,7 @@ export function requestPolicy(
     const target = raw.url ?? ''
     if (!isHttp1(raw)) return new GatewayError('request.malformed')
     if (!canMeet(raw)) return new GatewayError('request.expectation')
-    if (raw.rawHeaders.length / 2 > sizes.headerCount) return new GatewayError('request.headers')
+    if (raw.rawHeaders.length / 2 > maxHeaders) return new GatewayError('request.headers')
     if (target.length > sizes.url) return new GatewayError('request.uri-too-long')
     const host = soleHost(raw.rawHeaders)
     const name = host === undefined ? undefined : hostField.exec(host)?.[1]

@@ -85,15 +85,9 @@ const sizes = Type.Object(
         'for uploads.',
       { default: '1MiB', maximum: maxStreamedBytes }
     ),
-    login: size('The maximum size of a sign-in body.', { default: '4KiB', maximum: 1024 ** 2 }),
     url: size('The maximum length of a path with its query.', {
       default: '8KiB',
       maximum: 16 * 1024
-    }),
-    headerCount: whole('The maximum number of headers in a request.', {
-      minimum: 10,
-      maximum: 1000,
-      default: 100
     }),
     shape: size(
       'The maximum size of a response that is shaped, both as received and after ' +
@@ -104,24 +98,13 @@ const sizes = Type.Object(
   {
     additionalProperties: false,
     default: {},
-    description: 'Maximum sizes. All headers together are limited to 16 KiB.'
+    description: 'Maximum sizes. All headers together are limited to 16 KiB and 100 lines.'
   }
 )
 
 export const limitsSchema = Type.Object(
   {
     sizes,
-    ipv6Prefix: whole(
-      'How many leading bits of an IPv6 address count as one address. One customer usually ' +
-        'has a /64, sometimes a /56.',
-      { minimum: 32, maximum: 128, default: 64 }
-    ),
-    headers: oneOf(
-      ['always', 'refused', 'never'],
-      'Which responses have the `RateLimit` and `RateLimit-Policy` headers ' +
-        '(draft-ietf-httpapi-ratelimit-headers): all, only refused ones, or none.',
-      { default: 'always' }
-    ),
     inFlightPerRoute: named(
       whole('The maximum number of requests.', { minimum: 1, maximum: 100_000 }),
       'The maximum number of concurrent requests in one process, by route name. More are ' +
