@@ -30,7 +30,7 @@ A config folder contains \`gateway.yaml\`, \`routes.yaml\`, \`limits.yaml\` and 
 - \`\${NAME}\` is replaced by an environment variable, \`\${NAME:-text}\` by a variable with a default. A secret is always such a reference or \`file:PATH\`. It never stands in the file itself.
 - Durations: \`500ms\`, \`30s\`, \`5m\`, \`8h\`, \`7d\`. Sizes: \`512B\`, \`64KiB\`, \`1MiB\`. Relative paths start at the config folder.
 - Put the JSON Schema into the first line of each file, as the files in \`config\` do: then editors complete and check keys.
-- \`gateway.yaml\` needs a restart to change; the other files [do not](operations.md#changing-the-config-while-it-runs).
+- \`gateway.yaml\` needs a restart to change, unless a key says otherwise; the other files [do not](operations.md#changing-the-config-while-it-runs).
 
 ${parts.join('\n\n')}
 
@@ -119,7 +119,8 @@ function row(key: string, member: Node, required: boolean): string {
     examples === undefined
       ? ''
       : ` For example ${examples.map(value => `\`${JSON.stringify(value)}\``).join(', ')}.`
-  return `| \`${key}\` | ${valueText(member)} | ${required ? '**required**' : cell(preset)} | ${cell((member.description ?? '') + example)} |`
+  const restart = member.restart === false ? ' A change needs no restart.' : ''
+  return `| \`${key}\` | ${valueText(member)} | ${required ? '**required**' : cell(preset)} | ${cell((member.description ?? '') + example + restart)} |`
 }
 
 function valueText(member: Node): string {

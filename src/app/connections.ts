@@ -1,7 +1,7 @@
 /** The open connections of a process, bounded so that no client takes them all. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { createCountedAddress, createTrust } from './hooks/address.ts'
+import { countedAddress, createTrust } from './hooks/address.ts'
 import { countingIn } from './hooks/limits.ts'
 
 interface Bound {
@@ -9,7 +9,6 @@ interface Bound {
   readonly max: number
   /** They may have all. */
   readonly trustedProxies: readonly string[]
-  readonly ipv6Prefix: number
   /** Called for each connection beyond the bound, which is reset. */
   readonly onRefused?: (address: string) => void
 }
@@ -55,7 +54,6 @@ export function createConnections(bound: Bound) {
   const { max, onRefused } = bound
   const maxOfAddress = Math.floor(max / 4)
   const isTrusted = createTrust(bound.trustedProxies)
-  const countedAddress = createCountedAddress(bound.ipv6Prefix)
   /** The oldest first. */
   const open = new Map<string, Connection>()
   const ofAddress = new Map<string, number>()

@@ -14,7 +14,6 @@ import type { Services } from '../services/services.ts'
 import { createAnswer } from '../shaping/answer.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import type { Modules } from '../shaping/module.ts'
-import { createCountedAddress } from './hooks/address.ts'
 import { createForwardedHost } from './hooks/forwarded-for.ts'
 import { createCounters } from './hooks/metrics.ts'
 import { createSessionCookieReader, sessionCookie } from './hooks/session-cookie.ts'
@@ -99,9 +98,7 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
     /** In the order of the config. */
     sources: services.sources ?? createSources(config, services),
     sealedCookies: createSealedCookies(config, cookie, services.secrets),
-    forwardedHost: createForwardedHost(server.hosts, server.ports),
-    /** A client's address, as limits count it. */
-    addressOf: createCountedAddress(config.limits.ipv6Prefix),
+    forwardedHost: createForwardedHost(server.hosts),
     /** `server.mount`, the prefix of every public path. */
     mount: mountOf(config)
   }

@@ -1,6 +1,7 @@
 /** A listener for plain http that only redirects to https, and only to names of the config. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, Server } from 'node:http'
+import { splitPublicHost } from '../config/schema/host-port.ts'
 import type { Config } from '../config/schema/config.ts'
 import type { Failures } from '../observability/failures.ts'
 import { Trail } from '../observability/trail.ts'
@@ -15,19 +16,23 @@ const headers = {
   'x-content-type-options': 'nosniff'
 }
 
+/** The origin to which requests for a name of the config are redirected. */
+function targetOf(host: string): [name: string, origin: string] {
+  const { name, port = 443 } = splitPublicHost(host.toLowerCase())
+  return [name, `https://${name}${port === 443 ? '' : `:${port}`}`]
+}
+
 export function createHttpsRedirect(
   gateway: Config['gateway'],
   records: Records & { readonly failures: Pick<Failures, 'add'> }
 ): Server {
-  const { hosts, ports } = gateway.server
-  const [port = 443] = ports
-  const suffix = port === 443 ? '' : `:${port}`
-  const names = new Set(hosts.map(host => host.toLowerCase()))
+  const targets = new Map(gateway.server.hosts.map(targetOf))
 
   function answerTo({ method = '', url = '', headers: { host = '' } }: IncomingMessage) {
     const name = host.replace(/:\d{1,5}$/, '').toLowerCase()
+    const target = targets.get(name)
     // An unknown name is never repeated: it could lead to another site.
-    if (!names.has(name)) return { status: 400 }
+    if (target === undefined) return { status: 400 }
     try {
       checkTarget(url)
     } catch {
@@ -35,7 +40,7 @@ export function createHttpsRedirect(
     }
     // The body of any other request has been sent in the clear: repeating it would hide that.
     if (method !== 'GET' && method !== 'HEAD') return { status: 405, more: { allow: 'GET, HEAD' } }
-    return { status: 308, more: { location: `https://${name}${suffix}${url}` } }
+    return { status: 308, more: { location: target + url } }
   }
 
   return createListener(

@@ -18,12 +18,16 @@ import { type ErrorCode, GatewayError } from '../errors/errors.ts'
 import { responsesOf } from './connections.ts'
 import { countedErrors } from './hooks/metrics.ts'
 import { endAfterOffer, isUpgrade } from './hooks/upgrade.ts'
+import { maxHeaders } from './hooks/request-policy.ts'
 import { recordUnrouted, type UnroutedRecords } from './hooks/errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import { Trail } from '../observability/trail.ts'
 import type { Services } from '../services/services.ts'
 import { endSlowBodies, endStalledConnections } from './slow-clients.ts'
 import { refuseUnparsed, sendRefusal, takeUpgrade } from './unparsed.ts'
+
+/** How long a client may take to send its headers, or to agree on keys. */
+export const headersTimeout = 10_000
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -40,7 +44,7 @@ export function createListener(
   const { server: settings } = gateway
   const refuse = createRefuse(gateway, records)
   const options = {
-    headersTimeout: settings.headersTimeout,
+    headersTimeout,
     // Long bodies have a minimum rate, short ones `endSlowBodies`.
     requestTimeout: 0,
     keepAliveTimeout: settings.keepAlive,
@@ -77,8 +81,8 @@ export function createListener(
     if (socket.writable) refuse(socket, 'request.timeout')
     else socket.destroy()
   })
-  // One more than config allows: Node drops further headers silently, the request policy counts.
-  server.maxHeadersCount = 1001
+  // Node drops further headers silently, the request policy counts.
+  server.maxHeadersCount = maxHeaders + 1
   return server
 }
 
@@ -110,8 +114,11 @@ function createRefuse({ envelope }: Config['gateway'], records: Records) {
 /** Of http or https. */
 export function createHttpServer(options: ServerOptions, tls: ServerTls | undefined): Server {
   if (tls === undefined) return adopt(createServer(options))
-  const { headersTimeout: handshakeTimeout } = options
-  const secure = { ...secureContextOf(tls), ALPNProtocols: ['http/1.1'], handshakeTimeout }
+  const secure = {
+    ...secureContextOf(tls),
+    ALPNProtocols: ['http/1.1'],
+    handshakeTimeout: headersTimeout
+  }
   return adopt(createTlsServer({ ...options, ...secure })) as Server
 }
 

@@ -43,13 +43,13 @@ export function configChanges(before: Compared, after: Compared): Change[] {
   ]
 }
 
-/** Compared by their content: a running `gateway` names those of the start. */
-const isOfPair = /^(?:server|ops)\.tls\.(?:certificate|key)$/
-
-/** The keys of `gateway.yaml` that differ. All need a restart. */
+/**
+ * The keys of `gateway.yaml` that differ and need a restart. Others name files, which are compared
+ * by their content.
+ */
 export function installChanges(before: GatewayConfig, after: GatewayConfig): Change[] {
   const of: ComparedFile = { file: 'gateway', schema: schemaOf.gateway }
-  return compare(of, [], before, after).filter(({ path }) => !isOfPair.test(path))
+  return compare(of, [], before, after).filter(({ restart }) => restart)
 }
 
 /** Of files that both name. One that is added or removed is reported as the key that names it. */
@@ -100,7 +100,7 @@ function compare(of: ComparedFile, path: Path, before: unknown, after: unknown):
   const at = schemaAt(schema, file === 'users' ? path.slice(1) : path, after ?? before)
   const where = path.join('.')
   const text = describe(at, where, before, after)
-  return [{ file, path: where, text, restart: file === 'gateway' }]
+  return [{ file, path: where, text, restart: at?.restart ?? schema.restart === true }]
 }
 
 function describe(at: Node = {}, where: string, before: unknown, after: unknown): string {

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config/schema/config.ts'
 import { sourceName } from '../config/schema/gateway.ts'
-import { createCountedAddress } from '../app/hooks/address.ts'
+import { countedAddress } from '../app/hooks/address.ts'
 import { eachMs, look } from '../limits/gcra.ts'
 import { callerOfAddress, callerOfUser, compilePlan } from '../limits/plan.ts'
 import type { SignedIn, UserId } from '../session/types.ts'
@@ -91,10 +91,8 @@ function callerOf({ source, id }: UserId): string {
 
 /** The callers whom an operator names: an IP address, or users by id or name. */
 async function callersOf({ config, sessions }: Desk, named: string): Promise<string[]> {
-  const { gateway, limits, users } = config()
-  if (isIP(named) !== 0) {
-    return [callerOfAddress(createCountedAddress(limits.ipv6Prefix)({ ip: named }))]
-  }
+  const { gateway, users } = config()
+  if (isIP(named) !== 0) return [callerOfAddress(countedAddress({ ip: named }))]
   const isNamed = ({ id, username }: SignedIn) => id === named || username === named
   const signedIn = await findUsers(sessions.store, named, isNamed)
   // They may have no session.

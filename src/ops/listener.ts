@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { createConnections, responsesOf } from '../app/connections.ts'
 import { endAfterOffer } from '../app/hooks/upgrade.ts'
-import { createHttpServer, setCertificate } from '../app/listener.ts'
+import { createHttpServer, headersTimeout, setCertificate } from '../app/listener.ts'
 import { endStalledConnections } from '../app/slow-clients.ts'
 import { refuseUnparsed, sendRefusal } from '../app/unparsed.ts'
 import type { ServerTls } from '../config/schema/config.ts'
@@ -14,7 +14,7 @@ import { adopt } from '../observability/emitters.ts'
 import { opsHeaders } from './response-headers.ts'
 
 const options = {
-  headersTimeout: 10_000,
+  headersTimeout,
   requestTimeout: 30_000,
   keepAliveTimeout: 72_000,
   connectionsCheckingInterval: 1000,
@@ -43,7 +43,7 @@ export function createOpsListener(
 ) {
   const server = serve(app, tls)
   const local = serve(app, undefined).on('connection', socket => localSockets.add(socket))
-  const connections = createConnections({ max: maxConnections, trustedProxies, ipv6Prefix: 64 })
+  const connections = createConnections({ max: maxConnections, trustedProxies })
   connections.add(server)
   local.maxConnections = maxLocalConnections
   return {

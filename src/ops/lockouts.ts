@@ -1,6 +1,6 @@
 /** Lists who is locked out of signing in, and lifts locks. */
 import type { FastifyInstance } from 'fastify'
-import { createCountedAddress } from '../app/hooks/address.ts'
+import { countedAddress } from '../app/hooks/address.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import { challenge, operatorsApart } from '../app/sign-in/guard.ts'
 import type { Lock } from '../limits/lockouts.ts'
@@ -22,13 +22,11 @@ const maxLocks = 1000
 const hint = 'An account is given by its user name, an address as an IP address.'
 const ofNobody = 'Name an account or an address: {"account": "NAME"}, {"address": "IP"}, or both.'
 
-export function addOpsLockouts(ops: FastifyInstance, { lockouts, config, log }: Desk) {
+export function addOpsLockouts(ops: FastifyInstance, { lockouts, log }: Desk) {
   /** As locks name them. */
   const keysOf = ({ account, address }: LockoutsOf): LockoutsOf => ({
     ...(account !== undefined && { account: accountKey(account) }),
-    ...(address !== undefined && {
-      address: createCountedAddress(config().limits.ipv6Prefix)({ ip: address })
-    })
+    ...(address !== undefined && { address: countedAddress({ ip: address }) })
   })
 
   /** All that are locked out, or those of an account or an address. */

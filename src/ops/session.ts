@@ -4,8 +4,7 @@
  * a sign-out.
  */
 import { randomUUID } from 'node:crypto'
-import type { GatewayConfig } from '../config/schema/gateway.ts'
-import { operatorSources } from '../config/schema/operators.ts'
+import { type GatewayConfig, operatorSources } from '../config/schema/gateway.ts'
 import { opsCookie } from '../config/schema/ops.ts'
 import type { Services } from '../services/services.ts'
 import { type BlockedName, isBlockOf } from '../session/blocked-users.ts'

@@ -76,7 +76,6 @@ function createListeners(config: Config, { generations, services, shed }: Behind
   const connections = createConnections({
     max: settings.maxConnections,
     trustedProxies: settings.trustedProxies,
-    ipv6Prefix: config.limits.ipv6Prefix,
     onRefused: address => shed.count('connections', { address })
   })
   const handle: Handler = (request, response) => generations.current.handle(request, response)

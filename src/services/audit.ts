@@ -10,6 +10,8 @@ import type { Revoked } from '../session/types.ts'
 import { writeLines } from './logger.ts'
 import type { Background, Basis } from './shared.ts'
 
+const maxFileBytes = 64 * 1024 ** 2
+
 /** @returns undefined where config has no ledger */
 export function openLedger(
   { config, log, metrics }: Basis,
@@ -23,7 +25,7 @@ export function openLedger(
     // By the log's own writer: lines of the log and of the ledger are never mixed.
     to: audit.to === 'stdout' ? lines => writeLines(log, lines) : folder,
     key: auditKey(newest),
-    maxFileBytes: audit.maxSize,
+    maxFileBytes,
     keepMs: audit.keep,
     heads: redis && chainHeads({ redis, prefix, folder }),
     log

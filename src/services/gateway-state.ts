@@ -71,7 +71,7 @@ export function stateOf({ life, services, reloader, generations }: Described) {
     version,
     startedAt,
     phase: life.phase,
-    ready: life.phase === 'serving' && isUsable(redis, config.gateway.ops.strictRedis),
+    ready: life.phase === 'serving' && isUsable(redis),
     config: {
       folder: config.folder,
       hash: configHash(config),
@@ -100,9 +100,8 @@ function refusingOf({ limits: { limits } }: Config, { highestUse }: Services) {
 }
 
 /** Upstreams that are down make no replica unready: all would leave at once. */
-function isUsable(redis: Services['redis'], strictRedis: boolean): boolean {
-  if (redis === undefined) return true
-  return redis.fault === undefined && (strictRedis ? redis.up : redis.hasConnected)
+function isUsable(redis: Services['redis']): boolean {
+  return redis === undefined || (redis.fault === undefined && redis.hasConnected)
 }
 
 function closedByFile(maintenance: MaintenanceConfig | undefined): Closed[] {

@@ -6,7 +6,7 @@ import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { sourceName, usesRedis } from '../config/schema/gateway.ts'
 import { tlsFilesOf } from '../proxy/address.ts'
 import { createUpstream } from '../proxy/upstream.ts'
-import { createRedisDialler, slotPrefix } from './redis.ts'
+import { connectMsOf, createRedisDialler, slotPrefix } from './redis.ts'
 import { probeRedis } from './redis-probe.ts'
 
 export interface Reached {
@@ -71,7 +71,7 @@ async function reachRedis({ gateway, folder }: Config): Promise<Reached[]> {
   const place = { what: 'redis', address: dialler.place }
   const connecting = Promise.withResolvers<string | undefined>()
   const client = dialler.client(connecting.resolve)
-  const late = wait(redis.connectTimeout + redis.commandTimeout, 'no connection in time', {
+  const late = wait(connectMsOf(redis) + redis.commandTimeout, 'no connection in time', {
     ref: false
   })
   try {

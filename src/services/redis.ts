@@ -96,6 +96,11 @@ function placeOf({ cluster, sentinels, primary }: RedisConfig, { hostname, port 
   return `${hostname}:${port === '' ? 6379 : port}`
 }
 
+/** A network that is slow with commands is slow with connections. */
+export function connectMsOf({ commandTimeout }: RedisConfig): number {
+  return Math.max(1000, commandTimeout)
+}
+
 function commonOptions(config: RedisConfig, { protocol, hostname }: URL, folder: string) {
   const isSecured = config.tls || protocol === 'rediss:'
   return {
@@ -107,7 +112,7 @@ function commonOptions(config: RedisConfig, { protocol, hostname }: URL, folder:
         ...authorityOf(config, folder)
       }
     }),
-    connectTimeout: config.connectTimeout,
+    connectTimeout: connectMsOf(config),
     commandTimeout: config.commandTimeout,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
@@ -134,7 +139,7 @@ function sentinelsOf(config: RedisConfig, folder: string) {
     sentinels: config.sentinels.map(splitHostPort),
     name: config.primary,
     ...(config.sentinelPassword !== undefined && { sentinelPassword: config.sentinelPassword }),
-    ...(config.sentinelTls && { sentinelTLS: authorityOf(config, folder) }),
+    ...(config.tls && { sentinelTLS: authorityOf(config, folder) }),
     sentinelCommandTimeout: config.commandTimeout
   } satisfies RedisOptions
 }
@@ -145,7 +150,7 @@ function dialCluster(config: RedisConfig, redisOptions: ReturnType<typeof common
       redisOptions,
       enableOfflineQueue: false,
       clusterRetryStrategy: backOff,
-      slotsRefreshTimeout: config.connectTimeout,
+      slotsRefreshTimeout: connectMsOf(config),
       slotsRefreshInterval: 5000,
       maxRedirections: 4,
       retryDelayOnFailover: 50,

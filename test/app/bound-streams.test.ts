@@ -42,7 +42,7 @@ async function configOf(
 ) {
   const folder = await configFolder({
     gateway: {
-      redis: { url: redis.url, connectTimeout: '30s', commandTimeout },
+      redis: { url: redis.url, commandTimeout },
       session: { secrets: ['${SESSION_SECRET}'], ...session }
     },
     routes: routes(more)

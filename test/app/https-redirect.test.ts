@@ -8,14 +8,9 @@ import { createLogger } from '../../src/services/logger.ts'
 import { configFolder } from '../support/gateway.ts'
 import { raw } from '../support/raw.ts'
 
-interface Settings {
-  readonly hosts?: string[]
-  readonly ports?: number[]
-}
-
-async function redirectsOf(t: Test, { hosts = ['Console.example'], ports = [] }: Settings = {}) {
+async function redirectsOf(t: Test, hosts = ['Console.example']) {
   const kept: Trail[] = []
-  const { gateway } = loadConfig(await configFolder({ gateway: { server: { hosts, ports } } }), {})
+  const { gateway } = loadConfig(await configFolder({ gateway: { server: { hosts } } }), {})
   const server = createHttpsRedirect(gateway, {
     log: createLogger({ level: 'silent', format: 'json' }),
     metrics: new Metrics(),
@@ -45,7 +40,7 @@ t.test('a known name leads to its https, with the same path and query', async t 
     status: 308,
     location: 'https://console.example/'
   })
-  const elsewhere = await redirectsOf(t, { hosts: ['[::1]', 'c.example'], ports: [8443, 443] })
+  const elsewhere = await redirectsOf(t, ['[::1]:8443', 'c.example'])
   t.match(await elsewhere('GET / HTTP/1.1\r\nHost: [::1]:80'), { location: 'https://[::1]:8443/' })
 })
 

@@ -87,7 +87,7 @@ t.test('one that has read all may wait longer for its next response', async t =>
 t.test('the public listener does so after server.idleTimeout', async t => {
   const backend = await testUpstream(t.after, (_request, response) => void response.end(body))
   const { url, logged } = await testGateway(t.after, {
-    gateway: { server: { idleTimeout: `${stallMs}ms`, headersTimeout: '2m' } },
+    gateway: { server: { idleTimeout: `${stallMs}ms` } },
     routes: wireRoutes(backend.url)
   })
   await fill(t, connect(Number(new URL(url).port), '127.0.0.1'), '/api/open/x')

@@ -143,7 +143,7 @@ t.test(
     server.prependListener('connection', socket => {
       Object.defineProperty(socket, 'remoteAddress', { get: () => undefined })
     })
-    createConnections({ max: 8, trustedProxies: [], ipv6Prefix: 64 }).add(server)
+    createConnections({ max: 8, trustedProxies: [] }).add(server)
     server.removeAllListeners('connect').on('connect', (_request, socket: Socket) => {
       sendRefusal(adopt(socket), { status: 400, headers: {}, text: '{}' }, responsesOf(socket))
     })

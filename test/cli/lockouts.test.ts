@@ -136,7 +136,6 @@ t.test(
     ops.decorate('acts', new Map())
     addOpsLockouts(ops, {
       lockouts: { ...lockouts, list: async () => (away ? await failing() : await lockouts.list()) },
-      config: () => ({ limits: { ipv6Prefix: 64 } }),
       log: { info: () => {} }
     } as unknown as Desk)
     t.teardown(() => ops.close())

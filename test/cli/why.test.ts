@@ -244,7 +244,7 @@ t.test('a request that another replica answered is found', async t => {
     await configFolder({
       gateway: {
         ops: { listen: `127.0.0.1:${opsPort}` },
-        redis: { url: redis.url, connectTimeout: '30s', commandTimeout: '30s' },
+        redis: { url: redis.url, commandTimeout: '30s' },
         session: { secrets: ['${SESSION_SECRET}'] }
       }
     })

@@ -38,7 +38,7 @@ async function threeReplicas(t: Test) {
   const folder = await configFolder({
     gateway: {
       server: { trustedProxies: ['127.0.0.1'] },
-      redis: { url: redis.url, connectTimeout: '30s', commandTimeout: '30s' },
+      redis: { url: redis.url, commandTimeout: '30s' },
       session: { secrets: ['${SESSION_SECRET}'] },
       login: { sources: [source] }
     },

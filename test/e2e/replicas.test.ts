@@ -12,7 +12,7 @@ const profile = '/api/account/profile'
 const secrets = ['${SESSION_SECRET}']
 /** Of much patience: whatever fails here, it is not for a moment in which this machine stood still. */
 const withRedis = (url: string, more: object = {}) => ({
-  redis: { url, connectTimeout: '30s', commandTimeout: '30s', ...more },
+  redis: { url, commandTimeout: '30s', ...more },
   session: { secrets }
 })
 

@@ -175,7 +175,7 @@ t.test('the session’s lookup in Redis is a span', async t => {
   const collector = await testCollector(t.after)
   const files = {
     gateway: {
-      redis: { url: redis.url, prefix: 'traces:', connectTimeout: '30s', commandTimeout: '30s' },
+      redis: { url: redis.url, prefix: 'traces:', commandTimeout: '30s' },
       session: { secrets: ['${SECRET}'] }
     }
   }

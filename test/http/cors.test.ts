@@ -57,4 +57,19 @@ t.test(
   }
 )
 
+t.test('it may send the headers that it asks for, a page of another origin none', async t => {
+  const asked = 'content-type,x-anything'
+  const preflight = async (from: string) => {
+    const headers = {
+      'origin': from,
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': asked
+    }
+    return await gateway.call('/api/open', { method: 'OPTIONS', headers })
+  }
+  t.equal((await preflight(origin)).headers.get('access-control-allow-headers'), asked)
+  const evil = await preflight('https://evil.example')
+  t.equal(evil.headers.get('access-control-allow-headers'), null)
+})
+
 t.end()

@@ -11,7 +11,7 @@ const backend = await testUpstream(t.after, (_request, response) => {
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end('{"data":1}')
 })
 const gateway = await testGateway(t.after, {
-  gateway: { server: { hosts: ['console.example.com', '127.0.0.1'], ports: [8443] } },
+  gateway: { server: { hosts: ['console.example.com:8443', '127.0.0.1'] } },
   routes: {
     upstreams: { b: { url: `${backend.url}/app` } },
     shapes: { unwrapped: [{ unwrap: 'data' }] },

@@ -18,10 +18,9 @@ async function connected(t: Test, commandTimeout = 30_000) {
   const server = await testRedis(t.after)
   const up = Promise.withResolvers<void>()
   let redials = 0
-  const redis = createRedisDialler(
-    redisConfig({ url: server.url, connectTimeout: 30_000, commandTimeout }),
-    '.'
-  ).client(reason => void (reason === undefined ? up.resolve() : redials++))
+  const redis = createRedisDialler(redisConfig({ url: server.url, commandTimeout }), '.').client(
+    reason => void (reason === undefined ? up.resolve() : redials++)
+  )
   t.after(() => redis.disconnect())
   await up.promise
   return { server, redis, redials: () => redials }

@@ -20,7 +20,7 @@ t.test('/readyz?verbose tells operators each dependency, and since when', async 
     t.after,
     {
       gateway: {
-        redis: { url: redis.url, commandTimeout: '1s', connectTimeout: '1s' },
+        redis: { url: redis.url, commandTimeout: '1s' },
         session: { secrets: ['${SESSION_SECRET}'] }
       },
       routes: {

@@ -141,7 +141,7 @@ t.test('while Redis is away the ledger is written, and its head stands there aft
     {
       gateway: {
         audit,
-        redis: { url: redis.url, commandTimeout: '500ms', connectTimeout: '500ms' },
+        redis: { url: redis.url, commandTimeout: '500ms' },
         session: { secrets: ['${SESSION_SECRET}'] }
       }
     },

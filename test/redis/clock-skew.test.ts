@@ -15,7 +15,7 @@ for (const [name, shiftMs] of [
     `a replica whose clock is an hour ${name}: its sessions are used, kept and told as elsewhere`,
     async t => {
       const { url } = await testRedis(t.after)
-      const redis = { url, commandTimeout: '20s', connectTimeout: '20s' }
+      const redis = { url, commandTimeout: '20s' }
       const right = await replica(t, redis)
       // In a process whose wall clock is wrong.
       const wrong = await sessionProcess(t, {

@@ -6,7 +6,7 @@ import { behindProxy, networkFault } from '../support/network-fault.ts'
 import { profile } from '../support/trial.ts'
 
 const logout = '/api/account/logout'
-const patient = { commandTimeout: '20s', connectTimeout: '20s' }
+const patient = { commandTimeout: '20s' }
 
 const faults: ReadonlyArray<readonly [name: string, mode: Mode, outcome: string]> = [
   ['connections are refused', 'refuse', '503, nobody is signed out'],

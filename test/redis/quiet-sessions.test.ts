@@ -15,7 +15,7 @@ async function setUp(t: Test) {
   const client = new Redis(url)
   t.after(() => client.disconnect())
   const gateway = {
-    redis: { url, commandTimeout: '20s', connectTimeout: '20s' },
+    redis: { url, commandTimeout: '20s' },
     session: { secrets: ['${SECRET}'], idle: '30m', absolute: '8h' }
   }
   const routes = { endpoints: { refresh: { path: refreshPath } } }

@@ -14,7 +14,7 @@ const young = '${NEW_SECRET}'
 /** A replica with these secrets, the first of which signs and seals. */
 async function withSecrets(t: Test, url: string, secrets: readonly string[]) {
   const config = await configFolder({
-    gateway: { redis: { url, commandTimeout: '20s', connectTimeout: '20s' }, session: { secrets } }
+    gateway: { redis: { url, commandTimeout: '20s' }, session: { secrets } }
   })
   const gateway = await testGateway(t.after, config, environment)
   await until('it is ready', async () => (await fetch(`${gateway.opsUrl}/readyz`)).status === 200)

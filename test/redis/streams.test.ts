@@ -39,7 +39,7 @@ async function openReplicas(t: Test, session: object = {}): Promise<Replicas> {
     }
   )
   const gateway = {
-    redis: { url: redis.url, commandTimeout: '20s', connectTimeout: '20s' },
+    redis: { url: redis.url, commandTimeout: '20s' },
     session: {
       secrets: ['${SESSION_SECRET}'],
       perUser: { max: 1000 },

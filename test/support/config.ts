@@ -7,9 +7,7 @@ export const redisConfig = (given: Partial<RedisConfig>): RedisConfig => ({
   primary: 'mymaster',
   cluster: [],
   tls: false,
-  sentinelTls: false,
   prefix: 'test:',
-  connectTimeout: 20_000,
   commandTimeout: 20_000,
   ...given
 })

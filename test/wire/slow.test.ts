@@ -26,7 +26,7 @@ const wire = await openWire(
   t.after,
   {
     gateway: {
-      server: { headersTimeout: '2m', requestTimeout: '2m', idleTimeout: '2m', keepAlive: '2m' }
+      server: { requestTimeout: '2m', idleTimeout: '2m', keepAlive: '2m' }
     },
     limits: {
       inFlightPerUser: perUser,

@@ -76,8 +76,7 @@ t.test(
   'the port of X-Forwarded-Host is the listener’s, one that config names, or none',
   async t => {
     const { gateway, backend, ask } = await behindBalancer(t, {
-      hosts: ['console.example.com', '[::1]'],
-      ports: [8443]
+      hosts: ['console.example.com:8443', '[::1]']
     })
     const own = new URL(gateway.url).port
     const cases = [

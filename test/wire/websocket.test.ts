@@ -618,7 +618,7 @@ t.test('a sign-out at one replica ends connections at another, with 4401', async
       t.after,
       await configFolder({
         gateway: {
-          redis: { url: redis.url, connectTimeout: '30s', commandTimeout: '30s' },
+          redis: { url: redis.url, commandTimeout: '30s' },
           session: { secrets: ['${SESSION_SECRET}'] }
         },
         routes: routes(backend.url)

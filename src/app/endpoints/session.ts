@@ -95,14 +95,14 @@ function loggedOf(which: Which, closed: number): Which {
  * @param scope ignores bodies
  */
 export function addRefresh(scope: FastifyInstance): void {
-  const { config, sessions, answers, envelope } = scope.gateway
+  const { sessions, answers, envelope } = scope.gateway
   const answer = answers.refresh
   addOwn(scope, 'refresh', {
     config: { touch: false, maxBody: maxRefreshBody },
     handler: async (request, reply) => {
       const live = liveIn(await sessions.reread(mustLive(request)))
       const times = sessions.times()
-      if (config.gateway.session.headers) setTimeLeft(reply, live, times.now)
+      setTimeLeft(reply, live, times.now)
       if (answer === undefined) return envelope.success(timeLeft(live, times.now))
       const value = answer.render({ ...live, ...times })
       refuseLeak(value, live.session.credential, 'endpoints.refresh.answer')

@@ -41,17 +41,21 @@ export function setCorsHeaders(reply: FastifyReply): void {
 }
 
 export function answerPreflights(app: FastifyInstance): void {
-  const { origins, corsHeaders } = app.gateway.config.gateway.server
+  const { origins } = app.gateway.config.gateway.server
   if (origins.length === 0) return
   const headers = {
     'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
-    'access-control-allow-headers': corsHeaders.join(', '),
     'access-control-max-age': '600',
     // Safari waits for a body without it.
     'content-length': '0'
   }
   app.addHook('onRequest', function answerPreflight(request, reply, done) {
     if (request.method !== 'OPTIONS' || !isPreflight(request)) return done()
+    const { origin = '', 'access-control-request-headers': asked } = request.headers
+    // `*` means nothing where credentials are sent.
+    if (asked !== undefined && origins.includes(origin)) {
+      reply.header('access-control-allow-headers', asked)
+    }
     reply.code(204).headers(headers).send()
   })
 }

@@ -6,16 +6,17 @@ import { clientAddress } from './address.ts'
 /**
  * The value of `X-Forwarded-Host` for upstreams; undefined sends none.
  * @param hosts `server.hosts`: without any, no name was vetted and none is passed on
- * @param ports `server.ports`: a port that is neither one of them nor the listener's own is
- *   dropped, since the client chose it and back-ends put it into links
+ *   A port that is neither listed with the name nor the listener's own is dropped, since the client
+ *   chose it and back-ends put it into links.
  */
-export function createForwardedHost(hosts: readonly string[], ports: readonly number[]) {
+export function createForwardedHost(hosts: readonly string[]) {
+  const listed = new Set(hosts.map(host => host.toLowerCase()))
   return ({ raw: { headers, socket } }: FastifyRequest): string | undefined => {
     if (hosts.length === 0) return undefined
     const { host = '' } = headers
     const [whole = '', port = 0] = /:(\d+)$/.exec(host) ?? []
-    const isKnown = ports.includes(Number(port)) || Number(port) === socket.localPort
-    return whole === '' || isKnown ? host : host.slice(0, -whole.length)
+    if (whole === '' || Number(port) === socket.localPort) return host
+    return listed.has(host.toLowerCase()) ? host : host.slice(0, -whole.length)
   }
 }
 

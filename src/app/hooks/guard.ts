@@ -11,8 +11,7 @@ import { sessionError } from './session.ts'
  * A hook that lets requests pass by the route's `access`, and marks their session as used unless
  * the route's `touch` is false.
  */
-export function createGuard({ sessions, config }: Gateway): RequestHook {
-  const sendsTimeLeft = config.gateway.session.headers
+export function createGuard({ sessions }: Gateway): RequestHook {
   return function guard(request, reply, done) {
     const { access = 'session', touch = true, credentialFrom } = request.routeConfig
     if (access === 'public') return done()
@@ -26,7 +25,7 @@ export function createGuard({ sessions, config }: Gateway): RequestHook {
       return done(new GatewayError('route.credential'))
     }
     if (touch) sessions.use(live)
-    if (sendsTimeLeft) setTimeLeft(reply, live, sessions.now())
+    setTimeLeft(reply, live, sessions.now())
     done()
   }
 }

@@ -13,6 +13,7 @@ import { compilePlan, type Limit, signInRoute } from '../../limits/plan.ts'
 import type { SharedCounts } from '../../limits/shared-counts.ts'
 import { identityKey, publicId, type VouchedUser } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
+import { countedAddress } from './address.ts'
 import { type RequestHook, unknownRoute } from './context.ts'
 
 /** The state of a limit after the request, and whether it was counted there. */
@@ -27,7 +28,7 @@ interface Counted extends Verdict {
  * @param app has the rate-limit plugin
  */
 export function createLimits(app: FastifyInstance): RequestHook {
-  const { config, counts, addressOf } = app.gateway
+  const { config, counts } = app.gateway
   const plan = compilePlan(config.limits)
   const acquireSlot = createSlots(app.gateway)
   const count = createCounting(app)
@@ -35,7 +36,7 @@ export function createLimits(app: FastifyInstance): RequestHook {
 
   return function checkLimits(request, reply, done) {
     const session = request.live?.session
-    const address = addressOf(request)
+    const address = countedAddress(request)
     const { route = unknownRoute, access } = request.routeConfig
     // A session that ended is counted by itself: its tabs take nothing from neighbours.
     const ended = session === undefined && access !== 'public' ? endedIdOf(request) : undefined
@@ -89,9 +90,7 @@ function createCounting(app: FastifyInstance) {
 }
 
 /** Turns the state of a request's limits into headers, log lines, metrics and a refusal. */
-function createDecision({ config, counts, highestUse, counters, addressOf }: Gateway) {
-  const { headers } = config.limits
-
+function createDecision({ counts, highestUse, counters }: Gateway) {
   function report(request: FastifyRequest, counted: Counted): void {
     const { key, exceeded, remaining, retryMs } = counted
     const { name, rate, enforced } = counted.limit
@@ -99,7 +98,7 @@ function createDecision({ config, counts, highestUse, counters, addressOf }: Gat
     const session = request.live?.session
     // The sign-in counts by address also with a session.
     const user = route === signInRoute ? undefined : session?.identity.username
-    const caller = user ?? endedIdOf(request) ?? addressOf(request)
+    const caller = user ?? endedIdOf(request) ?? countedAddress(request)
     highestUse.note(name, caller, rate.burst - remaining, exceeded)
     if (!exceeded) return
     counters.onRefused(name, !enforced)
@@ -110,7 +109,9 @@ function createDecision({ config, counts, highestUse, counters, addressOf }: Gat
         limit: name,
         route,
         mode: enforced ? 'enforce' : 'shadow',
-        ...(user === undefined ? { address: addressOf(request) } : { user, session: session?.id }),
+        ...(user === undefined
+          ? { address: countedAddress(request) }
+          : { user, session: session?.id }),
         seconds: Math.ceil(retryMs / 1000)
       },
       enforced ? 'over a limit' : 'over a limit that is in shadow'
@@ -124,9 +125,7 @@ function createDecision({ config, counts, highestUse, counters, addressOf }: Gat
   ): GatewayError | undefined => {
     for (const counted of all) if (counted.isCounted) report(request, counted)
     const refusal = all.find(state => state.isCounted && isRefusal(state))
-    if (headers === 'always' || (headers === 'refused' && refusal !== undefined)) {
-      setLimitHeaders(reply, all)
-    }
+    setLimitHeaders(reply, all)
     if (refusal === undefined) return undefined
     const { limit, retryMs } = refusal
     return new GatewayError('limit.exceeded', { retryAfter: retryMs / 1000, limit: limit.name })

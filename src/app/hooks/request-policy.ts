@@ -1,6 +1,7 @@
 /** The first check of a request: it has one meaning, one host, and bounded headers. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { splitPublicHost } from '../../config/schema/host-port.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { checkTarget } from '../../proxy/path.ts'
 import type { Gateway } from '../gateway.ts'
@@ -9,6 +10,9 @@ import { asksWebSocket, UpgradeResponse } from './upgrade.ts'
 
 // A registered name, an IPv4 address or a bracketed IPv6 address, and a port (RFC 3986 §3.2.2).
 const hostField = /^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$/
+
+/** How many lines the headers of a request may have. */
+export const maxHeaders = 100
 
 /**
  * @param hidesNearer whether escapes in a path hide a nearer known path
@@ -20,14 +24,14 @@ export function requestPolicy(
 ): RequestHook {
   const { sizes } = config.limits
   // Without any each name is served.
-  const hosts = config.gateway.server.hosts.map(host => host.toLowerCase())
+  const hosts = config.gateway.server.hosts.map(host => splitPublicHost(host).name.toLowerCase())
 
   function faultOf(request: FastifyRequest, reply: FastifyReply): GatewayError | undefined {
     const { raw, routeConfig } = request
     const target = raw.url ?? ''
     if (!isHttp1(raw)) return new GatewayError('request.malformed')
     if (!canMeet(raw)) return new GatewayError('request.expectation')
-    if (raw.rawHeaders.length / 2 > sizes.headerCount) return new GatewayError('request.headers')
+    if (raw.rawHeaders.length / 2 > maxHeaders) return new GatewayError('request.headers')
     if (target.length > sizes.url) return new GatewayError('request.uri-too-long')
     const host = soleHost(raw.rawHeaders)
     const name = host === undefined ? undefined : hostField.exec(host)?.[1]

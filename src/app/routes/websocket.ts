@@ -13,6 +13,7 @@ import { Relay } from '../../proxy/websocket-relay.ts'
 import { openWebSocket, readRefusal } from '../../proxy/websocket.ts'
 import { identityKey } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
+import { countedAddress } from '../hooks/address.ts'
 import { leavingOf } from '../hooks/leaving.ts'
 import { countingIn } from '../hooks/limits.ts'
 import { requireOrigin } from '../hooks/same-origin.ts'
@@ -212,12 +213,12 @@ const maxPerUser = 10
  */
 function createSlots(
   { name }: ForwardedRoute,
-  { inFlight, addressOf, counters: { onRefused } }: Gateway
+  { inFlight, counters: { onRefused } }: Gateway
 ): (request: FastifyRequest) => () => void {
   const change = countingIn(inFlight)
   return request => {
     const session = request.live?.session
-    const subject = session === undefined ? addressOf(request) : identityKey(session)
+    const subject = session === undefined ? countedAddress(request) : identityKey(session)
     const key = `websocket:${name}:${subject}`
     if ((inFlight.get(key) ?? 0) >= maxPerUser) {
       const limit = 'websocket.perUser'

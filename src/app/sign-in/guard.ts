@@ -6,6 +6,7 @@ import type { Bucket, Taken } from '../../limits/lockouts.ts'
 import { SignInLines, timeIsOver } from '../../limits/sign-in-line.ts'
 import { accountKey } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
+import { countedAddress } from '../hooks/address.ts'
 import type { KnownBrowsers } from './known-browser.ts'
 
 export type SignInGuard = ReturnType<typeof createSignInGuard>
@@ -98,7 +99,7 @@ export function createSignInGuard(gateway: Gateway, { apart = '', browsers }: Op
   }
 }
 
-function createBuckets({ config, addressOf }: Gateway, apart: string) {
+function createBuckets({ config }: Gateway, apart: string) {
   const { address, accountAndAddress, account } = config.limits.lockout
   const bucket = (kind: Kind, lockout: LockoutConfig['account'], of: string): KindBucket[] => {
     if (lockout === 'off') return []
@@ -112,7 +113,7 @@ function createBuckets({ config, addressOf }: Gateway, apart: string) {
       const lockout = [accountAndAddress, account, address].find(each => each !== 'off') ?? 'off'
       return bucket('browser', lockout, `${name} ${knownBrowser}`)
     }
-    const from = addressOf(request)
+    const from = countedAddress(request)
     return [
       ...bucket('address', address, from),
       ...bucket('accountAndAddress', accountAndAddress, `${name} ${from}`),

@@ -2,7 +2,7 @@
 import { createHmac, hash, randomBytes } from 'node:crypto'
 import { Signer } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { knownBrowserCookie } from '../../config/schema/lockout.ts'
+import { knownBrowserCookie } from '../../config/schema/limits.ts'
 import type { Gateway } from '../gateway.ts'
 
 export type KnownBrowsers = ReturnType<typeof createKnownBrowsers>

@@ -26,16 +26,17 @@ import { createSignInGuard, type SignInGuard } from './guard.ts'
 import { createKnownBrowsers } from './known-browser.ts'
 import { consoleRequest, mustVouch } from './vouching.ts'
 
+const maxSignInBody = 4096
+
 export function addLogin(scope: FastifyInstance): void {
   const { gateway } = scope
   const { gateway: config, limits } = gateway.config
-  const maxBody = limits.sizes.login
   const browsers = limits.lockout.knownBrowser ? createKnownBrowsers(gateway) : undefined
   const guard = createSignInGuard(gateway, { browsers })
   addOwn(scope, 'login', {
     schema: { body: loginBody(config.login.fields) },
     attachValidation: true,
-    config: { access: 'public', maxBody },
+    config: { access: 'public', maxBody: maxSignInBody },
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
       // Those of the former session.
       Object.assign(request.trail, { userId: undefined, source: undefined })

@@ -9,7 +9,7 @@ import {
   toldByGateway
 } from '../schema/header-names.ts'
 import type { SourceConfig } from '../schema/gateway.ts'
-import { knownBrowserCookie } from '../schema/lockout.ts'
+import { knownBrowserCookie } from '../schema/limits.ts'
 import { ownMember, type Path } from '../schema/node.ts'
 import { opsCookie } from '../schema/ops.ts'
 import { credentialOf, type UpstreamConfig } from '../schema/routes.ts'

@@ -2,7 +2,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
-import { splitHostPort } from '../schema/host-port.ts'
+import { splitHostPort, splitPublicHost } from '../schema/host-port.ts'
 import { ownMember, type Path } from '../schema/node.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
@@ -94,7 +94,8 @@ function checkValidity(
   const now = Date.now()
   if (now > Date.parse(validTo)) warn(`expired on ${validTo}: browsers refuse it`)
   if (now < Date.parse(validFrom)) warn(`is not valid before ${validFrom}: browsers refuse it`)
-  for (const host of hosts) {
+  for (const written of hosts) {
+    const host = splitPublicHost(written).name
     const address = host.replace(/^\[|\]$/g, '')
     const isNamed = isIP(address) === 0 ? certificate.checkHost(host) : certificate.checkIP(address)
     if (isNamed === undefined) {
@@ -118,10 +119,11 @@ function checkRedirect({ gateway: { server, ops } }: TlsConfig, report: Report):
     report(place, message)
   }
   const listenPort = splitHostPort(server.listen).port
-  if (server.ports.length === 0 && listenPort !== 443 && listenPort !== 0) {
+  const hasPort = server.hosts.some(host => splitPublicHost(host).port !== undefined)
+  if (!hasPort && listenPort !== 443 && listenPort !== 0) {
     const message =
       `redirects to port 443, but server.listen has ${listenPort}: ` +
-      'name the port of the public address in server.ports (443 is fine, too)'
+      'write the port of the public URL in server.hosts (443 is fine, too)'
     report(place, message, { warning: true })
   }
 }

@@ -52,6 +52,7 @@ function plainForEditors(schema: Node, definitions: Definitions): object {
   const {
     expected: _expected,
     instead: _instead,
+    restart: _restart,
     names: _names,
     keysName: _keysName,
     format,

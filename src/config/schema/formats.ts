@@ -1,10 +1,11 @@
 /** What patterns cannot say of a text: the formats of schemas, as JavaScript checks them. */
 import { isIP } from 'node:net'
-import { isPort, splitHostPort } from './host-port.ts'
+import { isPort, splitHostPort, splitPublicHost } from './host-port.ts'
 import { endOf } from './maintenance.ts'
 import { hasDotSegments, hasDotSegmentsUpstream } from './public-path.ts'
 
 const hostPattern = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])$/
+const nameOfHost = 'a host name alone, without scheme, port or path'
 
 /** @returns what the text would have to be; undefined for one that has the format */
 type Format = (written: string) => string | undefined
@@ -12,8 +13,12 @@ type Format = (written: string) => string | undefined
 const unless = (isRight: boolean, expected: string) => (isRight ? undefined : expected)
 
 const formats: Readonly<Record<string, Format>> = {
-  'x-host': host =>
-    unless(hostPattern.test(host), 'a host name alone, without scheme, port or path'),
+  'x-host': host => unless(hostPattern.test(host), nameOfHost),
+  'x-public-host': host => {
+    const { name, port } = splitPublicHost(host)
+    const isRight = hostPattern.test(name) && (port === undefined || isPort(port))
+    return unless(isRight, 'a host name, with a port at most, without scheme or path')
+  },
   'x-port': address => {
     const { port } = splitHostPort(address)
     return unless(isPort(port), 'a port of at most 65535')

@@ -1,17 +1,57 @@
 /** `gateway.yaml`: settings of the installation. A change needs a restart. */
 import { Type, type Static } from 'typebox'
 import { audit } from './audit.ts'
-import { consoleFiles } from './console-files.ts'
 import { envelope } from './envelope.ts'
 import { identity } from './identity.ts'
-import { drain, reload } from './lifecycle.ts'
-import { log } from './log.ts'
 import { login } from './login.ts'
 import { ops } from './ops.ts'
 import { presetChoice } from './presets.ts'
+import { duration, flag, oneOf, section } from './primitives.ts'
 import { redis } from './redis.ts'
-import { server } from './server.ts'
+import { consoleFiles, server } from './server.ts'
 import { session } from './session.ts'
+
+const log = section(
+  {
+    level: oneOf(
+      ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+      'The lowest level that is logged.',
+      { default: 'info' }
+    ),
+    format: oneOf(
+      ['auto', 'json', 'pretty'],
+      '`auto`: readable text on a terminal, otherwise JSON.',
+      { default: 'auto' }
+    )
+  },
+  'Logs are written to standard output.'
+)
+
+const drain = section(
+  {
+    notice: duration(
+      'How long requests are still accepted, while `/readyz` answers 503: longer than the ' +
+        'interval of the health check. `0s`: not at all.',
+      { default: '5s', minimum: 0 }
+    ),
+    grace: duration('How long running requests may then take to finish. `0s`: they are ended.', {
+      default: '10s',
+      minimum: 0
+    })
+  },
+  'How the process stops after SIGTERM.'
+)
+
+const reload = section(
+  {
+    watch: flag(
+      'Reload when a config file, or a users, secret or certificate file that it names, has ' +
+        'changed and stays the same for two seconds.',
+      { default: true }
+    )
+  },
+  'How changes are taken while the gateway runs.'
+)
 
 export const gatewaySchema = Type.Object(
   {
@@ -31,6 +71,7 @@ export const gatewaySchema = Type.Object(
   },
   {
     additionalProperties: false,
+    restart: true,
     default: {},
     title: 'gateway.yaml',
     description: 'Settings of the installation. A change needs a restart.'
@@ -45,6 +86,16 @@ export type RedisConfig = NonNullable<GatewayConfig['redis']>
 export function sourceName(source: SourceConfig): string {
   if (source.name !== undefined) return source.name
   return source.kind === 'users-file' ? source.kind : `${source.kind}:${source.upstream}`
+}
+
+/** The names of the sources whose users with `ops.role` are operators. */
+export function operatorSources({
+  ops: { sources },
+  login: { sources: all }
+}: Pick<GatewayConfig, 'ops' | 'login'>): string[] {
+  return sources.length > 0
+    ? sources
+    : all.filter(({ kind }) => kind === 'users-file').map(sourceName)
 }
 
 /** Whether sessions and counters are stored in Redis. */

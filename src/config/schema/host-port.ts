@@ -1,4 +1,4 @@
-/** HOST:PORT, the form of listeners and Redis nodes in config. */
+/** HOST:PORT, the form of listeners and Redis nodes in config, and HOST with a port at most. */
 import { BlockList, isIP } from 'node:net'
 
 export interface HostPort {
@@ -19,6 +19,13 @@ export function splitHostPort(written: string): HostPort {
     host: written.slice(0, colon).replace(/^\[|\]$/g, ''),
     port: Number(written.slice(colon + 1))
   }
+}
+
+/** A name as in `Host`: an IPv6 address has its brackets. */
+export function splitPublicHost(written: string): { name: string; port?: number } {
+  const [whole, port] = /:(\d{1,5})$/.exec(written) ?? []
+  if (whole === undefined) return { name: written }
+  return { name: written.slice(0, -whole.length), port: Number(port) }
 }
 
 /** @param host without brackets */

@@ -1,6 +1,8 @@
 /** `limits.yaml`: rate limits, concurrency, lockout and sizes. */
 import { Type, type Static } from 'typebox'
 import {
+  closed,
+  flag,
   lifetime,
   list,
   maxShaped,
@@ -10,10 +12,14 @@ import {
   named,
   oneOf,
   oneOrMany,
+  section,
   size,
+  text,
   whole
 } from './primitives.ts'
-import { lockout } from './lockout.ts'
+
+/** The name of the cookie that recognizes a known browser; `__Host-` stands before it where cookies are Secure. */
+export const knownBrowserCookie = 'console_known'
 
 type Whom = 'address' | 'user' | 'session' | `profile.${string}`
 
@@ -24,22 +30,19 @@ const whom = Type.String({
 })
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
-const limit = Type.Object(
+const limit = closed(
   {
     by: oneOrMany<Whom>(
       whom,
-      'What is counted. `address`: the address of callers who are not signed in, and of every ' +
-        'sign-in. `user`: signed-in callers. `session`: one sign-in of a user. ' +
-        '`profile.tenantId`: all users with the same value there, together; one without it is ' +
-        'counted alone. A list such as `[user, address]` counts each combination separately.',
+      'Whose requests are counted: `address` of those who are not signed in (and of sign-ins), ' +
+        '`user`, `session`, or all with the same `profile.MEMBER`. A list: each combination.',
       {
         ofMany: 'Several: each combination is counted separately.',
         expected: 'address, user, session or profile.NAME, or a list of them'
       }
     ),
     max: whole(
-      'How many requests are allowed in each window. A used request becomes free again ' +
-        'evenly: after `window` divided by `max`.',
+      'How many requests a window allows. A used one becomes free after `window` divided by `max`.',
       { minimum: 1, maximum: 1_000_000_000, examples: [600] }
     ),
     window: lifetime('The length of the window.', { examples: ['1m'] }),
@@ -52,91 +55,95 @@ const limit = Type.Object(
     ),
     mode: oneOf(
       ['enforce', 'shadow', 'off'],
-      '`enforce`: refuse requests over the limit. `shadow`: refuse nobody, but report in ' +
-        'metrics and log who would have been refused; use it to try a new number. `off`: do not ' +
-        'count.',
+      '`enforce`: refuse. `shadow`: refuse nobody, but tell in metrics and log who would have ' +
+        'been refused, to try a number. `off`: do not count.',
       { default: 'enforce' }
     ),
     routes: list(
       name('The name of a route, or `login`, `logout`, `profile` or `session`.', {
         names: 'route or endpoint'
       }),
-      'The routes to which the limit applies. Default: all public paths.',
+      'Only these routes. Default: all public paths.',
       { default: [], examples: [['orders', 'login']] }
     ),
-    methods: list(
-      oneOf([...methods], 'An HTTP method.'),
-      'The methods to which the limit applies. Default: all.',
-      { default: [], examples: [['POST', 'PUT', 'DELETE']] }
-    ),
-    roles: list(
-      Type.String({ minLength: 1 }),
-      'The roles to which the limit applies. Default: everyone.',
-      { default: [], examples: [['viewer']] }
-    )
+    methods: list(oneOf([...methods], 'An HTTP method.'), 'Only these methods. Default: all.', {
+      default: [],
+      examples: [['POST', 'PUT', 'DELETE']]
+    }),
+    roles: list(text('A role.'), 'Only users with these roles. Default: everyone.', {
+      default: [],
+      examples: [['viewer']]
+    })
   },
-  { additionalProperties: false, description: 'One limit.' }
+  'One limit.'
 )
 
-const sizes = Type.Object(
+const sizes = section(
   {
-    body: size(
-      'The maximum size of a request body. A route can override it (`maxBody`). Increase it ' +
-        'for uploads.',
-      { default: '1MiB', maximum: maxStreamedBytes }
-    ),
-    login: size('The maximum size of a sign-in body.', { default: '4KiB', maximum: 1024 ** 2 }),
-    url: size('The maximum length of a path with its query.', {
-      default: '8KiB',
-      maximum: 16 * 1024
+    body: size('Of a request body. A route may say another one (`maxBody`).', {
+      default: '1MiB',
+      maximum: maxStreamedBytes
     }),
-    headerCount: whole('The maximum number of headers in a request.', {
-      minimum: 10,
-      maximum: 1000,
-      default: 100
-    }),
+    url: size('Of a path with its query.', { default: '8KiB', maximum: 16 * 1024 }),
     shape: size(
-      'The maximum size of a response that is shaped, both as received and after ' +
-        'decompression. A route can choose what happens to a larger one (`tooLarge`).',
+      'Of a response that is shaped, as received and after decompression. A route may say what ' +
+        'happens to a larger one (`tooLarge`).',
       { default: '2MiB', maximum: maxShaped }
     )
   },
+  'Maximum sizes. All headers of a request are limited to 16 KiB and 100 lines.'
+)
+
+const lock = (failures: number, every: string, of: string) =>
+  Type.Union(
+    [
+      Type.Literal('off'),
+      closed(
+        {
+          failures: whole('How many wrong passwords may follow each other at once.', {
+            minimum: 1,
+            maximum: 100_000,
+            default: failures
+          }),
+          every: lifetime('After these, one more in each such time.', { default: every })
+        },
+        of
+      )
+    ],
+    { default: {}, expected: '`off`, or `failures` and `every`', description: of }
+  )
+
+const lockout = section(
   {
-    additionalProperties: false,
-    default: {},
-    description: 'Maximum sizes. All headers together are limited to 16 KiB.'
-  }
+    accountAndAddress: lock(5, '5m', 'Wrong passwords for one account from one address.'),
+    address: lock(20, '1m', 'Wrong passwords from one address, for any account.'),
+    account: lock(50, '15m', 'Wrong passwords for one account, from any address.'),
+    knownBrowser: flag(
+      'Count a browser that signed in to the account in the last 90 days by itself, so that ' +
+        `nobody else locks its owner out. It has the cookie \`${knownBrowserCookie}\`.`,
+      { default: true }
+    )
+  },
+  'Slows guessing of passwords down: when the failures are used up, sign-in is answered 429. A ' +
+    'right password counts nothing.'
 )
 
 export const limitsSchema = Type.Object(
   {
     sizes,
-    ipv6Prefix: whole(
-      'How many leading bits of an IPv6 address count as one address. One customer usually ' +
-        'has a /64, sometimes a /56.',
-      { minimum: 32, maximum: 128, default: 64 }
-    ),
-    headers: oneOf(
-      ['always', 'refused', 'never'],
-      'Which responses have the `RateLimit` and `RateLimit-Policy` headers ' +
-        '(draft-ietf-httpapi-ratelimit-headers): all, only refused ones, or none.',
-      { default: 'always' }
-    ),
     inFlightPerRoute: named(
       whole('The maximum number of requests.', { minimum: 1, maximum: 100_000 }),
-      'The maximum number of concurrent requests in one process, by route name. More are ' +
-        'answered 503. Use it for routes with slow or expensive requests.',
+      'By route: the maximum number of concurrent requests in one process. More get 503.',
       { keysName: 'route or endpoint', examples: [{ reports: 4 }] }
     ),
     lockout,
     inFlightPerUser: whole(
-      'The maximum number of concurrent requests of one user, or of one address that is not ' +
-        'signed in.',
+      'The maximum number of concurrent requests of one user, or of an address without a session.',
       { minimum: 1, maximum: 10_000, default: 48 }
     ),
     inFlightSignIns: whole(
-      'The maximum number of concurrent sign-ins from one address, including those that wait ' +
-        'for others. They do not count in `inFlightPerUser`.',
+      'The maximum number of concurrent sign-ins from one address. They do not count in ' +
+        '`inFlightPerUser`.',
       { minimum: 1, maximum: 10_000, default: 200 }
     ),
     limits: named(limit, 'Limits, by name. Several can apply to one request.', {

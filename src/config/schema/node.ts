@@ -44,6 +44,8 @@ export interface Node {
   readonly maximum?: number
   readonly items?: Node
   readonly anyOf?: readonly Node[]
+  /** Of a file, whether a change needs a restart; of a key, where it is otherwise than in its file. */
+  readonly restart?: boolean
   /** What a text is the name of. */
   readonly names?: NamedThing
   /** The same of the keys of a mapping. */

@@ -22,15 +22,14 @@ export const redis = optional(
         'redis://HOST:PORT or rediss://HOST:PORT, optionally with /DB; ' +
         'user and password stand in their own keys',
       description:
-        'The URL of one Redis server. `rediss://` uses TLS. Leave it empty with `sentinels` or ' +
-        '`cluster`. If all three are empty, sessions and counters are kept in memory.',
+        'One Redis server; `rediss://` uses TLS. Without it, `sentinels` and `cluster`, sessions ' +
+        'and counters are kept in memory.',
       examples: ['redis://redis:6379', '${REDIS_URL:-}']
     }),
-    sentinels: list(
-      hostPort('HOST:PORT.'),
-      'The Sentinels to ask for the primary. The gateway follows a failover.',
-      { default: [], examples: [['sentinel-1:26379', 'sentinel-2:26379', 'sentinel-3:26379']] }
-    ),
+    sentinels: list(hostPort('HOST:PORT.'), 'The Sentinels to ask for the primary.', {
+      default: [],
+      examples: [['sentinel-1:26379', 'sentinel-2:26379', 'sentinel-3:26379']]
+    }),
     primary: text('The name of the primary in the Sentinels’ configuration.', {
       default: 'mymaster'
     }),
@@ -41,16 +40,12 @@ export const redis = optional(
     ),
     cluster: list(
       hostPort('HOST:PORT.'),
-      'Some nodes of a Redis Cluster. They tell the gateway about the others. All keys are in ' +
-        'one slot, so on one shard.',
+      'Some nodes of a Redis Cluster, which name the others. All keys are on one shard.',
       { default: [], examples: [['redis-1:6379', 'redis-2:6379']] }
     ),
-    tls: flag(
-      'Use TLS with a Cluster, or with the servers that the Sentinels name. For a single ' +
-        'server, write `rediss://` in `url`.',
-      { default: false }
-    ),
-    sentinelTls: flag('Use TLS with the Sentinels themselves.', { default: false }),
+    tls: flag('Use TLS with a Cluster, or with the Sentinels and the servers that they name.', {
+      default: false
+    }),
     username: maybe(text('The user name of the Redis ACL.', { examples: ['gateway'] })),
     password: maybe(
       secret('The password of the Redis server.', {
@@ -59,9 +54,10 @@ export const redis = optional(
     ),
     ca: maybe(
       pemFile(
-        'A PEM file with the certificate authority of Redis. Set it if the system does not ' +
-          'trust that authority.',
-        { examples: ['/etc/ssl/redis-ca.pem'] }
+        'A PEM file with the certificate authority of Redis, if the system does not trust it.',
+        {
+          examples: ['/etc/ssl/redis-ca.pem']
+        }
       )
     ),
     prefix: Type.String({
@@ -69,16 +65,14 @@ export const redis = optional(
       default: 'cg:',
       expected: 'letters, digits, : _ and -',
       description:
-        'The prefix of every key; it is written in braces (`{cg}:`). Change it if several gateways ' +
-        'share one Redis.'
+        'The prefix of every key, written in braces (`{cg}:`): one for each gateway of a Redis.'
     }),
-    connectTimeout: duration('How long connecting to Redis may take.', { default: '1s' }),
     commandTimeout: duration(
-      'How long a Redis command may take. After that, requests that need a session are ' +
-        'answered 503.',
+      'How long a command may take; then requests that need a session get 503. Connecting may ' +
+        'take as long, and at least a second.',
       { default: '400ms' }
     )
   },
-  'The store of sessions and counters. Without Redis they are kept in memory, which works for ' +
-    'one process and for development only.'
+  'The store of sessions and counters. Without it they are kept in memory, for one process and ' +
+    'development only.'
 )

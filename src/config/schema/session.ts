@@ -6,10 +6,8 @@ export const session = section(
   {
     secrets: list(
       secret('At least 32 characters.'),
-      'Secrets that sign the cookie and encrypt the data in Redis. The first one is used for ' +
-        'new data; all can verify and decrypt. To rotate, add the new secret as the second at ' +
-        'every replica, then make it the first. `console-gateway generate-secret` makes one. ' +
-        'Empty (only without Redis): generated at each start.',
+      'Secrets that sign the cookie and encrypt the data in Redis: the first for new data. Add one ' +
+        'as the second at every replica, then make it the first. Without Redis it may be empty.',
       { default: [], examples: [['${SESSION_SECRET}']] }
     ),
     idle: lifetime('A session ends after this time without use.', { default: '30m' }),
@@ -18,21 +16,13 @@ export const session = section(
     }),
     remembered: section(
       {
-        idle: maybe(
-          lifetime('Like `session.idle`, for remembered sessions. Default: `session.idle`.', {
-            examples: ['7d']
-          })
-        ),
+        idle: maybe(lifetime('Default: `session.idle`.', { examples: ['7d'] })),
         absolute: maybe(
-          lifetime(
-            'Like `session.absolute`, for remembered sessions. The cookie has the same ' +
-              'lifetime. Default: `session.absolute`.',
-            { examples: ['30d'] }
-          )
+          lifetime('Also of the cookie. Default: `session.absolute`.', { examples: ['30d'] })
         )
       },
-      'Lifetimes of sessions whose sign-in asked to be remembered (`autoLogin: true`). Their ' +
-        'cookie survives closing the browser.'
+      'Sessions whose sign-in asked to be remembered (`autoLogin: true`). Their cookie survives ' +
+        'closing the browser.'
     ),
     perUser: section(
       {
@@ -43,18 +33,12 @@ export const session = section(
         }),
         over: oneOf(
           ['evict-oldest', 'refuse'],
-          'What happens at one more sign-in. `evict-oldest`: the session ends that has been unused ' +
-            'for longest. ' +
-            '`refuse`: the sign-in is answered 409.',
+          'At one more sign-in, `evict-oldest` ends the session that was unused for longest, ' +
+            '`refuse` answers 409.',
           { default: 'evict-oldest' }
         )
       },
       'How many sessions a user may have.'
-    ),
-    headers: flag(
-      'Send the remaining seconds as `X-Session-Idle-In` and `X-Session-Absolute-In` with ' +
-        'each signed-in response.',
-      { default: true }
     ),
     cookie: section(
       {
@@ -64,14 +48,12 @@ export const session = section(
           expected: 'letters, digits, _ and -',
           description: 'The name of the cookie. With `secure` it gets the prefix `__Host-`.'
         }),
-        secure: flag(
-          'Send the cookie over https only. Set `false` only for development on loopback.',
-          { default: true }
-        ),
+        secure: flag('Send it over https only. `false` is for development on loopback.', {
+          default: true
+        }),
         sameSite: oneOf(
           ['strict', 'lax', 'none'],
-          'The `SameSite` attribute. Use `none` only for a console on another site; the ' +
-            'cookie is then also `Partitioned`.',
+          '`none` is for a console on another site; the cookie is then also `Partitioned`.',
           { default: 'strict' }
         )
       },

@@ -181,7 +181,6 @@ t.test('limits and maintenance hold as for other routes', async t => {
 
 t.test('the headers with the time left of the session are sent as on other routes', async t => {
   const gateway = await testGateway(t.after, {
-    gateway: { session: { headers: true } },
     routes: { routes: { mine: { path: '/api/mine', answer: { json: '{idleEndsAt}' } } } }
   })
   const answer = await gateway.call('/api/mine', { cookie: await gateway.signIn() })

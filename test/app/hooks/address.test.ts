@@ -1,6 +1,6 @@
 /** Whose word on the client's address is believed. */
 import t from 'tap'
-import { clientAddress, createCountedAddress, createTrust } from '../../../src/app/hooks/address.ts'
+import { clientAddress, countedAddress, createTrust } from '../../../src/app/hooks/address.ts'
 import { retainedBytes } from '../../support/retained.ts'
 
 t.test(
@@ -73,10 +73,7 @@ t.test('an address is found once for each request, without the port that some ap
     const request = from(given)
     t.equal(clientAddress(request), found)
     t.equal(clientAddress(request), found)
-    t.equal(
-      createCountedAddress(64)(request),
-      found === '2001:db8::1' ? '2001:db8::' : found || 'gone'
-    )
+    t.equal(countedAddress(request), found === '2001:db8::1' ? '2001:db8::' : found || 'gone')
     t.equal(asked, 1)
   }
 })
@@ -100,7 +97,6 @@ t.test('what is no address is replaced by the nearest proxy that has one', async
 
 t.test('of X-Forwarded-For only the address is kept, not what stands before it', async t => {
   const trusts = createTrust(['10.0.0.0/8'])
-  const countedAddress = createCountedAddress(64)
   const count = 1000
   const others = 'x'.repeat(8000)
   const counted: string[] = []
@@ -121,7 +117,6 @@ t.test('of X-Forwarded-For only the address is kept, not what stands before it',
 
 t.test('however many addresses come, a bounded number is kept', async t => {
   const trusts = createTrust(['10.0.0.0/8'])
-  const countedAddress = createCountedAddress(64)
   const of30Thousand = async (use: (ip: string) => unknown) =>
     await retainedBytes(() => {
       for (let n = 0; n < 30_000; n++) {

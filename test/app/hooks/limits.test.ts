@@ -204,23 +204,6 @@ t.test('an IPv6 /64 counts as one, and IPv4 in IPv6 dress as IPv4', async t => {
   )
 })
 
-t.test('how much of an IPv6 address counts is for config to say', async t => {
-  const gateway = await testGateway(t.after, {
-    gateway: { server: { trustedProxies: ['127.0.0.1'] } },
-    limits: { ipv6Prefix: 56, limits: { anonymous: { by: 'address', max: 1, window: '1m' } } }
-  })
-  const from = async (address: string) =>
-    (await gateway.call(profile, { headers: { 'x-forwarded-for': address } })).status
-  t.same(
-    [
-      await from('2001:db8:0:1::1'),
-      await from('2001:db8:0:ff::1'),
-      await from('2001:db8:0:100::1')
-    ],
-    [401, 429, 401]
-  )
-})
-
 t.test(
   'who gets over a limit is logged once until it is over, and with what; also for a limit in shadow',
   async t => {
@@ -349,21 +332,16 @@ t.test('a bucket lets so many pass at once', async t => {
   t.same(statuses, [200, 200, 429])
 })
 
-t.test('where config says so, limits are told only to who is refused, or to nobody', async t => {
-  const told = async (headers: string) => {
-    const gateway = await testGateway(t.after, {
-      limits: { headers, limits: { user: { by: 'user', max: 1, window: '1h' } } }
-    })
-    const cookie = await gateway.signIn()
-    const fields = []
-    for (let i = 0; i < 2; i++) {
-      fields.push((await gateway.call(profile, { cookie })).headers.has('ratelimit'))
-    }
-    return fields
+t.test('limits are told to who passes, and to who is refused', async t => {
+  const gateway = await testGateway(t.after, {
+    limits: { limits: { user: { by: 'user', max: 1, window: '1h' } } }
+  })
+  const cookie = await gateway.signIn()
+  for (const status of [200, 429]) {
+    const answer = await gateway.call(profile, { cookie })
+    t.equal(answer.status, status)
+    t.ok(answer.headers.has('ratelimit'))
   }
-  t.same(await told('always'), [true, true])
-  t.same(await told('refused'), [false, true])
-  t.same(await told('never'), [false, false])
 })
 
 t.test('a route without a bound is not counted, whatever its name is', async t => {
@@ -408,7 +386,7 @@ t.test(
       t.after,
       {
         gateway: {
-          redis: { url: redis.url, connectTimeout: '30s', commandTimeout: '30s' },
+          redis: { url: redis.url, commandTimeout: '30s' },
           session: { secrets: ['${SECRET}'] }
         },
         routes: {
@@ -453,7 +431,7 @@ t.test(
       {
         gateway: {
           server: { trustedProxies: ['127.0.0.1'] },
-          redis: { url: server.url, connectTimeout: '30s', commandTimeout: '30s' },
+          redis: { url: server.url, commandTimeout: '30s' },
           session: { secrets: ['${SECRET}'] }
         },
         limits: { limits: { tries } }

@@ -2,7 +2,6 @@
 import type { FastifyRequest } from 'fastify'
 import t, { type Test } from 'tap'
 import type { Gateway } from '../../../src/app/gateway.ts'
-import { createCountedAddress } from '../../../src/app/hooks/address.ts'
 import { createSignInGuard, operatorsApart } from '../../../src/app/sign-in/guard.ts'
 import { createMemoryLockouts, type Lockouts } from '../../../src/limits/lockouts.ts'
 import { noLockout } from '../../support/gateway.ts'
@@ -23,7 +22,6 @@ function setUp(t: Test, bounds: object, isOfOperators = false) {
       {
         config: { limits: { lockout: { ...noLockout, ...bounds } as never } },
         lockouts,
-        addressOf: createCountedAddress(64),
         counters: {
           onRefused: (limit: string) => void refused.push(limit),
           onLocked: (kind: string) => void locked.push(kind)

@@ -113,7 +113,7 @@ t.test(
     const backend = await testUpstream(t.after)
     const files = {
       gateway: {
-        redis: { url: redis.url, connectTimeout: '30s', commandTimeout: '30s' },
+        redis: { url: redis.url, commandTimeout: '30s' },
         session: { secrets: ['${SESSION_SECRET}'] }
       },
       routes: {
@@ -150,7 +150,7 @@ t.test('what Redis cannot be asked for is said', async t => {
   const redis = await testRedis(t.after)
   const files = {
     gateway: {
-      redis: { url: redis.url, connectTimeout: '1s', commandTimeout: '300ms' },
+      redis: { url: redis.url, commandTimeout: '300ms' },
       session: { secrets: ['${SESSION_SECRET}'] }
     }
   }

@@ -320,7 +320,7 @@ t.test('the listener that redirects needs names, and an address of its own', asy
   t.match(tlsReports({ tls, server: { listen: '127.0.0.1:8443' } }), [
     /tls\.redirect: warning: redirects to port 443, but server\.listen has 8443/
   ])
-  t.same(tlsReports({ tls, server: { listen: '127.0.0.1:8443', ports: [443] } }), [])
+  t.same(tlsReports({ tls, server: { listen: '127.0.0.1:8443', hosts: ['localhost:443'] } }), [])
 })
 
 /** Of each place of a file of authorities, with line and key. */

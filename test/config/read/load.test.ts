@@ -64,7 +64,7 @@ t.test('every unit of a duration and a size is understood', async t => {
         'notice: 0,',
         'notice: 0ms,'
       ),
-    'limits.yaml': 'sizes: { body: 1GiB, login: 512B, url: 2KiB, shape: 3MiB }'
+    'limits.yaml': 'sizes: { body: 1GiB, url: 512B, shape: 3MiB }'
   })
   t.same(gateway.drain, { notice: 0, grace: 250 })
   t.match(gateway.session, {
@@ -73,7 +73,7 @@ t.test('every unit of a duration and a size is understood', async t => {
     remembered: { absolute: 7 * 86_400_000, idle: 3 * 3_600_000 }
   })
   t.equal(gateway.server.keepAlive, 5000)
-  t.match(limits.sizes, { body: 1024 ** 3, login: 512, url: 2048, shape: 3 * 1024 ** 2 })
+  t.match(limits.sizes, { body: 1024 ** 3, url: 512, shape: 3 * 1024 ** 2 })
 })
 
 t.test('a duration or a size beyond its bound is a fault that says the bound', async t => {
@@ -93,13 +93,9 @@ t.test('a duration or a size beyond its bound is a fault that says the bound', a
   ])
   t.match(
     faults(t, {
-      'limits.yaml': 'sizes: { body: 99999999999999999999GiB, login: 2MiB, url: 17KiB }'
+      'limits.yaml': 'sizes: { body: 99999999999999999999GiB, url: 17KiB }'
     }),
-    [
-      /body: expected at most 1024GiB/,
-      /login: expected at most 1MiB/,
-      /url: expected at most 16KiB/
-    ]
+    [/body: expected at most 1024GiB/, /url: expected at most 16KiB/]
   )
 })
 
@@ -195,8 +191,8 @@ t.test('a duration or a size in other words is a fault that shows how one is wri
   }
   for (const written of ['4096', '4KB', '4k', '1,5MiB']) {
     t.match(
-      faults(t, { 'limits.yaml': `sizes: { login: "${written}" }` })[0],
-      /^limits\.yaml:1 sizes\.login: expected a size such as 4KiB/,
+      faults(t, { 'limits.yaml': `sizes: { url: "${written}" }` })[0],
+      /^limits\.yaml:1 sizes\.url: expected a size such as 4KiB/,
       written
     )
   }

@@ -73,18 +73,18 @@ t.test('numbers, flags, durations and sizes may be references too', async t => {
     t,
     {
       'gateway.yaml':
-        'session: { idle: "${IDLE}", cookie: { secure: "${SECURE:-false}" } }\nenvelope: { successCode: "${CODE}" }\nlogin: { refusedStatus: "${REFUSED:-200}" }\nops: { strictRedis: "${STRICT}" }',
+        'session: { idle: "${IDLE}", cookie: { secure: "${SECURE:-false}" } }\nenvelope: { successCode: "${CODE}" }\nlogin: { refusedStatus: "${REFUSED:-200}" }\nops: { openMetrics: "${OPEN}" }',
       'limits.yaml':
         'sizes: { body: "${BODY:-2MiB}" }\ninFlightPerUser: ${INFLIGHT:-7}\nlimits: { l: { by: user, max: "${MAX:-30}", window: "${WINDOW:-1m}" } }',
       'routes.yaml': 'upstreams: { b: { url: http://b, connections: "${N:-12}" } }'
     },
-    { IDLE: '45m', CODE: '20000', STRICT: ' true ' }
+    { IDLE: '45m', CODE: '20000', OPEN: ' true ' }
   )
   t.match(gateway, {
     session: { idle: 45 * 60_000, cookie: { secure: false } },
     envelope: { successCode: 20_000 },
     login: { refusedStatus: 200 },
-    ops: { strictRedis: true }
+    ops: { openMetrics: true }
   })
   t.match(limits, {
     sizes: { body: 2 * 1024 ** 2 },

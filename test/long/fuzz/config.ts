@@ -133,7 +133,6 @@ export interface AttackedConfig {
 }
 
 const shortTimeouts = {
-  headersTimeout: '1s',
   requestTimeout: '2s',
   keepAlive: '1s',
   origins: ['http://console.test']

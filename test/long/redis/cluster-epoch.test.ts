@@ -15,7 +15,7 @@ async function setUp(t: Test) {
 }
 
 async function processOver(t: Test, { nodes }: TestCluster) {
-  const given = { cluster: nodes, connectTimeout: 5000, commandTimeout: 2000 }
+  const given = { cluster: nodes, commandTimeout: 2000 }
   const { store } = await storeAt(t.after, given)
   const sessions = sessionsOver(store, { perUser })
   await until('changes are announced', () => sessions.hasNews())

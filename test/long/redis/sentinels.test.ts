@@ -38,7 +38,6 @@ function followed(t: Test, sentinel: TestSentinel, sentinels = sentinel.sentinel
   const config = redisConfig({
     sentinels,
     primary: sentinel.name,
-    connectTimeout: 1000,
     commandTimeout: 400
   })
   const dialler = createRedisDialler(config, '.')

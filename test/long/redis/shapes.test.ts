@@ -44,7 +44,7 @@ const shapes: Record<string, Shape> = {
     const authority = testAuthority(t.after)
     const { sentinels, name } = await testSentinel(t.after, [], 1, authority)
     const ca = authority.certificate
-    return { sentinels, primary: name, tls: true, sentinelTls: true, ca }
+    return { sentinels, primary: name, tls: true, ca }
   },
 
   'a Cluster': async t => ({ cluster: (await testCluster(t.after)).nodes.slice(0, 2) }),
@@ -84,7 +84,7 @@ const shapes: Record<string, Shape> = {
   }
 }
 
-const patient = { connectTimeout: 20_000, commandTimeout: 20_000 }
+const patient = { commandTimeout: 20_000 }
 
 for (const [name, program] of Object.entries(otherServers())) {
   shapes[name] = async t => ({ url: (await testRedis(t.after, [], undefined, program)).url })
@@ -152,7 +152,6 @@ for (const [name, start] of Object.entries(shapes)) {
           {
             ...rest,
             commandTimeout: '20s',
-            connectTimeout: '20s',
             ...(password !== undefined && { password: '${REDIS_PASSWORD}' })
           },
           { ...(password !== undefined && { REDIS_PASSWORD: password }) }

@@ -33,7 +33,7 @@ const seen = async (gateway: TestGateway, cookie: string) => {
 async function replicas(t: Test, first: Users, ...rest: Users[]): Promise<TestGateway[]> {
   const redis = await testRedis(t.after)
   const gateway = {
-    redis: { url: redis.url, connectTimeout: '30s', commandTimeout: '30s' },
+    redis: { url: redis.url, commandTimeout: '30s' },
     session: { secrets: ['${SESSION_SECRET}'] }
   }
   const all: TestGateway[] = []
@@ -149,7 +149,7 @@ t.test(
     const redis = await testRedis(t.after)
     const config = (commandTimeout: string, users: Users) => ({
       gateway: {
-        redis: { url: redis.url, connectTimeout: '30s', commandTimeout },
+        redis: { url: redis.url, commandTimeout },
         session: { secrets: ['${SESSION_SECRET}'] }
       },
       users: { users }
@@ -180,7 +180,7 @@ t.test(
 t.test('what changed while no gateway ran is judged at start', async t => {
   const redis = await testRedis(t.after)
   const gateway = {
-    redis: { url: redis.url, connectTimeout: '30s', commandTimeout: '30s' },
+    redis: { url: redis.url, commandTimeout: '30s' },
     session: { secrets: ['${SESSION_SECRET}'] }
   }
   const before = await testGateway(t.after, { gateway, users: { users: both } }, environment)
@@ -237,7 +237,7 @@ t.test(
 t.test('a session of a source that config no longer names is over', async t => {
   const redis = await testRedis(t.after)
   const gateway = (name: object) => ({
-    redis: { url: redis.url, connectTimeout: '30s', commandTimeout: '30s' },
+    redis: { url: redis.url, commandTimeout: '30s' },
     session: { secrets: ['${SESSION_SECRET}'] },
     login: { sources: [{ kind: 'users-file', file: 'users.yaml', ...name }] }
   })

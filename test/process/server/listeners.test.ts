@@ -128,7 +128,7 @@ t.test('TLS 1.2 and newer, and HTTP/1.1 alone', async t => {
 t.test('what is no TLS is closed without a word, and harms nobody', async t => {
   const { tls } = pemFiles(t.testdir({}))
   const gateway = await testGateway(t.after, {
-    gateway: { server: { tls, headersTimeout: '500ms' } }
+    gateway: { server: { tls } }
   })
   const plain = gateway.url.replace('https', 'http')
   const asHttp = await raw(plain, 'GET /api/session HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -145,8 +145,7 @@ t.test('what is no TLS is closed without a word, and harms nobody', async t => {
     await once(socket, 'close')
   }
   await gateway.logged(line => line['event'] === 'connection.refused')
-  // So short a time-out may strike by itself where this machine stands still.
-  await until('it still serves', async () => (await call(gateway.url)).status === 401)
+  t.equal((await call(gateway.url)).status, 401, 'it still serves')
 })
 
 t.test('WebSockets pass over TLS', async t => {
@@ -281,8 +280,7 @@ async function startApart(t: Test, server: object) {
     gateway: {
       server: {
         listen: `127.0.0.1:${port}`,
-        hosts: ['localhost', '127.0.0.1'],
-        ports: [port],
+        hosts: ['localhost', `127.0.0.1:${port}`],
         ...server
       },
       ops: { listen: `127.0.0.1:${opsPort}` }
@@ -336,7 +334,7 @@ for (const change of ['removed', 'added']) {
 t.test('clients that never agree on keys do not hold a stop for longer than its grace', async t => {
   const { tls } = pemFiles(t.testdir({}))
   const gateway = await testGateway(t.after, {
-    gateway: { server: { tls, headersTimeout: '5m' }, drain: { grace: '300ms' }, ...secure }
+    gateway: { server: { tls }, drain: { grace: '300ms' }, ...secure }
   })
   const { hostname, port } = new URL(gateway.url)
   const silent = connectTcp(Number(port), hostname)
@@ -346,6 +344,6 @@ t.test('clients that never agree on keys do not hold a stop for longer than its 
   await handshake(gateway.url)
   const startedAt = performance.now()
   await gateway.stop({ noticeMs: 0 })
-  t.ok(performance.now() - startedAt < 20_000)
+  t.ok(performance.now() - startedAt < 8000, 'before the time of a handshake')
   silent.destroy()
 })
