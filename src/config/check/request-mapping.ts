@@ -1,19 +1,15 @@
 /** Rules for `query` and `body` of routes, and for the fixed headers of upstreams. */
 import { builtByGateway, connectionBound, toldByGateway } from '../schema/header-names.ts'
-import type { PagingConfig } from '../schema/request-mapping.ts'
 import { credentialOf } from '../schema/routes.ts'
 import type { ShapeStep } from '../schema/shapes.ts'
-import { ownMember, type Path } from '../schema/node.ts'
+import { ownMember } from '../schema/node.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type MappingConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
 
 export function checkRequestMapping(config: MappingConfig, report: Report): void {
   const { routes, shapes } = config.routes
-  for (const [name, { query, body }] of Object.entries(routes)) {
-    if (query?.paging !== undefined && query.paging !== false) {
-      checkPaging(query.paging, ['routes', name, 'query', 'paging'], report)
-    }
+  for (const [name, { body }] of Object.entries(routes)) {
     if (body === undefined) continue
     const place = ['routes', name, 'body']
     const step = responseStepOf(ownMember(shapes, body.shape ?? '') ?? [], shapes, new Set())
@@ -39,20 +35,6 @@ function checkSharedPaging({ paging, upstreams }: MappingConfig['routes'], repor
         'console may send a page without a size'
       report('routes', ['paging'], message)
     }
-  }
-}
-
-function checkPaging(paging: PagingConfig, place: Path, report: Report) {
-  const { size, defaultSize, to } = paging
-  if ((to.page === undefined) === (to.offset === undefined)) {
-    report('routes', [...place, 'to'], 'needs one of page and offset')
-  }
-  if (to.offset !== undefined && defaultSize === undefined) {
-    const message = '`to.offset` needs `defaultSize`: the console may send a page without a size'
-    report('routes', place, message)
-  }
-  if (size === undefined && to.size !== undefined && defaultSize === undefined) {
-    report('routes', [...place, 'to', 'size'], 'has no effect: set `size` or `defaultSize`')
   }
 }
 

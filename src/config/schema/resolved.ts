@@ -22,7 +22,7 @@ export function upstreamPathOf({ path, rewrite }: Pick<RouteConfig, 'path' | 're
   return rewrite ?? path
 }
 
-/** The time of a route's or a part's response. */
+/** The time of a route's response. */
 export function timeoutOf(
   { timeout }: Pick<RouteConfig, 'timeout'>,
   { responseTimeout }: Pick<UpstreamConfig, 'responseTimeout'>
@@ -77,10 +77,9 @@ export function queryMapsOf(
   { paging: sent, upstreams }: Pick<RoutesConfig, 'paging' | 'upstreams'>,
   { query, upstream }: Pick<RouteConfig, 'query' | 'upstream'>
 ): QueryMaps | undefined {
-  const { paging: fixed, ...rest } = query ?? {}
-  const others = fixed === undefined || fixed === false ? rest : { ...rest, paging: fixed }
+  const { paging: isPaged = true, ...others } = query ?? {}
   const taken = upstreams[upstream ?? '']?.paging
-  const isAgreed = fixed === undefined && sent !== undefined && taken !== undefined
+  const isAgreed = isPaged && sent !== undefined && taken !== undefined
   const isSame =
     sent?.page === taken?.page && sent?.size === taken?.size && sent?.firstPage === taken?.firstPage
   if (isAgreed && !isSame) {
