@@ -186,7 +186,7 @@ t.test('a route with parts keeps a strict contract without a shape, too', async 
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
   })
   const contract = { schema: { properties: { n: { type: 'integer' } } }, mode: 'strict' }
-  const parts = { n: { upstream: 'b', rewrite: '/n', unwrap: 'count', into: 'n' } }
+  const parts = { n: { upstream: 'b', rewrite: '/n', shape: 'count', into: 'n' } }
   const common = { access: 'public', parts, contract }
   const gateway = await testGateway(t.after, {
     routes: {
@@ -194,7 +194,8 @@ t.test('a route with parts keeps a strict contract without a shape, too', async 
       routes: {
         proxied: { path: '/api/p', upstream: 'b', ...common },
         aggregated: { path: '/api/a', ...common }
-      }
+      },
+      shapes: { count: [{ unwrap: 'count' }] }
     }
   })
   for (const path of ['/api/p', '/api/a']) {

@@ -28,7 +28,7 @@ import { compileParts } from './parts.ts'
 import type { OwnRoute, Route, Shaping, Target } from './route.ts'
 
 /** A route, or the profile, which has some of the same keys. */
-type Written = Pick<RouteConfig, 'path' | 'methods' | 'parts' | 'missing'> & Partial<RouteConfig>
+type Written = Pick<RouteConfig, 'path' | 'methods' | 'parts'> & Partial<RouteConfig>
 
 /** Those of config, and the profile. */
 export async function compileRoutes(gateway: Gateway): Promise<Route[]> {
@@ -132,7 +132,6 @@ function shapingOf(
   return {
     ...responseShapeOf(gateway, name, written.shape, success),
     maxShaped,
-    tooLarge: written.tooLarge ?? 'refuse',
     onIgnored: logLabels(gateway, name),
     ...(parts && { parts })
   }

@@ -1,13 +1,11 @@
 /** The parts of a response: other upstreams, all asked at the same time, and merged into it. */
 import type { FastifyRequest } from 'fastify'
-import { timeoutOf } from '../../config/schema/resolved.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { readJson } from '../../json/body.ts'
-import { isRecord, type Json, type JsonRecord, put, valueAt } from '../../json/values.ts'
+import { isRecord, type Json, type JsonRecord, put } from '../../json/values.ts'
 import { responseError } from '../../proxy/failures.ts'
 import { createRewrite } from '../../proxy/path.ts'
-import { compileQuery } from '../../proxy/query.ts'
 import { requestHeaders } from '../../proxy/request-headers.ts'
 import { hasNoContent, invalid } from '../../proxy/response.ts'
 import type { Wrap } from '../../shaping/operation.ts'
@@ -21,8 +19,6 @@ export interface Parts {
   readonly parts: readonly Part[]
   /** The path of the route's own response; empty: the parts are added to that response. */
   readonly into: readonly string[]
-  /** The member that lists missing parts. */
-  readonly missing: string
 }
 
 interface Part {
@@ -37,7 +33,7 @@ interface Part {
 }
 
 /** A route, or the profile, which has some of the same keys. */
-type Composed = Pick<RouteConfig, 'path' | 'parts' | 'missing'> &
+type Composed = Pick<RouteConfig, 'path' | 'parts'> &
   Partial<RouteConfig> & { readonly name: string; readonly maxBytes: number }
 
 /** @returns undefined for a route without parts */
@@ -50,7 +46,7 @@ export function compileParts(gateway: Gateway, route: Composed, wrap: Wrap): Par
     fetch: compileFetch(gateway, route, [name, part], wrap)
   }))
   if (parts.length === 0) return undefined
-  return { parts, into: route.into?.split('.') ?? [], missing: route.missing }
+  return { parts, into: route.into?.split('.') ?? [] }
 }
 
 function compileFetch(
@@ -74,10 +70,8 @@ function compileFetch(
       passCookies: passCookies.filter(each => sealed?.has(each) !== true)
     })
   })
-  const toUpstream = compileTarget(gateway, route, part)
+  const { toUpstream } = createRewrite(publicPathsOf(gateway, route.path), part.rewrite, '')
   const { shape } = responseShapeOf(gateway, route.name, part.shape, wrap)
-  const unwrap = part.unwrap?.split('.') ?? []
-  const timeoutMs = timeoutOf(part, upstream.config)
   return async (request, signal) => {
     const { raw, trail } = request
     const { headers: sent, url: target = '' } = raw
@@ -85,7 +79,7 @@ function compileFetch(
       method: 'GET',
       path: toUpstream(target),
       headers: toHeaders(sent, forwardedForOf(request), false, true),
-      timeoutMs,
+      timeoutMs: upstream.config.responseTimeout,
       maxBytes,
       tooLarge: 'shape.too-large',
       signal,
@@ -97,30 +91,7 @@ function compileFetch(
     if (hasNoContent(response)) return part.default ?? null
     if (status === 206) throw invalid('a partial response (206), which was not requested')
     const shaped = await shape(readJson(body, headers, maxBytes), request.live, { target })
-    return valueAt(shaped, unwrap) ?? part.default ?? null
-  }
-}
-
-/**
- * Public target → target at the upstream of a part: where its path ends in `/*`, that stands for
- * what the public path's `*` matched. Renames and paging of the query are for the route's own
- * upstream: that of a part has names of its own.
- */
-function compileTarget(
-  gateway: Gateway,
-  { path, query: { drop, set } = {} }: Composed,
-  { rewrite, query: passesQuery }: RouteConfig['parts'][string]
-): (target: string) => string {
-  const { toUpstream } = createRewrite(publicPathsOf(gateway, path), rewrite, '')
-  if (!passesQuery) return toUpstream
-  const changes = { ...(drop && { drop }), ...(set && { set }) }
-  const change = drop === undefined && set === undefined ? undefined : compileQuery(changes)
-  const strip = gateway.tokenNames.query?.strip
-  return target => {
-    const mark = target.indexOf('?')
-    const query = mark < 0 ? '' : target.slice(mark)
-    const stripped = strip?.(query) ?? query
-    return toUpstream(target) + (change?.(stripped) ?? stripped)
+    return shaped ?? part.default ?? null
   }
 }
 
@@ -166,7 +137,7 @@ export async function fetchParts(
     const missing = results.filter(result => !addPart(request, value, result))
     const shaped = await shape(value)
     if (missing.length === 0 || !isRecord(shaped)) return shaped
-    return { ...shaped, [rules.missing]: missing.map(({ part }) => part.name) }
+    return { ...shaped, missing: missing.map(({ part }) => part.name) }
   }
 }
 

@@ -71,8 +71,6 @@ export interface Shaping {
   readonly maxShaped: number
   /** Told of a label of the body, such as its charset, that is wrong. */
   readonly onIgnored: (label: string) => void
-  /** A larger one is refused with 502, or passes unshaped, byte for byte. */
-  readonly tooLarge: 'refuse' | 'pass'
   /** Responses of other upstreams that are added before it is shaped. */
   readonly parts?: Parts
 }

@@ -61,16 +61,6 @@ const rows: readonly Row[] = [
     message: 'has no effect without a shape: a response of any size passes'
   },
   {
-    keys: ['tooLarge'],
-    when: route => !isShaped(route),
-    message: 'has no effect without a shape: a response of any size passes'
-  },
-  {
-    keys: ['tooLarge'],
-    when: hasParts,
-    message: 'a response made of parts cannot pass unshaped: remove tooLarge'
-  },
-  {
     keys: ['body'],
     when: ({ methods }) => methods.every(method => method === 'GET'),
     message: 'has no effect: requests with GET have no body'

@@ -1,6 +1,6 @@
 /** `endpoints` of `routes.yaml`: the endpoints that the gateway answers itself. */
 import { answerSchema, inEnvelopeSchema } from './answer.ts'
-import { missingSchema, partsSchema } from './parts.ts'
+import { partsSchema } from './parts.ts'
 import { proxied } from './proxied.ts'
 import { closed, list, maybe, name, oneOf, path } from './primitives.ts'
 import { refresh } from './refresh.ts'
@@ -79,8 +79,7 @@ export const endpoints = closed(
             'Default: `data`. `answer` has its own.'
         ),
         contract: proxied.contract,
-        parts: partsSchema,
-        missing: missingSchema
+        parts: partsSchema
       },
       'The endpoint of the current user.',
       { default: {} }

@@ -3,7 +3,7 @@ import { bodySchema, querySchema } from './request-mapping.ts'
 import { Type } from 'typebox'
 import { answerSchema } from './answer.ts'
 import { dialects, errorStatuses } from './envelope.ts'
-import { missingSchema, partsSchema } from './parts.ts'
+import { partsSchema } from './parts.ts'
 import { fallbackSchema } from './fallback.ts'
 import { proxied } from './proxied.ts'
 import { setCookiesSchema } from './set-cookies.ts'
@@ -67,7 +67,6 @@ export const route = closed(
         'A request’s body is ignored.'
     ),
     parts: partsSchema,
-    missing: missingSchema,
     into: maybe(
       dotted(
         'With `parts`: where to put the response of the route’s own upstream. Default: the ' +
@@ -125,12 +124,6 @@ export const route = closed(
           'decompression. Default: `sizes.shape` of `limits.yaml`.',
         { maximum: maxShaped, examples: ['8MiB'] }
       )
-    ),
-    tooLarge: oneOf(
-      ['refuse', 'pass'],
-      'What happens to a response that is too large to be shaped. `refuse`: 502 ' +
-        '`shape.too-large`. `pass`: it passes unshaped, byte for byte. It is never truncated.',
-      { default: 'refuse' }
     ),
     passAuthorization: flag('Send the client’s own `Authorization` header to the upstream.', {
       default: false

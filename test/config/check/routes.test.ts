@@ -120,46 +120,6 @@ t.test('a name in which no token travels is a fault', async t => {
   ])
 })
 
-const part = { upstream: 'b', rewrite: '/n', into: 'n', required: false }
-
-t.test('the list of missing parts takes no name of another member', t => {
-  const faultsWith = (missing: string, envelope: object, more: object = {}) =>
-    routeReports({
-      envelope,
-      route: { methods: ['GET'], parts: { n: part }, missing, ...more }
-    }).filter(report => report.includes('is a member of every success'))
-  t.match(faultsWith('data', {}), [
-    /routes\.r\.missing: "data" is a member of every success: take another$/
-  ])
-  for (const [missing, envelope, more] of [
-    ['code', {}],
-    ['total', {}],
-    ['success', { dialect: 'problem' }, { dialect: 'ant-design-pro' }],
-    ['msg', { dialect: 'custom', custom: { members: { message: 'msg' } } }],
-    ['data', { dialect: 'custom', custom: { members: { data: false } } }]
-  ] as const) {
-    t.equal(faultsWith(missing, envelope, more).length, 1, `${missing} ${JSON.stringify(envelope)}`)
-  }
-  for (const [missing, envelope, more] of [
-    ['missing', {}],
-    ['code', { dialect: 'ant-design-pro' }],
-    ['data', { dialect: 'problem' }],
-    ['data', {}, { parts: {} }]
-  ] as const) {
-    t.same(faultsWith(missing, envelope, more), [], `${missing} ${JSON.stringify(envelope)}`)
-  }
-  t.end()
-})
-
-t.test('also of the profile', t => {
-  const profile = { missing: 'code', parts: { n: part } }
-  t.match(
-    reportsOf({ routes: { upstreams: { b }, endpoints: { profile } } }).join(),
-    /endpoints\.profile\.missing: "code" is a member of every success/
-  )
-  t.end()
-})
-
 /** Faults of routes.yaml. */
 const faultsIn = (routes: object) => reportsOf({ routes }).filter(isFault)
 

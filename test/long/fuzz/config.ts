@@ -91,7 +91,7 @@ function routes(places: Places): Record<string, unknown> {
         parts: {
           first: { upstream: 'faulty', rewrite: '/*', into: 'first', required: false },
           second: { upstream: 'narrow', rewrite: '/second', into: 'second', required: false },
-          third: { upstream: 'fickle', rewrite: '/third', into: 'third', timeout: '300ms' }
+          third: { upstream: 'fickle', rewrite: '/third', into: 'third' }
         }
       })
     ]),
