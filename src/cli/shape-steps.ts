@@ -1,6 +1,5 @@
 /** The effect of each operation of a shape. */
 import type { Config } from '../config/schema/config.ts'
-import { routeSettings } from '../config/schema/resolved.ts'
 import { flatten } from '../config/schema/shape-steps.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import { toGatewayError } from '../errors/errors.ts'
@@ -24,16 +23,13 @@ export async function traceShape(
   { name, ...use }: ShapeUse & { readonly name: string },
   before: unknown
 ): Promise<TracedStep[]> {
-  const context = { ...shapeContextOf(config, use.route), modules: await loadModules(config) }
+  const context = { ...shapeContextOf(config), modules: await loadModules(config) }
   return await trace(flatten(context.shapes[name] ?? [], context.shapes), { before, use }, context)
 }
 
-/** The settings for compiling a route's shape. */
-function shapeContextOf(config: Config, route: string): ShapeContext {
-  const { shapes, routes, paging } = config.routes
-  const { dialect } = routeSettings(config, route, routes[route] ?? {})
-  const { success } = createEnvelope({ ...config.gateway.envelope, dialect })
-  return { wrap: success, shapes, paging }
+/** The settings for compiling a shape. */
+function shapeContextOf({ gateway, routes: { shapes, paging } }: Config): ShapeContext {
+  return { wrap: createEnvelope(gateway.envelope).success, shapes, paging }
 }
 
 /** The operations within `each` and `at` as single steps. */

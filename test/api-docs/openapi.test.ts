@@ -74,7 +74,6 @@ routes:
     access: public
     upstream: b
     shape: plain
-    dialect: base-response
     errorStatus: ok
   same: { path: /api/same, rewrite: /api/plain, access: public, upstream: b, shape: same }
   composed:

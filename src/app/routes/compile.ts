@@ -19,7 +19,6 @@ import { createRewrite } from '../../proxy/path.ts'
 import type { Live } from '../../session/types.ts'
 import { createAnswer } from '../../shaping/answer.ts'
 import { fillCurrentUser } from '../../shaping/current-user.ts'
-import { createEnvelope, type Envelope } from '../../shaping/envelope.ts'
 import { isWrapped } from '../../shaping/shape.ts'
 import type { Gateway } from '../gateway.ts'
 import { createYield } from '../yield.ts'
@@ -44,22 +43,15 @@ export async function compileRoutes(gateway: Gateway): Promise<Route[]> {
 
 /** @returns undefined for a route without anything to answer */
 function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route | undefined {
-  const { routes, limits } = gateway.config
-  const settings = gateway.config.gateway.envelope
-  const { dialect } = routeSettings(gateway.config, name, route)
-  const isOwnDialect = dialect !== settings.dialect
-  const envelope = isOwnDialect ? createEnvelope({ ...settings, dialect }) : gateway.envelope
-  const common = {
-    ...commonOf(gateway, name, route),
-    access: route.access,
-    ...(isOwnDialect && { envelope })
-  }
+  const { config, envelope } = gateway
+  const { routes, limits } = config
+  const common = { ...commonOf(gateway, name, route), access: route.access }
   if (route.answer !== undefined) {
-    return { ...common, ...answerOf(gateway, name, route.answer, envelope) }
+    return { ...common, ...answerOf(gateway, name, route.answer) }
   }
   const isInEnvelope = isWrapped(routes.shapes[route.shape ?? ''] ?? [], routes.shapes)
   const contract = contractOf(gateway, name, route.contract, isInEnvelope && envelope.dataName)
-  const usual = shapingOf(gateway, name, route, envelope)
+  const usual = shapingOf(gateway, name, route)
   const { parts } = usual
   const shaping: Shaping = {
     ...usual,
@@ -79,7 +71,7 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
     target: {
       ...targetOf(gateway, name, route),
       query: queryMapsOf(routes, route),
-      body: bodyMappingOf(gateway, name, route, envelope),
+      body: bodyMappingOf(gateway, name, route),
       ...(!isShaped &&
         contract && {
           observe: (bytes, fields) => contract(() => readJson(bytes, fields, limits.sizes.shape))
@@ -89,11 +81,11 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
 }
 
 function compileProfile(gateway: Gateway): Route {
-  const { config, envelope, answers } = gateway
+  const { config, answers } = gateway
   const { name } = ownRoutes.profile
   const { profile } = config.routes.endpoints
   const common = { ...commonOf(gateway, name, profile), access: 'session' } as const
-  const usual = shapingOf(gateway, name, profile, envelope)
+  const usual = shapingOf(gateway, name, profile)
   const { parts } = usual
   const bodyOf = createProfileBody(gateway)
   const shapeNothing: Shaping['shape'] = (nothing, live) => live && bodyOf(nothing, live)
@@ -121,16 +113,11 @@ function commonOf({ config }: Gateway, name: string, written: Written) {
   return { name, paths, methods: written.methods, touch, errorStatus }
 }
 
-function shapingOf(
-  gateway: Gateway,
-  name: string,
-  written: Written,
-  { success }: Envelope
-): Shaping {
+function shapingOf(gateway: Gateway, name: string, written: Written): Shaping {
   const { maxShaped } = routeSettings(gateway.config, name, written)
-  const parts = compileParts(gateway, { ...written, name, maxBytes: maxShaped }, success)
+  const parts = compileParts(gateway, { ...written, name, maxBytes: maxShaped })
   return {
-    ...responseShapeOf(gateway, name, written.shape, success),
+    ...responseShapeOf(gateway, name, written.shape),
     maxShaped,
     onIgnored: logLabels(gateway, name),
     ...(parts && { parts })
@@ -170,10 +157,9 @@ function targetOf(gateway: Gateway, name: string, written: Written): Target {
 
 /** An answer that stands in config, without an upstream. */
 function answerOf(
-  { config, sessions }: Gateway,
+  { config, sessions, envelope }: Gateway,
   name: string,
-  written: NonNullable<RouteConfig['answer']>,
-  { success }: Envelope
+  written: NonNullable<RouteConfig['answer']>
 ): Pick<OwnRoute, 'status' | 'initialValue' | 'shaping'> {
   const { status, placement, render } = createAnswer(config, written)
   return {
@@ -182,7 +168,7 @@ function answerOf(
     shaping: {
       shape: (value, live) => {
         refuseLeak(value, live?.session.credential, `routes.${name}.answer`)
-        return success(value, undefined, placement)
+        return envelope.success(value, undefined, placement)
       }
     }
   }
@@ -191,11 +177,10 @@ function answerOf(
 function bodyMappingOf(
   gateway: Gateway,
   name: string,
-  route: RouteConfig,
-  { success }: Envelope
+  route: RouteConfig
 ): BodyMapping | undefined {
   if (route.body === undefined) return undefined
-  const shape = shapeOf(gateway, route.body.shape, success)
+  const shape = shapeOf(gateway, route.body.shape)
   return {
     maxBytes: routeSettings(gateway.config, name, route).maxShaped,
     shape: (value, user) => shape?.apply(value, { target: '', route: name, user }) ?? value,

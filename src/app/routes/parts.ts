@@ -8,7 +8,6 @@ import { responseError } from '../../proxy/failures.ts'
 import { createRewrite } from '../../proxy/path.ts'
 import { requestHeaders } from '../../proxy/request-headers.ts'
 import { hasNoContent, invalid } from '../../proxy/response.ts'
-import type { Wrap } from '../../shaping/operation.ts'
 import type { Gateway } from '../gateway.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { forwardedForOf } from '../hooks/forwarded-for.ts'
@@ -37,13 +36,13 @@ type Composed = Pick<RouteConfig, 'path' | 'parts'> &
   Partial<RouteConfig> & { readonly name: string; readonly maxBytes: number }
 
 /** @returns undefined for a route without parts */
-export function compileParts(gateway: Gateway, route: Composed, wrap: Wrap): Parts | undefined {
+export function compileParts(gateway: Gateway, route: Composed): Parts | undefined {
   const parts = Object.entries(route.parts).map(([name, part]): Part => ({
     name,
     into: part.into?.split('.') ?? [],
     isRequired: part.required,
     fallback: part.default,
-    fetch: compileFetch(gateway, route, [name, part], wrap)
+    fetch: compileFetch(gateway, route, [name, part])
   }))
   if (parts.length === 0) return undefined
   return { parts, into: route.into?.split('.') ?? [] }
@@ -52,8 +51,7 @@ export function compileParts(gateway: Gateway, route: Composed, wrap: Wrap): Par
 function compileFetch(
   gateway: Gateway,
   route: Composed,
-  [name, part]: [string, RouteConfig['parts'][string]],
-  wrap: Wrap
+  [name, part]: [string, RouteConfig['parts'][string]]
 ): Part['fetch'] {
   const { tokenNames, sealedCookies, config } = gateway
   const { maxBytes, passRefusedHeaders, passAuthorization, passCookies = [] } = route
@@ -71,7 +69,7 @@ function compileFetch(
     })
   })
   const { toUpstream } = createRewrite(publicPathsOf(gateway, route.path), part.rewrite, '')
-  const { shape } = responseShapeOf(gateway, route.name, part.shape, wrap)
+  const { shape } = responseShapeOf(gateway, route.name, part.shape)
   return async (request, signal) => {
     const { raw, trail } = request
     const { headers: sent, url: target = '' } = raw

@@ -7,7 +7,6 @@ import type { TimeOuts } from '../../proxy/receiver.ts'
 import type { UpstreamResponse } from '../../proxy/response.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import type { Live } from '../../session/types.ts'
-import type { Envelope } from '../../shaping/envelope.ts'
 import type { Access } from '../hooks/context.ts'
 import type { ShapeBody } from './compile-common.ts'
 import type { Parts } from './parts.ts'
@@ -20,8 +19,6 @@ interface CommonRoute {
   readonly access: Access
   /** Whether a call keeps the session from going idle. */
   readonly touch: boolean
-  /** Without it, that of the gateway. */
-  readonly envelope?: Envelope
   readonly errorStatus: 'own' | 'ok'
 }
 

@@ -7,13 +7,12 @@ import { type CustomEnvelope, errorEntryOf } from '../schema/custom-envelope.ts'
 import { nearest } from '../schema/faults.ts'
 import { readsAs, type ResponseCode } from '../schema/response-codes.ts'
 import type { CheckedConfig, Report } from './report.ts'
-import type { Path } from '../schema/node.ts'
 
 const codes = Object.keys(errorKinds)
 
 export function checkEnvelope(config: CheckedConfig, report: Report): void {
   const { envelope } = config.gateway
-  checkDialects(config, report)
+  checkDialect(config, report)
   const status = codes
     .map(code => errorKinds[code as keyof typeof errorKinds].status)
     .find(each => readsAs(each, envelope.successCode))
@@ -31,40 +30,28 @@ export function checkEnvelope(config: CheckedConfig, report: Report): void {
   checkRecognizable(config, custom, report)
 }
 
-/** The dialect and `errorStatus` of the whole config and of routes that set one. */
-function usesOf({ gateway: { envelope }, routes }: CheckedConfig) {
-  const { dialect, errorStatus } = envelope
-  const ofRoutes = Object.entries(routes.routes).map(([name, route]) => ({
-    file: 'routes' as const,
-    path: ['routes', name] as Path,
-    dialect: route.dialect ?? dialect,
-    errorStatus: route.errorStatus ?? errorStatus,
-    isOwn: route.dialect !== undefined || route.errorStatus !== undefined
-  }))
-  const general = {
-    file: 'gateway' as const,
-    path: ['envelope'] as Path,
-    dialect,
-    errorStatus
-  }
-  return [general, ...ofRoutes.filter(({ isOwn }) => isOwn)]
+/** Where config gives errors the HTTP status 200. */
+function placesOfOk({ gateway: { envelope }, routes: { routes } }: CheckedConfig) {
+  const general = { file: 'gateway' as const, path: ['envelope', 'errorStatus'] }
+  const ofRoutes = Object.keys(routes)
+    .filter(name => routes[name]?.errorStatus === 'ok')
+    .map(name => ({ file: 'routes' as const, path: ['routes', name, 'errorStatus'] }))
+  return envelope.errorStatus === 'ok' ? [general, ...ofRoutes] : ofRoutes
 }
 
-function checkDialects(config: CheckedConfig, report: Report): void {
+function checkDialect(config: CheckedConfig, report: Report): void {
   const { envelope, login } = config.gateway
-  for (const { file, path, dialect, errorStatus } of usesOf(config)) {
-    if (dialect === 'custom' && envelope.custom === undefined) {
-      report(file, [...path, 'dialect'], '`custom` needs `envelope.custom` in gateway.yaml')
-    }
-    if ((dialect === 'problem' || dialect === 'none') && errorStatus === 'ok') {
-      const message = `errors of \`${dialect}\` have the HTTP status of the error: set \`errorStatus: own\``
-      report(file, [...path, 'errorStatus'], message)
-    }
+  const { dialect, custom } = envelope
+  if (dialect === 'custom' && custom === undefined) {
+    report('gateway', ['envelope', 'dialect'], '`custom` needs `envelope.custom` in gateway.yaml')
   }
-  const { dialect } = envelope
-  if ((dialect === 'problem' || dialect === 'none') && login.refusedStatus === 200) {
-    const message = `errors of \`${dialect}\` have the HTTP status of the error: take 401`
-    report('gateway', ['login', 'refusedStatus'], message)
+  if (dialect !== 'problem' && dialect !== 'none') return
+  const message = `errors of \`${dialect}\` have the HTTP status of the error`
+  for (const { file, path } of placesOfOk(config)) {
+    report(file, path, `${message}: set \`errorStatus: own\``)
+  }
+  if (login.refusedStatus === 200) {
+    report('gateway', ['login', 'refusedStatus'], `${message}: take 401`)
   }
 }
 
@@ -139,9 +126,9 @@ function checkRecognizable(config: CheckedConfig, custom: CustomEnvelope, report
   const { code, success } = custom.members
   if (code !== false || success !== false) return
   const problem = 'the envelope has neither a code nor a success flag, so errors need their status'
-  for (const { file, path, dialect, errorStatus } of usesOf(config)) {
-    if (dialect !== 'custom' || errorStatus !== 'ok') continue
-    report(file, [...path, 'errorStatus'], `${problem}: set \`errorStatus: own\``)
+  const isCustom = config.gateway.envelope.dialect === 'custom'
+  for (const { file, path } of isCustom ? placesOfOk(config) : []) {
+    report(file, path, `${problem}: set \`errorStatus: own\``)
   }
   for (const [key, { status }] of Object.entries(custom.errors)) {
     if (status !== 200) continue

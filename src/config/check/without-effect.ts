@@ -21,7 +21,6 @@ const besideAnswer: ReadonlySet<string> = new Set([
   'access',
   'touch',
   'answer',
-  'dialect',
   'errorStatus'
 ])
 const keysOfUpstream = [

@@ -39,7 +39,8 @@ export function profilePlacement({
   return (answer === undefined ? inEnvelope : answer.inEnvelope) ?? 'data'
 }
 
-type RouteSettings = Pick<Config['gateway']['envelope'], 'dialect' | 'errorStatus'> & {
+interface RouteSettings {
+  readonly errorStatus: 'own' | 'ok'
   readonly maxBody: number
   readonly maxShaped: number
   /** Whether a call keeps the session from going idle. */
@@ -53,7 +54,6 @@ export function routeSettings(
   route: Partial<RouteConfig>
 ): RouteSettings {
   return {
-    dialect: route.dialect ?? envelope.dialect,
     errorStatus: route.errorStatus ?? envelope.errorStatus,
     maxBody: route.maxBody ?? sizes.body,
     maxShaped: route.maxShaped ?? sizes.shape,

@@ -2,7 +2,7 @@
 import { bodySchema, querySchema } from './request-mapping.ts'
 import { Type } from 'typebox'
 import { answerSchema } from './answer.ts'
-import { dialects, errorStatuses } from './envelope.ts'
+import { errorStatuses } from './envelope.ts'
 import { partsSchema } from './parts.ts'
 import { fallbackSchema } from './fallback.ts'
 import { proxied } from './proxied.ts'
@@ -98,12 +98,6 @@ export const route = closed(
       name('An upstream of this file. Optional with `parts` or `answer`.', { names: 'upstream' })
     ),
     websocket: websocketSchema,
-    dialect: maybe(
-      oneOf(
-        [...dialects],
-        'The envelope of this route’s responses. Default: `envelope.dialect` of `gateway.yaml`.'
-      )
-    ),
     errorStatus: maybe(
       oneOf(
         [...errorStatuses],
