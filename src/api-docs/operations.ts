@@ -2,7 +2,7 @@
 import type { Config } from '../config/schema/config.ts'
 import { type OwnKey, ownEndpoints } from '../config/schema/own-endpoints.ts'
 import { closeBody, loginBody } from '../config/schema/request-bodies.ts'
-import { pathsOf, profilePlacement, routeSettings } from '../config/schema/resolved.ts'
+import { pathsOf, routeSettings } from '../config/schema/resolved.ts'
 import type { RouteConfig } from '../config/schema/routes.ts'
 import type { JsonSchema } from '../contract/schema.ts'
 import type { Envelope } from '../shaping/envelope.ts'
@@ -79,7 +79,7 @@ function ownOperations(
   profileContract: JsonSchema | undefined
 ): Operation[] {
   const { gateway, routes } = config
-  const placement = profilePlacement(routes)
+  const placement = routes.endpoints.profile.answer?.inEnvelope
   const written: Partial<Record<OwnKey, Pick<RouteConfig, 'path' | 'answer'>>> = routes.endpoints
   const requests: Partial<Record<OwnKey, JsonSchema>> = {
     login: loginBody(gateway.login.fields),
@@ -90,9 +90,7 @@ function ownOperations(
       return successSchema(envelope, profileContract, placement)
     }
     const answer = written[key]?.answer
-    return answer === undefined
-      ? ownSchema(envelope, key, placement)
-      : answerSchema(config, envelope, answer)
+    return answer === undefined ? ownSchema(envelope, key) : answerSchema(config, envelope, answer)
   }
   return ownEndpoints(routes.endpoints).map(({ key, path, methods, needsSession }) => {
     const request = requests[key]
@@ -104,7 +102,7 @@ function ownOperations(
       access: needsSession && key !== 'logout' ? 'session' : 'public',
       errorStatus: gateway.envelope.errorStatus,
       requestBody: request && { required: true, content: json(request) },
-      status: key === 'check' ? 204 : (written[key]?.answer?.status ?? 200),
+      status: key === 'check' ? 204 : 200,
       content: key === 'check' ? {} : json(schemaOf(key))
     }
   })

@@ -46,10 +46,9 @@ const readers: Readonly<Record<SessionName, (facts: AnswerFacts, config: Config)
 
 export function createAnswer(
   config: Config,
-  { json = null, byRole = {}, status = 200, inEnvelope = 'data' }: AnswerConfig
+  { json = null, byRole = {}, inEnvelope = 'data' }: AnswerConfig
 ) {
   return {
-    status,
     placement: inEnvelope,
     /** The value; without facts where nobody is signed in, and config has no names of a session. */
     render: (facts?: AnswerFacts): Json => {

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { documentOf } from '../support/document.ts'
-import { password, testGateway } from '../support/gateway.ts'
+import { testGateway } from '../support/gateway.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 /** The component that a reference leads to. */
@@ -98,29 +98,4 @@ t.test('the own errors of a back-end stand in the document, also with errorStatu
   t.match(own, { status: 404, json: { message: 'none' } })
   t.match(responseOf('GET', '/api/plain', 'default')?.['content'], { '*/*': {} })
   t.match(responseOf('GET', '/api/plain', 200)?.['description'], 'failure', 'another one is 200')
-})
-
-t.test('the status of an answer at an own endpoint stands in the document', async t => {
-  const answer = { json: { done: true }, status: 201 }
-  const { responseOf, call } = await documented(t, {
-    endpoints: {
-      login: { answer },
-      logout: { answer },
-      profile: { answer },
-      refresh: { path: '/api/refresh', answer }
-    }
-  })
-  const login = '/api/auth/admin/login'
-  const signIn = { json: { username: 'alice', password } }
-  const { headers } = await call(login, signIn)
-  const cookie = headers.getSetCookie()[0]?.split(';', 1)[0] ?? ''
-  for (const [path, options] of [
-    [login, signIn],
-    ['/api/account/profile', { cookie }],
-    ['/api/refresh', { cookie, json: {} }],
-    ['/api/account/logout', { cookie, json: {} }]
-  ] as const) {
-    t.match(await call(path, options), { status: 201, fault: undefined }, path)
-    t.notOk(responseOf('json' in options ? 'POST' : 'GET', path, 200), path)
-  }
 })

@@ -474,7 +474,6 @@ t.test('the profile has parts too, from a session or from an upstream', async t 
   t.match(
     await ask(
       {
-        from: 'upstream',
         upstream: 'c',
         rewrite: '/me',
         shape: 'me',

@@ -3,7 +3,6 @@ import type { ContractConfig } from '../../config/schema/contracts.ts'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import {
   pathsOf,
-  profilePlacement,
   queryMapsOf,
   routeSettings,
   timeoutOf,
@@ -81,9 +80,8 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
 }
 
 function compileProfile(gateway: Gateway): Route {
-  const { config, answers } = gateway
   const { name } = ownRoutes.profile
-  const { profile } = config.routes.endpoints
+  const { profile } = gateway.config.routes.endpoints
   const common = { ...commonOf(gateway, name, profile), access: 'session' } as const
   const usual = shapingOf(gateway, name, profile)
   const { parts } = usual
@@ -95,15 +93,14 @@ function compileProfile(gateway: Gateway): Route {
       shapeNothing(await usual.shape(user, live, sent), live, sent),
     shapeNothing
   }
-  if (profile.from === 'upstream') {
+  if (profile.upstream !== undefined) {
     return { ...common, shaping, target: { ...targetOf(gateway, name, profile), isReadOnly: true } }
   }
-  const isAlone = parts === undefined
   return {
     ...common,
-    status: (isAlone ? answers.profile?.status : undefined) ?? 200,
+    status: 200,
     initialValue: live => live?.session.identity.profile,
-    shaping: isAlone ? { shape: shapeNothing } : shaping
+    shaping: parts === undefined ? { shape: shapeNothing } : shaping
   }
 }
 
@@ -161,9 +158,9 @@ function answerOf(
   name: string,
   written: NonNullable<RouteConfig['answer']>
 ): Pick<OwnRoute, 'status' | 'initialValue' | 'shaping'> {
-  const { status, placement, render } = createAnswer(config, written)
+  const { placement, render } = createAnswer(config, written)
   return {
-    status,
+    status: written.status ?? 200,
     initialValue: live => render(live && { ...live, ...sessions.times() }),
     shaping: {
       shape: (value, live) => {
@@ -204,12 +201,12 @@ function contractOf(
 function createProfileBody(gateway: Gateway): (user: unknown, live: Live) => unknown {
   const { config, envelope, sessions } = gateway
   const answer = gateway.answers.profile
-  const { contract: rules, from } = config.routes.endpoints.profile
-  const placement = profilePlacement(config.routes)
+  const { contract: rules, upstream } = config.routes.endpoints.profile
+  const placement = answer?.placement ?? 'data'
   const contract = contractOf(gateway, 'profile', rules, placement === 'data' && envelope.dataName)
   const usual = (user: unknown, { session: { identity } }: Live) => {
     if (envelope.fillsUser) return fillCurrentUser(user, identity)
-    if (from === 'upstream' || (user !== undefined && !isRecord(user))) return user
+    if (upstream !== undefined || (user !== undefined && !isRecord(user))) return user
     const { id, username, name, roles } = identity
     return { id, username, name, roles, ...user }
   }

@@ -1,4 +1,4 @@
-/** Rules for contracts: one source each, a valid JSON Schema, and a response that is read. */
+/** Rules for contracts: a valid JSON Schema, and a response that is read. */
 import { type JsonSchema, schemaProblem } from '../../contract/schema.ts'
 import type { ContractConfig } from '../schema/contracts.ts'
 import type { Path } from '../schema/node.ts'
@@ -6,49 +6,28 @@ import type { RoutesConfig } from '../schema/routes.ts'
 import type { Steps } from '../schema/steps.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
-type ReportPath = (path: Path, message: string) => void
-
-interface ContractOf {
-  readonly name: string
-  readonly path: Path
-  readonly contract: ContractConfig
-}
-
-function contractsIn({ routes, endpoints: { profile } }: RoutesConfig): ContractOf[] {
-  const named = Object.entries(routes).map(
-    ([name, { contract }]) => [name, ['routes', name, 'contract'], contract] as const
-  )
-  const all = [
-    ...named,
-    ['profile', ['endpoints', 'profile', 'contract'], profile.contract] as const
-  ]
-  return all.flatMap(([name, path, contract]) =>
-    contract === undefined ? [] : [{ name, path, contract }]
+/** Each by the name of its route. */
+function contractsIn({ routes, endpoints: { profile } }: RoutesConfig) {
+  return Object.entries<{ readonly contract?: ContractConfig }>({ ...routes, profile }).flatMap(
+    ([name, { contract }]) => (contract === undefined ? [] : [[name, contract] as const])
   )
 }
 
 /** The content of a contract's file, and the reporter of its faults. */
 export interface ContractFile {
   readonly value: JsonSchema
-  readonly report: ReportPath
+  readonly report: (path: Path, message: string) => void
 }
 
-/** The JSON Schema of each contract by its route's name. Faults are reported at their own place. */
+/** The JSON Schema of each contract by its route's name. Faults are reported in its file. */
 export function* contractSteps(
   routes: RoutesConfig,
-  fileOf: (name: string) => ContractFile | undefined,
-  report: ReportPath
+  fileOf: (name: string) => ContractFile | undefined
 ): Steps<Record<string, JsonSchema>> {
   const schemas: Record<string, JsonSchema> = {}
-  for (const { name, path, contract } of contractsIn(routes)) {
-    const { schema, file } = contract
-    const reportInline: ReportPath = (inner, message) =>
-      report([...path, 'schema', ...inner], message)
-    const source = file === undefined ? { value: schema, report: reportInline } : fileOf(file)
-    if (source?.value === undefined || (schema !== undefined && file !== undefined)) {
-      report(path, 'needs one of schema and file')
-      continue
-    }
+  for (const [name, { file }] of contractsIn(routes)) {
+    const source = fileOf(file)
+    if (source === undefined) continue
     const problem = schemaProblem(source.value)
     if (problem === undefined) schemas[name] = source.value
     else source.report(problem.path, problem.message)

@@ -66,10 +66,8 @@ export function* loadSteps(
   // Only values that fit their schema are checked further.
   const sections = sectionsOf(value) as Sections
   const config = { folder: reading.folder, ...sections, ...contentOf(sections, files) }
-  const contracts = yield* contractSteps(
-    config.routes,
-    name => contractFileOf(files.contracts[name], faults),
-    report
+  const contracts = yield* contractSteps(config.routes, name =>
+    contractFileOf(files.contracts[name], faults)
   )
   for (const { value: users, tree: file } of Object.values(files.users)) {
     checkUsers(users, (path, message, severity) => {

@@ -10,13 +10,10 @@ export const refresh = maybe(
         examples: ['/auth/refresh']
       }),
       answer: answerSchema(
-        'The response to a refresh, such as the inert token once more. Default: who is signed in ' +
-          'and the time left, as at `endpoints.session`.'
+        'The response, such as the inert token once more. Default: that of `endpoints.session`.'
       )
     },
-    'The refresh call of consoles that renew their own token, by the session cookie alone. A ' +
-      'timer makes it, so it is no use of the session: other requests extend that. ' +
-      'Without it there is none. Without a session it is refused with the code of an ended ' +
-      'session, so that the console signs out.'
+    'The call with which consoles renew their own token, by the session cookie alone. It is no ' +
+      'use of the session, since a timer makes it. Default: none.'
   )
 )

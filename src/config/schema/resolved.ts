@@ -2,7 +2,6 @@
  * Settings whose default is another setting of the config. Each such rule stands here once, so that
  * the app, `explain`, the API's description and the commands agree.
  */
-import type { AnswerConfig } from './answer.ts'
 import type { Config } from './config.ts'
 import type { QueryConfig } from './request-mapping.ts'
 import type { RouteConfig, RoutesConfig, UpstreamConfig } from './routes.ts'
@@ -28,15 +27,6 @@ export function timeoutOf(
   { responseTimeout }: Pick<UpstreamConfig, 'responseTimeout'>
 ): number {
   return timeout ?? responseTimeout
-}
-
-/** The place of the profile in the envelope. */
-export function profilePlacement({
-  endpoints: {
-    profile: { answer, inEnvelope }
-  }
-}: Pick<RoutesConfig, 'endpoints'>): NonNullable<AnswerConfig['inEnvelope']> {
-  return (answer === undefined ? inEnvelope : answer.inEnvelope) ?? 'data'
 }
 
 interface RouteSettings {

@@ -1,7 +1,7 @@
 /** `routes` of `routes.yaml`: one public path that is proxied. */
 import { bodySchema, querySchema } from './request-mapping.ts'
 import { Type } from 'typebox'
-import { answerSchema } from './answer.ts'
+import { routeAnswerSchema } from './answer.ts'
 import { errorStatuses } from './envelope.ts'
 import { partsSchema } from './parts.ts'
 import { fallbackSchema } from './fallback.ts'
@@ -61,11 +61,7 @@ export const route = closed(
       { default: ['GET'], minItems: 1, uniqueItems: true, examples: [['GET', 'POST']] }
     ),
     access,
-    answer: answerSchema(
-      'The response itself, for a route without an upstream: menus, permission codes, ' +
-        '`captchaEnabled: false`. Names of the session need a route that is not public. ' +
-        'A request’s body is ignored.'
-    ),
+    answer: maybe(routeAnswerSchema),
     parts: partsSchema,
     into: maybe(
       dotted(

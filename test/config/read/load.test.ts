@@ -54,7 +54,7 @@ t.test(
     t.match(routes.endpoints, {
       login: { path: '/api/auth/admin/login' },
       logout: { path: '/api/account/logout' },
-      profile: { path: '/api/account/profile', from: 'session' }
+      profile: { path: '/api/account/profile' }
     })
     t.same(limits.sizes, {
       body: 1024 ** 2,
