@@ -62,7 +62,7 @@ export function operationsOf(
 
 function contentOf(
   config: Config,
-  { answer, shape = '', parts }: RouteConfig,
+  { answer, shape = '', parts = {} }: RouteConfig,
   envelope: Envelope,
   contract: JsonSchema | undefined
 ): Content {

@@ -83,16 +83,16 @@ function widerAccess(old: Access, now: Access): string[] {
 
 /** What passes between clients and back-ends and did not before. */
 function openings(old: RouteConfig, now: RouteConfig): string[] {
-  const namesOf = ({ setCookies }: RouteConfig) => setCookies.map(nameOfCookie)
+  const namesOf = ({ setCookies = [] }: RouteConfig) => setCookies.map(nameOfCookie)
   const cookies = added(namesOf(old), namesOf(now))
   return [
-    ...(!old.passAuthorization && now.passAuthorization
+    ...(old.passAuthorization !== true && now.passAuthorization === true
       ? ["passes the client's Authorization to the upstream"]
       : []),
-    ...added(old.passRefusedHeaders, now.passRefusedHeaders).map(
+    ...added(old.passRefusedHeaders ?? [], now.passRefusedHeaders ?? []).map(
       header => `lets clients forge ${header}`
     ),
-    ...(old.redirects === 'refuse' && now.redirects === 'pass'
+    ...(old.redirects !== 'pass' && now.redirects === 'pass'
       ? ["passes the upstream's redirects to any address"]
       : []),
     ...(cookies.length > 0 ? [`lets the upstream set cookies: ${cookies.join(', ')}`] : [])

@@ -26,7 +26,7 @@ import { compileParts } from './parts.ts'
 import type { OwnRoute, Route, Shaping, Target } from './route.ts'
 
 /** A route, or the profile, which has some of the same keys. */
-type Written = Pick<RouteConfig, 'path' | 'methods' | 'parts'> & Partial<RouteConfig>
+type Written = Pick<RouteConfig, 'path' | 'methods'> & Partial<RouteConfig>
 
 /** Those of config, and the profile. */
 export async function compileRoutes(gateway: Gateway): Promise<Route[]> {
@@ -34,14 +34,12 @@ export async function compileRoutes(gateway: Gateway): Promise<Route[]> {
   const routes: Route[] = []
   for (const [name, route] of Object.entries(gateway.config.routes.routes)) {
     await yieldToRequests()
-    const compiled = compileRoute(gateway, name, route)
-    if (compiled !== undefined) routes.push(compiled)
+    routes.push(compileRoute(gateway, name, route))
   }
   return [...routes, compileProfile(gateway)]
 }
 
-/** @returns undefined for a route without anything to answer */
-function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route | undefined {
+function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route {
   const { config, envelope } = gateway
   const { routes, limits } = config
   const common = { ...commonOf(gateway, name, route), access: route.access }
@@ -61,7 +59,7 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
     }
   }
   if (route.upstream === undefined) {
-    return parts && { ...common, status: 200, initialValue: () => ({}), shaping }
+    return { ...common, status: 200, initialValue: () => ({}), shaping }
   }
   const isShaped = route.shape !== undefined || parts !== undefined
   return {

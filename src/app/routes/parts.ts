@@ -1,5 +1,6 @@
 /** The parts of a response: other upstreams, all asked at the same time, and merged into it. */
 import type { FastifyRequest } from 'fastify'
+import type { PartConfig } from '../../config/schema/parts.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { readJson } from '../../json/body.ts'
@@ -32,12 +33,12 @@ interface Part {
 }
 
 /** A route, or the profile, which has some of the same keys. */
-type Composed = Pick<RouteConfig, 'path' | 'parts'> &
+type Composed = Pick<RouteConfig, 'path'> &
   Partial<RouteConfig> & { readonly name: string; readonly maxBytes: number }
 
 /** @returns undefined for a route without parts */
 export function compileParts(gateway: Gateway, route: Composed): Parts | undefined {
-  const parts = Object.entries(route.parts).map(([name, part]): Part => ({
+  const parts = Object.entries(route.parts ?? {}).map(([name, part]): Part => ({
     name,
     into: part.into?.split('.') ?? [],
     isRequired: part.required,
@@ -51,7 +52,7 @@ export function compileParts(gateway: Gateway, route: Composed): Parts | undefin
 function compileFetch(
   gateway: Gateway,
   route: Composed,
-  [name, part]: [string, RouteConfig['parts'][string]]
+  [name, part]: [string, PartConfig]
 ): Part['fetch'] {
   const { tokenNames, sealedCookies, config } = gateway
   const { maxBytes, passRefusedHeaders, passAuthorization, passCookies = [] } = route

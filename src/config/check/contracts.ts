@@ -41,7 +41,7 @@ export function checkContracts(
   { routes: { routes } }: Pick<CheckedConfig, 'routes'>,
   report: Report
 ): void {
-  for (const [name, { contract, shape, parts }] of Object.entries(routes)) {
+  for (const [name, { contract, shape, parts = {} }] of Object.entries(routes)) {
     if (contract?.mode === 'strict' && shape === undefined && Object.keys(parts).length === 0) {
       report(
         'routes',

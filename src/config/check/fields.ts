@@ -68,7 +68,7 @@ function takesBodies({ routes }: RoutesConfig, upstream: string) {
 function checkReopened(config: HeaderConfig, report: Report): void {
   const isOwn = isSetByGateway(config)
   for (const [name, { passRefusedHeaders }] of Object.entries(config.routes.routes)) {
-    passRefusedHeaders.forEach((header, index) => {
+    passRefusedHeaders?.forEach((header, index) => {
       const path = ['routes', name, 'passRefusedHeaders', index]
       if (isOwn(header)) return report('routes', path, ownMessage(header))
       if (!refusedFamilies.test(header)) {

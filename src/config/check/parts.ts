@@ -11,16 +11,13 @@ export function checkParts(
 ): void {
   for (const [name, route] of Object.entries(routes)) {
     const place = ['routes', name]
-    if ((route.upstream ?? route.answer) === undefined && !hasParts(route)) {
-      report('routes', place, 'needs an upstream, parts or an answer')
-    }
     if (hasParts(route)) checkAggregated(route, place, report)
   }
   checkRewrites(endpoints.profile, ['endpoints', 'profile'], report)
   checkPlaces(endpoints.profile, ['endpoints', 'profile'], report)
 }
 
-function hasParts({ parts }: Pick<RouteConfig, 'parts'>) {
+function hasParts({ parts = {} }: RouteConfig) {
   return Object.keys(parts).length > 0
 }
 
@@ -35,12 +32,12 @@ function checkAggregated(route: RouteConfig, place: Path, report: Report): void 
 
 interface Aggregated {
   readonly path: string
-  readonly parts: Readonly<Record<string, PartConfig>>
+  readonly parts?: Readonly<Record<string, PartConfig>>
   /** The place of the response of the route's own upstream. */
   readonly into?: string
 }
 
-function checkRewrites({ path, parts }: Aggregated, place: Path, report: Report): void {
+function checkRewrites({ path, parts = {} }: Aggregated, place: Path, report: Report): void {
   for (const [name, { rewrite }] of Object.entries(parts)) {
     const where = [...place, 'parts', name, 'rewrite']
     if (rewrite.endsWith('/*') && !path.endsWith('/*')) {
@@ -56,7 +53,11 @@ interface TakenPlace {
   readonly where: Path
 }
 
-function checkPlaces({ parts, into: placeOfRoute }: Aggregated, place: Path, report: Report): void {
+function checkPlaces(
+  { parts = {}, into: placeOfRoute }: Aggregated,
+  place: Path,
+  report: Report
+): void {
   const taken: TakenPlace[] = []
   if (placeOfRoute !== undefined) {
     taken.push({

@@ -102,7 +102,7 @@ function checkRewrite({ path, rewrite }: RouteConfig, place: Path, report: Repor
 function checkCookies({ gateway, routes }: PathsConfig, name: string, report: Report): void {
   const ownCookies = new Set([gateway.session.cookie.name, knownBrowserCookie, opsCookie])
   for (const key of ['passCookies', 'setCookies'] as const) {
-    const cookies = routes.routes[name]?.[key].map(each => nameOfCookie(each)) ?? []
+    const cookies = routes.routes[name]?.[key]?.map(each => nameOfCookie(each)) ?? []
     if (!cookies.some(cookie => ownCookies.has(cookie.replace(/^__Host-/, '')))) continue
     report(
       'routes',

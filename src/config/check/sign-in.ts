@@ -139,7 +139,7 @@ function checkPasswords({ gateway: { login } }: SignInConfig, report: Report): v
 
 /** The gateway keeps the back-end's session itself: no browser needs its cookie. */
 function checkSessionCookies({ gateway, routes }: SignInConfig, report: Report): void {
-  for (const [name, { upstream, setCookies }] of Object.entries(routes.routes)) {
+  for (const [name, { upstream, setCookies = [] }] of Object.entries(routes.routes)) {
     for (const source of gateway.login.sources) {
       if (source.kind !== 'upstream-login' || source.upstream !== upstream) continue
       const shown = plainCookies(setCookies).find(cookie => source.cookies.includes(cookie))

@@ -41,10 +41,10 @@ function checkPassedHeaders({ gateway, routes }: TokenConfig, report: Report): v
     })
   }
   for (const [name, route] of Object.entries(routes.routes)) {
-    if (route.passAuthorization && tokenHeaders.includes('authorization')) {
+    if (route.passAuthorization === true && tokenHeaders.includes('authorization')) {
       reportAt(['routes', name, 'passAuthorization'], 'authorization')
     }
-    route.passRefusedHeaders.forEach((header, index) => {
+    route.passRefusedHeaders?.forEach((header, index) => {
       if (!tokenHeaders.includes(header)) return
       reportAt(['routes', name, 'passRefusedHeaders', index], header)
     })
@@ -53,7 +53,7 @@ function checkPassedHeaders({ gateway, routes }: TokenConfig, report: Report): v
 
 function checkPassedCookies({ gateway, routes }: TokenConfig, report: Report): void {
   for (const [name, { passCookies }] of Object.entries(routes.routes)) {
-    passCookies.forEach((cookie, index) => {
+    passCookies?.forEach((cookie, index) => {
       if (!gateway.envelope.tokenCookies.includes(cookie)) return
       const place = ['routes', name, 'passCookies', index]
       report('routes', place, messageOf(`the cookie "${cookie}"`, 'tokenCookies'))

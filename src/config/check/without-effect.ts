@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { asNode } from '../schema/node.ts'
 import { toMilliseconds } from '../schema/primitives.ts'
-import { route as routeSchema } from '../schema/route.ts'
+import { upstreamRoute } from '../schema/route.ts'
 import type { RouteConfig } from '../schema/routes.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
@@ -14,41 +14,12 @@ interface Row {
   readonly message: string
 }
 
-const { properties = {} } = asNode(routeSchema)
-const besideAnswer: ReadonlySet<string> = new Set([
-  'path',
-  'methods',
-  'access',
-  'touch',
-  'answer',
-  'errorStatus'
-])
-const keysOfUpstream = [
-  'rewrite',
-  'into',
-  'redirects',
-  'passAuthorization',
-  'passCookies',
-  'passRefusedHeaders',
-  'setCookies'
-] as const
-
-const hasParts = ({ parts }: RouteConfig) => Object.keys(parts).length > 0
-const isProxied = ({ upstream }: RouteConfig) => upstream !== undefined
+const { properties = {} } = asNode(upstreamRoute)
+const hasParts = ({ parts = {} }: RouteConfig) => Object.keys(parts).length > 0
 const isRead = ({ methods }: RouteConfig) => methods.includes('GET')
 const isShaped = (route: RouteConfig) => route.shape !== undefined || hasParts(route)
 
 const rows: readonly Row[] = [
-  {
-    keys: Object.keys(properties).filter(key => !besideAnswer.has(key)) as Key[],
-    when: ({ answer }) => answer !== undefined,
-    message: 'has no effect beside `answer`'
-  },
-  {
-    keys: keysOfUpstream,
-    when: route => hasParts(route) && !isProxied(route),
-    message: 'has no effect without an upstream of the route’s own'
-  },
   {
     keys: ['into'],
     when: route => !hasParts(route),
@@ -70,11 +41,6 @@ const rows: readonly Row[] = [
     message: 'has no effect: the route does not take GET'
   },
   {
-    keys: ['fallback', 'cache'],
-    when: route => !isProxied(route),
-    message: 'has no effect: no `upstream`'
-  },
-  {
     keys: ['cache'],
     when: hasParts,
     message: 'has no effect: the `Cache-Control` is not that of the parts'
@@ -91,12 +57,7 @@ const rows: readonly Row[] = [
   },
   {
     keys: ['websocket'],
-    when: route => !isProxied(route),
-    message: 'has no effect without an upstream of the route’s own'
-  },
-  {
-    keys: ['websocket'],
-    when: route => isProxied(route) && hasParts(route),
+    when: hasParts,
     message: 'cannot be combined with parts'
   }
 ]

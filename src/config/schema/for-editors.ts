@@ -54,6 +54,7 @@ function plainForEditors(schema: Node, definitions: Definitions): object {
     instead: _instead,
     names: _names,
     keysName: _keysName,
+    chosenBy: _chosenBy,
     format,
     pattern,
     enum: values,

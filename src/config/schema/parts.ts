@@ -35,9 +35,11 @@ const part = closed(
   'A call to another upstream whose result is added to the response. All are called at once.'
 )
 
-export const partsSchema = named(
-  part,
-  'Calls to other upstreams whose results are added to the response, by name.'
-)
+const description = 'Calls to other upstreams whose results are added to the response, by name.'
+
+export const partsSchema = named(part, description)
+
+/** The same where nothing else answers. */
+export const neededParts = named(part, description, { default: undefined, minProperties: 1 })
 
 export type PartConfig = Static<typeof part>

@@ -1,9 +1,9 @@
-/** `routes` of `routes.yaml`: one public path that is proxied. */
+/** `routes` of `routes.yaml`: a public path, which an upstream, config or parts answer. */
 import { bodySchema, querySchema } from './request-mapping.ts'
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { routeAnswerSchema } from './answer.ts'
 import { errorStatuses } from './envelope.ts'
-import { partsSchema } from './parts.ts'
+import { neededParts, partsSchema } from './parts.ts'
 import { fallbackSchema } from './fallback.ts'
 import { proxied } from './proxied.ts'
 import { setCookiesSchema } from './set-cookies.ts'
@@ -16,7 +16,6 @@ import {
   maxShaped,
   maxStreamedBytes,
   maybe,
-  name,
   oneOf,
   pathTemplate,
   size,
@@ -45,38 +44,55 @@ const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
   )
 )
 
-export const route = closed(
+/** Keys of every route. */
+const common = {
+  path: pathTemplate(
+    'The public path. With `/*` at its end it matches everything below; `:name` matches ' +
+      'one segment. Of several paths that match, the most specific decides.',
+    {
+      format: 'x-public-path',
+      examples: ['/api/notices', '/api/orders/*', '/api/users/:id/reset']
+    }
+  ),
+  methods: list(
+    oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], 'An HTTP method.'),
+    'The allowed methods. GET includes HEAD.',
+    { default: ['GET'], minItems: 1, uniqueItems: true, examples: [['GET', 'POST']] }
+  ),
+  access,
+  touch: maybe(
+    oneOf(
+      ['always', 'never'],
+      'Whether a call resets the session’s idle time; `never` for calls that a page repeats by ' +
+        'itself. Default: `never` for the name `notices` or with `websocket`, else `always`.'
+    )
+  ),
+  errorStatus: maybe(
+    oneOf(
+      [...errorStatuses],
+      'The HTTP status of its errors. Default: `envelope.errorStatus` of `gateway.yaml`.'
+    )
+  )
+}
+
+const maxShapedSchema = maybe(
+  size(
+    'The maximum size of a response that is shaped, both as received and after decompression. ' +
+      'Default: `sizes.shape` of `limits.yaml`.',
+    { maximum: maxShaped, examples: ['8MiB'] }
+  )
+)
+
+export const upstreamRoute = closed(
   {
-    path: pathTemplate(
-      'The public path. With `/*` at its end it matches everything below; `:name` matches ' +
-        'one segment. Of several paths that match, the most specific decides.',
-      {
-        format: 'x-public-path',
-        examples: ['/api/notices', '/api/orders/*', '/api/users/:id/reset']
-      }
-    ),
-    methods: list(
-      oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], 'An HTTP method.'),
-      'The allowed methods. GET includes HEAD.',
-      { default: ['GET'], minItems: 1, uniqueItems: true, examples: [['GET', 'POST']] }
-    ),
-    access,
-    answer: maybe(routeAnswerSchema),
+    ...common,
+    maxShaped: maxShapedSchema,
     parts: partsSchema,
     into: maybe(
       dotted(
         'With `parts`: where to put the response of the route’s own upstream. Default: the ' +
           'parts are added to that response.',
         { examples: ['items'] }
-      )
-    ),
-    touch: maybe(
-      oneOf(
-        ['always', 'never'],
-        'Whether a call resets the session’s idle time. Use `never` for calls that a page ' +
-          'repeats by itself. Default: `never` for a route named `notices` or with ' +
-          '`websocket`, `always` for ' +
-          'others.'
       )
     ),
     ...proxied,
@@ -90,29 +106,12 @@ export const route = closed(
     ),
     query: querySchema,
     body: bodySchema,
-    upstream: maybe(
-      name('An upstream of this file. Optional with `parts` or `answer`.', { names: 'upstream' })
-    ),
     websocket: websocketSchema,
-    errorStatus: maybe(
-      oneOf(
-        [...errorStatuses],
-        'The HTTP status of this route’s errors. Default: `envelope.errorStatus` of ' +
-          '`gateway.yaml`.'
-      )
-    ),
     maxBody: maybe(
       size(
         'The maximum size of a request body. Default: `sizes.body` of `limits.yaml`. Increase ' +
           'it for uploads. `0B`: none is taken.',
         { minimum: 0, maximum: maxStreamedBytes, examples: ['50MiB'] }
-      )
-    ),
-    maxShaped: maybe(
-      size(
-        'The maximum size of a response that is shaped, both as received and after ' +
-          'decompression. Default: `sizes.shape` of `limits.yaml`.',
-        { maximum: maxShaped, examples: ['8MiB'] }
       )
     ),
     passAuthorization: flag('Send the client’s own `Authorization` header to the upstream.', {
@@ -154,5 +153,38 @@ export const route = closed(
       { default: 'refuse' }
     )
   },
-  'A public path that is proxied to an upstream.'
+  'A route to an upstream.',
+  { chosenBy: 'upstream' }
+)
+
+const answerRoute = closed({ ...common, answer: routeAnswerSchema }, 'A constant answer.', {
+  chosenBy: 'answer'
+})
+
+const partsRoute = closed(
+  {
+    ...common,
+    parts: neededParts,
+    shape: proxied.shape,
+    contract: proxied.contract,
+    maxShaped: maxShapedSchema
+  },
+  'A response that is made of parts alone.',
+  { chosenBy: 'parts' }
+)
+
+type OfUpstream = Static<typeof upstreamRoute>
+type Common = Pick<OfUpstream, keyof typeof common>
+
+export type RouteConfig = Common &
+  Partial<Omit<OfUpstream, keyof Common>> &
+  Partial<Omit<Static<typeof answerRoute>, keyof Common>>
+
+export const route = Type.Unsafe<RouteConfig>(
+  Type.Union([upstreamRoute, answerRoute, partsRoute], {
+    expected: 'a mapping with upstream, answer or parts',
+    description:
+      'A public path. Either `upstream`, `answer` or `parts` says what answers it; with an ' +
+      'upstream there may be parts too.'
+  })
 )

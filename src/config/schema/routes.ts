@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { endpoints } from './endpoints.ts'
 import { expectSchema } from './expectations.ts'
 import { maintenanceSchema } from './maintenance.ts'
-import { route } from './route.ts'
+import { route, type RouteConfig } from './route.ts'
 import { shapesSchema } from './shapes.ts'
 import { type CredentialConfig, upstream } from './upstreams.ts'
 import { list, named, pairs, pathTemplate, text } from './primitives.ts'
@@ -24,7 +24,7 @@ export const routesSchema = Type.Object(
         examples: [{ '/api/currentUser': '/api/account/profile' }]
       }
     ),
-    routes: named(route, 'The proxied routes, by name. Logs, metrics and limits use the name.'),
+    routes: named(route, 'The routes, by name. Logs, metrics and limits use the name.'),
     permissions: pairs(
       list(text('A permission.'), 'The permissions of the role.'),
       'The permissions of each role, for `{permissions}` in answers: those of all roles of ' +
@@ -59,4 +59,4 @@ export function credentialOf(written: CredentialConfig): Credential {
 
 export type RoutesConfig = Static<typeof routesSchema>
 export type UpstreamConfig = RoutesConfig['upstreams'][string]
-export type RouteConfig = RoutesConfig['routes'][string]
+export type { RouteConfig }
