@@ -3,7 +3,6 @@ import { answerSchema } from './answer.ts'
 import { partsSchema } from './parts.ts'
 import { proxied } from './proxied.ts'
 import { closed, list, maybe, name, oneOf, path } from './primitives.ts'
-import { refresh } from './refresh.ts'
 
 const methods = (initial: Array<'GET' | 'POST'>) =>
   list(oneOf(['GET', 'POST'], 'An HTTP method.'), 'The allowed methods. A body is ignored.', {
@@ -11,6 +10,23 @@ const methods = (initial: Array<'GET' | 'POST'>) =>
     minItems: 1,
     uniqueItems: true
   })
+
+/** The call with which consoles renew their own token. */
+const refresh = maybe(
+  closed(
+    {
+      path: path('The path of the refresh call (POST). Its body is not read.', {
+        format: 'x-public-path',
+        examples: ['/auth/refresh']
+      }),
+      answer: answerSchema(
+        'The response, such as the inert token once more. Default: that of `endpoints.session`.'
+      )
+    },
+    'The call with which consoles renew their own token, by the session cookie alone. It is no ' +
+      'use of the session, since a timer makes it. Default: none.'
+  )
+)
 
 export const endpoints = closed(
   {

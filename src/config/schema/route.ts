@@ -4,7 +4,6 @@ import { type Static, Type } from 'typebox'
 import { routeAnswerSchema } from './answer.ts'
 import { errorStatuses } from './envelope.ts'
 import { neededParts, partsSchema } from './parts.ts'
-import { fallbackSchema } from './fallback.ts'
 import { proxied } from './proxied.ts'
 import { setCookiesSchema } from './set-cookies.ts'
 import {
@@ -19,7 +18,8 @@ import {
   oneOf,
   pathTemplate,
   size,
-  text
+  text,
+  whole
 } from './primitives.ts'
 import { websocketSchema } from './websocket.ts'
 
@@ -83,6 +83,16 @@ const maxShapedSchema = maybe(
   )
 )
 
+const fallback = closed(
+  {
+    body: Type.Unknown({ description: 'Answer with this JSON, without a shape or envelope.' }),
+    status: whole('The status of the fixed response.', { minimum: 200, maximum: 599, default: 200 })
+  },
+  'What a GET request gets if the upstream cannot be reached, breaks the connection, takes ' +
+    'too long, or answers 502, 503 or 504. Default: the error.',
+  { examples: [{ body: { data: [] } }] }
+)
+
 export const upstreamRoute = closed(
   {
     ...common,
@@ -96,12 +106,11 @@ export const upstreamRoute = closed(
       )
     ),
     ...proxied,
-    fallback: fallbackSchema,
+    fallback: maybe(fallback),
     cache: oneOf(
       ['off', 'browser'],
-      '`browser`: the browser may keep responses for its user as long as the upstream’s ' +
-        '`Cache-Control` says. It passes as `private`, with `Vary: Cookie`; what it says to ' +
-        'caches that users share does not. `off`: `no-store`. Public routes pass it as it is.',
+      '`browser`: the upstream’s `Cache-Control` passes as `private`, with `Vary: Cookie`. `off`: ' +
+        '`no-store`. Public routes pass it as it is.',
       { default: 'off' }
     ),
     query: querySchema,
@@ -109,8 +118,8 @@ export const upstreamRoute = closed(
     websocket: websocketSchema,
     maxBody: maybe(
       size(
-        'The maximum size of a request body. Default: `sizes.body` of `limits.yaml`. Increase ' +
-          'it for uploads. `0B`: none is taken.',
+        'The maximum size of a request body; `0B`: none is taken. Default: `sizes.body` of ' +
+          '`limits.yaml`.',
         { minimum: 0, maximum: maxStreamedBytes, examples: ['50MiB'] }
       )
     ),
@@ -148,8 +157,8 @@ export const upstreamRoute = closed(
     setCookies: setCookiesSchema,
     redirects: oneOf(
       ['refuse', 'pass'],
-      'What happens to a redirect of the upstream to another host. `refuse`: 502. `pass`: the ' +
-        'browser gets it. Redirects to the upstream itself are rewritten to the public path.',
+      'What happens to a redirect of the upstream to another host: 502, or the browser gets it. ' +
+        'Redirects to the upstream itself are rewritten to the public path.',
       { default: 'refuse' }
     )
   },
@@ -173,6 +182,7 @@ const partsRoute = closed(
   { chosenBy: 'parts' }
 )
 
+export type FallbackConfig = Static<typeof fallback>
 type OfUpstream = Static<typeof upstreamRoute>
 type Common = Pick<OfUpstream, keyof typeof common>
 
