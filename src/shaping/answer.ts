@@ -24,8 +24,6 @@ export interface AnswerFacts extends SessionTimes {
   readonly profile?: unknown
 }
 
-export type Answer = ReturnType<typeof createAnswer>
-
 const readers: Readonly<Record<SessionName, (facts: AnswerFacts, config: Config) => Json>> = {
   id: ({ session }) => session.identity.id,
   username: ({ session }) => session.identity.username,

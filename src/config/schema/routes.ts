@@ -27,9 +27,8 @@ export const routesSchema = Type.Object(
     routes: named(route, 'The routes, by name. Logs, metrics and limits use the name.'),
     permissions: pairs(
       list(text('A permission.'), 'The permissions of the role.'),
-      'The permissions of each role, for `{permissions}` in answers: those of all roles of ' +
-        'the user, in the order of the roles, each once. They decide what a console shows; who ' +
-        'may call a route is decided by its `access`.',
+      'The permissions of each role, for `{permissions}` in answers. They decide what a console ' +
+        'shows; `access` of a route decides who may call it.',
       { default: {}, examples: [{ admin: ['*:*:*'], user: ['order:read'] }] }
     ),
     paging: consolePaging,
