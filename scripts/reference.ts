@@ -60,7 +60,9 @@ function rows(schema: Node, prefix: string, above: readonly Node[] = []): string
         [
           `${prefix}${key}`,
           member,
-          schema.required?.includes(key) === true && member.default === undefined
+          key !== schema.chosenBy &&
+            schema.required?.includes(key) === true &&
+            member.default === undefined
         ] as const
     ),
     ...Object.values(schema.patternProperties ?? {}).map(
@@ -75,9 +77,13 @@ function rows(schema: Node, prefix: string, above: readonly Node[] = []): string
 
 function inner(member: Node, key: string, above: readonly Node[]): string[] {
   if (member.anyOf !== undefined) {
-    return member.anyOf.flatMap(branch =>
+    const all = member.anyOf.flatMap(branch =>
       isDescribed(branch) ? rows(branch, `${key}.`, above) : []
     )
+    // A key of several branches is listed once.
+    const keyOf = (text: string) => text.split(' | ', 1)[0]
+    const keys = all.map(keyOf)
+    return all.filter((text, index) => keys.indexOf(keyOf(text)) === index)
   }
   if (member.items?.anyOf !== undefined) {
     return member.items.anyOf.flatMap(branch =>
@@ -102,7 +108,7 @@ function nested(schema: Node) {
   return (
     schema.properties !== undefined ||
     Object.values(schema.patternProperties ?? {}).some(
-      member => member.type === 'object' || member.type === 'array'
+      ({ type = '', anyOf = [] }) => ['object', 'array'].includes(type) || anyOf.some(isDescribed)
     )
   )
 }

@@ -7,6 +7,7 @@ import type { JsonSchema } from '../contract/schema.ts'
 import { type ErrorCode, errorKinds } from '../errors/errors.ts'
 import { addContract, freeName, pascal } from './components.ts'
 import { type Operation, operationsOf } from './operations.ts'
+import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
 import { failureSchema } from './samples.ts'
 
 type Members = Record<string, unknown>
@@ -27,15 +28,17 @@ const parameter = (name: string) => ({
 export function openApi(config: Config): Members {
   const { contracts } = config
   const schemas: Record<string, JsonSchema> = {}
-  const operations = operationsOf(config, name => {
+  const envelope = createEnvelope(config.gateway.envelope)
+  const failure = `Failure${pascal(config.gateway.envelope.dialect)}`
+  schemas[failure] = failureSchema(envelope)
+  const failures = { envelope, schema: { $ref: `#/components/schemas/${failure}` } }
+  const operations = operationsOf(config, envelope, name => {
     const contract = Object.hasOwn(contracts, name) ? contracts[name] : undefined
     return contract && addContract(schemas, name, contract)
   })
   const paths: Record<string, Members> = {}
   const ids = new Set<string>()
   for (const operation of operations) {
-    const failure = `Failure${pascal(operation.dialect)}`
-    schemas[failure] ??= failureSchema(operation.envelope)
     for (const path of operation.paths) {
       const named = path.replace(/\*$/, ':rest')
       const parameters = parametersOf(named).map(parameter)
@@ -44,8 +47,7 @@ export function openApi(config: Config): Members {
       for (const method of operation.methods) {
         if (method === 'HEAD') continue
         const operationId = freeName(`${method.toLowerCase()}${pascal(operation.name)}`, ids)
-        const failed = { $ref: `#/components/schemas/${failure}` }
-        item[method.toLowerCase()] = { operationId, ...described(operation, method, failed) }
+        item[method.toLowerCase()] = { operationId, ...described(operation, method, failures) }
       }
     }
   }
@@ -75,7 +77,13 @@ function sessionCookie({ gateway }: Config) {
   }
 }
 
-function described(operation: Operation, method: string, failure: JsonSchema): Members {
+/** How requests fail, in the envelope of the gateway. */
+interface Failures {
+  readonly envelope: Envelope
+  readonly schema: JsonSchema
+}
+
+function described(operation: Operation, method: string, failures: Failures): Members {
   const { name, isOwn, access, requestBody } = operation
   return {
     summary: isOwn ? `${pascal(name)} of the gateway` : `The route ${name}`,
@@ -83,12 +91,16 @@ function described(operation: Operation, method: string, failure: JsonSchema): M
     ...(access !== 'public' && { security: [{ session: [] }] }),
     ...(typeof access === 'object' && { 'x-roles': access.roles }),
     ...(method !== 'GET' && requestBody !== undefined && { requestBody }),
-    responses: responsesOf(operation, method, failure)
+    responses: responsesOf(operation, method, failures)
   }
 }
 
-function responsesOf(operation: Operation, method: string, failure: JsonSchema): Members {
-  const { access, envelope, errorStatus, status, content, takesUpgrades } = operation
+function responsesOf(
+  operation: Operation,
+  method: string,
+  { envelope, schema: failure }: Failures
+): Members {
+  const { access, errorStatus, status, content, takesUpgrades } = operation
   // A back-end may answer 201 or 204.
   const success = String(status ?? (method === 'GET' ? 200 : '2XX'))
   const statusOf = (code: ErrorCode) => {
@@ -101,7 +113,7 @@ function responsesOf(operation: Operation, method: string, failure: JsonSchema):
   if (typeof access === 'object') codes.push('route.forbidden')
   const [errorType = ''] = envelope.errorType.split(';', 1)
   const failed = { [errorType]: { schema: failure } }
-  const failures = Object.entries(Object.groupBy(codes, statusOf)).map(([key, of = []]) => {
+  const ofCodes = Object.entries(Object.groupBy(codes, statusOf)).map(([key, of = []]) => {
     const texts = of.map(code => `\`${code}\`: ${errorKinds[code].en}`)
     return [key, { description: texts.join('\n\n'), content: failed }] as const
   })
@@ -111,7 +123,7 @@ function responsesOf(operation: Operation, method: string, failure: JsonSchema):
   const both = same === undefined ? failure : { anyOf: [same.schema, failure] }
   return {
     ...(takesUpgrades === true && method === 'GET' && { 101: { description: 'A WebSocket.' } }),
-    ...Object.fromEntries(failures),
+    ...Object.fromEntries(ofCodes),
     [success]: {
       description: mayFail ? 'Success or failure, as the body says.' : 'Success.',
       content: mayFail && !isBytes ? { ...others, [errorType]: { schema: both } } : content

@@ -2,10 +2,10 @@
 import type { Config } from '../config/schema/config.ts'
 import { type OwnKey, ownEndpoints } from '../config/schema/own-endpoints.ts'
 import { closeBody, loginBody } from '../config/schema/request-bodies.ts'
-import { pathsOf, profilePlacement, routeSettings } from '../config/schema/resolved.ts'
+import { pathsOf, routeSettings } from '../config/schema/resolved.ts'
 import type { RouteConfig } from '../config/schema/routes.ts'
 import type { JsonSchema } from '../contract/schema.ts'
-import { createEnvelope, type Envelope } from '../shaping/envelope.ts'
+import type { Envelope } from '../shaping/envelope.ts'
 import { isWrapped } from '../shaping/shape.ts'
 import { answerSchema, ownSchema, successSchema } from './samples.ts'
 
@@ -19,8 +19,6 @@ export interface Operation {
   readonly paths: readonly string[]
   readonly methods: readonly string[]
   readonly access: RouteConfig['access']
-  readonly dialect: string
-  readonly envelope: Envelope
   readonly errorStatus: 'own' | 'ok'
   readonly requestBody?: object | undefined
   /** Of a success; undefined where a back-end chooses it. */
@@ -37,15 +35,14 @@ const bytes: Content = { '*/*': {} }
 /** @param contractOf the reference to the contract of a route; undefined where it has none */
 export function operationsOf(
   config: Config,
+  envelope: Envelope,
   contractOf: (name: string) => JsonSchema | undefined
 ): Operation[] {
-  const { gateway, routes } = config
+  const { routes } = config
   return [
-    ...ownOperations(config, contractOf('profile')),
+    ...ownOperations(config, envelope, contractOf('profile')),
     ...Object.entries(routes.routes).map(([name, route]): Operation => {
       const { path, methods, access, upstream, answer, websocket } = route
-      const { dialect, errorStatus } = routeSettings(config, name, route)
-      const envelope = createEnvelope({ ...gateway.envelope, dialect })
       const isOfBackEnd = upstream !== undefined
       return {
         name,
@@ -53,9 +50,7 @@ export function operationsOf(
         paths: pathsOf(routes, path),
         methods,
         access,
-        dialect,
-        envelope,
-        errorStatus,
+        errorStatus: routeSettings(config, name, route).errorStatus,
         requestBody: isOfBackEnd ? { content: bytes, description: 'Passed on.' } : undefined,
         status: isOfBackEnd ? undefined : (answer?.status ?? 200),
         content: contentOf(config, route, envelope, contractOf(name)),
@@ -67,7 +62,7 @@ export function operationsOf(
 
 function contentOf(
   config: Config,
-  { answer, shape = '', parts }: RouteConfig,
+  { answer, shape = '', parts = {} }: RouteConfig,
   envelope: Envelope,
   contract: JsonSchema | undefined
 ): Content {
@@ -78,11 +73,13 @@ function contentOf(
   return isJson ? json(contract ?? {}) : bytes
 }
 
-function ownOperations(config: Config, profileContract: JsonSchema | undefined): Operation[] {
+function ownOperations(
+  config: Config,
+  envelope: Envelope,
+  profileContract: JsonSchema | undefined
+): Operation[] {
   const { gateway, routes } = config
-  const { dialect, errorStatus } = gateway.envelope
-  const envelope = createEnvelope(gateway.envelope)
-  const placement = profilePlacement(routes)
+  const placement = routes.endpoints.profile.answer?.inEnvelope
   const written: Partial<Record<OwnKey, Pick<RouteConfig, 'path' | 'answer'>>> = routes.endpoints
   const requests: Partial<Record<OwnKey, JsonSchema>> = {
     login: loginBody(gateway.login.fields),
@@ -93,9 +90,7 @@ function ownOperations(config: Config, profileContract: JsonSchema | undefined):
       return successSchema(envelope, profileContract, placement)
     }
     const answer = written[key]?.answer
-    return answer === undefined
-      ? ownSchema(envelope, key, placement)
-      : answerSchema(config, envelope, answer)
+    return answer === undefined ? ownSchema(envelope, key) : answerSchema(config, envelope, answer)
   }
   return ownEndpoints(routes.endpoints).map(({ key, path, methods, needsSession }) => {
     const request = requests[key]
@@ -105,11 +100,9 @@ function ownOperations(config: Config, profileContract: JsonSchema | undefined):
       paths: pathsOf(routes, path),
       methods,
       access: needsSession && key !== 'logout' ? 'session' : 'public',
-      dialect,
-      envelope,
-      errorStatus,
+      errorStatus: gateway.envelope.errorStatus,
       requestBody: request && { required: true, content: json(request) },
-      status: key === 'check' ? 204 : (written[key]?.answer?.status ?? 200),
+      status: key === 'check' ? 204 : 200,
       content: key === 'check' ? {} : json(schemaOf(key))
     }
   })

@@ -55,11 +55,7 @@ export function answerSchema(
 }
 
 /** Of an endpoint of the gateway, as it is where config writes no answer. */
-export function ownSchema(
-  { success, login, fillsUser }: Envelope,
-  key: OwnKey,
-  placement: Placement
-): JsonSchema {
+export function ownSchema({ success, login, fillsUser }: Envelope, key: OwnKey): JsonSchema {
   // An id may be a number where the back-end's is one.
   const users = fillsUser ? [{}, { id: 1 }].map(user => fillCurrentUser(user, identity)) : []
   const session = [success(timeLeft(live, times.now))]
@@ -67,7 +63,7 @@ export function ownSchema(
   const samples: Record<OwnKey, readonly unknown[]> = {
     login: [login({ type: 'account', authority: 'admin' })],
     logout: [success({})],
-    profile: users.map(user => success(user, undefined, placement)),
+    profile: users.map(user => success(user)),
     refresh: session,
     check: [],
     session,

@@ -145,7 +145,7 @@ async function requestOf(
   { method, target, from, headers, body, who }: Asked,
   { signIn }: Pick<DryApp, 'signIn'>
 ): Promise<DryRequest> {
-  const passed = Object.values(routes.routes).flatMap(({ passCookies }) => passCookies)
+  const passed = Object.values(routes.routes).flatMap(({ passCookies = [] }) => passCookies)
   const cookies = [
     ...(who === undefined ? [] : [await signIn(who)]),
     ...new Set(['other', ...passed].map(name => `${name}=1`))

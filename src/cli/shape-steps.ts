@@ -1,6 +1,5 @@
 /** The effect of each operation of a shape. */
 import type { Config } from '../config/schema/config.ts'
-import { routeSettings } from '../config/schema/resolved.ts'
 import { flatten } from '../config/schema/shape-steps.ts'
 import type { ShapeStep } from '../config/schema/shapes.ts'
 import { toGatewayError } from '../errors/errors.ts'
@@ -27,9 +26,9 @@ export async function traceShape(
   { name, ...use }: ShapeUse & { readonly name: string },
   before: unknown
 ): Promise<TracedStep[]> {
-  const { shapes, routes, paging } = config.routes
-  const { dialect } = routeSettings(config, use.route, routes[use.route] ?? {})
-  const { success } = createEnvelope({ ...config.gateway.envelope, dialect })
+  const { gateway, routes } = config
+  const { shapes, paging } = routes
+  const { success } = createEnvelope(gateway.envelope)
   const context = { wrap: success, shapes, paging, modules: await loadModules(config) }
   const done: TracedStep[] = []
   let current = before

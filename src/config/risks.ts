@@ -83,12 +83,13 @@ function widerAccess(old: Access, now: Access): string | false {
 
 /** What passes between clients and back-ends and did not before. */
 function openings(old: RouteConfig, now: RouteConfig): Array<string | false> {
-  const cookies = added(old.setCookies.map(nameOfCookie), now.setCookies.map(nameOfCookie))
+  const namesOf = ({ setCookies = [] }: RouteConfig) => setCookies.map(nameOfCookie)
+  const cookies = added(namesOf(old), namesOf(now))
   return [
-    ...added(old.passHeaders, now.passHeaders).map(
+    ...added(old.passHeaders ?? [], now.passHeaders ?? []).map(
       header => `passes the client's own ${header} to the upstream`
     ),
-    old.redirects === 'refuse' &&
+    old.redirects !== 'pass' &&
       now.redirects === 'pass' &&
       "passes the upstream's redirects to any address",
     cookies.length > 0 && `lets the upstream set cookies: ${cookies.join(', ')}`

@@ -34,7 +34,7 @@ const droppedFamilies =
   /^(?:access-control-|content-security-policy|set-cookie|x-(?:aspnet|internal|envoy-|amzn-trace|debug)|new-token)/
 
 /** Headers that describe the upstream's body: wrong for a body that is made from it. */
-export const bodyHeaders: ReadonlySet<string> = new Set([
+const bodyHeaders: ReadonlySet<string> = new Set([
   'content-length',
   'content-encoding',
   'etag',

@@ -24,8 +24,6 @@ export interface AnswerFacts extends SessionTimes {
   readonly profile?: unknown
 }
 
-export type Answer = ReturnType<typeof createAnswer>
-
 const readers: Readonly<Record<SessionName, (facts: AnswerFacts, config: Config) => Json>> = {
   id: ({ session }) => session.identity.id,
   username: ({ session }) => session.identity.username,
@@ -46,10 +44,9 @@ const readers: Readonly<Record<SessionName, (facts: AnswerFacts, config: Config)
 
 export function createAnswer(
   config: Config,
-  { json = null, byRole = {}, status = 200, inEnvelope = 'data' }: AnswerConfig
+  { json = null, byRole = {}, inEnvelope = 'data' }: AnswerConfig
 ) {
   return {
-    status,
     placement: inEnvelope,
     /** The value; without facts where nobody is signed in, and config has no names of a session. */
     render: (facts?: AnswerFacts): Json => {

@@ -34,7 +34,7 @@ async function documentIn(files: Files): Promise<Tree> {
 const routes = (url: string): Tree =>
   parse(`
 upstreams: { b: { url: '${url}' } }
-endpoints: { profile: { from: upstream, upstream: b, rewrite: /user, shape: user } }
+endpoints: { profile: { upstream: b, rewrite: /user, shape: user } }
 aliases: { /api/currentUser: /api/account/profile, /api/all/*: /api/items/* }
 routes:
   items:
@@ -43,38 +43,18 @@ routes:
     methods: [GET, POST]
     upstream: b
     shape: list
-    contract:
-      schema:
-        type: array
-        items: { $ref: '#/definitions/Item' }
-        definitions:
-          Item:
-            type: object
-            required: [id]
-            properties:
-              id: { type: string }
-              below: { type: array, items: { $ref: '#/definitions/Item' } }
+    contract: { file: items.yaml }
   nested:
     path: /api/nested
     upstream: b
     shape: wrapped
-    contract:
-      schema:
-        $ref: '#/$defs/API.Page%3Citem%3E'
-        $defs:
-          API.Page<item>:
-            type: object
-            properties:
-              data: { type: array, items: { $ref: '#/$defs/API.Page<item>/definitions/a~1b' } }
-            definitions:
-              a/b: { type: object, properties: { id: { type: string }, next: { $ref: '#' } } }
+    contract: { file: nested.yaml }
   other-items: { path: /api/items/*, methods: [DELETE], upstream: b, access: { roles: [admin] } }
   plain:
     path: /api/plain
     access: public
     upstream: b
     shape: plain
-    dialect: base-response
     errorStatus: ok
   same: { path: /api/same, rewrite: /api/plain, access: public, upstream: b, shape: same }
   composed:
@@ -104,8 +84,33 @@ shapes:
     - paging: { list: list, total: count, current: page, each: [{ convert: { id: string } }] }
 `) as Tree
 
+/** The contracts of two routes. */
+const code = {
+  'items.yaml': `
+type: array
+items: { $ref: '#/definitions/Item' }
+definitions:
+  Item:
+    type: object
+    required: [id]
+    properties:
+      id: { type: string }
+      below: { type: array, items: { $ref: '#/definitions/Item' } }
+`,
+  'nested.yaml': `
+$ref: '#/$defs/API.Page%3Citem%3E'
+$defs:
+  API.Page<item>:
+    type: object
+    properties:
+      data: { type: array, items: { $ref: '#/$defs/API.Page<item>/definitions/a~1b' } }
+    definitions:
+      a/b: { type: object, properties: { id: { type: string }, next: { $ref: '#' } } }
+`
+}
+
 t.test('the document of a config with all there is', async t => {
-  const files = { routes: routes('http://b.internal') }
+  const files = { routes: routes('http://b.internal'), code }
   const document = await documentIn(files)
   const { servers, paths, components } = document
   t.equal(servers[0].url, '/')
@@ -166,7 +171,7 @@ t.test('what the document says of answers is true of the running gateway', async
       .writeHead(body === undefined ? 404 : 200, { 'content-type': 'application/json' })
       .end(JSON.stringify(body ?? { message: 'none' }))
   })
-  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
+  const gateway = await testGateway(t.after, { routes: routes(backend.url), code })
   const { document, call } = await documentOf(gateway)
   const cookie = await gateway.signIn()
   const at = '/api/items/{rest}'

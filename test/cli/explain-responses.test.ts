@@ -299,15 +299,15 @@ t.test('a response has its parts as the gateway gives it to the console', async 
           into: 'orders',
           shape: 'wrapped',
           parts: {
-            unread: part('orders', '/count', { shape: 'opened', unwrap: 'unread', into: 'unread' }),
-            owner: part('fixed', '/owner/:id', { into: 'owner', query: true }),
+            unread: part('orders', '/count', { shape: 'opened', into: 'unread' }),
+            owner: part('fixed', '/owner/:id', { into: 'owner' }),
             news: part('broken', '/news', { into: 'news', required: false, default: [] })
           }
         },
         only: { ...only, parts: { owner: part('people', '/owner', { into: 'owner' }) } }
       },
       shapes: {
-        opened: [{ open: 'code-data' }],
+        opened: [{ open: 'code-data' }, { unwrap: 'unread' }],
         wrapped: [{ drop: ['owner.url'] }, { wrap: 'envelope' }]
       }
     }
@@ -328,7 +328,7 @@ t.test('a response has its parts as the gateway gives it to the console', async 
   })
   t.same(
     people.seen.map(({ url }) => url),
-    ['/owner/7?full=1']
+    ['/owner/7']
   )
 
   broken.seen.length = 0

@@ -24,9 +24,10 @@ t.test('names of a contract that a terminal would obey are written as escapes', 
   const schema = { type: 'object', description: `Of ${name}.`, properties: { [name]: {} } }
   const folder = textFolder(t.after, {
     'gateway.yaml': 'server: { hosts: [console.example.com], trustedProxies: [10.0.0.0/8] }',
+    'c.json': JSON.stringify(schema),
     'routes.yaml': JSON.stringify({
       upstreams: { b: { url: 'http://b.internal' } },
-      routes: { r: { path: '/api/r', upstream: 'b', contract: { schema } } }
+      routes: { r: { path: '/api/r', upstream: 'b', contract: { file: 'c.json' } } }
     })
   })
   const { code, out } = await run(['openapi', '-c', folder])

@@ -6,7 +6,7 @@ import { reportsOf, textFolder } from '../support/config-files.ts'
 
 const base = parse(`
 upstreams: { backend: { url: 'http://127.0.0.1:1/base' }, other: { url: 'http://127.0.0.1:1' } }
-endpoints: { profile: { from: upstream, upstream: backend, rewrite: /accounts/me } }
+endpoints: { profile: { upstream: backend, rewrite: /accounts/me } }
 aliases: { /api/currentUser: /api/account/profile }
 routes:
   orders:

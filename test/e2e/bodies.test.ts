@@ -73,14 +73,6 @@ const gatewayTo = (
           shape: 'list',
           ...route
         },
-        lenient: {
-          path: '/api/lenient',
-          access: 'public',
-          upstream: 'b',
-          rewrite: '/api/shaped',
-          shape: 'list',
-          tooLarge: 'pass'
-        },
         plain: { path: '/api/plain', access: 'public', upstream: 'b' },
         own: { path: '/api/own', upstream: 'b', shape: 'list' }
       },
@@ -209,10 +201,6 @@ t.test('1 GB of blanks in a megabyte costs no memory to speak of', async t => {
       process.resourceUsage().maxRSS - before < 300 * 1024,
       `${coding}: ${Math.round((process.resourceUsage().maxRSS - before) / 1024)} MiB more at the peak`
     )
-    t.ok(
-      (await bytesOf(`${gateway.url}/api/lenient`)).bytes.equals(bomb),
-      `${coding}: it may pass as it is`
-    )
   }
 })
 
@@ -241,48 +229,31 @@ t.test('a body beyond the bound is 502, and the back-end is not read to its end'
 })
 
 t.test(
-  'by config a body beyond the bound passes unshaped, byte for byte, and one within is shaped',
+  'a body is shaped in chunks and of known length, without the headers of its bytes',
   async t => {
     const gateway = await setUpChanging(t.after)
     for (const [title, fields, encode] of [
       ['plain', {}, Buffer.from],
       ['gzip', { 'content-encoding': 'gzip' }, gzipSync]
     ] as const) {
-      for (const count of [10, 100_000]) {
-        const bytes = encode(items(count))
-        for (const chunked of [true, false]) {
-          gateway.answers((_request, response) => {
-            response.writeHead(200, {
-              'content-type': 'application/json',
-              'etag': '"raw"',
-              'accept-ranges': 'bytes',
-              ...fields,
-              ...(!chunked && { 'content-length': bytes.length })
-            })
-            for (let at = 0; at < bytes.length; at += 10_000) {
-              response.write(bytes.subarray(at, at + 10_000))
-            }
-            response.end()
+      const bytes = encode(items(10))
+      for (const chunked of [true, false]) {
+        gateway.answers((_request, response) => {
+          response.writeHead(200, {
+            'content-type': 'application/json',
+            'etag': '"raw"',
+            'accept-ranges': 'bytes',
+            ...fields,
+            ...(!chunked && { 'content-length': bytes.length })
           })
-          const answer = await bytesOf(`${gateway.url}/api/lenient`)
-          if (count === 10) {
-            t.same(
-              (JSON.parse(String(answer.bytes)) as { data: unknown }).data,
-              shapedItems(10),
-              title
-            )
-            continue
-          }
-          t.ok(answer.bytes.equals(bytes), `${title}, ${chunked ? 'in chunks' : 'of known length'}`)
-          t.same(
-            [
-              answer.headers['content-encoding'],
-              answer.headers['etag'],
-              answer.headers['accept-ranges']
-            ],
-            [title === 'gzip' ? 'gzip' : undefined, '"raw"', undefined]
-          )
-        }
+          response.write(bytes.subarray(0, 10))
+          response.end(bytes.subarray(10))
+        })
+        const answer = await bytesOf(`${gateway.url}/api/shaped`)
+        t.same((JSON.parse(String(answer.bytes)) as { data: unknown }).data, shapedItems(10), title)
+        const { headers } = answer
+        for (const name of ['content-encoding', 'accept-ranges']) t.equal(headers[name], undefined)
+        t.not(headers['etag'], '"raw"')
       }
     }
   }
@@ -303,15 +274,13 @@ t.test('what is no JSON is 502, and the log says how but holds nothing of it', a
   const gateway = await setUpChanging(t.after)
   for (const [answer, reason] of cases) {
     gateway.answers(answer)
-    for (const path of ['/api/shaped', '/api/lenient']) {
-      const { status, json, text } = await gateway.call(path)
-      t.match(
-        { status, json },
-        { status: 502, json: { success: false, errorCode: 'shape.not-json', requestId: String } },
-        `${path} ${reason}`
-      )
-      t.notMatch(text, 'do-not-log')
-    }
+    const { status, json, text } = await gateway.call('/api/shaped')
+    t.match(
+      { status, json },
+      { status: 502, json: { success: false, errorCode: 'shape.not-json', requestId: String } },
+      String(reason)
+    )
+    t.notMatch(text, 'do-not-log')
     const line = await gateway.logged(
       ({ code, route, reason: told }) =>
         code === 'shape.not-json' && route === 'shaped' && reason.test(String(told))

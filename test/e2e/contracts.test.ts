@@ -4,10 +4,13 @@ import { stopClock } from '../support/clock.ts'
 import { testGateway, type TestGateway } from '../support/gateway.ts'
 import { testUpstream } from '../support/upstream.ts'
 
-const schema = {
+const file = 'contract.json'
+/** The file of a contract. */
+const codeOf = (schema: object) => ({ [file]: JSON.stringify(schema) })
+const code = codeOf({
   type: 'array',
   items: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } }
-}
+})
 
 /** A back-end whose items are what `answer` holds at the time. */
 const setUp = async (
@@ -20,6 +23,7 @@ const setUp = async (
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
   })
   const gateway = await testGateway(cleanUp, {
+    code,
     routes: {
       upstreams: { b: { url: backend.url } },
       routes: {
@@ -28,7 +32,7 @@ const setUp = async (
           access: 'public',
           upstream: 'b',
           shape: 's',
-          contract: { schema, ...contract }
+          contract: { file, ...contract }
         }
       },
       shapes: { s: shape }
@@ -107,6 +111,7 @@ t.test('what passes byte for byte is observed too, compressed or not', async t =
   })
   const pass = stopClock(t.after)
   const gateway = await testGateway(t.after, {
+    code,
     routes: {
       upstreams: { b: { url: backend.url } },
       routes: {
@@ -115,7 +120,7 @@ t.test('what passes byte for byte is observed too, compressed or not', async t =
           rewrite: '/*',
           access: 'public',
           upstream: 'b',
-          contract: { schema }
+          contract: { file }
         }
       }
     }
@@ -150,8 +155,12 @@ t.test(
 )
 
 t.test('the current user has a contract as well, whoever answers it', async t => {
-  const contract = { schema: { type: 'object', required: ['email', 'phone'] }, mode: 'strict' }
-  const own = await testGateway(t.after, { routes: { endpoints: { profile: { contract } } } })
+  const contract = { file, mode: 'strict' }
+  const ofUser = codeOf({ type: 'object', required: ['email', 'phone'] })
+  const own = await testGateway(t.after, {
+    code: ofUser,
+    routes: { endpoints: { profile: { contract } } }
+  })
   t.match(await own.call('/api/account/profile', { cookie: await own.signIn() }), {
     status: 502,
     json: { errorCode: 'contract.broken' }
@@ -165,9 +174,10 @@ t.test('the current user has a contract as well, whoever answers it', async t =>
     )
   })
   const proxied = await testGateway(t.after, {
+    code: ofUser,
     routes: {
       upstreams: { b: { url: backend.url } },
-      endpoints: { profile: { from: 'upstream', upstream: 'b', contract } }
+      endpoints: { profile: { upstream: 'b', contract } }
     }
   })
   t.match(await proxied.call('/api/account/profile', { cookie: await proxied.signIn('alice') }), {
@@ -185,16 +195,18 @@ t.test('a route with parts keeps a strict contract without a shape, too', async 
   const backend = await testUpstream(t.after, (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
   })
-  const contract = { schema: { properties: { n: { type: 'integer' } } }, mode: 'strict' }
-  const parts = { n: { upstream: 'b', rewrite: '/n', unwrap: 'count', into: 'n' } }
+  const contract = { file, mode: 'strict' }
+  const parts = { n: { upstream: 'b', rewrite: '/n', shape: 'count', into: 'n' } }
   const common = { access: 'public', parts, contract }
   const gateway = await testGateway(t.after, {
+    code: codeOf({ properties: { n: { type: 'integer' } } }),
     routes: {
       upstreams: { b: { url: backend.url } },
       routes: {
         proxied: { path: '/api/p', upstream: 'b', ...common },
         aggregated: { path: '/api/a', ...common }
-      }
+      },
+      shapes: { count: [{ unwrap: 'count' }] }
     }
   })
   for (const path of ['/api/p', '/api/a']) {

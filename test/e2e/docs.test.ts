@@ -217,7 +217,7 @@ t.test('the YAML of operations is sound', async t => {
   const routes = join(folder, 'routes.yaml')
   const own = {
     upstreams: { backend: { url: 'http://127.0.0.1:1' } },
-    endpoints: { profile: { from: 'upstream', upstream: 'backend', rewrite: '/accounts/me' } },
+    endpoints: { profile: { upstream: 'backend', rewrite: '/accounts/me' } },
     aliases: { '/api/currentUser': '/api/account/profile' },
     routes: {
       notices: { path: '/api/notices', upstream: 'backend' },

@@ -19,16 +19,17 @@ async function setUp(
     own = json(200, { id: 1 }),
     other = json(200, { count: 7 }),
     route = {},
-    more = {}
-  }: { own?: Answer; other?: Answer; route?: object; more?: object }
+    upstream = {},
+    shapes = {}
+  }: { own?: Answer; other?: Answer; route?: object; upstream?: object; shapes?: object }
 ) {
   const [b, c] = [await testUpstream(cleanUp, own), await testUpstream(cleanUp, other)]
   const gateway = await testGateway(cleanUp, {
     limits,
     routes: {
-      upstreams: { b: { url: b.url }, c: { url: `${c.url}/base` } },
+      upstreams: { b: { url: b.url }, c: { url: `${c.url}/base`, ...upstream } },
       routes: { r: { path: '/api/r', access: 'public', upstream: 'b', ...route } },
-      ...more
+      shapes: { count, ...shapes }
     }
   })
   return Object.assign(gateway, { b, c })
@@ -45,7 +46,8 @@ const onceAsked = (other: () => { readonly begun: () => number }, answer: Answer
 
 const metricsOf = async (gateway: Pick<TestGateway, 'ops'>) =>
   (await gateway.ops('/metrics')).text()
-const unread = { upstream: 'c', rewrite: '/unread', unwrap: 'count', into: 'user.unreadCount' }
+const unread = { upstream: 'c', rewrite: '/unread', shape: 'count', into: 'user.unreadCount' }
+const count = [{ unwrap: 'count' }]
 
 t.test('all are asked at the same time, and one shaped answer is made of them', async t => {
   let asked = 0
@@ -78,11 +80,9 @@ t.test('all are asked at the same time, and one shaped answer is made of them', 
         flags: { upstream: 'c', rewrite: '/flags', into: 'data.flags.all' }
       }
     },
-    more: {
-      shapes: {
-        all: [{ open: 'code-data' }, { rename: { id: 'key' } }, { wrap: 'envelope' }],
-        team: [{ unwrap: 'result' }, { pick: ['team'] }]
-      }
+    shapes: {
+      all: [{ open: 'code-data' }, { rename: { id: 'key' } }, { wrap: 'envelope' }],
+      team: [{ unwrap: 'result' }, { pick: ['team'] }]
     }
   })
   const answer = await gateway.call('/api/r')
@@ -120,7 +120,7 @@ t.test(
             passHeaders: ['authorization'],
             passCookies: ['theme'],
             parts: {
-              one: { upstream: 'c', rewrite: '/one/*', query: true, into: 'one' },
+              one: { upstream: 'c', rewrite: '/one/*', into: 'one' },
               two: { upstream: 'd', rewrite: '/two', into: 'two' },
               three: { upstream: 'b', rewrite: '/three', into: 'three' }
             }
@@ -147,7 +147,7 @@ t.test(
     ]
     t.match(one, {
       method: 'GET',
-      url: '/one/a%20b?x=1&y=2',
+      url: '/one/a%20b',
       headers: {
         'x-user-name': 'bob',
         'x-user-id': '2',
@@ -232,20 +232,23 @@ const failures: Record<string, PartFailure> = {
 }
 
 /** Short only where waiting is the point. */
-const timeoutOf = (code: string) => (code === 'upstream.timeout' ? '200ms' : '30s')
+const timeOf = (code: string) => ({
+  responseTimeout: code === 'upstream.timeout' ? '200ms' : '30s'
+})
 
 t.test(
   'a part that is not required is left out where it fails, named in the answer, in the log and in the metrics',
   async t => {
     for (const [title, { answer, code }] of Object.entries(failures)) {
-      const part = { ...unread, required: false, timeout: timeoutOf(code), shape: 'part' }
+      const part = { ...unread, required: false, shape: 'part' }
       const gateway = await setUp(t.after, {
         other: answer,
+        upstream: timeOf(code),
         route: {
           shape: 'all',
           parts: { unread: part, other: { ...part, into: 'other', default: 0 } }
         },
-        more: { shapes: { all: [{ wrap: 'envelope' }], part: [{ open: 'code-data' }] } }
+        shapes: { all: [{ wrap: 'envelope' }], part: [{ open: 'code-data' }] }
       })
       const { status, json: body } = await gateway.call('/api/r')
       t.same(
@@ -277,19 +280,12 @@ t.test(
         // Nobody waits for the route's own answer then.
         own: isLong ? json(200, { id: 1 }) : () => {},
         other: onceAsked(() => gateway.b, answer),
+        upstream: timeOf(code),
         route: {
           timeout: '30s',
-          parts: {
-            'the-part': {
-              upstream: 'c',
-              rewrite: '/unread',
-              into: 'n',
-              timeout: timeoutOf(code),
-              shape: 'part'
-            }
-          }
+          parts: { 'the-part': { upstream: 'c', rewrite: '/unread', into: 'n', shape: 'part' } }
         },
-        more: { shapes: { part: [{ open: 'code-data' }] } }
+        shapes: { part: [{ open: 'code-data' }] }
       })
       const failed = await gateway.call('/api/r')
       t.match(failed, { status, json: { success: false, errorCode: code } }, title)
@@ -312,7 +308,7 @@ t.test(
     const gateway: Awaited<ReturnType<typeof setUp>> = await setUp(t.after, {
       own: onceAsked(() => gateway.c, json(409, { message: 'Closed.' })),
       other: () => {},
-      route: { parts: { unread: { ...unread, timeout: '30s' } } }
+      route: { parts: { unread } }
     })
     t.match(await gateway.call('/api/r'), {
       status: 409,
@@ -339,15 +335,13 @@ t.test('a part’s time is for its whole answer', async t => {
   const gateway = await testGateway(t.after, {
     limits,
     routes: {
-      upstreams: { b: { url: b.url }, c: { url: slow.url } },
+      upstreams: { b: { url: b.url }, c: { url: slow.url, responseTimeout: '200ms' } },
       routes: {
         r: {
           path: '/api/r',
           access: 'public',
           upstream: 'b',
-          parts: {
-            slow: { upstream: 'c', rewrite: '/', into: 'slow', required: false, timeout: '200ms' }
-          }
+          parts: { slow: { upstream: 'c', rewrite: '/', into: 'slow', required: false } }
         }
       }
     }
@@ -363,7 +357,7 @@ t.test('a client that leaves ends all of them, and nothing is called missing', a
   const gateway = await setUp(t.after, {
     own: () => {},
     other: () => {},
-    route: { parts: { unread: { ...unread, required: false, timeout: '30s' } } }
+    route: { parts: { unread: { ...unread, required: false } } }
   })
   const abort = new AbortController()
   const call = fetch(`${gateway.url}/api/r`, { signal: abort.signal }).catch(() => 'left')
@@ -383,37 +377,6 @@ t.test('a client that leaves ends all of them, and nothing is called missing', a
   )
 })
 
-t.test('a part gets the query with what the route sets and drops', async t => {
-  const b = await testUpstream(t.after, json(200, {}))
-  const count = { upstream: 'b', rewrite: '/count', into: 'count' }
-  const gateway = await testGateway(t.after, {
-    routes: {
-      upstreams: { b: { url: b.url } },
-      routes: {
-        orders: {
-          path: '/api/orders',
-          upstream: 'b',
-          access: 'public',
-          query: { set: { tenant: 'acme' }, drop: ['_t'], rename: { q: 'search' } },
-          parts: {
-            asked: { ...count, query: true },
-            plain: { ...count, rewrite: '/plain', into: 'plain' }
-          }
-        }
-      }
-    }
-  })
-  const ofPart = async (query: string) => {
-    const before = b.seen.length
-    t.equal((await gateway.call(`/api/orders${query}`)).status, 200)
-    const urls = b.seen.slice(before).map(({ url }) => url)
-    t.ok(urls.includes('/plain'), 'nothing is added where the query is not sent')
-    return urls.find(url => url.startsWith('/count'))
-  }
-  t.equal(await ofPart(''), '/count?tenant=acme')
-  t.equal(await ofPart('?tenant=other&Tenant[]=x&_t=1&q=a'), '/count?q=a&tenant=acme')
-})
-
 t.test('a route may be made of parts alone', async t => {
   const c = await testUpstream(t.after, (incoming, response, seen) =>
     json(incoming.url === '/gone' ? 500 : 200, { n: incoming.url })(incoming, response, seen)
@@ -427,16 +390,15 @@ t.test('a route may be made of parts alone', async t => {
         dashboard: {
           path: '/api/dashboard',
           shape: 'w',
-          missing: 'absent',
           parts: {
             a: { upstream: 'c', rewrite: '/a', into: 'a' },
-            b: { upstream: 'c', rewrite: '/b', unwrap: 'n', into: 'b.n' },
+            b: { upstream: 'c', rewrite: '/b', shape: 'n', into: 'b.n' },
             c: { upstream: 'c', rewrite: '/c' },
             d: { upstream: 'c', rewrite: '/gone', required: false }
           }
         }
       },
-      shapes: { w: [{ wrap: 'envelope' }] }
+      shapes: { w: [{ wrap: 'envelope' }], n: [{ unwrap: 'n' }] }
     }
   })
   t.match(await gateway.call('/api/dashboard'), {
@@ -448,7 +410,7 @@ t.test('a route may be made of parts alone', async t => {
   for (const path of ['/api/dashboard', '/api/overview']) {
     const answer = await gateway.call(path, { cookie })
     t.same(
-      [answer.status, answer.json.data, answer.json.absent, answer.headers.get('content-type')],
+      [answer.status, answer.json.data, answer.json.missing, answer.headers.get('content-type')],
       [200, { a: { n: '/a' }, b: { n: '/b' }, n: '/c' }, ['d'], 'application/json; charset=utf-8']
     )
   }
@@ -481,19 +443,20 @@ t.test('the profile has parts too, from a session or from an upstream', async t 
     notices: {
       upstream: 'c',
       rewrite: '/unread',
-      unwrap: 'count',
+      shape: 'count',
       into: 'unreadCount',
       required: false,
       default: 0
     }
   }
-  const ask = async (more: object) => {
+  const ask = async (profileConfig: object, shapes: object = {}) => {
     const gateway = await testGateway(t.after, {
       limits,
       routes: {
         upstreams: { c: { url: c.url } },
         aliases: { '/api/currentUser': profile },
-        ...more
+        endpoints: { profile: profileConfig },
+        shapes: { count, ...shapes }
       }
     })
     t.match(await gateway.call(profile), {
@@ -504,27 +467,24 @@ t.test('the profile has parts too, from a session or from an upstream', async t 
     t.equal(answer.headers.get('cache-control'), 'no-store')
     return answer.json
   }
-  t.match(await ask({ endpoints: { profile: { parts } } }), {
+  t.match(await ask({ parts }), {
     success: true,
     data: { username: 'alice', email: 'alice@example.com', unreadCount: 7 }
   })
   t.match(
-    await ask({
-      endpoints: {
-        profile: {
-          from: 'upstream',
-          upstream: 'c',
-          rewrite: '/me',
-          shape: 'me',
-          parts: { notices: { ...parts.notices, into: 'result.unreadCount' } }
-        }
+    await ask(
+      {
+        upstream: 'c',
+        rewrite: '/me',
+        shape: 'me',
+        parts: { notices: { ...parts.notices, into: 'result.unreadCount' } }
       },
-      shapes: { me: [{ unwrap: 'result' }, { rename: { uid: 'id', loginName: 'username' } }] }
-    }),
+      { me: [{ unwrap: 'result' }, { rename: { uid: 'id', loginName: 'username' } }] }
+    ),
     { data: { id: 42, username: 'al', unreadCount: 7 } }
   )
   await c.close()
-  const without = await ask({ endpoints: { profile: { parts } } })
+  const without = await ask({ parts })
   t.same(
     [without.data.unreadCount, without.missing, without.data.username],
     [0, ['notices'], 'alice']

@@ -22,7 +22,7 @@ const backend = await rawUpstream(t.after, (socket, head) => {
 const gateway = await testGateway(t.after, {
   routes: {
     upstreams: { b: { url: backend.url } },
-    endpoints: { profile: { from: 'upstream', upstream: 'b', rewrite: '/me' } },
+    endpoints: { profile: { upstream: 'b', rewrite: '/me' } },
     shapes: {
       unwrapped: [{ unwrap: 'data' }],
       open: [{ unwrap: 'data' }, { wrap: 'envelope' }]

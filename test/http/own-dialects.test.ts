@@ -48,7 +48,7 @@ t.test('case U7: a profile of a back-end is as the back-end says', async t => {
       gateway: { envelope },
       routes: {
         upstreams: { b: { url: backend.url } },
-        endpoints: { profile: { from: 'upstream', upstream: 'b' } }
+        endpoints: { profile: { upstream: 'b' } }
       }
     })
     const { json: profile } = await gateway.call('/api/account/profile', {

@@ -109,20 +109,22 @@ t.test('the console gets both, with the true status', async t => {
   const backend = await testUpstream(t.after, json(422, errors))
   const shaped = { upstream: 'b', access: 'public', shape: 'item' }
   const parts = { a: { upstream: 'b', rewrite: '/x', required: true } }
-  const gateway = await testGateway(t.after, {
-    gateway: { envelope: { fieldErrors: 'errors' } },
+  const routes = {
+    upstreams: { b: { url: backend.url, errors: 'drf' } },
     routes: {
-      upstreams: { b: { url: backend.url, errors: 'drf' } },
-      routes: {
-        shaped: { ...shaped, path: '/api/shaped' },
-        problem: { ...shaped, path: '/api/problem', dialect: 'problem' },
-        parts: { path: '/api/parts', access: 'public', parts }
-      },
-      shapes: { item: [{ wrap: 'envelope' }] }
-    }
+      shaped: { ...shaped, path: '/api/shaped' },
+      parts: { path: '/api/parts', access: 'public', parts }
+    },
+    shapes: { item: [{ wrap: 'envelope' }] }
+  }
+  const envelope = { fieldErrors: 'errors' }
+  const gateway = await testGateway(t.after, { gateway: { envelope }, routes })
+  const problem = await testGateway(t.after, {
+    gateway: { envelope: { ...envelope, dialect: 'problem' } },
+    routes
   })
   const message = 'title: Required.'
   t.match(await gateway.call('/api/shaped'), { status: 422, json: { errors, message } })
   t.match(await gateway.call('/api/parts'), { status: 422, json: { errors, message } })
-  t.match(await gateway.call('/api/problem'), { status: 422, json: { errors, detail: message } })
+  t.match(await problem.call('/api/shaped'), { status: 422, json: { errors, detail: message } })
 })

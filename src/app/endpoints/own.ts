@@ -3,7 +3,6 @@ import type { FastifyContextConfig, FastifyInstance, FastifyReply, RouteOptions 
 import { type OwnKey, ownMethods, ownPaths, ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { pathsOf } from '../../config/schema/resolved.ts'
 import { writeJson } from '../../json/body.ts'
-import type { Answer } from '../../shaping/answer.ts'
 import { jsonType } from '../../shaping/envelope.ts'
 
 /** Adds one at its path and the aliases; none where config has no such endpoint. */
@@ -40,8 +39,8 @@ export function addBodiless(scope: FastifyInstance, add: (inner: FastifyInstance
 }
 
 /** Any value is JSON here: Fastify would send a text as text/plain, and null as nothing. */
-export function sendAnswer(reply: FastifyReply, { status }: Answer, body: unknown): FastifyReply {
-  return sendJsonText(reply, status, writeJson(body))
+export function sendAnswer(reply: FastifyReply, body: unknown): FastifyReply {
+  return sendJsonText(reply, 200, writeJson(body))
 }
 
 export function sendJsonText(reply: FastifyReply, status: number, text: string): FastifyReply {

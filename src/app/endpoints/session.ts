@@ -106,7 +106,7 @@ export function addRefresh(scope: FastifyInstance): void {
       if (answer === undefined) return envelope.success(timeLeft(live, times.now))
       const value = answer.render({ ...live, ...times })
       refuseLeak(value, live.session.credential, 'endpoints.refresh.answer')
-      return sendAnswer(reply, answer, envelope.success(value, undefined, answer.placement))
+      return sendAnswer(reply, envelope.success(value, undefined, answer.placement))
     }
   })
 }

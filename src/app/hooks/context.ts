@@ -1,6 +1,5 @@
 /** The members that the gateway adds to Fastify's requests, replies and routes. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Envelope } from '../../shaping/envelope.ts'
 import type { ErrorCode } from '../../errors/errors.ts'
 import type { Meter } from './metrics.ts'
 import type { Trail } from '../../observability/trail.ts'
@@ -34,8 +33,6 @@ declare module 'fastify' {
     takesUpgrades?: boolean
     /** Whether a call keeps the session from going idle; true without it. */
     touch?: boolean
-    /** Set when the route has a dialect of its own. */
-    envelope?: Envelope
     /** The HTTP status of a route's errors: `ok` is 200. */
     errorStatus?: 'own' | 'ok'
   }

@@ -29,13 +29,13 @@ const bodyHeaders = [
 
 export function createErrorHandler({ config, envelope, counters, shed }: Gateway) {
   const { errorStatus } = config.gateway.envelope
+  const { failure, statusOf, errorType, notSignedIn } = envelope
   return function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
     if (isAbandoned(thrown, reply)) return void reply.hijack()
     const error = withoutSecrets(toGatewayError(thrown), request)
     record(error, request, shed)
     counters.onError(error.code)
     const route = request.routeOptions.config
-    const { failure, statusOf, errorType, notSignedIn } = route.envelope ?? envelope
     const isProfile = route.route === ownRoutes.profile.name
     const extra = isProfile && error.status === 401 ? notSignedIn : undefined
     const generalStatus = (route.errorStatus ?? errorStatus) === 'ok' ? 200 : error.status

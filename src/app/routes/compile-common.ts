@@ -2,7 +2,7 @@
 import { pathsOf } from '../../config/schema/resolved.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import type { Live } from '../../session/types.ts'
-import type { Sent, Wrap } from '../../shaping/operation.ts'
+import type { Sent } from '../../shaping/operation.ts'
 import { compileShape, type Shape } from '../../shaping/shape.ts'
 import type { Gateway } from '../gateway.ts'
 
@@ -17,11 +17,12 @@ export function upstreamOf({ config, upstream }: Gateway, name: string): Upstrea
   return upstream(name, found)
 }
 
-export function shapeOf(gateway: Gateway, name: string | undefined, wrap: Wrap): Shape | undefined {
+export function shapeOf(gateway: Gateway, name: string | undefined): Shape | undefined {
   if (name === undefined) return undefined
   const { config, modules, watchShape } = gateway
   const onMissing = logMissing(gateway, name)
   const { shapes, paging } = config.routes
+  const wrap = gateway.envelope.success
   const shape = compileShape(shapes[name] ?? [], { wrap, shapes, paging, modules, onMissing })
   if (watchShape === undefined) return shape
   return {
@@ -63,10 +64,9 @@ interface ResponseShape {
 export function responseShapeOf(
   gateway: Gateway,
   route: string,
-  name: string | undefined,
-  wrap: Wrap
+  name: string | undefined
 ): ResponseShape {
-  const shape = shapeOf(gateway, name, wrap)
+  const shape = shapeOf(gateway, name)
   if (shape === undefined) return { shape: body => body, shapeNothing: () => null }
   const apply: ShapeBody = (value, live, sent) =>
     shape.apply(value, { ...sent, route, user: live?.session.identity })

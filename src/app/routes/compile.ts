@@ -3,7 +3,6 @@ import type { ContractConfig } from '../../config/schema/contracts.ts'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import {
   pathsOf,
-  profilePlacement,
   queryMapsOf,
   routeSettings,
   timeoutOf,
@@ -19,7 +18,6 @@ import { createRewrite } from '../../proxy/path.ts'
 import type { Live } from '../../session/types.ts'
 import { createAnswer } from '../../shaping/answer.ts'
 import { fillCurrentUser } from '../../shaping/current-user.ts'
-import { createEnvelope, type Envelope } from '../../shaping/envelope.ts'
 import { isWrapped } from '../../shaping/shape.ts'
 import type { Gateway } from '../gateway.ts'
 import { createYield } from '../yield.ts'
@@ -28,7 +26,7 @@ import { compileParts } from './parts.ts'
 import type { OwnRoute, Route, Shaping, Target } from './route.ts'
 
 /** A route, or the profile, which has some of the same keys. */
-type Written = Pick<RouteConfig, 'path' | 'methods' | 'parts' | 'missing'> & Partial<RouteConfig>
+type Written = Pick<RouteConfig, 'path' | 'methods'> & Partial<RouteConfig>
 
 /** Those of config, and the profile. */
 export async function compileRoutes(gateway: Gateway): Promise<Route[]> {
@@ -36,30 +34,21 @@ export async function compileRoutes(gateway: Gateway): Promise<Route[]> {
   const routes: Route[] = []
   for (const [name, route] of Object.entries(gateway.config.routes.routes)) {
     await yieldToRequests()
-    const compiled = compileRoute(gateway, name, route)
-    if (compiled !== undefined) routes.push(compiled)
+    routes.push(compileRoute(gateway, name, route))
   }
   return [...routes, compileProfile(gateway)]
 }
 
-/** @returns undefined for a route without anything to answer */
-function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route | undefined {
-  const { routes, limits } = gateway.config
-  const settings = gateway.config.gateway.envelope
-  const { dialect } = routeSettings(gateway.config, name, route)
-  const isOwnDialect = dialect !== settings.dialect
-  const envelope = isOwnDialect ? createEnvelope({ ...settings, dialect }) : gateway.envelope
-  const common = {
-    ...commonOf(gateway, name, route),
-    access: route.access,
-    ...(isOwnDialect && { envelope })
-  }
+function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route {
+  const { config, envelope } = gateway
+  const { routes, limits } = config
+  const common = { ...commonOf(gateway, name, route), access: route.access }
   if (route.answer !== undefined) {
-    return { ...common, ...answerOf(gateway, name, route.answer, envelope) }
+    return { ...common, ...answerOf(gateway, name, route.answer) }
   }
   const isInEnvelope = isWrapped(routes.shapes[route.shape ?? ''] ?? [], routes.shapes)
   const contract = contractOf(gateway, name, route.contract, isInEnvelope && envelope.dataName)
-  const usual = shapingOf(gateway, name, route, envelope)
+  const usual = shapingOf(gateway, name, route)
   const { parts } = usual
   const shaping: Shaping = {
     ...usual,
@@ -70,7 +59,7 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
     }
   }
   if (route.upstream === undefined) {
-    return parts && { ...common, status: 200, initialValue: () => ({}), shaping }
+    return { ...common, status: 200, initialValue: () => ({}), shaping }
   }
   const isShaped = route.shape !== undefined || parts !== undefined
   return {
@@ -79,7 +68,7 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
     target: {
       ...targetOf(gateway, name, route),
       query: queryMapsOf(routes, route),
-      body: bodyMappingOf(gateway, name, route, envelope),
+      body: bodyMappingOf(gateway, name, route),
       ...(!isShaped &&
         contract && {
           observe: (bytes, fields) => contract(() => readJson(bytes, fields, limits.sizes.shape))
@@ -89,11 +78,10 @@ function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route
 }
 
 function compileProfile(gateway: Gateway): Route {
-  const { config, envelope, answers } = gateway
   const { name } = ownRoutes.profile
-  const { profile } = config.routes.endpoints
+  const { profile } = gateway.config.routes.endpoints
   const common = { ...commonOf(gateway, name, profile), access: 'session' } as const
-  const usual = shapingOf(gateway, name, profile, envelope)
+  const usual = shapingOf(gateway, name, profile)
   const { parts } = usual
   const bodyOf = createProfileBody(gateway)
   const shapeNothing: Shaping['shape'] = (nothing, live) => live && bodyOf(nothing, live)
@@ -103,15 +91,14 @@ function compileProfile(gateway: Gateway): Route {
       shapeNothing(await usual.shape(user, live, sent), live, sent),
     shapeNothing
   }
-  if (profile.from === 'upstream') {
+  if (profile.upstream !== undefined) {
     return { ...common, shaping, target: { ...targetOf(gateway, name, profile), isReadOnly: true } }
   }
-  const isAlone = parts === undefined
   return {
     ...common,
-    status: (isAlone ? answers.profile?.status : undefined) ?? 200,
+    status: 200,
     initialValue: live => live?.session.identity.profile,
-    shaping: isAlone ? { shape: shapeNothing } : shaping
+    shaping: parts === undefined ? { shape: shapeNothing } : shaping
   }
 }
 
@@ -121,18 +108,12 @@ function commonOf({ config }: Gateway, name: string, written: Written) {
   return { name, paths, methods: written.methods, touch, errorStatus }
 }
 
-function shapingOf(
-  gateway: Gateway,
-  name: string,
-  written: Written,
-  { success }: Envelope
-): Shaping {
+function shapingOf(gateway: Gateway, name: string, written: Written): Shaping {
   const maxShaped = gateway.config.limits.sizes.shape
-  const parts = compileParts(gateway, { ...written, name }, success)
+  const parts = compileParts(gateway, { ...written, name })
   return {
-    ...responseShapeOf(gateway, name, written.shape, success),
+    ...responseShapeOf(gateway, name, written.shape),
     maxShaped,
-    tooLarge: written.tooLarge ?? 'refuse',
     onIgnored: logLabels(gateway, name),
     ...(parts && { parts })
   }
@@ -166,19 +147,18 @@ function targetOf(gateway: Gateway, name: string, written: Written): Target {
 
 /** An answer that stands in config, without an upstream. */
 function answerOf(
-  { config, sessions }: Gateway,
+  { config, sessions, envelope }: Gateway,
   name: string,
-  written: NonNullable<RouteConfig['answer']>,
-  { success }: Envelope
+  written: NonNullable<RouteConfig['answer']>
 ): Pick<OwnRoute, 'status' | 'initialValue' | 'shaping'> {
-  const { status, placement, render } = createAnswer(config, written)
+  const { placement, render } = createAnswer(config, written)
   return {
-    status,
+    status: written.status ?? 200,
     initialValue: live => render(live && { ...live, ...sessions.times() }),
     shaping: {
       shape: (value, live) => {
         refuseLeak(value, live?.session.credential, `routes.${name}.answer`)
-        return success(value, undefined, placement)
+        return envelope.success(value, undefined, placement)
       }
     }
   }
@@ -187,11 +167,10 @@ function answerOf(
 function bodyMappingOf(
   gateway: Gateway,
   name: string,
-  route: RouteConfig,
-  { success }: Envelope
+  route: RouteConfig
 ): BodyMapping | undefined {
   if (route.body === undefined) return undefined
-  const shape = shapeOf(gateway, route.body.shape, success)
+  const shape = shapeOf(gateway, route.body.shape)
   return {
     maxBytes: gateway.config.limits.sizes.shape,
     shape: (value, user) => shape?.apply(value, { target: '', route: name, user }) ?? value,
@@ -215,12 +194,12 @@ function contractOf(
 function createProfileBody(gateway: Gateway): (user: unknown, live: Live) => unknown {
   const { config, envelope, sessions } = gateway
   const answer = gateway.answers.profile
-  const { contract: rules, from } = config.routes.endpoints.profile
-  const placement = profilePlacement(config.routes)
+  const { contract: rules, upstream } = config.routes.endpoints.profile
+  const placement = answer?.placement ?? 'data'
   const contract = contractOf(gateway, 'profile', rules, placement === 'data' && envelope.dataName)
   const usual = (user: unknown, { session: { identity } }: Live) => {
     if (envelope.fillsUser) return fillCurrentUser(user, identity)
-    if (from === 'upstream' || (user !== undefined && !isRecord(user))) return user
+    if (upstream !== undefined || (user !== undefined && !isRecord(user))) return user
     const { id, username, name, roles } = identity
     return { id, username, name, roles, ...user }
   }

@@ -1,6 +1,6 @@
 /** The fixed response of a route whose upstream failed. For GET and HEAD. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { FallbackConfig } from '../../config/schema/fallback.ts'
+import type { FallbackConfig } from '../../config/schema/route.ts'
 import { toGatewayError } from '../../errors/errors.ts'
 import { discard, failureStatuses, type UpstreamResponse } from '../../proxy/response.ts'
 import type { Call } from '../../proxy/receiver.ts'

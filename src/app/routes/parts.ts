@@ -1,16 +1,14 @@
 /** The parts of a response: other upstreams, all asked at the same time, and merged into it. */
 import type { FastifyRequest } from 'fastify'
-import { timeoutOf } from '../../config/schema/resolved.ts'
+import type { PartConfig } from '../../config/schema/parts.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { readJson } from '../../json/body.ts'
-import { isRecord, type Json, type JsonRecord, put, valueAt } from '../../json/values.ts'
+import { isRecord, type Json, type JsonRecord, put } from '../../json/values.ts'
 import { responseError } from '../../proxy/failures.ts'
 import { createRewrite } from '../../proxy/path.ts'
-import { compileQuery } from '../../proxy/query.ts'
 import { requestHeaders } from '../../proxy/request-headers.ts'
 import { hasNoContent, invalid } from '../../proxy/response.ts'
-import type { Wrap } from '../../shaping/operation.ts'
 import type { Gateway } from '../gateway.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { forwardedForOf } from '../hooks/forwarded-for.ts'
@@ -21,8 +19,6 @@ export interface Parts {
   readonly parts: readonly Part[]
   /** The path of the route's own response; empty: the parts are added to that response. */
   readonly into: readonly string[]
-  /** The member that lists missing parts. */
-  readonly missing: string
 }
 
 interface Part {
@@ -37,27 +33,25 @@ interface Part {
 }
 
 /** A route, or the profile, which has some of the same keys. */
-type Composed = Pick<RouteConfig, 'path' | 'parts' | 'missing'> &
-  Partial<RouteConfig> & { readonly name: string }
+type Composed = Pick<RouteConfig, 'path'> & Partial<RouteConfig> & { readonly name: string }
 
 /** @returns undefined for a route without parts */
-export function compileParts(gateway: Gateway, route: Composed, wrap: Wrap): Parts | undefined {
-  const parts = Object.entries(route.parts).map(([name, part]): Part => ({
+export function compileParts(gateway: Gateway, route: Composed): Parts | undefined {
+  const parts = Object.entries(route.parts ?? {}).map(([name, part]): Part => ({
     name,
     into: part.into?.split('.') ?? [],
     isRequired: part.required,
     fallback: part.default,
-    fetch: compileFetch(gateway, route, [name, part], wrap)
+    fetch: compileFetch(gateway, route, [name, part])
   }))
   if (parts.length === 0) return undefined
-  return { parts, into: route.into?.split('.') ?? [], missing: route.missing }
+  return { parts, into: route.into?.split('.') ?? [] }
 }
 
 function compileFetch(
   gateway: Gateway,
   route: Composed,
-  [name, part]: [string, RouteConfig['parts'][string]],
-  wrap: Wrap
+  [name, part]: [string, PartConfig]
 ): Part['fetch'] {
   const { tokenNames, sealedCookies, config } = gateway
   const { passHeaders, passCookies = [] } = route
@@ -73,10 +67,8 @@ function compileFetch(
       passCookies: passCookies.filter(each => sealed?.has(each) !== true)
     })
   })
-  const toUpstream = compileTarget(gateway, route, part)
-  const { shape } = responseShapeOf(gateway, route.name, part.shape, wrap)
-  const unwrap = part.unwrap?.split('.') ?? []
-  const timeoutMs = timeoutOf(part, upstream.config)
+  const { toUpstream } = createRewrite(publicPathsOf(gateway, route.path), part.rewrite, '')
+  const { shape } = responseShapeOf(gateway, route.name, part.shape)
   const maxBytes = config.limits.sizes.shape
   return async (request, signal) => {
     const { raw, trail } = request
@@ -85,7 +77,7 @@ function compileFetch(
       method: 'GET',
       path: toUpstream(target),
       headers: toHeaders(sent, forwardedForOf(request), false, true),
-      timeoutMs,
+      timeoutMs: upstream.config.responseTimeout,
       maxBytes,
       tooLarge: 'shape.too-large',
       signal,
@@ -96,33 +88,8 @@ function compileFetch(
     if (status >= 300) throw new GatewayError('upstream.redirect')
     if (hasNoContent(response)) return part.default ?? null
     if (status === 206) throw invalid('a partial response (206), which was not requested')
-    const shaped = await shape(readJson(body, headers, maxBytes), request.live, {
-      target
-    })
-    return valueAt(shaped, unwrap) ?? part.default ?? null
-  }
-}
-
-/**
- * Public target → target at the upstream of a part: where its path ends in `/*`, that stands for
- * what the public path's `*` matched. Renames and paging of the query are for the route's own
- * upstream: that of a part has names of its own.
- */
-function compileTarget(
-  gateway: Gateway,
-  { path, query: { drop, set } = {} }: Composed,
-  { rewrite, query: passesQuery }: RouteConfig['parts'][string]
-): (target: string) => string {
-  const { toUpstream } = createRewrite(publicPathsOf(gateway, path), rewrite, '')
-  if (!passesQuery) return toUpstream
-  const changes = { ...(drop && { drop }), ...(set && { set }) }
-  const change = drop === undefined && set === undefined ? undefined : compileQuery(changes)
-  const strip = gateway.tokenNames.query?.strip
-  return target => {
-    const mark = target.indexOf('?')
-    const query = mark < 0 ? '' : target.slice(mark)
-    const stripped = strip?.(query) ?? query
-    return toUpstream(target) + (change?.(stripped) ?? stripped)
+    const shaped = await shape(readJson(body, headers, maxBytes), request.live, { target })
+    return shaped ?? part.default ?? null
   }
 }
 
@@ -168,7 +135,7 @@ export async function fetchParts(
     const missing = results.filter(result => !addPart(request, value, result))
     const shaped = await shape(value)
     if (missing.length === 0 || !isRecord(shaped)) return shaped
-    return { ...shaped, [rules.missing]: missing.map(({ part }) => part.name) }
+    return { ...shaped, missing: missing.map(({ part }) => part.name) }
   }
 }
 

@@ -50,8 +50,8 @@ export function addOwnRoute(scope: FastifyInstance, route: OwnRoute): void {
 
 type Config = NonNullable<RouteOptions['config']>
 
-function configOf({ name, access, touch, envelope, errorStatus }: Route): Config {
-  return { route: name, access, touch, ...(envelope && { envelope }), errorStatus }
+function configOf({ name, access, touch, errorStatus }: Route): Config {
+  return { route: name, access, touch, errorStatus }
 }
 
 function configOfTarget({ target }: ForwardedRoute): Config {

@@ -6,7 +6,6 @@ import type { Rewrite } from '../../proxy/path.ts'
 import type { UpstreamResponse } from '../../proxy/response.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import type { Live } from '../../session/types.ts'
-import type { Envelope } from '../../shaping/envelope.ts'
 import type { Access } from '../hooks/context.ts'
 import type { ShapeBody } from './compile-common.ts'
 import type { Parts } from './parts.ts'
@@ -19,8 +18,6 @@ interface CommonRoute {
   readonly access: Access
   /** Whether a call keeps the session from going idle. */
   readonly touch: boolean
-  /** Without it, that of the gateway. */
-  readonly envelope?: Envelope
   readonly errorStatus: 'own' | 'ok'
 }
 
@@ -69,8 +66,6 @@ export interface Shaping {
   readonly maxShaped: number
   /** Told of a label of the body, such as its charset, that is wrong. */
   readonly onIgnored: (label: string) => void
-  /** A larger one is refused with 502, or passes unshaped, byte for byte. */
-  readonly tooLarge: 'refuse' | 'pass'
   /** Responses of other upstreams that are added before it is shaped. */
   readonly parts?: Parts
 }

@@ -2,7 +2,6 @@
 import type { FastifyReply } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import { readJson, writeJson } from '../../json/body.ts'
-import { bodyHeaders } from '../../proxy/response-headers.ts'
 import {
   discard,
   hasNoContent,
@@ -41,14 +40,7 @@ export async function respondShaped(
     const cause = new Error('the response is not valid JSON: it is a stream of events')
     throw new GatewayError('shape.not-json', { cause })
   }
-  let value: unknown
-  try {
-    value = readResponse(reply, response, shaping)
-  } catch (error) {
-    const isTooLarge = error instanceof GatewayError && error.code === 'shape.too-large'
-    if (shaping.tooLarge === 'refuse' || !isTooLarge || parts !== undefined) throw error
-    return passUnshaped(reply, response)
-  }
+  const value = readResponse(reply, response, shaping)
   return sendShaped(reply, value, shaping.shape, await parts)
 }
 
@@ -65,14 +57,6 @@ async function respondEmpty(
   }
   if (isBodiless(status)) return void reply.removeHeader('content-length').send()
   return sendShaped(reply, null, shaping.shapeNothing)
-}
-
-function passUnshaped(reply: FastifyReply, { headers, body }: UpstreamResponse): void {
-  // The headers that describe the upstream's body were left out for the sake of a shaped one.
-  for (const name of bodyHeaders) {
-    if (headers[name] !== undefined && name !== 'accept-ranges') reply.header(name, headers[name])
-  }
-  void reply.send(body)
 }
 
 function readResponse(

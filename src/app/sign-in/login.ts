@@ -94,7 +94,7 @@ async function signIn(
   const answer = gateway.answers.login
   if (answer !== undefined) {
     const value = answer.render({ ...opened, ...sessions.times() })
-    return sendAnswer(reply, answer, envelope.success(value, undefined, answer.placement))
+    return sendAnswer(reply, envelope.success(value, undefined, answer.placement))
   }
   return envelope.login({ type: typeOf(request.body), authority: authorityOf(identity) })
 }

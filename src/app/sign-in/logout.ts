@@ -16,7 +16,6 @@ export function addLogout(scope: FastifyInstance): void {
   const { gateway } = scope
   const { config, answers, envelope } = gateway
   const answer = answers.logout
-  const status = answer?.status ?? 200
   const text = writeJson(envelope.success(answer?.render() ?? {}, undefined, answer?.placement))
   addOwn(scope, 'logout', {
     config: { access: 'public' },
@@ -33,7 +32,7 @@ export function addLogout(scope: FastifyInstance): void {
         request.log.info({ event: 'logout', ...fields }, 'signed out')
         signOutAtSource(gateway, session, request)
       }
-      return sendJsonText(reply, status, text)
+      return sendJsonText(reply, 200, text)
     }
   })
 }

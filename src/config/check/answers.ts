@@ -1,5 +1,11 @@
-/** Rules for `answer`: names of its template, what status and envelope allow; and for `expect`. */
-import { type AnswerConfig, placeholderOf, sessionNameOf, sessionNames } from '../schema/answer.ts'
+/** Rules for `answer`: names of its template, and what status and envelope allow; and for `expect`. */
+import {
+  type AnswerConfig,
+  placeholderOf,
+  type RouteAnswerConfig,
+  sessionNameOf,
+  sessionNames
+} from '../schema/answer.ts'
 import { nearest } from '../schema/faults.ts'
 import { isRecord } from '../../json/values.ts'
 import type { Path } from '../schema/node.ts'
@@ -7,17 +13,17 @@ import type { CheckedConfig, Report } from './report.ts'
 
 export function checkAnswers({ routes }: Pick<CheckedConfig, 'routes'>, report: Report): void {
   const { login, logout, profile, refresh } = routes.endpoints
-  const place = (name: string) => ['endpoints', name, 'answer']
-  checkAnswer(login.answer, { place: place('login'), hasSession: true }, report)
-  checkAnswer(logout.answer, { place: place('logout'), hasSession: false }, report)
-  checkAnswer(profile.answer, { place: place('profile'), hasSession: true }, report)
-  checkAnswer(refresh?.answer, { place: place('refresh'), hasSession: true }, report)
-  checkProfile(profile, report)
+  const placeOf = (name: string) => ['endpoints', name, 'answer']
+  checkAnswer(login.answer, { place: placeOf('login'), hasSession: true }, report)
+  checkAnswer(logout.answer, { place: placeOf('logout'), hasSession: false }, report)
+  checkAnswer(profile.answer, { place: placeOf('profile'), hasSession: true }, report)
+  checkAnswer(refresh?.answer, { place: placeOf('refresh'), hasSession: true }, report)
   for (const [name, route] of Object.entries(routes.routes)) {
     if (route.answer === undefined) continue
     const hasSession = route.access !== 'public'
-    const where = { place: ['routes', name, 'answer'], hasSession, mayFail: true }
-    checkAnswer(route.answer, where, report)
+    const place = ['routes', name, 'answer']
+    checkAnswer(route.answer, { place, hasSession }, report)
+    checkStatus(route.answer, place, report)
   }
   for (const [name, expected] of Object.entries(routes.expect)) {
     const { status, code, upstream, upstreamPath, response } = expected
@@ -27,34 +33,19 @@ export function checkAnswers({ routes }: Pick<CheckedConfig, 'routes'>, report: 
   }
 }
 
-function checkProfile(
-  { answer, inEnvelope, from, parts }: CheckedConfig['routes']['endpoints']['profile'],
-  report: Report
-): void {
-  const place = ['endpoints', 'profile']
-  if (answer === undefined) return
-  if (inEnvelope !== undefined) {
-    report([...place, 'inEnvelope'], 'has no effect: set `answer.inEnvelope`')
-  }
-  const isFromSession = from === 'session' && Object.keys(parts).length === 0
-  if (answer.status !== undefined && !isFromSession) {
-    const message = 'has no effect: the status is that of the upstream’s response'
-    report([...place, 'answer', 'status'], message)
-  }
-}
-
 interface Where {
   readonly place: Path
   /** Whether a request for it always has a session, whose names may stand in the template. */
   readonly hasSession: boolean
-  /** Whether the status may be that of an error. */
-  readonly mayFail?: boolean
 }
 
 /** @param answer undefined where config has none */
-function checkAnswer(answer: AnswerConfig | undefined, where: Where, report: Report): void {
+function checkAnswer(
+  answer: AnswerConfig | undefined,
+  { place, hasSession }: Where,
+  report: Report
+): void {
   if (answer === undefined) return
-  const { place, hasSession } = where
   const values = [
     [['json'], answer.json] as const,
     ...Object.entries(answer.byRole ?? {}).map(([role, json]) => [['byRole', role], json] as const)
@@ -67,7 +58,6 @@ function checkAnswer(answer: AnswerConfig | undefined, where: Where, report: Rep
     const message = 'has no effect: no session is looked up here, so nobody has a role'
     report([...place, 'byRole'], message)
   }
-  checkStatus(answer, where, report)
 }
 
 function checkTemplate(json: unknown, place: Path, hasSession: boolean, report: Report): void {
@@ -105,16 +95,14 @@ function checkFlat({ inEnvelope }: AnswerConfig, json: unknown, place: Path, rep
 
 /** RFC 9110 §15: statuses without a body, and redirects, which need another header. */
 function checkStatus(
-  { status = 200, inEnvelope }: AnswerConfig,
-  { place, mayFail = false }: Where,
+  { status = 200, inEnvelope }: RouteAnswerConfig,
+  place: Path,
   report: Report
 ): void {
   const where = [...place, 'status']
   const isEmpty = status === 204 || status === 205
   if (isEmpty || (status >= 300 && status < 400)) {
     report(where, `expected a status with a body, such as 200, found ${status}`)
-  } else if (status >= 400 && !mayFail) {
-    report(where, 'must be that of a success, from 200 to 299')
   } else if (status >= 400 && inEnvelope !== 'none') {
     const message =
       'is an error, and the envelope is that of a success: add `inEnvelope: none`, and write ' +

@@ -67,7 +67,7 @@ function checkUnused({ gateway, routes }: CredentialsConfig, report: Report): vo
 
 /** The gateway keeps the back-end's session itself: no browser needs its cookie. */
 function checkShown({ gateway, routes }: CredentialsConfig, report: Report): void {
-  for (const [name, { upstream, setCookies }] of Object.entries(routes.routes)) {
+  for (const [name, { upstream, setCookies = [] }] of Object.entries(routes.routes)) {
     for (const source of gateway.login.sources) {
       if (source.kind !== 'upstream-login' || source.upstream !== upstream) continue
       const shown = plainCookies(setCookies).find(cookie => source.cookies.includes(cookie))

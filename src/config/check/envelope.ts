@@ -5,7 +5,6 @@
 import { type ErrorCode, errorKinds } from '../../errors/errors.ts'
 import { type CustomEnvelope, errorEntryOf } from '../schema/custom-envelope.ts'
 import { nearest } from '../schema/faults.ts'
-import type { Path } from '../schema/node.ts'
 import { readsAs, type ResponseCode } from '../schema/response-codes.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
@@ -32,8 +31,8 @@ export function checkEnvelope(config: CheckedConfig, report: Report): void {
   checkRefreshCodes(custom, config, report)
 }
 
-/** Why errors of a dialect need the HTTP status of the error; undefined where they do not. */
-function statusReason(dialect: Envelope['dialect'], { custom }: Envelope): string | undefined {
+/** Why errors of the dialect need the HTTP status of the error; undefined where they do not. */
+function statusReason({ dialect, custom }: Envelope): string | undefined {
   if (dialect === 'problem' || dialect === 'none') {
     return `errors of \`${dialect}\` have the HTTP status of the error`
   }
@@ -43,34 +42,26 @@ function statusReason(dialect: Envelope['dialect'], { custom }: Envelope): strin
   return 'the envelope has neither a code nor a success flag, so errors need their status'
 }
 
-/** Of the whole config, and of routes that set a dialect or `errorStatus`. */
+/** Of the whole config, and of routes that set `errorStatus`. */
 function checkStatuses({ gateway, routes }: CheckedConfig, report: Report): void {
   const { envelope, login } = gateway
-  const check = (
-    path: Path,
-    { dialect, errorStatus }: Pick<Envelope, 'dialect' | 'errorStatus'>
-  ) => {
-    if (dialect === 'custom' && envelope.custom === undefined) {
-      report([...path, 'dialect'], '`custom` needs `envelope.custom` in gateway.yaml')
-    }
-    const reason = statusReason(dialect, envelope)
-    if (reason === undefined || errorStatus !== 'ok') return
+  if (envelope.dialect === 'custom' && envelope.custom === undefined) {
+    report(['envelope', 'dialect'], '`custom` needs `envelope.custom` in gateway.yaml')
+  }
+  const reason = statusReason(envelope)
+  if (reason === undefined) return
+  const ofRoutes = Object.entries(routes.routes).map(
+    ([name, route]) => [['routes', name], route] as const
+  )
+  for (const [path, { errorStatus }] of [[['envelope'], envelope] as const, ...ofRoutes]) {
+    if (errorStatus !== 'ok') continue
     report([...path, 'errorStatus'], `${reason}: set \`errorStatus: own\``)
   }
-  check(['envelope'], envelope)
-  for (const [name, route] of Object.entries(routes.routes)) {
-    const { dialect = envelope.dialect, errorStatus = envelope.errorStatus } = route
-    const isOwn = (route.dialect ?? route.errorStatus) !== undefined
-    if (isOwn) check(['routes', name], { dialect, errorStatus })
-  }
-  const reason = statusReason(envelope.dialect, envelope)
-  if (reason !== undefined && login.refusedStatus === 200) {
-    report(['login', 'refusedStatus'], `${reason}: take 401`)
-  }
-  const customReason = statusReason('custom', envelope)
+  if (login.refusedStatus === 200) report(['login', 'refusedStatus'], `${reason}: take 401`)
   for (const [key, { status }] of Object.entries(envelope.custom?.errors ?? {})) {
-    if (customReason === undefined || status !== 200) continue
-    report(['envelope', 'custom', 'errors', key, 'status'], customReason)
+    if (envelope.dialect === 'custom' && status === 200) {
+      report(['envelope', 'custom', 'errors', key, 'status'], reason)
+    }
   }
 }
 

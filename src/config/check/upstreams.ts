@@ -72,15 +72,15 @@ function checkAlike(
 }
 
 function checkProfile({ routes }: UpstreamsConfig, report: Report): void {
-  const { from, upstream, rewrite, shape, timeout } = routes.endpoints.profile
-  const place = ['endpoints', 'profile', 'from']
-  if (from === 'upstream' && upstream === undefined) {
-    report(place, 'the key "upstream" is missing: name the upstream that knows the current user')
+  const { upstream, rewrite, timeout, shape, parts } = routes.endpoints.profile
+  const ofUpstream = {
+    rewrite,
+    timeout,
+    ...(Object.keys(parts).length === 0 && { shape })
   }
-  if (from === 'session' && (upstream ?? rewrite ?? shape ?? timeout) !== undefined) {
-    const message =
-      'the session answers, so upstream, rewrite, shape and timeout have no effect; ' +
-      'set `from: upstream`'
-    report(place, message)
+  for (const [key, value] of Object.entries(ofUpstream)) {
+    if (upstream !== undefined || value === undefined) continue
+    const message = 'has no effect: the session answers; name an `upstream` too'
+    report(['endpoints', 'profile', key], message)
   }
 }

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { asNode } from '../schema/node.ts'
 import { toMilliseconds } from '../schema/primitives.ts'
-import { route as routeSchema } from '../schema/route.ts'
+import { upstreamRoute } from '../schema/route.ts'
 import type { RouteConfig } from '../schema/routes.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
@@ -14,55 +14,15 @@ interface Row {
   readonly message: string
 }
 
-const { properties = {} } = asNode(routeSchema)
-const besideAnswer: ReadonlySet<string> = new Set([
-  'path',
-  'methods',
-  'access',
-  'touch',
-  'answer',
-  'dialect',
-  'errorStatus'
-])
-const keysOfUpstream = [
-  'rewrite',
-  'into',
-  'redirects',
-  'passCookies',
-  'passHeaders',
-  'setCookies'
-] as const
-
-const hasParts = ({ parts }: RouteConfig) => Object.keys(parts).length > 0
-const isProxied = ({ upstream }: RouteConfig) => upstream !== undefined
+const { properties = {} } = asNode(upstreamRoute)
+const hasParts = ({ parts = {} }: RouteConfig) => Object.keys(parts).length > 0
 const isRead = ({ methods }: RouteConfig) => methods.includes('GET')
-const isShaped = (route: RouteConfig) => route.shape !== undefined || hasParts(route)
 
 const rows: readonly Row[] = [
-  {
-    keys: Object.keys(properties).filter(key => !besideAnswer.has(key)) as Key[],
-    when: ({ answer }) => answer !== undefined,
-    message: 'has no effect beside `answer`'
-  },
-  {
-    keys: keysOfUpstream,
-    when: route => hasParts(route) && !isProxied(route),
-    message: 'has no effect without an upstream of the route’s own'
-  },
   {
     keys: ['into'],
     when: route => !hasParts(route),
     message: 'has no effect without parts'
-  },
-  {
-    keys: ['tooLarge'],
-    when: route => !isShaped(route),
-    message: 'has no effect without a shape: a response of any size passes'
-  },
-  {
-    keys: ['tooLarge'],
-    when: hasParts,
-    message: 'a response made of parts cannot pass unshaped: remove tooLarge'
   },
   {
     keys: ['body'],
@@ -73,11 +33,6 @@ const rows: readonly Row[] = [
     keys: ['fallback', 'cache'],
     when: route => !isRead(route),
     message: 'has no effect: the route does not take GET'
-  },
-  {
-    keys: ['fallback', 'cache'],
-    when: route => !isProxied(route),
-    message: 'has no effect: no `upstream`'
   },
   {
     keys: ['cache'],
@@ -96,12 +51,7 @@ const rows: readonly Row[] = [
   },
   {
     keys: ['websocket'],
-    when: route => !isProxied(route),
-    message: 'has no effect without an upstream of the route’s own'
-  },
-  {
-    keys: ['websocket'],
-    when: route => isProxied(route) && hasParts(route),
+    when: hasParts,
     message: 'cannot be combined with parts'
   }
 ]

@@ -61,10 +61,8 @@ export function* loadSteps(
   }
   const sections = sectionsOf(value) as Sections
   const config = { folder: reading.folder, named, ...sections, ...contentOf(sections, files) }
-  const contracts = yield* contractSteps(
-    config.routes,
-    name => contractFileOf(files.contracts[name], faults),
-    report
+  const contracts = yield* contractSteps(config.routes, name =>
+    contractFileOf(files.contracts[name], faults)
   )
   for (const { value: users, tree: file } of Object.values(files.users)) {
     checkUsers(users, reporterOf(file, faults))

@@ -189,9 +189,10 @@ function suggestion(schema: Node, value: unknown): string {
   return `. Write ${schema.instead.replace('VALUE', value)} for that.`
 }
 
-function faultOfKey({ properties }: Node, key: string): string {
+function faultOfKey({ properties, chosenBy }: Node, key: string): string {
   if (properties !== undefined) {
-    return `unknown key "${key}".${nearest(key, Object.keys(properties))}`
+    const beside = chosenBy === undefined ? '' : ` beside \`${chosenBy}\``
+    return `unknown key "${key}"${beside}.${nearest(key, Object.keys(properties))}`
   }
   const rule = 'lower-case letters, digits and dashes; a path begins with /'
   return `the name "${key}" is not allowed: ${rule}`

@@ -1,9 +1,6 @@
 /** `answer`: the body of a response as config writes it, with names that the session fills in. */
 import { type Static, Type } from 'typebox'
-import { closed, maybe, oneOf, pairs } from './primitives.ts'
-
-/** Where a value stands in the success envelope. */
-const placements = ['data', 'flat', 'none'] as const
+import { closed, maybe, oneOf, optional, pairs, whole } from './primitives.ts'
 
 /**
  * The names that a template may have, as `{name}`: the closed list, with the type of each value.
@@ -28,56 +25,53 @@ export const sessionNames = {
 
 export type SessionName = keyof typeof sessionNames
 
-export const inEnvelopeSchema = (description: string) => maybe(oneOf([...placements], description))
-
-const placementText =
-  '`data`: under `data` (or its name in a custom dialect). `flat`: its members stand beside the ' +
-  'code and the message. `none`: without an envelope.'
-
 const anyValue = (description: string, examples: unknown[]) =>
   Type.Unknown({ description, examples })
 
-/** The schema of every `answer`. */
-export const answerSchema = (description: string) =>
-  maybe(
-    closed(
-      {
-        json: maybe(
-          anyValue(
-            'The value. A text that is exactly `{name}` becomes that value of the session, with ' +
-              'its type; everything else stays as it is. Names: ' +
-              `${Object.keys(sessionNames)
-                .map(name => `\`{${name}}\``)
-                .join(', ')} and \`{profile.MEMBER}\`. Default: null.`,
-            [{ accessToken: '{token}', userId: '{id}', roles: '{roles}' }]
-          )
-        ),
-        status: maybe(
-          Type.Integer({
-            minimum: 200,
-            maximum: 599,
-            description: 'The HTTP status. Default: 200.',
-            examples: [404]
-          })
-        ),
-        byRole: maybe(
-          pairs(
-            anyValue('The value for users with this role.', [['*:*:*']]),
-            'Values by role, in place of `json`. If a user has several of these roles, the ' +
-              'first in this list wins. (Names that are whole numbers count as the first, in ' +
-              'ascending order.)',
-            { examples: [{ admin: ['*:*:*'], user: [] }] }
-          )
-        ),
-        inEnvelope: inEnvelopeSchema(
-          `The place of the value in the envelope. ${placementText} Default: \`data\`.`
-        )
-      },
-      description
+const answer = {
+  json: maybe(
+    anyValue(
+      'The value. A text that is exactly `{name}` becomes that value of the session, with its ' +
+        `type: ${Object.keys(sessionNames)
+          .map(name => `\`{${name}}\``)
+          .join(', ')}, \`{profile.MEMBER}\`. Default: null.`,
+      [{ accessToken: '{token}', userId: '{id}', roles: '{roles}' }]
+    )
+  ),
+  byRole: maybe(
+    pairs(
+      anyValue('The value for users with this role.', [['*:*:*']]),
+      'Values by role, in place of `json`; of several roles of a user the first in this list ' +
+        'wins. (Names that are whole numbers count as the first, in ascending order.)',
+      { examples: [{ admin: ['*:*:*'], user: [] }] }
+    )
+  ),
+  inEnvelope: maybe(
+    oneOf(
+      ['data', 'flat', 'none'],
+      'The place of the value: `data`: under that member of the envelope (the default). `flat`: ' +
+        'its members stand beside the code and the message. `none`: it is the whole body.'
     )
   )
+}
+
+/** The schema of an endpoint's `answer`. */
+export const answerSchema = (description: string) => optional(answer, description)
+
+/** The same of a route. */
+export const routeAnswerSchema = closed(
+  {
+    ...answer,
+    status: maybe(
+      whole('The HTTP status. Default: 200.', { minimum: 200, maximum: 599, examples: [404] })
+    )
+  },
+  'The response itself: menus, permission codes, `captchaEnabled: false`. Names of the session ' +
+    'need a route that is not public. A request’s body is ignored.'
+)
 
 export type AnswerConfig = NonNullable<Static<ReturnType<typeof answerSchema>>>
+export type RouteAnswerConfig = Static<typeof routeAnswerSchema>
 
 /** The inner text of a value that is exactly `{…}`; undefined for every other value. */
 export function placeholderOf(value: unknown): string | undefined {

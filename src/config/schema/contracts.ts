@@ -1,36 +1,22 @@
 /** `contract` of a route: a JSON Schema of its responses, and how they are checked. */
 import { Type, type Static } from 'typebox'
-import { maybe, oneOf, pairs, text } from './primitives.ts'
+import { closed, oneOf, pairs, text } from './primitives.ts'
 
-export const contractSchema = Type.Object(
+export const contractSchema = closed(
   {
-    schema: maybe(
-      pairs(
-        Type.Unknown(),
-        'A JSON Schema (2020-12) of the response. With the envelope, it describes what is ' +
-          'under `data`; without it, the whole response.',
-        { examples: [{ type: 'array', items: { type: 'object', required: ['id'] } }] }
-      )
-    ),
-    file: maybe(
-      text(
-        'A JSON or YAML file with that JSON Schema. A relative path starts at the config ' +
-          'folder.',
-        { names: 'contract file', examples: ['contracts/notices.schema.json'] }
-      )
+    file: text(
+      'A JSON or YAML file with a JSON Schema (2020-12) of what is under `data`; without an ' +
+        'envelope, of the whole response.',
+      { names: 'contract file', examples: ['contracts/notices.schema.json'] }
     ),
     mode: oneOf(
       ['observe', 'strict', 'off'],
-      '`observe`: one response a second at most is checked, after it was sent; differences are ' +
-        'counted, and logged when they begin and end. `strict`: in addition, a response that ' +
-        'breaks the schema is replaced by 502 `contract.broken`. `off`: nothing is checked.',
+      '`observe`: differences are counted and logged; one response a second at most is checked. ' +
+        '`strict`: a response that breaks the schema is also replaced by 502 `contract.broken`.',
       { default: 'observe' }
     )
   },
-  {
-    additionalProperties: false,
-    description: 'The contract of the route: what the console expects in its responses.'
-  }
+  'What the console expects in the responses.'
 )
 
 export type ContractConfig = Static<typeof contractSchema>

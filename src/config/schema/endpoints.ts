@@ -1,9 +1,8 @@
 /** `endpoints` of `routes.yaml`: the endpoints that the gateway answers itself. */
-import { answerSchema, inEnvelopeSchema } from './answer.ts'
-import { missingSchema, partsSchema } from './parts.ts'
+import { answerSchema } from './answer.ts'
+import { partsSchema } from './parts.ts'
 import { proxied } from './proxied.ts'
 import { closed, list, maybe, name, oneOf, path } from './primitives.ts'
-import { refresh } from './refresh.ts'
 
 const methods = (initial: Array<'GET' | 'POST'>) =>
   list(oneOf(['GET', 'POST'], 'An HTTP method.'), 'The allowed methods. A body is ignored.', {
@@ -11,6 +10,23 @@ const methods = (initial: Array<'GET' | 'POST'>) =>
     minItems: 1,
     uniqueItems: true
   })
+
+/** The call with which consoles renew their own token. */
+const refresh = maybe(
+  closed(
+    {
+      path: path('The path of the refresh call (POST). Its body is not read.', {
+        format: 'x-public-path',
+        examples: ['/auth/refresh']
+      }),
+      answer: answerSchema(
+        'The response, such as the inert token once more. Default: that of `endpoints.session`.'
+      )
+    },
+    'The call with which consoles renew their own token, by the session cookie alone. It is no ' +
+      'use of the session, since a timer makes it. Default: none.'
+  )
+)
 
 export const endpoints = closed(
   {
@@ -21,10 +37,8 @@ export const endpoints = closed(
           default: '/api/auth/admin/login'
         }),
         answer: answerSchema(
-          'The response to a successful sign-in. Default: `authToken` (empty), `status`, `type` ' +
-            'and `currentAuthority`, as the dialect of the envelope places them; nothing with ' +
-            '`custom`, `problem` and `none`. No value may be ' +
-            'a credential of the session: such a sign-in fails with `upstream.invalid`.'
+          'The response to a successful sign-in, without a credential of the session (that fails ' +
+            'with `upstream.invalid`). Default: what consoles of the dialect read.'
         )
       },
       'The sign-in endpoint.',
@@ -38,8 +52,7 @@ export const endpoints = closed(
         }),
         methods: methods(['GET', 'POST']),
         answer: answerSchema(
-          'The response to every sign-out, also without a session: a constant. Default: an empty ' +
-            'object under `data`.'
+          'The response to every sign-out, also without a session: a constant. Default: `{}`.'
         )
       },
       'The sign-out endpoint.',
@@ -52,35 +65,28 @@ export const endpoints = closed(
           default: '/api/account/profile'
         }),
         methods: methods(['GET']),
-        from: oneOf(
-          ['session', 'upstream'],
-          'Where the profile comes from. `session`: from what sign-in stored. `upstream`: ' +
-            'from a call to `upstream` (always GET). With `parts`, and in `answer`, both meet.',
-          { default: 'session' }
+        upstream: maybe(
+          name(
+            'The upstream that knows the user; it is called with GET. Default: the user is what ' +
+              'sign-in stored in the session.',
+            { names: 'upstream' }
+          )
         ),
-        upstream: maybe(proxied.upstream),
         rewrite: proxied.rewrite,
         timeout: proxied.timeout,
         shape: maybe(
           name(
-            'The shape that builds the members of the user. The gateway adds its envelope. If ' +
-              'the upstream’s response already has one, the shape needs `unwrap: data`; ' +
-              'otherwise the members end up under `data.data`.',
+            'The shape that builds the members of the user, without an envelope: the gateway adds ' +
+              'its own.',
             { names: 'shape' }
           )
         ),
         answer: answerSchema(
-          'The response, in place of the current user with the members that consoles read. ' +
-            '`{profile}` is the user as the session or the upstream has it, after `parts` and ' +
-            '`shape`; the other names are of the session.'
-        ),
-        inEnvelope: inEnvelopeSchema(
-          'The place of the user in the envelope, as for answers: `data`, `flat` or `none`. ' +
-            'Default: `data`. `answer` has its own.'
+          'The response, in place of the user with the members that consoles read. `{profile}` is ' +
+            'the user after `parts` and `shape`; the other names are of the session.'
         ),
         contract: proxied.contract,
-        parts: partsSchema,
-        missing: missingSchema
+        parts: partsSchema
       },
       'The endpoint of the current user.',
       { default: {} }
@@ -94,9 +100,8 @@ export const endpoints = closed(
             default: '/api/auth/check'
           })
         },
-        'For proxies that ask before they pass a request on: 204 with the headers of ' +
-          '`identity`, 401 without a session, 403 without any of the roles of the query ' +
-          '(`?role=admin&role=ops`). `check: {}` is enough. Default: there is none.'
+        'For proxies that ask before they pass a request on: 204 with the headers of `identity`, ' +
+          '401, or 403 without any role of the query (`?role=admin&role=ops`). Default: none.'
       )
     ),
     session: closed(

@@ -1,88 +1,75 @@
 /** `expect` of `routes.yaml`: tests that a config must pass before it is used. */
 import { Type, type Static } from 'typebox'
-import { list, maybe, name, named, pairs, text, whole } from './primitives.ts'
+import { closed, list, maybe, name, named, pairs, text, whole } from './primitives.ts'
+
+const expectation = closed(
+  {
+    request: Type.String({
+      pattern: '^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /[!-~]*$',
+      expected: 'a method and a path, such as GET /api/orders?page=2',
+      description: 'The method and the path, with `server.mount`, letters outside ASCII encoded.',
+      examples: ['GET /api/currentUser']
+    }),
+    roles: maybe(
+      list(text('A role.'), 'It is signed in with these roles. Without this key: not signed in.', {
+        examples: [['admin'], []]
+      })
+    ),
+    headers: pairs(Type.String(), 'The request’s headers.', {
+      default: {},
+      examples: [{ 'accept-language': 'en' }]
+    }),
+    body: maybe(Type.Unknown({ description: 'The request’s body. It is sent as JSON.' })),
+    address: maybe(
+      text('The client address. Default: `198.18.0.1`.', {
+        format: 'x-ip',
+        examples: ['203.0.113.7']
+      })
+    ),
+    times: whole('How often it is sent, to test a limit. The last response is compared.', {
+      minimum: 1,
+      maximum: 1000,
+      default: 1
+    }),
+    answer: maybe(
+      Type.Unknown({ description: 'The JSON that the upstream answers with 200. Default: `{}`.' })
+    ),
+    status: maybe(
+      whole('The expected HTTP status.', { minimum: 100, maximum: 599, examples: [403] })
+    ),
+    code: maybe(
+      text('The expected error code.', { names: 'error code', examples: ['session.none'] })
+    ),
+    upstream: maybe(
+      name('The upstream that is expected to get it.', {
+        names: 'upstream',
+        examples: ['orders']
+      })
+    ),
+    upstreamPath: maybe(
+      Type.String({
+        pattern: '^/[!-~]*$',
+        expected: 'a path',
+        description: 'The path, with its query, that the upstream is expected to get.',
+        examples: ['/accounts/me']
+      })
+    ),
+    response: maybe(
+      Type.Unknown({
+        description: 'The expected body, or some of its members. Lists are compared whole.',
+        examples: [{ data: [{ id: '7' }] }]
+      })
+    )
+  },
+  'One case. Upstreams only record the request, stores are empty, every sign-in is refused, and ' +
+    'maintenance closes nothing.'
+)
 
 export const expectSchema = named(
-  Type.Object(
-    {
-      request: Type.String({
-        pattern: '^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /[!-~]*$',
-        expected: 'a method and a path, such as GET /api/orders?page=2',
-        description:
-          'The method and path of the request, including `server.mount`. Percent-encode letters ' +
-          'outside ASCII.',
-        examples: ['GET /api/currentUser']
-      }),
-      roles: maybe(
-        list(
-          text('A role.'),
-          'The request is signed in with these roles. `[]`: signed in without roles. Without ' +
-            'this key: not signed in.',
-          { examples: [['admin'], []] }
-        )
-      ),
-      headers: pairs(Type.String(), 'The request’s headers.', {
-        default: {},
-        examples: [{ 'accept-language': 'en' }]
-      }),
-      body: maybe(Type.Unknown({ description: 'The request’s body. It is sent as JSON.' })),
-      address: maybe(
-        text('The client address. Default: `198.18.0.1`.', {
-          format: 'x-ip',
-          examples: ['203.0.113.7']
-        })
-      ),
-      times: whole(
-        'How often the request is sent, one after the other. The last response is compared. ' +
-          'Use it to test a limit.',
-        { minimum: 1, maximum: 1000, default: 1 }
-      ),
-      answer: maybe(
-        Type.Unknown({
-          description: 'The JSON body that the upstream returns, with status 200. Default: `{}`.'
-        })
-      ),
-      status: maybe(
-        whole('The expected HTTP status.', { minimum: 100, maximum: 599, examples: [403] })
-      ),
-      code: maybe(
-        text('The expected error code in the envelope.', {
-          names: 'error code',
-          examples: ['session.none']
-        })
-      ),
-      upstream: maybe(
-        name('The upstream that is expected to get the request.', {
-          names: 'upstream',
-          examples: ['orders']
-        })
-      ),
-      upstreamPath: maybe(
-        Type.String({
-          pattern: '^/[!-~]*$',
-          expected: 'a path',
-          description: 'The path, with its query, that the upstream is expected to get.',
-          examples: ['/accounts/me']
-        })
-      ),
-      response: maybe(
-        Type.Unknown({
-          description:
-            'The expected body of the response, or some of its members. Lists are compared whole.',
-          examples: [{ data: [{ id: '7' }] }]
-        })
-      )
-    },
-    {
-      additionalProperties: false,
-      description:
-        'One case. It runs the real app without sockets: upstreams respond at once, stores are ' +
-        'empty, every sign-in is refused, and maintenance closes nothing.'
-    }
-  ),
+  expectation,
   'Tests of this config, by name. `console-gateway check`, every start and every reload run ' +
     'them. If one fails, the config is refused.',
   { examples: [{ 'profile-needs-session': { request: 'GET /api/account/profile', status: 401 } }] }
 )
 
-export type Expectation = Static<typeof expectSchema>[string]
+export type Expectation = Static<typeof expectation>

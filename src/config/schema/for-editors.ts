@@ -55,6 +55,7 @@ function plainForEditors(schema: Node, definitions: Definitions): object {
     restart: _restart,
     names: _names,
     keysName: _keysName,
+    chosenBy: _chosenBy,
     format,
     pattern,
     enum: values,

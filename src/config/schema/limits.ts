@@ -85,11 +85,10 @@ const sizes = section(
       maximum: maxStreamedBytes
     }),
     url: size('Of a path with its query.', { default: '8KiB', maximum: 16 * 1024 }),
-    shape: size(
-      'Of a response that is shaped, as received and after decompression. A route may say what ' +
-        'happens to a larger one (`tooLarge`).',
-      { default: '2MiB', maximum: maxShaped }
-    )
+    shape: size('Of a response that is shaped, as received and after decompression.', {
+      default: '2MiB',
+      maximum: maxShaped
+    })
   },
   'Maximum sizes. All headers of a request are limited to 16 KiB and 100 lines.'
 )

@@ -10,8 +10,8 @@ export const maintenanceSchema = maybe(
     {
       routes: list(
         name('A route of this file, or `login`.', { names: 'route or login' }),
-        'The routes to close. Default: all routes of this file. The gateway’s own endpoints ' +
-          'stay open. If `login` is listed, nobody can sign in.',
+        'The routes to close. Default: all. The gateway’s own endpoints stay open, but for `login` ' +
+          'if it is listed.',
         { default: [], examples: [['orders']] }
       ),
       methods: list(
@@ -21,8 +21,7 @@ export const maintenanceSchema = maybe(
       ),
       allowRoles: list(
         text('A role.'),
-        'Users with one of these roles can continue to work. This does not work on public ' +
-          'routes, where roles are not known.',
+        'Users with one of these roles can go on, but for public routes, which know no roles.',
         { default: [], examples: [['admin']] }
       ),
       until: maybe(
@@ -30,9 +29,7 @@ export const maintenanceSchema = maybe(
           pattern: timePattern,
           format: 'x-time',
           expected: 'a time such as 2026-12-01T06:00:00Z or 2026-12-01T14:00+08:00',
-          description:
-            'The time when maintenance ends by itself. Consoles get it as `until` in the ' +
-            'envelope and as `Retry-After`.',
+          description: 'The time when it ends. Consoles get it as `until` and as `Retry-After`.',
           examples: ['2026-12-01T06:00:00Z']
         })
       ),

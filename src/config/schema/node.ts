@@ -50,6 +50,8 @@ export interface Node {
   readonly names?: NamedThing
   /** The same of the keys of a mapping. */
   readonly keysName?: NamedThing
+  /** The key that of all branches of a union this one alone needs, and is chosen by. */
+  readonly chosenBy?: string
   /** The name of a recursive schema. */
   readonly recursive?: string
 }
@@ -65,17 +67,20 @@ export function ownMember<T>(mapping: Readonly<Record<string, T>>, name: string)
 }
 
 /**
- * The matching branch of a union: the one with the same `kind`, else with the same type; the union
- * itself where none matches.
+ * The matching branch of a union: the one whose key is there, else with the same `kind`, else with
+ * the same type; the union itself where none matches.
  */
 export function branchOf(schema: Node, value: unknown): Node {
   if (schema.anyOf === undefined) return schema
-  const kind = isRecord(value) ? value['kind'] : undefined
+  const members = isRecord(value) ? value : {}
+  const kind = members['kind']
   const kindOf = (branch: Node) => branch.properties?.['kind']
   return (
+    schema.anyOf.find(({ chosenBy = '' }) => (members[chosenBy] ?? null) !== null) ??
     schema.anyOf.find(branch => kind !== undefined && kindOf(branch)?.const === kind) ??
     schema.anyOf.find(
       branch =>
+        branch.chosenBy === undefined &&
         kindOf(branch) === undefined &&
         (branch.type === 'integer' ? 'number' : branch.type) === typeOf(value)
     ) ??
@@ -99,9 +104,13 @@ export function expressionOf(pattern: string): RegExp {
   return made
 }
 
-/** The schema of a member or of a mapping's value; undefined for an unknown key. */
+/**
+ * The schema of a member or of a mapping's value, of a union that of the first branch that has it;
+ * undefined for an unknown key.
+ */
 export function memberSchema(schema: Node, key: string): Node | undefined {
-  const { properties, patternProperties = {} } = schema
+  const { properties, patternProperties = {}, anyOf } = schema
+  if (anyOf !== undefined) return anyOf.map(each => memberSchema(each, key)).find(Boolean)
   if (properties !== undefined && Object.hasOwn(properties, key)) return properties[key]
   for (const pattern of Object.keys(patternProperties)) {
     if (expressionOf(pattern).test(key)) return patternProperties[pattern]

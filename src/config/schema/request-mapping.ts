@@ -6,48 +6,36 @@ const parameter = (description: string, examples: string[]) => text(description,
 const firstPage = (whose: string) =>
   whole(`The number of the first page ${whose}: 0 or 1.`, { maximum: 1, default: 1 })
 
-const sentPaging = {
-  page: parameter('The console’s parameter with the page number.', ['current']),
-  size: maybe(parameter('The console’s parameter with the page size.', ['pageSize'])),
-  firstPage: firstPage('for the console'),
-  defaultSize: maybe(
-    whole('The page size if the console sends none. An upstream that takes `offset` needs it.', {
-      minimum: 1,
-      examples: [20]
-    })
-  )
-}
-
-const takenPaging = {
-  page: maybe(parameter('The upstream’s parameter with the page number.', ['page'])),
-  offset: maybe(parameter('The upstream’s parameter with the number of items to skip.', ['skip'])),
-  size: maybe(parameter('The upstream’s parameter with the page size.', ['limit'])),
-  firstPage: firstPage('for the upstream')
-}
-
 /** `paging` of `routes.yaml`. */
 export const consolePaging = optional(
-  sentPaging,
+  {
+    page: parameter('The console’s parameter with the page number.', ['current']),
+    size: maybe(parameter('The console’s parameter with the page size.', ['pageSize'])),
+    firstPage: firstPage('for the console'),
+    defaultSize: maybe(
+      whole('The page size if the console sends none. An upstream that takes `offset` needs it.', {
+        minimum: 1,
+        examples: [20]
+      })
+    )
+  },
   'How the console sends page number and size. GET routes to an upstream with `paging` turn them ' +
-    'into those of the upstream. `query.paging` of a route comes before it.'
+    'into those of the upstream.'
 )
 
 /** `paging` of an upstream. */
 export const upstreamPaging = optional(
-  takenPaging,
+  {
+    page: maybe(parameter('The upstream’s parameter with the page number.', ['page'])),
+    offset: maybe(
+      parameter('The upstream’s parameter with the number of items to skip.', ['skip'])
+    ),
+    size: maybe(parameter('The upstream’s parameter with the page size.', ['limit'])),
+    firstPage: firstPage('for the upstream')
+  },
   'How the upstream takes page number and size: `page` or `offset`, and `size`. It is used where ' +
     '`paging` at the top of this file says what the console sends.'
 )
-
-const paging = closed(
-  {
-    ...sentPaging,
-    to: closed(takenPaging, 'What the upstream gets: `page` or `offset`, and `size`.')
-  },
-  'Turns page number and size of the console into those of the upstream.'
-)
-
-export type PagingConfig = Static<typeof paging>
 
 export const querySchema = maybe(
   closed(
@@ -73,26 +61,14 @@ export const querySchema = maybe(
         )
       ),
       paging: maybe(
-        Type.Unsafe<false | PagingConfig>(
-          Type.Union([Type.Literal(false), paging], {
-            expected: 'false or a mapping with page and to',
-            description:
-              'Turns page number and size of the console into those of the upstream. `false`: ' +
-              'they pass as they are. Default: as `paging` of the upstream says.'
-          })
-        )
+        Type.Literal(false, {
+          description: '`false`: page number and size pass as the console sends them.'
+        })
       )
     },
     'Changes the query for the upstream. A parameter that this sets or renames to is not ' +
       'taken from the client under its own name. Default: the query passes unchanged.',
-    {
-      examples: [
-        {
-          rename: { keyword: 'q' },
-          paging: { page: 'current', size: 'pageSize', to: { page: 'page', size: 'per_page' } }
-        }
-      ]
-    }
+    { examples: [{ rename: { keyword: 'q' }, drop: ['_t'] }] }
   )
 )
 
@@ -101,8 +77,8 @@ export const bodySchema = maybe(
     {
       shape: maybe(
         name(
-          'A shape of this file for the JSON or form body. It cannot use `open`, ' +
-            '`status`, `wrap` or `paging`, which are about responses.',
+          'A shape of this file for the JSON or form body, without `open`, `status`, `wrap` and ' +
+            '`paging`, which are about responses.',
           { names: 'shape' }
         )
       ),
@@ -113,15 +89,15 @@ export const bodySchema = maybe(
         )
       )
     },
-    'Changes JSON and form bodies for the upstream; other types are refused (415). A body ' +
-      'must not be larger than `sizes.shape`. Default: bodies pass byte for byte.',
+    'Changes JSON and form bodies of at most `sizes.shape`; other types are refused (415). ' +
+      'Default: bodies pass byte for byte.',
     { examples: [{ shape: 'order-request' }, { as: 'form' }] }
   )
 )
 
-type WrittenQuery = NonNullable<Static<typeof querySchema>>
+type Written<Schema extends Parameters<typeof maybe>[0]> = NonNullable<Static<Schema>>
 
-/** Maps a route's query. */
-export interface QueryConfig extends Omit<WrittenQuery, 'paging'> {
-  readonly paging?: PagingConfig
+/** Maps a route's query; `paging` is what console and upstream agree on. */
+export interface QueryConfig extends Omit<Written<typeof querySchema>, 'paging'> {
+  readonly paging?: Written<typeof consolePaging> & { readonly to: Written<typeof upstreamPaging> }
 }

@@ -2,7 +2,6 @@
  * Settings whose default is another setting of the config. Each such rule stands here once, so that
  * the app, `explain`, the API's description and the commands agree.
  */
-import type { AnswerConfig } from './answer.ts'
 import type { Config } from './config.ts'
 import type { QueryConfig } from './request-mapping.ts'
 import type { RouteConfig, RoutesConfig, UpstreamConfig } from './routes.ts'
@@ -22,7 +21,7 @@ export function upstreamPathOf({ path, rewrite }: Pick<RouteConfig, 'path' | 're
   return rewrite ?? path
 }
 
-/** The time of a route's or a part's response. */
+/** The time of a route's response. */
 export function timeoutOf(
   { timeout }: Pick<RouteConfig, 'timeout'>,
   { responseTimeout }: Pick<UpstreamConfig, 'responseTimeout'>
@@ -30,16 +29,8 @@ export function timeoutOf(
   return timeout ?? responseTimeout
 }
 
-/** The place of the profile in the envelope. */
-export function profilePlacement({
-  endpoints: {
-    profile: { answer, inEnvelope }
-  }
-}: Pick<RoutesConfig, 'endpoints'>): NonNullable<AnswerConfig['inEnvelope']> {
-  return (answer === undefined ? inEnvelope : answer.inEnvelope) ?? 'data'
-}
-
-type RouteSettings = Pick<Config['gateway']['envelope'], 'dialect' | 'errorStatus'> & {
+interface RouteSettings {
+  readonly errorStatus: 'own' | 'ok'
   readonly maxBody: number
   /** Whether a call keeps the session from going idle. */
   readonly touch: boolean
@@ -52,7 +43,6 @@ export function routeSettings(
   route: Partial<RouteConfig>
 ): RouteSettings {
   return {
-    dialect: route.dialect ?? envelope.dialect,
     errorStatus: route.errorStatus ?? envelope.errorStatus,
     maxBody: route.maxBody ?? sizes.body,
     touch: (route.touch ?? defaultTouch(name, route)) === 'always'
@@ -75,10 +65,9 @@ export function queryMapsOf(
   { paging: sent, upstreams }: Pick<RoutesConfig, 'paging' | 'upstreams'>,
   { query, upstream }: Pick<RouteConfig, 'query' | 'upstream'>
 ): QueryMaps | undefined {
-  const { paging: fixed, ...rest } = query ?? {}
-  const others = fixed === undefined || fixed === false ? rest : { ...rest, paging: fixed }
+  const { paging: isPaged = true, ...others } = query ?? {}
   const taken = upstreams[upstream ?? '']?.paging
-  const isAgreed = fixed === undefined && sent !== undefined && taken !== undefined
+  const isAgreed = isPaged && sent !== undefined && taken !== undefined
   const isSame =
     sent?.page === taken?.page && sent?.size === taken?.size && sent?.firstPage === taken?.firstPage
   if (isAgreed && !isSame) {

@@ -1,10 +1,9 @@
-/** `routes` of `routes.yaml`: one public path that is proxied. */
+/** `routes` of `routes.yaml`: a public path, which an upstream, config or parts answer. */
 import { bodySchema, querySchema } from './request-mapping.ts'
-import { Type } from 'typebox'
-import { answerSchema } from './answer.ts'
-import { dialects, errorStatuses } from './envelope.ts'
-import { missingSchema, partsSchema } from './parts.ts'
-import { fallbackSchema } from './fallback.ts'
+import { type Static, Type } from 'typebox'
+import { routeAnswerSchema } from './answer.ts'
+import { errorStatuses } from './envelope.ts'
+import { neededParts, partsSchema } from './parts.ts'
 import { proxied } from './proxied.ts'
 import { setCookiesSchema } from './set-cookies.ts'
 import {
@@ -15,12 +14,12 @@ import {
   list,
   maxStreamedBytes,
   maybe,
-  name,
   oneOf,
   optional,
   pathTemplate,
   size,
-  text
+  text,
+  whole
 } from './primitives.ts'
 
 const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
@@ -44,6 +43,47 @@ const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
   )
 )
 
+/** Keys of every route. */
+const common = {
+  path: pathTemplate(
+    'The public path. With `/*` at its end it matches everything below; `:name` matches ' +
+      'one segment. Of several paths that match, the most specific decides.',
+    {
+      format: 'x-public-path',
+      examples: ['/api/notices', '/api/orders/*', '/api/users/:id/reset']
+    }
+  ),
+  methods: list(
+    oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], 'An HTTP method.'),
+    'The allowed methods. GET includes HEAD.',
+    { default: ['GET'], minItems: 1, uniqueItems: true, examples: [['GET', 'POST']] }
+  ),
+  access,
+  touch: maybe(
+    oneOf(
+      ['always', 'never'],
+      'Whether a call resets the session’s idle time; `never` for calls that a page repeats by ' +
+        'itself. Default: `never` for the name `notices` or with `websocket`, else `always`.'
+    )
+  ),
+  errorStatus: maybe(
+    oneOf(
+      [...errorStatuses],
+      'The HTTP status of its errors. Default: `envelope.errorStatus` of `gateway.yaml`.'
+    )
+  )
+}
+
+const fallback = closed(
+  {
+    body: Type.Unknown({ description: 'Answer with this JSON, without a shape or envelope.' }),
+    status: whole('The status of the fixed response.', { minimum: 200, maximum: 599, default: 200 })
+  },
+  'What a GET request gets if the upstream cannot be reached, breaks the connection, takes ' +
+    'too long, or answers 502, 503 or 504. Default: the error.',
+  { examples: [{ body: { data: [] } }] }
+)
+
 const websocket = optional(
   {
     maxMessage: size('The largest message, either way. A larger one ends the connection.', {
@@ -53,28 +93,10 @@ const websocket = optional(
   'Takes upgrades to WebSocket, beside ordinary GETs; `websocket: {}` is enough.'
 )
 
-export const route = closed(
+export const upstreamRoute = closed(
   {
-    path: pathTemplate(
-      'The public path. `/*` at its end takes everything below, `:name` one segment. Of several ' +
-        'that match the nearest decides.',
-      {
-        format: 'x-public-path',
-        examples: ['/api/notices', '/api/orders/*', '/api/users/:id/reset']
-      }
-    ),
-    methods: list(
-      oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], 'An HTTP method.'),
-      'The allowed methods. GET includes HEAD.',
-      { default: ['GET'], minItems: 1, uniqueItems: true, examples: [['GET', 'POST']] }
-    ),
-    access,
-    answer: answerSchema(
-      'The response itself, for a route without an upstream. Names of the session need a route ' +
-        'that is not public.'
-    ),
+    ...common,
     parts: partsSchema,
-    missing: missingSchema,
     into: maybe(
       dotted(
         'With `parts`: where the response of the route’s own upstream goes. Default: the parts ' +
@@ -82,15 +104,8 @@ export const route = closed(
         { examples: ['items'] }
       )
     ),
-    touch: maybe(
-      oneOf(
-        ['always', 'never'],
-        'Whether a call keeps the session from going idle. Default: `never` for a route named ' +
-          '`notices` or with `websocket`, `always` for others.'
-      )
-    ),
     ...proxied,
-    fallback: fallbackSchema,
+    fallback: maybe(fallback),
     cache: oneOf(
       ['off', 'browser'],
       '`browser`: `Cache-Control` of the upstream passes as `private`. `off`: `no-store`. Public ' +
@@ -99,34 +114,13 @@ export const route = closed(
     ),
     query: querySchema,
     body: bodySchema,
-    upstream: maybe(
-      name('An upstream of this file. Optional with `parts` or `answer`.', { names: 'upstream' })
-    ),
     websocket,
-    dialect: maybe(
-      oneOf(
-        [...dialects],
-        'The envelope of its responses. Default: `envelope.dialect` of `gateway.yaml`.'
-      )
-    ),
-    errorStatus: maybe(
-      oneOf(
-        [...errorStatuses],
-        'The HTTP status of its errors. Default: `envelope.errorStatus` of `gateway.yaml`.'
-      )
-    ),
     maxBody: maybe(
       size(
         'The maximum size of a request body; `0B`: none is taken. Default: `sizes.body` of ' +
           '`limits.yaml`.',
         { minimum: 0, maximum: maxStreamedBytes, examples: ['50MiB'] }
       )
-    ),
-    tooLarge: oneOf(
-      ['refuse', 'pass'],
-      'What becomes of a response that is too large to be shaped. `refuse`: 502 ' +
-        '`shape.too-large`. `pass`: it passes unshaped.',
-      { default: 'refuse' }
     ),
     passCookies: list(
       text('A cookie name.'),
@@ -162,5 +156,38 @@ export const route = closed(
       { default: 'refuse' }
     )
   },
-  'A public path that is proxied to an upstream.'
+  'A route to an upstream.',
+  { chosenBy: 'upstream' }
+)
+
+const answerRoute = closed({ ...common, answer: routeAnswerSchema }, 'A constant answer.', {
+  chosenBy: 'answer'
+})
+
+const partsRoute = closed(
+  {
+    ...common,
+    parts: neededParts,
+    shape: proxied.shape,
+    contract: proxied.contract
+  },
+  'A response that is made of parts alone.',
+  { chosenBy: 'parts' }
+)
+
+export type FallbackConfig = Static<typeof fallback>
+type OfUpstream = Static<typeof upstreamRoute>
+type Common = Pick<OfUpstream, keyof typeof common>
+
+export type RouteConfig = Common &
+  Partial<Omit<OfUpstream, keyof Common>> &
+  Partial<Omit<Static<typeof answerRoute>, keyof Common>>
+
+export const route = Type.Unsafe<RouteConfig>(
+  Type.Union([upstreamRoute, answerRoute, partsRoute], {
+    expected: 'a mapping with upstream, answer or parts',
+    description:
+      'A public path. Either `upstream`, `answer` or `parts` says what answers it; with an ' +
+      'upstream there may be parts too.'
+  })
 )

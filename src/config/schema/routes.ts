@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { endpoints } from './endpoints.ts'
 import { expectSchema } from './expectations.ts'
 import { maintenanceSchema } from './maintenance.ts'
-import { route } from './route.ts'
+import { route, type RouteConfig } from './route.ts'
 import { shapesSchema } from './shapes.ts'
 import { type CredentialConfig, upstream } from './upstreams.ts'
 import { list, named, pairs, pathTemplate, text } from './primitives.ts'
@@ -24,12 +24,11 @@ export const routesSchema = Type.Object(
         examples: [{ '/api/currentUser': '/api/account/profile' }]
       }
     ),
-    routes: named(route, 'The proxied routes, by name. Logs, metrics and limits use the name.'),
+    routes: named(route, 'The routes, by name. Logs, metrics and limits use the name.'),
     permissions: pairs(
       list(text('A permission.'), 'The permissions of the role.'),
-      'The permissions of each role, for `{permissions}` in answers: those of all roles of ' +
-        'the user, in the order of the roles, each once. They decide what a console shows; who ' +
-        'may call a route is decided by its `access`.',
+      'The permissions of each role, for `{permissions}` in answers. They decide what a console ' +
+        'shows; `access` of a route decides who may call it.',
       { default: {}, examples: [{ admin: ['*:*:*'], user: ['order:read'] }] }
     ),
     paging: consolePaging,
@@ -59,4 +58,4 @@ export function credentialOf(written: CredentialConfig): Credential {
 
 export type RoutesConfig = Static<typeof routesSchema>
 export type UpstreamConfig = RoutesConfig['upstreams'][string]
-export type RouteConfig = RoutesConfig['routes'][string]
+export type { RouteConfig }

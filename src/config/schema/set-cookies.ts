@@ -48,7 +48,7 @@ export function sealedCookies(setCookies: readonly SetCookie[]): string[] {
 
 interface SettingRoute {
   readonly upstream?: string | undefined
-  readonly setCookies: readonly SetCookie[]
+  readonly setCookies?: readonly SetCookie[] | undefined
 }
 
 /** What the browser keeps sealed for an upstream, by whichever route. */
@@ -57,5 +57,5 @@ export function sealedCookiesOf(
   upstream: string
 ): Set<string> {
   const ofUpstream = Object.values(routes).filter(route => route.upstream === upstream)
-  return new Set(ofUpstream.flatMap(({ setCookies }) => sealedCookies(setCookies)))
+  return new Set(ofUpstream.flatMap(({ setCookies = [] }) => sealedCookies(setCookies)))
 }

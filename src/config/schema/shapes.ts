@@ -30,11 +30,8 @@ const operations = {
   open: maybe(
     oneOf(
       [...openDialects],
-      'Must be first. Reads success or failure in the format of the back-end. On success the ' +
-        'shape continues with `data`. On failure the console gets an error with the right HTTP ' +
-        'status and the back-end’s message. `ant-design-pro`: success is `success: true`. ' +
-        '`base-response`: `ok: true`. `code-data`: a `code` of 0, 200 or 20000, with `message` ' +
-        'or `msg`.'
+      'Must be first. Reads success or failure in a format of the back-end, and goes on with ' +
+        '`data`; a failure becomes an error with the right HTTP status and its message.'
     )
   ),
   status: maybe(
@@ -50,8 +47,7 @@ const operations = {
         statuses: maybe(
           pairs(
             whole('An HTTP status.', { minimum: 400, maximum: 599 }),
-            'The HTTP status of each failure value. A number from 400 to 599 that is not ' +
-              'listed is used as the status.',
+            'The HTTP status of each failure value. Others from 400 to 599 are it themselves.',
             { examples: [{ 40001: 404 }] }
           )
         ),
@@ -64,8 +60,7 @@ const operations = {
           dotted('The path of the back-end’s message for users.', { examples: ['msg'] })
         )
       },
-      'Must be first. For a back-end that always answers 200 and tells success or failure ' +
-        'in the body. On failure the console gets an error with the right HTTP status.'
+      'Must be first. The same as `open` for a back-end of another format.'
     )
   ),
   unwrap: maybe(
@@ -76,25 +71,21 @@ const operations = {
   pick: maybe(list(member, 'Keep only these members.', { minItems: 1 })),
   drop: maybe(list(member, 'Remove these members.', { minItems: 1 })),
   rename: maybe(
-    pairs(
-      text('The new name.'),
-      'Rename members: old name to new name. A member that already has the new name is replaced.',
-      { examples: [{ subject: 'title' }] }
-    )
+    pairs(text('The new name.'), 'Rename members: old name to new name.', {
+      examples: [{ subject: 'title' }]
+    })
   ),
   move: maybe(
     pairs(
       dotted('The new path.'),
-      'Move values: old path to new path, also through nested objects, all at once. Missing ' +
-        'objects on the new path are created.',
+      'Move values: old path to new path, all at once. Missing objects on the way are created.',
       { examples: [{ 'user.name': 'author' }] }
     )
   ),
   lift: maybe(
     dotted(
-      'The members of the object at this path go up into the object that holds it, and it ' +
-        'goes. A member that the holder already has stays, such as the `id` of a JSON:API ' +
-        'resource. If there is no object at the path, nothing happens.',
+      'The members of the object at this path go up into the object that holds it. A member that ' +
+        'the holder already has stays.',
       { examples: ['attributes'] }
     )
   ),
@@ -103,12 +94,7 @@ const operations = {
       {
         as: text('The name of the member.', { examples: ['rows'] }),
         count: maybe(
-          text(
-            'The name of another member: how many items the list has. null, an empty object ' +
-              'and an empty text become an empty list; any other single value becomes a list of ' +
-              'one item.',
-            { examples: ['total'] }
-          )
+          text('The name of another member: how many items the list has.', { examples: ['total'] })
         )
       },
       'Put the value into a new object, for a back-end that answers a bare list.'
@@ -130,9 +116,8 @@ const operations = {
       Type.Record(Type.String({ pattern: '^[^]*$' }), Type.Unknown(), {
         description: 'The new value of each old value.'
       }),
-      'Replace values of members: for each member, old values to new values. `"*"` stands ' +
-        'for every other value; without it, other values stay. Write numbers, true, false and ' +
-        'null as text, and the empty text as `""`.',
+      'Replace values of members: for each member, old values (as text) to new values. `"*"` ' +
+        'stands for every other value; without it, other values stay.',
       { examples: [{ state: { 0: 'unread', 1: 'read' } }] }
     )
   ),
@@ -144,19 +129,16 @@ const operations = {
         expected:
           'number, string, boolean, date-seconds, date-milliseconds, date-text or date-text@+08:00'
       }),
-      'Convert members to another type. Dates become ISO 8601 in UTC, from seconds or ' +
-        'milliseconds since 1970 or from text such as `2026-11-21 08:30:00`. Text without a ' +
-        'time zone is read as UTC, or in the zone after `@`. A value that cannot be converted ' +
-        'without loss stays as it is.',
+      'Convert members to another type; dates become ISO 8601 in UTC. A value that cannot be ' +
+        'converted without loss stays as it is.',
       { examples: [{ createdAt: 'date-seconds', id: 'string' }] }
     )
   ),
   use: maybe(name('Insert the operations of another shape of this file here.', { names: 'shape' })),
   module: maybe(
     moduleFile(
-      'Own code, where no operation fits: a JavaScript file below the config folder. Its ' +
-        'default export gets the value and `{ route, user }`, and returns the new value, or a ' +
-        'promise of it. It runs in the gateway’s process: see docs/shaping.md.',
+      'Own code: a JavaScript file below the config folder whose default export gets the value ' +
+        'and `{ route, user }`, and returns the new value (docs/shaping.md).',
       { examples: ['./shapes/orders.js'] }
     )
   ),
@@ -166,8 +148,7 @@ const operations = {
         page: text('The member for the page number.', { examples: ['current'] }),
         size: text('The member for the page size.', { examples: ['size'] })
       },
-      'Adds the page number and size that the console sent in the query, or in a JSON body ' +
-        '(`paging` of this file names them), for consoles that take them from the response.'
+      'Adds the page number and size that the console sent, as `paging` of this file names them.'
     )
   ),
   paging: maybe(
@@ -175,37 +156,29 @@ const operations = {
       {
         list: dotted('The path of the list.', { examples: ['list'] }),
         total: maybe(
-          dotted(
-            'The path of the total number of items. Default, and if it is missing: the length ' +
-              'of the list.',
-            { examples: ['count'] }
-          )
+          dotted('The path of the number of items. Default: the length of the list.', {
+            examples: ['count']
+          })
         ),
         current: maybe(dotted('The path of the page number.', { examples: ['page'] })),
         pageSize: maybe(dotted('The path of the page size.', { examples: ['size'] })),
         each: maybe(list(Type.Unknown(), 'Operations on each item.', { minItems: 1 }))
       },
-      'Must be last. Turns a page such as `{list, count}` into `{data, total, success}` in ' +
-        'the success envelope.'
+      'Must be last. Turns a page such as `{list, count}` into `{data, total, success}` in the ' +
+        'success envelope.'
     )
   ),
   wrap: maybe(
     oneOf(
       ['envelope', 'list', 'flat'],
-      'Must be last. `envelope`: put the value under `data` of the success envelope. `list`: ' +
-        'also set `total`. For `list`, null, an empty object and an empty text become an empty ' +
-        'list; any other single value becomes a list of one item. `flat`: put the members of ' +
-        'the object beside the code and the message of the success envelope, such as ' +
-        '`{code, msg, rows, total}`; the envelope’s own members win over members of the same ' +
-        'name, and a value that is not an object stands under `data`.'
+      'Must be last. Puts the value into the success envelope: `envelope`: under `data`. `list`: ' +
+        'also with `total`. `flat`: its members beside the code and the message.'
     )
   ),
   each: maybe(
-    list(
-      Type.Unknown(),
-      'Operations on each item of the list, or on a single object in place of a list.',
-      { minItems: 1 }
-    )
+    list(Type.Unknown(), 'Operations on each item of the list, or on an object in its place.', {
+      minItems: 1
+    })
   ),
   at: maybe(
     closed(
@@ -213,8 +186,7 @@ const operations = {
         path: dotted('The path of the value.', { examples: ['items'] }),
         operations: list(Type.Unknown(), 'The operations on the value.', { minItems: 1 })
       },
-      'Operations on the value at a path. If it does not exist, nothing happens. The rest ' +
-        'stays as it is.'
+      'Operations on the value at a path, if there is one. The rest stays as it is.'
     )
   )
 }

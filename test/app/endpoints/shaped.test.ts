@@ -120,14 +120,6 @@ t.test('where the console wants 200, errors have it: everywhere, or on one route
   t.equal((await own.call('/api/all/gone')).status, 404)
 })
 
-t.test('a route may speak another dialect than the rest', async t => {
-  const gateway = await setUp(t.after, { route: { dialect: 'base-response' } })
-  const { json } = await gateway.call('/api/all/good')
-  t.same([json.ok, json.success, json.total], [true, undefined, 9])
-  t.equal((await gateway.call('/api/all/gone')).json.success, undefined)
-  t.equal((await gateway.call('/api/nowhere')).json.success, false)
-})
-
 t.test('the members of an object go up, and a bare list gets a name and a count', async t => {
   const gateway = await setUp(t.after, {
     route: { shape: 'lifted' },

@@ -104,7 +104,7 @@ const namedBy: Readonly<Record<string, (name: string) => Files>> = {
   'the upstream of a part': name =>
     withRoute({ upstream: undefined, parts: { p: { ...part, upstream: name } } }),
   'the upstream of the profile': name => ({
-    routes: { upstreams, endpoints: { profile: { from: 'upstream', upstream: name } } }
+    routes: { upstreams, endpoints: { profile: { upstream: name } } }
   }),
   'the upstream of a source': name => ({
     gateway: { login: { sources: [{ ...source, upstream: name }] } },
@@ -126,7 +126,7 @@ const namedBy: Readonly<Record<string, (name: string) => Files>> = {
   'the shape of the profile': name => ({
     routes: {
       upstreams,
-      endpoints: { profile: { from: 'upstream', upstream: 'b', shape: name } }
+      endpoints: { profile: { upstream: 'b', shape: name } }
     }
   }),
   'use in a shape': name => withShapes({ s: [{ use: name }], t: [{ each: [{ use: name }] }] }),

@@ -35,7 +35,7 @@ const whole = {
   },
   'routes.yaml': {
     upstreams: { b: { url: 'http://b' } },
-    endpoints: { profile: { from: 'upstream', upstream: 'b', shape: 's' } },
+    endpoints: { profile: { upstream: 'b', shape: 's' } },
     aliases: { '/api/me': '/api/account/profile' },
     routes: {
       r: {

@@ -239,7 +239,7 @@ t.test('an unknown key is a fault with the nearest known one, on every level', a
       'routes.yaml':
         'upstreams: { b: { url: http://b } }\nroutes:\n  r:\n    path: /r\n    upstream: b\n    acess: public\n'
     }),
-    ['routes.yaml:6 routes.r.acess: unknown key "acess". Did you mean "access"?']
+    ['routes.yaml:6 routes.r.acess: unknown key "acess" beside `upstream`. Did you mean "access"?']
   )
   t.match(
     faults(t, { 'users.yaml': `users:\n  bob:\n    password: ${knownHash}\n    role: [user]` }),
@@ -305,7 +305,7 @@ t.test(
     )
     t.match(
       faults(t, { 'routes.yaml': 'routes:\n  notices:\n' })[0],
-      'routes.yaml:2 routes.notices: expected a mapping, found null'
+      'routes.yaml:2 routes.notices: expected a mapping with upstream, answer or parts, found null'
     )
   }
 )

@@ -35,7 +35,6 @@ t.test('a route without settings of its own has those of the config around it', 
     'limits.yaml': 'sizes: { body: 3KiB }'
   }
   t.same(settings(t, 'r', '', files), {
-    dialect: 'base-response',
     errorStatus: 'ok',
     maxBody: 3 * 1024,
     touch: true,
@@ -45,12 +44,9 @@ t.test('a route without settings of its own has those of the config around it', 
 })
 
 t.test('the settings of a route win', async t => {
-  const keys =
-    ', rewrite: /x, timeout: 2s, dialect: dual, errorStatus: own, maxBody: 1KiB, ' +
-    'shape: s, touch: never'
+  const keys = ', rewrite: /x, timeout: 2s, errorStatus: own, maxBody: 1KiB, shape: s, touch: never'
   const files = { 'gateway.yaml': 'envelope: { dialect: base-response, errorStatus: ok }' }
   t.same(settings(t, 'r', keys, files), {
-    dialect: 'dual',
     errorStatus: 'own',
     maxBody: 1024,
     touch: false,

@@ -78,8 +78,8 @@ function routes(places: Places): Record<string, unknown> {
       formed('shaped', { shape: 'rows' }),
       formed('lifted', { shape: 'lifted' }),
       formed('open/lifted', { access: 'public', shape: 'lifted' }),
-      formed('observed', { contract: { schema: contract, mode: 'observe' } }),
-      formed('strict', { shape: 'rows', contract: { schema: contract, mode: 'strict' } }),
+      formed('observed', { contract: { file: 'contract.json', mode: 'observe' } }),
+      formed('strict', { shape: 'rows', contract: { file: 'contract.json', mode: 'strict' } }),
       formed('clicked', { cache: 'browser' }),
       formed('lasting', { shape: 'rows', fallback: { body: { data: [] } } }),
       formed('several', { upstream: 'several' }),
@@ -90,7 +90,7 @@ function routes(places: Places): Record<string, unknown> {
         parts: {
           first: { upstream: 'faulty', rewrite: '/*', into: 'first', required: false },
           second: { upstream: 'narrow', rewrite: '/second', into: 'second', required: false },
-          third: { upstream: 'fickle', rewrite: '/third', into: 'third', timeout: '300ms' }
+          third: { upstream: 'fickle', rewrite: '/third', into: 'third' }
         }
       })
     ]),
@@ -172,7 +172,8 @@ export async function attackedConfig(options: Options): Promise<AttackedConfig> 
     },
     routes: base,
     limits,
-    users: userFile
+    users: userFile,
+    code: { 'contract.json': JSON.stringify(contract) }
   })
   mkdirSync(join(folder, 'console'))
   writeFileSync(join(folder, 'console/index.html'), '<!doctype html><title>console</title>')
