@@ -102,7 +102,7 @@ function nested(schema: Node) {
   return (
     schema.properties !== undefined ||
     Object.values(schema.patternProperties ?? {}).some(
-      member => member.type === 'object' || member.type === 'array'
+      ({ type, anyOf = [] }) => type === 'object' || type === 'array' || anyOf.some(isDescribed)
     )
   )
 }
@@ -130,7 +130,7 @@ function valueText(member: Node): string {
   if (member.type === 'integer') return wholeNumberText(member)
   if (member.type === 'boolean') return 'true or false'
   if (member.type === 'array') return listText(member)
-  if (member.type === 'object') return 'a mapping'
+  if (member.type === 'object' || member.anyOf?.some(isDescribed)) return 'a mapping'
   if (isAnything(member)) return 'any value'
   return 'a text'
 }

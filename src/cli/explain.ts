@@ -3,7 +3,6 @@ import { METHODS } from 'node:http'
 import { isIP } from 'node:net'
 import { loadConfig } from '../config/read/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
-import { sourceName } from '../config/schema/gateway.ts'
 import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import { createDryApp, type DryApp, type DryRequest } from '../dry-run/dry-app.ts'
 import { identityOf } from '../login/file-users.ts'
@@ -184,7 +183,7 @@ function whoIs(
 ): Who | undefined {
   if (as === undefined && roles.length === 0) return undefined
   const name = as ?? 'someone'
-  for (const source of sources) {
+  for (const [sourceName, source] of Object.entries(sources)) {
     const fileUsers = source.kind === 'users-file' ? (users[source.file]?.users ?? {}) : {}
     const user = as !== undefined && Object.hasOwn(fileUsers, as) ? fileUsers[as] : undefined
     if (user === undefined || source.kind !== 'users-file') continue
@@ -192,11 +191,13 @@ function whoIs(
     const all = { ...identity, roles: [...new Set([...identity.roles, ...roles])] }
     const disabled = user.disabled ? '; disabled there: no new sign-in succeeds' : ''
     const description = `${name} of ${source.file} (${inRoles(all.roles)})${disabled}`
-    return { source: sourceName(source), identity: all, description }
+    return { source: sourceName, identity: all, description }
   }
-  const back = sources.find(source => source.kind === 'upstream-login')
-  const [first] = back === undefined ? sources : [back]
-  const credential = back && {
+  const names = Object.keys(sources)
+  const ofBackEnd = names.find(each => sources[each]?.kind === 'upstream-login')
+  const first = ofBackEnd ?? names[0] ?? ''
+  const back = sources[first]
+  const credential = back?.kind === 'upstream-login' && {
     ...(back.token !== undefined && { token: '(token-of-the-session)' }),
     ...(back.cookies.length > 0 && {
       cookies: back.cookies.map(cookie => `${cookie}=(of-the-session)`).join('; ')
@@ -208,7 +209,7 @@ function whoIs(
       : ''
   const identity = { id: name, username: name, name, roles, profile: {} }
   return {
-    source: first === undefined ? '' : sourceName(first),
+    source: first,
     identity,
     ...(credential && { credential }),
     description: `${name} (${inRoles(roles)})${unknown}`

@@ -4,7 +4,6 @@ import { stringify } from 'yaml'
 import { loadConfig } from '../config/read/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import { describeFault } from '../config/schema/faults.ts'
-import { sourceName } from '../config/schema/gateway.ts'
 import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { createUpstreamLogin } from '../login/upstream-login.ts'
@@ -63,7 +62,7 @@ function upstreamOf({ routes: { upstreams } }: LoadedConfig, told: unknown): str
 }
 
 function sourceOf({ gateway }: LoadedConfig, upstream: string) {
-  return gateway.login.sources
+  return Object.values(gateway.login.sources)
     .filter(source => source.kind === 'upstream-login')
     .find(source => source.upstream === upstream)
 }
@@ -78,7 +77,7 @@ async function call(config: LoadedConfig, name: string, path: string, answers: A
   const source = sourceOf(config, name)
   try {
     if (credentialStyle === 'none' || source === undefined) return await client.get(path)
-    const options = { name: sourceName(source), config: source, send: pool.fetchWhole, ...form }
+    const options = { name, config: source, send: pool.fetchWhole, ...form }
     const login = createUpstreamLogin(options)
     const account = { username: await answers.account(), password: await answers.password() }
     const attempt = { ...account, extra: {}, address: '127.0.0.1', requestId: 'routes-add' }

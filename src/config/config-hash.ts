@@ -38,7 +38,8 @@ export function configHashes({ gateway, routes, ...others }: Config): ConfigHash
   ]
   const install = hashOnce(gateway, () => {
     const { server, ops, ...rest } = withoutSecrets(schemaOf.gateway, gateway, key)
-    return { ...rest, server: withoutAddress(server), ops: withoutAddress(ops) }
+    const order = Object.keys(gateway.login.sources)
+    return { ...rest, order, server: withoutAddress(server), ops: withoutAddress(ops) }
   })
   return { config: hashOf(replaced), install }
 }

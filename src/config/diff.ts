@@ -73,7 +73,18 @@ const pairKeys: ReadonlySet<string> = new Set([
 /** The keys of `gateway.yaml` that differ. All need a restart. */
 export function installChanges(before: GatewayConfig, after: GatewayConfig): Change[] {
   const of: ComparedFile = { file: 'gateway', schema: schemaOf.gateway }
-  return compare(of, [], before, after).filter(({ path }) => !pairKeys.has(path))
+  const changes = compare(of, [], before, after).filter(({ path }) => !pairKeys.has(path))
+  return [...changes, ...orderChanges(before, after)]
+}
+
+/** Credential sources are the one mapping whose order counts. */
+function orderChanges({ login: before }: GatewayConfig, { login: after }: GatewayConfig): Change[] {
+  const names = Object.keys(after.sources)
+  const former = Object.keys(before.sources)
+  if (names.length !== former.length || names.some(name => !former.includes(name))) return []
+  if (isDeepStrictEqual(names, former)) return []
+  const text = `login.sources are asked in another order: ${names.join(', ')}`
+  return [{ file: 'gateway', path: 'login.sources', text, restart: true }]
 }
 
 /** Of a listener that has `tls`: another one begins with it only after a restart. */

@@ -1,6 +1,6 @@
 /** Users of YAML files, argon2id hashes: they sign in, and the files in force say who they are. */
 import { hash } from 'node:crypto'
-import { type SourceConfig, sourceName } from '../config/schema/gateway.ts'
+import type { SourceConfig } from '../config/schema/gateway.ts'
 import type { UsersConfig } from '../config/schema/users.ts'
 import type { Identity, Session } from '../session/types.ts'
 import { decoyHash, type Hash, parseHash, verifyPassword } from './argon2.ts'
@@ -11,7 +11,7 @@ type User = Users[string]
 
 /** The parts of a config that define its file users. */
 export interface Sources {
-  readonly gateway: { readonly login: { readonly sources: readonly SourceConfig[] } }
+  readonly gateway: { readonly login: { readonly sources: Readonly<Record<string, SourceConfig>> } }
   readonly users: Readonly<Record<string, UsersConfig>>
 }
 
@@ -37,8 +37,8 @@ type Reviewed = Pick<Session, 'source' | 'identity'> & { readonly password?: str
 /** By the name of the source; undefined for sources of another kind. */
 export function filesOf({ gateway, users }: Sources): ReadonlyMap<string, Users | undefined> {
   return new Map(
-    gateway.login.sources.map(source => [
-      sourceName(source),
+    Object.entries(gateway.login.sources).map(([name, source]) => [
+      name,
       source.kind === 'users-file' ? (users[source.file]?.users ?? {}) : undefined
     ])
   )

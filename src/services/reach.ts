@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
 import type { Config } from '../config/schema/config.ts'
-import { sourceName, usesRedis } from '../config/schema/gateway.ts'
+import { usesRedis } from '../config/schema/gateway.ts'
 import { tlsFilesOf } from '../proxy/address.ts'
 import { createUpstream } from '../proxy/upstream.ts'
 import { createRedisDialler, slotPrefix } from './redis.ts'
@@ -86,8 +86,8 @@ async function reachRedis({ gateway, folder }: Config): Promise<Reached[]> {
 
 /** A sign-in that a back-end decides needs that back-end; nobody is signed in to find out. */
 function reachSignIn({ gateway }: Config, upstreams: readonly Reached[]): Reached[] {
-  return gateway.login.sources.map((source): Reached => {
-    const what = `sign-in ${sourceName(source)}`
+  return Object.entries(gateway.login.sources).map(([name, source]): Reached => {
+    const what = `sign-in ${name}`
     if (source.kind === 'users-file') return { what, address: source.file }
     const place = { what, address: `upstream ${source.upstream}` }
     const down = upstreams.filter(({ what: each }) => each === place.address)

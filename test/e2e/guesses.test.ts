@@ -40,7 +40,7 @@ async function threeReplicas(t: Test) {
       server: { trustedProxies: ['127.0.0.1'] },
       redis: { url: redis.url, connectTimeout: '30s', commandTimeout: '30s' },
       session: { secrets: ['${SESSION_SECRET}'] },
-      login: { sources: [source] }
+      login: { sources: { b: source } }
     },
     routes: { upstreams: { b: { url: backend.url } } },
     limits: { lockout: {} }

@@ -17,12 +17,12 @@ const backend = await testUpstream(t.after, ({ url, headers }, response) => {
 
 async function gatewayOf(t: Test, redisUrl?: string, login = {}) {
   const source = {
-    ...{ kind: 'upstream-login', name: 'shop', upstream: 'b', path: '/login', token: 'token' },
+    ...{ kind: 'upstream-login', upstream: 'b', path: '/login', token: 'token' },
     ...{ user: { id: 'id', username: 'name' }, logout: { path: '/logout' } }
   }
   const folder = await configFolder({
     gateway: {
-      login: { sources: [{ kind: 'users-file', file: 'users.yaml' }, source], ...login },
+      login: { sources: { 'users-file': { kind: 'users-file' }, 'shop': source }, ...login },
       identity: { prefix: true },
       session: { secrets: ['${SESSION_SECRET}'] },
       ...(redisUrl !== undefined && { redis: { url: redisUrl } })

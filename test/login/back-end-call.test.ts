@@ -33,7 +33,7 @@ async function callsOf(
 ): Promise<Seen[]> {
   const backend = await testUpstream(t.after, json(200, { token: 'new' }))
   const source = createUpstreamLogin({
-    name: 'upstream-login:b',
+    name: 'b',
     config: signInConfig(t.after, config),
     send: upstreamOf(t, backend.url).fetchWhole,
     credentialStyle,
@@ -120,7 +120,7 @@ t.test('a token that no header can hold is not sent in one', async t => {
 t.test('what refuses a renewal may differ from what refuses a sign-in', async t => {
   const backend = await testUpstream(t.after, json(200, { code: 401 }))
   const source = createUpstreamLogin({
-    name: 'upstream-login:b',
+    name: 'b',
     config: signInConfig(t.after, {
       refused: { path: 'code', in: [1002] },
       refresh: { ...refresh, refused: { path: 'code', in: [401] } }

@@ -38,7 +38,7 @@ function sourceOf(t: Test, url: string, over: Over = {}, credentialStyle = 'bear
   )
   t.after(() => upstream.close())
   return createUpstreamLogin({
-    name: 'upstream-login:backend',
+    name: 'backend',
     config: { ...base, ...over },
     send: upstream.fetchWhole,
     credentialStyle

@@ -46,7 +46,7 @@ async function setUp(t: Test, upstream: object): Promise<Setup> {
   })
   const socketUpstream = await webSocketUpstream(t.after)
   const gateway = await testGateway(t.after, {
-    gateway: { envelope: { ...names, inertToken: 'inert' }, login: { sources: [source] } },
+    gateway: { envelope: { ...names, inertToken: 'inert' }, login: { sources: { b: source } } },
     routes: {
       upstreams: {
         b: { url: backend.url, ...upstream },
@@ -168,7 +168,7 @@ t.test('calls that renew a token carry none of the console', async t => {
     refresh: { path: '/renew', body: {}, token: 'token' }
   }
   const gateway = await testGateway(t.after, {
-    gateway: { envelope: names, login: { sources: [refreshing] } },
+    gateway: { envelope: names, login: { sources: { b: refreshing } } },
     routes: {
       upstreams: { b: { url: backend.url, credential: 'bearer' } },
       routes: { plain: { path: '/api/plain', upstream: 'b' } }

@@ -38,9 +38,9 @@ const lines: string[] = []
 const folder = await configFolder({
   gateway: {
     login: {
-      sources: [
-        { kind: 'users-file', file: 'users.yaml' },
-        {
+      sources: {
+        'users-file': { kind: 'users-file', file: 'users.yaml' },
+        'backend': {
           kind: 'upstream-login',
           upstream: 'backend',
           path: '/login',
@@ -48,7 +48,7 @@ const folder = await configFolder({
           token: 'token',
           refused: { status: [401] }
         }
-      ]
+      }
     },
     identity: { prefix: true }
   },

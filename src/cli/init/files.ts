@@ -39,7 +39,7 @@ export interface Draft {
   readonly secrets: string[]
 }
 
-export const sourcePlace = 'gateway.login.sources.0'
+export const sourcePlace = 'gateway.login.sources.backend'
 export const upstreamPlace = 'routes.upstreams.backend'
 
 const comments: Draft['notes'] = [
@@ -72,7 +72,9 @@ export function filesOf(draft: Draft): Map<string, string> {
 }
 
 function gatewayOf({ source, root, users, consolePreset, backendPreset }: Draft): object {
-  const backend = { kind: 'upstream-login', name: 'backend', upstream: 'backend', ...source }
+  const backend = { kind: 'upstream-login', upstream: 'backend', ...source }
+  // `null` removes the preset's.
+  const ofFile = { 'users-file': { kind: 'users-file' }, ...(backendPreset && { backend: null }) }
   return {
     extends: consolePreset,
     backend: backendPreset,
@@ -80,7 +82,7 @@ function gatewayOf({ source, root, users, consolePreset, backendPreset }: Draft)
     ops: { listen: '${OPS_LISTEN:-127.0.0.1:9090}' },
     redis: { url: '${REDIS_URL:-}' },
     session: { secrets: ['${SESSION_SECRET}'], cookie: { secure: false } },
-    login: { sources: [users ? { kind: 'users-file', file: 'users.yaml' } : backend] },
+    login: { sources: users ? ofFile : { backend } },
     console: root && { root }
   }
 }

@@ -1,7 +1,8 @@
 /** Rules for the operators' listener. */
 import { BlockList, isIP } from 'node:net'
-import { type GatewayConfig, sourceName } from '../schema/gateway.ts'
+import type { GatewayConfig } from '../schema/gateway.ts'
 import { splitHostPort } from '../schema/host-port.ts'
+import { ownMember } from '../schema/node.ts'
 import { opsCookie } from '../schema/ops.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
@@ -28,10 +29,9 @@ export function checkOps({ gateway, limits }: Config, report: Report): void {
 }
 
 function checkOperators({ ops, login }: GatewayConfig, report: Report): void {
-  const kinds = new Map(login.sources.map(source => [sourceName(source), source.kind]))
   ops.sources.forEach((name, index) => {
     const place = ['ops', 'sources', index]
-    const kind = kinds.get(name)
+    const kind = ownMember(login.sources, name)?.kind
     if (kind === undefined) {
       report('gateway', place, `there is no source "${name}" in login.sources`)
     } else if (kind === 'upstream-login') {
@@ -47,7 +47,7 @@ function checkOperators({ ops, login }: GatewayConfig, report: Report): void {
     }
     return
   }
-  const hasUsersFile = [...kinds.values()].includes('users-file')
+  const hasUsersFile = Object.values(login.sources).some(({ kind }) => kind === 'users-file')
   if (ops.sources.length === 0 && !hasUsersFile) {
     const message = 'nobody can have it: no source of kind users-file, and `ops.sources` is empty'
     report('gateway', ['ops', 'role'], message, 'warning')

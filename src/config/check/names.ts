@@ -47,9 +47,9 @@ export function checkRunningSources(
   { gateway: { login }, routes: { upstreams } }: Pick<CheckedConfig, 'gateway' | 'routes'>,
   report: Report
 ): void {
-  login.sources.forEach((source, index) => {
-    if (source.kind !== 'upstream-login' || Object.hasOwn(upstreams, source.upstream)) return
+  for (const [name, source] of Object.entries(login.sources)) {
+    if (source.kind !== 'upstream-login' || Object.hasOwn(upstreams, source.upstream)) continue
     const message = `there is no upstream "${source.upstream}".`
-    report('gateway', ['login', 'sources', index, 'upstream'], message)
-  })
+    report('gateway', ['login', 'sources', name, 'upstream'], message)
+  }
 }

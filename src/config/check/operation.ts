@@ -17,7 +17,7 @@ function checkRoles(
   { gateway: { login }, routes: { routes, maintenance }, limits: { limits }, users }: Operated,
   report: Report
 ): void {
-  if (login.sources.some(({ kind }) => kind !== 'users-file')) return
+  if (Object.values(login.sources).some(({ kind }) => kind !== 'users-file')) return
   const userRoles = new Set(
     Object.values(users).flatMap(file => Object.values(file.users).flatMap(({ roles }) => roles))
   )

@@ -1,7 +1,7 @@
 /** Methods that a nearer path refuses, and credentials that no source gives. */
 import type { CheckedConfig, Report } from './report.ts'
 import { nearest } from '../schema/faults.ts'
-import { type SourceConfig, sourceName } from '../schema/gateway.ts'
+import type { SourceConfig } from '../schema/gateway.ts'
 import { contains, hasParameters, nearerFirst, pathsAround } from '../schema/public-path.ts'
 import { credentialOf } from '../schema/routes.ts'
 
@@ -44,19 +44,15 @@ function checkUnusedTokens(
       const sent = as === 'cookies' ? 'cookie' : 'token'
       return as !== 'none' && sent === what && (from === undefined || from === name)
     })
-  login.sources.forEach((source, index) => {
-    if (source.kind !== 'upstream-login') return
+  for (const [name, source] of Object.entries(login.sources)) {
+    if (source.kind !== 'upstream-login') continue
     const warn = (key: string, what: string) => {
       const message = `no upstream has a \`credential\` that sends ${what}, so no back-end gets it`
-      report('gateway', ['login', 'sources', index, key], message, 'warning')
+      report('gateway', ['login', 'sources', name, key], message, 'warning')
     }
-    if (source.token !== undefined && !sends(sourceName(source), 'token')) {
-      warn('token', 'the token')
-    }
-    if (source.cookies.length > 0 && !sends(sourceName(source), 'cookie')) {
-      warn('cookies', 'cookies')
-    }
-  })
+    if (source.token !== undefined && !sends(name, 'token')) warn('token', 'the token')
+    if (source.cookies.length > 0 && !sends(name, 'cookie')) warn('cookies', 'cookies')
+  }
 }
 
 function checkCredentials({ gateway, routes: { upstreams } }: Reachable, report: Report): void {
@@ -66,7 +62,7 @@ function checkCredentials({ gateway, routes: { upstreams } }: Reachable, report:
     if (as === 'none') continue
     const where = ['upstreams', name, 'credential']
     const what = as === 'cookies' ? 'cookie' : 'token'
-    const giving = sources.filter(source => gives(source, what)).map(sourceName)
+    const giving = Object.keys(sources).filter(source => gives(sources[source], what))
     if (giving.length === 0 && from === undefined) {
       const message = `no source of login.sources gives a ${what}: none is ever sent`
       report('routes', where, message, 'warning')
@@ -77,7 +73,7 @@ function checkCredentials({ gateway, routes: { upstreams } }: Reachable, report:
       report('routes', where, `${several}: name the source for this upstream, such as ${example}`)
     }
     if (from === undefined || giving.includes(from)) continue
-    const isKnown = sources.map(sourceName).includes(from)
+    const isKnown = Object.hasOwn(sources, from)
     const problem = isKnown
       ? `the source "${from}" gives no ${what}`
       : `there is no credential source "${from}"`
@@ -85,7 +81,7 @@ function checkCredentials({ gateway, routes: { upstreams } }: Reachable, report:
   }
 }
 
-function gives(source: SourceConfig, what: 'cookie' | 'token'): boolean {
-  if (source.kind !== 'upstream-login') return false
+function gives(source: SourceConfig | undefined, what: 'cookie' | 'token'): boolean {
+  if (source?.kind !== 'upstream-login') return false
   return what === 'cookie' ? source.cookies.length > 0 : source.token !== undefined
 }

@@ -14,17 +14,17 @@ import type { SourceConfig } from '../schema/gateway.ts'
 import { plainCookies, sealedCookiesOf } from '../schema/set-cookies.ts'
 import { credentialOf } from '../schema/routes.ts'
 import { opsCookie } from '../schema/ops.ts'
-import { ownMember } from '../schema/node.ts'
+import { ownMember, type Path } from '../schema/node.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type SignInConfig = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
 type UpstreamLogin = Extract<SourceConfig, { kind: 'upstream-login' }>
 
 export function checkSignIn(config: SignInConfig, report: Report): void {
-  const { sources } = config.gateway.login
-  sources.forEach((source, index) => {
-    if (source.kind !== 'upstream-login') return
-    checkHeaders(source, index, report)
+  for (const [sourceName, source] of Object.entries(config.gateway.login.sources)) {
+    if (source.kind !== 'upstream-login') continue
+    const at = ['login', 'sources', sourceName]
+    checkHeaders(source, at, report)
     const kinds = {
       passHeaders: faultOfHeader(config, source),
       passQuery: faultOfQuery(config, source),
@@ -34,10 +34,10 @@ export function checkSignIn(config: SignInConfig, report: Report): void {
       source[key].forEach((name, place) => {
         const fault = kinds[key](name)
         if (fault === undefined) return
-        report('gateway', ['login', 'sources', index, key, place], `"${name}" ${fault}`)
+        report('gateway', [...at, key, place], `"${name}" ${fault}`)
       })
     }
-  })
+  }
   checkPasswords(config, report)
   checkSessionCookies(config, report)
 }
@@ -99,8 +99,7 @@ function faultOfCookie({ gateway, routes }: SignInConfig, source: UpstreamLogin)
 /** Headers that a call's request has by itself; another value would break its framing. */
 const framing = new Set([...connectionBound, 'host', 'content-length'])
 
-function checkHeaders(source: UpstreamLogin, index: number, report: Report): void {
-  const place = ['login', 'sources', index]
+function checkHeaders(source: UpstreamLogin, place: Path, report: Report): void {
   for (const [path, headers = {}] of [
     [[...place, 'headers'], source.headers],
     [[...place, 'refresh', 'headers'], source.refresh?.headers],
@@ -127,20 +126,20 @@ function isHeaderName(name: string): boolean {
 function checkPasswords({ gateway: { login } }: SignInConfig, report: Report): void {
   const { passwordIs } = login.fields
   if (passwordIs === 'plain') return
-  login.sources.forEach((source, index) => {
-    if (source.kind !== 'users-file') return
+  for (const [name, source] of Object.entries(login.sources)) {
+    if (source.kind !== 'users-file') continue
     const message =
       `never matches: the console sends passwords ${passwordIs}, which only its back-end can ` +
       'check. Remove this source, or turn that off in the console and set ' +
       '`login.fields.passwordIs: plain`'
-    report('gateway', ['login', 'sources', index], message, 'warning')
-  })
+    report('gateway', ['login', 'sources', name], message, 'warning')
+  }
 }
 
 /** The gateway keeps the back-end's session itself: no browser needs its cookie. */
 function checkSessionCookies({ gateway, routes }: SignInConfig, report: Report): void {
   for (const [name, { upstream, setCookies }] of Object.entries(routes.routes)) {
-    for (const source of gateway.login.sources) {
+    for (const source of Object.values(gateway.login.sources)) {
       if (source.kind !== 'upstream-login' || source.upstream !== upstream) continue
       const shown = plainCookies(setCookies).find(cookie => source.cookies.includes(cookie))
       if (shown === undefined) continue

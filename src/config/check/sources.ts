@@ -1,42 +1,33 @@
 /** Rules for credential sources: users of different sources must stay distinct for upstreams. */
 import type { CheckedConfig, Report } from './report.ts'
-import { sourceName } from '../schema/gateway.ts'
 import { credentialOf } from '../schema/routes.ts'
 
 type SourcesConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
 
 export function checkSources(config: SourcesConfig, report: Report): void {
   checkRefresh(config, report)
-  checkNames(config, report)
   checkIdentityFields(config, report)
   checkTokens(config, report)
 }
 
 function checkRefresh({ gateway: { login } }: SourcesConfig, report: Report): void {
-  login.sources.forEach((source, index) => {
-    if (source.kind !== 'upstream-login' || source.refresh === undefined) return
-    const place = ['login', 'sources', index, 'refresh']
+  for (const [name, source] of Object.entries(login.sources)) {
+    if (source.kind !== 'upstream-login' || source.refresh === undefined) continue
+    const place = ['login', 'sources', name, 'refresh']
     if (source.expires === undefined) {
       report('gateway', place, 'needs `expires`, the time when the token is renewed')
     }
     if (source.token === undefined) report('gateway', place, 'needs `token`, the token to renew')
-  })
+  }
 }
 
 /** Matches the last member of a path to a token. */
 const namesToken = /(?:^|[a-z_-])(?:token|jwt)$/i
 
 /** Identities go to the browser and to upstreams, so their members must not hold a token. */
-function checkTokens(
-  {
-    gateway: {
-      login: { sources }
-    }
-  }: SourcesConfig,
-  report: Report
-): void {
-  sources.forEach((source, index) => {
-    if (source.kind !== 'upstream-login') return
+function checkTokens({ gateway: { login } }: SourcesConfig, report: Report): void {
+  for (const [name, source] of Object.entries(login.sources)) {
+    if (source.kind !== 'upstream-login') continue
     const {
       user: { roleMap: _, from, ...user },
       token,
@@ -56,32 +47,9 @@ function checkTokens(
       const message =
         `"${path}" ${what}, which the browser and every upstream would see; ` +
         'name a member without it'
-      report('gateway', ['login', 'sources', index, 'user', key], message)
+      report('gateway', ['login', 'sources', name, 'user', key], message)
     }
-  })
-}
-
-function checkNames(
-  {
-    gateway: {
-      login: { sources }
-    }
-  }: SourcesConfig,
-  report: Report
-): void {
-  const names = sources.map(sourceName)
-  names.forEach((name, index) => {
-    const first = names.indexOf(name)
-    if (first === index) return
-    const hasOwn = sources[index]?.name !== undefined
-    const where = ['login', 'sources', index, ...(hasOwn ? ['name'] : [])]
-    const clash = `login.sources.${first} has the name "${name}" too`
-    report(
-      'gateway',
-      where,
-      `${clash}, so users of both with the same id would be one; give this one another \`name\``
-    )
-  })
+  }
 }
 
 /**
@@ -96,7 +64,7 @@ function checkIdentityFields(
     identity,
     login: { sources }
   } = gateway
-  if (sources.length < 2 || identity.source !== undefined || identity.prefix) return
+  if (Object.keys(sources).length < 2 || identity.source !== undefined || identity.prefix) return
   const receiver = Object.entries(upstreams).find(
     ([, { identity: isTold, credential }]) => isTold && credentialOf(credential).as === 'none'
   )

@@ -164,7 +164,7 @@ function* readNamedFiles(
 
 /** The users files that the running process alone needs. */
 function othersOf(running: GatewayConfig | undefined, named: readonly Named[]): Named[] {
-  const sources = running?.login.sources ?? []
+  const sources = Object.values(running?.login.sources ?? {})
   const files = sources.flatMap(source => (source.kind === 'users-file' ? [source.file] : []))
   return files
     .filter(file => !named.some(({ name }) => name === file))

@@ -38,14 +38,8 @@ export const gatewaySchema = Type.Object(
 )
 
 export type GatewayConfig = Static<typeof gatewaySchema>
-export type SourceConfig = GatewayConfig['login']['sources'][number]
+export type SourceConfig = GatewayConfig['login']['sources'][string]
 export type RedisConfig = NonNullable<GatewayConfig['redis']>
-
-/** The name of a credential source in sessions. */
-export function sourceName(source: SourceConfig): string {
-  if (source.name !== undefined) return source.name
-  return source.kind === 'users-file' ? source.kind : `${source.kind}:${source.upstream}`
-}
 
 /** Whether sessions and counters are stored in Redis. */
 export function usesRedis({ redis: settings }: GatewayConfig): boolean {

@@ -1,15 +1,13 @@
 /** `login` of `gateway.yaml`: the sign-in body and the credential sources. */
 import { Type } from 'typebox'
-import { sourceNameSchema } from './source-name.ts'
 import { upstreamLogin } from './upstream-login.ts'
-import { flag, maybe, oneOf, optional, section, text } from './primitives.ts'
+import { flag, maybe, named, oneOf, optional, section, text } from './primitives.ts'
 
 const usersFile = Type.Object(
   {
     kind: Type.Literal('users-file', {
       description: 'Users in a YAML file, with argon2id hashes of their passwords.'
     }),
-    name: sourceNameSchema('users-file'),
     file: text(
       'The users file. A relative path starts at the config folder. `console-gateway ' +
         'hash-password` makes the hashes.',
@@ -75,12 +73,12 @@ export const login = section(
           'error` in the body.'
       })
     ),
-    sources: Type.Array(Type.Union([usersFile, upstreamLogin]), {
-      minItems: 1,
-      default: [{ kind: 'users-file', file: 'users.yaml' }],
-      description:
-        'The credential sources, asked in this order. Each checks user name and password.'
-    })
+    sources: named(
+      Type.Union([usersFile, upstreamLogin], { description: 'A credential source.' }),
+      'The credential sources, asked in this order. Sessions, logs and limits have their names: ' +
+        'under a new name its users are signed out. Default: the users file `users.yaml`.',
+      { minProperties: 1, default: { 'users-file': { kind: 'users-file' } } }
+    )
   },
   'Sign-in.'
 )

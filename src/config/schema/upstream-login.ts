@@ -1,6 +1,5 @@
 /** A credential source of `login.sources`: the sign-in call of a back-end. */
 import { Type, type Static } from 'typebox'
-import { sourceNameSchema } from './source-name.ts'
 import { expiry, logoutCall, refreshCall, userCall } from './sign-in-calls.ts'
 import { answerTest, outcomes, refusedTest } from './sign-in-outcomes.ts'
 import {
@@ -26,7 +25,6 @@ const throughLists =
 export const upstreamLogin = Type.Object(
   {
     kind: Type.Literal('upstream-login', { description: 'The sign-in call of a back-end.' }),
-    name: sourceNameSchema('upstream-login:UPSTREAM'),
     upstream: name('An upstream of `routes.yaml`.', { names: 'upstream' }),
     path: path('The path of the back-end’s sign-in call (POST).', { examples: ['/auth/login'] }),
     format: oneOf(['json', 'form'], 'The format of the request body.', { default: 'json' }),

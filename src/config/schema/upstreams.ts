@@ -57,11 +57,7 @@ const credential = Type.Unsafe<CredentialConfig>(
         'one; a session of another source is then refused (403 `route.credential`). `scheme` is ' +
         'the word before the token: `{ as: bearer, scheme: Token }` sends `Authorization: Token ' +
         '…`. Default: `Bearer` for `bearer`, none for a header.',
-      examples: [
-        'bearer',
-        { from: 'upstream-login:orders', as: 'bearer' },
-        { as: 'bearer', scheme: 'Token' }
-      ]
+      examples: ['bearer', { from: 'orders', as: 'bearer' }, { as: 'bearer', scheme: 'Token' }]
     }
   )
 )

@@ -294,9 +294,9 @@ t.test(
     const gateway = await testGateway(t.after, {
       gateway: {
         login: {
-          sources: [
-            { kind: 'users-file', file: 'users.yaml' },
-            {
+          sources: {
+            'users-file': { kind: 'users-file', file: 'users.yaml' },
+            'backend': {
               kind: 'upstream-login',
               upstream: 'backend',
               path: '/login',
@@ -306,7 +306,7 @@ t.test(
               user: { id: 'user.id', roles: 'user.roles', roleMap: { ADMIN: 'admin' } },
               token: 'token'
             }
-          ]
+          }
         },
         identity: { prefix: true }
       },
@@ -329,7 +329,7 @@ t.test(
     })
     t.equal(backend.seen.at(-1)?.headers.authorization, 'Bearer backend-token')
     t.match(backend.seen.at(-1)?.headers, {
-      'x-user-id': 'upstream-login:backend/7',
+      'x-user-id': 'backend/7',
       'x-user-name': 'carol'
     })
     t.match(await gateway.call(path, { json: { username: 'carol', password: 'no' } }), {
@@ -351,10 +351,19 @@ t.test(
       const gateway = await testGateway(t.after, {
         gateway: {
           login: {
-            sources: [
-              { kind: 'users-file', file: 'users.yaml', ...(decides === false && { decides }) },
-              { kind: 'upstream-login', upstream: 'backend', path: '/login', user: { id: 'id' } }
-            ]
+            sources: {
+              'users-file': {
+                kind: 'users-file',
+                file: 'users.yaml',
+                ...(decides === false && { decides })
+              },
+              'backend': {
+                kind: 'upstream-login',
+                upstream: 'backend',
+                path: '/login',
+                user: { id: 'id' }
+              }
+            }
           },
           identity: { prefix: true }
         },
@@ -384,7 +393,6 @@ t.test(
     ]
     const source = (name: string) => ({
       kind: 'upstream-login',
-      name,
       upstream: name,
       path: '/login',
       user: { id: 'id' },
@@ -393,7 +401,7 @@ t.test(
     })
     const gateway = await testGateway(t.after, {
       gateway: {
-        login: { sources: [source('orders'), source('stock')] },
+        login: { sources: { orders: source('orders'), stock: source('stock') } },
         identity: { prefix: true }
       },
       routes: {
@@ -432,10 +440,15 @@ t.test('a back-end that cannot be asked is 502, never "wrong password"', async t
   const gateway = await testGateway(t.after, {
     gateway: {
       login: {
-        sources: [
-          { kind: 'users-file', file: 'users.yaml' },
-          { kind: 'upstream-login', upstream: 'backend', path: '/login', user: { id: 'id' } }
-        ]
+        sources: {
+          'users-file': { kind: 'users-file', file: 'users.yaml' },
+          'backend': {
+            kind: 'upstream-login',
+            upstream: 'backend',
+            path: '/login',
+            user: { id: 'id' }
+          }
+        }
       },
       identity: { prefix: true }
     },

@@ -15,7 +15,7 @@ const outcomes = {
 }
 
 /** The name of the source in metrics. */
-const source = 'upstream-login:b'
+const source = 'b'
 
 /** A back-end that refuses each sign-in with the user name as its message, but for `alice`. */
 const byName: Parameters<typeof testUpstream>[1] = (request, response, seen) => {
@@ -93,9 +93,9 @@ t.test('a console that reads the status in the body gets it for each outcome', a
   t.match(metrics, `console_gateway_sign_ins_total{source="${source}",outcome="challenge"} 1`)
 })
 
-const withUsersFile = (sources: readonly object[], file: object = {}) => ({
+const withUsersFile = (sources: object, file: object = {}) => ({
   identity: { prefix: true },
-  login: { sources: [...sources, { kind: 'users-file', ...file }] }
+  login: { sources: { ...sources, 'users-file': { kind: 'users-file', ...file } } }
 })
 
 const locking = (of: 'account' | 'address', after: number) => ({

@@ -294,7 +294,7 @@ async function withFailingSource(t: Test, bounds: object, first?: object) {
   return await testGateway(t.after, {
     gateway: {
       identity: { prefix: true },
-      login: { sources: [first ?? sourceAt('a'), sourceAt('b')] }
+      login: { sources: { a: first ?? sourceAt('a'), b: sourceAt('b') } }
     },
     routes: { upstreams: { a: { url: backends.a.url }, b: { url: backends.b.url } } },
     limits: { lockout: { ...noLockout, ...bounds }, limits: {} }
@@ -485,15 +485,15 @@ async function slowBackEnd(t: Test) {
     gateway: {
       server: { trustedProxies: ['127.0.0.1'] },
       login: {
-        sources: [
-          {
+        sources: {
+          b: {
             kind: 'upstream-login',
             upstream: 'b',
             path: '/login',
             success: { path: 'code', in: [0] },
             user: { id: 'id' }
           }
-        ]
+        }
       }
     },
     routes: { upstreams: { b: { url: backend.url } } },

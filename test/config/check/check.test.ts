@@ -66,7 +66,7 @@ const rules = (parse(readFileSync('test/config/check/rules.yaml', 'utf8')) as Ru
   }))
 
 t.test('a role that no user has is pointed out, unless a back-end may give it', async t => {
-  const files = (sources: object[]) => ({
+  const files = (sources: object) => ({
     'gateway.yaml': stringify({
       server: { hosts: ['h'], trustedProxies: ['10.0.0.0/8'] },
       login: { sources },
@@ -80,7 +80,7 @@ t.test('a role that no user has is pointed out, unless a back-end may give it', 
     'users.yaml': stringify({ users: { alice: { password: knownHash, roles: ['admin'] } } })
   })
   t.same(
-    faultsOf(textFolder(t.after, files([{ kind: 'users-file' }]))).map(line =>
+    faultsOf(textFolder(t.after, files({ staff: { kind: 'users-file' } }))).map(line =>
       line.replace(/:\d+ /, ' ')
     ),
     [
@@ -88,7 +88,7 @@ t.test('a role that no user has is pointed out, unless a back-end may give it', 
       'routes.yaml maintenance.allowRoles: warning: no user has the role "boss".'
     ]
   )
-  t.same(faultsOf(textFolder(t.after, files([{ kind: 'users-file' }, source]))), [])
+  t.same(faultsOf(textFolder(t.after, files({ staff: { kind: 'users-file' }, b: source }))), [])
 })
 
 for (const { title, files, faults } of rules) {
@@ -125,7 +125,7 @@ const namedBy: Readonly<Record<string, (name: string) => Files>> = {
     routes: { upstreams, endpoints: { profile: { from: 'upstream', upstream: name } } }
   }),
   'the upstream of a source': name => ({
-    gateway: { login: { sources: [{ ...source, upstream: name }] } },
+    gateway: { login: { sources: { b: { ...source, upstream: name } } } },
     routes: { upstreams }
   }),
   'the upstream of an expectation': name => ({

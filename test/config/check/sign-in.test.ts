@@ -40,7 +40,7 @@ t.test('a header that the gateway builds, strips or trusts is a fault', t => {
     ...['x-forwarded-for', 'accept', 'accept-encoding', 'content-type', 'transfer-encoding']
   ]
   for (const name of own) {
-    const expected = `login.sources.0.passHeaders.1: "${name}" is set by the gateway itself: remove it`
+    const expected = `login.sources.b.passHeaders.1: "${name}" is set by the gateway itself: remove it`
     t.same(faultOf(name), [expected])
   }
   for (const name of ['x-real-ip', 'x-forwarded-prefix', 'x-user-name', 'x-scope-orgid']) {
@@ -72,18 +72,18 @@ t.test('headers of its calls are such as HTTP can carry', t => {
       upstream
     }),
     [
-      'login.sources.0.headers.x-a: expected printable ASCII, found "é\\n"',
-      'login.sources.0.refresh.headers.b: expected printable ASCII, found "é\\n"',
-      'login.sources.0.logout.headers.b: expected printable ASCII, found "é\\n"'
+      'login.sources.b.headers.x-a: expected printable ASCII, found "é\\n"',
+      'login.sources.b.refresh.headers.b: expected printable ASCII, found "é\\n"',
+      'login.sources.b.logout.headers.b: expected printable ASCII, found "é\\n"'
     ]
   )
   t.same(
     faultsAtSources(t, { source: { headers, ...calls({ headers }) }, upstream }),
     places.flatMap(place => [
-      `login.sources.0.${place}.x-é: is no name of a header`,
-      `login.sources.0.${place}.Host: "Host" is set by HTTP itself: remove it`,
-      `login.sources.0.${place}.Content-Length: "Content-Length" is set by HTTP itself: remove it`,
-      `login.sources.0.${place}.te: "te" is set by HTTP itself: remove it`
+      `login.sources.b.${place}.x-é: is no name of a header`,
+      `login.sources.b.${place}.Host: "Host" is set by HTTP itself: remove it`,
+      `login.sources.b.${place}.Content-Length: "Content-Length" is set by HTTP itself: remove it`,
+      `login.sources.b.${place}.te: "te" is set by HTTP itself: remove it`
     ])
   )
   const sound = {
@@ -108,7 +108,7 @@ t.test('a member of the query that the body has, too, is a fault', t => {
 t.test('a member of the query that holds the console’s token is a fault', t => {
   const gateway = { envelope: { tokenQuery: ['Token'] } }
   const faults = faultsAtSources(t, { source: { passQuery: ['token'] }, gateway })
-  t.match(faults, [/^login.sources.0.passQuery.0: "token" is in `envelope.tokenQuery`/])
+  t.match(faults, [/^login.sources.b.passQuery.0: "token" is in `envelope.tokenQuery`/])
   t.end()
 })
 
@@ -131,12 +131,15 @@ t.test('a cookie of the gateway’s own, or of the back-end’s session, is a fa
 t.test('a users file is warned of where the console hashes or encrypts passwords', t => {
   const warningsFor = (passwordIs: string) => {
     const { sources } = signInAt('').gateway.login
-    const login = { fields: { passwordIs }, sources: [...sources, { kind: 'users-file' }] }
+    const login = {
+      fields: { passwordIs },
+      sources: { ...sources, 'users-file': { kind: 'users-file' } }
+    }
     return faultsAtSources(t, { gateway: { login, identity: { prefix: true } } })
   }
   t.same(warningsFor('plain'), [])
   for (const passwordIs of ['hashed', 'encrypted']) {
-    const warning = `login.sources.1: warning: never matches: the console sends passwords ${passwordIs}`
+    const warning = `login.sources.users-file: warning: never matches: the console sends passwords ${passwordIs}`
     t.match(warningsFor(passwordIs), [new RegExp(`^${warning}, .* Remove this source, or turn`)])
   }
   t.end()

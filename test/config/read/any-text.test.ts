@@ -18,9 +18,9 @@ const whole = {
     session: { secrets: ['${S}'], cookie: { secure: false } },
     login: {
       refusedStatus: 200,
-      sources: [
-        { kind: 'users-file', file: 'users.yaml' },
-        {
+      sources: {
+        'users-file': { kind: 'users-file', file: 'users.yaml' },
+        'b': {
           kind: 'upstream-login',
           upstream: 'b',
           path: '/in',
@@ -28,7 +28,7 @@ const whole = {
           user: { id: 'id', roleMap: { A: 'admin' } },
           logout: { path: '/out' }
         }
-      ]
+      }
     },
     envelope: { messages: { 'login.refused': 'No.' } },
     console: { root: '.' }

@@ -168,7 +168,7 @@ export async function attackedConfig(options: Options): Promise<AttackedConfig> 
       session: { secrets: ['${SESSION_SECRET}'], perUser: { max: 20 }, ...session },
       reload: { watch: true },
       console: { root: 'console' },
-      login: { sources: [{ kind: 'users-file', file: 'users.yaml' }, backEndLogin] },
+      login: { sources: { 'users-file': { kind: 'users-file' }, 'faulty': backEndLogin } },
       ops: { secret: '${OPS_SECRET}' },
       identity: { prefix: true }
     },
