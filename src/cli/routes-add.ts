@@ -30,7 +30,7 @@ export async function routes(invocation: Invocation): Promise<number> {
   const reply = await call(config, upstream, route.path, new Answers(invocation))
   if (!isSuccess(reply)) throw new CommandError(`GET ${route.path} gave no data: ${reply.summary}.`)
   const file = resolve(folder, 'routes.yaml')
-  const seen = shapeOf(reply.body, sourceOf(config, upstream)?.refused.message)
+  const seen = shapeOf(reply.body, sourceOf(config, upstream)?.message)
   const { added, text } = textWith(readText(file), config, { ...route, upstream, seen })
   const faults = faultsWith(folder, new Map([[file, text]]), io.env)
   if (faults.length > 0) throw new CommandError(faults.map(describeFault).join('\n'))

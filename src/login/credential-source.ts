@@ -37,8 +37,6 @@ export interface Refusal {
   readonly kind?: RefusalKind
   /** The back-end's message for the user, as plain text. */
   readonly message?: string
-  /** Of a challenge: how many within an hour are no failure of the account. */
-  readonly maxChallenges?: number
 }
 
 export type SignInResult =

@@ -1,4 +1,5 @@
 /** Credential source: a back-end's own sign-in, with requests and responses described by config. */
+import type { OutcomeTest } from '../config/schema/response-tests.ts'
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
@@ -29,8 +30,17 @@ type Logout = NonNullable<UpstreamLoginConfig['logout']>
 
 const maxSignOutMs = 5000
 
-export function createUpstreamLogin(options: Options): CredentialSource {
-  const { name, config } = options
+/** For outcomes that config does not name. */
+const usualOutcomes: readonly OutcomeTest[] = [
+  { is: 'success', status: [200] },
+  { is: 'refused', status: [400, 401, 403, 404, 422] }
+]
+
+export function createUpstreamLogin({ config, ...others }: Options): CredentialSource {
+  const isUnnamed = ({ is }: OutcomeTest) => !config.outcomes.some(each => each.is === is)
+  const outcomes = [...config.outcomes, ...usualOutcomes.filter(isUnnamed)]
+  const options = { ...others, config: { ...config, outcomes } }
+  const { name } = others
   const { refresh, logout } = config
   return {
     name,
@@ -69,11 +79,11 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
     recorded: trail && { trail, purpose: 'sign-in' }
   })
   const response = new LoginResponse(config, raw)
-  const refusal = response.refusal()
-  if (refusal !== undefined) return refusal
-  if (!response.matches(config.success)) {
+  const outcome = response.outcome()
+  if (outcome === undefined) {
     throw invalid(`the sign-in response (status ${raw.status}) is neither a success nor a refusal`)
   }
+  if (outcome !== 'success') return response.refusal(outcome)
   const credential = response.credential(cookies)
   try {
     const { from } = config.user
@@ -121,7 +131,9 @@ async function renew(
   const timeoutMs = config.timeout
   const raw = await callWith(options, { ...call, timeoutMs, purpose: 'renewal' }, credential)
   const response = new LoginResponse(config, raw)
-  if (response.matches(refresh.refused ?? config.refused)) return undefined
+  const { refused } = refresh
+  const isRefused = refused ? response.matches(refused) : response.outcome() === 'refused'
+  if (isRefused) return undefined
   return response.renewedCredential(refresh, credential)
 }
 

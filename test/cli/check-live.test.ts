@@ -27,7 +27,7 @@ function folderOf(t: Test, redisPort: number, urls: readonly string[]): string {
             kind: 'upstream-login',
             upstream: 'b',
             path: '/login',
-            success: { path: 'code', in: [200] },
+            outcomes: [{ is: 'success', path: 'code', in: [200] }],
             user: { id: 'id' }
           }
         }

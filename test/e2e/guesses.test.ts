@@ -32,7 +32,7 @@ async function threeReplicas(t: Test) {
     kind: 'upstream-login',
     upstream: 'b',
     path: '/login',
-    success: { path: 'code', in: [0] },
+    outcomes: [{ is: 'success', path: 'code', in: [0] }],
     user: { id: 'id' }
   }
   const folder = await configFolder({

@@ -122,7 +122,7 @@ t.test('what refuses a renewal may differ from what refuses a sign-in', async t 
   const source = createUpstreamLogin({
     name: 'b',
     config: signInConfig(t.after, {
-      refused: { path: 'code', in: [1002] },
+      outcomes: [{ is: 'refused', path: 'code', in: [1002] }],
       refresh: { ...refresh, refused: { path: 'code', in: [401] } }
     }),
     send: upstreamOf(t, backend.url).fetchWhole,

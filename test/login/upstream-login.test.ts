@@ -97,8 +97,10 @@ const backEnds: Record<string, BackEnd> = {
   'a back-end that takes forms': { over: { format: 'form' }, wrong: [403, {}] },
   'a back-end that says 200 to everything and the truth in a code': {
     over: {
-      success: { path: 'code', in: [0] },
-      refused: { path: 'code', in: [1001, 1002] }
+      outcomes: [
+        { is: 'refused', path: 'code', in: [1001, 1002] },
+        { is: 'success', path: 'code', in: [0] }
+      ]
     },
     right: [200, { code: 0, ...aliceAnswer }],
     wrong: [200, { code: 1001, msg: 'bad credentials' }]
@@ -333,16 +335,20 @@ t.test(
 t.test('a code that is neither success nor refusal is the back-end’s fault too', async t => {
   for (const answer of [{ code: 9999 }, { code: '0' }, { code: null }, {}, [], null]) {
     await rejects(t, answer, {
-      success: { path: 'code', in: [0] },
-      refused: { path: 'code', in: [1001] }
+      outcomes: [
+        { is: 'success', path: 'code', in: [0] },
+        { is: 'refused', path: 'code', in: [1001] }
+      ]
     })
   }
 })
 
-t.test('a refusal is looked for first; all that a test gives has to fit', async t => {
-  const both = {
-    success: { status: [200], path: 'user.id' },
-    refused: { status: [200], path: 'error' }
+t.test('of outcomes the first counts, of which all conditions fit', async t => {
+  const both: Over = {
+    outcomes: [
+      { is: 'refused', status: [200], path: 'error' },
+      { is: 'success', status: [200], path: 'user.id' }
+    ]
   }
   const vouchedFor = async (error?: unknown) => {
     const { source } = await answering(t, { ...aliceAnswer, error }, both)

@@ -26,7 +26,6 @@ const source = {
   upstream: 'b',
   path: '/login',
   format: 'form',
-  success: { status: [200] },
   user: { id: 'user.id' },
   token: 'token'
 }

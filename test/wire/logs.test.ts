@@ -46,7 +46,7 @@ const folder = await configFolder({
           path: '/login',
           user: { id: 'id' },
           token: 'token',
-          refused: { status: [401] }
+          outcomes: [{ is: 'refused', status: [401] }]
         }
       }
     },

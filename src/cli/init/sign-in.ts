@@ -98,10 +98,14 @@ export function describeSignIn(draft: Draft, session: BackendSession): void {
   const cookies = pairs && cookieNames(pairs)
   const ofCookies = (pairs ?? []).map(pair => pair.slice(pair.indexOf('=') + 1))
   secrets.push(credential.token ?? '', credential.refreshToken ?? '', ...ofCookies)
-  Object.assign(source, { success, refused: { ...refused, message: messageOf(refusal.body) } })
+  const outcomes = [
+    { is: 'refused', ...refused },
+    { is: 'success', ...success }
+  ]
+  Object.assign(source, { outcomes, message: messageOf(refusal.body) })
   Object.assign(source, { token: token ?? inHeader, refreshToken, cookies })
   if (refused === likelyRefused && isOk(refusal)) {
-    notes.push([`${sourcePlace}.refused`, 'TODO How a wrong password is refused: not seen.'])
+    notes.push([`${sourcePlace}.outcomes`, 'TODO How a wrong password is refused: not seen.'])
   }
   if (refreshToken !== undefined) {
     const text = 'TODO `expires`, `refresh`: how the token is renewed was not tried.'

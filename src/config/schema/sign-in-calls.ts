@@ -1,6 +1,6 @@
 /** The further calls of an `upstream-login` source: the user, the renewal, the sign-out. */
 import { type TProperties, Type } from 'typebox'
-import { answerTest } from './sign-in-outcomes.ts'
+import { answerTest } from './response-tests.ts'
 import {
   closed,
   dotted,
@@ -68,9 +68,8 @@ export const userCall = optionalCall(
       default: {},
       examples: [{ populate: 'role' }]
     }),
-    success: answerTest({
-      default: { status: [200] },
-      description: 'How to recognise that the back-end told the user. All conditions must match.'
+    success: answerTest('How to recognise that it told the user: all conditions must match.', {
+      default: { status: [200] }
     }),
     timeout: duration('How long its response may take.', { default: '10s' })
   },
@@ -98,11 +97,10 @@ export const refreshCall = optionalCall(
       { default: '60s', minimum: 0 }
     ),
     refused: maybe(
-      answerTest({
-        description:
-          'How to recognise that the back-end refuses a renewal, which ends the session. ' +
-          'Default: as `refused` of the sign-in.'
-      })
+      answerTest(
+        'How to recognise that the back-end refuses a renewal, which ends the session. ' +
+          'Default: the outcome `refused`.'
+      )
     ),
     token: dotted('The path of the new token in the response.', { examples: ['data.token'] }),
     expires: maybe(expiry)

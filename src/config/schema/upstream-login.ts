@@ -1,7 +1,7 @@
 /** A credential source of `login.sources`: the sign-in call of a back-end. */
 import { Type, type Static } from 'typebox'
 import { expiry, logoutCall, refreshCall, userCall } from './sign-in-calls.ts'
-import { answerTest, outcomes, refusedTest } from './sign-in-outcomes.ts'
+import { outcomes } from './response-tests.ts'
 import {
   closed,
   dotted,
@@ -63,18 +63,14 @@ export const upstreamLogin = Type.Object(
         '`sealed: true`, it gets its own value.',
       { default: [], examples: [['lang']] }
     ),
-    success: answerTest({
-      default: { status: [200] },
-      description: 'How to recognise a successful sign-in. All conditions must match.'
-    }),
-    refused: refusedTest({
-      default: { status: [400, 401, 403, 404, 422] },
-      description:
-        'How to recognise a refused sign-in. A response that matches neither `success` nor ' +
-        '`refused` is an error of the upstream (502), not a refusal. The tests are made in this ' +
-        'order: `refused`, `challenge`, `blocked`, `expiredPassword`, `success`.'
-    }),
-    ...outcomes,
+    outcomes,
+    message: maybe(
+      dotted(
+        'The path of the back-end’s message for the user, in the place of ours: a text without ' +
+          'markup, of which 200 characters are shown.',
+        { examples: ['msg'] }
+      )
+    ),
     user: Type.Object(
       {
         from: userCall,
@@ -156,4 +152,3 @@ export const upstreamLogin = Type.Object(
 )
 
 export type UpstreamLoginConfig = Static<typeof upstreamLogin>
-export type AnswerTest = UpstreamLoginConfig['success']

@@ -17,7 +17,7 @@ import {
 } from './primitives.ts'
 import { upstreamPaging } from './request-mapping.ts'
 import { addresses } from './upstream-addresses.ts'
-import { endedTest } from './sign-in-outcomes.ts'
+import { endedTest } from './response-tests.ts'
 import { upstreamErrors } from './upstream-errors.ts'
 
 export type CredentialConfig =
@@ -125,13 +125,12 @@ export const upstream = closed(
     credential,
     identity: flag('Send the headers of `identity` to this upstream.', { default: true }),
     sessionEnded: maybe(
-      endedTest({
-        description:
-          'How to recognise, in any response, that the back-end’s own session of the user has ' +
+      endedTest(
+        'How to recognise, in any response, that the back-end’s own session of the user has ' +
           'ended: after its restart, or a sign-out there. The session of the gateway then ends ' +
           'too, with 401 `session.upstream`. A GET is asked once more before; for other methods ' +
           'the second such response counts. While the back-end fails (5xx) nobody is signed out.'
-      })
+      )
     ),
     errors: upstreamErrors,
     headers: maybe(

@@ -301,8 +301,10 @@ t.test(
               upstream: 'backend',
               path: '/login',
               body: { login: '{username}', secret: '{password}' },
-              success: { path: 'code', in: [200] },
-              refused: { path: 'code', in: [401] },
+              outcomes: [
+                { is: 'refused', path: 'code', in: [401] },
+                { is: 'success', path: 'code', in: [200] }
+              ],
               user: { id: 'user.id', roles: 'user.roles', roleMap: { ADMIN: 'admin' } },
               token: 'token'
             }

@@ -264,7 +264,7 @@ t.test('what could not be decided is no failure', async t => {
     response.writeHead(500).end()
   })
   const gateway = await testGateway(t.after, {
-    ...signInAt(backend.url, { success: { path: 'code', in: [200] } }),
+    ...signInAt(backend.url, { outcomes: [{ is: 'success', path: 'code', in: [200] }] }),
     limits: {
       lockout: {
         accountAndAddress: { failures: 2 },
@@ -353,7 +353,7 @@ t.test(
       response.writeHead(401, { 'content-type': 'application/json' }).end('{}')
     })
     const gateway = await testGateway(t.after, {
-      ...signInAt(backend.url, { success: { path: 'code', in: [0] } }),
+      ...signInAt(backend.url, { outcomes: [{ is: 'success', path: 'code', in: [0] }] }),
       limits: { lockout, limits: {} }
     })
     const answers = await Promise.all(Array.from({ length: 40 }, () => attempt(gateway, 'alice')))
@@ -490,7 +490,7 @@ async function slowBackEnd(t: Test) {
             kind: 'upstream-login',
             upstream: 'b',
             path: '/login',
-            success: { path: 'code', in: [0] },
+            outcomes: [{ is: 'success', path: 'code', in: [0] }],
             user: { id: 'id' }
           }
         }

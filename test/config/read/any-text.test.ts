@@ -24,7 +24,7 @@ const whole = {
           kind: 'upstream-login',
           upstream: 'b',
           path: '/in',
-          success: { path: 'code', in: [200] },
+          outcomes: [{ is: 'success', path: 'code', in: [200] }],
           user: { id: 'id', roleMap: { A: 'admin' } },
           logout: { path: '/out' }
         }

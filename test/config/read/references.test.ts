@@ -97,10 +97,10 @@ t.test('numbers, flags, durations and sizes may be references too', async t => {
 t.test('a reference stays a text where a text or a number may stand', async t => {
   const texts = {
     'gateway.yaml':
-      'login: { sources: { b: { kind: upstream-login, upstream: b, path: /in, user: { id: id }, success: { path: v, in: ["${VERSION:-1.10}"] } } } }',
+      'login: { sources: { b: { kind: upstream-login, upstream: b, path: /in, user: { id: id }, outcomes: [{ is: success, path: v, in: ["${VERSION:-1.10}"] }] } } }',
     'routes.yaml': 'upstreams: { b: { url: http://b } }\n'
   }
-  t.match(load(t, texts, {}).gateway.login.sources['b'], { success: { in: ['1.10'] } })
+  t.match(load(t, texts, {}).gateway.login.sources['b'], { outcomes: [{ in: ['1.10'] }] })
 })
 
 t.test(

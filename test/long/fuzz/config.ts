@@ -118,8 +118,10 @@ const backEndLogin = {
   upstream: 'faulty',
   path: '/login',
   body: { login: '{username}', secret: '{password}' },
-  success: { path: 'code', in: [200] },
-  refused: { path: 'code', in: [401] },
+  outcomes: [
+    { is: 'refused', path: 'code', in: [401] },
+    { is: 'success', path: 'code', in: [200] }
+  ],
   user: { id: 'uid', username: 'name', name: 'name', roles: 'roles' },
   token: 'token',
   timeout: '700ms'
