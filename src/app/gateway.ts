@@ -112,7 +112,7 @@ function createSources(
 ): CredentialSource[] {
   return Object.entries(gateway.login.sources).map(([name, source]) => {
     if (source.kind === 'users-file') {
-      return createUsersFile(name, users[source.file] ?? { users: {} }, source.decides)
+      return createUsersFile(name, users[source.file] ?? { users: {} })
     }
     const config = routes.upstreams[source.upstream]
     if (config === undefined) throw new Error(`there is no upstream "${source.upstream}"`)

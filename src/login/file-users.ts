@@ -90,15 +90,8 @@ function mostUsual(hashes: readonly Hash[]): Hash | undefined {
   return costliestFirst.toSorted((a, b) => b.length - a.length)[0]?.[0]
 }
 
-/**
- * A file as a credential source.
- * @param decides whether no further source is asked for a user name of this file
- */
-export function createUsersFile(
-  name: string,
-  { users }: UsersConfig,
-  decides = true
-): CredentialSource {
+/** A file as a credential source: for the user names in it no further source is asked. */
+export function createUsersFile(name: string, { users }: UsersConfig): CredentialSource {
   const hashes = new Map(
     Object.entries(users).map(([username, user]) => [username, parseHash(user.password)])
   )
@@ -109,8 +102,7 @@ export function createUsersFile(
       const user = userOf(users, username)
       const matches = await verifyPassword(password, hashes.get(username) ?? decoy)
       if (!matches || user === undefined || user.disabled) {
-        const decision = user === undefined ? { isUnknown: true } : { isFinal: true }
-        return { vouched: false, ...(decides && decision) }
+        return { vouched: false, ...(user === undefined ? { isUnknown: true } : { isFinal: true }) }
       }
       const identity = identityOf(username, user)
       return { vouched: true, identity, password: passwordDigest(user) }

@@ -10,7 +10,6 @@ import {
   contentTypes,
   fill,
   withLowerNames,
-  withQuery,
   writeBody
 } from './back-end-call.ts'
 import type { CredentialSource, SignInAttempt, SignInResult } from './credential-source.ts'
@@ -28,7 +27,8 @@ interface Options extends BackEnd {
 type Refresh = NonNullable<UpstreamLoginConfig['refresh']>
 type Logout = NonNullable<UpstreamLoginConfig['logout']>
 
-const maxSignOutMs = 5000
+const callMs = 10_000
+const signOutMs = 5000
 
 /** For outcomes that config does not name. */
 const usualOutcomes: readonly OutcomeTest[] = [
@@ -46,7 +46,6 @@ export function createUpstreamLogin({ config, ...others }: Options): CredentialS
     name,
     verify: attempt => verify(options, attempt),
     ...(refresh !== undefined && {
-      renewBeforeMs: refresh.before,
       renew: async ({ credential }, trail) =>
         credential && (await renew(options, refresh, credential, trail))
     }),
@@ -61,11 +60,11 @@ export function createUpstreamLogin({ config, ...others }: Options): CredentialS
 async function verify(options: Options, attempt: SignInAttempt): Promise<SignInResult> {
   const { config, send, onFailed = () => {} } = options
   const { address, requestId, trail } = attempt
-  const { headers: passedHeaders, query, cookies } = passedOn(config, attempt.request)
+  const { headers: passedHeaders, cookies } = passedOn(config, attempt.request)
   const headers = { 'x-forwarded-for': address, 'x-request-id': requestId, ...passedHeaders }
   const raw = await send({
     method: 'POST',
-    path: withQuery(config.path, query),
+    path: config.path,
     headers: {
       'accept': 'application/json',
       'content-type': contentTypes[config.format],
@@ -74,7 +73,7 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
       ...withLowerNames(config.headers)
     },
     body: bodyOf(config, attempt),
-    timeoutMs: config.timeout,
+    timeoutMs: callMs,
     maxBytes: maxResponseBytes,
     recorded: trail && { trail, purpose: 'sign-in' }
   })
@@ -110,8 +109,8 @@ async function askUser(
   from: NonNullable<UpstreamLoginConfig['user']['from']>,
   { headers, credential, trail }: Asking
 ): Promise<LoginResponse> {
-  const { path, method, query, success, timeout: timeoutMs } = from
-  const call = { path, method, query, fixedHeaders: headers, timeoutMs, trail }
+  const { path, method, query, success } = from
+  const call = { path, method, query, fixedHeaders: headers, timeoutMs: callMs, trail }
   const raw = await callWith(options, { ...call, purpose: 'sign-in' }, credential)
   const response = new LoginResponse(options.config, raw)
   if (response.matches(success)) return response
@@ -128,8 +127,8 @@ async function renew(
   const { config } = options
   const { body, ...others } = refresh
   const call = { ...others, ...(refresh.method !== 'GET' && { body }), trail }
-  const timeoutMs = config.timeout
-  const raw = await callWith(options, { ...call, timeoutMs, purpose: 'renewal' }, credential)
+  const timing = { timeoutMs: callMs, purpose: 'renewal' } as const
+  const raw = await callWith(options, { ...call, ...timing }, credential)
   const response = new LoginResponse(config, raw)
   const { refused } = refresh
   const isRefused = refused ? response.matches(refused) : response.outcome() === 'refused'
@@ -143,8 +142,7 @@ async function signOut(
   credential: Credential,
   trail: Trail | undefined
 ): Promise<void> {
-  const timeoutMs = Math.min(options.config.timeout, maxSignOutMs)
-  const call = { ...logout, timeoutMs, purpose: 'sign-out', trail } as const
+  const call = { ...logout, timeoutMs: signOutMs, purpose: 'sign-out', trail } as const
   const { status } = await callWith(options, call, credential)
   if (status < 400) return
   throw new GatewayError('upstream.error', {

@@ -38,11 +38,6 @@ export interface Envelope {
   /** @param language of the reader; English without it */
   readonly failure: (error: GatewayError, requestId: string, language?: Language) => Members
   readonly login: (result: LoginResult) => unknown
-  /**
-   * For `login.refusedStatus: 200`: no `success` member, so that consoles show the sign-in page's
-   * own alert.
-   */
-  readonly loginRefused: (error: GatewayError, type: string, reader: Reader) => Members
   /** The content type of errors. */
   readonly errorType: string
   /** The HTTP status that config sets for an error code; it wins over `errorStatus`. */
@@ -172,12 +167,6 @@ export function createEnvelope(settings: Settings): Envelope {
       const result = { status: 'ok', type, currentAuthority: authority }
       const isBeside = settings.dialect !== 'base-response'
       return success({ authToken: inertToken, ...result }, isBeside ? result : {})
-    },
-    loginRefused: (error, type, { requestId, language: asked }) => {
-      const body = failure(error, requestId, asked)
-      if (!isPro) return body
-      const { success: _, ...rest } = body
-      return { ...rest, status: 'error', type, currentAuthority: 'guest' }
     },
     errorType:
       settings.dialect === 'problem' ? 'application/problem+json; charset=utf-8' : jsonType,

@@ -19,12 +19,20 @@ const base = signInConfig(undo => t.teardown(undo), {
     roles: 'user.roles',
     roleMap: { ADMINISTRATOR: 'admin' },
     profile: 'user.more'
-  },
-  timeout: 30_000
+  }
 })
 
+interface Form {
+  readonly credentialStyle?: string
+  /** No call waits longer. */
+  readonly maxMs?: number
+  /** Gets how long each call would wait. */
+  readonly waits?: number[]
+}
+
 /** The source in front of a back-end's address, over the gateway's own way there. */
-function sourceOf(t: Test, url: string, over: Over = {}, credentialStyle = 'bearer') {
+function sourceOf(t: Test, url: string, over: Over = {}, form: Form = {}) {
+  const { credentialStyle = 'bearer', maxMs = Infinity, waits = [] } = form
   const upstream = createUpstream(
     upstreamConfig(t.after, {
       url,
@@ -40,7 +48,10 @@ function sourceOf(t: Test, url: string, over: Over = {}, credentialStyle = 'bear
   return createUpstreamLogin({
     name: 'backend',
     config: { ...base, ...over },
-    send: upstream.fetchWhole,
+    send: call => {
+      waits.push(call.timeoutMs)
+      return upstream.fetchWhole({ ...call, timeoutMs: Math.min(call.timeoutMs, maxMs) })
+    },
     credentialStyle
   })
 }
@@ -64,7 +75,7 @@ async function answering(
   { status = 200, credentialStyle = 'bearer' } = {}
 ) {
   const backend = await testUpstream(t.after, json(status, answer))
-  return { backend, source: sourceOf(t, backend.url, over, credentialStyle) }
+  return { backend, source: sourceOf(t, backend.url, over, { credentialStyle }) }
 }
 
 const isInvalid = { code: 'upstream.invalid', status: 502 }
@@ -88,8 +99,7 @@ const from = {
   path: '/me',
   method: 'GET' as const,
   query: {},
-  success: { status: [200] },
-  timeout: 30_000
+  success: { status: [200] }
 }
 
 const backEnds: Record<string, BackEnd> = {
@@ -382,7 +392,7 @@ t.test('a back-end that is down, breaks off or is silent has not refused anybody
     [await raw(socket => socket.end('SSH-2.0-OpenSSH\r\n')), 'invalid', 502]
   ] as const
   for (const [url, code, status] of faults) {
-    const source = sourceOf(t, url, { timeout: code === 'timeout' ? 150 : 30_000 })
+    const source = sourceOf(t, url, {}, { maxMs: code === 'timeout' ? 150 : Infinity })
     await t.rejects(source.verify(attempt()), { code: `upstream.${code}`, status })
   }
 })
@@ -403,10 +413,12 @@ t.test('a back-end that answers byte by byte holds no call for longer than its t
     socket.on('close', () => clearInterval(timer))
   })
   const late = { code: 'upstream.timeout.total', status: 504 }
-  const over = { timeout: 150, logout: { path: '/logout', method: 'POST' } } as const
-  const source = sourceOf(t, trickling.url, over)
+  const over = { logout: { path: '/logout', method: 'POST' } } as const
+  const waits: number[] = []
+  const source = sourceOf(t, trickling.url, over, { maxMs: 150, waits })
   await t.rejects(source.verify(attempt()), late)
   await t.rejects(async () => await source.signOut?.(sessionWith(credential)), late)
+  t.same(waits, [10_000, 5000])
 })
 
 t.test('a sign-in is sent once, also when the connection breaks', async t => {

@@ -54,7 +54,7 @@ t.test('a user without the role, or of another source, is no operator', async t 
       ops: { role: 'admin', sources: ['staff'] },
       login: {
         sources: {
-          'users-file': { kind: 'users-file', file: 'users.yaml', decides: false },
+          'users-file': { kind: 'users-file', file: 'users.yaml' },
           'staff': { kind: 'users-file', file: 'staff.yaml' }
         }
       }
@@ -265,20 +265,23 @@ t.test('guesses are counted apart from the console’s', async t => {
 })
 
 t.test('a guess that one source refused counts while another one fails', async t => {
-  const backend = await testUpstream(t.after, (_request, response) => {
-    response.writeHead(500).end()
-  })
-  const sources = {
-    'users-file': { kind: 'users-file', decides: false },
-    'staff': { kind: 'upstream-login', upstream: 'b', path: '/login', user: { id: 'id' } }
+  const backends = {
+    a: await testUpstream(t.after, (_request, response) => response.writeHead(401).end()),
+    b: await testUpstream(t.after, (_request, response) => response.writeHead(500).end())
   }
+  const sourceAt = (upstream: string) => ({
+    kind: 'upstream-login',
+    upstream,
+    path: '/login',
+    user: { id: 'id' }
+  })
   const { opsUrl } = await testGateway(t.after, {
     gateway: {
-      ops: { role: 'admin', sources: ['users-file', 'staff'] },
+      ops: { role: 'admin', sources: ['a', 'b'] },
       identity: { prefix: true },
-      login: { sources }
+      login: { sources: { a: sourceAt('a'), b: sourceAt('b') } }
     },
-    routes: { upstreams: { b: { url: backend.url } } },
+    routes: { upstreams: { a: { url: backends.a.url }, b: { url: backends.b.url } } },
     limits: { lockout: { ...noLockout, address: { failures: 2 } }, limits: {} }
   })
   const guess = async () => (await signInToOps(opsUrl, 'alice', { password: 'wrong' })).status

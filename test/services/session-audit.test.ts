@@ -141,7 +141,7 @@ t.test('a session whose back-end refuses to renew its token has a line', async t
     token: 'token',
     refreshToken: 'refresh',
     expires: { path: 'expiresIn' },
-    refresh: { path: '/renew', body: { refresh: '{refreshToken}' }, before: '60s', token: 'token' }
+    refresh: { path: '/renew', body: { refresh: '{refreshToken}' }, token: 'token' }
   }
   const gateway = await testGateway(
     t.after,

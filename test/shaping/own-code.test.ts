@@ -54,7 +54,7 @@ gateway:
   identity: { prefix: true }
   login:
     sources:
-      users-file: { kind: users-file, decides: true }
+      users-file: { kind: users-file }
       b: { kind: upstream-login, upstream: b, path: /login, user: { id: next, username: next } }
 routes:
   upstreams:

@@ -89,11 +89,10 @@ async function countUndecided(
 }
 
 /** The parts of the console's request that sources may pass on. */
-export function consoleRequest({ headers, query, server }: FastifyRequest): ConsoleRequest {
+export function consoleRequest({ headers, server }: FastifyRequest): ConsoleRequest {
   const { cookie = '' } = headers
   return {
     headers,
-    query: query as Record<string, unknown>,
     cookie: (upstream, name) => {
       const sealed = server.gateway.sealedCookies.get(upstream)
       if (sealed?.names.has(name) !== true) return keepCookies(cookie, [name])

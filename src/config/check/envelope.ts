@@ -51,7 +51,7 @@ function usesOf({ gateway: { envelope }, routes }: CheckedConfig) {
 }
 
 function checkDialects(config: CheckedConfig, report: Report): void {
-  const { envelope, login } = config.gateway
+  const { envelope } = config.gateway
   for (const { file, path, dialect, errorStatus } of usesOf(config)) {
     if (dialect === 'custom' && envelope.custom === undefined) {
       report(file, [...path, 'dialect'], '`custom` needs `envelope.custom` in gateway.yaml')
@@ -60,11 +60,6 @@ function checkDialects(config: CheckedConfig, report: Report): void {
       const message = `errors of \`${dialect}\` have the HTTP status of the error: set \`errorStatus: own\``
       report(file, [...path, 'errorStatus'], message)
     }
-  }
-  const { dialect } = envelope
-  if ((dialect === 'problem' || dialect === 'none') && login.refusedStatus === 200) {
-    const message = `errors of \`${dialect}\` have the HTTP status of the error: take 401`
-    report('gateway', ['login', 'refusedStatus'], message)
   }
 }
 
@@ -147,6 +142,4 @@ function checkRecognizable(config: CheckedConfig, custom: CustomEnvelope, report
     if (status !== 200) continue
     report('gateway', ['envelope', 'custom', 'errors', key, 'status'], problem)
   }
-  if (config.gateway.login.refusedStatus !== 200) return
-  report('gateway', ['login', 'refusedStatus'], `${problem}: take 401`)
 }

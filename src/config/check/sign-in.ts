@@ -1,7 +1,4 @@
-/**
- * Rules for the headers of a sign-in’s calls, for what it passes on, and for passwords that only a
- * back-end can read.
- */
+/** Rules for the headers of a sign-in’s calls, and for what it passes on. */
 import { knownBrowserCookie } from '../schema/lockout.ts'
 import { validateHeaderName } from 'node:http'
 import {
@@ -27,10 +24,9 @@ export function checkSignIn(config: SignInConfig, report: Report): void {
     checkHeaders(source, at, report)
     const kinds = {
       passHeaders: faultOfHeader(config, source),
-      passQuery: faultOfQuery(config, source),
       passCookies: faultOfCookie(config, source)
     }
-    for (const key of ['passHeaders', 'passQuery', 'passCookies'] as const) {
+    for (const key of ['passHeaders', 'passCookies'] as const) {
       source[key].forEach((name, place) => {
         const fault = kinds[key](name)
         if (fault === undefined) return
@@ -38,7 +34,6 @@ export function checkSignIn(config: SignInConfig, report: Report): void {
       })
     }
   }
-  checkPasswords(config, report)
   checkSessionCookies(config, report)
 }
 
@@ -68,18 +63,6 @@ function faultOfHeader({ gateway, routes }: SignInConfig, source: UpstreamLogin)
   }
 }
 
-function faultOfQuery({ gateway: { envelope } }: SignInConfig, source: UpstreamLogin): FaultOf {
-  const inLowerCase = (names: readonly string[]) => new Set(names.map(name => name.toLowerCase()))
-  const tokens = inLowerCase(envelope.tokenQuery)
-  const ofBody = inLowerCase(Object.keys(source.body))
-  return name => {
-    if (tokens.has(name.toLowerCase())) return tokenFault('tokenQuery')
-    return ofBody.has(name.toLowerCase())
-      ? 'is a member of `body`, in whose place some back-ends read the query: remove it'
-      : undefined
-  }
-}
-
 function faultOfCookie({ gateway, routes }: SignInConfig, source: UpstreamLogin): FaultOf {
   const sealed = sealedCookiesOf(routes, source.upstream)
   const gatewayCookies = new Set([gateway.session.cookie.name, knownBrowserCookie, opsCookie])
@@ -102,8 +85,7 @@ const framing = new Set([...connectionBound, 'host', 'content-length'])
 function checkHeaders(source: UpstreamLogin, place: Path, report: Report): void {
   for (const [path, headers = {}] of [
     [[...place, 'headers'], source.headers],
-    [[...place, 'refresh', 'headers'], source.refresh?.headers],
-    [[...place, 'logout', 'headers'], source.logout?.headers]
+    [[...place, 'refresh', 'headers'], source.refresh?.headers]
   ] as const) {
     for (const name of Object.keys(headers)) {
       if (!isHeaderName(name)) report('gateway', [...path, name], 'is no name of a header')
@@ -119,20 +101,6 @@ function isHeaderName(name: string): boolean {
     return true
   } catch {
     return false
-  }
-}
-
-/** The gateway compares a users file with passwords as people type them. */
-function checkPasswords({ gateway: { login } }: SignInConfig, report: Report): void {
-  const { passwordIs } = login.fields
-  if (passwordIs === 'plain') return
-  for (const [name, source] of Object.entries(login.sources)) {
-    if (source.kind !== 'users-file') continue
-    const message =
-      `never matches: the console sends passwords ${passwordIs}, which only its back-end can ` +
-      'check. Remove this source, or turn that off in the console and set ' +
-      '`login.fields.passwordIs: plain`'
-    report('gateway', ['login', 'sources', name], message, 'warning')
   }
 }
 

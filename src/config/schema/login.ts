@@ -1,7 +1,7 @@
 /** `login` of `gateway.yaml`: the sign-in body and the credential sources. */
 import { Type } from 'typebox'
+import { maybe, named, optional, section, text } from './primitives.ts'
 import { upstreamLogin } from './upstream-login.ts'
-import { flag, maybe, named, oneOf, optional, section, text } from './primitives.ts'
 
 const usersFile = Type.Object(
   {
@@ -12,15 +12,30 @@ const usersFile = Type.Object(
       'The users file. A relative path starts at the config folder. `console-gateway ' +
         'hash-password` makes the hashes.',
       { names: 'users file', default: 'users.yaml' }
-    ),
-    decides: flag(
-      '`true`: for a user name in this file, only this file decides. `false`: if the user is ' +
-        'disabled here or the password does not match, the next source is asked too, with the ' +
-        'same password.',
-      { default: true }
     )
   },
   { additionalProperties: false, title: 'users-file' }
+)
+
+const cipher = optional(
+  {
+    key: Type.String({
+      pattern: '^(?:[ -~]{16}|[ -~]{24}|[ -~]{32})$',
+      expected: '16, 24 or 32 characters of ASCII',
+      description: 'The key in the console’s source, which is no secret.',
+      examples: ['0123456789abcdef']
+    }),
+    iv: maybe(
+      Type.String({
+        pattern: '^[ -~]{16}$',
+        expected: '16 characters of ASCII',
+        description: 'The initialization vector: AES in CBC. Without it: ECB.',
+        examples: ['fedcba9876543210']
+      })
+    )
+  },
+  'How the console encrypts the password (AES, PKCS #7, base64). The gateway decrypts it; a text ' +
+    'that is not encrypted stays as it is.'
 )
 
 export const login = section(
@@ -33,45 +48,9 @@ export const login = section(
           'The member, a boolean, that asks for a cookie that survives closing the browser.',
           { default: 'autoLogin' }
         ),
-        passwordIs: oneOf(
-          ['plain', 'hashed', 'encrypted'],
-          'What the console sends as the password. `hashed` and `encrypted` pass to a back-end ' +
-            'as they are; a users file cannot check them, and `check` warns of one.',
-          { default: 'plain' }
-        ),
-        cipher: optional(
-          {
-            key: Type.String({
-              pattern: '^(?:[ -~]{16}|[ -~]{24}|[ -~]{32})$',
-              expected: '16, 24 or 32 characters of ASCII',
-              description: 'The key in the console’s source, which is no secret.',
-              examples: ['0123456789abcdef']
-            }),
-            iv: maybe(
-              Type.String({
-                pattern: '^[ -~]{16}$',
-                expected: '16 characters of ASCII',
-                description: 'The initialization vector: AES in CBC. Without it: ECB.',
-                examples: ['fedcba9876543210']
-              })
-            )
-          },
-          'How the console encrypts the password (AES, PKCS #7, base64). The gateway decrypts ' +
-            'it, so that every credential source can check it. A text that is not encrypted ' +
-            'stays as it is.'
-        )
+        cipher
       },
-      'The members of the console’s sign-in body. Change them if the console uses other names.'
-    ),
-    refusedStatus: Type.Unsafe<200 | 401>(
-      Type.Integer({
-        enum: [200, 401],
-        expected: '401 or 200',
-        default: 401,
-        description:
-          'The HTTP status of a refused sign-in. Use 200 for consoles that only read `status: ' +
-          'error` in the body.'
-      })
+      'The members of the console’s sign-in body.'
     ),
     sources: named(
       Type.Union([usersFile, upstreamLogin], { description: 'A credential source.' }),

@@ -25,7 +25,6 @@ function faultsAtSources(t: Test, { source, gateway, upstream }: Over): string[]
 t.test('names that are the console’s own to send pass', t => {
   const source = {
     passHeaders: ['tenant-id', 'accept-language', 'user-agent', 'x-sign'],
-    passQuery: ['tenant'],
     passCookies: ['lang', 'theme']
   }
   t.same(faultsAtSources(t, { source }), [])
@@ -60,11 +59,10 @@ t.test('headers of its calls are such as HTTP can carry', t => {
   const call = { path: '/in', token: 'token' }
   const calls = (more: object) => ({
     refresh: { ...call, ...more },
-    logout: { path: '/out', ...more },
     expires: { path: 'expires' },
     token: 'token'
   })
-  const places = ['headers', 'refresh.headers', 'logout.headers']
+  const places = ['headers', 'refresh.headers']
   const upstream = { credential: 'bearer' }
   t.same(
     faultsAtSources(t, {
@@ -73,8 +71,7 @@ t.test('headers of its calls are such as HTTP can carry', t => {
     }),
     [
       'login.sources.b.headers.x-a: expected printable ASCII, found "é\\n"',
-      'login.sources.b.refresh.headers.b: expected printable ASCII, found "é\\n"',
-      'login.sources.b.logout.headers.b: expected printable ASCII, found "é\\n"'
+      'login.sources.b.refresh.headers.b: expected printable ASCII, found "é\\n"'
     ]
   )
   t.same(
@@ -97,21 +94,6 @@ t.test('headers of its calls are such as HTTP can carry', t => {
   t.end()
 })
 
-t.test('a member of the query that the body has, too, is a fault', t => {
-  for (const name of ['username', 'Password']) {
-    const faults = faultsAtSources(t, { source: { passQuery: [name] } })
-    t.match(faults, [/passQuery\.0: "\w+" is a member of `body`/])
-  }
-  t.end()
-})
-
-t.test('a member of the query that holds the console’s token is a fault', t => {
-  const gateway = { envelope: { tokenQuery: ['Token'] } }
-  const faults = faultsAtSources(t, { source: { passQuery: ['token'] }, gateway })
-  t.match(faults, [/^login.sources.b.passQuery.0: "token" is in `envelope.tokenQuery`/])
-  t.end()
-})
-
 t.test('a cookie of the gateway’s own, or of the back-end’s session, is a fault', t => {
   const source = { cookies: ['sid'] }
   for (const [name, expected] of [
@@ -124,23 +106,6 @@ t.test('a cookie of the gateway’s own, or of the back-end’s session, is a fa
     const faults = faultsAtSources(t, { source: { ...source, passCookies: [name] } })
     const fault = faults.find(each => each.includes('passCookies.0'))
     t.match(fault, expected, name)
-  }
-  t.end()
-})
-
-t.test('a users file is warned of where the console hashes or encrypts passwords', t => {
-  const warningsFor = (passwordIs: string) => {
-    const { sources } = signInAt('').gateway.login
-    const login = {
-      fields: { passwordIs },
-      sources: { ...sources, 'users-file': { kind: 'users-file' } }
-    }
-    return faultsAtSources(t, { gateway: { login, identity: { prefix: true } } })
-  }
-  t.same(warningsFor('plain'), [])
-  for (const passwordIs of ['hashed', 'encrypted']) {
-    const warning = `login.sources.users-file: warning: never matches: the console sends passwords ${passwordIs}`
-    t.match(warningsFor(passwordIs), [new RegExp(`^${warning}, .* Remove this source, or turn`)])
   }
   t.end()
 })

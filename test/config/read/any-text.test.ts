@@ -17,7 +17,6 @@ const whole = {
     redis: { url: 'redis://r', password: '${P:-}' },
     session: { secrets: ['${S}'], cookie: { secure: false } },
     login: {
-      refusedStatus: 200,
       sources: {
         'users-file': { kind: 'users-file', file: 'users.yaml' },
         'b': {

@@ -48,7 +48,6 @@ t.test(
       },
       drain: { notice: 5000, grace: 10_000 },
       login: {
-        refusedStatus: 401,
         sources: { 'users-file': { kind: 'users-file', file: 'users.yaml' } }
       },
       envelope: { dialect: 'dual', successCode: 0, language: 'auto', tokenCookies: ['TOKEN__'] }
@@ -88,7 +87,6 @@ t.test(
     t.match(gateway.login.sources['b'], {
       format: 'json',
       body: { username: '{username}', password: '{password}' },
-      timeout: 10_000,
       outcomes: []
     })
     t.match(routes.upstreams['b'], {
@@ -215,7 +213,6 @@ t.test('each duration and size refuses 0, or its description says what 0 means',
     t.ok(new RegExp(node.pattern ?? '').test(zero.replace('0', '10')), path)
   }
   t.same(documented.map(path => path.split('.').at(-1)).toSorted(), [
-    'before',
     'grace',
     'keep',
     'keepAlive',
@@ -343,13 +340,13 @@ t.test('a value of the wrong type says where, what was expected and what was fou
   t.same(
     faults(t, {
       'gateway.yaml':
-        'server: 5\ndrain:\n  notice: [1s]\nlogin:\n  refusedStatus: 403\nenvelope:\n  dialect: soap\n  successCode: [0]\n',
+        'server: 5\ndrain:\n  notice: [1s]\nlogin:\n  fields: 403\nenvelope:\n  dialect: soap\n  successCode: [0]\n',
       'limits.yaml': 'inFlightPerUser: 0\nlimits:\n  l: { by: users, max: 5, window: 1m }\n'
     }),
     [
       'gateway.yaml:1 server: expected a mapping, found 5',
       'gateway.yaml:3 drain.notice: expected a duration such as 500ms, 30s, 5m or 8h, found ["1s"]',
-      'gateway.yaml:5 login.refusedStatus: expected 401 or 200, found 403',
+      'gateway.yaml:5 login.fields: expected a mapping, found 403',
       'gateway.yaml:7 envelope.dialect: expected one of dual, ant-design-pro, base-response, custom, problem, none, found "soap"',
       'gateway.yaml:8 envelope.successCode: expected a whole number or a text, found [0]',
       'limits.yaml:1 inFlightPerUser: expected a whole number of at least 1 and at most 10000, found 0',

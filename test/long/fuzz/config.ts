@@ -123,8 +123,7 @@ const backEndLogin = {
     { is: 'success', path: 'code', in: [200] }
   ],
   user: { id: 'uid', username: 'name', name: 'name', roles: 'roles' },
-  token: 'token',
-  timeout: '700ms'
+  token: 'token'
 }
 
 export interface AttackedConfig {
