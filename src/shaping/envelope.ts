@@ -1,8 +1,12 @@
 /** The outer object of every response, in the console's dialect: a table of members. */
 import { STATUS_CODES } from 'node:http'
-import { type CustomEnvelope, errorEntryOf } from '../config/schema/custom-envelope.ts'
+import {
+  type CustomEnvelope,
+  errorEntryOf,
+  readsAs,
+  type ResponseCode
+} from '../config/schema/envelope.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
-import { readsAs, type ResponseCode } from '../config/schema/response-codes.ts'
 import { type ErrorCode, errorKinds, type GatewayError } from '../errors/errors.ts'
 import { isRecord, type JsonRecord, put } from '../json/values.ts'
 
@@ -108,7 +112,7 @@ function dialectOf({ dialect, successCode: code, custom }: Settings): Dialect {
   }
 }
 
-const named = ['success', 'code', 'message', 'errorCode', 'showType', 'requestId'] as const
+const named = ['success', 'code', 'message', 'errorCode', 'requestId'] as const
 
 function customDialect({ members, successMessage }: CustomEnvelope, code: ResponseCode): Dialect {
   const values = { success: true, code, message: successMessage }
@@ -130,10 +134,7 @@ export function createEnvelope(settings: Settings): Envelope {
   const entries = settings.dialect === 'custom' && custom !== undefined ? custom.errors : {}
   const codes = codesOf(settings, entries)
   const messageOf = ({ code, detail }: GatewayError, asked: Language) =>
-    detail.message ??
-    messages[code] ??
-    errorEntryOf(entries, code)?.entry.message ??
-    errorKinds[code][language === 'auto' ? asked : language]
+    detail.message ?? messages[code] ?? errorKinds[code][language === 'auto' ? asked : language]
   const says: Record<Said, (error: GatewayError, reader: Reader) => unknown> = {
     success: () => false,
     code: error => codes.own(error) ?? codes.other(error),
@@ -141,7 +142,7 @@ export function createEnvelope(settings: Settings): Envelope {
     message: (error, { language: asked }) => messageOf(error, asked),
     errorCode: ({ code }) => code,
     showType: ({ code }) => errorKinds[code].showType,
-    requestId: (_, { requestId }) => (settings.requestId ? requestId : undefined),
+    requestId: (_, { requestId }) => requestId,
     about: () => 'about:blank',
     title: ({ status }) => STATUS_CODES[status] ?? 'Error',
     status: ({ status }) => status

@@ -3,9 +3,13 @@
  * code or its status.
  */
 import { errorKinds } from '../../errors/errors.ts'
-import { type CustomEnvelope, errorEntryOf } from '../schema/custom-envelope.ts'
+import {
+  type CustomEnvelope,
+  errorEntryOf,
+  readsAs,
+  type ResponseCode
+} from '../schema/envelope.ts'
 import { nearest } from '../schema/faults.ts'
-import { readsAs, type ResponseCode } from '../schema/response-codes.ts'
 import type { CheckedConfig, Report } from './report.ts'
 import type { Path } from '../schema/node.ts'
 

@@ -3,8 +3,12 @@
  * one of them: the refresh is refused with the same code, so such a console would never stop.
  */
 import { type ErrorCode, errorKinds } from '../../errors/errors.ts'
-import { type CustomEnvelope, errorEntryOf } from '../schema/custom-envelope.ts'
-import { readsAs, type ResponseCode } from '../schema/response-codes.ts'
+import {
+  type CustomEnvelope,
+  errorEntryOf,
+  readsAs,
+  type ResponseCode
+} from '../schema/envelope.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type Codes = Pick<CheckedConfig, 'gateway' | 'routes'>

@@ -60,9 +60,8 @@ const outcome = testOf(
 
 export const outcomes = list(
   outcome,
-  'What the responses mean: the first that matches counts, and where none does it is an error ' +
-    'of the back-end (502). Without a `success`, status 200 is one; without a `refused`, 400, ' +
-    '401, 403, 404 and 422.',
+  'What the responses mean; the first that matches counts. Without a `success` status 200 is one, ' +
+    'and without a `refused` 400, 401, 403, 404 and 422.',
   {
     default: [],
     examples: [
