@@ -7,5 +7,5 @@ import './node-version.js'
 const { enableCompileCache } = await import('node:module')
 enableCompileCache(new URL('../node_modules/.cache/console-gateway', import.meta.url).pathname)
 
-const { main } = await import('./cli/process.ts')
+const { main } = await import('./cli/main.ts')
 await main(process.argv.slice(2))

@@ -1,9 +1,8 @@
 /** Ends clients that are too slow: in sending a body, or in taking their responses. */
-import type { IncomingMessage, Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { isBodyPending, maxCollectedBytes } from '../proxy/request-body.ts'
 import { responsesOf } from './connections.ts'
-import { stallTimes } from './hooks/sending.ts'
+import { isBodyPending, maxCollectedBytes } from '../proxy/request-body.ts'
 
 const maxSweepMs = 1000
 
@@ -41,9 +40,13 @@ export function endSlowBodies(
 /** Node looks at a socket's progress when its time is over, so one long time would be two. */
 const looks = 10
 
+/** Sockets of WebSockets, whose relay has a clock of its own. */
+export const relayed = new WeakSet<Socket>()
+
+/** Responses whose client took nothing for too long. */
+export const stalled = new WeakSet<ServerResponse>()
+
 interface Progress {
-  /** Its part of a millisecond tells it from Node's own times, such as that of unused connections. */
-  stepMs: number
   stillMs: number
   lookedAt: number
 }
@@ -51,23 +54,20 @@ interface Progress {
 /**
  * Ends connections whose client takes nothing of its responses, which hold memory and files. Each
  * byte that the client takes is progress.
- * @param usualMs how long no byte of what was written may be taken, unless a response has its own
+ * @param stallMs how long no byte of what was written may be taken
  */
-export function endStalledConnections(server: Server, usualMs: number): void {
+export function endStalledConnections(server: Server, stallMs: number): void {
   const sockets = new Map<Socket, Progress>()
-  const stallMsOf = (socket: Socket) => {
-    const [current] = responsesOf(socket)
-    return (current && stallTimes.get(current)) ?? usualMs
-  }
+  // Its part of a millisecond tells it from Node's own times, such as that of unused connections.
+  const stepMs = Math.floor(stallMs / looks) + 0.5
   const add = (socket: Socket) => {
-    const progress = { stepMs: 0, stillMs: 0, lookedAt: 0 }
+    const progress = { stillMs: 0, lookedAt: 0 }
     sockets.set(socket, progress)
     socket.on('timeout', () => look(socket, progress))
     socket.once('close', () => sockets.delete(socket))
   }
 
   function look(socket: Socket, progress: Progress): void {
-    const { stepMs } = progress
     if (socket.timeout !== stepMs) return
     const passedMs = performance.now() - progress.lookedAt
     progress.lookedAt += passedMs
@@ -75,24 +75,29 @@ export function endStalledConnections(server: Server, usualMs: number): void {
     progress.stillMs = passedMs < 1.5 * stepMs ? progress.stillMs + passedMs : stepMs
     // With nothing left to take, not the client is slow but the response, or the next request.
     if (socket.writableLength === 0) socket.setTimeout(0)
-    else if (progress.stillMs >= stallMsOf(socket)) socket.destroy()
+    else if (progress.stillMs >= stallMs) end(socket)
     else socket.setTimeout(stepMs)
   }
 
+  function end(socket: Socket): void {
+    const [current] = responsesOf(socket)
+    if (current !== undefined) stalled.add(current)
+    socket.destroy()
+  }
+
   function watch(socket: Socket, progress: Progress): void {
-    if (socket.writableLength === 0 || (socket.timeout ?? 0) > 0) return
-    const stepMs = Math.floor(stallMsOf(socket) / looks) + 0.5
-    Object.assign(progress, { stepMs, stillMs: 0, lookedAt: performance.now() })
+    if (socket.writableLength === 0 || (socket.timeout ?? 0) > 0 || relayed.has(socket)) return
+    Object.assign(progress, { stillMs: 0, lookedAt: performance.now() })
     socket.setTimeout(stepMs)
   }
 
   // Before the sockets' own listeners. Without it, Node ends a connection at any time-out.
   server.on('timeout', (socket: Socket) => {
-    if (socket.timeout !== sockets.get(socket)?.stepMs) socket.destroy()
+    if (socket.timeout !== stepMs) socket.destroy()
   })
   // With TLS, what is written waits in the second.
   server.on('connection', add).on('secureConnection', add)
-  sweepEach(server, usualMs / looks, () => {
+  sweepEach(server, stallMs / looks, () => {
     for (const [socket, progress] of sockets) watch(socket, progress)
   })
 }

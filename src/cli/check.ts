@@ -1,11 +1,11 @@
 /** `check`: reports all faults of a config folder, without starting. */
-import { ConfigError, describeFault, type Fault } from '../config/schema/faults.ts'
 import { loadConfig } from '../config/read/load.ts'
+import { ConfigError, describeFault, type Fault } from '../config/schema/faults.ts'
 import { assertUsable } from '../dry-run/try-config.ts'
+import { printable, printableLines } from '../observability/unprintable.ts'
 import { type Reached, reachAll } from '../services/reach.ts'
 import type { Invocation, Output } from './command.ts'
-import { printableLines } from '../observability/unprintable.ts'
-import { jsonText, paint, printText } from './output.ts'
+import { jsonText, paint } from './output.ts'
 
 interface Values {
   readonly strict?: boolean
@@ -14,80 +14,82 @@ interface Values {
   readonly code?: boolean
 }
 
-export async function check({
-  config: folder,
-  values: { strict = false, live = false, code: takesCode = true },
-  json,
-  io
-}: Invocation<Values>): Promise<number> {
-  const printJson = (faults: readonly Fault[], warnings: readonly Fault[], reached?: Reached[]) => {
-    const report = {
-      folder,
-      faults: faults.map(toJson),
-      warnings: warnings.map(toJson),
-      ...(reached && { live: reached })
-    }
-    io.stdout.write(jsonText(report))
+interface Result {
+  /** Warnings, too. */
+  readonly found: readonly Fault[]
+  /** The files of own code. */
+  readonly modules?: readonly string[]
+  readonly live?: readonly Reached[]
+}
+
+export async function check(invocation: Invocation<Values>): Promise<number> {
+  const { config: folder, values, json, io } = invocation
+  const result = await resultOf(invocation)
+  const { found, live } = result
+  const faults = found.filter(({ severity }) => severity === 'fault')
+  const warnings = found.filter(({ severity }) => severity === 'warning')
+  if (json) {
+    const lists = { faults: faults.map(toJson), warnings: warnings.map(toJson) }
+    io.stdout.write(jsonText({ folder, ...lists, live }))
+  } else {
+    const stream = faults.length > 0 ? io.stderr : io.stdout
+    stream.write(resultText(invocation, result, stream))
   }
+  const isDown = live?.some(({ fault }) => fault !== undefined) === true
+  if (faults.length > 0 || isDown) return 1
+  return values.strict === true && warnings.length > 0 ? 3 : 0
+}
+
+async function resultOf({ config: folder, values, io }: Invocation<Values>): Promise<Result> {
   try {
     const config = loadConfig(folder, io.env)
-    const { warnings } = config
-    if (takesCode) await assertUsable(config)
-    const reached = live ? await reachAll(config) : undefined
-    const isDown = reached?.some(({ fault }) => fault !== undefined) === true
-    const isStrict = strict && warnings.length > 0
-    const warned = isStrict ? 3 : 0
-    const exitCode = isDown ? 1 : warned
-    if (json) {
-      printJson([], warnings, reached)
-      return exitCode
+    if (values.code !== false) await assertUsable(config)
+    return {
+      found: config.warnings,
+      modules: Object.keys(config.modules),
+      ...(values.live === true && { live: await reachAll(config) })
     }
-    for (const warning of warnings) io.stdout.write(`${coloured(warning, io.stdout)}\n`)
-    io.stdout.write(
-      `${folder}: no faults${warnings.length > 0 ? `, ${warnings.length} warning${warnings.length > 1 ? 's' : ''}` : ''}\n`
-    )
-    const own = Object.keys(config.modules)
-    if (own.length > 0) io.stdout.write(noteOf(own, !takesCode))
-    for (const each of reached ?? []) printText(formatReached(each), io)
-    return exitCode
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    if (json) {
-      printJson(
-        error.faults.filter(({ severity }) => severity === 'fault'),
-        error.faults.filter(({ severity }) => severity === 'warning')
-      )
-      return 1
-    }
-    for (const fault of error.faults) io.stderr.write(`${coloured(fault, io.stderr)}\n`)
-    const faults = error.faults.filter(({ severity }) => severity === 'fault').length
-    io.stderr.write(`${folder}: ${faults} fault${faults > 1 ? 's' : ''}\n`)
-    return 1
+    return { found: error.faults }
   }
+}
+
+function resultText(
+  { config: folder, values }: Invocation<Values>,
+  { found, modules = [], live = [] }: Result,
+  stream: Output
+): string {
+  const count = (severity: Fault['severity']) => {
+    const number = found.filter(each => each.severity === severity).length
+    return number === 0 ? [] : [`${number} ${severity}${number > 1 ? 's' : ''}`]
+  }
+  const [faults = 'no faults'] = count('fault')
+  const summary = faults === 'no faults' ? [faults, ...count('warning')] : [faults]
+  const lines = [...found.map(each => coloured(each, stream)), `${folder}: ${summary.join(', ')}`]
+  if (modules.length > 0) lines.push(noteOf(modules, values.code === false))
+  return [...lines, ...live.map(reachedText), ''].join('\n')
+}
+
+/** Red for faults; yellow for warnings, which do not prevent a start. */
+function coloured(fault: Fault, stream: Output): string {
+  const colour = fault.severity === 'fault' ? 'red' : 'yellow'
+  return paint(colour, printableLines(describeFault(fault)), stream)
 }
 
 /** The one risk of own code that no check finds. */
 function noteOf(files: readonly string[], isLeftOut: boolean): string {
   return isLeftOut
-    ? `own code: ${files.join(', ')}: not loaded, and no expectation tried (--no-code)\n`
-    : `own code: ${files.join(', ')}: loaded; a loop without an end in it would stop the gateway\n`
+    ? `own code: ${files.join(', ')}: not loaded, and no expectation tried (--no-code)`
+    : `own code: ${files.join(', ')}: loaded; a loop without an end in it would stop the gateway`
 }
 
-function formatReached({ what, address, fault, advice }: Reached): string {
+function reachedText({ what, address, fault, advice }: Reached): string {
   const reached = advice === undefined ? 'ok' : `ok (${advice})`
   const state = fault === undefined ? reached : `cannot be reached (${fault})`
-  return `${what}: ${address}: ${state}`
+  return printable(`${what}: ${address}: ${state}`)
 }
 
 function toJson({ file, line, path, message }: Fault): object {
   return { file, line, path, message }
-}
-
-/** Red for faults; yellow for warnings, which do not prevent a start. */
-function coloured(fault: Fault, stream: Output) {
-  return paint(
-    fault.severity === 'fault' ? 'red' : 'yellow',
-    printableLines(describeFault(fault)),
-    stream
-  )
 }

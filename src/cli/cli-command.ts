@@ -4,8 +4,8 @@ import { ConfigError, nearest } from '../config/schema/faults.ts'
 import { printableLines } from '../observability/unprintable.ts'
 import {
   CommandError,
+  type Connection,
   defaultFolder,
-  type GatewayAddress,
   type Invocation,
   type Io,
   UsageError,
@@ -21,9 +21,9 @@ interface Run {
 interface SharedValues {
   readonly config?: string
   readonly json?: boolean
-  readonly url?: string
-  readonly tokenFile?: string
-  readonly ca?: string
+  readonly url?: string | undefined
+  readonly tokenFile?: string | undefined
+  readonly ca?: string | undefined
 }
 
 export class CliCommand extends Command {
@@ -41,15 +41,6 @@ export class CliCommand extends Command {
 
   override createCommand(name?: string): CliCommand {
     return new CliCommand(this.#run, name)
-  }
-
-  override createOption(flags: string, description?: string): Option {
-    const option = new Option(flags, description)
-    if (!option.required) return option
-    return option.argParser((value: string, former: string | undefined) => {
-      if (former === undefined || former === value) return value
-      return this.error(`--${option.name()} takes one value, but it was given two.`)
-    })
   }
 
   /** An option that may be repeated: its value is a list. */
@@ -109,17 +100,52 @@ export class CliCommand extends Command {
       this.#refuseSurplusWords()
       const problem = this.#problemOf?.(this.opts(), this.args)
       if (problem !== undefined) this.error(problem)
-      const run = await load()
-      const invocation = this.#invocation<V>()
-      const runWith = (gateway: GatewayAddress) =>
-        this.#guarded(() => run({ ...invocation, gateway }))
-      const isLocal = invocation.gateway.url === undefined && this.#asksGateway(this.args)
-      this.#run.exitCode = await (isLocal
-        ? this.#guarded(async () =>
-            (await import('./local-gateways.ts')).runAtEach(invocation, runWith)
-          )
-        : runWith(invocation.gateway))
+      this.#run.exitCode = await this.#runEach(load)
     })
+  }
+
+  /** Once; or at each gateway of which it asks. @returns the greatest exit code */
+  async #runEach<V>(
+    load: () => Promise<(invocation: Invocation<V>) => Promise<number>>
+  ): Promise<number> {
+    const {
+      config = defaultFolder,
+      json = false,
+      url,
+      tokenFile,
+      ca,
+      ...values
+    } = this.optsWithGlobals<SharedValues>()
+    const { io } = this.#run
+    if (url === undefined && (tokenFile ?? ca) !== undefined) {
+      this.error('--token-file and --ca go with --url.')
+    }
+    return await this.#guarded(async () => {
+      let code = 0
+      const gateways = this.#asksGateway(this.args)
+        ? await gatewaysFor({ config, url, tokenFile, ca }, io)
+        : [undefined]
+      const run = await load()
+      for (const gateway of gateways) {
+        // Not among the output, which may be for programs.
+        if (gateways.length > 1) io.stderr.write(`process ${gateway?.id}:\n`)
+        const invocation = { config, gateway, json, values: values as V, rest: this.args, io }
+        // What fails at one goes on at the others.
+        code = Math.max(code, await this.#guarded(() => run(invocation)))
+      }
+      return code
+    })
+  }
+
+  async #guarded(work: () => Promise<number>): Promise<number> {
+    try {
+      return await work()
+    } catch (error) {
+      if (error instanceof UsageError) return this.error(error.message)
+      if (!(error instanceof ConfigError || error instanceof CommandError)) throw error
+      this.#run.io.stderr.write(`${printableLines(error.message)}\n`)
+      return 1
+    }
   }
 
   #refuseSurplusWords(): void {
@@ -138,31 +164,13 @@ export class CliCommand extends Command {
     const advice = takesNone ? ` If that is the config folder, write --config ${word}.` : ''
     this.error(`Not understood: "${word}".${advice}`)
   }
+}
 
-  #invocation<V>(): Invocation<V> {
-    const { config, json, url, tokenFile, ca, ...values } = this.optsWithGlobals<SharedValues>()
-    const gateway: GatewayAddress = { url, tokenFile, caFile: ca, io: this.#run.io }
-    if (url === undefined && (tokenFile ?? ca) !== undefined) {
-      this.error('--token-file and --ca go with --url.')
-    }
-    return {
-      config: config ?? defaultFolder,
-      gateway,
-      json: json === true,
-      values: values as V,
-      rest: this.args,
-      io: this.#run.io
-    }
-  }
-
-  async #guarded(work: () => Promise<number>): Promise<number> {
-    try {
-      return await work()
-    } catch (error) {
-      if (error instanceof UsageError) return this.error(error.message)
-      if (!(error instanceof ConfigError || error instanceof CommandError)) throw error
-      this.#run.io.stderr.write(`${printableLines(error.message)}\n`)
-      return 1
-    }
-  }
+async function gatewaysFor(
+  { config = defaultFolder, url, tokenFile, ca }: SharedValues,
+  io: Io
+): Promise<readonly Connection[]> {
+  const { localGateways, remoteGateway } = await import('./ask.ts')
+  if (url === undefined) return await localGateways(config, io)
+  return [remoteGateway({ url, tokenFile, caFile: ca }, io)]
 }

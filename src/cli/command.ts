@@ -12,17 +12,23 @@ export interface Io {
   readonly stderr: Output
 }
 
-/** The address of a running gateway. */
-export interface GatewayAddress {
-  /** The Unix socket of a gateway on this machine. */
-  readonly socket?: string
-  /** `--url`: a gateway elsewhere. */
-  readonly url?: string | undefined
+/** A gateway that a command asks. */
+export interface Connection {
+  /** Without a slash at its end. */
+  readonly base: string
+  /** Of a gateway on this machine: its Unix socket, which needs no token, and its process. */
+  readonly socketPath?: string
+  readonly id?: string
+  readonly token?: string
+  /** Certificates that its own is checked against. */
+  readonly ca?: Buffer | string[]
+}
+
+/** Of `--url`: a gateway elsewhere. */
+export interface Remote {
+  readonly url: string
   readonly tokenFile?: string | undefined
-  /** Certificates that its own is checked against, instead of the system's. */
   readonly caFile?: string | undefined
-  /** The token may be in its environment. */
-  readonly io: Pick<Io, 'env' | 'stderr'>
 }
 
 export type Values = Readonly<Record<string, unknown>>
@@ -30,8 +36,8 @@ export type Values = Readonly<Record<string, unknown>>
 export interface Invocation<V = Values> {
   /** The config folder. */
   readonly config: string
-  /** The gateway that is asked, for commands that ask one. */
-  readonly gateway: GatewayAddress
+  /** For commands that ask one. */
+  readonly gateway: Connection | undefined
   /** `--json`: print for programs. */
   readonly json: boolean
   /** The command's own options, by their names in camel case. */

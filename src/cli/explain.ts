@@ -1,19 +1,23 @@
 /** `explain`: what the gateway does with a request, by the real app, with file and line. */
+import { readFileSync } from 'node:fs'
 import { METHODS } from 'node:http'
 import { isIP } from 'node:net'
+import { buffer } from 'node:stream/consumers'
 import { loadConfig } from '../config/read/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import { createDryApp, type DryApp, type DryRequest } from '../dry-run/dry-app.ts'
+import type { GatewayError } from '../errors/errors.ts'
+import { readJson } from '../json/body.ts'
+import type { Json } from '../json/values.ts'
 import { identityOf } from '../login/file-users.ts'
 import { tlsFilesOf } from '../proxy/address.ts'
 import { createUpstream, type Upstream, type UpstreamPool } from '../proxy/upstream.ts'
 import type { Credential, Identity } from '../session/types.ts'
-import { CommandError, type Invocation, UsageError } from './command.ts'
+import { CommandError, type Invocation, type Io, UsageError } from './command.ts'
 import { explanationOf, formatExplanation } from './explanation.ts'
-import { anyHeadersOf, headersOf } from './header-option.ts'
+import { headersOf } from './header-option.ts'
 import { jsonText } from './output.ts'
-import { readInput } from './read-input.ts'
 
 interface Values {
   readonly as?: string
@@ -29,8 +33,8 @@ export async function explain(invocation: Invocation<Values>): Promise<number> {
   const { values, json, io } = invocation
   const config = loadConfig(invocation.config, io.env)
   const asked = askedIn(config, invocation)
-  const answer = values.answer === undefined ? undefined : await readInput(values.answer, io)
-  const live = values.live ? new LiveUpstreams(config, asked.headers) : undefined
+  const answer = values.answer === undefined ? undefined : await readAnswer(values.answer, io)
+  const live = values.live ? liveUpstreams(config, asked.headers) : undefined
   const app = await createDryApp(config, { open: live?.open, identity: asked.who?.identity })
   try {
     const request = await requestOf(config, asked, app)
@@ -43,11 +47,9 @@ export async function explain(invocation: Invocation<Values>): Promise<number> {
     }
     const { method, target, from, who } = asked
     const isAnswered = answer !== undefined || live !== undefined
-    const shown = {
-      ...{ method, target, from, as: who?.description, user: who?.identity },
-      isAnswered,
-      sent: request.headers
-    }
+    const as = who?.description
+    const user = who?.identity
+    const shown = { method, target, from, as, user, isAnswered, sent: request.headers }
     const explanation = await explanationOf(config, shown, result)
     io.stdout.write(json ? jsonText(explanation) : formatExplanation(explanation, io.stdout))
     return explanation.verdict.passes ? 0 : 3
@@ -57,35 +59,44 @@ export async function explain(invocation: Invocation<Values>): Promise<number> {
   }
 }
 
-/** The real upstreams of a config. */
-class LiveUpstreams {
-  readonly #config: LoadedConfig
-  readonly #headers: Readonly<Record<string, string>>
-  readonly #pools: UpstreamPool[] = []
-
-  /** @param headers for upstreams, in the place of those that the gateway sends */
-  constructor(config: LoadedConfig, headers: Readonly<Record<string, string>>) {
-    this.#config = config
-    this.#headers = headers
+/** A response in a file, by the gateway's own reader: it may begin with a byte order mark. */
+async function readAnswer(file: string, { stdin }: Pick<Io, 'stdin'>): Promise<Json> {
+  const place = file === '-' ? 'Standard input' : file
+  let bytes: Buffer
+  try {
+    bytes = file === '-' ? await buffer(stdin) : readFileSync(file)
+  } catch (error) {
+    const { code = 'unknown reason' } = error as NodeJS.ErrnoException
+    throw new CommandError(`${place} cannot be read (${code}).`)
   }
-
-  readonly open = (name: string, configured: UpstreamConfig): Upstream => {
-    const { health: _, ...config } = configured
-    // Without health checks: they would be requests that nobody has asked for.
-    const pool = createUpstream(config, { name, tls: tlsFilesOf(config, this.#config.authorities) })
-    this.#pools.push(pool)
-    const takesCredential = credentialOf(config.credential).as !== 'none'
-    const more = takesCredential ? this.#headers : {}
-    return {
-      ...pool,
-      send: call => pool.send({ ...call, headers: { ...call.headers, ...this.#headers } }),
-      fetchWhole: request =>
-        pool.fetchWhole({ ...request, headers: { ...request.headers, ...more } })
-    }
+  try {
+    return readJson(bytes, {}, Infinity)
+  } catch (error) {
+    const { cause } = error as GatewayError
+    throw new CommandError(`${place}: ${cause instanceof Error ? cause.message : String(error)}.`)
   }
+}
 
-  async close(): Promise<void> {
-    await Promise.all(this.#pools.map(pool => pool.close()))
+/**
+ * The real upstreams of a config.
+ * @param sent headers for upstreams, in the place of those that the gateway sends
+ */
+function liveUpstreams({ authorities }: LoadedConfig, sent: Asked['headers']) {
+  const pools: UpstreamPool[] = []
+  return {
+    open: (name: string, configured: UpstreamConfig): Upstream => {
+      // Without health checks: they would be requests that nobody has asked for.
+      const { health: _, ...config } = configured
+      const pool = createUpstream(config, { name, tls: tlsFilesOf(config, authorities) })
+      pools.push(pool)
+      const ofPart = credentialOf(config.credential).as === 'none' ? {} : sent
+      return {
+        ...pool,
+        send: call => pool.send({ ...call, headers: { ...call.headers, ...sent } }),
+        fetchWhole: call => pool.fetchWhole({ ...call, headers: { ...call.headers, ...ofPart } })
+      }
+    },
+    close: async (): Promise<void> => void (await Promise.all(pools.map(pool => pool.close())))
   }
 }
 
@@ -129,7 +140,7 @@ function askedIn(
     method,
     target,
     from,
-    headers: values.live ? headersOf(header) : anyHeadersOf(header),
+    headers: headersOf(header, values.live === true),
     ...(data !== undefined && { body: data }),
     ...(who && { who })
   }
@@ -172,50 +183,49 @@ async function requestOf(
 }
 
 function whoIs(
-  {
-    gateway: {
-      login: { sources }
-    },
-    users
-  }: LoadedConfig,
+  { gateway: { login }, users }: LoadedConfig,
   as: string | undefined,
   roles: readonly string[]
 ): Who | undefined {
-  if (as === undefined && roles.length === 0) return undefined
-  const name = as ?? 'someone'
-  for (const [sourceName, source] of Object.entries(sources)) {
+  if (as === undefined) return roles.length === 0 ? undefined : strangerIn(login, 'someone', roles)
+  for (const [sourceName, source] of Object.entries(login.sources)) {
     const fileUsers = source.kind === 'users-file' ? (users[source.file]?.users ?? {}) : {}
-    const user = as !== undefined && Object.hasOwn(fileUsers, as) ? fileUsers[as] : undefined
+    const user = Object.hasOwn(fileUsers, as) ? fileUsers[as] : undefined
     if (user === undefined || source.kind !== 'users-file') continue
-    const identity = identityOf(name, user)
-    const all = { ...identity, roles: [...new Set([...identity.roles, ...roles])] }
+    const ofFile = identityOf(as, user)
+    const identity = { ...ofFile, roles: [...new Set([...ofFile.roles, ...roles])] }
     const disabled = user.disabled ? '; disabled there: no new sign-in succeeds' : ''
-    const description = `${name} of ${source.file} (${inRoles(all.roles)})${disabled}`
-    return { source: sourceName, identity: all, description }
+    const description = `${as} of ${source.file} (${inRoles(identity.roles)})${disabled}`
+    return { source: sourceName, identity, description }
   }
-  const names = Object.keys(sources)
-  const ofBackEnd = names.find(each => sources[each]?.kind === 'upstream-login')
-  const first = ofBackEnd ?? names[0] ?? ''
-  const back = sources[first]
-  const credential = back?.kind === 'upstream-login' && {
-    ...(back.token !== undefined && { token: '(token-of-the-session)' }),
-    ...(back.cookies.length > 0 && {
-      cookies: back.cookies.map(cookie => `${cookie}=(of-the-session)`).join('; ')
-    })
-  }
-  const unknown =
-    as !== undefined && roles.length === 0
-      ? '; in no users file: name the back-end’s roles with --role'
-      : ''
-  const identity = { id: name, username: name, name, roles, profile: {} }
-  return {
-    source: first,
-    identity,
-    ...(credential && { credential }),
-    description: `${name} (${inRoles(roles)})${unknown}`
-  }
+  const who = strangerIn(login, as, roles)
+  if (roles.length > 0) return who
+  const advice = 'in no users file: name the back-end’s roles with --role'
+  return { ...who, description: `${who.description}; ${advice}` }
 }
 
-function inRoles(roles: readonly string[]) {
+/** A user of a back-end, if one signs users in. */
+function strangerIn(
+  { sources }: LoadedConfig['gateway']['login'],
+  name: string,
+  roles: readonly string[]
+): Who {
+  const identity = { id: name, username: name, name, roles, profile: {} }
+  const description = `${name} (${inRoles(roles)})`
+  const names = Object.keys(sources)
+  const ofBackEnd = names.find(each => sources[each]?.kind === 'upstream-login')
+  const source = ofBackEnd ?? names[0] ?? ''
+  const who = { source, identity, description }
+  const backend = sources[source]
+  if (backend?.kind !== 'upstream-login') return who
+  const cookies = backend.cookies.map(cookie => `${cookie}=(of-the-session)`).join('; ')
+  const credential = {
+    ...(backend.token !== undefined && { token: '(token-of-the-session)' }),
+    ...(cookies !== '' && { cookies })
+  }
+  return { ...who, credential }
+}
+
+function inRoles(roles: readonly string[]): string {
   return roles.length === 0 ? 'no roles' : `role${roles.length > 1 ? 's' : ''} ${roles.join(', ')}`
 }

@@ -1,19 +1,19 @@
 /** What the gateway did with the request of `explain`, for people and programs. */
 import { stringify } from 'yaml'
-import { isEndpoint } from '../config/schema/own-endpoints.ts'
-import type { ConfigFile, LoadedConfig } from '../config/schema/config.ts'
-import { firstUrlOf } from '../config/schema/upstream-addresses.ts'
+import type { LoadedConfig } from '../config/schema/config.ts'
 import type { Path } from '../config/schema/node.ts'
+import { isEndpoint } from '../config/schema/own-endpoints.ts'
+import { firstUrlOf } from '../config/schema/upstream-addresses.ts'
 import type { DryRequest, DryResult, UpstreamCall } from '../dry-run/dry-app.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { requestSteps } from '../observability/request-story.ts'
-import type { FullRequestJson } from '../observability/request-json.ts'
 import { printable, printableLines } from '../observability/unprintable.ts'
-import { paint } from './output.ts'
-import type { Output } from './command.ts'
-import { changeLines } from './changes.ts'
 import type { Identity } from '../session/types.ts'
-import { type TracedStep, traceShape } from './shape-steps.ts'
+import { changeLines } from './changes.ts'
+import type { Output } from './command.ts'
+import { paint } from './output.ts'
+import { traceShape } from './shape-steps.ts'
+import { stepLines } from './table.ts'
 
 interface Asked {
   readonly method: string
@@ -21,90 +21,48 @@ interface Asked {
   readonly from: string
   /** Who asks, for people. */
   readonly as: string | undefined
+  readonly user: Identity | undefined
+  readonly sent: DryRequest['headers']
   /** Whether the upstreams gave a response that means something. */
   readonly isAnswered: boolean
 }
 
-/** A place in a config file. */
-interface Location {
-  readonly file: string
-  readonly line: number
-  readonly path: string
-}
-
-/** What becomes of the client's headers: `+` is new, `~` changed, `=` the same, `-` dropped. */
+/** What becomes of a header of the client: `+` is new, `~` changed, `=` the same, `-` dropped. */
 interface Field {
   readonly mark: '+' | '~' | '=' | '-'
   readonly name: string
   readonly value: string
 }
 
-interface Call {
-  readonly upstream: string
-  readonly part?: string | undefined
-  readonly method: string
-  readonly url: string
-  readonly headers: readonly Field[]
-  readonly at: Location
-}
-
-export interface Explanation {
-  readonly request: Omit<Asked, 'isAnswered'>
-  readonly verdict: {
-    readonly passes: boolean
-    /** Undefined where the upstream would say it. */
-    readonly status?: number
-    readonly code?: string | undefined
-    /** Of the route itself. */
-    readonly upstream?: string
-    readonly url?: string
-  }
-  readonly record: FullRequestJson | undefined
-  readonly calls: readonly Call[]
-  /** Where the names of the record stand. */
-  readonly places: {
-    readonly route?: Location
-    readonly limits: Readonly<Record<string, Location>>
-  }
-  /** Of a response that was given. */
-  readonly shape?: {
-    readonly name: string
-    readonly at: Location
-    readonly before: unknown
-    readonly operations: readonly TracedStep[]
-  }
-  /** The same. */
-  readonly response?: { readonly status: number; readonly body: string }
-}
+export type Explanation = Awaited<ReturnType<typeof explanationOf>>
 
 export async function explanationOf(
   config: LoadedConfig,
-  {
-    isAnswered,
-    sent,
-    user,
-    ...request
-  }: Asked & { readonly sent: DryRequest['headers']; readonly user: Identity | undefined },
+  { isAnswered, sent, user, ...request }: Asked,
   { status, body, record, calls, shaped }: DryResult
-): Promise<Explanation> {
-  const locate = (file: ConfigFile, path: Path): Location => {
-    const { message: _, severity: __, ...at } = config.fault(file, path, '')
-    return at
+) {
+  const { routes } = config
+  const locate = (place: Path) => {
+    const { file, line, path } = config.fault(place, '')
+    return { file, line, path }
   }
   const urlOf = ({ upstream, path }: UpstreamCall) =>
-    firstUrlOf(config.routes.upstreams[upstream] ?? { url: '' }).replace(/\/$/, '') + path
+    firstUrlOf(routes.upstreams[upstream] ?? { url: '' }).replace(/\/$/, '') + path
   const main = calls.find(({ part }) => part === undefined)
+  /** Otherwise the upstream would decide. */
   const isSettled = isAnswered || main === undefined
-  const route = record?.route
-  const isOwn = route !== undefined && isEndpoint(route)
-  const isKnown = isOwn || (route !== undefined && Object.hasOwn(config.routes.routes, route))
-  const name = isKnown && !isOwn ? config.routes.routes[route]?.shape : profileShape(config, route)
-  const { code } = record ?? {}
+  const route = record?.route ?? ''
+  const isOwn = isEndpoint(route)
+  const isKnown = isOwn || Object.hasOwn(routes.routes, route)
+  const ofProfile = route === 'profile' ? routes.endpoints.profile.shape : undefined
+  const shape = isOwn || !isKnown ? ofProfile : routes.routes[route]?.shape
+  const before = shape === undefined ? undefined : shaped.get(shape)
+  const use = { route, target: request.target, user }
   return {
     request,
     verdict: {
-      passes: isSettled ? status < 400 : true,
-      ...(isSettled && { status, code }),
+      passes: !isSettled || status < 400,
+      ...(isSettled && { status, code: record?.code }),
       ...(main !== undefined && { upstream: main.upstream, url: urlOf(main) })
     },
     record,
@@ -114,29 +72,25 @@ export async function explanationOf(
       method: call.method,
       url: urlOf(call),
       headers: fieldsOf(config, sent, call),
-      at: locate('routes', ['upstreams', call.upstream])
+      at: locate(['upstreams', call.upstream])
     })),
+    /** Where the names of the record stand. */
     places: {
-      ...(isKnown && { route: locate('routes', [isOwn ? 'endpoints' : 'routes', route]) }),
+      route: isKnown ? locate([isOwn ? 'endpoints' : 'routes', route]) : undefined,
       limits: Object.fromEntries(
-        (record?.limits ?? []).map(each => [each.name, locate('limits', ['limits', each.name])])
+        (record?.limits ?? []).map(({ name }) => [name, locate(['limits', name])])
       )
     },
-    ...(isAnswered &&
-      name !== undefined &&
-      shaped.has(name) && {
-        shape: {
-          name,
-          at: locate('routes', ['shapes', name]),
-          before: shaped.get(name),
-          operations: await traceShape(
-            config,
-            { route: route ?? '', name, target: request.target, user },
-            shaped.get(name)
-          )
-        }
-      }),
-    ...(isAnswered && { response: { status, body } })
+    shape:
+      isAnswered && shape !== undefined && shaped.has(shape)
+        ? {
+            name: shape,
+            at: locate(['shapes', shape]),
+            before,
+            operations: await traceShape(config, { ...use, name: shape }, before)
+          }
+        : undefined,
+    response: isAnswered ? { status, body } : undefined
   }
 }
 
@@ -145,74 +99,67 @@ function fieldsOf(
   sent: DryRequest['headers'],
   { upstream, headers }: UpstreamCall
 ): Field[] {
-  const { headers: constant = {}, secretHeaders = {} } = routes.upstreams[upstream] ?? {}
-  const ofConfig = Object.entries(constant).filter(([name]) => !Object.hasOwn(headers, name))
-  const got = new Map<string, string>([
-    ...Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')] as const),
-    ...ofConfig,
-    ...Object.keys(secretHeaders).map(name => [name, '(a secret of the config)'] as const)
-  ])
+  // Any of them may be a secret.
+  const ofConfig = Object.keys(routes.upstreams[upstream]?.headers ?? {})
+  const got = new Map(ofConfig.map(name => [name, '(of the config)']))
+  for (const [name, value] of Object.entries(headers)) got.set(name, [value].flat().join(', '))
   const names = new Set([...got.keys(), ...Object.keys(sent)])
   return [...names].toSorted().map(name => {
-    const [before, after] = [sent[name], got.get(name)]
-    if (after === undefined) return { mark: '-', name, value: '' }
-    if (before === undefined) return { mark: '+', name, value: after }
-    return { mark: before === after ? '=' : '~', name, value: after }
+    const [before, value] = [sent[name], got.get(name)]
+    if (value === undefined) return { mark: '-', name, value: '' }
+    if (before === undefined) return { mark: '+', name, value }
+    return { mark: before === value ? '=' : '~', name, value }
   })
-}
-
-function profileShape({ routes }: LoadedConfig, route: string | undefined): string | undefined {
-  return route === 'profile' ? routes.endpoints.profile.shape : undefined
 }
 
 export function formatExplanation(explanation: Explanation, stream: Output): string {
   const { request, verdict, record, calls, places, shape, response } = explanation
   const { method, target, from, as } = request
-  const who = as === undefined ? '' : `, as ${printable(as)}`
-  const at = (place: Location | undefined) =>
+  const at = (place: { readonly file: string; readonly line: number } | undefined) =>
     place === undefined ? '' : `  ${paint('dim', `${place.file}:${place.line}`, stream)}`
   const steps = record === undefined ? [] : requestSteps(record)
-  const width = Math.max(0, ...steps.map(({ name }) => name.length))
-  const lines = steps.map(({ name, text }) => {
+  const lines = stepLines(steps).map((line, index) => {
+    const { name, text = '' } = steps[index] ?? {}
     const limit = name === 'limits' ? places.limits[text.split(' ', 1)[0] ?? ''] : undefined
-    const place = name === 'route' ? places.route : limit
-    return `  ${name.padEnd(width)}  ${printable(text)}${at(place)}\n`
+    return line + at(name === 'route' ? places.route : limit)
   })
-  return [
-    `${paint('bold', printable(`${method} ${target}`), stream)} from ${from}${who}\n`,
-    ...lines,
-    ...calls.map(call => `\n${callText(call, at(call.at))}`),
-    ...(shape === undefined ? [] : [`\n${shapeText(shape, at(shape.at))}`]),
-    `\n${verdictText(verdict, stream)}\n`,
-    ...(response === undefined || response.body === '' ? [] : [`${jsonOf(response.body)}\n`])
-  ].join('')
+  const who = as === undefined ? '' : `, as ${printable(as)}`
+  const parts = [
+    [`${paint('bold', printable(`${method} ${target}`), stream)} from ${from}${who}`, ...lines],
+    ...calls.map(call => callLines(call, at(call.at))),
+    ...(shape === undefined ? [] : [shapeLines(shape, at(shape.at))]),
+    [verdictText(verdict, stream), ...(response?.body ? [jsonOf(response.body)] : [])]
+  ]
+  return `${parts.map(part => part.join('\n')).join('\n\n')}\n`
 }
 
-function callText({ upstream, part = '', method, url, headers }: Call, place: string): string {
+function callLines(
+  { upstream, part = '', method, url, headers }: Explanation['calls'][number],
+  place: string
+): string[] {
   const purpose = part === '' ? '' : ` for part ${part}`
-  const fields = headers.map(({ mark, name, value }) => {
-    return `    ${mark} ${printable(value === '' ? name : `${name}: ${value}`)}\n`
-  })
-  return `asks ${upstream}${purpose}${place}\n  ${printable(`${method} ${url}`)}\n${fields.join('')}`
+  const fields = headers.map(({ mark, name, value }) =>
+    printable(`    ${mark} ${value === '' ? name : `${name}: ${value}`}`)
+  )
+  return [`asks ${upstream}${purpose}${place}`, printable(`  ${method} ${url}`), ...fields]
 }
 
-function shapeText(
+function shapeLines(
   { name, operations, before }: NonNullable<Explanation['shape']>,
   place: string
-): string {
+): string[] {
   let last = before
-  const steps = operations.map(({ operation, after, missing, failed }, index) => {
+  const steps = operations.flatMap(({ operation, after, missing, failed }, index) => {
     const written = stringify(operation, { flowCollectionPadding: true, lineWidth: 110 }).trimEnd()
     const changes = failed === undefined ? changeLines(last, after) : [failed]
     last = after
-    const notes = [
-      ...(missing === undefined ? [] : [`the response has no "${missing}": null from here on`]),
-      ...changes
-    ]
-    const shown = notes.map(note => `     ${printable(note)}\n`).join('')
-    return `  ${index + 1}. ${written.split('\n').map(printable).join('\n     ')}\n${shown}`
+    if (missing !== undefined) {
+      changes.unshift(`the response has no "${missing}": null from here on`)
+    }
+    const [first = '', ...more] = [...written.split('\n'), ...changes].map(printable)
+    return [`  ${index + 1}. ${first}`, ...more.map(line => `     ${line}`)]
   })
-  return `shape ${name}${place}\n${steps.join('')}`
+  return [`shape ${name}${place}`, ...steps]
 }
 
 function verdictText(
@@ -221,8 +168,8 @@ function verdictText(
 ): string {
   const what =
     status === undefined
-      ? `passes to ${upstream ?? ''}: ${url ?? ''}`
-      : `answered with ${status}${code === undefined ? '' : ` ${code}`}`
+      ? `passes to ${upstream}: ${url}`
+      : `answered with ${status} ${code ?? ''}`.trimEnd()
   return paint(passes ? 'green' : 'red', `→ ${printable(what)}`, stream)
 }
 

@@ -1,60 +1,60 @@
-/** `limits`: how limits are used, and the counts of one caller, through the operators' listener. */
-import type { CallerLimit, LimitRow } from '../ops/schemas.ts'
+/** `limits`: how limits are used, and the counts of one caller. */
 import type { Use } from '../limits/highest-use.ts'
+import type { CallerLimit, LimitRow } from '../ops/schemas.ts'
+import { askAndPrint } from './ask.ts'
 import type { Invocation, Output } from './command.ts'
-import { askAdmin } from './admin-client.ts'
 import { table } from './table.ts'
-import { jsonText } from './output.ts'
 
-export async function showUse({ gateway, json, io }: Invocation): Promise<number> {
-  const response = await askAdmin(gateway, '/ops/api/limits')
-  const rows = response['limits'] as LimitRow[]
-  io.stdout.write(json ? jsonText(response) : useText(rows, io.stdout))
-  return rows.some(({ mode, over }) => mode === 'enforce' && over.length > 0) ? 3 : 0
+interface Rows<Row> {
+  readonly limits: readonly Row[]
 }
 
-function useText(rows: readonly LimitRow[], stream: Output): string {
-  if (rows.length === 0) return 'no limit is configured\n'
+export async function showUse(invocation: Invocation): Promise<number> {
+  const { limits } = await askAndPrint(invocation, ['/ops/api/limits'], useText)
+  return limits.some(({ mode, over }) => mode === 'enforce' && over.length > 0) ? 3 : 0
+}
+
+function useText({ limits }: Rows<LimitRow>, stream: Output): string {
+  if (limits.length === 0) return 'no limit is configured\n'
   const nameOf = (use: Use | undefined) => (use === undefined ? '-' : `${use.used} ${use.caller}`)
-  return table(
-    [
-      ['LIMIT', 'MODE', 'MAX', 'THIS HOUR', '24 HOURS', 'OVER', 'NEAREST'],
-      ...rows.map(({ limit, mode, max, hour, day, over, nearest }) => [
-        limit,
-        mode,
-        String(max),
-        nameOf(hour),
-        nameOf(day),
-        over.length === 0 ? '-' : over.slice(0, 3).join(', '),
-        nameOf(nearest.find(({ caller }) => !over.includes(caller)))
-      ])
-    ],
-    stream
+  const rows = limits.map(({ limit, mode, max, hour, day, over, nearest }) => [
+    limit,
+    mode,
+    String(max),
+    nameOf(hour),
+    nameOf(day),
+    over.length === 0 ? '-' : over.slice(0, 3).join(', '),
+    nameOf(nearest.find(({ caller }) => !over.includes(caller)))
+  ])
+  const head = ['LIMIT', 'MODE', 'MAX', 'THIS HOUR', '24 HOURS', 'OVER', 'NEAREST']
+  return table(head, rows, stream)
+}
+
+export async function showCaller(invocation: Invocation): Promise<number> {
+  const [caller = ''] = invocation.rest
+  const path = `/ops/api/limits/caller?${new URLSearchParams({ caller }).toString()}`
+  const inWords = ({ limits }: Rows<CallerLimit>, stream: Output) =>
+    countsText(caller, limits, stream)
+  const { limits } = await askAndPrint(invocation, [path], inWords)
+  return limits.some(({ exceeded, mode }) => exceeded && mode === 'enforce') ? 3 : 0
+}
+
+export async function resetCaller(invocation: Invocation): Promise<number> {
+  const [caller = ''] = invocation.rest
+  await askAndPrint(
+    invocation,
+    ['/ops/api/limits/caller/reset', { caller }],
+    ({ reset }: { readonly reset: number }) => `reset: ${reset}\n`
   )
-}
-
-export async function showCaller({ gateway, rest, json, io }: Invocation): Promise<number> {
-  const [caller = ''] = rest
-  const query = new URLSearchParams({ caller }).toString()
-  const response = await askAdmin(gateway, `/ops/api/limits/caller?${query}`)
-  const shown = response['limits'] as CallerLimit[]
-  io.stdout.write(json ? jsonText(response) : countsText(caller, shown, io.stdout))
-  return shown.some(({ exceeded, mode }) => exceeded && mode === 'enforce') ? 3 : 0
-}
-
-export async function resetCaller({ gateway, rest, json, io }: Invocation): Promise<number> {
-  const [caller = ''] = rest
-  const response = await askAdmin(gateway, '/ops/api/limits/caller/reset', { caller })
-  io.stdout.write(json ? jsonText(response) : `reset: ${String(response['reset'])}\n`)
   return 0
 }
 
-function countsText(caller: string, shown: readonly CallerLimit[], stream: Output): string {
-  if (shown.length === 0) {
+function countsText(caller: string, limits: readonly CallerLimit[], stream: Output): string {
+  if (limits.length === 0) {
     return `no limit has counts of ${caller} now; for locks of sign-in see lockouts list\n`
   }
   const seconds = (ms: number) => (ms === 0 ? '-' : `${Math.ceil(ms / 1000)} s`)
-  const rows = shown.map(({ limit, of, mode, used, max, retryMs, resetMs }) => [
+  const rows = limits.map(({ limit, of, mode, used, max, retryMs, resetMs }) => [
     limit,
     of === '' ? '-' : of,
     mode,
@@ -63,5 +63,5 @@ function countsText(caller: string, shown: readonly CallerLimit[], stream: Outpu
     seconds(retryMs),
     seconds(resetMs)
   ])
-  return table([['LIMIT', 'OF', 'MODE', 'USED', 'MAX', 'REFUSED FOR', 'FREE IN'], ...rows], stream)
+  return table(['LIMIT', 'OF', 'MODE', 'USED', 'MAX', 'REFUSED FOR', 'FREE IN'], rows, stream)
 }

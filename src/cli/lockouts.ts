@@ -1,40 +1,31 @@
-/** `lockouts`: lists and lifts locks of sign-in, through the listener of a running gateway. */
-import { jsonText } from './output.ts'
-import type { LockoutJson } from '../ops/schemas.ts'
+/** `lockouts`: lists and lifts locks of sign-in. */
+import type { LockoutJson, LockoutsAnswer, LockoutsOf } from '../ops/schemas.ts'
+import { askAndPrint } from './ask.ts'
 import type { Invocation, Output } from './command.ts'
-import { askAdmin } from './admin-client.ts'
 import { table } from './table.ts'
 
-type Lockouts = Invocation<{ readonly account?: string; readonly address?: string }>
-
-export async function listLockouts({ gateway, values, json, io }: Lockouts): Promise<number> {
-  const query = new URLSearchParams({ ...values }).toString()
-  const response = await askAdmin(gateway, `/ops/api/lockouts?${query}`)
-  const locks = response['lockouts'] as LockoutJson[]
-  const text = formatLockouts(locks, Number(response['total']), io.stdout)
-  io.stdout.write(json ? jsonText(response) : text)
+export async function listLockouts(invocation: Invocation<LockoutsOf>): Promise<number> {
+  const query = new URLSearchParams({ ...invocation.values }).toString()
+  await askAndPrint(invocation, [`/ops/api/lockouts?${query}`], lockoutsText)
   return 0
 }
 
-export async function liftLockouts({ gateway, values, json, io }: Lockouts): Promise<number> {
-  const response = await askAdmin(gateway, '/ops/api/lockouts/lift', values)
-  io.stdout.write(json ? jsonText(response) : `lifted: ${String(response['lifted'])}\n`)
-  return 0
-}
-
-function formatLockouts(shown: readonly LockoutJson[], total: number, stream: Output): string {
-  if (total === 0) return 'nobody is locked out\n'
-  const more = total > shown.length ? `and ${total - shown.length} more\n` : ''
-  return (
-    table(
-      [['WHAT', 'OF', 'UNTIL'], ...shown.map(lock => [lock.kind, ofWhom(lock), lock.until])],
-      stream
-    ) + more
+export async function liftLockouts(invocation: Invocation<LockoutsOf>): Promise<number> {
+  await askAndPrint(
+    invocation,
+    ['/ops/api/lockouts/lift', invocation.values],
+    ({ lifted }: { readonly lifted: number }) => `lifted: ${lifted}\n`
   )
+  return 0
+}
+
+function lockoutsText({ lockouts, total }: LockoutsAnswer, stream: Output): string {
+  if (total === 0) return 'nobody is locked out\n'
+  const rows = lockouts.map(lock => [lock.kind, ofWhom(lock), lock.until])
+  const more = total > lockouts.length ? `and ${total - lockouts.length} more\n` : ''
+  return table(['WHAT', 'OF', 'UNTIL'], rows, stream) + more
 }
 
 function ofWhom({ account, address }: LockoutJson): string {
-  return account !== undefined && address !== undefined
-    ? `${account} from ${address}`
-    : (account ?? address ?? '')
+  return [account, address].filter(each => each !== undefined).join(' from ')
 }

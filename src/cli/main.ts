@@ -1,6 +1,7 @@
 /** The command line: its program, which finds the command, runs it, and refuses wrong words. */
 import { CommanderError } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
+import { adopt } from '../observability/emitters.ts'
 import { printableLines } from '../observability/unprintable.ts'
 import { CliCommand } from './cli-command.ts'
 import type { Io } from './command.ts'
@@ -58,5 +59,40 @@ export async function runCli(words: readonly string[], io: Io): Promise<number> 
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     return error.exitCode === 0 ? 0 : 2
+  }
+}
+
+/** Runs the command of this process. One that serves keeps it alive. */
+export async function main(words: readonly string[]): Promise<void> {
+  guardOutput()
+  const { env, stdout, stderr } = process
+  process.exitCode = await runCli(words, {
+    env,
+    stdout,
+    stderr,
+    // Opened only by commands that read it.
+    get stdin() {
+      return process.stdin
+    }
+  })
+}
+
+/** The exit code that shells show for a program ended by SIGPIPE. */
+const brokenPipeExit = 141
+
+/**
+ * A reader that closes early (`| head`) ends the command silently; other failures, such as a full
+ * disk, print one line.
+ */
+function guardOutput(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    adopt(stream, error => {
+      const { code = 'unknown reason' } = error as NodeJS.ErrnoException
+      if (code === 'EPIPE') process.exit(brokenPipeExit)
+      if (stream === process.stdout) {
+        process.stderr.write(`The output could not be written (${code}).\n`)
+      }
+      process.exit(1)
+    })
   }
 }

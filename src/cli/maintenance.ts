@@ -1,9 +1,9 @@
-/** `maintenance`: closes routes for a time, through the listener of a running gateway. */
-import { jsonText, printText } from './output.ts'
-import { toMilliseconds } from '../config/schema/primitives.ts'
+/** `maintenance`: closes routes for a time, and opens them. */
 import { maintenanceInWords } from '../config/schema/maintenance.ts'
+import { toMilliseconds } from '../config/schema/primitives.ts'
+import { printableLines } from '../observability/unprintable.ts'
 import type { ShownMaintenance } from '../ops/schemas.ts'
-import { askAdmin } from './admin-client.ts'
+import { askAndPrint } from './ask.ts'
 import type { Invocation } from './command.ts'
 
 const path = '/ops/api/maintenance'
@@ -20,32 +20,26 @@ interface Values {
 type Maintenance = Invocation<Values>
 
 export async function showMaintenance(invocation: Maintenance): Promise<number> {
-  return await askAndPrint(invocation, path)
+  await askAndPrint(invocation, [path], inWords)
+  return 0
 }
 
 export async function beginMaintenance(invocation: Maintenance): Promise<number> {
   const { from, until, message, route, method, allowRole } = invocation.values
-  return await askAndPrint(invocation, path, {
+  const body = {
     from: timeOf(from),
     until: timeOf(until),
     message,
     routes: route,
     methods: method,
     allowRoles: allowRole
-  })
+  }
+  await askAndPrint(invocation, [path, body], inWords)
+  return 0
 }
 
 export async function endMaintenance(invocation: Maintenance): Promise<number> {
-  return await askAndPrint(invocation, `${path}/end`, { routes: invocation.values.route })
-}
-
-async function askAndPrint(
-  { gateway, json, io }: Maintenance,
-  ...request: [path: string, body?: object]
-): Promise<number> {
-  const shown = (await askAdmin(gateway, ...request)) as unknown as ShownMaintenance
-  if (json) io.stdout.write(jsonText(shown))
-  else printText(inWords(shown), io)
+  await askAndPrint(invocation, [`${path}/end`, { routes: invocation.values.route }], inWords)
   return 0
 }
 
@@ -56,14 +50,12 @@ function timeOf(value: string | undefined): string | undefined {
 }
 
 function inWords({ shared, info, file, operators }: ShownMaintenance): string {
-  const lines = [
-    `routes.yaml: ${file === null ? 'closes nothing' : maintenanceInWords(file)}`,
-    ...(operators.length === 0 ? ['operators: close nothing'] : []),
-    ...operators.map(
-      each => `operators: ${each.author} ${maintenanceInWords(each)}, since ${each.since}`
-    ),
-    ...(shared ? ['in force at all replicas within a second'] : []),
-    ...(info === undefined ? [] : [info])
-  ]
-  return lines.join('\n')
+  const lines = [`routes.yaml: ${file === null ? 'closes nothing' : maintenanceInWords(file)}`]
+  if (operators.length === 0) lines.push('operators: close nothing')
+  for (const each of operators) {
+    lines.push(`operators: ${each.author} ${maintenanceInWords(each)}, since ${each.since}`)
+  }
+  if (shared) lines.push('in force at all replicas within a second')
+  if (info !== undefined) lines.push(info)
+  return `${printableLines(lines.join('\n'))}\n`
 }

@@ -2,22 +2,19 @@
  * npm runs a script in a shell, and passes SIGTERM to that shell only: it ends, and the gateway would
  * go on as an orphan that holds its ports. So a gateway that is npm's script ends with its shell.
  */
-import { basename, parse } from 'node:path'
+import { parse } from 'node:path'
 
 const everyMs = 1000
-
-interface Start {
-  readonly env?: Readonly<Record<string, string | undefined>>
-  readonly program?: string | undefined
-}
 
 /**
  * Whether npm's script names this program. One that another program has started in between, such as
  * a shell that was opened by npm, is none: it may outlive who started it.
  */
-export function isNpmScript({ env = process.env, program = process.argv[1] }: Start = {}): boolean {
-  const script = env['npm_lifecycle_script']
-  return script !== undefined && script.includes(parse(basename(program ?? '')).name)
+export function isNpmScript(
+  script = process.env['npm_lifecycle_script'],
+  program = process.argv[1] ?? ''
+): boolean {
+  return script?.includes(parse(program).name) === true
 }
 
 /**

@@ -1,7 +1,7 @@
 /** `ops`: a link that opens the operators' page once. */
 import { spawn } from 'node:child_process'
 import { adopt } from '../observability/emitters.ts'
-import { askAdmin } from './admin-client.ts'
+import { ask } from './ask.ts'
 import { CommandError, type Invocation, type Io } from './command.ts'
 import { jsonText } from './output.ts'
 
@@ -11,11 +11,12 @@ export async function ops({
   json,
   io
 }: Invocation<{ readonly open?: boolean }>): Promise<number> {
-  const { url: local } = await askAdmin(gateway, '/ops/api/link', {})
+  const { url: local } = await ask(gateway, '/ops/api/link', {})
   const link = typeof local === 'string' ? URL.parse(local) : null
   if (link === null) throw new CommandError('The response to /ops/api/link has no link.')
   // From afar, the gateway's own address is not the one by which it is reached.
-  const url = gateway.url === undefined ? link.href : gateway.url.replace(/\/$/, '') + link.pathname
+  const isHere = gateway?.socketPath !== undefined
+  const url = isHere ? link.href : `${gateway?.base}${link.pathname}`
   io.stdout.write(json ? jsonText({ url }) : `${url}\n`)
   io.stderr.write('It opens the operators’ page once, within two minutes.\n')
   if (open || hasBrowser(io)) openInBrowser(url)

@@ -1,13 +1,12 @@
-/** `plan`: the changes and risks of another config, as text. */
-import { jsonText, paint } from './output.ts'
+/** `plan`: the changes and risks of another config. */
 import { loadConfig } from '../config/read/load.ts'
 import { comparePlan, type Plan } from '../config/risks.ts'
-import type { LoadedConfig } from '../config/schema/config.ts'
-import type { PlanAnswer } from '../ops/state-schemas.ts'
 import { assertUsable } from '../dry-run/try-config.ts'
-import { CommandError, type GatewayAddress, type Invocation, type Io } from './command.ts'
 import { printable } from '../observability/unprintable.ts'
-import { askAdmin } from './admin-client.ts'
+import type { PlanAnswer } from '../ops/state-schemas.ts'
+import { ask } from './ask.ts'
+import { CommandError, type Connection, type Invocation, type Output } from './command.ts'
+import { jsonText, paint } from './output.ts'
 
 export async function plan({
   config: folder,
@@ -16,49 +15,41 @@ export async function plan({
   json,
   io
 }: Invocation): Promise<number> {
-  const { changes, risks } =
-    target === undefined
-      ? await planOfRunning(gateway)
-      : comparePlan(loadConfig(folder, io.env), await usableConfig(target, io.env))
-  if (json) {
-    io.stdout.write(jsonText({ changes, risks }))
-    return risks.length > 0 ? 3 : 0
+  let found: Plan
+  if (target === undefined) {
+    found = await planOfRunning(gateway)
+  } else {
+    const next = loadConfig(target, io.env)
+    // A reload would refuse it otherwise.
+    await assertUsable(next)
+    found = comparePlan(loadConfig(folder, io.env), next)
   }
-  if (changes.length === 0) io.stdout.write('Nothing would change.\n')
-  const parts = [
-    ['Live, at the next reload', changes.filter(({ restart }) => !restart)],
-    ['Only after a restart', changes.filter(({ restart }) => restart)]
-  ] as const
-  for (const [title, lines] of parts) {
-    if (lines.length > 0) {
-      const listed = lines.map(
-        ({ file, text }) => `  ${file === 'users' ? '' : `${file}.yaml `}${printable(text)}\n`
-      )
-      io.stdout.write(`${title}:\n${listed.join('')}`)
-    }
-  }
-  if (risks.length > 0) {
-    io.stdout.write(
-      `\nRisks:\n${risks.map(risk => `  ${paint('red', '!', io.stdout)} ${printable(risk)}`).join('\n')}\n`
-    )
-  }
-  if (changes.length > 0 && risks.length === 0) {
-    io.stdout.write('\nNo risks found.\n')
-  }
+  const { changes, risks } = found
+  io.stdout.write(json ? jsonText({ changes, risks }) : planText(found, io.stdout))
   return risks.length > 0 ? 3 : 0
 }
 
-/** @throws ConfigError for a config that a reload would refuse */
-async function usableConfig(folder: string, env: Io['env']): Promise<LoadedConfig> {
-  const config = loadConfig(folder, env)
-  await assertUsable(config)
-  return config
+/** The differences between the files of a folder and its running gateway. */
+async function planOfRunning(gateway: Connection | undefined): Promise<Plan> {
+  const { faults, ...found } = await ask<PlanAnswer>(gateway, '/ops/api/plan')
+  if (faults.length > 0) throw new CommandError(faults.join('\n'))
+  return found
 }
 
-/** The differences between the files of a folder and its running gateway. */
-async function planOfRunning(gateway: GatewayAddress): Promise<Plan> {
-  const answer = (await askAdmin(gateway, '/ops/api/plan')) as unknown as PlanAnswer
-  const { faults, changes, risks } = answer
-  if (faults.length > 0) throw new CommandError(faults.join('\n'))
-  return { changes, risks }
+function planText({ changes, risks }: Plan, stream: Output): string {
+  if (changes.length === 0) return 'Nothing would change.\n'
+  const section = (title: string, restart: boolean) => {
+    const lines = changes
+      .filter(each => each.restart === restart)
+      .map(({ file, text }) => (file === 'users' ? text : `${file}.yaml ${text}`))
+    return lines.length === 0 ? '' : [`${title}:`, ...lines.map(printable), ''].join('\n  ')
+  }
+  return [
+    section('Live, at the next reload', false).trimEnd(),
+    section('Only after a restart', true).trimEnd(),
+    '',
+    risks.length === 0 ? 'No risks found.' : 'Risks:',
+    ...risks.map(risk => `  ${paint('red', '!', stream)} ${printable(risk)}`),
+    ''
+  ].join('\n')
 }

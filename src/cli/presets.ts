@@ -3,14 +3,15 @@ import { basename, dirname } from 'node:path'
 import { Document, isMap, isScalar, isSeq } from 'yaml'
 import { placeAt } from '../config/read/document.ts'
 import { openFolder } from '../config/read/files.ts'
-import { writtenOf } from '../config/read/load.ts'
-import { folderSteps, presetText } from '../config/read/presets.ts'
+import { folderSteps, presetText, writtenOf } from '../config/read/presets.ts'
 import { runSteps } from '../config/schema/steps.ts'
 import type { Place } from '../config/read/yaml-values.ts'
 import { nearest } from '../config/schema/faults.ts'
 import { type PresetKind, presetKinds, presetsOfKind } from '../config/schema/presets.ts'
 import type { Path } from '../config/schema/node.ts'
 import { CommandError, type Invocation, type Io } from './command.ts'
+import { jsonText } from './output.ts'
+import { aligned } from './table.ts'
 
 interface Listed {
   readonly kind: PresetKind
@@ -20,7 +21,7 @@ interface Listed {
 
 export async function listPresets({ json, io }: Invocation): Promise<number> {
   const all = allPresets()
-  io.stdout.write(json ? `${JSON.stringify(all, null, 2)}\n` : listText(all))
+  io.stdout.write(json ? jsonText(all) : listText(all))
   return 0
 }
 
@@ -44,27 +45,28 @@ const titles: Readonly<Record<PresetKind, string>> = {
 }
 
 function listText(all: readonly Listed[]): string {
-  const width = Math.max(...all.map(({ name }) => name.length)) + 2
+  const lines = aligned(all.map(({ name, summary }) => [name, summary]))
   const sections = presetKinds.map(kind => {
-    const lines = all
-      .filter(each => each.kind === kind)
-      .map(({ name, summary }) => `  ${name.padEnd(width)}${summary}\n`)
-    return `${titles[kind]}:\n${lines.join('')}`
+    const own = lines.filter((_, index) => all[index]?.kind === kind)
+    return `${titles[kind]}:\n${own.map(line => `  ${line}\n`).join('')}`
   })
   return sections.join('\n')
 }
 
 /** @param name may be preceded by its kind, such as `console/ruoyi` */
 function textOf(name: string): string {
-  const texts = allPresets()
-    .filter(preset => preset.name === name || `${preset.kind}/${preset.name}` === name)
-    .map(preset => ({ ...preset, text: presetText(preset.kind, preset.name) }))
-  if (texts.length === 0) {
-    const names = allPresets().map(preset => preset.name)
+  const all = allPresets()
+  const found = all.filter(({ kind, name: own }) => own === name || `${kind}/${own}` === name)
+  if (found.length === 0) {
+    const names = all.map(preset => preset.name)
     throw new CommandError(`There is no preset "${name}".${nearest(name, names)}`)
   }
-  if (texts.length === 1) return texts.map(({ text }) => text).join('')
-  return texts.map(({ kind, text }) => `# presets/${kind}/${name}.yaml\n${text}`).join('\n---\n')
+  return found
+    .map(preset => {
+      const text = presetText(preset.kind, preset.name)
+      return found.length === 1 ? text : `# presets/${preset.kind}/${name}.yaml\n${text}`
+    })
+    .join('\n---\n')
 }
 
 function mergedText(folder: string, env: Io['env']): string {

@@ -1,9 +1,9 @@
-/** `reload`: replaces the running config, through the operators' listener. */
-import { jsonText, printText } from './output.ts'
+/** `reload`: makes a running gateway take its files over. */
 import { printableLines } from '../observability/unprintable.ts'
 import type { ReloadAnswer } from '../ops/state-schemas.ts'
+import { ask } from './ask.ts'
 import type { Invocation } from './command.ts'
-import { askAdmin } from './admin-client.ts'
+import { jsonText } from './output.ts'
 
 export async function reload({
   gateway,
@@ -11,23 +11,22 @@ export async function reload({
   values: { yes = false },
   io
 }: Invocation<{ readonly yes?: boolean }>): Promise<number> {
-  const answer = (await askAdmin(gateway, '/ops/api/reload', { yes })) as unknown as ReloadAnswer
-  const { outcome, generation, faults = [] } = answer
-  const isRefused = outcome === 'refused'
-  const kept = `refused; generation ${generation} keeps running`
+  const answer = await ask<ReloadAnswer>(gateway, '/ops/api/reload', { yes })
+  const isRefused = answer.outcome === 'refused'
   if (json) io.stdout.write(jsonText(answer))
-  else if (isRefused) io.stderr.write(`${printableLines([...faults, kept].join('\n'))}\n`)
-  else printText(outcomeLines(answer).join('\n'), io)
+  else (isRefused ? io.stderr : io.stdout).write(printableLines(outcomeText(answer)))
   return isRefused ? 1 : 0
 }
 
-function outcomeLines(answer: ReloadAnswer): string[] {
-  const { outcome, generation, changes = [], sessions = [], restartNeeded = [], taken } = answer
-  const lines = [...changes, ...sessions, `${outcome}; generation ${generation} runs`]
+function outcomeText(answer: ReloadAnswer): string {
+  const { outcome, generation, faults = [], taken } = answer
+  const { changes = [], sessions = [], restartNeeded = [] } = answer
+  const end = outcome === 'refused' ? 'keeps running' : 'runs'
+  const lines = [...faults, ...changes, ...sessions, `${outcome}; generation ${generation} ${end}`]
   // Set when a gateway that watches its files has reloaded them before the command.
   if (taken !== undefined) {
     lines.push(`applied already at ${taken.at} (${taken.by}): ${taken.changes.join('; ')}`)
   }
   if (restartNeeded.length > 0) lines.push(`restart needed: ${restartNeeded.join(', ')}`)
-  return lines
+  return `${lines.join('\n')}\n`
 }

@@ -1,12 +1,9 @@
 /** Replaces a file as a whole: a reader, such as a running gateway, never sees half of it. */
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import {
   chmodSync,
   chownSync,
-  closeSync,
   existsSync,
-  fsyncSync,
-  openSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -37,23 +34,18 @@ export function readText(file: string): string {
  */
 export function replaceFile(file: string, content: string, mode = 0o644): void {
   const target = existsSync(file) ? realpathSync(file) : file
-  const former = existsSync(target) ? statSync(target) : undefined
-  const draft = `${target}.${randomBytes(6).toString('hex')}.tmp`
+  const former = statSync(target, { throwIfNoEntry: false })
+  const draft = `${target}.${randomUUID()}.tmp`
   try {
-    writeDurably(draft, content, former === undefined ? mode : former.mode & 0o777)
-    if (former !== undefined) keepOwner(draft, former)
+    writeFileSync(draft, content, { flag: 'wx', flush: true, mode: 0o600 })
+    chmodSync(draft, former === undefined ? mode : former.mode & 0o777)
+    // Only root may give a file to others; for everyone else it is their own already.
+    if (former !== undefined && process.getuid?.() === 0) chownSync(draft, former.uid, former.gid)
     renameSync(draft, target)
   } catch (error) {
-    removeDraft(draft)
+    if (existsSync(draft)) rmSync(draft)
     throw cannotWrite(file, error)
   }
-}
-
-/** The first failure says more. */
-function removeDraft(file: string): void {
-  try {
-    rmSync(file, { force: true })
-  } catch {}
 }
 
 const advice: Readonly<Record<string, string>> = {
@@ -67,24 +59,4 @@ export function cannotWrite(file: string, error: unknown): CommandError {
   return new CommandError(`${file} cannot be written (${code}).${advice[code] ?? ''}`, {
     cause: error
   })
-}
-
-function writeDurably(file: string, content: string, mode: number): void {
-  const handle = openSync(file, 'wx', mode)
-  try {
-    // The umask may have taken bits of the mode away.
-    chmodSync(file, mode)
-    // One `write` would take a part without an error where the disk is nearly full.
-    writeFileSync(handle, content)
-    fsyncSync(handle)
-  } finally {
-    closeSync(handle)
-  }
-}
-
-/** Only root may give a file to others; for everyone else it is their own already. */
-function keepOwner(file: string, { uid, gid }: { uid: number; gid: number }): void {
-  try {
-    chownSync(file, uid, gid)
-  } catch {}
 }

@@ -1,6 +1,6 @@
 /** `routes add`: makes one call through a configured upstream, and writes a route and a shape for it. */
 import { join, resolve } from 'node:path'
-import { stringify } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { loadConfig } from '../config/read/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import { describeFault } from '../config/schema/faults.ts'
@@ -18,7 +18,7 @@ import { shapeOf } from './init/detect.ts'
 import { type DraftRoute, routeOf } from './init/files.ts'
 import { routeFor } from './init/questions.ts'
 import { readText, replaceFile } from './replace-file.ts'
-import { addMember, parseYamlText, valueOf } from './yaml-text.ts'
+import { parseTexts, setMember, textOf } from './yaml-text.ts'
 
 export async function routes(invocation: Invocation): Promise<number> {
   const { config: folder, rest, values, io } = invocation
@@ -42,16 +42,22 @@ export async function routes(invocation: Invocation): Promise<number> {
   return 0
 }
 
+interface Shapes {
+  readonly shapes?: Readonly<Record<string, unknown>>
+}
+
 /** `routes.yaml` with the route, and what was added. */
 function textWith(text: string, { gateway }: LoadedConfig, route: DraftRoute) {
-  const written = valueOf(parseYamlText(text)) as { readonly shapes?: Record<string, unknown> }
-  const shapes = { ...written.shapes }
+  const { shapes: written = {} } = (parse(text, { merge: true }) ?? {}) as Shapes
+  const shapes = { ...written }
   const presets = { consolePreset: gateway.extends, backendPreset: gateway.backend }
   const added = { [route.name]: routeOf(route, shapes, presets) }
-  const newShapes = Object.entries(shapes).filter(([name]) => !(name in (written.shapes ?? {})))
-  let changed = addMember(text, ['routes'], route.name, added[route.name])
-  for (const [name, value] of newShapes) changed = addMember(changed, ['shapes'], name, value)
-  return { added: { routes: added, shapes: Object.fromEntries(newShapes) }, text: changed }
+  const newShapes = Object.entries(shapes).filter(([name]) => !(name in written))
+  const document = parseTexts(text)
+  setMember(document, ['routes'], route.name, added[route.name])
+  for (const [name, value] of newShapes) setMember(document, ['shapes'], name, value)
+  const files = { routes: added, shapes: Object.fromEntries(newShapes) }
+  return { added: files, text: textOf(document, text) }
 }
 
 function upstreamOf({ routes: { upstreams } }: LoadedConfig, told: unknown): string {

@@ -1,14 +1,16 @@
-/** `sessions`: lists and closes sessions through the operators' listener of a running gateway. */
-import { jsonText } from './output.ts'
+/** `sessions`: lists and closes sessions. */
 import type { ClosedAnswer, NamedUser, SessionsAnswer } from '../ops/schemas.ts'
+import { ask } from './ask.ts'
 import { CommandError, type Invocation, type Output, UsageError } from './command.ts'
-import { askAdmin } from './admin-client.ts'
-import { table } from './table.ts'
+import { jsonText } from './output.ts'
 import { askYes } from './prompt.ts'
+import { table } from './table.ts'
 
-type SessionsResponse = Partial<SessionsAnswer & ClosedAnswer>
+type Answer = Partial<SessionsAnswer & ClosedAnswer>
 
+const path = '/ops/api/sessions'
 const maxUsers = 1000
+const maxAgent = 60
 
 interface Values {
   readonly id?: string
@@ -21,32 +23,28 @@ interface Values {
 type Sessions = Invocation<Values>
 
 export async function listSessions(invocation: Sessions): Promise<number> {
-  const { userQuery } = userOf(invocation)
-  const response: SessionsResponse = await askAdmin(invocation.gateway, pathOf(userQuery))
-  return print(invocation, response, refusalOf(response, userQuery, true, invocation.io.stderr))
+  const [user] = userOf(invocation)
+  const { by, source } = user
+  const query = new URLSearchParams(user.user === undefined ? { size: `${maxUsers}` } : { ...user })
+  const answer = await ask<Answer>(invocation.gateway, `${path}?${query.toString()}`)
+  const isEmpty = answer.near?.length === 0 && by === undefined && source === undefined
+  return print(invocation, answer, isEmpty ? undefined : refusalOf(answer, user, invocation))
 }
 
 export async function closeSessions(invocation: Sessions): Promise<number> {
-  const { gateway, values } = invocation
-  const { userQuery, session } = userOf(invocation)
-  const { everyone = false, yes = false } = values
+  const { everyone = false, yes = false } = invocation.values
+  const [user, session] = userOf(invocation)
   if (everyone && !yes) await confirmEveryone(invocation)
-  const which = everyone
-    ? { everyone: true }
-    : { ...userQuery, ...(session !== undefined && { id: session }) }
-  const response: SessionsResponse = await askAdmin(gateway, '/ops/api/sessions/close', which)
-  return print(invocation, response, refusalOf(response, userQuery, false, invocation.io.stderr))
+  const which = everyone ? { everyone } : { ...user, id: session }
+  const answer = await ask<Answer>(invocation.gateway, `${path}/close`, which)
+  return print(invocation, answer, refusalOf(answer, user, invocation))
 }
 
-function print(
-  { json, io }: Sessions,
-  response: SessionsResponse,
-  refusal: string | undefined
-): number {
-  if (json) io.stdout.write(jsonText(response))
+function print({ json, io }: Sessions, answer: Answer, refusal: string | undefined): number {
+  if (json) io.stdout.write(jsonText(answer))
   else if (refusal !== undefined) io.stderr.write(refusal)
-  else if (response.closed === undefined) io.stdout.write(formatSessions(response, io.stdout))
-  else io.stdout.write(`closed: ${String(response.closed)}\n`)
+  else if (answer.closed === undefined) io.stdout.write(sessionsText(answer, io.stdout))
+  else io.stdout.write(`closed: ${answer.closed}\n`)
   return refusal === undefined ? 0 : 3
 }
 
@@ -55,79 +53,62 @@ async function confirmEveryone({ gateway, io }: Sessions): Promise<void> {
   if (io.stdin.isTTY !== true) {
     throw new UsageError('There is no terminal to ask: --yes signs everyone out.')
   }
-  const { users = 0 }: SessionsResponse = await askAdmin(gateway, '/ops/api/sessions?size=1')
+  const { users = 0 } = await ask<Answer>(gateway, `${path}?size=1`)
   const number = `${users} ${users === 1 ? 'user' : 'users'}`
   if (await askYes(`Sign out everyone (${number})?`, io)) return
   throw new CommandError('Nothing was closed.')
 }
 
 /** The user that is named, and the session behind. */
-function userOf({ values: { id, name, source }, rest: words }: Sessions): {
-  readonly userQuery: NamedUser
-  readonly session: string | undefined
-} {
-  const ofSource = source === undefined ? {} : { source }
-  const [first, second] = words
-  if (id !== undefined) return { userQuery: { user: id, by: 'id', ...ofSource }, session: first }
-  if (name !== undefined) {
-    return { userQuery: { user: name, by: 'name', ...ofSource }, session: first }
+function userOf({ values, rest }: Sessions): readonly [user: NamedUser, session?: string] {
+  const { id, name, source } = values
+  const named = id ?? name
+  const [user, session] = named === undefined ? rest : [named, ...rest]
+  const by = id === undefined ? ('name' as const) : ('id' as const)
+  const query = {
+    ...(user !== undefined && { user }),
+    ...(named !== undefined && { by }),
+    ...(source !== undefined && { source })
   }
-  return {
-    userQuery: { ...(first !== undefined && { user: first }), ...ofSource },
-    session: second
-  }
-}
-
-function pathOf(userQuery: NamedUser): string {
-  const query = new URLSearchParams({ ...userQuery }).toString()
-  return `/ops/api/sessions?${query === '' ? `size=${maxUsers}` : query}`
+  return session === undefined ? [query] : [query, session]
 }
 
 /** The reason why nothing was done; undefined when something was. */
 function refusalOf(
-  response: SessionsResponse,
-  userQuery: NamedUser,
-  isList: boolean,
-  stream: Output
+  { candidates, near, closed }: Answer,
+  { user = '', by, source }: NamedUser,
+  { io: { stderr } }: Sessions
 ): string | undefined {
-  const { candidates, near, closed } = response
-  const { user = '', by, source } = userQuery
   if (candidates !== undefined) {
     const rows = candidates.map(each => [each.source, each.id, each.username])
     return (
       `"${user}" may be any of these users; choose one with --id, --name or --source:\n` +
-      table([['SOURCE', 'ID', 'NAME'], ...rows], stream)
+      table(['SOURCE', 'ID', 'NAME'], rows, stderr)
     )
   }
   if (near === undefined && closed !== 0) return undefined
-  const isSilent = isList && (near ?? []).length === 0 && by === undefined && source === undefined
-  if (isSilent) return undefined
-  const what = by === undefined ? 'id or name' : by
   const ofSource = source === undefined ? '' : ` of ${source}`
   const hints = (near ?? []).map(each =>
-    by === 'name' || by === undefined
-      ? `id ${each.id} of ${each.source} (user name ${each.username})`
-      : `user name ${each.username} (id ${each.id})`
+    by === 'id'
+      ? `user name ${each.username} (id ${each.id})`
+      : `id ${each.id} of ${each.source} (user name ${each.username})`
   )
   const hint = hints.length === 0 ? '' : ` Did you mean ${hints.join(', or ')}?`
-  return `No session of a user with ${what} ${user}${ofSource}.${hint}\n`
+  return `No session of a user with ${by ?? 'id or name'} ${user}${ofSource}.${hint}\n`
 }
 
-const maxAgent = 60
-
-function formatSessions(
-  { sessions: shown = [], isWhole = true, users }: SessionsResponse,
-  stream: Output
-): string {
-  if (shown.length === 0) return 'no sessions\n'
-  const rows = shown.map(({ id, startedAt, lastUsedAt, user, userId, source, address, agent }) => {
-    const whose = users === undefined ? [] : [user, userId, source]
-    return [id, startedAt, lastUsedAt, ...whose, address, agent.slice(0, maxAgent)]
+function sessionsText(answer: Answer, stream: Output): string {
+  const { sessions = [], isWhole = true, users } = answer
+  if (sessions.length === 0) return 'no sessions\n'
+  const isOfAll = users !== undefined
+  const rows = sessions.map(({ id, startedAt, lastUsedAt, user, userId, source, ...of }) => {
+    const whose = isOfAll ? [user, userId, source] : []
+    return [id, startedAt, lastUsedAt, ...whose, of.address, of.agent.slice(0, maxAgent)]
   })
-  const whose = users === undefined ? [] : ['USER', 'ID', 'SOURCE']
+  const whose = isOfAll ? ['USER', 'ID', 'SOURCE'] : []
   const head = ['SESSION', 'STARTED', 'LAST USED', ...whose, 'ADDRESS', 'AGENT']
   const more = isWhole
     ? ''
     : `and more: ${users ?? 0} users are signed in; name one to see all of theirs\n`
-  return table([head, ...rows], stream) + more
+  return table(head, rows, stream) + more
 }

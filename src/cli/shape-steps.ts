@@ -7,7 +7,7 @@ import { toGatewayError } from '../errors/errors.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import { loadModules, reasonOf } from '../shaping/module.ts'
 import type { ShapeUse } from '../shaping/operation.ts'
-import { compileShape, type ShapeContext } from '../shaping/shape.ts'
+import { compileShape } from '../shaping/shape.ts'
 
 export interface TracedStep {
   readonly operation: ShapeStep
@@ -18,47 +18,22 @@ export interface TracedStep {
   readonly failed?: string
 }
 
-/** @param name of the shape */
+/**
+ * Applies each operation by itself; a running gateway applies all in one pass.
+ * @param name of the shape
+ */
 export async function traceShape(
   config: Config,
   { name, ...use }: ShapeUse & { readonly name: string },
   before: unknown
 ): Promise<TracedStep[]> {
-  const context = { ...shapeContextOf(config, use.route), modules: await loadModules(config) }
-  return await trace(flatten(context.shapes[name] ?? [], context.shapes), { before, use }, context)
-}
-
-/** The settings for compiling a route's shape. */
-function shapeContextOf(config: Config, route: string): ShapeContext {
   const { shapes, routes, paging } = config.routes
-  const { dialect } = routeSettings(config, route, routes[route] ?? {})
+  const { dialect } = routeSettings(config, use.route, routes[use.route] ?? {})
   const { success } = createEnvelope({ ...config.gateway.envelope, dialect })
-  return { wrap: success, shapes, paging }
-}
-
-/** The operations within `each` and `at` as single steps. */
-const singles = (steps: readonly ShapeStep[]): ShapeStep[] =>
-  steps.flatMap(step => {
-    if (step.each !== undefined) {
-      return singles(step.each).map((each): ShapeStep => ({ each: [each] }))
-    }
-    if (step.at !== undefined) {
-      return singles(step.at.operations).map((operation): ShapeStep => ({
-        at: { path: step.at?.path ?? '', operations: [operation] }
-      }))
-    }
-    return [step]
-  })
-
-/** Applies each operation by itself; a running gateway applies all in one pass. */
-async function trace(
-  steps: readonly ShapeStep[],
-  { before, use }: { readonly before: unknown; readonly use: ShapeUse },
-  context: ShapeContext
-): Promise<TracedStep[]> {
+  const context = { wrap: success, shapes, paging, modules: await loadModules(config) }
   const done: TracedStep[] = []
   let current = before
-  for (const operation of singles(steps)) {
+  for (const operation of singles(flatten(shapes[name] ?? [], shapes))) {
     let missing: string | undefined
     const onMissing = (path: string) => {
       missing = path
@@ -77,4 +52,14 @@ async function trace(
     done.push({ operation, after: current, ...(missing !== undefined && { missing }) })
   }
   return done
+}
+
+/** The operations within `each` and `at` as single steps. */
+function singles(steps: readonly ShapeStep[]): ShapeStep[] {
+  return steps.flatMap((step): ShapeStep[] => {
+    const { each, at } = step
+    if (each !== undefined) return singles(each).map(inner => ({ each: [inner] }))
+    if (at === undefined) return [step]
+    return singles(at.operations).map(inner => ({ at: { path: at.path, operations: [inner] } }))
+  })
 }

@@ -15,26 +15,20 @@ import { printableLines } from '../observability/unprintable.ts'
 import type { Invocation } from './command.ts'
 import { endWithParent, isNpmScript } from './npm-parent.ts'
 
-interface Values {
+interface Options {
+  /** The folder where the config that runs is kept. */
   readonly state?: string
+  /** Whether that one is started where the files are refused. */
   readonly lastGood?: boolean
+  /** Called at the end. */
+  readonly alsoStop?: () => Promise<void>
 }
 
 /** Time for the end of the process after the drain. */
 const endMs = 3000
 
-export async function start({ config, values }: Invocation<Values>): Promise<number> {
-  const { state, lastGood: mayUseLastGood = false } = values
-  return (await serve(config, { state, mayUseLastGood })) === undefined ? 1 : 0
-}
-
-interface Options {
-  /** The folder where the config that runs is kept. */
-  readonly state?: string | undefined
-  /** Whether that one is started where the files are refused. */
-  readonly mayUseLastGood?: boolean
-  /** Called at the end. */
-  readonly alsoStop?: () => Promise<void>
+export async function start({ config, values }: Invocation<Options>): Promise<number> {
+  return (await serve(config, values)) === undefined ? 1 : 0
 }
 
 /**
@@ -44,7 +38,7 @@ interface Options {
  */
 export async function serve(
   folder: string,
-  { state, mayUseLastGood = false, alsoStop }: Options = {}
+  { state, lastGood = false, alsoStop }: Options = {}
 ): Promise<Gateway | undefined> {
   const started = Promise.withResolvers<Gateway>()
   reloadOnHangUp(started.promise)
@@ -53,7 +47,7 @@ export async function serve(
   let gateway: Gateway
   let log: Log
   try {
-    const read = await usableConfig(folder, mayUseLastGood ? state : undefined)
+    const read = await usableConfig(folder, lastGood ? state : undefined)
     config = read.config
     log = createLogger(config.gateway.log)
     gateway = await startGateway(config, log, process.env, { state, refused: read.refused })
@@ -64,48 +58,39 @@ export async function serve(
   // Written now, because a killed process would lose its compile cache.
   flushCompileCache()
   const { drain } = config.gateway
+  const cutOff = (reason: string) => {
+    log.warn(`${reason}: requests that still run are cut off`)
+    log.flush()
+  }
+  // Of an error that nothing caught: the state of the process is unknown then.
+  const uncaught = (err: unknown) => {
+    log.fatal({ event: 'process.uncaught', err }, 'internal error: the process ends')
+    log.flush()
+  }
   closeWithGrace(
     {
-      skip: ['SIGHUP', 'uncaughtException', 'unhandledRejection'],
+      skip: ['SIGHUP'],
       delay: drain.notice + drain.grace + endMs,
       logger: {
         error: problem => log.error({ err: problem }, 'the process failed to end cleanly')
       },
       // The sender of a second signal does not want to wait.
-      onSecondSignal: signal => {
-        log.warn(`a second ${signal}: requests that still run are cut off`)
-        log.flush()
-      },
-      onTimeout: delay => {
-        log.warn(`not drained within ${delay} ms: requests that still run are cut off`)
-        log.flush()
-      }
+      onSecondSignal: signal => cutOff(`a second ${signal}`),
+      onSecondError: uncaught,
+      onTimeout: delay => cutOff(`not drained within ${delay} ms`)
     },
-    async ({ signal }) => {
+    async ({ signal, err }) => {
+      if (err !== undefined) uncaught(err)
       // After Ctrl+C the shell ends too: that is no second signal.
       leaveParent()
       // SIGINT comes from a terminal, where no load balancer needs notice.
-      await gateway.stop(signal === 'SIGINT' ? { noticeMs: 0 } : {})
+      const isAtOnce = signal === 'SIGINT' || err !== undefined
+      await gateway.stop(isAtOnce ? { noticeMs: 0 } : {})
       await alsoStop?.()
     }
   )
-  endOnUncaught(log, () => {
-    setTimeout(() => process.exit(1), drain.grace + endMs)
-    void gateway.stop({ noticeMs: 0 }).finally(() => process.exit(1))
-  })
   started.resolve(gateway)
   return gateway
-}
-
-/** Of an error that nothing caught: the state of the process is unknown then. */
-function endOnUncaught(log: Log, end: () => void): void {
-  let isEnding = false
-  process.on('uncaughtException', (err: unknown, origin) => {
-    const fields = { event: 'process.uncaught', err }
-    log.fatal(fields, `internal error: ${origin}; the process ends`)
-    if (!isEnding) end()
-    isEnding = true
-  })
 }
 
 /**
@@ -158,32 +143,31 @@ function hasTerminal(): boolean {
 function startMessage(error: unknown): string | undefined {
   if (error instanceof ConfigError) return error.message
   const { code, address, port, hostname } = error as NodeJS.ErrnoException & {
-    address?: string
-    port?: number
-    hostname?: string
+    readonly address?: string
+    readonly port?: number
+    readonly hostname?: string
   }
-  if (code === 'EADDRINUSE') {
-    return (
-      `${address}:${port} is in use by another process. ` +
-      'Stop that process, or set another server.listen or ops.listen in gateway.yaml.'
-    )
+  switch (code) {
+    case 'EADDRINUSE':
+      return (
+        `${address}:${port} is in use by another process. ` +
+        'Stop that process, or set another server.listen or ops.listen in gateway.yaml.'
+      )
+    case 'EADDRNOTAVAIL':
+      return (
+        `${address}:${port} is no address of this machine. ` +
+        'Set server.listen and ops.listen in gateway.yaml to one of its own, or to 0.0.0.0.'
+      )
+    case 'ENOTFOUND':
+      return (
+        `The name ${hostname} has no address. ` +
+        'Set server.listen and ops.listen in gateway.yaml to an IP address of this machine.'
+      )
+    case 'EACCES':
+      return `This user may not listen on ${address}:${port}. Use a port above 1023.`
+    default:
+      return undefined
   }
-  if (code === 'EADDRNOTAVAIL') {
-    return (
-      `${address}:${port} is no address of this machine. ` +
-      'Set server.listen and ops.listen in gateway.yaml to one of its own, or to 0.0.0.0.'
-    )
-  }
-  if (code === 'ENOTFOUND' && hostname !== undefined) {
-    return (
-      `The name ${hostname} has no address. ` +
-      'Set server.listen and ops.listen in gateway.yaml to an IP address of this machine.'
-    )
-  }
-  if (code === 'EACCES') {
-    return `This user may not listen on ${address}:${port}. Use a port above 1023.`
-  }
-  return undefined
 }
 
 function stackOf(error: unknown): string {

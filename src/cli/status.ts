@@ -1,28 +1,23 @@
-/** `status`: the state of a running gateway and its config. */
-import { jsonText } from './output.ts'
+/** `status`: the state of a running gateway and its config; with `--all`, who runs what. */
 import { stateTexts } from '../ops/health.ts'
-import type { Status } from '../ops/state-schemas.ts'
-import { CommandError, type Invocation } from './command.ts'
-import { printable } from '../observability/unprintable.ts'
-import { askAdmin } from './admin-client.ts'
-import { statusOfAll } from './status-of-all.ts'
+import type { ReplicasStatus, Status } from '../ops/state-schemas.ts'
+import { printableLines } from '../observability/unprintable.ts'
+import { askAndPrint } from './ask.ts'
+import type { Invocation, Output } from './command.ts'
+import { aligned, table } from './table.ts'
 
-export async function status({
-  gateway,
-  json,
-  values: { all = false },
-  io
-}: Invocation<{ readonly all?: boolean }>): Promise<number> {
-  if (all) return await statusOfAll(gateway, json, io.stdout)
-  const response = (await askAdmin(gateway, '/ops/api/status')) as unknown as Status
-  if (response.files === undefined || response.taken === undefined) {
-    throw new CommandError('The response to /ops/api/status is not that of a gateway.')
-  }
-  io.stdout.write(json ? jsonText(response) : formatStatus(response))
-  return response.files.faults === undefined ? 0 : 3
+export async function status(invocation: Invocation<{ readonly all?: boolean }>): Promise<number> {
+  if (invocation.values.all === true) return await statusOfAll(invocation)
+  const { files } = await askAndPrint(invocation, ['/ops/api/status'], statusText)
+  return files.faults === undefined ? 0 : 3
 }
 
-function formatStatus(shown: Status): string {
+async function statusOfAll(invocation: Invocation<object>): Promise<number> {
+  const { replicas } = await askAndPrint(invocation, ['/ops/api/replicas'], replicasText)
+  return replicas.every(({ fault, isSilent }) => fault === undefined && !isSilent) ? 0 : 3
+}
+
+function statusText(shown: Status): string {
   const { version, pid, startedAt, ready, parts, upstreams, folder } = shown
   const { generation, requests, draining, files, restartNeeded, hash, taken } = shown
   const rows = [
@@ -36,28 +31,47 @@ function formatStatus(shown: Status): string {
     ['hash', hash],
     ['taken', `${taken.at} (${taken.by})`],
     ...(taken.changes.length > 0 ? [['changed', brief(taken.changes)]] : []),
-    ['files', formatFiles(files)],
+    ['files', files.state === 'running' ? 'the running config' : `refused at ${files.since}`],
     ['generation', `${generation}, ${requests} requests`],
     ...draining.map(old => ['draining', `generation ${old.generation}, ${old.requests} requests`]),
     ...(restartNeeded.length > 0 ? [['restart needed', restartNeeded.join(', ')]] : [])
   ]
-  const width = Math.max(...rows.map(([name = '']) => name.length))
-  const faults =
-    files.faults !== undefined
-      ? `\n${files.faults.map(fault => `${printable(fault)}\n`).join('')}`
-      : ''
-  const facts = rows
-    .map(([name = '', value]) => `${printable(name.padEnd(width))}  ${printable(String(value))}\n`)
-    .join('')
-  return facts + faults
+  const faults = files.faults === undefined ? [] : ['', ...files.faults]
+  return `${aligned(rows).join('\n')}\n${printableLines([...faults, ''].join('\n'))}`
 }
 
-function formatFiles(files: Status['files']): string {
-  return files.state === 'running' ? 'the running config' : `refused at ${files.since}`
+function brief(changes: readonly string[]): string {
+  const more = changes.length > 2 ? [`and ${changes.length - 2} more`] : []
+  return [...changes.slice(0, 2), ...more].join('; ')
 }
 
-function brief(changes: readonly string[]) {
-  return changes.length > 2
-    ? `${changes.slice(0, 2).join('; ')}; and ${changes.length - 2} more`
-    : changes.join('; ')
+const head = ['REPLICA', 'HOST', 'VERSION', 'STATE', 'GENERATION', 'CONFIG', 'FILES', 'REQUESTS/S']
+
+function stateOf({ ready, isSilent, seenAt }: ReplicasStatus['replicas'][number]): string {
+  if (isSilent) return `silent since ${seenAt}`
+  return ready ? 'ready' : 'not ready'
+}
+
+function replicasText({ replicas, info }: ReplicasStatus, stream: Output): string {
+  const rows = replicas.map(replica => [
+    replica.id,
+    replica.host,
+    replica.version,
+    stateOf(replica),
+    String(replica.generation),
+    replica.configHash,
+    replica.files,
+    String(replica.requestsPerSecond)
+  ])
+  const configs = new Set(replicas.map(({ configHash }) => configHash))
+  const lines = [`${replicas.length} ${replicas.length === 1 ? 'replica' : 'replicas'}`]
+  for (const { id, fault } of replicas) {
+    if (fault !== undefined) lines.push(`${id}: ${fault}`)
+  }
+  for (const { id, restartNeeded } of replicas) {
+    if (restartNeeded.length > 0) lines.push(`${id} needs a restart: ${restartNeeded.join(', ')}`)
+  }
+  if (configs.size > 1) lines.push(`replicas run ${configs.size} different configs`)
+  if (info !== undefined) lines.push(info)
+  return table(head, rows, stream) + printableLines([...lines, ''].join('\n'))
 }

@@ -1,22 +1,42 @@
 /** Tables for people. */
 import columnsOf from 'fast-string-width'
+import type { Step } from '../observability/request-story.ts'
 import { printable } from '../observability/unprintable.ts'
 import type { Output } from './command.ts'
 import { paint } from './output.ts'
 
-/** Aligned columns; the first row is the head. Cells may hold text of clients, so it is escaped. */
-export function table(cells: ReadonlyArray<readonly string[]>, stream: Output): string {
+/** Lines of aligned columns. Cells may hold text of clients, so it is escaped. */
+export function aligned(cells: ReadonlyArray<readonly string[]>): string[] {
   const rows = cells.map(row => row.map(printable))
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map(row => columnsOf(row[column] ?? '')))
-  )
-  const lines = rows.map(row =>
+  const widths: number[] = []
+  for (const row of rows) {
+    for (const [column, cell] of row.entries()) {
+      widths[column] = Math.max(widths[column] ?? 0, columnsOf(cell))
+    }
+  }
+  return rows.map(row =>
     row
       .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - columnsOf(cell)))
       .join('  ')
       .trimEnd()
   )
-  return lines
-    .map((line, index) => `${index === 0 ? paint('bold', line, stream) : line}\n`)
-    .join('')
+}
+
+/** Aligned columns below a head. */
+export function table(
+  head: readonly string[],
+  rows: ReadonlyArray<readonly string[]>,
+  stream: Output
+): string {
+  const [first = '', ...lines] = aligned([head, ...rows])
+  return `${[paint('bold', first, stream), ...lines].join('\n')}\n`
+}
+
+/** The steps of a request, as `why` and `explain` show them: a name that comes again is blank. */
+export function stepLines(steps: readonly Step[]): string[] {
+  const rows = steps.map(({ name, text }, index) => [
+    steps[index - 1]?.name === name ? '' : name,
+    text
+  ])
+  return aligned(rows).map(line => `  ${line}`)
 }

@@ -1,14 +1,16 @@
-/** `users`: adds users to a users file and sets their passwords; comments and format stay. */
+/** `users`: adds users to a users file and sets their passwords; comments stay. */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { readUsersFiles } from '../config/read/files.ts'
+import { maxAliasCount } from '../config/read/yaml-values.ts'
 import { describeFault, nearest } from '../config/schema/faults.ts'
+import { isRecord } from '../json/values.ts'
 import { hashPassword } from '../login/argon2.ts'
 import { CommandError, type Invocation, type Io, UsageError } from './command.ts'
 import { faultsWith } from './config-change.ts'
 import { readNewPassword } from './prompt.ts'
 import { readText, replaceFile } from './replace-file.ts'
-import { UsersText } from './users-text.ts'
+import { parseTexts, setMember, textOf } from './yaml-text.ts'
 
 /** As the schema of users.yaml. */
 const userName = /^\S(.{0,253}\S)?$/
@@ -23,54 +25,59 @@ interface Values {
 }
 
 export async function addUser(invocation: Invocation<Values>): Promise<number> {
-  const { config: folder, values, io } = invocation
-  const name = nameIn(invocation)
-  const file = usersFileOf(folder, values.file, io.env)
-  const before = existsSync(file) ? readText(file) : newFile
-  const text = new UsersText(before)
-  if (text.names.includes(name)) {
+  const { values, io } = invocation
+  const { id, name: displayName, role: roles } = values
+  const { name, file, before, document, users } = open(invocation)
+  if (users.has(name)) {
     throw new CommandError(
       `${file} has the user "${name}" already. For another password: users set-password ${name}`
     )
   }
-  const { id = name, name: displayName, role: roles } = values
-  const owner = text.ownerOf(id)
+  const [owner] = [...users].find(each => each[1] === (id ?? name)) ?? []
   if (owner !== undefined) {
-    throw new CommandError(`"${owner}" has the id "${id}" already: choose another one with --id.`)
+    throw new CommandError(
+      `"${owner}" has the id "${id ?? name}" already: choose another one with --id.`
+    )
   }
   const password = await hashPassword(await readNewPassword(io, values.passwordEnv))
-  const after = text.add(name, {
-    password,
-    ...(id !== name && { id }),
-    ...(displayName !== undefined && { name: displayName }),
-    ...(roles !== undefined && { roles })
-  })
-  write(invocation, file, { before, after })
+  setMember(document, ['users'], name, { password, id, name: displayName, roles })
+  write(invocation, file, { before, after: textOf(document, before) })
   const list = roles === undefined ? 'no roles' : `roles: ${roles.join(', ')}`
   io.stdout.write(`${file}: added ${name} (${list})\n`)
   return 0
 }
 
 export async function setPassword(invocation: Invocation<Values>): Promise<number> {
-  const { config: folder, values, io } = invocation
-  const name = nameIn(invocation)
-  const file = usersFileOf(folder, values.file, io.env)
+  const { values, io } = invocation
+  const { name, file, before, document, users } = open(invocation)
   if (!existsSync(file)) throw new CommandError(`There is no file ${file}.`)
-  const before = readText(file)
-  const text = new UsersText(before)
-  if (!text.names.includes(name)) {
-    throw new CommandError(`${file} has no user "${name}".${nearest(name, text.names)}`)
+  if (!users.has(name)) {
+    throw new CommandError(`${file} has no user "${name}".${nearest(name, [...users.keys()])}`)
   }
   const password = await hashPassword(await readNewPassword(io, values.passwordEnv))
-  write(invocation, file, { before, after: text.setPassword(name, password) })
+  setMember(document, ['users', name], 'password', password)
+  write(invocation, file, { before, after: textOf(document, before) })
   io.stdout.write(`${file}: set the password of ${name}; running sessions of ${name} end\n`)
   return 0
 }
 
-/** @throws UsageError */
-function nameIn({ rest: [name = ''] }: Invocation<Values>): string {
-  if (userName.test(name)) return name
-  throw new UsageError('Not a valid user name.')
+/**
+ * The user that is named, and the users file, with the ids by user name.
+ * @throws UsageError, CommandError
+ */
+function open({ config: folder, values, rest, io }: Invocation<Values>) {
+  const [name = ''] = rest
+  if (!userName.test(name)) throw new UsageError('Not a valid user name.')
+  const file = usersFileOf(folder, values.file, io.env)
+  const before = existsSync(file) ? readText(file) : newFile
+  const document = parseTexts(before)
+  const { users = '' } = (document.toJS({ maxAliasCount }) ?? {}) as { readonly users?: unknown }
+  if (users !== '' && !isRecord(users)) throw new CommandError('The file has no mapping "users".')
+  // Without an id of its own, a user has its name as id.
+  const ids = Object.entries(users).map(([key, user]) => {
+    return [key, (isRecord(user) && user['id']) || key] as const
+  })
+  return { name, file, before, document, users: new Map(ids) }
 }
 
 /**
@@ -82,11 +89,9 @@ function write(
   file: string,
   { before, after }: { readonly before: string; readonly after: string }
 ): void {
-  const former = faultsWith(folder, new Map([[resolve(file), before]]), io.env)
-  const formerKeys = new Set(former.map(({ path, message }) => `${path} ${message}`))
-  const added = faultsWith(folder, new Map([[resolve(file), after]]), io.env).filter(
-    ({ path, message }) => !formerKeys.has(`${path} ${message}`)
-  )
+  const faultsOf = (text: string) => faultsWith(folder, new Map([[file, text]]), io.env)
+  const former = new Set(faultsOf(before).map(({ path, message }) => `${path} ${message}`))
+  const added = faultsOf(after).filter(each => !former.has(`${each.path} ${each.message}`))
   if (added.length > 0) {
     throw new CommandError(`Not written:\n${added.map(describeFault).join('\n')}`)
   }
@@ -94,9 +99,9 @@ function write(
     throw new CommandError(`${file} was changed by another process meanwhile: try again.`)
   }
   replaceFile(file, after, 0o600)
-  if (former.length > 0) {
+  if (former.size > 0) {
     io.stderr.write(
-      `Note: the config has ${former.length} fault${former.length > 1 ? 's' : ''} of before: ` +
+      `Note: the config has ${former.size} fault${former.size > 1 ? 's' : ''} of before: ` +
         `console-gateway check --config ${folder}\n`
     )
   }
@@ -119,10 +124,10 @@ function usersFileOf(folder: string, chosen: string | undefined, env: Io['env'])
       `There are several users files: choose one with --file. ${files.join(', ')}`
     )
   }
-  const file = resolve(folder, wanted)
-  const isNamed = files.some(each => resolve(folder, each) === file || resolve(each) === file)
-  if (!isNamed) {
+  const named = new Set(files.map(each => resolve(folder, each)))
+  const file = [resolve(folder, wanted), resolve(wanted)].find(each => named.has(each))
+  if (file === undefined) {
     throw new UsageError(`gateway.yaml names no users file ${wanted}: ${files.join(', ')}`)
   }
-  return files.some(each => resolve(folder, each) === file) ? file : resolve(wanted)
+  return file
 }

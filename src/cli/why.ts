@@ -1,9 +1,11 @@
 /** `why`: what became of a request, at whichever replica. */
-import { jsonText } from './output.ts'
-import type { FoundRequests } from '../observability/failures.ts'
-import { askAdmin } from './admin-client.ts'
+import type { FoundRequests, KeptRequest } from '../observability/failures.ts'
+import { formatMs, storyOf } from '../observability/request-story.ts'
+import { printable } from '../observability/unprintable.ts'
+import { askAndPrint } from './ask.ts'
 import { CommandError, type Invocation, type Output } from './command.ts'
-import { formatKept, formatRequest, formatRequests } from './why-text.ts'
+import { paint } from './output.ts'
+import { stepLines, table } from './table.ts'
 
 /** More requests are shown as one line each. */
 const maxStories = 10
@@ -11,7 +13,7 @@ const defaultLast = 5
 
 const notFound =
   'No request of this id is kept. Kept are those that failed, took more than a second or were no ' +
-  'GET; the access log has all.'
+  'GET; the access log has all.\n'
 
 interface Values {
   readonly user?: string
@@ -20,17 +22,12 @@ interface Values {
   readonly route?: string
 }
 
-export async function why({
-  gateway,
-  rest: [id],
-  values,
-  json,
-  io
-}: Invocation<Values>): Promise<number> {
-  const response = (await askAdmin(gateway, pathOf(id, values))) as unknown as FoundRequests
-  if (json) io.stdout.write(jsonText(response))
-  else io.stdout.write(format(response, id, io.stdout))
-  return response.requests.length > 0 ? 0 : 3
+export async function why(invocation: Invocation<Values>): Promise<number> {
+  const { rest, values } = invocation
+  const [id] = rest
+  const inWords = (found: FoundRequests, stream: Output) => textOf(found, id, stream)
+  const { requests } = await askAndPrint(invocation, [pathOf(id, values)], inWords)
+  return requests.length > 0 ? 0 : 3
 }
 
 function pathOf(id: string | undefined, values: Values): string {
@@ -44,20 +41,39 @@ function pathOf(id: string | undefined, values: Values): string {
   return `/ops/api/requests/${id}`
 }
 
-function format(response: FoundRequests, id: string | undefined, stream: Output): string {
-  const { requests, hasMore } = response
-  if (requests.length === 0) {
-    const what = id === undefined ? 'No such request is kept.' : notFound
-    return `${what}\n${formatKept(response)}`
+function textOf(found: FoundRequests, id: string | undefined, stream: Output): string {
+  const { requests, hasMore, oldestAt, problem } = found
+  const parts: string[] = []
+  if (requests.length === 0) parts.push(id === undefined ? 'No such request is kept.\n' : notFound)
+  if (id !== undefined && requests.length > 1) {
+    parts.push(`The id was used by ${requests.length} requests.\n\n`)
   }
-  const twice =
-    id !== undefined && requests.length > 1
-      ? `The id was used by ${requests.length} requests.\n\n`
-      : ''
-  const stories =
-    requests.length > maxStories
-      ? formatRequests(requests, stream)
-      : requests.map(each => formatRequest(each, stream)).join('\n')
-  const rest = hasMore && id !== undefined ? 'There are more requests of this id.\n' : ''
-  return `${twice}${stories}${rest}\n${formatKept(response)}`
+  if (requests.length > maxStories) parts.push(requestsTable(requests, stream))
+  else parts.push(requests.map(each => storyText(each, stream)).join('\n'))
+  if (id !== undefined && hasMore) parts.push('There are more requests of this id.\n')
+  if (requests.length > 0) parts.push('\n')
+  if (oldestAt !== undefined) parts.push(`The oldest request that is kept began at ${oldestAt}.\n`)
+  if (problem !== undefined) parts.push(`${problem}.\n`)
+  return parts.join('')
+}
+
+/** The whole story of one request. */
+export function storyText(request: KeptRequest, stream: Output): string {
+  const { method, path, status, ms } = request
+  const head = printable(`${method} ${path} → ${status}, ${formatMs(ms)}`)
+  return [paint('bold', head, stream), ...stepLines(storyOf(request)), ''].join('\n')
+}
+
+/** One line each. */
+function requestsTable(requests: readonly KeptRequest[], stream: Output): string {
+  const rows = requests.map(({ at, requestId, user = '', method, path, code = '', status, ms }) => [
+    at,
+    requestId,
+    user,
+    `${method} ${path}`,
+    String(status),
+    code,
+    formatMs(ms)
+  ])
+  return table(['AT', 'REQUEST', 'USER', 'WHAT', 'STATUS', 'CODE', 'TIME'], rows, stream)
 }

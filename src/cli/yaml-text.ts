@@ -1,91 +1,47 @@
-/** Changes of a YAML text that leave all other lines as they are. */
-import { isDeepStrictEqual } from 'node:util'
-import {
-  type Document,
-  isMap,
-  LineCounter,
-  type Pair,
-  parseDocument,
-  type Range,
-  stringify
-} from 'yaml'
-import { maxAliasCount } from '../config/read/yaml-values.ts'
+/** Changes of YAML files: comments stay, and values stay as they are written. */
+import { type Document, isAlias, isMap, parseDocument, stringify, type YAMLMap } from 'yaml'
 import { CommandError } from './command.ts'
 
-export function parseYamlText(text: string, lineCounter?: LineCounter): Document.Parsed {
-  const options = { merge: true, prettyErrors: false }
-  return parseDocument(text, lineCounter === undefined ? options : { ...options, lineCounter })
+/** Every value is a text, so that numbers keep their digits, and texts their quotes. */
+const asTexts = { schema: 'failsafe', prettyErrors: false } as const
+
+/** @throws CommandError */
+export function parseTexts(text: string): Document {
+  const document = parseDocument(text, asTexts)
+  const [error] = document.errors
+  if (error !== undefined) throw new CommandError(`Not valid YAML: ${error.message}`)
+  return document
 }
 
-export function valueOf(document: Document.Parsed): unknown {
-  return document.toJS({ maxAliasCount })
-}
-
-export function rangeOf(node: unknown): Range | undefined {
-  return (node as { readonly range?: Range | null } | null | undefined)?.range ?? undefined
-}
-
-type Change = (document: Document.Parsed) => void
+const nodeOf = (value: unknown) => parseDocument(stringify(value), asTexts).contents
 
 /**
- * The first of the texts that has the value which `change` makes of the document; where none has,
- * the whole document written anew, with its comments.
- * @throws CommandError where that has another value, such as with shared anchors
+ * Sets a member of the mapping at a path, which is made if nothing is there.
+ * @throws CommandError where the mapping is that of another place
  */
-export function verifiedText(text: string, spliced: readonly string[], change: Change): string {
-  const document = parseYamlText(text)
-  const expected = expectedValue(text, change)
-  const isRight = (candidate: string): boolean => {
-    const parsed = parseYamlText(candidate)
-    return parsed.errors.length === 0 && isDeepStrictEqual(valueOf(parsed), expected)
-  }
-  const right = spliced.find(isRight)
-  if (right !== undefined) return right
-  change(document)
-  const written = document.toString({ lineWidth: 0 })
-  if (isRight(written)) return written
-  throw new CommandError('The file is written in a way that cannot be changed: change it by hand.')
-}
-
-/** The value after a change, made on a copy without anchors, aliases and merged mappings. */
-function expectedValue(text: string, change: Change): unknown {
-  const plain = stringify(valueOf(parseYamlText(text)), { aliasDuplicateObjects: false })
-  const document = parseYamlText(plain)
-  change(document)
-  return valueOf(document)
-}
-
-/** Adds a member at the end of the mapping at a path, in the style of its other members. */
-export function addMember(
-  text: string,
+export function setMember(
+  document: Document,
   path: readonly string[],
   name: string,
   value: unknown
-): string {
-  const spliced = spliceMember(text, path, { [name]: value })
-  return verifiedText(text, spliced === undefined ? [] : [spliced], document => {
-    document.setIn([...path, name], document.createNode(value))
-    const holder = document.getIn(path)
-    if (isMap(holder)) holder.flow = false
-  })
+): void {
+  const found = document.getIn(path)
+  if (isAlias(found)) throw new CommandError(`${path.join('.')} is an alias: change it by hand.`)
+  if (!isMap(found)) document.setIn(path, nodeOf({}))
+  const map = document.getIn(path) as YAMLMap
+  if (map.items.length === 0) map.flow = false
+  map.set(nodeOf(name), nodeOf(value))
 }
 
-/** Inserts a member after the last one of a block mapping; undefined for other mappings. */
-function spliceMember(text: string, path: readonly string[], member: object): string | undefined {
-  const lines = new LineCounter()
-  const document = parseYamlText(text, lines)
-  const map = path.length === 0 ? document.contents : document.getIn(path, true)
-  if (!isMap(map) || map.flow === true) return undefined
-  const [first, last] = [map.items[0], map.items.at(-1)] as [Pair?, Pair?]
-  const start = rangeOf(first?.key)?.[0]
-  const end = Math.max(rangeOf(last?.key)?.[1] ?? 0, rangeOf(last?.value)?.[1] ?? 0)
-  if (start === undefined || end === 0) return undefined
-  const indent = ' '.repeat(lines.linePos(start).col - 1)
-  const eol = text.includes('\r\n') ? '\r\n' : '\n'
-  const next = text[end - 1] === '\n' ? end : text.indexOf('\n', end) + 1
-  const at = next === 0 ? text.length : next
-  const before = text.slice(0, at)
-  const added = stringify(member, { lineWidth: 0 }).trimEnd().split('\n')
-  const gap = before.endsWith('\n') ? '' : eol
-  return before + gap + added.map(line => indent + line + eol).join('') + text.slice(at)
+/**
+ * @param before what the document was read from: its line ends are kept
+ * @throws CommandError where an alias has lost its anchor
+ */
+export function textOf(document: Document, before: string): string {
+  try {
+    const text = document.toString({ lineWidth: 0 })
+    return before.includes('\r\n') ? text.replaceAll('\n', '\r\n') : text
+  } catch (error) {
+    throw new CommandError(`${(error as Error).message}: change the file by hand.`)
+  }
 }

@@ -23,28 +23,15 @@ export interface Change {
 
 type Compared = Pick<
   Config,
-  | 'gateway'
-  | 'routes'
-  | 'limits'
-  | 'users'
-  | 'authorities'
-  | 'contracts'
-  | 'modules'
-  | 'serverTls'
-  | 'opsTls'
-  | 'redisCa'
+  'gateway' | 'routes' | 'limits' | 'users' | keyof Contents | 'serverTls' | 'opsTls' | 'redisCa'
 >
+type Contents = Pick<Config, 'modules' | 'authorities' | 'contracts'>
 
 const users = asNode(usersSchema)
 
 /** In the order of the files; an added or removed member is one change, whatever it contains. */
 export function configChanges(before: Compared, after: Compared): Change[] {
   const usersFiles = new Set([...Object.keys(before.users), ...Object.keys(after.users)])
-  const ofContent = (
-    key: 'modules' | 'authorities' | 'contracts',
-    textOf: (name: string) => string
-  ) =>
-    otherContent(before[key], after[key]).map(name => contentChange('routes', name, textOf(name)))
   return [
     ...installChanges(before.gateway, after.gateway),
     ...compare({ file: 'routes', schema: schemaOf.routes }, [], before.routes, after.routes),
@@ -52,28 +39,17 @@ export function configChanges(before: Compared, after: Compared): Change[] {
     ...[...usersFiles].flatMap(name =>
       compare({ file: 'users', schema: users }, [name], before.users[name], after.users[name])
     ),
-    ...ofContent('modules', file => `${file} (own code) has other content`),
-    ...ofContent('authorities', file => `${file} (a certificate) has other content`),
-    ...pairChanges('server', before, after),
-    ...pairChanges('ops', before, after),
-    ...redisChanges(before, after),
-    // An added or removed contract is reported as the key that names it.
-    ...ofContent('contracts', route => `the contract of ${route} has other content`)
+    ...contentChanges(before, after)
   ]
 }
 
 /** Compared by their content: a running `gateway` names those of the start. */
-const pairKeys: ReadonlySet<string> = new Set([
-  'server.tls.certificate',
-  'server.tls.key',
-  'ops.tls.certificate',
-  'ops.tls.key'
-])
+const isOfPair = /^(?:server|ops)\.tls\.(?:certificate|key)$/
 
 /** The keys of `gateway.yaml` that differ. All need a restart. */
 export function installChanges(before: GatewayConfig, after: GatewayConfig): Change[] {
   const of: ComparedFile = { file: 'gateway', schema: schemaOf.gateway }
-  const changes = compare(of, [], before, after).filter(({ path }) => !pairKeys.has(path))
+  const changes = compare(of, [], before, after).filter(({ path }) => !isOfPair.test(path))
   return [...changes, ...orderChanges(before, after)]
 }
 
@@ -87,35 +63,36 @@ function orderChanges({ login: before }: GatewayConfig, { login: after }: Gatewa
   return [{ file: 'gateway', path: 'login.sources', text, restart: true }]
 }
 
-/** Of a listener that has `tls`: another one begins with it only after a restart. */
-function pairChanges(listener: 'server' | 'ops', before: Compared, after: Compared): Change[] {
-  const key = `${listener}Tls` as const
-  const hasPair = before.gateway[listener].tls !== undefined && after[key] !== undefined
-  if (!hasPair || isDeepStrictEqual(before[key], after[key])) return []
-  const text = `${listener}.tls has another certificate or key`
-  return [contentChange('gateway', `${listener}.tls.certificate`, text)]
+/** Of files that both name. One that is added or removed is reported as the key that names it. */
+function contentChanges(before: Compared, after: Compared): Change[] {
+  const ofBefore = new Map(contentsOf(before).map(({ text, content }) => [text, content]))
+  return contentsOf(after).flatMap(({ content, ...change }) => {
+    const old = ofBefore.get(change.text)
+    return old === undefined || isDeepStrictEqual(old, content) ? [] : [change]
+  })
 }
 
-/** Another file is reported as the key that names it. */
-function redisChanges(before: Compared, after: Compared): Change[] {
-  const isSameFile = before.gateway.redis?.ca === after.gateway.redis?.ca
-  const hasBoth = before.redisCa !== undefined && after.redisCa !== undefined
-  if (!isSameFile || !hasBoth || before.redisCa === after.redisCa) return []
-  return [{ ...contentChange('gateway', 'redis.ca', 'redis.ca has other content'), restart: true }]
-}
+type Content = Change & { readonly content: unknown }
 
-/** Of the files that config names, those that existed before and have other content now. */
-function otherContent(
-  before: Readonly<Record<string, unknown>>,
-  after: Readonly<Record<string, unknown>>
-) {
-  return Object.keys(after).filter(
-    name => Object.hasOwn(before, name) && !isDeepStrictEqual(before[name], after[name])
-  )
-}
-
-function contentChange(file: ConfigFile, path: string, text: string): Change {
-  return { file, path, text, restart: false }
+function contentsOf(config: Compared): Content[] {
+  const { modules, authorities, contracts, serverTls, opsTls, redisCa } = config
+  const live = (file: ConfigFile, path: string, text: string, content: unknown): Content[] =>
+    content === undefined ? [] : [{ file, path, text, restart: false, content }]
+  const ofRoutes = (contents: object, textOf: (name: string) => string) =>
+    Object.entries(contents).flatMap(([name, content]) =>
+      live('routes', name, `${textOf(name)} has other content`, content)
+    )
+  const ofListener = (name: string, pair: unknown) =>
+    live('gateway', `${name}.tls.certificate`, `${name}.tls has another certificate or key`, pair)
+  const ofRedis = live('gateway', 'redis.ca', 'redis.ca has other content', redisCa)
+  return [
+    ...ofRoutes(modules, file => `${file} (own code)`),
+    ...ofRoutes(authorities, file => `${file} (a certificate)`),
+    ...ofRoutes(contracts, route => `the contract of ${route}`),
+    ...ofListener('server', serverTls),
+    ...ofListener('ops', opsTls),
+    ...ofRedis.map(change => ({ ...change, restart: true }))
+  ]
 }
 
 interface ComparedFile {

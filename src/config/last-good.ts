@@ -4,16 +4,10 @@
  */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Type } from 'typebox'
-import { Value } from 'typebox/value'
+import { isRecord } from '../json/values.ts'
 import type { Config } from './schema/config.ts'
 
 const name = 'last-good.json'
-
-const kept = Type.Object({
-  at: Type.String(),
-  documents: Type.Record(Type.String(), Type.String())
-})
 
 export interface LastGood {
   /** When it was accepted. */
@@ -34,8 +28,12 @@ export function saveLastGood(state: string, { documents }: Pick<Config, 'documen
 /** @returns undefined where none was kept, or it cannot be read */
 export function readLastGood(state: string): LastGood | undefined {
   try {
-    const { at, documents } = Value.Parse(kept, JSON.parse(readFileSync(join(state, name), 'utf8')))
-    return { at, texts: new Map(Object.entries(documents)) }
+    const kept: unknown = JSON.parse(readFileSync(join(state, name), 'utf8'))
+    if (!isRecord(kept) || !isRecord(kept['documents'])) return undefined
+    const texts = Object.entries(kept['documents']).map(
+      ([file, text]) => [file, String(text)] as const
+    )
+    return { at: String(kept['at']), texts: new Map(texts) }
   } catch {
     return undefined
   }

@@ -2,15 +2,21 @@
  * The risks of a config change: what becomes open, loose or weak. They are of what callers can
  * reach, so that another name hides none.
  */
-import { limitRisks } from './limit-risks.ts'
-import type { Config } from './schema/config.ts'
-import { contains, nearerFirst } from './schema/public-path.ts'
 import { type Change, configChanges } from './diff.ts'
+import type { Config } from './schema/config.ts'
+import { isLoopback, splitHostPort } from './schema/host-port.ts'
+import type { LimitConfig } from './schema/limits.ts'
+import { ownMember } from './schema/node.ts'
+import { contains, nearerFirst } from './schema/public-path.ts'
 import { credentialOf, type RouteConfig, type RoutesConfig } from './schema/routes.ts'
 import { nameOfCookie } from './schema/set-cookies.ts'
 import { urlsOf } from './schema/upstream-addresses.ts'
 
-type RiskRule = (before: Config, after: Config) => string[]
+/** What makes a limit, a size or a life-time much looser. */
+const muchLooser = 10
+const muchLonger = 4
+
+type RiskRule = (before: Config, after: Config) => Array<string | false>
 
 const added = <T>(before: readonly T[], after: readonly T[]) =>
   after.filter(item => !before.includes(item))
@@ -22,19 +28,18 @@ interface Answering {
 
 /** The routes of the nearest path that takes all of a path. */
 function answering({ routes }: RoutesConfig, path: string): Answering[] {
-  const all = Object.entries(routes).map(([name, route]) => ({ name, route }))
-  const exact = all.filter(({ route }) => route.path === path)
-  if (exact.length > 0) return exact
-  const outer = all.filter(({ route }) => contains(route.path, path))
+  const outer = Object.entries(routes)
+    .map(([name, route]) => ({ name, route }))
+    .filter(({ route }) => route.path === path || contains(route.path, path))
   const [nearest] = outer.map(({ route }) => route.path).toSorted(nearerFirst)
-  return outer.filter(({ route }) => route.path === nearest)
+  const decides = outer.some(({ route }) => route.path === path) ? path : nearest
+  return outer.filter(({ route }) => route.path === decides)
 }
 
-const access: RiskRule = ({ routes: before }, { routes: after }) => {
-  const pathsOf = ({ routes }: RoutesConfig) => Object.values(routes).map(({ path }) => path)
-  const paths = new Set([...pathsOf(after), ...pathsOf(before)])
-  return [...paths].flatMap(path => {
-    const olds = answering(before, path)
+const routes: RiskRule = ({ routes: before }, { routes: after }) => {
+  const all = [...Object.values(after.routes), ...Object.values(before.routes)]
+  return [...new Set(all.map(({ path }) => path))].flatMap(path => {
+    const olds = answering(before, path).map(({ route }) => route)
     return answering(after, path).flatMap(now =>
       olds.length === 0 ? newlyReached(now, before) : wider(now, path, olds)
     )
@@ -48,54 +53,45 @@ function newlyReached({ name, route }: Answering, before: RoutesConfig): string[
   const inner = Object.values(before.routes).find(
     ({ path }) => contains(route.path, path) || route.path === `${path}/*`
   )
-  return inner === undefined
-    ? []
-    : [`routes.${name} takes more paths: ${route.path} instead of ${inner.path}`]
+  if (inner === undefined) return []
+  return [`routes.${name} takes more paths: ${route.path} instead of ${inner.path}`]
 }
 
-function wider({ name, route: now }: Answering, path: string, olds: Answering[]): string[] {
-  const methodsBefore = olds.flatMap(({ route }) => route.methods)
-  const gained = added(methodsBefore, now.methods)
-  const replaced = olds.filter(({ route }) =>
-    route.methods.some(method => now.methods.includes(method))
+function wider({ name, route: now }: Answering, path: string, olds: RouteConfig[]): string[] {
+  const gained = added(
+    olds.flatMap(({ methods }) => methods),
+    now.methods
   )
-  const risks = replaced.flatMap(({ route }) => [
-    ...widerAccess(route.access, now.access),
-    ...openings(route, now)
-  ])
-  return [
-    ...(gained.length > 0 ? [`takes more methods: ${gained.join(', ')}`] : []),
-    ...new Set(risks)
-  ].map(risk => `routes.${name} (${path}) ${risk}`)
+  const risks = olds
+    .filter(({ methods }) => methods.some(method => now.methods.includes(method)))
+    .flatMap(old => [widerAccess(old.access, now.access), ...openings(old, now)])
+  return [gained.length > 0 && `takes more methods: ${gained.join(', ')}`, ...new Set(risks)]
+    .filter(risk => risk !== false)
+    .map(risk => `routes.${name} (${path}) ${risk}`)
 }
 
 type Access = RouteConfig['access']
 
-function widerAccess(old: Access, now: Access): string[] {
-  if (now === 'public') return old === 'public' ? [] : ['becomes public: anyone may call it']
-  if (typeof old !== 'object') return []
-  if (now === 'session') {
-    return [`is open to every signed-in user; it was for ${old.roles.join(', ')}`]
-  }
+function widerAccess(old: Access, now: Access): string | false {
+  if (now === 'public') return old !== 'public' && 'becomes public: anyone may call it'
+  if (typeof old !== 'object') return false
+  const before = old.roles.join(', ')
+  if (now === 'session') return `is open to every signed-in user; it was for ${before}`
   const roles = added(old.roles, now.roles)
-  return roles.length === 0 ? [] : [`is open to more roles: ${roles.join(', ')}`]
+  return roles.length > 0 && `is open to more roles: ${roles.join(', ')}`
 }
 
 /** What passes between clients and back-ends and did not before. */
-function openings(old: RouteConfig, now: RouteConfig): string[] {
-  const namesOf = ({ setCookies }: RouteConfig) => setCookies.map(nameOfCookie)
-  const cookies = added(namesOf(old), namesOf(now))
+function openings(old: RouteConfig, now: RouteConfig): Array<string | false> {
+  const cookies = added(old.setCookies.map(nameOfCookie), now.setCookies.map(nameOfCookie))
   return [
-    ...(!old.passAuthorization && now.passAuthorization
-      ? ["passes the client's Authorization to the upstream"]
-      : []),
-    ...added(old.passRefusedHeaders, now.passRefusedHeaders).map(
-      header => `lets clients forge ${header}`
+    ...added(old.passHeaders, now.passHeaders).map(
+      header => `passes the client's own ${header} to the upstream`
     ),
-    ...(old.redirects === 'refuse' && now.redirects === 'pass'
-      ? ["passes the upstream's redirects to any address"]
-      : []),
-    ...(cookies.length > 0 ? [`lets the upstream set cookies: ${cookies.join(', ')}`] : [])
+    old.redirects === 'refuse' &&
+      now.redirects === 'pass' &&
+      "passes the upstream's redirects to any address",
+    cookies.length > 0 && `lets the upstream set cookies: ${cookies.join(', ')}`
   ]
 }
 
@@ -103,16 +99,13 @@ function openings(old: RouteConfig, now: RouteConfig): string[] {
 const upstreams: RiskRule = ({ routes: before }, { routes: after }) => {
   const known = new Set(receivers(before).map(({ url }) => url.host))
   const hadTls = receivers(before).filter(({ url }) => url.protocol === 'https:')
-  return receivers(after).flatMap(({ name, url }) => {
-    const isPlain = url.protocol === 'http:'
-    const loses = hadTls.some(each => each.name === name || each.url.host === url.host)
-    return [
-      ...(known.has(url.host)
-        ? []
-        : [`upstreams.${name} has another host: identities and tokens go to ${url.host}`]),
-      ...(isPlain && loses ? [`upstreams.${name} is called without https (${url.host})`] : [])
-    ]
-  })
+  return receivers(after).flatMap(({ name, url }) => [
+    !known.has(url.host) &&
+      `upstreams.${name} has another host: identities and tokens go to ${url.host}`,
+    url.protocol === 'http:' &&
+      hadTls.some(each => each.name === name || each.url.host === url.host) &&
+      `upstreams.${name} is called without https (${url.host})`
+  ])
 }
 
 function receivers({ upstreams: all }: RoutesConfig) {
@@ -122,71 +115,108 @@ function receivers({ upstreams: all }: RoutesConfig) {
   })
 }
 
-const install: RiskRule = ({ gateway: before }, { gateway: after }) => {
-  const [old, now] = [before.session.cookie, after.session.cookie]
-  const order = ['strict', 'lax', 'none']
-  const times = (['idle', 'absolute'] as const).filter(
-    name => after.session[name] / before.session[name] >= 4
+const users: RiskRule = ({ users: before }, { users: after }) =>
+  Object.entries(after).flatMap(([file, { users: all }]) =>
+    Object.entries(all).map(([name, { roles }]) => {
+      const old = ownMember(ownMember(before, file)?.users ?? {}, name)
+      const gained = old === undefined ? [] : added(old.roles, roles)
+      return gained.length > 0 && `the user ${name} gets the roles ${gained.join(', ')}`
+    })
+  )
+
+const limits: RiskRule = ({ limits: before }, { limits: after }) =>
+  Object.entries(before.limits).flatMap(([name, old]) => {
+    const now = ownMember(after.limits, name)
+    const risks = now === undefined ? ['is removed'] : loosened(old, now)
+    return risks.map(risk => risk !== false && `limits.${name} ${risk}`)
+  })
+
+function loosened(old: LimitConfig, now: LimitConfig): Array<string | false> {
+  if (old.mode !== 'enforce') return []
+  if (now.mode !== 'enforce') return ['no longer refuses anyone']
+  const rate = now.max / now.window / (old.max / old.window)
+  const atOnce = (now.burst ?? now.max) / (old.burst ?? old.max)
+  const [byBefore, byNow] = [old.by, now.by].map(by => by.toSorted().join(' and '))
+  const narrower = (['routes', 'methods', 'roles'] as const).filter(key =>
+    isNarrower(old[key], now[key])
   )
   return [
-    ...(old.secure && !now.secure ? ['the session cookie travels without https'] : []),
-    ...(order.indexOf(now.sameSite) > order.indexOf(old.sameSite)
-      ? [`the session cookie is sent from more sites (sameSite: ${now.sameSite})`]
-      : []),
-    ...(old.name !== now.name
-      ? ['the session cookie has another name: everyone is signed out']
-      : []),
-    ...ofSecrets(before.session.secrets, after.session.secrets),
-    ...times.map(
-      name =>
-        `session.${name} is ${Math.round(after.session[name] / before.session[name])} times longer`
-    ),
+    rate >= muchLooser && `is ${Math.round(rate)} times looser`,
+    rate < muchLooser &&
+      atOnce >= muchLooser &&
+      `lets ${Math.round(atOnce)} times more requests pass at once`,
+    ...narrower.map(key => `no longer applies to all ${key} that it applied to`),
+    byBefore !== byNow && `counts by ${byNow}, it was by ${byBefore}`
+  ]
+}
+
+/** Of lists of which an empty one names all. */
+function isNarrower(before: readonly string[], now: readonly string[]): boolean {
+  if (now.length === 0) return false
+  return before.length === 0 || before.some(each => !now.includes(each))
+}
+
+const lockouts: RiskRule = ({ limits: { lockout: before } }, { limits: { lockout: after } }) =>
+  (['accountAndAddress', 'address', 'account'] as const).map(whom => {
+    const [old, now] = [before[whom], after[whom]]
+    if (old === 'off') return false
+    if (now === 'off') return `lockout.${whom} counts nothing any more: passwords may be guessed`
+    const looser = Math.max(now.failures / old.failures, old.every / now.every)
+    return looser >= muchLooser && `lockout.${whom} is at least ten times looser`
+  })
+
+const sizes: RiskRule = ({ limits: { sizes: before } }, { limits: { sizes: after } }) =>
+  (Object.keys(after) as Array<keyof typeof after>).map(name => {
+    const factor = after[name] / before[name]
+    return factor >= muchLooser && `sizes.${name} is ${Math.round(factor)} times larger`
+  })
+
+const sessions: RiskRule = ({ gateway: { session: before } }, { gateway: { session: after } }) => {
+  const [old, now] = [before.cookie, after.cookie]
+  const order = ['strict', 'lax', 'none']
+  const [first = ''] = after.secrets
+  const isKept = before.secrets.some(secret => after.secrets.includes(secret))
+  const isFirstNew = isKept && !before.secrets.includes(first)
+  return [
+    old.secure && !now.secure && 'the session cookie travels without https',
+    order.indexOf(now.sameSite) > order.indexOf(old.sameSite) &&
+      `the session cookie is sent from more sites (sameSite: ${now.sameSite})`,
+    old.name !== now.name && 'the session cookie has another name: everyone is signed out',
+    before.secrets.length > 0 &&
+      !isKept &&
+      'none of the old secrets is kept: everyone is signed out',
+    isFirstNew &&
+      'the first of session.secrets is new: replicas that do not have it yet answer 401 to the ' +
+        'sessions it signs; deploy it as the second everywhere before it comes first',
+    ...(['idle', 'absolute'] as const).map(name => {
+      const factor = after[name] / before[name]
+      return factor >= muchLonger && `session.${name} is ${Math.round(factor)} times longer`
+    })
+  ]
+}
+
+const listeners: RiskRule = ({ gateway: before }, { gateway: after }) => {
+  const isLocal = ({ ops }: Config['gateway']) => isLoopback(splitHostPort(ops.listen).host)
+  return [
     ...added(before.server.origins, after.server.origins).map(
       origin => `pages of ${origin} may use the sessions of signed-in users`
     ),
     ...added(before.server.trustedProxies, after.server.trustedProxies).map(
       block => `${block} may set the client's address`
     ),
-    ...(before.server.hosts.length > 0 && after.server.hosts.length === 0
-      ? ['every well-formed Host is accepted']
-      : []),
-    ...(!isLocal(after.ops.listen) && isLocal(before.ops.listen)
-      ? [`the operators' port listens beyond this machine (${after.ops.listen})`]
-      : [])
+    before.server.hosts.length > 0 &&
+      after.server.hosts.length === 0 &&
+      'every well-formed Host is accepted',
+    isLocal(before) &&
+      !isLocal(after) &&
+      `the operators' port listens beyond this machine (${after.ops.listen})`
   ]
 }
 
-function ofSecrets(before: readonly string[], after: readonly string[]): string[] {
-  const isKept = before.length === 0 || before.some(secret => after.includes(secret))
-  if (!isKept) return ['none of the old secrets is kept: everyone is signed out']
-  const [first] = after
-  if (first === undefined || before.length === 0 || before.includes(first)) return []
-  return [
-    'the first of session.secrets is new: replicas that do not have it yet answer 401 to the ' +
-      'sessions it signs; deploy it as the second everywhere before it comes first'
-  ]
-}
-
-function isLocal(listen: string) {
-  return /^(?:127\.|localhost:|\[::1\])/.test(listen)
-}
-
-const users: RiskRule = ({ users: before }, { users: after }) =>
-  Object.entries(after).flatMap(([file, { users: all }]) =>
-    Object.entries(all).flatMap(([name, { roles }]) => {
-      const old = Object.hasOwn(before, file) ? before[file]?.users : undefined
-      if (old === undefined || !Object.hasOwn(old, name)) return []
-      const gained = added(old[name]?.roles ?? [], roles)
-      return gained.length > 0 ? [`the user ${name} gets the roles ${gained.join(', ')}`] : []
-    })
-  )
-
-const limits: RiskRule = ({ limits: before }, { limits: after }) => limitRisks(before, after)
-
-const rules: readonly RiskRule[] = [access, users, limits, upstreams, install]
+const rules = [routes, users, limits, lockouts, sizes, upstreams, sessions, listeners]
 
 export const risksOf = (before: Config, after: Config): string[] =>
-  rules.flatMap(rule => rule(before, after))
+  rules.flatMap(rule => rule(before, after)).filter(risk => risk !== false)
 
 export interface Plan {
   readonly changes: readonly Change[]

@@ -32,7 +32,7 @@ export async function tryConfig(
       await yieldToRequests()
       app.forget()
       for (const [key, message] of await failures(app, config, name, expected)) {
-        faults.push(config.fault('routes', ['expect', name, ...key], message))
+        faults.push(config.fault(['expect', name, ...key], message))
       }
     }
     return faults
@@ -49,7 +49,7 @@ async function moduleFaults(config: LoadedConfig): Promise<Fault[]> {
     if (!(error instanceof ModulesError)) throw error
     return config.named.flatMap(({ what, name, path }) => {
       const reason = what === 'module' ? error.reasons.get(name) : undefined
-      return reason === undefined ? [] : [config.fault('routes', path, reason)]
+      return reason === undefined ? [] : [config.fault(path, reason)]
     })
   }
 }

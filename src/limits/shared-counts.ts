@@ -3,7 +3,7 @@
  * few requests wait for Redis, and limits go on while it is away. Small limits are taken in Redis
  * at each request: there a few more would be many.
  */
-import { LRUCache } from 'lru-cache'
+import { BoundedMap } from '../bounded-map.ts'
 import { eachMs, fullAfter, look, type Rate, type Verdict } from './gcra.ts'
 import { steadyClock } from '../steady-clock.ts'
 
@@ -50,10 +50,7 @@ export class SharedCounts {
   readonly #store: CountStore | undefined
   /** Used since Redis was told last, also where they refused: an operator may have reset them. */
   readonly #due = new Map<string, Entry>()
-  readonly #entries = new LRUCache<string, Entry>({
-    max: maxKeys,
-    dispose: (_entry, key) => void this.#due.delete(key)
-  })
+  readonly #entries = new BoundedMap<Entry>(maxKeys, key => this.#due.delete(key))
   #timer: NodeJS.Timeout | undefined
   #telling: Promise<void> | undefined
   /** While Redis is away: the wait before it is told again; else 0. */

@@ -48,8 +48,6 @@ export function userOf(users: Users = {}, username: string): User | undefined {
   return Object.hasOwn(users, username) ? users[username] : undefined
 }
 
-export type FileUsers = ReturnType<typeof createFileUsers>
-
 export function createFileUsers() {
   let files: ReturnType<typeof filesOf> | undefined
   return {

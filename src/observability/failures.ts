@@ -117,10 +117,7 @@ export class Failures {
 
   /** Requests whose calls still run stay for `waitMs`. */
   #write(waitMs = settleMs): Promise<void> {
-    this.#writing ??= this.#writeSettled(waitMs).finally(() => {
-      this.#writing = undefined
-    })
-    return this.#writing
+    return (this.#writing ??= this.#writeSettled(waitMs).finally(() => (this.#writing = undefined)))
   }
 
   async #writeSettled(waitMs: number): Promise<void> {

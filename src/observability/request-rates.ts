@@ -4,22 +4,15 @@
 export const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 export const boundsMs: readonly number[] = buckets.map(seconds => seconds * 1000)
 
-/** Of one route. */
-export interface RouteCounts {
-  readonly requests: number
-  /** Responses with a status of 500 or more. */
-  readonly errors: number
-  /** Responses with a status from 400 to 499. */
-  readonly refused: number
-  /** One for each of `boundsMs`, and the rest. */
-  readonly buckets: ArrayLike<number>
-}
-
-export class RouteTotals implements RouteCounts {
+/** Of one route, or of several. */
+export class RouteCounts {
   requests = 0
+  /** Responses with a status of 500 or more. */
   errors = 0
+  /** Responses with a status from 400 to 499. */
   refused = 0
-  readonly buckets = new Uint32Array(boundsMs.length + 1)
+  /** One for each of `boundsMs`, and the rest. */
+  readonly buckets = new Float64Array(boundsMs.length + 1)
 
   count(ms: number, status: number): void {
     this.requests++
@@ -30,30 +23,36 @@ export class RouteTotals implements RouteCounts {
     ;(this.buckets[index] as number)++
   }
 
-  since(before?: RouteCounts): RouteCounts {
-    return {
-      requests: this.requests - (before?.requests ?? 0),
-      errors: this.errors - (before?.errors ?? 0),
-      refused: this.refused - (before?.refused ?? 0),
-      buckets: this.buckets.map((count, index) => count - (before?.buckets[index] ?? 0))
+  /** @param times -1 takes them away */
+  add(counts: RouteCounts, times = 1): this {
+    this.requests += times * counts.requests
+    this.errors += times * counts.errors
+    this.refused += times * counts.refused
+    for (const [index, count] of counts.buckets.entries()) {
+      ;(this.buckets[index] as number) += times * count
     }
+    return this
   }
 }
 
 /** Of all generations. */
 export class RequestRates {
-  readonly #routes = new Map<string, RouteTotals>()
+  readonly #routes = new Map<string, RouteCounts>()
   inFlight = 0
 
-  ofRoute(name: string): RouteTotals {
-    let totals = this.#routes.get(name)
-    if (totals === undefined) this.#routes.set(name, (totals = new RouteTotals()))
-    return totals
+  ofRoute(name: string): RouteCounts {
+    let counts = this.#routes.get(name)
+    if (counts === undefined) this.#routes.set(name, (counts = new RouteCounts()))
+    return counts
   }
 
   /** By route, since it was read `before`; without that since the start. */
   read(before?: ReadonlyMap<string, RouteCounts>): Map<string, RouteCounts> {
-    const routes = Array.from(this.#routes)
-    return new Map(routes.map(([route, totals]) => [route, totals.since(before?.get(route))]))
+    const none = new RouteCounts()
+    const since = ([route, counts]: [string, RouteCounts]) => {
+      const own = new RouteCounts().add(counts).add(before?.get(route) ?? none, -1)
+      return [route, own] as const
+    }
+    return new Map(Array.from(this.#routes, since))
   }
 }

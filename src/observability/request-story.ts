@@ -14,6 +14,7 @@ export interface Step {
 }
 
 const fallback = 'the upstream failed: answered by the fixed response of the route'
+const cut = 'cut: the client left, or the connection was ended'
 
 const purposes: Readonly<Record<AttemptJson['purpose'], string>> = {
   'request': '',
@@ -47,36 +48,29 @@ export function storyOf(request: KeptRequest): Step[] {
   ]
 }
 
-function decisionSteps(request: FullRequestJson): Step[] {
-  return [
-    { name: 'route', text: routeText(request) },
-    ...userSteps(request),
-    ...sessionSteps(request),
-    ...limitSteps(request),
-    ...upstreamSteps(request)
-  ]
+function* decisionSteps(request: FullRequestJson): Generator<Step> {
+  const { route, alias } = request
+  const called = alias && `, called as ${alias.path}, an alias of ${alias.target}`
+  yield { name: 'route', text: route + (called ?? '') }
+  yield* userSteps(request)
+  yield* sessionSteps(request)
+  yield* limitSteps(request)
+  yield* upstreamSteps(request)
 }
 
-function routeText({ route, alias }: FullRequestJson): string {
-  return alias === undefined
-    ? route
-    : `${route}, called as ${alias.path}, an alias of ${alias.target}`
-}
-
-function userSteps({ user, userId, source, needsRoles }: FullRequestJson): Step[] {
+function* userSteps({ user, userId, source, needsRoles }: FullRequestJson): Generator<Step> {
   const id = userId === undefined ? '' : ` (id ${userId})`
   const by = source === undefined ? '' : `, signed in by ${source}`
-  const roles = `has none of the roles that the route needs: ${needsRoles?.join(', ')}`
-  return [
-    ...(user === undefined ? [] : [{ name: 'user', text: user + id + by }]),
-    ...(needsRoles === undefined ? [] : [{ name: 'user', text: roles }])
-  ]
+  if (user !== undefined) yield { name: 'user', text: user + id + by }
+  if (needsRoles === undefined) return
+  const roles = needsRoles.join(', ')
+  yield { name: 'user', text: `has none of the roles that the route needs: ${roles}` }
 }
 
-function sessionSteps(request: FullRequestJson): Step[] {
+function* sessionSteps(request: FullRequestJson): Generator<Step> {
   const { session, endedSession, sessionFrom, sessionMs, sessionAgeMs, sessionEnded } = request
-  if (session === undefined && endedSession === undefined && sessionFrom === undefined) return []
-  const id = session ?? endedSession ?? 'unknown'
+  const id = session ?? endedSession
+  if (id === undefined && sessionFrom === undefined) return
   const age = sessionAgeMs === undefined ? '' : `, ${formatAge(sessionAgeMs)} old`
   const asked = sessionMs === undefined ? '' : ` in ${formatMs(sessionMs)}`
   const told = {
@@ -84,19 +78,20 @@ function sessionSteps(request: FullRequestJson): Step[] {
     store: `${age}, read from the store${asked}`,
     none: sessionEnded === undefined ? age : ` is over (${sessionEnded}), as the store said${asked}`
   }
-  return [{ name: 'session', text: id + told[sessionFrom ?? 'none'], atMs: 0, ms: sessionMs }]
+  const text = (id ?? 'unknown') + told[sessionFrom ?? 'none']
+  yield { name: 'session', text, atMs: 0, ms: sessionMs }
 }
 
-function limitSteps({ limits = [], limitsMs, limit, limitMax }: FullRequestJson): Step[] {
-  const isRule = limits.some(({ name }) => name === limit)
-  const asked = limitsMs === undefined ? '' : `; the counters answered in ${formatMs(limitsMs)}`
-  const steps = limits.map((each, index) => ({
-    name: 'limits',
-    text: limitText(each, limit) + (index === 0 ? asked : '')
-  }))
-  if (limit === undefined || isRule) return steps
+function* limitSteps(request: FullRequestJson): Generator<Step> {
+  const { limits = [], limitsMs, limit, limitMax } = request
+  let asked = limitsMs === undefined ? '' : `; the counters answered in ${formatMs(limitsMs)}`
+  for (const each of limits) {
+    yield { name: 'limits', text: limitText(each, limit) + asked }
+    asked = ''
+  }
+  if (limit === undefined || limits.some(({ name }) => name === limit)) return
   const max = limitMax === undefined ? '' : `, which allows ${limitMax}`
-  return [...steps, { name: 'limits', text: `refused by ${limit}${max}` }]
+  yield { name: 'limits', text: `refused by ${limit}${max}` }
 }
 
 function limitText(record: LimitJson, refusedBy: string | undefined): string {
@@ -108,25 +103,18 @@ function limitText(record: LimitJson, refusedBy: string | undefined): string {
   return `${name} ${count} of ${max} ${window}${shadow}${verdict}`
 }
 
-function upstreamSteps(request: FullRequestJson): Step[] {
-  const { attempts = [], queueMs, upstream = '', isFallback, missing } = request
-  const calls = attempts.map(attempt => ({
-    name: 'upstream',
-    text: attemptText(attempt),
-    atMs: attempt.atMs,
-    ms: attempt.ms
-  }))
-  const parts = `missing: ${missing?.join(', ')}`
-  return [
-    ...(queueMs === undefined ? [] : [queueStep(queueMs, upstream)]),
-    ...calls,
-    ...(isFallback === true ? [{ name: 'fallback', text: fallback }] : []),
-    ...(missing === undefined ? [] : [{ name: 'parts', text: parts }])
-  ]
-}
-
-function queueStep(ms: number, upstream: string): Step {
-  return { name: 'queue', text: `waited ${formatMs(ms)} for a connection to ${upstream}`, ms }
+function* upstreamSteps(request: FullRequestJson): Generator<Step> {
+  const { attempts = [], queueMs, upstream, isFallback, missing } = request
+  if (queueMs !== undefined) {
+    const text = `waited ${formatMs(queueMs)} for a connection to ${upstream}`
+    yield { name: 'queue', text, ms: queueMs }
+  }
+  for (const attempt of attempts) {
+    const { atMs, ms } = attempt
+    yield { name: 'upstream', text: attemptText(attempt), atMs, ms }
+  }
+  if (isFallback === true) yield { name: 'fallback', text: fallback }
+  if (missing !== undefined) yield { name: 'parts', text: `missing: ${missing.join(', ')}` }
 }
 
 function attemptText(attempt: AttemptJson): string {
@@ -143,24 +131,21 @@ function failureText(failure: string, reason: string | undefined): string {
   return reason === undefined ? failure : `${failure} (${reason})`
 }
 
-function responseSteps({ shapeMs, status, sent, isCut, ms }: FullRequestJson): Step[] {
+function* responseSteps(request: FullRequestJson): Generator<Step> {
+  const { shapeMs, status, sent, isCut, ms } = request
+  if (shapeMs !== undefined) yield { name: 'shape', text: formatMs(shapeMs) }
   const bytes = sent === undefined ? '' : `, ${sent} bytes`
-  const end =
-    isCut === true ? 'cut: the client left, or the connection was ended' : `${status}${bytes}`
-  const shape = shapeMs === undefined ? [] : [{ name: 'shape', text: formatMs(shapeMs) }]
-  return [...shape, { name: 'sent', text: end, atMs: 0, ms }]
+  yield { name: 'sent', text: isCut === true ? cut : `${status}${bytes}`, atMs: 0, ms }
 }
 
-function errorSteps({ code, reason }: FullRequestJson): Step[] {
-  const reasons = reason === undefined ? [] : [{ name: 'reason', text: reason }]
-  if (code === undefined) return reasons
+function* errorSteps({ code, reason }: FullRequestJson): Generator<Step> {
   // A replica of another version may have codes that this one does not know.
-  if (!Object.hasOwn(errorKinds, code)) return [{ name: 'error', text: code }, ...reasons]
-  return [
-    { name: 'error', text: `${code}: ${errorKinds[code].en}` },
-    ...reasons,
-    { name: 'to do', text: errorAdvice[code] }
-  ]
+  const isKnown = code !== undefined && Object.hasOwn(errorKinds, code)
+  if (code !== undefined) {
+    yield { name: 'error', text: isKnown ? `${code}: ${errorKinds[code].en}` : code }
+  }
+  if (reason !== undefined) yield { name: 'reason', text: reason }
+  if (isKnown) yield { name: 'to do', text: errorAdvice[code] }
 }
 
 export function formatMs(ms: number): string {

@@ -1,6 +1,7 @@
 /** Views of the gateway's state: its dependencies, what readiness says of them, its status. */
 import type { LedgerStatus } from '../observability/audit/ledger.ts'
-import type { AddressStatus, GatewayState } from '../observability/gateway-state.ts'
+import type { AddressUse } from '../proxy/pools.ts'
+import type { GatewayState } from '../services/gateway-state.ts'
 
 /** States of an address, for people. */
 export const stateTexts = {
@@ -81,7 +82,7 @@ function ledgerHealth({ failing, headFailing, waiting, lost }: LedgerStatus): De
 }
 
 /** Down since its last address failed, degraded since the first, up since the last came back. */
-function upstreamHealth(name: string, all: readonly AddressStatus[]): Dependency {
+function upstreamHealth(name: string, all: readonly AddressUse[]): Dependency {
   const down = all.filter(({ state }) => state !== 'up')
   const isDegraded = down.length > 0 && down.length < all.length
   const changes = isDegraded ? down : all

@@ -175,7 +175,12 @@ export const maintenanceEndBody = object({
   routes: routeNames('The routes to open; all that operators closed without it.')
 })
 
-const closing = Type.Unsafe<Closing>(object({}, { description: 'As in routes.yaml.' }))
+const closing = Type.Unsafe<Closing>(
+  object(
+    { ...maintenanceBody.properties, until: optional(time) },
+    { description: 'As in routes.yaml.' }
+  )
+)
 
 export const maintenanceAnswer = object({
   shared: Type.Boolean({ description: 'Whether it is in force at all replicas, within a second.' }),

@@ -1,8 +1,7 @@
 /** What the operators' API answers of the gateway's state, its config and its replicas. */
 import { type Static, Type } from 'typebox'
 import type { Change } from '../config/diff.ts'
-import type { FileDiff } from '../config/written-diff.ts'
-import type { AddressStatus, FaultPlace, FilesState } from '../observability/gateway-state.ts'
+import type { FilesState } from '../services/gateway-state.ts'
 import { count, list, number, object, optional, text, time, union } from './schemas.ts'
 
 const flag = Type.Boolean()
@@ -10,6 +9,20 @@ const integer = Type.Integer()
 const words = (description: string) => list(text(), description)
 const hash = text('The same for the same config at all replicas.')
 const filesState = text('running or refused.')
+const place = object({
+  file: text(),
+  line: number('0 for the whole file.'),
+  path: text('Of the key, dotted.'),
+  message: text(),
+  severity: Type.Enum(['fault', 'warning'])
+})
+const address = object({
+  upstream: text(),
+  address: text(),
+  state: Type.Enum(['up', 'open', 'unhealthy']),
+  inFlight: integer,
+  since: number('Milliseconds since the epoch.')
+})
 const restartNeeded = words('Keys of gateway.yaml that wait for a restart.')
 const taken = object({ at: time, by: text(), changes: words('Of the last reload.') })
 const numberOrNull = (description: string) => union([Type.Number(), Type.Null()], { description })
@@ -93,20 +106,16 @@ export const statusAnswer = object({
   startedAt: time,
   ready: flag,
   parts: Type.Record(text(), text(), { description: 'The state of each part worth a word.' }),
-  upstreams: list(Type.Unsafe<AddressStatus>(object({}))),
+  upstreams: list(address),
   folder: text(),
   hash,
-  installHash: text('Of the running gateway.yaml, without the addresses on which it listens.'),
   generation: integer,
   requests: number('That are being answered by it.'),
   draining: list(object({ generation: integer, requests: count }), 'Older ones that answer still.'),
   files: Type.Unsafe<FilesState>(
-    object({}, { description: 'Their `state`, running or refused; then `since` and `faults`.' })
+    object({ state: filesState, since: optional(time), faults: optional(list(text())) })
   ),
-  places: list(
-    Type.Unsafe<FaultPlace>(object({})),
-    'The faults of refused files, as far as known: file, line (0 for a whole file), path, message.'
-  ),
+  places: list(place, 'The faults of refused files, as far as known.'),
   restartNeeded,
   taken
 })
@@ -123,14 +132,10 @@ export const contractsAnswer = object({ contracts: list(contract) })
 
 export const planAnswer = object({
   changes: list(
-    Type.Unsafe<Change>(object({})),
-    'Each with file, path, text, and whether it needs a restart.'
+    Type.Unsafe<Change>(object({ file: text(), path: text(), text: text(), restart: flag })),
+    'Each may need a restart.'
   ),
   risks: words('Of these changes.'),
-  files: list(
-    Type.Unsafe<FileDiff>(object({})),
-    'Those that differ, with a diff: lines of YAML with "+ ", "- " or two blanks in front.'
-  ),
   faults: words('Why the files cannot run.')
 })
 

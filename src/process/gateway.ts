@@ -6,15 +6,16 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Environment } from '../config/read/references.ts'
 import type { Config } from '../config/schema/config.ts'
 import { describeFault } from '../config/schema/faults.ts'
+import type { ReloadAnswer } from '../ops/state-schemas.ts'
 import { createFleet } from '../services/fleet.ts'
+import { type GatewayState, stateOf, version } from '../services/gateway-state.ts'
 import { createLogger } from '../services/services.ts'
 import { createSeal } from '../session/seal.ts'
 import { takeListenFds } from './listen-fds.ts'
 import { createPresent, describeReplica } from './now.ts'
 import { createOperators, type Operators } from './operators.ts'
-import { type FilesAtStart, type Outcome, Reloader, type Trigger } from './reload.ts'
+import { type FilesAtStart, Reloader, type Trigger } from './reload.ts'
 import { createPublicServer, type PublicServer } from './server.ts'
-import { createState, type Life, measureConfig } from './state.ts'
 
 export interface Gateway {
   /** The address for the console, with the real port, also when config says 0. */
@@ -23,12 +24,17 @@ export interface Gateway {
   /** A link that opens the operators' page once within this time. */
   readonly opsLink: (ms: number) => string
   /** Reads the config files and runs their config, or returns why not. */
-  readonly reload: (by: Trigger) => Promise<Outcome>
+  readonly reload: (by: Trigger) => Promise<ReloadAnswer>
   /**
    * Reports not ready for `drain.notice`, then takes no new requests, and ends those in flight
    * after `drain.grace`. Further calls wait for the same end.
    */
   readonly stop: (options?: { readonly noticeMs?: number }) => Promise<void>
+}
+
+/** How far start and stop are. */
+interface Life {
+  phase: GatewayState['phase']
 }
 
 /**
@@ -62,7 +68,7 @@ export async function startGateway(
   const present = createPresent(services)
   opening.defer(() => present.close())
   measureConfig(server, reloader)
-  const state = createState(life, server, reloader)
+  const state = () => stateOf({ life, reloader, ...server })
   const fleet = createFleet({
     id: services.replica,
     ...services.background,
@@ -114,4 +120,39 @@ function createStop(
   }
 
   return ({ noticeMs = drain.notice } = {}) => (stopping ??= stop(noticeMs))
+}
+
+function measureConfig({ generations, services }: PublicServer, reloader: Reloader): void {
+  const { metrics } = services
+  metrics.read({
+    name: 'console_gateway_info',
+    help: 'Always 1; says what runs.',
+    labelNames: ['version', 'node'],
+    read: () => [[[version, process.version], 1]]
+  })
+  metrics.read({
+    name: 'console_gateway_generation',
+    help: 'The number of the running generation: 1 at start, higher with each reload.',
+    read: () => generations.current.number
+  })
+  metrics.read({
+    name: 'console_gateway_generations_draining',
+    help: 'Old generations that still answer what began in them.',
+    read: () => generations.draining().length
+  })
+  metrics.read({
+    name: 'console_gateway_config_refused',
+    help: 'Whether the config files were refused, so that an older config runs: 1 or 0.',
+    read: () => Number(reloader.state.files.state === 'refused')
+  })
+  metrics.read({
+    name: 'console_gateway_config_restart_needed',
+    help: 'Keys of gateway.yaml that wait for a restart.',
+    read: () => reloader.state.restartNeeded.length
+  })
+  metrics.read({
+    name: 'console_gateway_config_loaded_timestamp_seconds',
+    help: 'When the running config was taken.',
+    read: () => Date.parse(reloader.state.taken.at) / 1000
+  })
 }

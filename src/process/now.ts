@@ -1,7 +1,7 @@
 /** This process at present: rates of the last ten seconds, its upstreams, its own load. */
 import type { Now, Past } from '../ops/state-schemas.ts'
-import type { GatewayState } from '../observability/gateway-state.ts'
-import { boundsMs, type RouteCounts } from '../observability/request-rates.ts'
+import type { GatewayState } from '../services/gateway-state.ts'
+import { boundsMs, RouteCounts } from '../observability/request-rates.ts'
 import type { AddressUse } from '../proxy/pools.ts'
 import type { Services } from '../services/services.ts'
 
@@ -155,14 +155,7 @@ function keyOf({ upstream, address }: AddressUse): string {
 }
 
 function sumOf(routes: ReadonlyArray<readonly [string, RouteCounts]>): RouteCounts {
-  const total = { requests: 0, errors: 0, refused: 0, buckets: boundsMs.map(() => 0) }
-  for (const [, { requests, errors, refused, buckets }] of routes) {
-    total.requests += requests
-    total.errors += errors
-    total.refused += refused
-    total.buckets = total.buckets.map((count, index) => count + (buckets[index] ?? 0))
-  }
-  return total
+  return routes.reduce((sum, [, counts]) => sum.add(counts), new RouteCounts())
 }
 
 function inSeconds(counts: RouteCounts, seconds: number) {

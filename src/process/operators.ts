@@ -18,10 +18,10 @@ import { addRequestRoutes } from '../ops/requests.ts'
 import { createOpsServer } from '../ops/server.ts'
 import { createOperatorSessions } from '../ops/session.ts'
 import { addOperatorSignIn } from '../ops/sign-in.ts'
+import { version } from '../services/gateway-state.ts'
 import { listenLocally, socketFolders } from '../ops/socket.ts'
 import { addOpsSessions } from '../ops/users.ts'
 import { listen as listenOn, type PublicServer, urlOf } from './server.ts'
-import { version } from './state.ts'
 import { addStateRoutes, type Operated } from './state-routes.ts'
 
 export type Operators = ReturnType<typeof createOperators>

@@ -8,7 +8,8 @@ import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { massChange } from '../login/changed-users.ts'
 import type { AuditEntry } from '../observability/audit/line.ts'
 import type { Operator } from '../ops/operator.ts'
-import type { FilesState, Taken } from '../observability/gateway-state.ts'
+import type { ReloadAnswer } from '../ops/state-schemas.ts'
+import type { ReloadState } from '../services/gateway-state.ts'
 import type { Log } from '../services/services.ts'
 import type { PublicServer } from './server.ts'
 import { createUserReview } from './user-review.ts'
@@ -16,20 +17,6 @@ import { validate, type Validated } from './validate.ts'
 import { type Watch, watchFiles } from './watch.ts'
 
 export type Trigger = 'files changed' | 'SIGHUP' | 'operator'
-
-export interface Outcome {
-  readonly outcome: 'reloaded' | 'unchanged' | 'refused'
-  /** The one that runs now. */
-  readonly generation: number
-  /** Of `refused`. */
-  readonly faults?: readonly string[]
-  /** Of `reloaded`, and the results for sessions of changed users, in words. */
-  readonly changes?: readonly string[]
-  readonly sessions?: readonly string[]
-  readonly restartNeeded?: readonly string[]
-  /** Of `unchanged`: the change that put the running config in force, if it was not the start. */
-  readonly taken?: Taken
-}
 
 /** What an operator says with a reload. */
 interface Asking {
@@ -52,16 +39,6 @@ interface Options {
   readonly atStart: FilesAtStart
   /** Called with each config that is about to replace another. @throws where it cannot be taken */
   readonly onBuilt: (config: Config) => void
-}
-
-/** What is known of the config that runs, and of its files. */
-interface ReloadState {
-  readonly files: FilesState
-  /** The faults of refused files, with their places; empty where they were refused otherwise. */
-  readonly faults: readonly Fault[]
-  readonly restartNeeded: readonly string[]
-  /** When and why the running config came. */
-  readonly taken: Taken
 }
 
 const maxInLine = 12
@@ -88,7 +65,7 @@ export class Reloader {
     this.#review = createUserReview(options.server, () => this.#isClosed)
     this.#state = {
       files: { state: 'running' },
-      faults: [],
+      places: [],
       restartNeeded: config.restartNeeded,
       taken: { at: new Date().toISOString(), by: 'start', changes: [] }
     }
@@ -117,7 +94,7 @@ export class Reloader {
   }
 
   /** Reads the files and runs their config. Faults of the files are an outcome, not an error. */
-  async reload(by: Trigger, { yes = false, operator }: Asking = {}): Promise<Outcome> {
+  async reload(by: Trigger, { yes = false, operator }: Asking = {}): Promise<ReloadAnswer> {
     const { metrics, ledger } = this.#options.server.services
     const reloading = this.#last.then(() => this.#takeFiles(by, yes))
     this.#last = reloading.catch(() => {})
@@ -134,7 +111,7 @@ export class Reloader {
     await this.#last
   }
 
-  async #takeFiles(by: Trigger, isConfirmed: boolean): Promise<Outcome> {
+  async #takeFiles(by: Trigger, isConfirmed: boolean): Promise<ReloadAnswer> {
     const { config: before } = this.#options.server.generations.current
     try {
       const read = await this.validate(before.gateway)
@@ -157,7 +134,7 @@ export class Reloader {
   }
 
   /** @throws where it cannot be built */
-  async #take(by: Trigger, config: Config, changes: readonly string[]): Promise<Outcome> {
+  async #take(by: Trigger, config: Config, changes: readonly string[]): Promise<ReloadAnswer> {
     const { server, onBuilt } = this.#options
     const { number, config: before } = server.generations.current
     const generation = number + 1
@@ -170,7 +147,7 @@ export class Reloader {
       throw error
     }
     const taken = { at: new Date().toISOString(), by, changes }
-    this.#state = { ...this.#state, files: { state: 'running' }, faults: [], taken }
+    this.#state = { ...this.#state, files: { state: 'running' }, places: [], taken }
     this.#keepLastGood(config)
     this.#log.info(
       { event: 'config.reloaded', generation, by, changes },
@@ -193,7 +170,7 @@ export class Reloader {
   }
 
   /** The files hold the running config. */
-  #keep(by: Trigger): Outcome {
+  #keep(by: Trigger): ReloadAnswer {
     const { files, taken, restartNeeded } = this.#state
     const { number: generation } = this.#options.server.generations.current
     const fields = { event: 'config.unchanged', generation, by }
@@ -202,19 +179,23 @@ export class Reloader {
     } else if (by === 'SIGHUP') {
       this.#log.info(fields, 'the config files are unchanged: nothing to reload')
     }
-    this.#state = { ...this.#state, files: { state: 'running' }, faults: [] }
+    this.#state = { ...this.#state, files: { state: 'running' }, places: [] }
     const unchanged = { outcome: 'unchanged', generation, restartNeeded } as const
     return taken.by === 'start' ? unchanged : { ...unchanged, taken }
   }
 
-  #refuse(by: Trigger | 'start', texts: readonly string[], faults: readonly Fault[] = []): Outcome {
+  #refuse(
+    by: Trigger | 'start',
+    texts: readonly string[],
+    places: readonly Fault[] = []
+  ): ReloadAnswer {
     const { number: generation } = this.#options.server.generations.current
     const { files: before } = this.#state
     // An editor often saves a file in several steps: the same faults are logged once.
     const isKnown = by === 'files changed' && before.faults?.join('\n') === texts.join('\n')
     if (!isKnown) {
       const since = new Date().toISOString()
-      this.#state = { ...this.#state, files: { state: 'refused', since, faults: texts }, faults }
+      this.#state = { ...this.#state, files: { state: 'refused', since, faults: texts }, places }
       this.#log.error(
         { event: 'config.refused', generation, by, faults: texts },
         `config refused, the running one stays: ${inWords(texts)}`
@@ -248,12 +229,11 @@ export class Reloader {
  */
 function keepInstall(running: Config, next: Config): Config {
   const { serverTls = running.serverTls, opsTls = running.opsTls, redisCa: ca, ...others } = next
-  const { gateway, written, redisCa } = running
+  const { gateway, redisCa } = running
   const hasBoth = ca !== undefined && redisCa !== undefined
   const renewed = hasBoth && ca !== redisCa ? ['redis.ca'] : []
   return {
     ...others,
-    written: { ...others.written, gateway: written.gateway },
     ...(gateway.server.tls && serverTls && { serverTls }),
     ...(gateway.ops.tls && opsTls && { opsTls }),
     ...(redisCa !== undefined && { redisCa }),
@@ -269,7 +249,7 @@ function logNewWarnings(log: Log, before: Config, { warnings }: Config): void {
 }
 
 /** The line of the audit ledger. */
-function reloadEntry(outcome: Outcome, by: Trigger, operator: Asking['operator']): AuditEntry {
+function reloadEntry(outcome: ReloadAnswer, by: Trigger, operator: Asking['operator']): AuditEntry {
   const { generation, changes = [], sessions = [], faults } = outcome
   const texts = faults ?? [...changes, ...sessions]
   const numbered = texts.slice(0, maxChanges).map((text, index) => [index + 1, text])

@@ -1,9 +1,8 @@
 /** The gateway's present, its config and its replicas for operators, who may reload the config. */
 import type { FastifyInstance } from 'fastify'
 import { comparePlan } from '../config/risks.ts'
-import { writtenDiff } from '../config/written-diff.ts'
 import { describeFault } from '../config/schema/faults.ts'
-import type { GatewayState } from '../observability/gateway-state.ts'
+import type { GatewayState } from '../services/gateway-state.ts'
 import { statusOf } from '../ops/health.ts'
 import { addAct, addRead } from '../ops/routes.ts'
 import { reloadBody } from '../ops/schemas.ts'
@@ -19,6 +18,7 @@ import {
   statusAnswer
 } from '../ops/state-schemas.ts'
 import type { Fleet } from '../services/fleet.ts'
+import type { Generations } from './generation.ts'
 import type { Present, ReplicaState } from './now.ts'
 import type { Reloader } from './reload.ts'
 import type { PublicServer } from './server.ts'
@@ -46,8 +46,12 @@ const kinds = {
 }
 
 export function addStateRoutes(ops: FastifyInstance, operated: Operated) {
-  const { server, reloader, state, fleet } = operated
-  const now = shared(freshMs, () => nowOf(operated))
+  const { server, reloader, state, fleet, present } = operated
+  const { generations } = server
+  const now = shared(generations, freshMs, async (): Promise<Now> => {
+    const { replicas } = await fleet.list()
+    return { ...present.read(), replicas }
+  })
   const plan = () => planOf(operated)
   const contracts = () => contractsOf(operated)
   addRead(ops, {
@@ -86,53 +90,45 @@ export function addStateRoutes(ops: FastifyInstance, operated: Operated) {
     summary: 'Reads the config files and runs their config.',
     body: reloadBody,
     answer: reloadAnswer,
-    run: async ({ yes }, { operator }) => {
-      return await reloader.reload('operator', { yes: yes === true, operator })
-    }
+    run: async ({ yes }, { operator }) =>
+      await reloader.reload('operator', { yes: yes === true, operator })
   })
-  const generation = () => server.generations.current.number
-  return { now, contracts, plan: shared(planFreshMs, plan, generation) }
+  return { now, contracts, plan: shared(generations, planFreshMs, plan) }
 }
 
 /** All who ask within `ms` share what was read once, unless another generation runs. */
-function shared<T>(ms: number, read: () => Promise<T>, generation = () => 0): () => Promise<T> {
+function shared<T>(generations: Generations, ms: number, read: () => Promise<T>): () => Promise<T> {
   let readAt = -Infinity
   let readOf = 0
   let last: Promise<T>
   return () => {
-    if (performance.now() - readAt >= ms || readOf !== generation()) {
+    const { number } = generations.current
+    if (performance.now() - readAt >= ms || readOf !== number) {
       readAt = performance.now()
-      readOf = generation()
+      readOf = number
       last = read()
     }
     return last
   }
 }
 
-async function nowOf({ present, fleet }: Operated): Promise<Now> {
-  const { replicas } = await fleet.list()
-  return { ...present.read(), replicas }
-}
-
 async function planOf({ server, reloader }: Operated): Promise<PlanAnswer> {
   const { config: before } = server.generations.current
   const read = await reloader.validate()
   if ('faults' in read) {
-    return { changes: [], risks: [], files: [], faults: read.faults.map(describeFault) }
+    return { changes: [], risks: [], faults: read.faults.map(describeFault) }
   }
-  const files = writtenDiff(before.written, read.config.written)
-  return { ...comparePlan(before, read.config), files, faults: [] }
+  return { ...comparePlan(before, read.config), faults: [] }
 }
 
 function contractsOf({ server: { generations, services } }: Operated): Contracts {
   const drifts = new Map(services.drift.list().map(drift => [drift.route, drift]))
-  const all = Object.entries(generations.current.config.routes.routes).flatMap(
-    ([route, { contract }]) => {
-      if (contract === undefined) return []
-      const { checked = 0, broken = 0, deviations = [] } = drifts.get(route) ?? {}
-      const drift = new Set(deviations.map(({ path, kind }) => `${path} ${kinds[kind]}`))
-      return [{ route, mode: contract.mode, checked, broken, drift: [...drift] }]
-    }
-  )
-  return { contracts: all }
+  const { routes } = generations.current.config.routes
+  const contracts = Object.entries(routes).flatMap(([route, { contract }]) => {
+    if (contract === undefined) return []
+    const { checked = 0, broken = 0, deviations = [] } = drifts.get(route) ?? {}
+    const drift = new Set(deviations.map(({ path, kind }) => `${path} ${kinds[kind]}`))
+    return [{ route, mode: contract.mode, checked, broken, drift: [...drift] }]
+  })
+  return { contracts }
 }

@@ -1,6 +1,6 @@
 /** Reads and tries a config folder, as a reload does: requests are answered in between. */
 import { createYield } from '../app/yield.ts'
-import { configHashes } from '../config/config-hash.ts'
+import { configHash } from '../config/config-hash.ts'
 import { createInputs } from '../config/read/inputs.ts'
 import { loadSteps } from '../config/read/load.ts'
 import type { Environment } from '../config/read/references.ts'
@@ -29,7 +29,7 @@ export async function validate(
     let step = steps.next()
     for (; step.done !== true; step = steps.next()) await yieldToRequests()
     const { fault, named, ...config } = step.value
-    configHashes(config)
+    configHash(config)
     await yieldToRequests()
     faults = await tryConfig({ ...config, fault, named }, yieldToRequests)
     if (faults.length === 0) return { inputs: inputs.fingerprints(), config }

@@ -4,7 +4,6 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { adopt } from '../observability/emitters.ts'
-import type { AddressStatus } from '../observability/gateway-state.ts'
 import { fixedHeadersOf } from './request-headers.ts'
 
 /** PEM texts, and the name that the certificate has to have. */
@@ -17,11 +16,11 @@ export interface TlsFiles {
 
 /** @param pemFiles what the files hold that upstreams name, by those names */
 export function tlsFilesOf(
-  { ca, tls }: Pick<UpstreamConfig, 'ca' | 'tls'>,
+  { tls }: Pick<UpstreamConfig, 'tls'>,
   pemFiles: Readonly<Record<string, string>>
 ): TlsFiles {
   return {
-    ca: pemFiles[tls?.ca ?? ca ?? ''],
+    ca: pemFiles[tls?.ca ?? ''],
     cert: pemFiles[tls?.certificate ?? ''],
     key: tls?.key,
     servername: tls?.serverName
@@ -34,6 +33,8 @@ export interface AddressChange {
   /** Of `open`. */
   readonly failure?: Failure
 }
+
+type AddressState = 'up' | 'open' | 'unhealthy'
 
 type OnChange = (address: string, change: AddressChange) => void
 
@@ -70,10 +71,13 @@ const check = {
   failures: 2
 }
 
+/** When an address is left out: after so many failures in a row, for so long. */
+const breaker = { failures: 5, openForMs: 10_000 }
+
 export class Address {
   /** Scheme, host and port. */
   readonly origin: string
-  state: AddressStatus['state'] = 'up'
+  state: AddressState = 'up'
   /** Requests that it has, WebSockets among them. */
   inFlight = 0
   /** Requests that it ever got; both numbers only rise. */
@@ -117,7 +121,7 @@ export class Address {
     }
   }
 
-  /** Whether it gets requests; an open one gets one after each `openFor`. */
+  /** Whether it gets requests; an open one gets one after each `openForMs`. */
   get isUsable(): boolean {
     return this.state === 'up' || (this.state === 'open' && performance.now() >= this.#tryAt)
   }
@@ -125,7 +129,7 @@ export class Address {
   begin(): void {
     this.inFlight++
     this.#requests++
-    if (this.state === 'open') this.#tryAt = performance.now() + this.#config.breaker.openFor
+    if (this.state === 'open') this.#tryAt = performance.now() + breaker.openForMs
   }
 
   end(): void {
@@ -139,11 +143,10 @@ export class Address {
 
   /** A connection that could not be made is enough, since the others can do without. */
   failedBy(failure: Failure): void {
-    const { failures, openFor } = this.#config.breaker
     this.#failures++
-    this.#failed = failure === 'connect' ? failures : this.#failed + 1
-    if (this.#failed < failures) return
-    this.#tryAt = performance.now() + openFor
+    this.#failed = failure === 'connect' ? breaker.failures : this.#failed + 1
+    if (this.#failed < breaker.failures) return
+    this.#tryAt = performance.now() + breaker.openForMs
     if (this.state === 'up') this.#become('open', { to: 'open', failure })
   }
 
@@ -227,15 +230,15 @@ export class Address {
   }
 
   #openPool(): Pool {
-    const { keepAlive } = this.#config
     return adopt(
       new Pool(this.origin, {
         // `Slots` bound the requests.
         connections: null,
         pipelining: 1,
-        // A `Keep-Alive` hint of the back-end counts instead, less undici's threshold of 2 s.
-        keepAliveTimeout: Math.max(1, keepAlive),
-        keepAliveMaxTimeout: Math.max(60_000, keepAlive),
+        // A request that meets the back-end's closing fails, and gunicorn closes after 2 s. Its
+        // `Keep-Alive` hint counts instead, less undici's threshold of 2 s.
+        keepAliveTimeout: 1500,
+        keepAliveMaxTimeout: 60_000,
         // `Receiver` has the clocks: undici's know neither a route's bounds nor what is a stream.
         headersTimeout: 0,
         bodyTimeout: 0,
@@ -246,7 +249,7 @@ export class Address {
     )
   }
 
-  #become(state: AddressStatus['state'], change: AddressChange): void {
+  #become(state: AddressState, change: AddressChange): void {
     if (state === 'up' || this.state === 'up') this.#since = Date.now()
     this.state = state
     this.#onChange(this.origin, change)

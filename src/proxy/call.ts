@@ -38,8 +38,8 @@ export function createCallContext(
   addresses: readonly Address[],
   { onWaited, onRetry }: UpstreamEvents
 ) {
-  const { connections, streams } = config
-  const slotsOf = (slots: number) => new Slots({ ...config, slots }, onWaited)
+  const { connections } = config
+  const slotsOf = (slots: number) => new Slots({ slots, queue: config.queue }, onWaited)
   // At most 10 % more load on a back-end in trouble. Where there are several addresses, beside it
   // the requests of one that break at once when it dies.
   const { length } = addresses
@@ -54,8 +54,8 @@ export function createCallContext(
     slots: slotsOf(connections),
     /** Half of them for streamed uploads: clients may be slow. */
     uploads: slotsOf(Math.max(1, Math.floor(connections / 2))),
-    /** Of event streams, which may never end: they wait for no one. */
-    streams: slotsOf(streams),
+    /** Of event streams and WebSockets, which may never end: they wait for no one. */
+    streams: slotsOf(connections * 5),
     /** Each request earns a tenth of a retry. */
     onRequest: () => {
       retries = Math.min(maxRetries, retries + 0.1)
@@ -113,12 +113,9 @@ export async function sendCall(context: CallContext, call: Call): Promise<Upstre
 
 /** What a call takes of the upstream; an upload two. @throws as `sendCall` does */
 async function waitForPlaces(context: CallContext, call: Call): Promise<Slots[]> {
-  const { slots, uploads, streams } = context
+  const { slots, uploads } = context
   const { body, signal, recorded } = call
-  if (asksForEvents(call)) {
-    if (streams.tryTake()) return [streams]
-    throw tooManyStreams()
-  }
+  if (asksForEvents(call)) return [takeStream(context)]
   const askedAt = performance.now()
   const places: Slots[] = []
   try {
@@ -132,6 +129,12 @@ async function waitForPlaces(context: CallContext, call: Call): Promise<Slots[]>
   }
   if (recorded !== undefined) recorded.trail.queueMs += performance.now() - askedAt
   return places
+}
+
+/** @throws GatewayError `overloaded` */
+export function takeStream({ streams }: CallContext): Slots {
+  if (streams.tryTake()) return streams
+  throw tooManyStreams()
 }
 
 /** As every EventSource does. */
@@ -155,7 +158,7 @@ function keepsPlace(
 }
 
 function tooManyStreams(): GatewayError {
-  return overloaded('too many event streams of the upstream are open', 'streams')
+  return overloaded('too many event streams and WebSockets of the upstream are open', 'streams')
 }
 
 /** RFC 9110 §9.2.1. */

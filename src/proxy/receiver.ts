@@ -4,7 +4,6 @@
  */
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import type { Recorded, TrailAttempt } from '../observability/trail.ts'
@@ -12,9 +11,6 @@ import type { Address } from './address.ts'
 import type { Upload } from './request-body.ts'
 import { isBodiless, isEventStream, unreadable, type UpstreamResponse } from './response.ts'
 import type { Slots } from './slots.ts'
-
-/** The longest pauses of bodies and of event streams, and the whole time of all but these. */
-export type TimeOuts = Pick<UpstreamConfig, 'idleTimeout' | 'streamIdle' | 'totalTimeout'>
 
 export interface Call {
   readonly method: string
@@ -27,10 +23,10 @@ export interface Call {
   readonly signal?: AbortSignal | undefined
   /** The request that it is for, and why. */
   readonly recorded?: Recorded | undefined
-  /** Milliseconds to the first byte. */
+  /** The longest wait for the first byte, and for each further one. */
   readonly timeoutMs: number
-  /** After the first byte. */
-  readonly timeOuts: TimeOuts
+  /** The whole time of all but event streams. */
+  readonly totalMs: number
   /** Bodies up to this size are collected. */
   readonly collectBytes: number
   /** Whether the whole body is needed (shaping): then a slow one is waited for. */
@@ -43,6 +39,9 @@ interface Failed {
   /** Whether no connection was made, so that nothing was written. */
   readonly isUnsent: boolean
 }
+
+/** The longest pause of an event stream, which may be silent longer than other bodies. */
+const maxSilenceMs = 5 * 60_000
 
 /** A body of unknown length is streamed after this wait: events and logs may never end. */
 const gatherMs = 5
@@ -68,7 +67,6 @@ export class Receiver implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined
   #state: 'waiting' | 'collecting' | 'streaming' | 'over' = 'waiting'
   #clock: NodeJS.Timeout
-  #clockMs: number
   #gather: NodeJS.Timeout | undefined
   #status = 0
   #headers: UpstreamResponse['headers'] = {}
@@ -85,10 +83,9 @@ export class Receiver implements Dispatcher.DispatchHandler {
     this.#startedAt = startedAt
     this.address = address
     this.recorded = recorded
-    const { timeoutMs, timeOuts } = call
-    this.#endsAt = startedAt + timeOuts.totalTimeout
-    this.#clockMs = Math.min(timeoutMs, timeOuts.totalTimeout)
-    this.#clock = setTimeout(tick, this.#clockMs, this)
+    const { timeoutMs, totalMs } = call
+    this.#endsAt = startedAt + totalMs
+    this.#clock = setTimeout(tick, Math.min(timeoutMs, totalMs), this)
   }
 
   dispatch(): void {
@@ -134,7 +131,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
     const length = headers['content-length']
     const isEmpty = method === 'HEAD' || isBodiless(status)
     this.#isEvents = !isEmpty && length === undefined && isEventStream(headers)
-    this.#startIdleClock()
+    this.#startBodyClock()
     if (isEmpty) return
     // Only a body that is streamed can have trailers.
     const hasTrailers = headers['trailer'] !== undefined && !collectsAll
@@ -176,19 +173,18 @@ export class Receiver implements Dispatcher.DispatchHandler {
     // A timer may fire a millisecond early.
     const isOver = performance.now() + 1 >= this.#endsAt && !this.#isEvents
     if (this.#state === 'waiting') {
-      const { timeoutMs, timeOuts, body } = this.#call
+      const { timeoutMs, totalMs, body } = this.#call
       const uploaded = body instanceof Readable ? body.received : 0
       const isMoving = uploaded !== this.#uploaded
       this.#uploaded = uploaded
       if (isMoving && !isOver) return void this.#clock.refresh()
-      const isTotal = isOver && timeOuts.totalTimeout < timeoutMs
+      const isTotal = isOver && totalMs < timeoutMs
       this.#fail(new GatewayError(isTotal ? 'upstream.timeout.total' : 'upstream.timeout'))
     } else if (isOver) this.#fail(new GatewayError('upstream.timeout.total'))
-    else {
-      // A reader that stands still must not keep a connection that others need.
-      const isHeld = this.#controller?.paused === true
-      this.#fail(new GatewayError(isHeld ? 'request.timeout' : 'upstream.timeout.idle'))
-    }
+    else if (this.#controller?.paused === true) {
+      // Not the upstream stands still but its reader, whose connection the listener then ends.
+      this.#clock.refresh()
+    } else this.#fail(new GatewayError('upstream.timeout.idle'))
   }
 
   /** Stops collecting: the chunks so far and all further ones go through a stream. */
@@ -258,13 +254,10 @@ export class Receiver implements Dispatcher.DispatchHandler {
     this.#places = []
   }
 
-  #startIdleClock(): void {
-    const { idleTimeout, streamIdle, totalTimeout } = this.#call.timeOuts
-    const ms = this.#isEvents ? streamIdle : Math.min(idleTimeout, totalTimeout)
-    if (ms === this.#clockMs) return void this.#clock.refresh()
+  #startBodyClock(): void {
+    if (!this.#isEvents) return void this.#clock.refresh()
     clearTimeout(this.#clock)
-    this.#clockMs = ms
-    this.#clock = setTimeout(tick, ms, this)
+    this.#clock = setTimeout(tick, maxSilenceMs, this)
   }
 
   #stopClocks(): void {

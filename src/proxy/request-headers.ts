@@ -18,10 +18,9 @@ export interface RequestHeaderOptions {
   /** Never copied from the client, whatever passes otherwise. */
   readonly tokenNames: TokenNames
   readonly upstream: HeadersOfUpstream
-  readonly passAuthorization?: boolean | undefined
   readonly passCookies?: readonly string[] | undefined
-  /** Names of refused families that pass nevertheless. */
-  readonly passRefusedHeaders?: readonly string[] | undefined
+  /** Names that pass although they are normally dropped. */
+  readonly passHeaders?: readonly string[] | undefined
   /**
    * Whether the response will be shaped. A part of it cannot be shaped, a condition would compare
    * the unshaped response, and decompressing costs more than the network saves.
@@ -81,16 +80,14 @@ type FixedHeaders = Readonly<Record<string, string>>
 
 /** The headers that an upstream always gets; undefined without any. */
 export function fixedHeadersOf({
-  headers = {},
-  secretHeaders
-}: Pick<UpstreamConfig, 'headers' | 'secretHeaders'>): FixedHeaders | undefined {
-  const constant = Object.entries(headers).filter(([, written]) => !placeholder.test(written))
-  const fixed = { ...Object.fromEntries(constant), ...secretHeaders }
-  return Object.keys(fixed).length === 0 ? undefined : fixed
+  headers = {}
+}: Pick<UpstreamConfig, 'headers'>): FixedHeaders | undefined {
+  const fixed = Object.entries(headers).filter(([, written]) => !placeholder.test(written))
+  return fixed.length === 0 ? undefined : Object.fromEntries(fixed)
 }
 
 function compilePassing(options: RequestHeaderOptions): (name: string) => boolean {
-  const { identity, tokenNames, upstream, passRefusedHeaders = [], shaped } = options
+  const { identity, tokenNames, upstream, passHeaders = [], shaped } = options
   const { as } = credentialOf(upstream.credential)
   const never = new Set<string | undefined>([
     ...tokenNames.headers,
@@ -106,7 +103,7 @@ function compilePassing(options: RequestHeaderOptions): (name: string) => boolea
   return name => {
     if (never.has(name)) return false
     const isListed = upstream.passHeaders?.includes(name) ?? true
-    return passRefusedHeaders.includes(name) || (isListed && isHarmless(name))
+    return passHeaders.includes(name) || (isListed && isHarmless(name))
   }
 }
 
@@ -127,8 +124,6 @@ type Add = (sent: Headers, headers: IncomingHttpHeaders, caller: ForwardedFor) =
 
 function compileOwn(options: RequestHeaderOptions): Add {
   const { identity, tokenNames, upstream, shaped } = options
-  const passAuthorization =
-    options.passAuthorization === true && !tokenNames.headers.has('authorization')
   const passCookies = (options.passCookies ?? []).filter(name => !tokenNames.cookies.has(name))
   const ofProfile = profileValues(upstream.headers)
   const { from } = credentialOf(upstream.credential)
@@ -137,9 +132,6 @@ function compileOwn(options: RequestHeaderOptions): Add {
   return (sent, headers, caller) => {
     const { session } = caller
     if (shaped) sent['accept-encoding'] = 'identity'
-    if (passAuthorization && headers.authorization !== undefined) {
-      sent['authorization'] = headers.authorization
-    }
     if (passCookies.length > 0 && headers.cookie !== undefined) {
       const kept = keepCookies(headers.cookie, passCookies)
       if (kept !== '') sent['cookie'] = kept

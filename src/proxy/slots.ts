@@ -5,9 +5,9 @@ export interface SlotBounds {
   readonly slots: number
   /** Requests that may wait. */
   readonly queue: number
-  /** Milliseconds. */
-  readonly queueTimeout: number
 }
+
+const maxWaitMs = 10_000
 
 interface Waiting {
   readonly start: () => void
@@ -50,14 +50,14 @@ export class Slots {
   async take(signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted()
     if (this.tryTake()) return
-    const { queue, queueTimeout } = this.#bounds
     const waiting = this.#waiting
-    if (waiting.size >= queue) throw overloaded('too many requests wait for the upstream', 'queue')
+    if (waiting.size >= this.#bounds.queue)
+      throw overloaded('too many requests wait for the upstream', 'queue')
     const onWaited = this.#onWaited
     const startedAt = performance.now()
     await new Promise<void>((resolve, reject) => {
       const onAbort = () => refuse(signal?.reason)
-      const timer = setTimeout(expire, queueTimeout).unref()
+      const timer = setTimeout(expire, maxWaitMs).unref()
       const self = { start, refuse }
       signal?.addEventListener('abort', onAbort)
       waiting.add(self)
@@ -94,7 +94,7 @@ export class Slots {
   }
 }
 
-/** @param limit the key of the upstream's config that refused */
+/** @param limit the bound that refused */
 export function overloaded(reason: string, limit: string): GatewayError {
   return new GatewayError('overloaded', { retryAfter: 1, cause: new Error(reason), limit })
 }

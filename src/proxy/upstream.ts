@@ -9,6 +9,7 @@ import {
   recordAttempt,
   type RecordedCall,
   sendCall,
+  takeStream,
   type UpstreamEvents
 } from './call.ts'
 import { upstreamError } from './failures.ts'
@@ -42,7 +43,7 @@ export interface Upstream extends Pick<
 export interface UpstreamOptions {
   /** In `routes.yaml`. */
   readonly name?: string
-  /** The PEM texts of `config.ca` and `config.tls`. */
+  /** The PEM texts of `config.tls`. */
   readonly tls?: TlsFiles | undefined
   readonly events?: UpstreamEvents | undefined
 }
@@ -61,7 +62,6 @@ export function createUpstream(
   const context = createCallContext(name, config, addresses, events)
   const { slots, uploads, streams } = context
   const fixedHeaders = fixedHeadersOf(config)
-  const { idleTimeout, streamIdle } = config
 
   return {
     /** Scheme, host and port, of the first address. */
@@ -81,22 +81,32 @@ export function createUpstream(
     },
     /**
      * A connection outside the pool, for a protocol that only begins as HTTP.
-     * @throws GatewayError `upstream.*`
+     * @throws GatewayError `upstream.*`, or `overloaded`
      */
-    connect: (call: RecordedCall) => connect(context, call),
+    connect: async (call: RecordedCall) => {
+      const place = takeStream(context)
+      try {
+        const connected = await connect(context, call)
+        connected.socket.once('close', () => place.release())
+        return connected
+      } catch (error) {
+        place.release()
+        throw error
+      }
+    },
     /**
      * A request of the gateway's own, its response collected.
      * @throws GatewayError `upstream.*`, or `overloaded`
      */
     fetchWhole: async (request: FetchOptions): Promise<WholeResponse> => {
-      const { timeoutMs: totalTimeout, maxBytes, tooLarge = 'upstream.invalid' } = request
+      const { timeoutMs, maxBytes, tooLarge = 'upstream.invalid' } = request
       // A body that the gateway writes keeps its own type.
       const { 'content-type': type } = request.headers
       const response = await sendCall(context, {
         ...request,
         path: base + request.path,
         headers: { ...request.headers, ...fixedHeaders, ...(type && { 'content-type': type }) },
-        timeOuts: { idleTimeout, streamIdle, totalTimeout },
+        totalMs: timeoutMs,
         collectBytes: maxBytes,
         collectsAll: true
       })
@@ -105,7 +115,7 @@ export function createUpstream(
       const cause = new Error(`the answer is larger than ${maxBytes} bytes`)
       throw new GatewayError(tooLarge, { cause })
     },
-    /** Requests that have a connection. */
+    /** Requests that have a connection, event streams and WebSockets among them. */
     inFlight: () => slots.running + streams.running,
     /** Requests that wait for one. */
     waiting: () => slots.waiting + uploads.waiting,

@@ -2,24 +2,16 @@
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import type { Cluster, Redis } from 'ioredis'
-import type { Config } from '../config/schema/config.ts'
 import { type Heads, Ledger } from '../observability/audit/ledger.ts'
 import { auditKey } from '../observability/audit/line.ts'
 import type { Head } from '../observability/audit/verify.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Revoked } from '../session/types.ts'
-import { type Log, writeLines } from './logger.ts'
-import type { Background } from './shared.ts'
-
-interface Options {
-  readonly config: Config
-  readonly log: Log
-  readonly metrics: Metrics
-  readonly background: Background
-}
+import { writeLines } from './logger.ts'
+import type { Background, SharedBasis } from './shared.ts'
 
 /** @returns undefined where config has no ledger */
-export function openLedger({ config, log, metrics, background }: Options): Ledger | undefined {
+export function openLedger({ config, log, metrics, background }: SharedBasis): Ledger | undefined {
   const { audit } = config.gateway
   const [newest] = audit?.key ?? []
   if (audit === undefined || newest === undefined) return undefined

@@ -27,48 +27,44 @@ const keepSignOutsMs = 2 * 3_600_000
 /** A start does not wait longer for Redis. */
 const startMs = 500
 
-const beatScript = `
+/** Of Redis, since the clocks of replicas differ. */
+const clock = `
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('ZADD', KEYS[1], now, ARGV[1])
-redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[3])) do
-  redis.call('ZREM', KEYS[1], id)
-  redis.call('HDEL', KEYS[2], id)
-end
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-redis.call('PEXPIRE', KEYS[2], ARGV[3])
-for i = 5, #ARGV, 2 do
-  redis.call('ZADD', KEYS[4], 'GT', ARGV[i], ARGV[i + 1])
-  redis.call('PEXPIRE', KEYS[4], ARGV[4])
-end
-return { redis.call('GET', KEYS[3]), redis.call('ZREVRANGE', KEYS[4], 0, 999, 'WITHSCORES') }`
+local now = time[1] * 1000 + math.floor(time[2] / 1000)`
 
-const listScript = `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local seen = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
-local replicas = {}
-for i = 1, #seen, 2 do
-  table.insert(replicas, { seen[i], seen[i + 1], redis.call('HGET', KEYS[2], seen[i]) })
+/** KEYS: replicas, maintenance, sign-outs. ARGV: what was told before, and is now; times; sign-outs. */
+const beatScript = `${clock}
+redis.call('ZREM', KEYS[1], ARGV[1])
+redis.call('ZADD', KEYS[1], now, ARGV[2])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+for i = 5, #ARGV, 2 do
+  redis.call('ZADD', KEYS[3], 'GT', ARGV[i], ARGV[i + 1])
+  redis.call('PEXPIRE', KEYS[3], ARGV[4])
 end
-return { now, replicas }`
+return { redis.call('GET', KEYS[2]), redis.call('ZREVRANGE', KEYS[3], 0, 999, 'WITHSCORES') }`
+
+const listScript = `${clock}
+return { now, redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES') }`
 
 export type Fleet<State extends object> = ReturnType<typeof createFleet<State>>
 
 export function createFleet<State extends object>(options: Options<State>) {
   const { id, redis, prefix, seal, describe, onMaintenance, signOuts } = options
-  const [seenKey, infoKey] = [`${prefix}replicas`, `${prefix}replica-info`]
+  const key = `${prefix}replicas`
+  /** The last that was told, as Redis has it. */
+  let told = ''
   let beating: Promise<void> | undefined
   const first = Promise.withResolvers<void>()
   const describeOwn = () => ({ id, host: hostname(), ...describe() })
 
   async function tell(): Promise<void> {
-    const keys = [seenKey, infoKey, `${prefix}maintenance`, `${prefix}operator-sign-outs`]
+    const keys = [key, `${prefix}maintenance`, `${prefix}operator-sign-outs`]
+    const before = told
+    told = seal.close(key, JSON.stringify(describeOwn()))
     try {
-      const info = seal.close(id, JSON.stringify(describeOwn()))
-      const told = [id, info, forgetMs, keepSignOutsMs, ...signOuts.told()]
-      const shared = await redis?.eval(beatScript, keys.length, ...keys, ...told)
+      const texts = [before, told, forgetMs, keepSignOutsMs, ...signOuts.told()]
+      const shared = await redis?.eval(beatScript, keys.length, ...keys, ...texts)
       const [maintenance, heard] = shared as [string | null, string[]]
       signOuts.take(heard)
       onMaintenance(maintenance)
@@ -87,16 +83,8 @@ export function createFleet<State extends object>(options: Options<State>) {
   }
 
   async function readOthers(from: Redis | Cluster) {
-    const answer = await from.eval(listScript, 2, seenKey, infoKey)
-    const [now, seen] = answer as [number, Array<[id: string, at: string, info: string | null]>]
-    return seen.flatMap(([name, at, info]) => {
-      // What is sealed with another secret is of another gateway.
-      const text = name === id ? undefined : seal.open(name, info ?? '')
-      if (text === undefined) return []
-      const state = JSON.parse(text) as ReturnType<typeof describeOwn>
-      const seenAt = new Date(Number(at)).toISOString()
-      return [{ ...state, seenAt, isSilent: now - Number(at) > silentMs }]
-    })
+    const reply = (await from.eval(listScript, 1, key)) as [number, string[]]
+    return readStates<ReturnType<typeof describeOwn>>(reply, sealed => seal.open(key, sealed))
   }
 
   const onTime = () => void beat()
@@ -104,7 +92,6 @@ export function createFleet<State extends object>(options: Options<State>) {
   redis?.on('ready', onTime)
 
   return {
-    id,
     /** Resolves when what replicas share was read, and soon where Redis is away. */
     begin: async (): Promise<void> => {
       if (redis === undefined) return
@@ -122,7 +109,7 @@ export function createFleet<State extends object>(options: Options<State>) {
       const own = { ...describeOwn(), seenAt: new Date().toISOString(), isSilent: false }
       if (redis === undefined) return { replicas: [own], info: noRedis }
       return await readOthers(redis).then(
-        others => ({ replicas: [own, ...others] }),
+        all => ({ replicas: [own, ...all.filter(each => each.id !== id)] }),
         () => ({ replicas: [own], info: redisAway })
       )
     },
@@ -130,7 +117,23 @@ export function createFleet<State extends object>(options: Options<State>) {
       clearInterval(timer)
       redis?.off('ready', onTime)
       await beating
-      await Promise.all([redis?.zrem(seenKey, id), redis?.hdel(infoKey, id)]).catch(() => {})
+      await redis?.zrem(key, told).catch(() => {})
     }
   }
+}
+
+/** @param open of what is sealed with another secret, that is of another gateway, undefined */
+function readStates<State extends { readonly id: string }>(
+  [now, seen]: [number, string[]],
+  open: (sealed: string) => string | undefined
+) {
+  const states = seen.flatMap((sealed, index) => {
+    const text = index % 2 === 0 ? open(sealed) : undefined
+    if (text === undefined) return []
+    const at = Number(seen[index + 1])
+    const seenAt = new Date(at).toISOString()
+    return [{ ...(JSON.parse(text) as State), seenAt, isSilent: now - at > silentMs }]
+  })
+  // The newest of each counts: a beat without an answer may leave the one before there.
+  return [...new Map(states.map(each => [each.id, each])).values()]
 }

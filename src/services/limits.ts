@@ -4,22 +4,14 @@ import { createMemoryLockouts } from '../limits/lockouts.ts'
 import { createRedisCounts } from '../limits/redis-counts.ts'
 import { createRedisLockouts, lockoutsWithFallback } from '../limits/redis-lockouts.ts'
 import { SharedCounts } from '../limits/shared-counts.ts'
-import type { Metrics } from '../observability/metrics.ts'
 import { createQuiet } from '../observability/quiet.ts'
-import type { Log } from './logger.ts'
-import type { Background } from './shared.ts'
-
-interface Options {
-  readonly background: Background
-  readonly metrics: Metrics
-  readonly log: Log
-}
+import type { SharedBasis } from './shared.ts'
 
 const foreignKey =
   'Redis has something else under a key of limits: what it counts is counted in each process ' +
   'alone. Delete the key'
 
-export function createLimits({ background: { redis, prefix }, metrics, log }: Options) {
+export function createLimits({ background: { redis, prefix }, metrics, log }: SharedBasis) {
   const onceAMinute = createQuiet()
   const onForeignKey = (key: string, error: Error) => {
     const fields = { event: 'limits.foreign-key', keys: [key], reason: error.message }

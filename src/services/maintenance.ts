@@ -51,13 +51,6 @@ export function createMaintenance({ redis, prefix, seal, log }: Options) {
     else set(parseKeepingDigits(opened) as never)
   }
 
-  function check({ until, from }: Pick<BoundedClosing, 'until' | 'from'>): void {
-    const end = endOf(until)
-    const leftMs = end - Date.now()
-    if (!(leftMs > 0 && leftMs <= maxMs)) throw malformed(endHint)
-    if (from !== undefined && !(endOf(from) < end)) throw malformed(startHint)
-  }
-
   /** An act at another replica in between is not overwritten: the change is made again on top of it. */
   async function change(make: (former: readonly MaintenanceEntry[]) => MaintenanceEntry[]) {
     if (redis === undefined) return set(make(entries()))
@@ -91,14 +84,15 @@ export function createMaintenance({ redis, prefix, seal, log }: Options) {
     entries,
     /** Takes what Redis has. */
     take,
-    /** @throws GatewayError `request.malformed` for an end that is past or too far away */
-    check,
     /**
      * Adds to what is closed: here at once, at other replicas within a second.
-     * @throws GatewayError as `check`, and `ops.redis`
+     * @throws GatewayError `request.malformed` for an end that is past or too far away, `ops.redis`
      */
     begin: async (maintenance: BoundedClosing, author: string): Promise<void> => {
-      check(maintenance)
+      const { until, from } = maintenance
+      const leftMs = endOf(until) - Date.now()
+      if (!(leftMs > 0 && leftMs <= maxMs)) throw malformed(endHint)
+      if (from !== undefined && !(endOf(from) < endOf(until))) throw malformed(startHint)
       const since = new Date().toISOString()
       await change(former => withBegun(former, { maintenance, author, since }))
     },

@@ -65,10 +65,7 @@ async function reachRedis({ gateway, folder }: Config): Promise<Reached[]> {
   const dialler = createRedisDialler(redis, folder)
   const place = { what: 'redis', address: dialler.place }
   const connecting = Promise.withResolvers<string | undefined>()
-  const client = dialler.client({
-    onUp: () => connecting.resolve(undefined),
-    onDown: connecting.resolve
-  })
+  const client = dialler.client(connecting.resolve)
   const late = wait(redis.connectTimeout + redis.commandTimeout, 'no connection in time', {
     ref: false
   })

@@ -1,13 +1,28 @@
 /** Says when Redis comes and goes, and dials anew where a connection lost its answers. */
 import { Cluster, type Redis } from 'ioredis'
 
-export interface RedisEvents {
-  readonly onUp: () => void
-  /** Once an outage for each reason. */
-  readonly onDown: (reason: string) => void
-  /** About once a second while it is up: how long it took to answer. */
-  readonly onRoundTrip?: (ms: number) => void
+/** How Redis is, as far as a client knows. */
+export class RedisHealth {
+  up = false
+  /** Turns true at the first contact. */
+  hasConnected = false
+  /** It answers, but refuses what is needed: why, and what to do. */
+  fault: string | undefined = undefined
+  /** The last change of `up`, in milliseconds since the epoch. */
+  since = Date.now()
+  /** Milliseconds of its last answer; undefined while it is away. */
+  latencyMs: number | undefined = undefined
+
+  set(up: boolean): void {
+    if (up !== this.up) this.since = Date.now()
+    this.up = up
+    this.hasConnected ||= up
+    this.latencyMs = undefined
+  }
 }
+
+/** Called without a reason at each connection, and once an outage for each reason. */
+export type OnRedis = (reason?: string) => void
 
 type RedisError = Error & { readonly code?: string; readonly lastNodeError?: RedisError }
 
@@ -15,11 +30,16 @@ const askEveryMs = 1000
 /** One that stays a replica is better read from than dialled all the time. */
 const redialReplicaEveryMs = 10_000
 
-export function watch(client: Redis | Cluster, events?: RedisEvents): void {
+export function watch(
+  client: Redis | Cluster,
+  onChange: OnRedis = () => {},
+  health = new RedisHealth()
+): void {
   // Each reason once an outage: the one that helps may come after "the connection closed".
   const reported = new Set<string>()
   const report = (reason: string) => {
-    if (!reported.has(reason)) events?.onDown(reason)
+    health.set(false)
+    if (!reported.has(reason)) onChange(reason)
     reported.add(reason)
   }
   let redialledAt = -Infinity
@@ -37,7 +57,7 @@ export function watch(client: Redis | Cluster, events?: RedisEvents): void {
     node.role().then(
       ([role]) => {
         const answeredAt = performance.now()
-        events?.onRoundTrip?.(answeredAt - askedAt)
+        health.latencyMs = answeredAt - askedAt
         if (role === 'master' || answeredAt - redialledAt < redialReplicaEveryMs) return
         redialledAt = answeredAt
         redial(node, 'it became a replica')
@@ -54,7 +74,8 @@ export function watch(client: Redis | Cluster, events?: RedisEvents): void {
   }
   client.on('ready', () => {
     reported.clear()
-    events?.onUp()
+    health.set(true)
+    onChange()
     clearInterval(timer)
     timer = setInterval(askAll, askEveryMs).unref()
   })

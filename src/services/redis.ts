@@ -10,7 +10,7 @@ import type { RedisConfig } from '../config/schema/gateway.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
 import { adopt } from '../observability/emitters.ts'
 import { FollowingRedis } from './redis-sentinels.ts'
-import { backOff, type RedisEvents, watch } from './redis-watch.ts'
+import { backOff, type OnRedis, type RedisHealth, watch } from './redis-watch.ts'
 
 /** RESP2: ioredis drops RESP3's invalidations. */
 const tracking = {
@@ -51,9 +51,9 @@ export function createRedisDialler(config: RedisConfig, folder: string) {
     /** For people: where it is. */
     place: placeOf(config, url),
     /** For commands, which settle within `commandTimeout` also when Redis hangs or is gone. */
-    client: (events?: RedisEvents): Redis | Cluster => {
+    client: (onChange?: OnRedis, health?: RedisHealth): Redis | Cluster => {
       const client = dial()
-      watch(client, events)
+      watch(client, onChange, health)
       clients.push(client)
       return client
     },
@@ -75,7 +75,7 @@ export function createRedisDialler(config: RedisConfig, folder: string) {
         const before = known
         // A connection that is lost already has no name.
         known = serverOf(client)?.name ?? before
-        changed(known !== before)
+        changed(before !== undefined && known !== before)
       }
       client.on('ready', look)
       if (!(client instanceof Cluster)) return onHeir(client, () => changed(true))

@@ -15,13 +15,14 @@ import { openTracer } from '../observability/traces/tracer.ts'
 import { createPools, type Pools } from '../proxy/pools.ts'
 import { MemoryStore } from '../session/memory-store.ts'
 import { createSeal } from '../session/seal.ts'
+import { Sessions } from '../session/sessions.ts'
 import type { SessionStore } from '../session/store.ts'
-import { openLedger } from './audit.ts'
+import type { EndCause } from '../session/types.ts'
+import { openLedger, recordRevocations } from './audit.ts'
 import { createLimits } from './limits.ts'
 import type { Log } from './logger.ts'
 import { createMaintenance } from './maintenance.ts'
 import { createSignOuts } from './operator-sign-outs.ts'
-import { openSessions } from './sessions.ts'
 import { type Background, connectRedis, type Shared } from './shared.ts'
 import { createUpstreamEvents, measureAddresses } from './upstream-events.ts'
 
@@ -43,18 +44,18 @@ export function createServices(config: Config, log: Log) {
   const { gateway } = config
   const metrics = new Metrics()
   const rates = new RequestRates()
-  const shared = connectRedis({ config, log, metrics })
+  const basis = { config, log, metrics }
+  const shared = connectRedis(basis)
   if (shared === undefined) log.warn(noRedis)
   const store = shared?.sessions ?? new MemoryStore()
   const background: Background = shared?.background ?? { prefix: '' }
-  const limits = createLimits({ background, metrics, log })
+  const limits = createLimits({ ...basis, background })
   const upstreams = createPools(createUpstreamEvents(log, metrics))
   const tracer = openTracer(shared !== undefined, log)
   measureRequests(metrics, rates, upstreams)
   const fileUsers = createFileUsers()
   const { secrets: configured } = gateway.session
   const secrets = configured.length > 0 ? configured : [ephemeralSecret(log)]
-  /** The name of this process among the replicas. */
   const replica = `${hostname()}-${randomUUID().slice(0, 8)}`
   const notKept = metrics.counter('console_gateway_requests_not_kept_total', notKeptHelp)
   const failures = new Failures({
@@ -63,9 +64,19 @@ export function createServices(config: Config, log: Log) {
     seal: createSeal(secrets, 'request'),
     onDropped: () => notKept.inc()
   })
-  const ledger = openLedger({ config, log, metrics, background })
-  const sessions = openSessions({ gateway, store, fileUsers, secrets, metrics, log, ledger })
-  measureSessions(metrics, sessions.store, shared)
+  const ledger = openLedger({ ...basis, background })
+  const sessions = new Sessions({
+    store,
+    review: fileUsers.review,
+    seal: createSeal(secrets),
+    lifeTimes: gateway.session,
+    perUser: gateway.session.perUser,
+    ...countSessions(metrics),
+    ...(ledger && { onRevoked: recordRevocations(ledger) }),
+    onTouchFailed: err =>
+      log.debug({ err }, 'a session was used, but its idle clock could not be set')
+  })
+  measureSessions(metrics, store, shared)
 
   return {
     ...limits,
@@ -87,6 +98,7 @@ export function createServices(config: Config, log: Log) {
     failures,
     /** Undefined where config has no audit ledger. */
     ledger,
+    /** The name of this process among the replicas. */
     replica,
     background,
     tracer,
@@ -103,6 +115,24 @@ export function createServices(config: Config, log: Log) {
       shared?.close()
       await upstreams.close()
     }
+  }
+}
+
+function countSessions(metrics: Metrics) {
+  const opened = metrics.counter(
+    'console_gateway_sessions_opened_total',
+    'Sessions that sign-ins opened, by credential source.',
+    ['source']
+  )
+  const closed = metrics.counter(
+    'console_gateway_sessions_closed_total',
+    'Sessions that were closed, or found over by their own time, by reason. Those that nobody ' +
+      'asked for again, and those that ended with everyone, are not counted.',
+    ['reason']
+  )
+  return {
+    onOpened: (source: string) => opened.labels(source).inc(),
+    onEnded: (cause: EndCause, count: number) => closed.labels(cause).inc(count)
   }
 }
 

@@ -4,12 +4,12 @@ import type { Config } from '../config/schema/config.ts'
 import { usesRedis } from '../config/schema/gateway.ts'
 import { RedisStore } from '../session/redis-store.ts'
 import { Tracking } from '../session/tracking.ts'
-import type { RedisHealth } from '../observability/gateway-state.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Log } from './logger.ts'
 import { createRedisDialler, type RedisDialler, slotPrefix } from './redis.ts'
 import { probeRedis } from './redis-probe.ts'
 import { measureRedis } from './redis-times.ts'
+import { RedisHealth } from './redis-watch.ts'
 
 export type Shared = NonNullable<ReturnType<typeof connectRedis>>
 
@@ -21,10 +21,16 @@ export interface Background {
   readonly prefix: string
 }
 
-interface Options {
+/** What services are opened with. */
+export interface Basis {
   readonly config: Config
   readonly log: Log
   readonly metrics: Metrics
+}
+
+/** The same for those that may have Redis. */
+export interface SharedBasis extends Basis {
+  readonly background: Background
 }
 
 const noTracking =
@@ -36,7 +42,7 @@ const noTracking =
  * counters it is counted here.
  * @returns undefined for a process without Redis
  */
-export function connectRedis({ config: { gateway, folder }, log, metrics }: Options) {
+export function connectRedis({ config: { gateway, folder }, log, metrics }: Basis) {
   const { redis } = gateway
   if (redis === undefined || !usesRedis(gateway)) return undefined
   const prefix = slotPrefix(redis.prefix)
@@ -67,39 +73,21 @@ export function connectRedis({ config: { gateway, folder }, log, metrics }: Opti
   }
 }
 
+const away = 'Redis unavailable: session routes answer 503; reconnecting'
 const refuses = 'Redis answers, but refuses what sessions need: sign-ins answer 503'
 
 function dialSessions(dialler: RedisDialler, log: Log, prefix: string) {
-  const state: { -readonly [K in keyof RedisHealth]: RedisHealth[K] } = {
-    up: false,
-    hasConnected: false,
-    since: Date.now(),
-    latencyMs: undefined
-  }
-  const client = dialler.client({
-    onUp: () => {
-      if (!state.up) state.since = Date.now()
-      state.up = state.hasConnected = true
-      log.info({ redis: dialler.place }, 'Redis connected')
-    },
-    onRoundTrip: ms => {
-      state.latencyMs = ms
-    },
-    onDown: reason => {
-      if (state.up) state.since = Date.now()
-      state.up = false
-      state.latencyMs = undefined
-      log.error(
-        { redis: dialler.place, reason },
-        'Redis unavailable: session routes answer 503; reconnecting'
-      )
-    }
-  })
+  const redis = dialler.place
+  const state = new RedisHealth()
+  const client = dialler.client(reason => {
+    if (reason === undefined) log.info({ redis }, 'Redis connected')
+    else log.error({ redis, reason }, away)
+  }, state)
   client.on('ready', () => {
     // Counts of limits go on in this process where their keys are refused.
     void probeRedis(client, prefix).then(fault => {
       state.fault = fault
-      if (fault !== undefined) log.error({ redis: dialler.place, reason: fault }, refuses)
+      if (fault !== undefined) log.error({ redis, reason: fault }, refuses)
     })
   })
   return { client, state }

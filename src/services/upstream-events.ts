@@ -2,7 +2,7 @@
 import type { Metrics } from '../observability/metrics.ts'
 import type { AddressChange } from '../proxy/address.ts'
 import type { UpstreamEvents } from '../proxy/call.ts'
-import type { AddressStatus } from '../observability/gateway-state.ts'
+import type { AddressUse } from '../proxy/pools.ts'
 import type { Log } from './logger.ts'
 
 const reasons = {
@@ -59,7 +59,7 @@ function logChange(
   else log.info(line, `${text}: health checks pass`)
 }
 
-export function measureAddresses(metrics: Metrics, addresses: () => AddressStatus[]): void {
+export function measureAddresses(metrics: Metrics, addresses: () => AddressUse[]): void {
   metrics.read({
     name: 'console_gateway_upstream_addresses',
     help: 'Addresses of an upstream, by state: up, open (requests failed), unhealthy.',

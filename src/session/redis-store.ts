@@ -44,12 +44,17 @@ const unbounded = 1_000_000
 /** Redis looks through so many in a millisecond, and other commands wait. */
 const scannedAtOnce = 2000
 
+/** A process follows to another server so much later than this one, at most. */
+const othersFollowMs = 2000
+
 /** The store does not own the client: whoever made it closes it. */
 export class RedisStore implements SessionStore {
   readonly #redis: Redis | Cluster
   readonly #names: Names
   readonly #tracking: Options['tracking']
   readonly #journal = new Journal()
+  /** Until then other processes may have to write again what they opened. */
+  #othersFollowUntil = -Infinity
 
   constructor({ redis, prefix, tracking }: Options) {
     for (const [name, lua] of Object.entries(scripts)) redis.defineCommand(name, { lua })
@@ -70,6 +75,7 @@ export class RedisStore implements SessionStore {
 
   /** Writes again what a new primary may not have received; to be called before it is asked. */
   replay(isOther: boolean): void {
+    if (isOther) this.#othersFollowUntil = performance.now() + othersFollowMs
     this.#journal.replay(isOther)
   }
 
@@ -119,6 +125,7 @@ export class RedisStore implements SessionStore {
     const { epoch, list, record } = this.#names
     const keys = [epoch, list(user), record(key)]
     const reply = await this.#run('sessionRead', keys, [id])
+    if (reply === null && performance.now() < this.#othersFollowUntil) throw notYet()
     if (reply === null) return undefined
     const [sealed, idleMs, absoluteMs] = Array.isArray(reply) ? (reply as unknown[]) : []
     if (typeof sealed !== 'string') throw nonsense()
@@ -284,6 +291,11 @@ async function orUnavailable<T>(command: Promise<T>): Promise<T> {
 /** A reply of the wrong form: the connection's replies are probably out of step. */
 function nonsense(): StoreUnavailable {
   return new StoreUnavailable(new Error('Redis gave an answer that makes no sense'))
+}
+
+/** Who signed in just before a failover must not be told that they did not. */
+function notYet(): StoreUnavailable {
+  return new StoreUnavailable(new Error('Another server of Redis: the session may still come'))
 }
 
 function listOf(reply: unknown): string[] {

@@ -98,7 +98,7 @@ t.test('each command line of the help and of the documentation is taken', async 
   const helps = await Promise.all(names.map(name => run([name, '--help'])))
   const texts = [...helps.map(({ out }) => out), ...blocks.map(({ text }) => text)]
   const lines = texts.flatMap(commandLines).filter(line => !/^[^ ]+ \[options\]/.test(line))
-  t.ok(lines.length > 80, `${lines.length} command lines`)
+  t.ok(lines.length > 60, `${lines.length} command lines`)
   for (const line of lines) {
     await t.resolves(parse(wordsOf(line)), line)
   }

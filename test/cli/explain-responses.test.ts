@@ -114,8 +114,7 @@ t.test(
     const backend = await testUpstream(t.after, json(200, success))
     const upstream = {
       url: `${backend.url}/v1`,
-      headers: { 'tenant-id': '7' },
-      secretHeaders: { 'x-api-key': '${API_KEY}' },
+      headers: { 'tenant-id': '7', 'x-api-key': '${API_KEY}' },
       passHeaders: ['accept']
     }
     const folder = folderOf(t, upstream, { query: { set: { site: 'a' } } })
@@ -259,7 +258,8 @@ t.test('what is not JSON, or too large, is said with its place', async t => {
     out: /shape\.not-json: [^]*it begins as HTML or XML does, and its type is text\/html/
   })
   const large = await testUpstream(t.after, json(200, { code: 0, data: 'x'.repeat(2000) }))
-  const small = folderOf(t, { url: large.url }, { maxShaped: '1KiB' })
+  const small = folderOf(t, { url: large.url })
+  writeFileSync(join(small, 'limits.yaml'), 'sizes: { shape: 1KiB }')
   t.match(await explain(small, ['--live']), { code: 3, out: /shape\.too-large/ })
 })
 

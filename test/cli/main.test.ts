@@ -123,20 +123,6 @@ t.test(
   }
 )
 
-t.test('an option of one value that gets two different ones is refused', async t => {
-  for (const [words, option] of [
-    [['audit', 'verify', '--folder', 'a', '--folder=b'], 'folder'],
-    [['-c', 'one', 'check', '--config', 'two'], 'config'],
-    [['why', '--last', '1', '--last', '2'], 'last']
-  ] as const) {
-    const { code, out, err } = await run(words)
-    t.same({ code, out }, { code: 2, out: '' }, words.join(' '))
-    t.match(err, `--${option} takes one value, but it was given two.\n\nUsage: console-gateway `)
-  }
-  const twice = await run(['check', '-c', 'none', '--config', 'none'])
-  t.match(twice, { code: 1, err: 'gateway.yaml the file cannot be read' }, 'the same one twice')
-})
-
 /** The files that a command loads, its packages included. */
 async function loadedBy(...words: string[]): Promise<string[]> {
   const hook = `import { registerHooks } from 'node:module'

@@ -3,11 +3,10 @@ import t from 'tap'
 import { table } from '../../src/cli/table.ts'
 
 t.test('columns stand under each other where characters are wide', t => {
-  const cells = [
-    ['USER', 'ID'],
+  const rows = [
     ['张三丰', '1'],
     ['alice', '2']
   ]
-  t.equal(table(cells, new PassThrough()), 'USER    ID\n张三丰  1\nalice   2\n')
+  t.equal(table(['USER', 'ID'], rows, new PassThrough()), 'USER    ID\n张三丰  1\nalice   2\n')
   t.end()
 })

@@ -1,7 +1,7 @@
 /** `why`, against a running gateway with back-ends that fail. */
 import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
-import { formatRequest } from '../../src/cli/why-text.ts'
+import { storyText } from '../../src/cli/why.ts'
 import { run } from '../support/command.ts'
 import { configFolder, password, testGateway, type TestGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
@@ -271,8 +271,8 @@ t.test('an error code of another version is shown as it is', t => {
     status: 502
   }
   for (const code of ['upstream.of-tomorrow', 'constructor']) {
-    const known = { ...request, code } as unknown as Parameters<typeof formatRequest>[0]
-    const text = formatRequest(known, new PassThrough())
+    const known = { ...request, code } as unknown as Parameters<typeof storyText>[0]
+    const text = storyText(known, new PassThrough())
     t.match(text, new RegExp(`error +${code}\n`))
     t.notMatch(text, 'to do')
   }

@@ -68,12 +68,10 @@ t.test('what differs is said in words, with units, and never a secret', async t 
   const withKey = (key?: string) => ({
     routes: {
       ...route(),
-      upstreams: { b: { ...upstreams.b, ...(key && { secretHeaders: { 'x-key': key } }) } }
+      upstreams: { b: { ...upstreams.b, ...(key && { headers: { 'x-key': key } }) } }
     }
   })
-  t.same(said(withKey('${OLD}'), withKey('${NEW}')), [
-    'routes upstreams.b.secretHeaders.x-key changed'
-  ])
+  t.same(said(withKey('${OLD}'), withKey('${NEW}')), ['routes upstreams.b.headers.x-key changed'])
   t.notMatch(said(withKey(), withKey('${NEW}')).join(), /nnn/)
   t.same(
     said(
@@ -135,7 +133,11 @@ t.test('what becomes open, loose, weak or slow is a risk', async t => {
     ],
     [{}, { routes: route({ methods: ['GET', 'DELETE'] }) }, /more methods: DELETE/],
     [{}, { routes: route({ path: '/api/r/*' }) }, /takes more paths: \/api\/r\/\* instead of/],
-    [{}, { routes: route({ passAuthorization: true }) }, /passes the client's Authorization/],
+    [
+      {},
+      { routes: route({ passHeaders: ['authorization'] }) },
+      /passes the client's own authorization/
+    ],
     [{}, { routes: route({ setCookies: ['a'] }) }, /set cookies: a/],
     [
       {},

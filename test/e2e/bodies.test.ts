@@ -79,7 +79,6 @@ const gatewayTo = (
           upstream: 'b',
           rewrite: '/api/shaped',
           shape: 'list',
-          maxShaped: '100KiB',
           tooLarge: 'pass'
         },
         plain: { path: '/api/plain', access: 'public', upstream: 'b' },
@@ -249,7 +248,7 @@ t.test(
       ['plain', {}, Buffer.from],
       ['gzip', { 'content-encoding': 'gzip' }, gzipSync]
     ] as const) {
-      for (const count of [10, 20_000]) {
+      for (const count of [10, 100_000]) {
         const bytes = encode(items(count))
         for (const chunked of [true, false]) {
           gateway.answers((_request, response) => {

@@ -25,14 +25,14 @@ t.test(`${connections} idle WebSockets take less than ${maxHeapKiB} KiB of heap 
       session: { secrets: ['${OPS_SECRET}'] }
     },
     routes: {
-      upstreams: { b: { url: backend.url } },
-      routes: {
-        chat: {
-          path: '/api/chat',
-          upstream: 'b',
-          websocket: { perUser: 10_000, connections: 10_000 }
-        }
-      }
+      upstreams: { b: { url: backend.url, connections: 400 } },
+      // A user has ten on each.
+      routes: Object.fromEntries(
+        Array.from({ length: connections / 10 }, (_, index) => [
+          `chat-${index}`,
+          { path: `/api/chat/${index}`, upstream: 'b', websocket: {} }
+        ])
+      )
     },
     limits: { inFlightPerUser: 200, limits: { user: { by: 'user', max: 100_000, window: '1m' } } }
   })
@@ -47,11 +47,13 @@ t.test(`${connections} idle WebSockets take less than ${maxHeapKiB} KiB of heap 
     body: JSON.stringify({ username: 'alice', password })
   })
   const cookie = cookieOf({ status: 200, headers: answer.headers, text: '', json: undefined })
-  const url = `${gateway.url}/api/chat`
   const openSome = async (count: number) => {
     const opened = []
-    for (let index = 0; index < count; index += 50) {
-      opened.push(...(await Promise.all(Array.from({ length: 50 }, () => dial(url, { cookie })))))
+    for (let index = 0; index < count / 10; index += 5) {
+      const urls = Array.from({ length: 50 }, (_, each) => {
+        return `${gateway.url}/api/chat/${index + (each % 5)}`
+      })
+      opened.push(...(await Promise.all(urls.map(url => dial(url, { cookie })))))
     }
     return opened
   }

@@ -228,8 +228,7 @@ function plain(key: string): string {
 }
 
 /** Written when the process gets to it, which may be before or after the test looks. */
-const isLater = (key: string) =>
-  ['{cg}:failures', '{cg}:replica-info', '{cg}:replicas'].includes(key)
+const isLater = (key: string) => ['{cg}:failures', '{cg}:replicas'].includes(key)
 
 /** The names of all members, also of members' members, as `a.b`. */
 function membersOf(value: unknown): string[] {
@@ -251,7 +250,6 @@ t.test('the beginnings of keys in Redis', async t => {
     'maintenance',
     'operator-sign-outs',
     'probe:',
-    'replica-info',
     'replicas',
     's:',
     'u:',

@@ -117,7 +117,7 @@ t.test(
             path: '/api/r/*',
             rewrite: '/*',
             upstream: 'b',
-            passAuthorization: true,
+            passHeaders: ['authorization'],
             passCookies: ['theme'],
             parts: {
               one: { upstream: 'c', rewrite: '/one/*', query: true, into: 'one' },

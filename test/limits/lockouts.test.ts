@@ -16,17 +16,14 @@ const full = '{cg}:f:account x'
 
 async function connected(t: Test, commandTimeout = 30_000) {
   const server = await testRedis(t.after)
-  let up = () => {}
-  const isUp = new Promise<void>(resolve => {
-    up = resolve
-  })
+  const up = Promise.withResolvers<void>()
   let redials = 0
   const redis = createRedisDialler(
     redisConfig({ url: server.url, connectTimeout: 30_000, commandTimeout }),
     '.'
-  ).client({ onUp: () => up(), onDown: () => void redials++ })
+  ).client(reason => void (reason === undefined ? up.resolve() : redials++))
   t.after(() => redis.disconnect())
-  await isUp
+  await up.promise
   return { server, redis, redials: () => redials }
 }
 

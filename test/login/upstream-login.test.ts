@@ -40,7 +40,6 @@ function sourceOf(t: Test, url: string, over: Over = {}, form: Form = {}) {
       responseTimeout: '30s',
       connections: 10,
       queue: 10,
-      queueTimeout: '1s',
       credential: credentialStyle
     })
   )

@@ -129,10 +129,9 @@ t.test(
             ...open,
             path: '/api/list',
             shape: 's',
-            maxShaped: '1MiB',
             query: { rename: { page: 'p' } }
           },
-          form: { ...open, path: '/api/form', body: { shape: 's' }, maxShaped: '1MiB' }
+          form: { ...open, path: '/api/form', body: { shape: 's' } }
         },
         shapes: { s: [{ rename: { orderId: 'order_id' } }] }
       }

@@ -24,7 +24,7 @@ t.test('/readyz?verbose tells operators each dependency, and since when', async 
         session: { secrets: ['${SESSION_SECRET}'] }
       },
       routes: {
-        upstreams: { b: { url, breaker: { failures: 1 } } },
+        upstreams: { b: { url } },
         routes: { r: { path: '/api/r', upstream: 'b', access: 'public' } }
       }
     },

@@ -146,10 +146,7 @@ t.test('case U10: a gateway that a shell leaves behind goes on', async t => {
 
 t.test('the script of npm is known by the name of the program', async t => {
   const program = '/app/node_modules/.bin/console-gateway'
-  const is = (script: string | undefined, path = program) =>
-    isNpmScript({ env: { npm_lifecycle_script: script }, program: path })
-  t.ok(is("'console-gateway' start --config shop"))
-  t.ok(is('node --max-semi-space-size=8 src/launch.js start', '/app/src/launch.js'))
-  t.notOk(is('bash'))
-  t.notOk(is(undefined))
+  t.ok(isNpmScript("'console-gateway' start --config shop", program))
+  t.ok(isNpmScript('node --max-semi-space-size=8 src/launch.js start', '/app/src/launch.js'))
+  t.notOk(isNpmScript('bash', program))
 })

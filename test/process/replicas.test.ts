@@ -123,8 +123,7 @@ t.test('what somebody else writes there changes nothing', async t => {
     'it has told',
     async () => (await redisCli(redis.port, 'EXISTS', '{cg}:replicas')) === '1'
   )
-  await redisCli(redis.port, 'ZADD', '{cg}:replicas', String(Date.now()), 'evil')
-  await redisCli(redis.port, 'HSET', '{cg}:replica-info', 'evil', '{"id":"evil"}')
+  await redisCli(redis.port, 'ZADD', '{cg}:replicas', String(Date.now()), '{"id":"evil"}')
   await redisCli(redis.port, 'SET', '{cg}:maintenance', '[{"maintenance":{"routes":[]}}]')
   await a.logged(({ event }) => event === 'maintenance.foreign')
   t.equal((await ask(a, 'replicas')).replicas.length, 1)

@@ -39,24 +39,21 @@ const caller = (over: Partial<ForwardedFor> = {}): ForwardedFor => ({
 interface Over extends Partial<Omit<RequestHeaderOptions, 'upstream'>> {
   readonly tellIdentity?: boolean
   readonly credential?: string
-  readonly passHeaders?: readonly string[]
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** @param over what is not as usual; the last four are keys of the upstream */
+/** @param over what is not as usual; the last three are keys of the upstream */
 function optionsOf(over: Over = {}): RequestHeaderOptions {
-  const { tellIdentity = true, credential = 'none', passHeaders, headers, ...others } = over
+  const { tellIdentity = true, credential = 'none', headers, ...others } = over
   const upstream = {
     identity: tellIdentity,
     credential,
-    ...(passHeaders && { passHeaders: [...passHeaders] }),
     ...(headers && { headers })
   }
   return {
     identity,
-    passAuthorization: false,
     passCookies: [],
-    passRefusedHeaders: [],
+    passHeaders: [],
     tokenNames: tokenNamesOf({ tokenHeaders: [], tokenCookies: [], tokenQuery: [] }),
     shaped: false,
     ...others,
@@ -374,7 +371,7 @@ t.test('a cookie whose name only looks alike is not the one that the route names
 t.test('the client’s Authorization is dropped, unless the route passes it (B13)', async t => {
   t.notOk('authorization' in sent({ authorization: 'Bearer stale' }))
   t.equal(
-    sent({ authorization: 'Bearer own' }, { passAuthorization: true })['authorization'],
+    sent({ authorization: 'Bearer own' }, { passHeaders: ['authorization'] })['authorization'],
     'Bearer own'
   )
 })
@@ -436,13 +433,15 @@ t.test(
   async t => {
     const who = { session: session({ credential: { token: 't1' } }) }
     t.equal(
-      sent({ authorization: 'Bearer own' }, { credential: 'bearer', passAuthorization: true }, who)[
-        'authorization'
-      ],
+      sent(
+        { authorization: 'Bearer own' },
+        { credential: 'bearer', passHeaders: ['authorization'] },
+        who
+      )['authorization'],
       'Bearer own'
     )
     t.equal(
-      sent({}, { credential: 'bearer', passAuthorization: true }, who)['authorization'],
+      sent({}, { credential: 'bearer', passHeaders: ['authorization'] }, who)['authorization'],
       'Bearer t1'
     )
   }

@@ -11,9 +11,7 @@ import { upstreamConfig } from '../support/upstream-config.ts'
 type Written = Record<string, unknown>
 
 function upstreamOf(t: Test, written: Written) {
-  const upstream = createUpstream(
-    upstreamConfig(t.after, { breaker: { failures: 1000 }, ...written })
-  )
+  const upstream = createUpstream(upstreamConfig(t.after, written))
   t.after(() => upstream.close())
   return upstream
 }

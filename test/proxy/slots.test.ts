@@ -3,8 +3,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { GatewayError } from '../../src/errors/errors.ts'
 import { Slots } from '../../src/proxy/slots.ts'
+import { shorterTimes } from '../support/shorter-times.ts'
 
-const bounds = { slots: 2, queue: 3, queueTimeout: 60_000 }
+const bounds = { slots: 2, queue: 3 }
 
 /** Slots that are all taken, and what becomes of those who wait. */
 function takenSlots(more: Partial<typeof bounds> = {}) {
@@ -63,10 +64,11 @@ t.test('more than the queue holds are refused; one that leaves makes room', asyn
 })
 
 t.test('one that waited for too long is refused', async t => {
+  shorterTimes(t.after, { 10_000: 1 })
   // The time-out alone keeps no process alive.
   const alive = setInterval(() => {}, 1000)
   t.after(() => clearInterval(alive))
-  const { slots, events, waits, wait } = takenSlots({ queueTimeout: 1 })
+  const { slots, events, waits, wait } = takenSlots()
   await wait('a')
   t.same(events, ['a: overloaded queueTimeout'])
   t.equal(slots.waiting, 0)

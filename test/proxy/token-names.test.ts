@@ -61,9 +61,8 @@ t.test('the token passes in no header and no cookie, whatever else lets it pass'
   const toHeaders = requestHeaders({
     identity: { id: 'x-user-id', username: 'x-user-name', roles: 'x-user-roles', prefix: false },
     upstream: { identity: false, credential: 'none', passHeaders: ['x-access-token', 'accept'] },
-    passAuthorization: true,
     passCookies: ['Admin-Token', 'theme'],
-    passRefusedHeaders: ['x-auth-token'],
+    passHeaders: ['authorization', 'x-auth-token'],
     tokenNames: tokenNamesOf({
       tokenHeaders: ['authorization', 'x-access-token', 'x-auth-token'],
       tokenCookies: ['Admin-Token'],

@@ -43,3 +43,24 @@ t.test(
     t.same(found, { ended: 'revoked' })
   }
 )
+
+t.test(
+  'after a failover a session is not unknown before its process has written it again',
+  async t => {
+    const { url } = await testRedis(t.after)
+    const opener = await redisStore(t.after, url)
+    const reader = await redisStore(t.after, url)
+    const user = { source: 's', id: '1', username: 'u' }
+    const [late, never] = [keyOf(createSecretId(user)), keyOf(createSecretId(user))]
+    const stored = { sealed: 'sealed', idleMs: hour, absoluteMs: hour }
+    t.equal(await reader.store.read(late), undefined)
+    // As at a connection to another server than before.
+    reader.store.replay(true)
+    await t.rejects(reader.store.read(late), { code: 'session.unavailable' })
+    await opener.store.open({ key: late, stored, user, max: 1, refuse: false })
+    t.match(await reader.store.read(late), { sealed: 'sealed' })
+    await until('what nobody wrote is unknown', async () => {
+      return (await reader.store.read(never).catch(() => null)) === undefined
+    })
+  }
+)

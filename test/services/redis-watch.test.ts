@@ -11,7 +11,7 @@ t.test('a connection that is cut is an outage; one that its owner closes is none
   t.after(() => redis.disconnect())
   let ups = 0
   const outages: string[] = []
-  watch(redis, { onUp: () => ups++, onDown: reason => outages.push(reason) })
+  watch(redis, reason => void (reason === undefined ? ups++ : outages.push(reason)))
   await redis.connect()
   const other = new Redis(url)
   t.after(() => other.disconnect())

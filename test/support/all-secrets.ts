@@ -48,7 +48,7 @@ export function allSecrets(
     },
     upstream: {
       url: 'https://127.0.0.1:9',
-      secretHeaders: { 'x-api-key': '${API_KEY}' },
+      headers: { 'x-api-key': '${API_KEY}' },
       tls: { certificate, key: `file:${clientKey}` }
     },
     environment: Object.fromEntries(names.map(name => [name, valueOf(name)])),
@@ -65,7 +65,7 @@ export function secretKeys(): string[] {
 }
 
 function keysBelow(schema: Node, path: string, above: readonly Node[]): string[] {
-  if (schema.format === 'x-secret') return [path]
+  if (schema.format === 'x-secret' || schema.format === 'x-maybe-secret') return [path]
   if (above.includes(schema)) return []
   const inner = [...above, schema]
   return [

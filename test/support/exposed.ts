@@ -81,11 +81,10 @@ async function usedFolder(after: (undo: () => unknown) => void) {
           path: '/api/shaped',
           upstream: 'b',
           shape: 'plain',
-          maxShaped: '16MiB',
           contract: { file: 'contract.json', mode: 'observe' },
           parts: { missing: { upstream: 'dead', rewrite: '/', into: 'missing', required: false } }
         },
-        long: { path: '/api/long', upstream: 'b', shape: 'plain', maxShaped: '16MiB' },
+        long: { path: '/api/long', upstream: 'b', shape: 'plain' },
         full: { path: '/api/full', upstream: 'full' },
         slow: { path: '/api/slow', upstream: 'slow' },
         pair: { path: '/api/pair', upstream: 'pair' },
@@ -94,6 +93,7 @@ async function usedFolder(after: (undo: () => unknown) => void) {
       }
     },
     limits: {
+      sizes: { shape: '16MiB' },
       limits: {
         few: { by: 'user', max: 1, window: '1h', routes: ['limited'] },
         shadowed: { by: 'user', max: 1, window: '1h', routes: ['slow'], mode: 'shadow' }

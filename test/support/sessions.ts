@@ -94,7 +94,7 @@ export async function storeAt(cleanUp: CleanUp, given: Partial<RedisConfig>, pre
   // In a Cluster, the slot of the keys says which primary announces their changes.
   const config = redisConfig({ ...given, prefix: prefix.replaceAll(/[{}]/g, '') })
   const dialler = createRedisDialler(config, '.')
-  const client = dialler.client({ onUp: () => {}, onDown: () => {} })
+  const client = dialler.client()
   const refusals: Error[] = []
   const tracking = new Tracking({
     dial: () => dialler.trackingConnection(client),

@@ -2,7 +2,6 @@
 import type { Call } from '../../src/proxy/receiver.ts'
 import type { UpstreamResponse } from '../../src/proxy/response.ts'
 import { createUpstream, type Upstream } from '../../src/proxy/upstream.ts'
-import { noTimeOuts } from './time-outs.ts'
 import { upstreamConfig } from './upstream-config.ts'
 
 /** @param cleanUp registers its end, such as tap's `t.after` */
@@ -27,6 +26,6 @@ export async function sendStreamed(
   upstream: Pick<Upstream, 'send'>,
   request: Pick<Call, 'method' | 'path' | 'headers' | 'body'>
 ): Promise<UpstreamResponse | undefined> {
-  const bounds = { timeoutMs: 5000, timeOuts: noTimeOuts, collectBytes: 1000, collectsAll: false }
+  const bounds = { timeoutMs: 5000, totalMs: 60_000, collectBytes: 1000, collectsAll: false }
   return await upstream.send({ ...request, ...bounds }).catch(() => undefined)
 }

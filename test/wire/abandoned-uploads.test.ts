@@ -55,7 +55,7 @@ t.test('uploads abandoned while the upstream has no place do not end the process
 
 t.test('uploads abandoned while they wait for a connection do not end the process', async t => {
   const backend = await testUpstream(t.after, () => {})
-  const routes = wireRoutes(backend.url, { connections: 1, queue: 20, queueTimeout: '60s' })
+  const routes = wireRoutes(backend.url, { connections: 1, queue: 20 })
   const gateway = await testGateway(t.after, { routes })
   const holder = await open(t.after, gateway.url)
   holder.socket.write(request('GET /api/open/held'))

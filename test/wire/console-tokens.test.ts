@@ -57,7 +57,7 @@ async function setUp(t: Test, upstream: object): Promise<Setup> {
           path: '/api/passing',
           upstream: 'b',
           passCookies: ['theme'],
-          passRefusedHeaders: ['x-scope-orgid']
+          passHeaders: ['x-scope-orgid']
         },
         mapped: { path: '/api/mapped', upstream: 'b', query: { rename: { page: 'p' } } },
         parted: {

@@ -9,6 +9,7 @@ import { testGateway, type TestGateway } from '../support/gateway.ts'
 import { lookAgain } from '../support/look-again.ts'
 import { askOps } from '../support/ops.ts'
 import { request } from '../support/raw.ts'
+import { shorterTimes } from '../support/shorter-times.ts'
 import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
 import { open, wireRoutes } from './support.ts'
@@ -34,6 +35,8 @@ async function metric(gateway: TestGateway, name: string): Promise<number> {
 }
 
 t.test('thousands of large requests that time out leave nothing', async t => {
+  // Of the time in the queue.
+  shorterTimes(t.after, { 10_000: 300 })
   const held: Array<() => void> = []
   const upstream = await testUpstream(t.after, (_request, response) =>
     held.push(() => response.end())
@@ -41,7 +44,6 @@ t.test('thousands of large requests that time out leave nothing', async t => {
   const routes = wireRoutes(upstream.url, {
     connections: 4,
     queue: 10_000,
-    queueTimeout: '300ms',
     responseTimeout: '30m'
   })
   const gateway = await testGateway(t.after, { limits, routes })
@@ -94,7 +96,7 @@ t.test('a client that leaves while it waits is forgotten at once', async t => {
   const upstream = await testUpstream(t.after, (_request, response) =>
     held.push(() => response.end())
   )
-  const routes = wireRoutes(upstream.url, { connections: 1, queueTimeout: '60s' })
+  const routes = wireRoutes(upstream.url, { connections: 1 })
   const gateway = await testGateway(t.after, { limits, routes })
   const running = gateway.call('/api/open/first')
   await until('the connection is taken', () => held.length === 1)

@@ -19,7 +19,7 @@ const routesTo = async ({ after }: Test) => ({
       path: '/api/socket',
       access: 'public',
       upstream: 'backend',
-      websocket: { perUser: 1 }
+      websocket: {}
     }
   }
 })

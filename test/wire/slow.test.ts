@@ -25,14 +25,16 @@ const perUser = 12
 const wire = await openWire(
   t.after,
   {
-    gateway: { server: { headersTimeout: '2m', requestTimeout: '2m', keepAlive: '2m' } },
+    gateway: {
+      server: { headersTimeout: '2m', requestTimeout: '2m', idleTimeout: '2m', keepAlive: '2m' }
+    },
     limits: {
       inFlightPerUser: perUser,
       limits: { generous: { by: 'user', max: 100_000, window: '1m' } }
     }
   },
   {
-    upstream: { connections: 16, queue: 4, responseTimeout: '2m', idleTimeout: '2m' },
+    upstream: { connections: 16, queue: 4, responseTimeout: '2m' },
     answer: (question, response, seen) => {
       if (seen.url.includes('held')) keep(held, response)
       else if (seen.url.includes('large')) {

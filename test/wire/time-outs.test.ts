@@ -194,9 +194,8 @@ t.test(
     const large: ServerResponse[] = []
     const wire = await openWire(
       t.after,
-      {},
+      { gateway: { server: { idleTimeout: '1s' } } },
       {
-        upstream: { idleTimeout: '1s' },
         answer: (question, response, seen) => {
           if (!seen.url.includes('large')) return json(200, { ok: 1 })(question, response, seen)
           large.push(response)

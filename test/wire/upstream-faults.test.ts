@@ -53,8 +53,8 @@ const gateway = await testGateway(t.after, {
       }
     ),
     upstreams: {
-      backend: { url: backend.url, responseTimeout: '2m', idleTimeout: '2m' },
-      hasty: { url: backend.url, responseTimeout: '300ms', idleTimeout: '600ms' }
+      backend: { url: backend.url, responseTimeout: '2m' },
+      hasty: { url: backend.url, responseTimeout: '300ms' }
     },
     shapes: { list: [{ unwrap: 'items' }, { each: [{ pick: ['id', 'title'] }] }, { wrap: 'list' }] }
   }

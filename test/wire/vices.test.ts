@@ -6,15 +6,19 @@ import t from 'tap'
 import { testGateway } from '../support/gateway.ts'
 import { misbehavingUpstream } from '../support/misbehaving.ts'
 import { raw, type RawAnswer, request } from '../support/raw.ts'
+import { shorterTimes } from '../support/shorter-times.ts'
 import { until } from '../support/until.ts'
 import { rawUpstream } from '../support/upstream.ts'
 import { answersBegun, isEnvelope, open, wireRoutes } from './support.ts'
 
+// Of the pause of an event stream.
+shorterTimes(t.after, { [5 * 60_000]: 2000 })
 const upstream = await misbehavingUpstream(t.after)
 const otherName = await misbehavingUpstream(t.after, { tlsName: 'other.example' })
 /** Takes connections, and answers no handshake: it waits for the end of a head. */
 const noTls = await rawUpstream(t.after, () => {})
 const gateway = await testGateway(t.after, {
+  gateway: { server: { idleTimeout: '600ms' } },
   limits: {
     sizes: { shape: '256KiB' },
     limits: { generous: { by: 'user', max: 100_000, window: '1m' } }
@@ -36,18 +40,14 @@ const gateway = await testGateway(t.after, {
         total: {
           path: '/api/total/*',
           access: 'public',
-          upstream: 'backend',
-          rewrite: '/*',
-          timeout: '30s',
-          totalTimeout: '500ms'
+          upstream: 'hasty',
+          rewrite: '/*'
         },
         unbound: {
           path: '/api/unbound/*',
           access: 'public',
-          upstream: 'backend',
-          rewrite: '/*',
-          idleTimeout: '1m',
-          totalTimeout: '1m'
+          upstream: 'patient',
+          rewrite: '/*'
         }
       }
     ),
@@ -55,10 +55,10 @@ const gateway = await testGateway(t.after, {
       'backend': {
         url: upstream.url,
         responseTimeout: '1500ms',
-        idleTimeout: '600ms',
-        streamIdle: '2s',
         totalTimeout: '3s'
       },
+      'hasty': { url: upstream.url, responseTimeout: '30s', totalTimeout: '500ms' },
+      'patient': { url: upstream.url, responseTimeout: '1m', totalTimeout: '1m' },
       'no-tls': { url: noTls.url.replace('http', 'https'), connectTimeout: '300ms' },
       'other-name': { url: otherName.url, responseTimeout: '3s' }
     },
@@ -167,7 +167,7 @@ t.test('ten drips at once do not keep the connections of an upstream', async t =
   await isFineAgain(t)
 })
 
-t.test('where a route sets longer waits, a drip goes on; so do events', async t => {
+t.test('where an upstream sets longer waits, a drip goes on; so do events', async t => {
   const lines = await Promise.all(
     [
       '/api/unbound/drip?everyMs=400',
@@ -192,7 +192,7 @@ t.test('where a route sets longer waits, a drip goes on; so do events', async t 
 t.test('a slow reader is not taken for a slow back-end', async t => {
   const from = gateway.log.length
   const line = await open(t.after, gateway.url)
-  line.socket.write(request('GET /api/open/endless'))
+  line.socket.write(request('GET /api/unbound/endless'))
   await line.until(received => received.length > 2 ** 20)
   // Reads a little now and then: what the gateway holds back is the back-end's no fault.
   const deadline = performance.now() + 3000

@@ -59,7 +59,7 @@ t.test('a signed-in user’s messages pass both ways, and so does the close', as
 
 t.test('an upgrade gets the headers that its upstream always gets', async t => {
   const backend = await webSocketUpstream(t.after)
-  const fixed = { headers: { 'x-tenant': 'acme' }, secretHeaders: { 'x-api-key': '${API_KEY}' } }
+  const fixed = { headers: { 'x-tenant': 'acme', 'x-api-key': '${API_KEY}' } }
   const config = { ...routes(backend.url), upstreams: { b: { url: backend.url, ...fixed } } }
   const gateway = await testGateway(t.after, { routes: config }, { API_KEY: 'of the gateway' })
   const headers = { 'x-api-key': 'of the client', 'x-tenant': 'evil', 'x-other': 'passes' }
@@ -121,7 +121,7 @@ t.test('a client that is gone before the hooks have let it pass has no connectio
       session: { secrets: ['${SESSION_SECRET}'] }
     },
     limits: { limits: { all: { by: 'address', max: 50, window: '1m' } } },
-    routes: routes(backend.url, { perUser: 1 })
+    routes: routes(backend.url)
   }
   const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
   const gateway = await testGateway(t.after, files, environment)
@@ -296,28 +296,30 @@ t.test('a client that does not wait for the 101 is refused', async t => {
   t.match(line.received(), /request.malformed/)
 })
 
-t.test('caps by user and by route; a place is free again when a connection is over', async t => {
+t.test('caps by user and by upstream; a place is free again when a connection is over', async t => {
   const backend = await webSocketUpstream(t.after)
-  const websocket = { perUser: 2, connections: 3 }
-  const gateway = await testGateway(t.after, { routes: routes(backend.url, websocket) })
+  const config = routes(backend.url, {}, { upstreams: { b: { url: backend.url, connections: 3 } } })
+  const gateway = await testGateway(t.after, { routes: config })
   const url = `${gateway.url}/api/chat`
   const [alice, bob] = [await gateway.signIn(), await gateway.signIn('bob')]
   const first = await dial(url, { cookie: alice })
-  await dial(url, { cookie: alice })
+  for (let count = 1; count < 10; count++) await dial(url, { cookie: alice })
   const over = { status: 429, body: /limit.exceeded/, headers: { 'retry-after': '1' } }
   t.match(await refusal(url, { cookie: alice }), over)
-  await dial(url, { cookie: bob })
-  t.match(await refusal(url, { cookie: bob }), { status: 503, body: /overloaded/ })
+  const anyone = await dial(`${gateway.url}/api/open`)
+  t.equal(anyone.readyState, anyone.OPEN, 'on another route a user has places of its own')
+  for (let count = 11; count < 15; count++) await dial(url, { cookie: bob })
+  const full = { status: 503, body: /overloaded/, headers: { 'retry-after': '1' } }
+  t.match(await refusal(url, { cookie: bob }), full)
   const metrics = await (await gateway.ops('/metrics')).text()
   t.match(metrics, 'console_gateway_limit_refused_total{limit="websocket.perUser"} 1\n')
-  t.match(metrics, 'console_gateway_limit_refused_total{limit="websocket.connections"} 1\n')
+  t.match(metrics, 'console_gateway_shed_total{reason="streams"} 1\n')
+  t.equal((await gateway.call('/api/plain', { cookie: bob })).status, 200, 'the rest works')
   first.terminate()
   await until('a place is free', async () => {
-    const again = await dial(url, { cookie: alice })
-    return again.readyState === again.OPEN
+    const again = await dial(url, { cookie: alice }).catch(() => undefined)
+    return again?.readyState === WebSocket.OPEN
   })
-  const anyone = await dial(`${gateway.url}/api/open`)
-  t.equal(anyone.readyState, anyone.OPEN, 'another route has places of its own')
 })
 
 t.test('messages of all lengths, fragments, control frames and close codes', async t => {
@@ -426,7 +428,7 @@ t.test('what an upstream sends together with its 101 arrives', async t => {
 t.test('an address that refuses is passed over, and the path is sent as it came', async t => {
   const backend = await webSocketUpstream(t.after)
   const urls = [`http://127.0.0.1:${await freePort()}`, backend.url]
-  const upstreams = { b: { urls, breaker: { failures: 1000 } } }
+  const upstreams = { b: { urls } }
   const gateway = await testGateway(t.after, {
     routes: {
       upstreams,
@@ -452,8 +454,10 @@ t.test('a reader that is slow gets everything; one that takes nothing is cut', a
     }
     for (let count = 0; count < total; count++) socket.send(piece, onSent)
   })
-  const upstreams = { b: { url: backend.url, idleTimeout: '2s' } }
-  const gateway = await testGateway(t.after, { routes: { ...routes(backend.url), upstreams } })
+  const gateway = await testGateway(t.after, {
+    gateway: { server: { idleTimeout: '2s' } },
+    routes: routes(backend.url)
+  })
   const slow = await dial(`${gateway.url}/api/open`)
   let received = 0
   slow.on('message', () => received++)
@@ -540,12 +544,13 @@ t.test(
     const backend = await webSocketUpstream(t.after)
     const gateway = await testGateway(t.after, {
       gateway: { drain: { grace: '2s' } },
-      routes: routes(backend.url, { perUser: 100 })
+      routes: routes(backend.url)
     })
-    const cookie = await gateway.signIn()
+    const cookies = [await gateway.signIn(), await gateway.signIn('bob')]
     const times: number[] = []
     const codes: number[] = []
     for (let index = 0; index < 20; index++) {
+      const cookie = cookies[index % 2] ?? ''
       const client = await dial(`${gateway.url}/api/chat`, { cookie })
       client.on('close', code => {
         codes.push(code)
@@ -555,8 +560,8 @@ t.test(
     // It never answers a close frame.
     const rude = await open(t.after, gateway.url)
     const key = ['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==']
-    const upgrade = [`Cookie: ${cookie}`, 'Connection: Upgrade', 'Upgrade: websocket', ...key]
-    rude.socket.write(request('GET /api/chat', upgrade))
+    const upgrade = ['Connection: Upgrade', 'Upgrade: websocket', ...key]
+    rude.socket.write(request('GET /api/open', upgrade))
     await rude.until(text => text.startsWith('HTTP/1.1 101'))
     const startedAt = performance.now()
     const stoodStillMs = standstill()
@@ -573,7 +578,7 @@ t.test(
 
 t.test('300 upgrades that are reset leave nothing behind', async t => {
   const backend = await webSocketUpstream(t.after)
-  const gateway = await testGateway(t.after, { routes: routes(backend.url, { perUser: 4 }) })
+  const gateway = await testGateway(t.after, { routes: routes(backend.url) })
   const cookie = await gateway.signIn()
   const asked = request('GET /api/chat', [
     `Cookie: ${cookie}`,
@@ -596,11 +601,11 @@ t.test('300 upgrades that are reset leave nothing behind', async t => {
   const clients: WebSocket[] = []
   await until('all places are free again', async () => {
     clients.push(await dial(`${gateway.url}/api/chat`, { cookie }))
-    return clients.length === 4
+    return clients.length === 10
   })
-  t.equal(backend.open().length, 4)
+  t.equal(backend.open().length, 10)
   const metrics = await (await gateway.ops('/metrics')).text()
-  t.match(metrics, /console_gateway_streams\{route="chat"\} 4\n/)
+  t.match(metrics, /console_gateway_streams\{route="chat"\} 10\n/)
   t.match(metrics, /console_gateway_requests_in_flight 0\n/)
 })
 

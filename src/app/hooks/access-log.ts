@@ -9,6 +9,7 @@ import { fullRequestJson, isRemarkable, requestJson } from '../../observability/
 import { Trail, type TrailAlias } from '../../observability/trail.ts'
 import { writeLines } from '../../services/logger.ts'
 import type { Gateway } from '../gateway.ts'
+import { stalled } from '../slow-clients.ts'
 import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
 
@@ -95,6 +96,7 @@ function complete({ trail, errorCode }: FastifyRequest, reply: FastifyReply): vo
   trail.isCut = !isAnswered
   trail.status = isAnswered ? reply.statusCode : 499
   if (isAnswered) trail.code = errorCode
+  else if (stalled.has(reply.raw)) trail.code = 'request.timeout'
   trail.sent = isAnswered ? (trail.sent ?? lengthOf(reply)) : undefined
 }
 

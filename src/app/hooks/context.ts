@@ -34,8 +34,6 @@ declare module 'fastify' {
     takesUpgrades?: boolean
     /** Whether a call keeps the session from going idle; true without it. */
     touch?: boolean
-    /** How long its client may take nothing; `server.idleTimeout` by default. */
-    stallMs?: number
     /** Set when the route has a dialect of its own. */
     envelope?: Envelope
     /** The HTTP status of a route's errors: `ok` is 200. */

@@ -1,6 +1,5 @@
 /** Completes each response: standard headers, compression, small bodies in one write. */
 import { isAscii } from 'node:buffer'
-import type { ServerResponse } from 'node:http'
 import { constants } from 'node:zlib'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 
@@ -9,21 +8,12 @@ const oneWriteBytes = 16 * 1024
 
 const transportHeader = 'strict-transport-security'
 
-/** How long the client of a response may take nothing of it, where its route says so. */
-export const stallTimes = new WeakMap<ServerResponse, number>()
-
 export function addSending(app: FastifyInstance): void {
-  app.addHook('onSend', function completeResponse(request, reply, payload, done) {
+  app.addHook('onSend', function completeResponse(_request, reply, payload, done) {
     setStandardHeaders(reply)
-    if (payload === null || payload === undefined) return done()
-    const { length = Infinity } = payload as { readonly length?: number }
-    if (length > oneWriteBytes) {
-      const { stallMs } = request.routeConfig
-      if (stallMs !== undefined) stallTimes.set(reply.raw, stallMs)
-    } else if (Buffer.isBuffer(payload) && isAscii(payload)) {
-      // perf: Node sends a text together with the headers in one write, and bytes in a second one.
-      return done(null, payload.toString('latin1'))
-    }
+    const isSmall = Buffer.isBuffer(payload) && payload.length <= oneWriteBytes
+    // perf: Node sends a text together with the headers in one write, and bytes in a second one.
+    if (isSmall && isAscii(payload)) return done(null, payload.toString('latin1'))
     done()
   })
 }

@@ -127,8 +127,8 @@ function shapingOf(
   written: Written,
   { success }: Envelope
 ): Shaping {
-  const { maxShaped } = routeSettings(gateway.config, name, written)
-  const parts = compileParts(gateway, { ...written, name, maxBytes: maxShaped }, success)
+  const maxShaped = gateway.config.limits.sizes.shape
+  const parts = compileParts(gateway, { ...written, name }, success)
   return {
     ...responseShapeOf(gateway, name, written.shape, success),
     maxShaped,
@@ -160,11 +160,6 @@ function targetOf(gateway: Gateway, name: string, written: Written): Target {
     upstreamName,
     rewrite: createRewrite(paths, upstreamPathOf(written), base),
     timeoutMs: timeoutOf(written, config),
-    timeOuts: {
-      idleTimeout: written.idleTimeout ?? config.idleTimeout,
-      streamIdle: written.streamIdle ?? config.streamIdle,
-      totalTimeout: written.totalTimeout ?? config.totalTimeout
-    },
     maxBody: routeSettings(gateway.config, name, written).maxBody
   }
 }
@@ -198,7 +193,7 @@ function bodyMappingOf(
   if (route.body === undefined) return undefined
   const shape = shapeOf(gateway, route.body.shape, success)
   return {
-    maxBytes: routeSettings(gateway.config, name, route).maxShaped,
+    maxBytes: gateway.config.limits.sizes.shape,
     shape: (value, user) => shape?.apply(value, { target: '', route: name, user }) ?? value,
     as: route.body.as
   }

@@ -40,10 +40,11 @@ export function createHandler(
   judge: Judge | undefined
 ): Handler {
   const { target, shaping } = route
-  const { upstream, timeoutMs, timeOuts, isReadOnly, written } = target
+  const { upstream, timeoutMs, isReadOnly, written } = target
   const { fallback, passGetBody } = written
   const collectBytes = shaping?.maxShaped ?? maxCollectedBytes
-  const receiving = { timeoutMs, timeOuts, collectBytes, collectsAll: shaping !== undefined }
+  const { totalTimeout: totalMs } = upstream.config
+  const receiving = { timeoutMs, totalMs, collectBytes, collectsAll: shaping !== undefined }
   const send = sendWithFallback(upstream, fallback)
   const take = takeCredentialOf(gateway, target)
   let isNoted = false

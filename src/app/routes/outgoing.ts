@@ -19,15 +19,14 @@ export function compileOutgoing(
   { target, shaping }: ForwardedRoute,
   { config, tokenNames, sealedCookies }: Gateway
 ): (request: FastifyRequest) => Outgoing {
-  const { passRefusedHeaders, passAuthorization, passCookies = [] } = target.written
+  const { passHeaders, passCookies = [] } = target.written
   const sealed = sealedCookies.get(target.upstreamName)
   const passSealed = passCookies.filter(name => sealed?.names.has(name))
   const toHeaders = requestHeaders({
     identity: config.gateway.identity,
     tokenNames,
     upstream: target.upstream.config,
-    passRefusedHeaders,
-    passAuthorization,
+    passHeaders,
     passCookies: passCookies.filter(name => !passSealed.includes(name)),
     shaped: shaping !== undefined
   })

@@ -38,7 +38,7 @@ interface Part {
 
 /** A route, or the profile, which has some of the same keys. */
 type Composed = Pick<RouteConfig, 'path' | 'parts' | 'missing'> &
-  Partial<RouteConfig> & { readonly name: string; readonly maxBytes: number }
+  Partial<RouteConfig> & { readonly name: string }
 
 /** @returns undefined for a route without parts */
 export function compileParts(gateway: Gateway, route: Composed, wrap: Wrap): Parts | undefined {
@@ -60,7 +60,7 @@ function compileFetch(
   wrap: Wrap
 ): Part['fetch'] {
   const { tokenNames, sealedCookies, config } = gateway
-  const { maxBytes, passRefusedHeaders, passAuthorization, passCookies = [] } = route
+  const { passHeaders, passCookies = [] } = route
   const upstream = upstreamOf(gateway, part.upstream)
   const sealed = sealedCookies.get(part.upstream)?.names
   const toHeaders = requestHeaders({
@@ -69,8 +69,7 @@ function compileFetch(
     upstream: upstream.config,
     shaped: true,
     ...(part.upstream === route.upstream && {
-      passRefusedHeaders,
-      passAuthorization,
+      passHeaders,
       passCookies: passCookies.filter(each => sealed?.has(each) !== true)
     })
   })
@@ -78,6 +77,7 @@ function compileFetch(
   const { shape } = responseShapeOf(gateway, route.name, part.shape, wrap)
   const unwrap = part.unwrap?.split('.') ?? []
   const timeoutMs = timeoutOf(part, upstream.config)
+  const maxBytes = config.limits.sizes.shape
   return async (request, signal) => {
     const { raw, trail } = request
     const { headers: sent, url: target = '' } = raw
@@ -96,7 +96,9 @@ function compileFetch(
     if (status >= 300) throw new GatewayError('upstream.redirect')
     if (hasNoContent(response)) return part.default ?? null
     if (status === 206) throw invalid('a partial response (206), which was not requested')
-    const shaped = await shape(readJson(body, headers, maxBytes), request.live, { target })
+    const shaped = await shape(readJson(body, headers, maxBytes), request.live, {
+      target
+    })
     return valueAt(shaped, unwrap) ?? part.default ?? null
   }
 }

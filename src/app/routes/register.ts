@@ -9,9 +9,6 @@ import { compileWay, createHandler, createOwnHandler } from './handler.ts'
 import type { ForwardedRoute, OwnRoute, Route } from './route.ts'
 import { takeUpgrades } from './websocket.ts'
 
-/** Longer than the upstream's own timeout: that one logs a stalled reader, so it must end first. */
-const afterUpstreamMs = 1000
-
 /** Adds those of `routes` that go to an upstream. @param all routes of the app */
 export async function addForwarded(
   scope: FastifyInstance,
@@ -65,7 +62,6 @@ function configOfTarget({ target }: ForwardedRoute): Config {
     ...(from !== undefined && { credentialFrom: from }),
     maxBody: target.maxBody,
     ...(passEncodedSlashes === true && { passEncodedSlashes: true }),
-    ...(websocket !== undefined && { takesUpgrades: true }),
-    stallMs: target.timeOuts.idleTimeout + afterUpstreamMs
+    ...(websocket !== undefined && { takesUpgrades: true })
   }
 }

@@ -3,7 +3,6 @@ import type { QueryMaps } from '../../config/schema/resolved.ts'
 import type { RouteConfig } from '../../config/schema/routes.ts'
 import type { BodyMapping } from '../../proxy/body-mapping.ts'
 import type { Rewrite } from '../../proxy/path.ts'
-import type { TimeOuts } from '../../proxy/receiver.ts'
 import type { UpstreamResponse } from '../../proxy/response.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import type { Live } from '../../session/types.ts'
@@ -50,9 +49,8 @@ export interface Target {
   readonly upstreamName: string
   /** From public paths to the upstream's, and back. */
   readonly rewrite: Rewrite
+  /** The longest wait for a byte of the response. */
   readonly timeoutMs: number
-  /** Of the response after its first byte. */
-  readonly timeOuts: TimeOuts
   readonly maxBody: number
   /** Whether the upstream is called with GET and without a body, whatever the client's method. */
   readonly isReadOnly?: boolean

@@ -17,6 +17,7 @@ import { leavingOf } from '../hooks/leaving.ts'
 import { countingIn } from '../hooks/limits.ts'
 import { requireOrigin } from '../hooks/same-origin.ts'
 import { UpgradeResponse } from '../hooks/upgrade.ts'
+import { relayed } from '../slow-clients.ts'
 import { type Handler, sendError, type Way } from './handler.ts'
 import type { ForwardedRoute } from './route.ts'
 
@@ -153,7 +154,9 @@ function accept(
   reply.hijack()
   // It may stand among other offers, which are ignored (RFC 9110 §7.8).
   request.raw.headers.upgrade = 'websocket'
-  server.handleUpgrade(request.raw, upgrade.takeOver(), Buffer.alloc(0), opened => {
+  const socket = upgrade.takeOver()
+  relayed.add(socket)
+  server.handleUpgrade(request.raw, socket, Buffer.alloc(0), opened => {
     client = adopt(opened)
   })
   // The response is over; its socket, which would say so, goes on.
@@ -183,7 +186,7 @@ function startRelay(
     userId: live.session.identity.id,
     session: live.session.id
   }
-  const times = { ...quiet, stallMs: target.upstream.config.idleTimeout }
+  const times = { ...quiet, stallMs: gateway.config.gateway.server.idleTimeout }
   const over = [release]
   const relay = new Relay(client, upstream, times, end => {
     for (const leave of over) leave()
@@ -203,36 +206,34 @@ function startRelay(
   )
 }
 
+/** The WebSockets of a user (on a public route: of an address) on one route. */
+const maxPerUser = 10
+
 /**
- * Bounds the WebSockets that a user and a route have at once.
+ * Bounds the WebSockets that a user has on a route at once; those of all are bounded by the upstream.
  * @returns takes a place, and returns what gives it back
  */
 function createSlots(
-  { name, target }: ForwardedRoute,
+  { name }: ForwardedRoute,
   { inFlight, addressOf, counters: { onRefused } }: Gateway
 ): (request: FastifyRequest) => () => void {
-  const { perUser = 0, connections = 0 } = target.written.websocket ?? {}
-  const routeKey = `websocket:${name}`
   const change = countingIn(inFlight)
   return request => {
     const session = request.live?.session
     const subject = session === undefined ? addressOf(request) : identityKey(session)
-    const userKey = `${routeKey}:${subject}`
-    if ((inFlight.get(userKey) ?? 0) >= perUser) {
+    const key = `websocket:${name}:${subject}`
+    if ((inFlight.get(key) ?? 0) >= maxPerUser) {
       const limit = 'websocket.perUser'
       onRefused(limit, false)
       const message = 'Too many open connections. Please close some first.'
-      throw new GatewayError('limit.exceeded', { retryAfter: 1, limit, limitMax: perUser, message })
+      throw new GatewayError('limit.exceeded', {
+        retryAfter: 1,
+        limit,
+        limitMax: maxPerUser,
+        message
+      })
     }
-    if ((inFlight.get(routeKey) ?? 0) >= connections) {
-      const limit = 'websocket.connections'
-      onRefused(limit, false)
-      throw new GatewayError('overloaded', { retryAfter: 1, limit, limitMax: connections })
-    }
-    const keys = [userKey, routeKey]
-    for (const key of keys) change(key, 1)
-    return () => {
-      for (const key of keys) change(key, -1)
-    }
+    change(key, 1)
+    return () => change(key, -1)
   }
 }

@@ -2,38 +2,29 @@
 import type { CliCommand } from '../cli-command.ts'
 
 export function addDailyCommands(program: CliCommand): void {
-  addStart(program)
-  addCheck(program)
-  addReload(program)
-  addStatus(program)
-  addOps(program)
-  addWhy(program)
+  addFiles(program)
+  addState(program)
   addMaintenance(program)
   addLimits(program)
 }
 
-function addStart(program: CliCommand): void {
+function addFiles(program: CliCommand): void {
   program
     .command('start', { isDefault: true })
     .description('run the gateway (the default)')
-    .option('--state <dir>', 'keep the config that runs in a file of this folder')
+    .option('--state <dir>', 'keep the config that runs in a file of this folder, without secrets')
     .option('--last-good', 'where the config has faults, start with the one that ran last')
     .checks(({ lastGood, state }) =>
       lastGood === true && state === undefined ? '--last-good goes with --state.' : undefined
     )
     .runs(async () => (await import('../start.ts')).start).details(`
 SIGTERM stops it after the requests in flight (drain), SIGINT at once; SIGHUP reads
-the config again. If it cannot start, it prints the reason and ends with exit code 1.
-What --state keeps has no secrets. While a config of before runs by --last-good, readyz,
-status, log and metrics say so.
+the config again. While a config of before runs by --last-good, readyz, status, log and
+metrics say so.
 
 Examples:
   console-gateway start -c /etc/console-gateway
-  console-gateway start --state /var/lib/console-gateway --last-good
   LISTEN=127.0.0.1:3000 console-gateway`)
-}
-
-function addCheck(program: CliCommand): void {
   program
     .command('check')
     .description('report all faults of the config, without starting')
@@ -42,18 +33,12 @@ function addCheck(program: CliCommand): void {
     .option('--no-code', 'load no own code, try no expectation')
     .json()
     .runs(async () => (await import('../check.ts')).check).details(`
-Reports all faults and warnings at once, each with file, line and what was expected.
 It tries the expectations (expect), and loads the config's own code (module), which may
 do anything that you may: use --no-code for a config that you do not trust.
 
 Examples:
-  console-gateway check -c /etc/console-gateway
-  console-gateway check --strict --json
-  console-gateway check --live
+  console-gateway check --live -c /etc/console-gateway
 Exit codes: 0 no faults, 1 faults or something that cannot be reached, 3 warnings with --strict.`)
-}
-
-function addReload(program: CliCommand): void {
   program
     .command('reload')
     .description('make a running gateway read its config files again, and print the changes')
@@ -61,34 +46,24 @@ function addReload(program: CliCommand): void {
     .asksGateway()
     .runs(async () => (await import('../reload.ts')).reload).details(`
 Applies routes.yaml, limits.yaml, users files and certificate files, all or nothing.
-Changes to gateway.yaml are listed and need a restart. Sessions of users who were removed,
-disabled or got another password end. If these are more than half of those of file users,
-and at least 10, the files are refused unless --yes is set.
+Changes to gateway.yaml are listed and need a restart. If more than half of the sessions of
+file users, and at least 10, would end, the files are refused unless --yes is set.
 
 Examples:
-  console-gateway check && console-gateway reload
-  console-gateway reload --yes
-Exit codes: 1 if the files were refused or no gateway answers.`)
+  console-gateway check && console-gateway reload`)
 }
 
-function addStatus(program: CliCommand): void {
+function addState(program: CliCommand): void {
   program
     .command('status')
     .description('show the state of a running gateway: its config and its faults')
-    .option('--all', 'all replicas: who runs what')
+    .option('--all', 'all replicas that were seen within 10 s: who runs what')
     .asksGateway()
     .runs(async () => (await import('../status.ts')).status).details(`
---all shows all replicas that were seen within 10 s, also those that do not answer.
-
 Examples:
-  console-gateway status
   console-gateway status --json | jq .files.state
   console-gateway status --all
-Exit codes: 1 if no gateway answers, 3 if the config files were refused, or a replica
-does not answer.`)
-}
-
-function addOps(program: CliCommand): void {
+Exit codes: 3 if the config files were refused, or a replica does not answer.`)
   program
     .command('ops')
     .description('print a link that opens the operators’ page of a running gateway, and open it')
@@ -99,16 +74,10 @@ The link is good once, for two minutes. It needs no account: whoever may open th
 gateway's socket (ops.socket) is an operator. In a terminal with a browser it is opened.
 
 Examples:
-  console-gateway ops
-  docker compose exec gateway console-gateway ops
-Exit codes: 1 if no gateway answers.`)
-}
-
-function addWhy(program: CliCommand): void {
+  docker compose exec gateway console-gateway ops`)
   program
-    .command('why')
+    .command('why [request-id]')
     .description('tell the story of a request: what was decided, by what, and what to do about it')
-    .argument('[request-id]')
     .option('--user <name>', 'requests of this user name or id')
     .option('--last <n>', 'the newest N, at most 500 (default: 5)')
     .option('--status <status>', 'failed, 4xx or 404')
@@ -121,33 +90,28 @@ function addWhy(program: CliCommand): void {
       return fits ? undefined : 'Give REQUEST-ID, or --user NAME, or --last N.'
     })
     .runs(async () => (await import('../why.ts')).why).details(`
-Give a request id, or --user, or --last. The id is in X-Request-Id of every response, in
-the log and in error bodies. Kept are the last 2000 requests that failed, took more than a
-second or were no GET, without queries, bodies, header values and tokens: in Redis, those
-of all replicas; without Redis, until the process ends. More than 10 have one line each.
+The id is in X-Request-Id of every response, in the log and in error bodies. Kept are the
+last 2000 requests that failed, took more than a second or were no GET: in Redis, those of
+all replicas; without Redis, until the process ends. More than 10 have one line each.
 
 Examples:
   console-gateway why 0b9d5bd2-6f0f-4d6c-8f0e-2d0a2f6a1c11
   console-gateway why --user alice --status failed
-  console-gateway why --last 50
-Exit codes: 1 if no gateway answers, 3 if no request was found.`)
+Exit codes: 3 if no request was found.`)
 }
 
 function addMaintenance(program: CliCommand): void {
   const maintenance = program
     .command('maintenance')
     .description('show what is closed, close routes for a time, and open them again').details(`
-Without Redis it is in force in the process that is asked; with Redis at all replicas,
-also across reloads and restarts, until its end. maintenance of routes.yaml stays in
-force beside it. A time is such as 2026-12-01T06:00:00Z, or a duration from now such as
-30m; at most 7 days ahead. Without --route all routes are meant, without --method all
-methods. A route that is named again takes the new end and message.
+A time is such as 2026-12-01T06:00:00Z, or a duration from now such as 30m; at most 7 days
+ahead. Without --route all routes are meant, without --method all methods. A route that is
+named again takes the new end and message. With Redis it is in force at all replicas and
+across restarts, else in the process that is asked. What routes.yaml closes stays closed.
 
 Examples:
   console-gateway maintenance begin --until 30m --message 'Back at 06:00.'
-  console-gateway maintenance begin --until 2h --method POST --method PUT
-  console-gateway maintenance end --route orders
-Exit codes: 1 if it was refused or no gateway answers.`)
+  console-gateway maintenance end --route orders`)
   maintenance
     .command('show', { isDefault: true })
     .description('what is closed (the default)')
@@ -176,30 +140,28 @@ function addLimits(program: CliCommand): void {
   const limits = program
     .command('limits')
     .description('show how limits are used; show or reset the counts of one caller').details(`
-use prints of each limit the most that any caller used of it at once in this hour and in
-24 hours, who is over it, and who came nearest, in the process that answers. A caller is
-an IP address, or a user by name or id. Locks of sign-in are not limits: see lockouts.
+use prints the most that any caller used of each limit in this hour and in 24 hours, who is
+over it, and who came nearest. A caller is an IP address, or a user by name or id. Locks
+of sign-in are not limits: see lockouts.
 
 Examples:
   console-gateway limits
   console-gateway limits show anna
   console-gateway limits reset 203.0.113.7
-Exit codes: 0 nobody is over a limit, 3 somebody is; 1 if no gateway answers.`)
+Exit codes: 0 nobody is over a limit, 3 somebody is.`)
   limits
     .command('use', { isDefault: true })
     .description('how all limits are used (the default)')
     .asksGateway()
     .runs(async () => (await import('../limits.ts')).showUse)
   limits
-    .command('show')
+    .command('show <caller>')
     .description('the counts of all limits for a caller')
-    .argument('<caller>')
     .asksGateway()
     .runs(async () => (await import('../limits.ts')).showCaller)
   limits
-    .command('reset')
+    .command('reset <caller>')
     .description('set them to zero, in all replicas within a second')
-    .argument('<caller>')
     .asksGateway()
     .runs(async () => (await import('../limits.ts')).resetCaller)
 }

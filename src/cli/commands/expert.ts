@@ -4,16 +4,13 @@ import type { CliCommand } from '../cli-command.ts'
 export function addExpertCommands(program: CliCommand): void {
   addExplain(program)
   addPlan(program)
-  addOpenapi(program)
-  addAudit(program)
+  addDocuments(program)
 }
 
 function addExplain(program: CliCommand): void {
   program
-    .command('explain')
+    .command('explain <method> <path>')
     .description('explain a request: what the gateway does with it, with file and line')
-    .argument('<method>')
-    .argument('<path>')
     .option('--as <user>', 'signed in as this user')
     .repeatable('--role <role>', 'signed in with this role')
     .option('--from <ip>', 'the address of the client (default: 127.0.0.1)')
@@ -36,7 +33,6 @@ that take a credential: so it can be tried with one.
 
 Examples:
   console-gateway explain GET /api/orders --as alice
-  console-gateway explain POST '/api/orders?draft=1' --role viewer --from 203.0.113.7
   curl -s http://orders.internal/orders | console-gateway explain GET /api/orders --role admin --answer -
   console-gateway explain GET /api/orders --role admin --live --header 'authorization: Bearer …'
 Exit codes: 0 the request passes, 3 the gateway refuses it, or the response is an error.`)
@@ -44,38 +40,30 @@ Exit codes: 0 the request passes, 3 the gateway refuses it, or the response is a
 
 function addPlan(program: CliCommand): void {
   program
-    .command('plan')
+    .command('plan [new-dir]')
     .description('list what a new config folder would change, and the risks of it')
-    .argument('[new-dir]')
     .asksGateway(words => words.length === 0)
     .checks(({ url }, [folder]) =>
       folder !== undefined && url !== undefined ? 'Give NEW-DIR, or --url URL.' : undefined
     )
     .runs(async () => (await import('../plan.ts')).plan).details(`
 Compares the config folder (--config) with the new one; without that, the running gateway
-with the files of the config folder. Lists what a reload, and what a restart, would
-change; nothing is changed.
+with the files of the config folder.
 
 Examples:
-  console-gateway plan -c /etc/console-gateway
   console-gateway plan /etc/console-gateway.next -c /etc/console-gateway
 Exit codes: 0 no risks, 3 risks; 1 faults, or no gateway answers.`)
 }
 
-function addOpenapi(program: CliCommand): void {
+function addDocuments(program: CliCommand): void {
   program
     .command('openapi')
     .description('write an OpenAPI 3.1 document of all that the console can call')
     .option('-o, --output <file>', 'the file to write (default: standard output)')
-    .runs(async () => (await import('../describe.ts')).openapi).details(`
-Reads only the config folder: no gateway has to run.
-
+    .runs(async () => (await import('../openapi.ts')).openapi).details(`
 Examples:
   console-gateway openapi -o openapi.json
   npx openapi-typescript openapi.json -o src/services/gateway.d.ts`)
-}
-
-function addAudit(program: CliCommand): void {
   const audit = program.command('audit').description('verify the audit ledger').details(`
 Examples:
   console-gateway audit verify`)
@@ -85,14 +73,12 @@ Examples:
       'say whether a line was changed, cut, moved or added, and whether a file is missing'
     )
     .option('--folder <dir>', 'the folder of the ledger')
-    .option('--key-file <file>', 'a file with the key')
-    .repeatable('--collected <file>', 'a log with lines of the ledger')
+    .option('--key-file <file>', 'a file with the key, or with several in lines')
+    .repeatable('--collected <file>', 'a log with lines of the ledger (audit.to: stdout)')
     .json()
-    .runs(async () => (await import('../audit/verify.ts')).audit).details(`
-No gateway has to run. The folder and the key are those of gateway.yaml; on another
-machine name them, the key by a file with it, or with several in lines. With audit.to
-stdout name the collected log. The end of the newest file is held against Redis; those of
-the others are named by the files after them.
+    .runs(async () => (await import('../audit.ts')).audit).details(`
+Folder and key are those of gateway.yaml; on another machine name them. The end of the
+newest file is held against Redis; those of the others are named by the files after them.
 
 Exit codes: 0 as it was written, 1 changed or unreadable, 3 something cannot be shown
 (entries were lost, Redis cannot be asked).`)

@@ -5,22 +5,19 @@ import { addInitOptions } from '../init/options.ts'
 
 export function addSetupCommands(program: CliCommand): void {
   addInit(program)
-  addRoutes(program)
   addPresets(program)
-  addSchemas(program)
   addSecrets(program)
-  addCompletion(program)
+  addForEditorsAndShells(program)
 }
 
 function addInit(program: CliCommand): void {
-  addInitOptions(program.command('init'))
+  addInitOptions(program.command('init [dir]'))
     .description('look at a back-end, and write a config folder for a console in front of it')
-    .argument('[dir]')
     .runs(async () => (await import('../init/init.ts')).init).details(`
 Asks what it needs to know; each question has an option, for scripts. It signs in at the
 back-end once, with the account that you name, and finds out how sign-in, token, user and
-lists work. It says what it found, guessed and left to do, and writes the folder (default:
-config), which starts in any case; TODO lines in it say what could not be found.
+lists work. It writes the folder (default: config), which starts in any case; TODO lines in
+it say what could not be found.
 
 The password goes to the sign-in only, never through a redirect. Besides sign-in and
 sign-out, init only sends GET, 40 requests at most. It prints and writes no values.
@@ -28,75 +25,48 @@ sign-out, init only sends GET, 40 requests at most. It prints and writes no valu
 Examples:
   console-gateway init
   console-gateway init shop --backend-url https://shop.internal --login-path /auth/login \\
-    --user dora --password-env DORA_PASSWORD --route /orders --route /notices --yes
-Exit codes: 1 if nothing was written.`)
-}
-
-function addRoutes(program: CliCommand): void {
+    --user dora --password-env DORA_PASSWORD --route /orders --route /notices --yes`)
   const routes = program
     .command('routes')
     .description('look at a GET call of a back-end, and write a route and a shape for it').details(`
 Examples:
-  console-gateway routes add GET /v2/refunds --user dora
   console-gateway routes add GET /api/returns=/v2/refunds --user dora --write`)
   routes
-    .command('add')
+    .command('add <method> <path>')
     .description('make the call GET PATH, and print its route and its shape')
-    .argument('<method>')
-    .argument('<path>')
     .option('--upstream <name>', 'the upstream, if there are several')
     .option('--user <name>', 'an account of the back-end')
     .passwordEnv()
     .option('--write', 'add them to routes.yaml')
     .runs(async () => (await import('../routes-add.ts')).routes).details(`
 Signs in at the back-end as the config says, makes the one call, and signs out. The path
-is that at the back-end; PUBLIC=PATH names that of the console, too.
-
-Exit codes: 1 if the back-end gives no data, or the config would have faults.`)
+is that at the back-end; PUBLIC=PATH names that of the console, too.`)
 }
 
 function addPresets(program: CliCommand): void {
   const presets = program
     .command('presets')
     .description('list and show the presets of consoles and back-ends').details(`
-A preset is made of keys of the config files. gateway.yaml names a console's preset in
-"extends" and a back-end's in "backend"; the files of the folder override them key by key.
-console/NAME and backend/NAME tell those of the same name apart.
+gateway.yaml names a console's preset in "extends" and a back-end's in "backend"; the files
+of the folder override them key by key. console/NAME and backend/NAME tell those of the
+same name apart.
 
 Examples:
-  console-gateway presets
   console-gateway presets show ant-design-pro
-  console-gateway presets show --merged -c /etc/console-gateway
-Exit codes: 1 if a file of the config folder cannot be read.`)
+  console-gateway presets show --merged -c /etc/console-gateway`)
   presets
     .command('list', { isDefault: true })
     .description('all presets (the default)')
     .json()
     .runs(async () => (await import('../presets.ts')).listPresets)
   presets
-    .command('show')
+    .command('show [preset]')
     .description('show a preset, or what the config folder makes of its presets')
-    .argument('[preset]')
-    .option('--merged', 'show the config folder merged with its presets')
+    .option('--merged', 'show the folder with its presets, each key with its file and line')
     .checks(({ merged = false }, [name]) =>
       (name === undefined) === merged ? undefined : 'Give PRESET, or --merged.'
     )
-    .runs(async () => (await import('../presets.ts')).showPreset).details(`
-With --merged: what the config folder and its presets say together, without defaults,
-each key with its file and line. Secrets are shown as references.`)
-}
-
-function addSchemas(program: CliCommand): void {
-  program
-    .command('schemas')
-    .description('write JSON Schemas into a config folder, for completion and checks in editors')
-    .runs(async () => (await import('../schemas.ts')).schemas).details(`
-Writes schema/*.schema.json, and into each config file without one the first line
-"# yaml-language-server: $schema=…". Run it again after an update of the gateway.
-
-Examples:
-  console-gateway schemas -c /etc/console-gateway
-Exit codes: 1 if the folder cannot be written.`)
+    .runs(async () => (await import('../presets.ts')).showPreset)
 }
 
 function addSecrets(program: CliCommand): void {
@@ -107,15 +77,13 @@ function addSecrets(program: CliCommand): void {
       'A password on the command line is visible to everyone on this machine and kept in the ' +
         'shell’s history. Type it at the prompt, or pass it on standard input.'
     )
-    .runs(async () => (await import('../hash-password.ts')).hash).details(`
+    .runs(async () => (await import('../secrets.ts')).hash).details(`
 Examples:
-  console-gateway hash-password
   pass show console/alice | console-gateway hash-password`)
   program
-    .command('generate-secret')
+    .command('generate-secret [file]')
     .description('print a secret for session.secrets; with a FILE, write it there unless it exists')
-    .argument('[file]')
-    .runs(async () => (await import('../generate-secret.ts')).generateSecret).details(`
+    .runs(async () => (await import('../secrets.ts')).generateSecret).details(`
 32 random bytes, as text. Only its owner can read the new FILE.
 
 Examples:
@@ -123,7 +91,16 @@ Examples:
   console-gateway generate-secret /run/secrets/session`)
 }
 
-function addCompletion(program: CliCommand): void {
+function addForEditorsAndShells(program: CliCommand): void {
+  program
+    .command('schemas')
+    .description('write JSON Schemas into a config folder, for completion and checks in editors')
+    .runs(async () => (await import('../schemas.ts')).schemas).details(`
+Writes schema/*.schema.json, and into each config file without one the first line
+"# yaml-language-server: $schema=…". Run it again after an update of the gateway.
+
+Examples:
+  console-gateway schemas -c /etc/console-gateway`)
   program
     .command('completion')
     .description('print a script that makes a shell complete commands and options')

@@ -13,35 +13,33 @@ function addSessions(program: CliCommand): void {
     .description('list the sessions of a user or of all, close one, all of a user, or everyone’s')
     .details(`
 A user is a user name or an id (\`user\` and \`userId\` in the log). If several users match,
-nothing is done and they are listed: choose one by --id, --name and --source. Without a
-user, list shows the sessions of all users, 1000 at most. close signs out at the user's
-back-end too, --everyone does not. Who was signed out may sign in again: see users block.
+nothing is done and they are listed. close signs out at the user's back-end too,
+--everyone does not. Who was signed out may sign in again: see users block.
 
 Examples:
-  console-gateway sessions list
   console-gateway sessions list alice
   console-gateway sessions close alice --source users-file
-  console-gateway sessions close --id u-1001 --json
-Exit codes: 1 if no gateway answers, 3 if no user or several users match.`)
-  const subcommand = (name: string, description: string) =>
+Exit codes: 3 if no user or several users match.`)
+  const subcommand = (words: string, description: string) =>
     sessions
-      .command(name)
+      .command(words)
       .description(description)
-      .argument('[user]')
       .option('--id <id>', 'the user with this id')
       .option('--name <name>', 'the user with this user name')
       .option('--source <name>', 'of this credential source')
       .asksGateway()
   const wanted = 'Give USER, or --id ID, or --name NAME'
-  subcommand('list', 'the sessions of a user, or of all')
+  subcommand('list [user]', 'the sessions of a user, or of all; 1000 at most')
     .checks(({ id, name, source }, [user]) => {
       const named = [id, name, user].filter(each => each !== undefined)
       const fits = named.length === 1 || (named.length === 0 && source === undefined)
       return fits ? undefined : `${wanted}.`
     })
     .runs(async () => (await import('../sessions.ts')).listSessions)
-  subcommand('close', 'close sessions; with --id or --name, the only word is that of a session')
-    .argument('[session-id]')
+  subcommand(
+    'close [user] [session-id]',
+    'close sessions; with --id or --name, the only word is that of a session'
+  )
     .option('--everyone', 'all sessions of all users')
     .option('--yes', 'with --everyone: do not ask')
     .checks(({ id, name, source, everyone = false, yes = false }, words) => {
@@ -58,11 +56,9 @@ function addLockouts(program: CliCommand): void {
   const lockouts = program
     .command('lockouts')
     .description('list and lift locks of sign-in after too many failures').details(`
-A lock ends by itself; \`lift\` ends it now, in all replicas, and forgets the failures.
 An address that tried many accounts is locked by itself: name both if both are locked.
 
 Examples:
-  console-gateway lockouts list
   console-gateway lockouts lift --account alice --address 203.0.113.7`)
   const subcommand = (name: string, description: string) =>
     lockouts
@@ -72,7 +68,7 @@ Examples:
       .option('--address <ip>', 'an address; of an IPv6 address its whole network')
       .asksGateway()
   subcommand('list', 'the locks').runs(async () => (await import('../lockouts.ts')).listLockouts)
-  subcommand('lift', 'end a lock now')
+  subcommand('lift', 'end a lock now, in all replicas, and forget the failures')
     .checks(({ account, address }) =>
       (account ?? address) === undefined ? 'Give --account NAME, or --address IP.' : undefined
     )
@@ -86,9 +82,8 @@ function addUsers(program: CliCommand): void {
     .command('users')
     .description('add a user to the users file, set a password; block a user of any source')
     .action((_values, command) => command.error(wrongWords)).details(`
-add and set-password write the hash of a password into the users file. The password is
-asked for without echo, or read from standard input or an environment variable. A running
-gateway takes the file over by itself; a new password ends the user's sessions.
+The password is asked for without echo, or read from standard input. A running gateway takes
+the users file over by itself; a new password ends the user's sessions.
 
 block ends the sessions of a user, at the back-end too, and refuses sign-ins: for a time,
 or until unblock. The user is a name or an id, in any spelling, of any source. With Redis
@@ -98,47 +93,35 @@ Examples:
   console-gateway users add alice --role admin -c /etc/console-gateway
   pass show console/alice | console-gateway users set-password alice
   console-gateway users block anna --for 2h
-Exit codes: 1 if the user exists (add), does not exist (set-password), nothing could be
-written or no gateway answers; 3 if there is no such block (unblock).`)
-  addFileUsers(users)
-  addBlocks(users)
-}
-
-function addFileUsers(users: CliCommand): void {
-  const subcommand = (name: string, description: string) =>
+Exit codes: 3 if there is no such block (unblock).`)
+  const ofFile = (words: string, description: string) =>
     users
-      .command(name)
+      .command(words)
       .description(description)
-      .argument('<user>')
       .option('--file <file>', 'the users file, if there are several')
       .passwordEnv()
       .hidesWords(
         'One word too many. If it is the password: type it at the prompt, or pass it on standard ' +
           'input. On the command line it is visible to everyone on this machine.'
       )
-  subcommand('add', 'add a user to the users file')
+  ofFile('add <user>', 'add a user to the users file')
     .repeatable('--role <role>', 'a role of the user')
     .option('--id <id>', 'the id that back-ends get (default: the name)')
     .option('--name <display-name>', 'the display name (default: the name)')
     .runs(async () => (await import('../users.ts')).addUser)
-  subcommand('set-password', 'set the password of a user').runs(
+  ofFile('set-password <user>', 'set the password of a user').runs(
     async () => (await import('../users.ts')).setPassword
   )
-}
-
-function addBlocks(users: CliCommand): void {
-  const subcommand = (name: string, description: string) =>
-    users.command(name).description(description).asksGateway()
-  subcommand('block', 'refuse sign-ins of a user')
-    .argument('<user>')
+  const ofGateway = (words: string, description: string) =>
+    users.command(words).description(description).asksGateway()
+  ofGateway('block <user>', 'refuse sign-ins of a user')
     .option('--source <name>', 'at this credential source only')
     .option('--for <duration>', 'such as 30m, 2h or 7d')
     .runs(async () => (await import('../blocked-users.ts')).blockUser)
-  subcommand('unblock', 'allow them again')
-    .argument('<user>')
+  ofGateway('unblock <user>', 'allow them again')
     .option('--source <name>', 'at this credential source only')
     .runs(async () => (await import('../blocked-users.ts')).unblockUser)
-  subcommand('blocked', 'list blocked users').runs(
+  ofGateway('blocked', 'list blocked users').runs(
     async () => (await import('../blocked-users.ts')).listBlocked
   )
 }

@@ -1,4 +1,4 @@
-/** Rules for `answer`: names of its template, and what status and envelope allow. */
+/** Rules for `answer`: names of its template, what status and envelope allow; and for `expect`. */
 import { type AnswerConfig, placeholderOf, sessionNameOf, sessionNames } from '../schema/answer.ts'
 import { nearest } from '../schema/faults.ts'
 import { isRecord } from '../../json/values.ts'
@@ -19,6 +19,12 @@ export function checkAnswers({ routes }: Pick<CheckedConfig, 'routes'>, report: 
     const where = { place: ['routes', name, 'answer'], hasSession, mayFail: true }
     checkAnswer(route.answer, where, report)
   }
+  for (const [name, expected] of Object.entries(routes.expect)) {
+    const { status, code, upstream, upstreamPath, response } = expected
+    if ((status ?? code ?? upstream ?? upstreamPath ?? response) !== undefined) continue
+    const message = 'expects nothing: set status, code, upstream, upstreamPath or response'
+    report(['expect', name], message)
+  }
 }
 
 function checkProfile(
@@ -28,12 +34,12 @@ function checkProfile(
   const place = ['endpoints', 'profile']
   if (answer === undefined) return
   if (inEnvelope !== undefined) {
-    report('routes', [...place, 'inEnvelope'], 'has no effect: set `answer.inEnvelope`')
+    report([...place, 'inEnvelope'], 'has no effect: set `answer.inEnvelope`')
   }
   const isFromSession = from === 'session' && Object.keys(parts).length === 0
   if (answer.status !== undefined && !isFromSession) {
     const message = 'has no effect: the status is that of the upstream’s response'
-    report('routes', [...place, 'answer', 'status'], message)
+    report([...place, 'answer', 'status'], message)
   }
 }
 
@@ -59,7 +65,7 @@ function checkAnswer(answer: AnswerConfig | undefined, where: Where, report: Rep
   }
   if (!hasSession && answer.byRole !== undefined) {
     const message = 'has no effect: no session is looked up here, so nobody has a role'
-    report('routes', [...place, 'byRole'], message)
+    report([...place, 'byRole'], message)
   }
   checkStatus(answer, where, report)
 }
@@ -75,7 +81,7 @@ function checkTemplate(json: unknown, place: Path, hasSession: boolean, report: 
   const placeholder = placeholderOf(json)
   if (placeholder === undefined) return
   const message = faultOf(placeholder, hasSession)
-  if (message !== undefined) report('routes', place, message)
+  if (message !== undefined) report(place, message)
 }
 
 function faultOf(placeholder: string, hasSession: boolean): string | undefined {
@@ -94,7 +100,7 @@ function faultOf(placeholder: string, hasSession: boolean): string | undefined {
 function checkFlat({ inEnvelope }: AnswerConfig, json: unknown, place: Path, report: Report): void {
   const mayBeObject = isRecord(json) || placeholderOf(json)?.startsWith('profile') === true
   if (inEnvelope !== 'flat' || mayBeObject) return
-  report('routes', place, 'must be a mapping, since `inEnvelope: flat` places its members')
+  report(place, 'must be a mapping, since `inEnvelope: flat` places its members')
 }
 
 /** RFC 9110 §15: statuses without a body, and redirects, which need another header. */
@@ -106,13 +112,13 @@ function checkStatus(
   const where = [...place, 'status']
   const isEmpty = status === 204 || status === 205
   if (isEmpty || (status >= 300 && status < 400)) {
-    report('routes', where, `expected a status with a body, such as 200, found ${status}`)
+    report(where, `expected a status with a body, such as 200, found ${status}`)
   } else if (status >= 400 && !mayFail) {
-    report('routes', where, 'must be that of a success, from 200 to 299')
+    report(where, 'must be that of a success, from 200 to 299')
   } else if (status >= 400 && inEnvelope !== 'none') {
     const message =
       'is an error, and the envelope is that of a success: add `inEnvelope: none`, and write ' +
       'the whole body'
-    report('routes', where, message)
+    report(where, message)
   }
 }

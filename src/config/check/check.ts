@@ -1,59 +1,41 @@
 /** Rules between keys and between files. Pure: every fault is reported, nothing is read or changed. */
-import { checkOps } from './admin.ts'
+import { checkAdvice } from './advice.ts'
 import { checkAnswers } from './answers.ts'
-import { checkAudit } from './audit.ts'
-import { checkAuthorities } from './authorities.ts'
-import { checkClashes } from './clashes.ts'
 import { checkContracts } from './contracts.ts'
-import { checkDeployment } from './deployment.ts'
+import { checkCredentials } from './credentials.ts'
 import { checkEnvelope } from './envelope.ts'
-import { checkExpectations } from './expectations.ts'
-import { checkFields } from './fields.ts'
-import { checkInstall } from './install.ts'
+import { checkGateway } from './gateway.ts'
 import { checkLimits } from './limits.ts'
-import { checkOperation } from './operation.ts'
+import { checkNames } from './names.ts'
 import { checkParts } from './parts.ts'
 import { checkPaths } from './paths.ts'
-import { checkReach } from './reach.ts'
+import { checkReferences } from './references.ts'
 import type { CheckedConfig, Report } from './report.ts'
-import { checkRefreshCodes } from './refresh-codes.ts'
 import { checkRequestMapping } from './request-mapping.ts'
-import { checkServerTls } from './server-tls.ts'
-import { checkSession } from './session.ts'
-import { checkSignIn } from './sign-in.ts'
 import { checkShapes } from './shapes.ts'
 import { checkSources } from './sources.ts'
-import { checkTokenNames } from './token-names.ts'
+import { checkTls } from './tls.ts'
 import { checkUpstreams } from './upstreams.ts'
 import { checkWithoutEffect } from './without-effect.ts'
 
 const rules = [
-  checkSession,
-  checkInstall,
-  checkServerTls,
-  checkOps,
-  checkAudit,
+  checkReferences,
+  checkGateway,
+  checkTls,
   checkEnvelope,
-  checkDeployment,
   checkSources,
-  checkSignIn,
+  checkCredentials,
+  checkNames,
   checkUpstreams,
-  checkAuthorities,
-  checkFields,
-  checkTokenNames,
-  checkRefreshCodes,
   checkPaths,
   checkRequestMapping,
-  checkClashes,
   checkParts,
   checkAnswers,
   checkWithoutEffect,
   checkShapes,
   checkContracts,
   checkLimits,
-  checkReach,
-  checkExpectations,
-  checkOperation
+  checkAdvice
 ]
 
 /** @param config fits its schema */

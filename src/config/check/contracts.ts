@@ -6,8 +6,6 @@ import type { RoutesConfig } from '../schema/routes.ts'
 import type { Steps } from '../schema/steps.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
-type ReportPath = (path: Path, message: string) => void
-
 interface ContractOf {
   readonly name: string
   readonly path: Path
@@ -30,20 +28,19 @@ function contractsIn({ routes, endpoints: { profile } }: RoutesConfig): Contract
 /** The content of a contract's file, and the reporter of its faults. */
 export interface ContractFile {
   readonly value: JsonSchema
-  readonly report: ReportPath
+  readonly report: Report
 }
 
 /** The JSON Schema of each contract by its route's name. Faults are reported at their own place. */
 export function* contractSteps(
   routes: RoutesConfig,
   fileOf: (name: string) => ContractFile | undefined,
-  report: ReportPath
+  report: Report
 ): Steps<Record<string, JsonSchema>> {
   const schemas: Record<string, JsonSchema> = {}
   for (const { name, path, contract } of contractsIn(routes)) {
     const { schema, file } = contract
-    const reportInline: ReportPath = (inner, message) =>
-      report([...path, 'schema', ...inner], message)
+    const reportInline: Report = (inner, message) => report([...path, 'schema', ...inner], message)
     const source = file === undefined ? { value: schema, report: reportInline } : fileOf(file)
     if (source?.value === undefined || (schema !== undefined && file !== undefined)) {
       report(path, 'needs one of schema and file')
@@ -65,7 +62,6 @@ export function checkContracts(
   for (const [name, { contract, shape, parts }] of Object.entries(routes)) {
     if (contract?.mode === 'strict' && shape === undefined && Object.keys(parts).length === 0) {
       report(
-        'routes',
         ['routes', name, 'contract', 'mode'],
         '`strict` needs a shape: only a shaped response is read before it is sent'
       )

@@ -2,7 +2,7 @@
  * Rules for `envelope.custom` and `dialect: problem`: an error must not look like a success, by its
  * code or its status.
  */
-import { errorKinds } from '../../errors/errors.ts'
+import { type ErrorCode, errorKinds } from '../../errors/errors.ts'
 import {
   type CustomEnvelope,
   errorEntryOf,
@@ -25,7 +25,7 @@ export function checkEnvelope(config: CheckedConfig, report: Report): void {
     const message =
       `is also the HTTP status ${status}, the code of an error: ` +
       'take the code that the console checks for'
-    report('gateway', ['envelope', 'successCode'], message)
+    report(['envelope', 'successCode'], message)
   }
   checkFieldErrors(envelope, report)
   const { custom } = envelope
@@ -33,36 +33,33 @@ export function checkEnvelope(config: CheckedConfig, report: Report): void {
   checkNames(custom, report)
   checkErrors(custom, [envelope.successCode, ...custom.alsoSuccess], report)
   checkRecognizable(config, custom, report)
+  checkRefreshCodes(custom, config, report)
 }
 
 /** The dialect and `errorStatus` of the whole config and of routes that set one. */
 function usesOf({ gateway: { envelope }, routes }: CheckedConfig) {
   const { dialect, errorStatus } = envelope
-  const ofRoutes = Object.entries(routes.routes).map(([name, route]) => ({
-    file: 'routes' as const,
-    path: ['routes', name] as Path,
-    dialect: route.dialect ?? dialect,
-    errorStatus: route.errorStatus ?? errorStatus,
-    isOwn: route.dialect !== undefined || route.errorStatus !== undefined
-  }))
-  const general = {
-    file: 'gateway' as const,
-    path: ['envelope'] as Path,
-    dialect,
-    errorStatus
-  }
-  return [general, ...ofRoutes.filter(({ isOwn }) => isOwn)]
+  return [
+    { path: ['envelope'] as Path, dialect, errorStatus },
+    ...Object.entries(routes.routes)
+      .filter(([, route]) => (route.dialect ?? route.errorStatus) !== undefined)
+      .map(([name, route]) => ({
+        path: ['routes', name],
+        dialect: route.dialect ?? dialect,
+        errorStatus: route.errorStatus ?? errorStatus
+      }))
+  ]
 }
 
 function checkDialects(config: CheckedConfig, report: Report): void {
   const { envelope } = config.gateway
-  for (const { file, path, dialect, errorStatus } of usesOf(config)) {
+  for (const { path, dialect, errorStatus } of usesOf(config)) {
     if (dialect === 'custom' && envelope.custom === undefined) {
-      report(file, [...path, 'dialect'], '`custom` needs `envelope.custom` in gateway.yaml')
+      report([...path, 'dialect'], '`custom` needs `envelope.custom` in gateway.yaml')
     }
     if ((dialect === 'problem' || dialect === 'none') && errorStatus === 'ok') {
       const message = `errors of \`${dialect}\` have the HTTP status of the error: set \`errorStatus: own\``
-      report(file, [...path, 'errorStatus'], message)
+      report([...path, 'errorStatus'], message)
     }
   }
 }
@@ -90,7 +87,7 @@ function checkFieldErrors(
   const isCustom = dialect === 'custom' && custom !== undefined
   const names = isCustom ? Object.values(custom.members) : standardNames
   if (fieldErrors === false || !names.includes(fieldErrors)) return
-  report('gateway', ['envelope', 'fieldErrors'], `"${fieldErrors}" is a member of every error`)
+  report(['envelope', 'fieldErrors'], `"${fieldErrors}" is a member of every error`)
 }
 
 function checkNames({ members }: CustomEnvelope, report: Report): void {
@@ -100,7 +97,7 @@ function checkNames({ members }: CustomEnvelope, report: Report): void {
     const other = places.get(name)
     if (other !== undefined) {
       const message = `"${name}" is the name of \`${other}\`, too: each member needs its own`
-      report('gateway', ['envelope', 'custom', 'members', key], message)
+      report(['envelope', 'custom', 'members', key], message)
     }
     places.set(name, key)
   }
@@ -115,20 +112,20 @@ function checkErrors(
   const place = ['envelope', 'custom']
   refreshCodes.forEach((code, index) => {
     if (!isSuccess(code)) return
-    report('gateway', [...place, 'refreshCodes', index], 'is a code of success')
+    report([...place, 'refreshCodes', index], 'is a code of success')
   })
   for (const [key, { code, status }] of Object.entries(errors)) {
     if (!codes.some(each => errorEntryOf({ [key]: {} }, each) !== undefined)) {
-      report('gateway', [...place, 'errors', key], `no error code fits.${nearest(key, codes)}`)
+      report([...place, 'errors', key], `no error code fits.${nearest(key, codes)}`)
     }
     if (code !== undefined && isSuccess(code)) {
       const message =
         `${JSON.stringify(code)} reads as a code of success: ` +
         'the console would take the error for one'
-      report('gateway', [...place, 'errors', key, 'code'], message)
+      report([...place, 'errors', key, 'code'], message)
     }
     if (status !== undefined && status !== 200 && status < 400) {
-      report('gateway', [...place, 'errors', key, 'status'], 'expected 200, or 400 to 599')
+      report([...place, 'errors', key, 'status'], 'expected 200, or 400 to 599')
     }
   }
 }
@@ -138,12 +135,47 @@ function checkRecognizable(config: CheckedConfig, custom: CustomEnvelope, report
   const { code, success } = custom.members
   if (code !== false || success !== false) return
   const problem = 'the envelope has neither a code nor a success flag, so errors need their status'
-  for (const { file, path, dialect, errorStatus } of usesOf(config)) {
+  for (const { path, dialect, errorStatus } of usesOf(config)) {
     if (dialect !== 'custom' || errorStatus !== 'ok') continue
-    report(file, [...path, 'errorStatus'], `${problem}: set \`errorStatus: own\``)
+    report([...path, 'errorStatus'], `${problem}: set \`errorStatus: own\``)
   }
   for (const [key, { status }] of Object.entries(custom.errors)) {
     if (status !== 200) continue
-    report('gateway', ['envelope', 'custom', 'errors', key, 'status'], problem)
+    report(['envelope', 'custom', 'errors', key, 'status'], problem)
   }
+}
+
+/** Of sessions that are over, or never were. */
+const signedOutCodes = (Object.keys(errorKinds) as ErrorCode[]).filter(
+  code => code.startsWith('session.') && errorKinds[code].status === 401
+)
+
+/**
+ * Codes on which a console calls its refresh endpoint. An ended session must not have one of them:
+ * the refresh is refused with the same code, so such a console would never stop.
+ */
+function checkRefreshCodes(
+  custom: CustomEnvelope,
+  { routes }: CheckedConfig,
+  report: Report
+): void {
+  custom.refreshCodes.forEach((refreshCode, index) => {
+    const place = ['envelope', 'custom', 'refreshCodes', index]
+    const clash = signedOutCodes.find(code => readsAs(codeOf(custom, code), refreshCode))
+    if (clash !== undefined) {
+      const message =
+        `is the code of \`${clash}\`, too: a console would answer the end of its session with a ` +
+        'refresh, whose refusal has the same code, and so on for ever. Give `session.*` in ' +
+        '`errors` the code on which the console signs out'
+      return report(place, message)
+    }
+    if (index > 0 || routes.endpoints.refresh !== undefined) return
+    const message = 'has no effect for the console: `endpoints.refresh` of routes.yaml is not set'
+    report(place, message, { warning: true })
+  })
+}
+
+/** As the envelope writes it. */
+function codeOf({ errors }: CustomEnvelope, code: ErrorCode): ResponseCode {
+  return errorEntryOf(errors, code)?.entry.code ?? errorKinds[code].status
 }

@@ -1,55 +1,197 @@
-/** Names in config: what they name exists, and each upstream and shape is named somewhere. */
-import { errorKinds } from '../../errors/errors.ts'
-import { isRecord, type JsonRecord } from '../../json/values.ts'
-import type { Named } from '../schema/config.ts'
-import { nearest } from '../schema/faults.ts'
-import type { NamedThing } from '../schema/node.ts'
-import { endpointNames } from '../schema/own-endpoints.ts'
+/**
+ * Whose a header, a cookie or a query parameter is, and which names each key of config takes. One
+ * table: a name in the wrong key lets clients forge it, or sends a token where it must not go.
+ */
+import {
+  builtByGateway,
+  connectionBound,
+  refusedFamilies,
+  toldByGateway
+} from '../schema/header-names.ts'
+import type { SourceConfig } from '../schema/gateway.ts'
+import { knownBrowserCookie } from '../schema/lockout.ts'
+import { ownMember, type Path } from '../schema/node.ts'
+import { opsCookie } from '../schema/ops.ts'
+import { credentialOf, type UpstreamConfig } from '../schema/routes.ts'
+import { nameOfCookie, sealedCookiesOf } from '../schema/set-cookies.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
-/** @param config may have faults */
-export function checkNames(named: readonly Named[], config: JsonRecord, report: Report): void {
-  const existing = namesIn(config)
-  for (const { what, name, path } of named) {
-    const names = existing[what]
-    if (names === undefined || names.includes(name)) continue
-    const [noun = ''] = what.split(' or ')
-    report('routes', path, `there is no ${noun} "${name}".${nearest(name, names)}`)
+type NamesConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
+
+const isOwn = 'is set by the gateway itself: remove it'
+const isOwnCookie = 'is a cookie of the gateway itself: take another one'
+const isForgeable = 'clients could forge it'
+const tokenFault = (key: string) =>
+  `is in \`envelope.${key}\` of gateway.yaml, so what a client sends in it is dropped: it may be ` +
+  'the real token of another user. Remove it here, or there if the console sends no token in it'
+
+/** The kinds of names, and what is wrong with one in a key that does not take its kind. */
+const faults = {
+  illegal: 'is no name of a header',
+  connection: isOwn,
+  authorization: isOwn,
+  gateway: isOwn,
+  /** Of the body of a request, or of what is taken as a response. */
+  body: isOwn,
+  preference: 'has a meaning in HTTP itself: take another one',
+  identity: `is a header of \`identity\`: ${isForgeable}`,
+  trusted:
+    'is a header that back-ends trust as set by a proxy (see `passHeaders` of routes): ' +
+    isForgeable,
+  tokenHeader: tokenFault('tokenHeaders'),
+  credential: 'carries the credential of this upstream: remove it',
+  fixed: 'is among its fixed `headers`: remove one of them',
+  gatewayCookie: isOwnCookie,
+  consoleCookie: isOwnCookie,
+  tokenCookie: tokenFault('tokenCookies'),
+  sessionCookie: 'is in `cookies`, the back-end’s session: clients could choose it',
+  tokenParameter: tokenFault('tokenQuery')
+}
+
+type Kind = keyof typeof faults
+
+interface Row {
+  /** Where names stand: `*` is each member, `KEY` the name of each member. */
+  readonly at: string
+  readonly of: 'header' | 'cookie' | 'parameter'
+  /** The kinds that may stand there, beside names that are nobody’s. */
+  readonly takes: readonly Kind[]
+  /** The name in a value that is no text. */
+  readonly nameIn?: (value: never) => string | undefined
+}
+
+const written = ['identity', 'trusted', 'tokenHeader'] as const
+const sent = ['credential', 'fixed'] as const
+const reopened = 'routes.*.passHeaders.*'
+
+const rows: readonly Row[] = [
+  { at: 'identity.*', of: 'header', takes: written },
+  { at: 'envelope.tokenHeaders.*', of: 'header', takes: ['authorization', ...written] },
+  { at: 'envelope.tokenCookies.*', of: 'cookie', takes: ['tokenCookie'] },
+  { at: 'session.cookie.name', of: 'cookie', takes: ['consoleCookie', 'tokenCookie'] },
+  { at: 'upstreams.*.passHeaders.*', of: 'header', takes: ['body', 'preference', ...sent] },
+  {
+    at: 'upstreams.*.credential',
+    of: 'header',
+    takes: ['authorization', 'trusted', 'tokenHeader', ...sent],
+    nameIn: headerOf
+  },
+  {
+    at: 'upstreams.*.headers.KEY',
+    of: 'header',
+    takes: ['authorization', 'body', 'preference', 'trusted', 'tokenHeader', 'fixed']
+  },
+  { at: reopened, of: 'header', takes: ['authorization', 'trusted', 'body', 'preference'] },
+  { at: 'routes.*.passCookies.*', of: 'cookie', takes: [] },
+  { at: 'routes.*.setCookies.*', of: 'cookie', takes: ['tokenCookie'], nameIn: nameOfCookie },
+  { at: 'routes.*.query.rename.KEY', of: 'parameter', takes: [] },
+  { at: 'routes.*.query.rename.*', of: 'parameter', takes: [] },
+  ...['', 'refresh.'].map((call): Row => ({
+    at: `login.sources.*.${call}headers.KEY`,
+    of: 'header',
+    takes: ['authorization', 'gateway', 'body', 'preference', ...written, ...sent]
+  })),
+  { at: 'login.sources.*.passHeaders.*', of: 'header', takes: ['preference'] },
+  { at: 'login.sources.*.passCookies.*', of: 'cookie', takes: [] }
+]
+
+function* valuesAt(
+  value: unknown,
+  [step, ...rest]: readonly string[],
+  path: Path = []
+): Generator<readonly [path: Path, value: unknown]> {
+  if (step === undefined) yield [path, value]
+  if (step === undefined || typeof value !== 'object' || value === null) return
+  for (const [key, member] of Object.entries(value)) {
+    const place = [...path, Array.isArray(value) ? Number(key) : key]
+    if (step === 'KEY') yield [place, key]
+    else if (step === '*' || step === key) yield* valuesAt(member, rest, place)
   }
 }
 
-/** Warns of upstreams and shapes that nothing names. */
-export function checkUnused(named: readonly Named[], config: JsonRecord, report: Report): void {
-  const existing = namesIn(config)
-  for (const what of ['upstream', 'shape'] as const) {
-    const used = new Set(named.flatMap(each => (each.what === what ? [each.name] : [])))
-    for (const name of existing[what]?.filter(each => !used.has(each)) ?? []) {
-      report('routes', [`${what}s`, name], `no route uses this ${what}`, 'warning')
+interface Call extends NamesConfig {
+  readonly upstream?: UpstreamConfig | undefined
+  readonly source?: Extract<SourceConfig, { kind: 'upstream-login' }>
+}
+
+/** The upstream or the sign-in in whose config a name stands. */
+function callAt({ gateway, routes }: NamesConfig, path: Path): Pick<Call, 'upstream' | 'source'> {
+  const [section, name, inner] = path
+  if (section === 'upstreams') return { upstream: routes.upstreams[String(name)] }
+  const source = section === 'login' ? gateway.login.sources[String(inner)] : undefined
+  if (source?.kind !== 'upstream-login') return {}
+  return { source, upstream: ownMember(routes.upstreams, source.upstream) }
+}
+
+/** Names that a request has by itself; another value would break its framing. */
+const framing = new Set(['host', 'content-length'])
+
+function kindOfOwn(name: string): Kind | false {
+  if (name === 'authorization') return 'authorization'
+  if (connectionBound.has(name) || framing.has(name)) return 'connection'
+  if (builtByGateway.has(name) || toldByGateway.has(name)) return 'gateway'
+  if (/^(?:content-|transfer-|accept$|accept-encoding$)/.test(name)) return 'body'
+  return name.startsWith('accept-') && 'preference'
+}
+
+const isAmong = (mapping: object = {}, name: string): boolean =>
+  Object.keys(mapping).some(key => key.toLowerCase() === name)
+
+const bareName = (cookie: string): string => cookie.replace(/^__(?:Host|Secure)-/, '')
+
+type KindsOf = (name: string, call: Call, written: string) => ReadonlyArray<Kind | false>
+
+const kindsOf: Readonly<Record<Row['of'], KindsOf>> = {
+  header: (name, { gateway, upstream, source }) => [
+    !/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name) && 'illegal',
+    kindOfOwn(name),
+    Object.values(gateway.identity).includes(name) && 'identity',
+    refusedFamilies.test(name) && 'trusted',
+    gateway.envelope.tokenHeaders.includes(name) && 'tokenHeader',
+    upstream !== undefined && name === headerOf(upstream.credential) && 'credential',
+    (isAmong(upstream?.headers, name) || isAmong(source?.headers, name)) && 'fixed'
+  ],
+  cookie: (_, { gateway, routes, source }, name) => [
+    [knownBrowserCookie, opsCookie].includes(bareName(name)) && 'gatewayCookie',
+    bareName(name) === gateway.session.cookie.name && 'consoleCookie',
+    gateway.envelope.tokenCookies.includes(name) && 'tokenCookie',
+    // Of a sealed one the back-end gets only what it has set itself.
+    source?.cookies.includes(name) === true &&
+      !sealedCookiesOf(routes, source.upstream).has(name) &&
+      'sessionCookie'
+  ],
+  parameter: (name, { gateway }) => [
+    gateway.envelope.tokenQuery.some(each => each.toLowerCase() === name) && 'tokenParameter'
+  ]
+}
+
+/** The header that carries a credential. */
+function headerOf(credential: UpstreamConfig['credential']): string {
+  const { as } = credentialOf(credential)
+  return as === 'bearer' ? 'authorization' : as.replace(/^header:/, '')
+}
+
+export function checkNames(config: NamesConfig, report: Report): void {
+  const tree = { ...config.gateway, ...config.routes }
+  for (const { at, of, takes, nameIn } of rows) {
+    for (const [path, value] of valuesAt(tree, at.split('.'))) {
+      const name = nameIn === undefined ? value : nameIn(value as never)
+      if (typeof name !== 'string') continue
+      const kinds = kindsOf[of](name.toLowerCase(), { ...config, ...callAt(config, path) }, name)
+      const wrong = kinds.find(kind => kind !== false && !takes.includes(kind))
+      if (wrong) report(path, `"${name}" ${faults[wrong]}`)
+      else if (at === reopened) reportReopened(path, name, report)
     }
   }
 }
 
-/** What names of files name is known when they are read. */
-function namesIn(config: JsonRecord): Partial<Record<NamedThing, readonly string[]>> {
-  const keysOf = (mapping: unknown) => (isRecord(mapping) ? Object.keys(mapping) : [])
-  const routes = keysOf(config['routes'])
-  return {
-    'upstream': keysOf(config['upstreams']),
-    'shape': keysOf(config['shapes']),
-    'route or endpoint': [...endpointNames, ...routes],
-    'route or login': ['login', ...routes],
-    'error code': Object.keys(errorKinds)
-  }
-}
-
-/** The upstreams of the running process's sources, whose names do not stand in the files. */
-export function checkRunningSources(
-  { gateway: { login }, routes: { upstreams } }: Pick<CheckedConfig, 'gateway' | 'routes'>,
-  report: Report
-): void {
-  for (const [name, source] of Object.entries(login.sources)) {
-    if (source.kind !== 'upstream-login' || Object.hasOwn(upstreams, source.upstream)) continue
-    const message = `there is no upstream "${source.upstream}".`
-    report('gateway', ['login', 'sources', name, 'upstream'], message)
-  }
+/** `passHeaders` of a route is for names that do not pass by themselves, and says what that means. */
+function reportReopened(path: Path, name: string, report: Report): void {
+  if (name === 'authorization') return
+  const isRefused = refusedFamilies.test(name)
+  const message = isRefused
+    ? `clients can forge "${name}", which back-ends trust as set by a proxy: ` +
+      'make sure that this upstream does not trust it'
+    : `"${name}" passes anyway: remove it here; if the upstream has passHeaders, list it there`
+  report(path, message, { warning: isRefused })
 }

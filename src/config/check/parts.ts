@@ -1,6 +1,6 @@
 /** Rules for the parts of a response: each has its own place, and all fit the route. */
 import type { PartConfig } from '../schema/parts.ts'
-import { checkParameters } from './paths.ts'
+import { checkRewrite } from './paths.ts'
 import type { RouteConfig } from '../schema/routes.ts'
 import type { Path } from '../schema/node.ts'
 import type { CheckedConfig, Report } from './report.ts'
@@ -15,7 +15,7 @@ export function checkParts(
     const place = ['routes', name]
     checkMissing(route, { ...envelope, dialect: route.dialect ?? envelope.dialect }, place, report)
     if ((route.upstream ?? route.answer) === undefined && !hasParts(route)) {
-      report('routes', place, 'needs an upstream, parts or an answer')
+      report(place, 'needs an upstream, parts or an answer')
     }
     if (hasParts(route)) checkAggregated(route, place, report)
   }
@@ -34,7 +34,7 @@ function checkMissing(
   report: Report
 ): void {
   if (!hasParts({ parts }) || !successNames(envelope).includes(missing)) return
-  report('routes', [...place, 'missing'], `"${missing}" is a member of every success: take another`)
+  report([...place, 'missing'], `"${missing}" is a member of every success: take another`)
 }
 
 const standardNames = {
@@ -61,7 +61,7 @@ function hasParts({ parts }: Pick<RouteConfig, 'parts'>) {
 function checkAggregated(route: RouteConfig, place: Path, report: Report): void {
   if (route.methods.some(method => method !== 'GET')) {
     const message = 'a response made of parts can only be read: set methods: [GET]'
-    report('routes', [...place, 'methods'], message)
+    report([...place, 'methods'], message)
   }
   checkRewrites(route, place, report)
   checkPlaces(route, place, report)
@@ -76,11 +76,7 @@ interface Aggregated {
 
 function checkRewrites({ path, parts }: Aggregated, place: Path, report: Report): void {
   for (const [name, { rewrite }] of Object.entries(parts)) {
-    const where = [...place, 'parts', name, 'rewrite']
-    if (rewrite.endsWith('/*') && !path.endsWith('/*')) {
-      report('routes', where, 'must not end in /*, since the public path does not')
-    }
-    checkParameters(path, rewrite, where, report)
+    checkRewrite(path, rewrite, [...place, 'parts', name, 'rewrite'], report)
   }
 }
 
@@ -105,7 +101,7 @@ function checkPlaces({ parts, into: placeOfRoute }: Aggregated, place: Path, rep
     const other = taken.find(each => isWithin(each.into, into) || isWithin(into, each.into))
     if (other !== undefined) {
       const message = `"${other.into}" is taken by ${other.by}`
-      report('routes', where, message, { also: other.where })
+      report(where, message, { also: other.where })
     }
     taken.push({ by: `the part "${name}"`, into, where })
   }

@@ -1,156 +1,194 @@
-/** Rules for public paths: each is well-formed and has one owner: endpoint, route or alias. */
-import { knownBrowserCookie } from '../schema/lockout.ts'
+/** Rules for public paths: each has one owner, and of those that match a request one is the nearest. */
 import { nearest } from '../schema/faults.ts'
+import type { Path } from '../schema/node.ts'
 import { isEndpoint, ownEndpoints } from '../schema/own-endpoints.ts'
 import { templatePattern } from '../schema/primitives.ts'
-import { hasDotSegments, parametersOf } from '../schema/public-path.ts'
-import type { RouteConfig } from '../schema/routes.ts'
-import type { Path } from '../schema/node.ts'
-import { opsCookie } from '../schema/ops.ts'
-import { nameOfCookie } from '../schema/set-cookies.ts'
+import {
+  contains,
+  hasDotSegments,
+  hasParameters,
+  nearerFirst,
+  overlapOf,
+  parametersOf,
+  pathsAround
+} from '../schema/public-path.ts'
+import type { RoutesConfig } from '../schema/routes.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
-type PathsConfig = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
-
-export function checkPaths(config: PathsConfig, report: Report): void {
-  const taken = new TakenPaths(report)
-  checkEndpoints(config, report, taken)
-  checkRoutes(config, report, taken)
-  checkAliases(config, report, taken)
+export function checkPaths({ routes }: Pick<CheckedConfig, 'routes'>, report: Report): void {
+  const served = servedPaths(routes)
+  checkEndpoints(routes, report)
+  checkRoutes(routes, report)
+  checkAliases(routes, report)
+  checkOwners(served, report)
+  checkClashes(served, report)
+  checkNearer(routes, report)
 }
 
-/** The owner of each method of a path. */
-class TakenPaths {
-  readonly #report: Report
-  readonly #owners = new Map<string, { readonly owner: string; readonly where: Path }>()
-  constructor(report: Report) {
-    this.#report = report
-  }
-
-  /** Reports a second owner of a path's method. */
-  take(request: { readonly method: string; readonly path: string }, owner: string, where: Path) {
-    const key = `${request.method} ${request.path}`
-    const other = this.#owners.get(key)
-    if (other === undefined) this.#owners.set(key, { owner, where })
-    else this.#report('routes', where, `${key} is taken by ${other.owner}`, { also: other.where })
-  }
+interface Served {
+  readonly path: string
+  readonly segments: readonly string[]
+  readonly methods: readonly string[]
+  readonly owner: string
+  readonly where: Path
 }
 
-/** GET brings HEAD, so a clash of GET would be reported twice. */
-const withoutHead = (methods: readonly string[]) => methods.filter(method => method !== 'HEAD')
+function servedPaths({ endpoints, routes, aliases }: RoutesConfig): Served[] {
+  const served = [
+    ...ownEndpoints(endpoints).map(({ section, path, methods }) => ({
+      path,
+      // GET brings HEAD, so a clash of GET would be reported twice.
+      methods: methods.filter(method => method !== 'HEAD'),
+      owner: `endpoints.${section}`,
+      where: ['endpoints', section, 'path']
+    })),
+    ...Object.entries(routes).map(([name, { path, methods }]) => ({
+      path,
+      methods,
+      owner: `routes.${name}`,
+      where: ['routes', name, 'path']
+    }))
+  ]
+  const ofAliases = Object.entries(aliases).map(([path, target]) => ({
+    path,
+    methods: served.flatMap(each => (each.path === target ? each.methods : [])),
+    owner: `the alias ${path}`,
+    where: ['aliases', path]
+  }))
+  return [...served, ...ofAliases].map(each => ({
+    ...each,
+    // Two clashing routes share a method, which must not be reported for their alias too.
+    methods: [...new Set(each.methods)],
+    segments: each.path.split('/')
+  }))
+}
 
-function checkEndpoints({ routes: { endpoints } }: PathsConfig, report: Report, taken: TakenPaths) {
-  for (const { section, path, methods } of ownEndpoints(endpoints)) {
-    for (const method of withoutHead(methods)) {
-      taken.take({ method, path }, `endpoints.${section}`, ['endpoints', section, 'path'])
+function checkOwners(served: readonly Served[], report: Report): void {
+  const owners = new Map<string, Served>()
+  for (const each of served) {
+    for (const method of each.methods) {
+      const request = `${method} ${each.path}`
+      const other = owners.get(request)
+      if (other === undefined) owners.set(request, each)
+      else report(each.where, `${request} is taken by ${other.owner}`, { also: other.where })
     }
   }
+}
+
+/**
+ * Reports two paths that take the same request although neither is the nearer one, such as
+ * `/users/:id/reset` and `/users/export/*`, unless a third path takes just what both take.
+ */
+function checkClashes(served: readonly Served[], report: Report): void {
+  const templates = served.filter(({ path }) => hasParameters(path))
+  const fixed = served.filter(({ path }) => !hasParameters(path))
+  for (const [index, template] of templates.entries()) {
+    for (const other of [...templates.slice(index + 1), ...fixed]) {
+      const overlap = overlapOf(template.segments, other.segments)
+      if (overlap === undefined) continue
+      const message = clashOf(template.path, other.path, overlap, served)
+      if (message !== undefined) report(template.where, message, { also: other.where })
+    }
+  }
+}
+
+function clashOf(
+  path: string,
+  other: string,
+  overlap: string,
+  served: readonly Served[]
+): string | undefined {
+  const [holdsOther, isHeld] = [contains(path, other), contains(other, path)]
+  if (path === other || holdsOther !== isHeld) return undefined
+  if (holdsOther) return `is the same path as ${other}: use the same names in both`
+  if (served.some(each => contains(each.path, overlap) && contains(overlap, each.path))) return
+  return (
+    `and ${other} both take ${overlap}, and neither is the nearer path: ` +
+    `add a route with the path ${overlap}`
+  )
+}
+
+/** Of `/api/*` and `/api/a` only the nearer path decides: it refuses methods that it lacks. */
+function checkNearer({ routes }: RoutesConfig, report: Report): void {
+  const byPath = Map.groupBy(Object.entries(routes), ([, { path }]) => path)
+  const templates = [...byPath.keys()].filter(hasParameters)
+  for (const [name, { path }] of Object.entries(routes)) {
+    const here = new Set(byPath.get(path)?.flatMap(([, { methods }]) => methods as string[]))
+    const outer = templates.filter(each => each !== path && contains(each, path))
+    const [around] = [...outer, ...pathsAround(path)]
+      .toSorted(nearerFirst)
+      .flatMap(each => byPath.get(each) ?? [])
+    const lost = around?.[1].methods.filter(method => !here.has(method)) ?? []
+    if (around === undefined || lost.length === 0) continue
+    const message =
+      `${lost.join(', ')} ${path} is refused (405), although ${around[0]} takes it for ` +
+      `${around[1].path}: only the nearer path decides; name the methods here too`
+    report(['routes', name, 'methods'], message, { warning: true })
+  }
+}
+
+function checkEndpoints({ endpoints }: RoutesConfig, report: Report): void {
   for (const [name, { path }] of Object.entries(endpoints)) {
-    const place = ['endpoints', name, 'path']
-    if (path.endsWith('*')) report('routes', place, 'must not end in *: an endpoint has one path')
+    if (!path.endsWith('*')) continue
+    report(['endpoints', name, 'path'], 'must not end in *: an endpoint has one path')
   }
 }
 
-function checkRoutes(config: PathsConfig, report: Report, taken: TakenPaths): void {
-  for (const [name, route] of Object.entries(config.routes.routes)) {
+function checkRoutes({ routes }: RoutesConfig, report: Report): void {
+  for (const [name, { path, rewrite, access }] of Object.entries(routes)) {
     const place = ['routes', name]
-    const { path, methods, access } = route
     if (isEndpoint(name)) {
-      report('routes', place, `"${name}" is the name of an endpoint: choose another name`)
+      report(place, `"${name}" is the name of an endpoint: choose another name`)
     }
-    for (const method of methods) taken.take({ method, path }, `routes.${name}`, [...place, 'path'])
-    checkNames(path, [...place, 'path'], report)
-    checkRewrite(route, [...place, 'rewrite'], report)
-    checkCookies(config, name, report)
+    const names = parametersOf(path)
+    const twice = names.find((each, index) => names.indexOf(each) !== index)
+    if (twice !== undefined) report([...place, 'path'], `must not contain :${twice} twice`)
+    if (rewrite !== undefined) {
+      checkRewrite(path, rewrite, [...place, 'rewrite'], report)
+      if (path.endsWith('/*') && !rewrite.endsWith('/*')) {
+        report([...place, 'rewrite'], 'must end in /*, as the public path does')
+      }
+    }
     if (access === 'public' && /\/admin(\/|$)/.test(path)) {
-      report(
-        'routes',
-        [...place, 'access'],
-        'is public, although the path contains /admin: set access: session unless that is meant',
-        'warning'
-      )
+      const message =
+        'is public, although the path contains /admin: set access: session unless that is meant'
+      report([...place, 'access'], message, { warning: true })
     }
   }
 }
 
-function checkNames(path: string, place: Path, report: Report): void {
-  const names = parametersOf(path)
-  const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice !== undefined) report('routes', place, `must not contain :${twice} twice`)
-}
-
-/** Reports `:name` segments of a rewrite that its public path does not have. */
-export function checkParameters(path: string, rewrite: string, place: Path, report: Report): void {
+/** Reports a star or `:name` segments of a rewrite that its public path does not have. */
+export function checkRewrite(path: string, rewrite: string, place: Path, report: Report): void {
+  if (rewrite.endsWith('/*') && !path.endsWith('/*')) {
+    report(place, 'must not end in /*, since the public path does not')
+  }
   const names = parametersOf(path)
   for (const name of parametersOf(rewrite)) {
     if (names.includes(name)) continue
-    report('routes', place, `the public path has no :${name}.${nearest(name, names)}`)
-  }
-}
-
-function checkRewrite({ path, rewrite }: RouteConfig, place: Path, report: Report): void {
-  if (rewrite === undefined) return
-  if (rewrite.endsWith('/*') && !path.endsWith('/*')) {
-    report('routes', place, 'must not end in /*, since the public path does not')
-  }
-  if (path.endsWith('/*') && !rewrite.endsWith('/*')) {
-    report('routes', place, 'must end in /*, as the public path does')
-  }
-  checkParameters(path, rewrite, place, report)
-}
-
-function checkCookies({ gateway, routes }: PathsConfig, name: string, report: Report): void {
-  const ownCookies = new Set([gateway.session.cookie.name, knownBrowserCookie, opsCookie])
-  for (const key of ['passCookies', 'setCookies'] as const) {
-    const cookies = routes.routes[name]?.[key].map(each => nameOfCookie(each)) ?? []
-    if (!cookies.some(cookie => ownCookies.has(cookie.replace(/^__Host-/, '')))) continue
-    report(
-      'routes',
-      ['routes', name, key],
-      'must not list the gateway’s own cookies, of the session and of known browsers'
-    )
+    report(place, `the public path has no :${name}.${nearest(name, names)}`)
   }
 }
 
 // The schema's pattern for paths. Of an alias, which is a key, the schema checks the slash only.
 const publicPath = new RegExp(templatePattern)
 
-function checkAliases({ routes }: PathsConfig, report: Report, taken: TakenPaths): void {
-  const methodsOf = aliasTargets(routes)
+function checkAliases(routes: RoutesConfig, report: Report): void {
+  const named = [...Object.values(routes.endpoints), ...Object.values(routes.routes)]
+  const targets = new Set(named.map(({ path }) => path))
   for (const [alias, target] of Object.entries(routes.aliases)) {
     const place = ['aliases', alias]
-    const methods = methodsOf.get(target)
     if (!publicPath.test(alias) || hasDotSegments(alias)) {
       const message =
         'expected a path such as routes have: :name as a whole segment, * only as /* at the end, ' +
         'no empty or dot segments'
-      report('routes', place, message)
+      report(place, message)
     }
-    if (methods === undefined) {
-      report(
-        'routes',
-        place,
-        `no route or endpoint has the path "${target}".${nearest(target, methodsOf.keys())}`
-      )
+    if (!targets.has(target)) {
+      report(place, `no route or endpoint has the path "${target}".${nearest(target, targets)}`)
     } else if (alias.endsWith('*') !== target.endsWith('*')) {
-      report('routes', place, 'either both alias and target must end in /*, or neither')
+      report(place, 'either both alias and target must end in /*, or neither')
     } else if (parametersOf(alias).toSorted().join() !== parametersOf(target).toSorted().join()) {
-      report('routes', place, 'alias and target must have the same :name segments')
-    }
-    for (const method of methods ?? []) {
-      taken.take({ method, path: alias }, `the alias ${alias}`, place)
+      report(place, 'alias and target must have the same :name segments')
     }
   }
-}
-
-/** The possible targets of an alias: each route's and endpoint's path with its methods. */
-function aliasTargets({ endpoints, routes }: PathsConfig['routes']): Map<string, Set<string>> {
-  const targets = new Map<string, Set<string>>()
-  const endpointPaths = new Set(Object.values(endpoints).map(({ path }) => path))
-  const withPath = ownEndpoints(endpoints).filter(({ path }) => endpointPaths.has(path))
-  for (const { path, methods } of [...withPath, ...Object.values(routes)]) {
-    // A set: two clashing routes share a method, which must not be reported for the alias too.
-    targets.set(path, new Set([...(targets.get(path) ?? []), ...withoutHead(methods)]))
-  }
-  return targets
 }

@@ -1,102 +1,53 @@
-/** Rules for `query` and `body` of routes, and for the fixed headers of upstreams. */
-import { builtByGateway, connectionBound, toldByGateway } from '../schema/header-names.ts'
+/** Rules for `query` and `body` of routes. */
+import type { Path } from '../schema/node.ts'
 import type { PagingConfig } from '../schema/request-mapping.ts'
-import { credentialOf } from '../schema/routes.ts'
-import type { ShapeStep } from '../schema/shapes.ts'
-import { ownMember, type Path } from '../schema/node.ts'
+import { flatten } from '../schema/shape-steps.ts'
 import type { CheckedConfig, Report } from './report.ts'
+import { outermostOf } from './shapes.ts'
 
-type MappingConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
+type MappingConfig = Pick<CheckedConfig, 'routes'>
 
-export function checkRequestMapping(config: MappingConfig, report: Report): void {
-  const { routes, shapes } = config.routes
-  for (const [name, { query, body }] of Object.entries(routes)) {
+export function checkRequestMapping({ routes: config }: MappingConfig, report: Report): void {
+  for (const [name, { query, body }] of Object.entries(config.routes)) {
     if (query?.paging !== undefined && query.paging !== false) {
       checkPaging(query.paging, ['routes', name, 'query', 'paging'], report)
     }
-    if (body === undefined) continue
-    const place = ['routes', name, 'body']
-    const step = responseStepOf(ownMember(shapes, body.shape ?? '') ?? [], shapes, new Set())
-    if (step !== undefined) {
-      report('routes', [...place, 'shape'], `must not use \`${step}\`, which is about responses`)
-    }
+    const steps = body?.shape === undefined ? [] : flatten([{ use: body.shape }], config.shapes)
+    const step = steps.map(outermostOf).find(each => each !== undefined && each !== 'module')
+    if (step === undefined) continue
+    const place = ['routes', name, 'body', 'shape']
+    report(place, `must not use \`${step}\`, which is about responses`)
   }
-  checkSharedPaging(config.routes, report)
-  checkFixedHeaders(config, report)
+  checkSharedPaging(config, report)
 }
 
 /** Each half is checked by itself: the other one may come from a preset. */
 function checkSharedPaging({ paging, upstreams }: MappingConfig['routes'], report: Report): void {
   for (const [name, { paging: taken }] of Object.entries(upstreams)) {
     if (taken === undefined) continue
-    const place = ['upstreams', name, 'paging']
-    if ((taken.page === undefined) === (taken.offset === undefined)) {
-      report('routes', place, 'needs one of page and offset')
-    }
+    checkTarget(taken, ['upstreams', name, 'paging'], report)
     if (taken.offset !== undefined && paging !== undefined && paging.defaultSize === undefined) {
       const message =
         `the upstream "${name}" takes an offset, which needs \`paging.defaultSize\`: the ` +
         'console may send a page without a size'
-      report('routes', ['paging'], message)
+      report(['paging'], message)
     }
   }
 }
 
-function checkPaging(paging: PagingConfig, place: Path, report: Report) {
-  const { size, defaultSize, to } = paging
-  if ((to.page === undefined) === (to.offset === undefined)) {
-    report('routes', [...place, 'to'], 'needs one of page and offset')
-  }
+function checkPaging({ size, defaultSize, to }: PagingConfig, place: Path, report: Report): void {
+  checkTarget(to, [...place, 'to'], report)
   if (to.offset !== undefined && defaultSize === undefined) {
     const message = '`to.offset` needs `defaultSize`: the console may send a page without a size'
-    report('routes', place, message)
+    report(place, message)
   }
   if (size === undefined && to.size !== undefined && defaultSize === undefined) {
-    report('routes', [...place, 'to', 'size'], 'has no effect: set `size` or `defaultSize`')
+    report([...place, 'to', 'size'], 'has no effect: set `size` or `defaultSize`')
   }
 }
 
-const responseSteps = ['open', 'status', 'wrap', 'paging'] as const
-
-function responseStepOf(
-  steps: readonly ShapeStep[],
-  shapes: Readonly<Record<string, readonly ShapeStep[]>>,
-  seen: Set<string>
-): string | undefined {
-  for (const step of steps) {
-    const name = responseSteps.find(each => step[each] !== undefined)
-    if (name !== undefined) return name
-    if (step.use === undefined || seen.has(step.use)) continue
-    seen.add(step.use)
-    const inner = responseStepOf(ownMember(shapes, step.use) ?? [], shapes, seen)
-    if (inner !== undefined) return inner
-  }
-  return undefined
-}
-
-function checkFixedHeaders({ gateway: { identity }, routes }: MappingConfig, report: Report): void {
-  const identityNames = new Set(Object.values(identity).filter(name => typeof name === 'string'))
-  const isOwn = (name: string) =>
-    name !== 'authorization' &&
-    [connectionBound, builtByGateway, toldByGateway].some(names => names.has(name))
-  for (const [upstream, { headers = {}, secretHeaders = {}, credential }] of Object.entries(
-    routes.upstreams
-  )) {
-    const { as } = credentialOf(credential)
-    const sentAs = as === 'bearer' ? 'authorization' : as.replace(/^header:/, '')
-    for (const key of ['headers', 'secretHeaders'] as const) {
-      for (const name of Object.keys(key === 'headers' ? headers : secretHeaders)) {
-        const place = ['upstreams', upstream, key, name]
-        if (isOwn(name)) report('routes', place, `"${name}" is set by the gateway`)
-        if (identityNames.has(name)) {
-          report('routes', place, `"${name}" is a header of \`identity\`: choose another one`)
-        }
-        if (name === sentAs) report('routes', place, `\`credential\` sends "${name}" already`)
-      }
-    }
-    const twice = Object.keys(headers).find(name => Object.hasOwn(secretHeaders, name))
-    if (twice !== undefined) {
-      report('routes', ['upstreams', upstream, 'headers', twice], 'is in `secretHeaders` too')
-    }
+function checkTarget({ page, offset }: PagingConfig['to'], place: Path, report: Report): void {
+  if ((page === undefined) === (offset === undefined)) {
+    report(place, 'needs one of page and offset')
   }
 }

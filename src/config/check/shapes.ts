@@ -24,7 +24,7 @@ function checkSteps(check: ShapesCheck): void {
       checkOrder(steps, ['shapes', name], shapes, report)
       continue
     }
-    if (!reported.has(cycle)) report('routes', ['shapes', name], `contains itself: ${cycle}`)
+    if (!reported.has(cycle)) report(['shapes', name], `contains itself: ${cycle}`)
     reported.add(cycle)
   }
 }
@@ -48,23 +48,22 @@ function checkStep(step: ShapeStep, path: Path, check: ShapesCheck): void {
   const { report } = check
   if (step.echo !== undefined && !check.hasPaging) {
     const message = 'needs `paging` at the top of routes.yaml: how the console sends page and size'
-    report('routes', [...path, 'echo'], message)
+    report([...path, 'echo'], message)
   }
   for (const key of ['rename', 'move'] as const) {
     const targets = Object.values(step[key] ?? {})
     const twice = targets.find((target, index) => targets.indexOf(target) < index)
-    if (twice !== undefined) report('routes', [...path, key], `two members become "${twice}"`)
+    if (twice !== undefined) report([...path, key], `two members become "${twice}"`)
   }
   for (const [from, to] of Object.entries(step.move ?? {})) {
     if (to.startsWith(`${from}.`)) {
-      report('routes', [...path, 'move', from], 'cannot be moved into itself')
+      report([...path, 'move', from], 'cannot be moved into itself')
     }
   }
   const statusNames = Object.keys(step.status?.statuses ?? {})
   for (const ok of step.status?.ok ?? []) {
     if (statusNames.includes(String(ok))) {
       report(
-        'routes',
         [...path, 'status', 'statuses', String(ok)],
         'is listed in `ok` too, so it never applies'
       )
@@ -84,16 +83,17 @@ function checkInner(step: ShapeStep, path: Path, { shapes, report }: ShapesCheck
   const misplaced = outermostOf(step)
   if (misplaced !== undefined) {
     const message = `\`${misplaced}\` is for the whole response: it cannot stand within another operation`
-    report('routes', path, message)
+    report(path, message)
   }
   if (step.use === undefined || cycleOf(step.use, shapes) !== undefined) return
   const brought = flatten([step], shapes).map(outermostOf).find(Boolean)
   if (brought === undefined) return
   const message = `the shape "${step.use}" has \`${brought}\`, which is for the whole response`
-  report('routes', [...path, 'use'], message)
+  report([...path, 'use'], message)
 }
 
-function outermostOf(step: ShapeStep): string | undefined {
+/** The operation of a step that is for the whole response. */
+export function outermostOf(step: ShapeStep): string | undefined {
   return outermost.find(operation => step[operation] !== undefined)
 }
 
@@ -104,10 +104,10 @@ function checkOrder(steps: readonly ShapeStep[], path: Path, shapes: Shapes, rep
   )
   all.forEach(({ operation, index }, position) => {
     if ((operation === 'open' || operation === 'status') && position > 0) {
-      report('routes', [...path, index], `\`${operation}\` has to be the first operation`)
+      report([...path, index], `\`${operation}\` has to be the first operation`)
     }
     if ((operation === 'wrap' || operation === 'paging') && position < all.length - 1) {
-      report('routes', [...path, index], `\`${operation}\` has to be the last operation`)
+      report([...path, index], `\`${operation}\` has to be the last operation`)
     }
   })
 }

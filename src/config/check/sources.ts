@@ -15,9 +15,9 @@ function checkRefresh({ gateway: { login } }: SourcesConfig, report: Report): vo
     if (source.kind !== 'upstream-login' || source.refresh === undefined) continue
     const place = ['login', 'sources', name, 'refresh']
     if (source.expires === undefined) {
-      report('gateway', place, 'needs `expires`, the time when the token is renewed')
+      report(place, 'needs `expires`, the time when the token is renewed')
     }
-    if (source.token === undefined) report('gateway', place, 'needs `token`, the token to renew')
+    if (source.token === undefined) report(place, 'needs `token`, the token to renew')
   }
 }
 
@@ -47,7 +47,7 @@ function checkTokens({ gateway: { login } }: SourcesConfig, report: Report): voi
       const message =
         `"${path}" ${what}, which the browser and every upstream would see; ` +
         'name a member without it'
-      report('gateway', ['login', 'sources', name, 'user', key], message)
+      report(['login', 'sources', name, 'user', key], message)
     }
   }
 }
@@ -73,5 +73,5 @@ function checkIdentityFields(
     'two credential sources may give two people the same id, and ' +
     `upstreams.${receiver[0]} gets only the id; ` +
     'set `source: x-user-source` or `prefix: true`'
-  report('gateway', ['identity'], message)
+  report(['identity'], message)
 }

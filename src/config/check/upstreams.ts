@@ -1,26 +1,23 @@
 /** Rules for upstreams and for the profile that one of them knows. */
-import { createSecureContext } from 'node:tls'
 import type { UpstreamConfig } from '../schema/routes.ts'
 import { urlsOf } from '../schema/upstream-addresses.ts'
-import { ownMember, type Path } from '../schema/node.ts'
+import type { Path } from '../schema/node.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
-type UpstreamsConfig = Pick<CheckedConfig, 'gateway' | 'routes' | 'authorities'>
+type UpstreamsConfig = Pick<CheckedConfig, 'routes'>
+type ReportKeys = (keys: Path, message: string) => void
 
 export function checkUpstreams(config: UpstreamsConfig, report: Report): void {
   for (const [name, upstream] of Object.entries(config.routes.upstreams)) {
-    const reportKeys = (keys: Path, message: string) =>
-      report('routes', ['upstreams', name, ...keys], message)
+    const reportKeys: ReportKeys = (keys, message) => report(['upstreams', name, ...keys], message)
     checkAddresses(upstream, reportKeys)
-    checkTls(upstream, config.authorities, reportKeys)
+    checkTls(upstream, reportKeys)
+    checkPlaceholders(upstream, reportKeys)
   }
   checkProfile(config, report)
 }
 
-function checkAddresses(
-  upstream: UpstreamConfig,
-  report: (keys: Path, message: string) => void
-): void {
+function checkAddresses(upstream: UpstreamConfig, report: ReportKeys): void {
   const { url, urls } = upstream
   if ((url === undefined) === (urls === undefined)) {
     // At `url`, so that it does not follow a value of `url` that could not be read.
@@ -33,30 +30,21 @@ function checkAddresses(
   checkAlike(addresses, keysOf, report)
 }
 
-function checkTls(
-  { ca, tls, ...upstream }: UpstreamConfig,
-  pemFiles: CheckedConfig['authorities'],
-  report: (keys: Path, message: string) => void
-): void {
+function checkTls({ tls, ...upstream }: UpstreamConfig, report: ReportKeys): void {
   if (tls === undefined) return
   if (urlsOf(upstream).some(url => url.startsWith('http:'))) {
     report(['tls'], 'has no effect: the address begins with http://, not https://')
   }
-  if (ca !== undefined && tls.ca !== undefined) {
-    report(['tls', 'ca'], 'stands beside "ca": write the file in one of them')
-  }
-  if ((tls.certificate === undefined) !== (tls.key === undefined)) {
-    const missing = tls.key === undefined ? 'key' : 'certificate'
-    return report(['tls'], `the key "${missing}" is missing: a certificate needs its private key`)
-  }
-  const { certificate, key } = tls
-  const cert = certificate === undefined ? undefined : ownMember(pemFiles, certificate)
-  if (cert === undefined || key === undefined) return
-  try {
-    createSecureContext({ cert, key })
-  } catch (error) {
-    const { code = 'unknown reason' } = error as NodeJS.ErrnoException
-    report(['tls', 'key'], `the certificate and the key do not fit each other (${code})`)
+  if ((tls.certificate === undefined) === (tls.key === undefined)) return
+  const missing = tls.key === undefined ? 'key' : 'certificate'
+  report(['tls'], `the key "${missing}" is missing: a certificate needs its private key`)
+}
+
+/** A placeholder that is none would be sent as it is written. */
+function checkPlaceholders({ headers = {} }: UpstreamConfig, report: ReportKeys): void {
+  for (const [header, value] of Object.entries(headers)) {
+    if (!/\{\s*\w+[^}]*\}/.test(value) || /^\{profile\.[\w.-]+\}$/.test(value)) continue
+    report(['headers', header], 'expected {profile.PATH} alone, or a text without placeholders')
   }
 }
 
@@ -64,7 +52,7 @@ function checkTls(
 function checkAlike(
   addresses: readonly string[],
   keysOf: (index: number) => Path,
-  report: (keys: Path, message: string) => void
+  report: ReportKeys
 ): void {
   const [first, ...others] = addresses.map(address => new URL(address))
   if (first === undefined) return
@@ -83,20 +71,16 @@ function checkAlike(
   }
 }
 
-function checkProfile({ routes }: Pick<CheckedConfig, 'routes'>, report: Report): void {
+function checkProfile({ routes }: UpstreamsConfig, report: Report): void {
   const { from, upstream, rewrite, shape, timeout } = routes.endpoints.profile
   const place = ['endpoints', 'profile', 'from']
   if (from === 'upstream' && upstream === undefined) {
-    report(
-      'routes',
-      place,
-      'the key "upstream" is missing: name the upstream that knows the current user'
-    )
+    report(place, 'the key "upstream" is missing: name the upstream that knows the current user')
   }
   if (from === 'session' && (upstream ?? rewrite ?? shape ?? timeout) !== undefined) {
     const message =
       'the session answers, so upstream, rewrite, shape and timeout have no effect; ' +
       'set `from: upstream`'
-    report('routes', place, message)
+    report(place, message)
   }
 }

@@ -1,8 +1,7 @@
 /** Rules within a users file. */
 import type { Path } from '../schema/node.ts'
 import type { UsersConfig } from '../schema/users.ts'
-
-type Report = (path: Path, message: string, severity?: 'warning') => void
+import type { Report } from './report.ts'
 
 /** RFC 9106's larger recommendation. Two hashes are computed at once. */
 const maxMemoryKiB = 2_097_152
@@ -12,11 +11,9 @@ const maxLanes = 64
 /** Upstreams, lists and limits know a user by the id: two users with one id would be one. */
 export function checkUsers({ users }: UsersConfig, report: Report): void {
   const usernames = new Map<string, string>()
-  const costs = new Set<string>()
   for (const [username, user] of Object.entries(users)) {
     const { id = username } = user
     const [cost = ''] = /m=\d+,t=\d+,p=\d+/.exec(user.password) ?? []
-    costs.add(cost)
     checkCost(['users', username, 'password'], cost, report)
     const other = usernames.get(id)
     if (other === undefined) usernames.set(id, username)
@@ -25,12 +22,6 @@ export function checkUsers({ users }: UsersConfig, report: Report): void {
       report(where, `users.${other} has the id "${id}" too; give each user an id of its own`)
     }
   }
-  // An unknown name can cost what one of them does, and not what each does.
-  if (costs.size < 2) return
-  const message =
-    `the hashes differ in cost (${[...costs].slice(0, 3).join('; ')}): the time of a wrong ` +
-    'password can tell which users exist; make all with `console-gateway hash-password`'
-  report(['users'], message, 'warning')
 }
 
 /** Too high a cost makes each sign-in of this user fail, or the process run out of memory. */

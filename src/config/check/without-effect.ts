@@ -28,9 +28,8 @@ const keysOfUpstream = [
   'rewrite',
   'into',
   'redirects',
-  'passAuthorization',
   'passCookies',
-  'passRefusedHeaders',
+  'passHeaders',
   'setCookies'
 ] as const
 
@@ -54,11 +53,6 @@ const rows: readonly Row[] = [
     keys: ['into'],
     when: route => !hasParts(route),
     message: 'has no effect without parts'
-  },
-  {
-    keys: ['maxShaped'],
-    when: route => !isShaped(route) && route.body === undefined,
-    message: 'has no effect without a shape: a response of any size passes'
   },
   {
     keys: ['tooLarge'],
@@ -119,7 +113,7 @@ export function checkWithoutEffect(
   for (const [name, route] of Object.entries(routes)) {
     for (const { keys, message } of rows.filter(({ when }) => when(route))) {
       for (const key of keys.filter(each => isSet(each, route[each]))) {
-        report('routes', ['routes', name, key], message)
+        report(['routes', name, key], message)
       }
     }
   }

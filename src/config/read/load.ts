@@ -3,23 +3,16 @@ import { resolve } from 'node:path'
 import type { JsonRecord } from '../../json/values.ts'
 import { checkConfig } from '../check/check.ts'
 import { contractSteps } from '../check/contracts.ts'
-import { checkNames, checkRunningSources, checkUnused } from '../check/names.ts'
+import { checkRunningSources } from '../check/references.ts'
 import type { CheckedConfig, Report } from '../check/report.ts'
 import { checkUsers } from '../check/users.ts'
 import { installChanges } from '../diff.ts'
-import {
-  type ConfigFile,
-  configSchema,
-  type LoadedConfig,
-  type Named,
-  schemaOf,
-  type ServerTls
-} from '../schema/config.ts'
+import { configSchema, type LoadedConfig, type Named, type ServerTls } from '../schema/config.ts'
 import { schemaFile } from '../schema/contracts.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
 import type { LimitsConfig } from '../schema/limits.ts'
-import { type Path, replaceSecrets } from '../schema/node.ts'
+import type { Path } from '../schema/node.ts'
 import { presetKeys } from '../schema/presets.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
@@ -27,8 +20,8 @@ import { usersSchema } from '../schema/users.ts'
 import { faultAt, placeAt, type Tree } from './document.ts'
 import { type LoadedFile, openFolder, readMappings, readTexts, readTree } from './files.ts'
 import type { Inputs } from './inputs.ts'
-import { type FolderReading, folderSteps } from './presets.ts'
-import { type Environment, isReference } from './references.ts'
+import { type FolderReading, folderSteps, sectionsOf } from './presets.ts'
+import type { Environment } from './references.ts'
 
 interface Options {
   /**
@@ -55,29 +48,21 @@ export function* loadSteps(
   const named: Named[] = []
   const value = readTree(configSchema, tree, reading, named) as JsonRecord
   yield
-  const report: ReportPath = (path, message, severity) => {
-    faults.push(faultAt(tree, path, message, severity))
-  }
+  const report = reporterOf(tree, faults)
   const files = yield* readNamedFiles(named, { ...reading, report }, running)
-  const isUnfit = faults.length > 0
-  checkNames(named, tree.value, reportIn(tree, faults))
-  if (isUnfit) throw new ConfigError(faults)
-
   // Only values that fit their schema are checked further.
+  if (faults.length > 0) throw new ConfigError(faults)
   const sections = sectionsOf(value) as Sections
-  const config = { folder: reading.folder, ...sections, ...contentOf(sections, files) }
+  const config = { folder: reading.folder, named, ...sections, ...contentOf(sections, files) }
   const contracts = yield* contractSteps(
     config.routes,
     name => contractFileOf(files.contracts[name], faults),
     report
   )
   for (const { value: users, tree: file } of Object.values(files.users)) {
-    checkUsers(users, (path, message, severity) => {
-      faults.push(faultAt(file, path, message, severity))
-    })
+    checkUsers(users, reporterOf(file, faults))
   }
-  checkUnused(named, value, reportIn(tree, faults))
-  checkConfig(config, reportIn(tree, faults))
+  checkConfig(config, report)
   throwFaults(faults)
   yield
   const restartNeeded = running === undefined ? [] : checkForRunning(config, running, tree, faults)
@@ -86,18 +71,14 @@ export function* loadSteps(
     ...config,
     contracts,
     modules: files.modules,
-    written: writtenOf(tree),
     inputs: reading.inputs.fingerprints(),
     documents: reading.inputs.documents(),
     gateway: running ?? config.gateway,
     restartNeeded,
     warnings: faults,
-    named,
-    fault: (_file: ConfigFile, path: Path, message: string) => faultAt(tree, path, message)
+    fault: (path: Path, message: string) => faultAt(tree, path, message)
   })
 }
-
-type ReportPath = (path: Path, message: string, severity?: Fault['severity']) => void
 
 /** @throws ConfigError when a fault is more than a warning */
 function throwFaults(faults: readonly Fault[]): void {
@@ -110,28 +91,8 @@ interface Sections {
   readonly limits: LimitsConfig
 }
 
-/** The keys of each file. */
-function sectionsOf(value: JsonRecord): Record<ConfigFile, JsonRecord> {
-  const keysOf = (file: ConfigFile) =>
-    Object.keys(value).filter(key => Object.hasOwn(schemaOf[file].properties ?? {}, key))
-  const pick = (file: ConfigFile) => Object.fromEntries(keysOf(file).map(key => [key, value[key]]))
-  return { gateway: pick('gateway'), routes: pick('routes'), limits: pick('limits') }
-}
-
-/**
- * The files and their presets without defaults: references stand in the place of values from
- * outside. No secret is in it.
- */
-export function writtenOf({ value }: Tree): Record<ConfigFile, JsonRecord> {
-  const isSafe = (secret: unknown) => typeof secret === 'string' && isReference(secret)
-  const written = replaceSecrets(configSchema, value, secret =>
-    isSafe(secret) ? secret : '(a secret)'
-  )
-  return sectionsOf(written as JsonRecord)
-}
-
 interface FilesReading extends FolderReading {
-  readonly report: ReportPath
+  readonly report: Report
 }
 
 function* readNamedFiles(
@@ -193,20 +154,18 @@ function contentOf({ gateway }: Sections, { users, pemTexts, ofUpstreams }: Name
 
 function contractFileOf(file: LoadedFile<Record<string, unknown>> | undefined, faults: Fault[]) {
   if (file === undefined) return undefined
-  const report = (path: Path, message: string) => faults.push(faultAt(file.tree, path, message))
-  return { value: file.value, report }
+  return { value: file.value, report: reporterOf(file.tree, faults) }
 }
 
 /** @param note after each message; warnings were reported without it */
-function reportIn(tree: Tree, faults: Fault[], note = ''): Report {
-  return (_file, path, message, how = 'fault') => {
-    const { severity = 'fault', also } = typeof how === 'string' ? { severity: how } : how
-    const place = placeAt(tree, path)
+function reporterOf(tree: Tree, faults: Fault[], note = ''): Report {
+  return (path, message, { warning = false, also } = {}) => {
     // A warning is for the author of the key: operators cannot mend a preset.
-    if (severity === 'warning' && (note !== '' || place?.preset !== undefined)) return
+    if (warning && (note !== '' || placeAt(tree, path)?.preset !== undefined)) return
     const other = also === undefined ? undefined : placeAt(tree, also)
     const isOwn = other !== undefined && other.preset === undefined
     const otherPlace = isOwn ? ` (line ${other.line})` : ''
+    const severity = warning ? 'warning' : 'fault'
     faults.push(faultAt(tree, path, message + otherPlace + note, severity))
   }
 }
@@ -229,7 +188,7 @@ function checkForRunning(
   if (restartNeeded.length > 0) {
     const note = ' (for the running process; the change of gateway.yaml needs a restart)'
     const combined = { ...config, gateway: running }
-    const report = reportIn(tree, faults, note)
+    const report = reporterOf(tree, faults, note)
     checkRunningSources(combined, report)
     checkConfig(combined, report)
   }

@@ -91,7 +91,7 @@ function reportMissing(
   { report }: Reading
 ): void {
   const isRequired = schema.required?.includes(key) === true
-  const isSecret = branchOf(member, '').format === 'x-secret'
+  const isSecret = holdsSecret(branchOf(member, ''))
   // A secret whose key is a name of the operator's choice, such as a header, is needed too.
   if (isWritten && isSecret && (isRequired || schema.properties === undefined)) {
     const advice = 'set the environment variable that the reference names'

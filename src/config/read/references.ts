@@ -34,8 +34,9 @@ export function filledIn(
   references: References,
   report: (message: string) => void
 ): unknown {
-  const isSecret = branchOf(schema, written).format === 'x-secret'
-  if (isSecret && !isReference(written)) {
+  const isNeeded = branchOf(schema, written).format === 'x-secret'
+  const isSecret = isNeeded || (schema.format === 'x-maybe-secret' && isReference(written))
+  if (isNeeded && !isReference(written)) {
     report(
       'a secret never stands in the file itself: ' +
         'write ${NAME} for an environment variable, or file:PATH'

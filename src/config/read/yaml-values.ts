@@ -82,7 +82,7 @@ export function syntaxFault({ code, message, pos: [at] }: YAMLError, source: str
  * Keys become texts, so that `1` and `"1"` are the same. YAML itself makes the empty text also of
  * `null`, which means the value null in `map`.
  */
-export function nameOfKey({ value, source }: Scalar): string {
+function nameOfKey({ value, source }: Scalar): string {
   if (typeof value === 'string') return value
   return value === null && source === '' ? '' : String(value)
 }

@@ -46,7 +46,7 @@ export const audit = optional(
     key: Type.Unsafe<readonly string[]>(key),
     maxSize: size(
       'A file that reaches this size, or is a day old, is closed, and the next one begins.',
-      { default: '64MiB' }
+      { default: '64MiB', minimum: 4096 }
     ),
     keep: lifetime(
       'Files that were last written longer ago are deleted. A line of the ledger then names them, ' +
@@ -60,7 +60,10 @@ export const audit = optional(
       }),
       'By route: members of request bodies (JSON or form, up to 64 KiB) that the ledger ' +
         'records. Never name passwords or tokens. Values are cut to 256 characters.',
-      { examples: [{ 'orders-write': { 'amount': 'plain', 'customer.iban': 'last4' } }] }
+      {
+        keysName: 'route in the ledger',
+        examples: [{ 'orders-write': { 'amount': 'plain', 'customer.iban': 'last4' } }]
+      }
     )
   },
   'The audit ledger: a signed line for each sign-in, each request that may change something, and ' +

@@ -64,11 +64,6 @@ export interface Config {
   /** Keys of `gateway.yaml` whose value in the file differs from that of the running process. */
   readonly restartNeeded: readonly string[]
   readonly warnings: readonly Fault[]
-  /**
-   * The three files as they are, with their presets: no defaults, and references such as `${NAME}`
-   * in the place of values from outside. No secret is in it. `gateway` may wait for a restart.
-   */
-  readonly written: Readonly<Record<ConfigFile, Readonly<Record<string, unknown>>>>
 }
 
 /** A text of config that is the name of something, as its schema says. */
@@ -81,5 +76,5 @@ export interface Named {
 export interface LoadedConfig extends Config {
   readonly named: readonly Named[]
   /** Makes a fault that was found only when the config was tried, with file and line. */
-  readonly fault: (file: ConfigFile, path: Path, message: string) => Fault
+  readonly fault: (path: Path, message: string) => Fault
 }

@@ -39,7 +39,7 @@ export function expectationOfFormat(format: string | undefined, value: unknown) 
   return typeof value === 'string' ? formats[format ?? '']?.(value) : undefined
 }
 
-export function isBlock(block: string): boolean {
+function isBlock(block: string): boolean {
   const [address = '', bits, ...rest] = block.split('/')
   const version = isIP(address)
   if (version === 0 || rest.length > 0) return false

@@ -97,8 +97,7 @@ const sizes = Type.Object(
     }),
     shape: size(
       'The maximum size of a response that is shaped, both as received and after ' +
-        'decompression. A route can override it (`maxShaped`) and choose what happens to a ' +
-        'larger one (`tooLarge`).',
+        'decompression. A route can choose what happens to a larger one (`tooLarge`).',
       { default: '2MiB', maximum: maxShaped }
     )
   },

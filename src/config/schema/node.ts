@@ -5,6 +5,8 @@ import { isRecord } from '../../json/values.ts'
 export type NamedThing =
   | 'upstream'
   | 'shape'
+  | 'source'
+  | 'route in the ledger'
   | 'route or endpoint'
   | 'route or login'
   | 'error code'
@@ -121,9 +123,11 @@ export function schemaAt(root: Node, path: Path, value: unknown): Node | undefin
   return at === undefined ? undefined : branchOf(at, value)
 }
 
+const secretFormats = new Set<string | undefined>(['x-secret', 'x-maybe-secret', 'x-hash'])
+
 /** Whether a secret or the hash of a password may stand in a value of the schema. */
 export function holdsSecret(schema: Node, above: readonly Node[] = []): boolean {
-  if (schema.format === 'x-secret' || schema.format === 'x-hash') return true
+  if (secretFormats.has(schema.format)) return true
   // Schemas can be recursive.
   if (above.includes(schema)) return false
   return [
@@ -138,7 +142,7 @@ export function holdsSecret(schema: Node, above: readonly Node[] = []): boolean 
 export function replaceSecrets(
   schema: Node,
   value: unknown,
-  replacement: (secret: unknown) => unknown
+  replacement: (secret: unknown, schema: Node) => unknown
 ): unknown {
   const branch = branchOf(schema, value)
   if (value === undefined || value === null) return value
@@ -152,5 +156,5 @@ export function replaceSecrets(
   if (branch.type === 'array' && Array.isArray(value)) {
     return value.map(item => replaceSecrets(branch.items ?? {}, item, replacement))
   }
-  return holdsSecret(branch) ? replacement(value) : value
+  return holdsSecret(branch) ? replacement(value, branch) : value
 }

@@ -35,7 +35,7 @@ export const ops = section(
       })
     ),
     hosts: list(
-      text('A host name, without port.'),
+      text('A host name, without port.', { format: 'x-host' }),
       'Additional host names of this listener, as protection against DNS rebinding. IP ' +
         'addresses and `localhost` always work. `/readyz`, `/metrics` and `/openapi.json` also ' +
         'work by any name for clients that are no browser. Other names get 421.',
@@ -50,7 +50,7 @@ export const ops = section(
       )
     ),
     sources: list(
-      text('The name of a credential source.'),
+      text('The name of a credential source.', { names: 'source' }),
       'The credential sources whose users with `ops.role` are operators. Empty: those of kind ' +
         '`users-file`. Name an `upstream-login` only if whoever gives roles in that back-end may ' +
         'also operate this gateway; `check` warns of it.',
@@ -65,7 +65,7 @@ export const ops = section(
         'files change or a signal asks for a reload. Adding or removing `tls` needs a restart.'
     ),
     trustedProxies: list(
-      text('An address or CIDR block.'),
+      text('An address or CIDR block.', { format: 'x-addresses' }),
       'Addresses of proxies that end TLS in front of this listener. Only their ' +
         '`X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host` are used. With `ops.role` ' +
         'an address other than loopback needs this or `ops.tls`.',

@@ -156,6 +156,9 @@ export const header = (description: string, more: Keywords = {}) =>
 /** The value of a header; undici and Node refuse others, or send them as Latin-1. */
 export const headerValue = (description: string, more: Keywords = {}) =>
   Type.String({ pattern: '^[\\x20-\\x7e]*$', expected: 'printable ASCII', description, ...more })
+/** The same, or a reference to a secret. */
+export const valueOrSecret = (description: string) =>
+  headerValue(description, { format: 'x-maybe-secret' })
 export const name = (description: string, more: Keywords = {}) =>
   Type.String({
     pattern: namePattern,

@@ -13,23 +13,8 @@ export const proxied = {
     )
   ),
   timeout: maybe(
-    duration(
-      'How long the first byte of the response may take. Default: the upstream’s ' +
-        '`responseTimeout`.',
-      { examples: ['30s'] }
-    )
-  ),
-  idleTimeout: maybe(
-    duration('How long the body of a response may make no progress. Default: the upstream’s.', {
-      examples: ['2m']
-    })
-  ),
-  streamIdle: maybe(
-    duration('The same for an event stream. Default: the upstream’s.', { examples: ['1h'] })
-  ),
-  totalTimeout: maybe(
-    duration('How long a response may take as a whole. Default: the upstream’s.', {
-      examples: ['2m']
+    duration('How long the response may be silent. Default: `responseTimeout` of the upstream.', {
+      examples: ['30s']
     })
   ),
   shape: maybe(

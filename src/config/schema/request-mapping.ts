@@ -114,7 +114,7 @@ export const bodySchema = maybe(
       )
     },
     'Changes JSON and form bodies for the upstream; other types are refused (415). A body ' +
-      'must not be larger than `maxShaped`. Default: bodies pass byte for byte.',
+      'must not be larger than `sizes.shape`. Default: bodies pass byte for byte.',
     { examples: [{ shape: 'order-request' }, { as: 'form' }] }
   )
 )

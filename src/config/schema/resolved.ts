@@ -41,7 +41,6 @@ export function profilePlacement({
 
 type RouteSettings = Pick<Config['gateway']['envelope'], 'dialect' | 'errorStatus'> & {
   readonly maxBody: number
-  readonly maxShaped: number
   /** Whether a call keeps the session from going idle. */
   readonly touch: boolean
 }
@@ -56,7 +55,6 @@ export function routeSettings(
     dialect: route.dialect ?? envelope.dialect,
     errorStatus: route.errorStatus ?? envelope.errorStatus,
     maxBody: route.maxBody ?? sizes.body,
-    maxShaped: route.maxShaped ?? sizes.shape,
     touch: (route.touch ?? defaultTouch(name, route)) === 'always'
   }
 }

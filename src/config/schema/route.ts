@@ -13,7 +13,6 @@ import {
   flag,
   header,
   list,
-  maxShaped,
   maxStreamedBytes,
   maybe,
   name,
@@ -119,33 +118,22 @@ export const route = closed(
         { minimum: 0, maximum: maxStreamedBytes, examples: ['50MiB'] }
       )
     ),
-    maxShaped: maybe(
-      size(
-        'The maximum size of a response that is shaped, both as received and after ' +
-          'decompression. Default: `sizes.shape` of `limits.yaml`.',
-        { maximum: maxShaped, examples: ['8MiB'] }
-      )
-    ),
     tooLarge: oneOf(
       ['refuse', 'pass'],
       'What happens to a response that is too large to be shaped. `refuse`: 502 ' +
         '`shape.too-large`. `pass`: it passes unshaped, byte for byte. It is never truncated.',
       { default: 'refuse' }
     ),
-    passAuthorization: flag('Send the client’s own `Authorization` header to the upstream.', {
-      default: false
-    }),
     passCookies: list(
       text('A cookie name.'),
       'Cookies of the client that are sent to the upstream. All others are dropped.',
       { default: [], examples: [['theme']] }
     ),
-    passRefusedHeaders: list(
+    passHeaders: list(
       header('The full name of a request header.'),
-      'Headers of the client that are sent to the upstream although the gateway normally ' +
-        'drops them. Back-ends believe that such headers come from a trusted proxy ' +
-        '(`X-Forwarded-*`, `X-User-*`, `X-Scope-OrgID`, …). `check` warns about each.',
-      { default: [], examples: [['x-scope-orgid']] }
+      'Headers of the client that are sent although they are normally dropped: `authorization`, ' +
+        'and those that back-ends trust as set by a proxy (`check` warns about each).',
+      { default: [], examples: [['authorization', 'x-scope-orgid']] }
     ),
     passGetBody: flag(
       'Send the body of a GET to the upstream. By default it is dropped. Only for an upstream ' +

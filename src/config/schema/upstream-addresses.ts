@@ -1,22 +1,6 @@
 /** The addresses of an upstream: which there are, and when one is left out. */
 import { Type } from 'typebox'
-import { duration, list, maybe, optional, section, url, whole } from './primitives.ts'
-
-const breaker = section(
-  {
-    failures: whole(
-      'Failures in a row after which an address gets no requests for a time: connections that ' +
-        'broke before a response, no first byte in time, and the statuses 502, 503 and 504. A ' +
-        'connection that was refused or timed out counts as all of them.',
-      { minimum: 1, maximum: 1000, default: 5 }
-    ),
-    openFor: duration(
-      'For how long. Then one request tries it, and one more after each such time.',
-      { default: '10s' }
-    )
-  },
-  'When an address of the upstream is left out. Where none works, all get requests.'
-)
+import { duration, list, maybe, optional, url } from './primitives.ts'
 
 const health = optional(
   {
@@ -52,14 +36,7 @@ export const addresses = {
       }
     )
   ),
-  breaker,
-  health,
-  keepAlive: duration(
-    'How long a connection is kept without requests; shorter than the back-end keeps it, since ' +
-      'a request that meets its closing fails. A `Keep-Alive: timeout` of the back-end counts ' +
-      'instead, less two seconds. `0s`: only requests that wait already get it.',
-    { default: '4s', minimum: 0 }
-  )
+  health
 }
 
 interface Addressed {

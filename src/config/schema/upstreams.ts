@@ -1,18 +1,18 @@
 /** `upstreams` of `routes.yaml`: the back-ends and how to call them. */
-import { type TSchema, Type } from 'typebox'
+import { Type } from 'typebox'
 import {
   closed,
   duration,
   flag,
   header,
   headerPattern,
-  headerValue,
   list,
   maybe,
   moduleFile,
   optional,
   pemFile,
   secret,
+  valueOrSecret,
   whole
 } from './primitives.ts'
 import { upstreamPaging } from './request-mapping.ts'
@@ -24,12 +24,6 @@ export type CredentialConfig =
   | string
   | { readonly from?: string; readonly as: string; readonly scheme?: string }
 
-/** By header name in lower case. */
-const headerPairs = <T extends TSchema>(
-  value: T,
-  meta: { description: string; examples?: unknown[] }
-) => Type.Record(Type.String({ pattern: headerPattern }), value, meta)
-
 const styles = 'bearer, cookies or header:NAME'
 
 const credential = Type.Unsafe<CredentialConfig>(
@@ -38,7 +32,7 @@ const credential = Type.Unsafe<CredentialConfig>(
       Type.String({ pattern: '^(none|bearer|cookies|header:[a-z0-9-]+)$' }),
       Type.Object(
         {
-          from: maybe(Type.String({ minLength: 1 })),
+          from: Type.Optional(Type.String({ minLength: 1, names: 'source' })),
           as: Type.String({ pattern: '^(bearer|cookies|header:[a-z0-9-]+)$', expected: styles }),
           scheme: maybe(
             Type.String({ pattern: '^[A-Za-z][A-Za-z0-9_-]{0,31}$', expected: 'a word' })
@@ -64,7 +58,11 @@ const credential = Type.Unsafe<CredentialConfig>(
 
 const tls = optional(
   {
-    ca: maybe(pemFile('A PEM file of authorities, in the place of those of the system.')),
+    ca: maybe(
+      pemFile('A PEM file of authorities, in the place of those of the system.', {
+        examples: ['/etc/ssl/internal-ca.pem']
+      })
+    ),
     certificate: maybe(
       pemFile('A PEM file with the certificate that the gateway shows the back-end.')
     ),
@@ -87,41 +85,23 @@ export const upstream = closed(
     ...addresses,
     connectTimeout: duration('How long connecting may take.', { default: '2s' }),
     responseTimeout: duration(
-      'How long the first byte of the response may take. A route can override it (`timeout`).',
+      'How long a response may be silent: before its first byte, and between two. `timeout` of a ' +
+        'route overrides it. Event streams may pause for 5 minutes.',
       { default: '15s' }
     ),
-    idleTimeout: duration(
-      'How long the body of a response may make no progress, from the upstream or to the client.',
-      { default: '30s' }
-    ),
-    streamIdle: duration(
-      'The same for an event stream (`text/event-stream`), which may be silent longer.',
-      { default: '5m' }
-    ),
     totalTimeout: duration(
-      'How long a response may take as a whole, from when its request has a connection to its ' +
-        'last byte. Event streams and WebSockets are exempt.',
+      'How long a response may take as a whole. Event streams and WebSockets are exempt.',
       { default: '10m' }
     ),
     connections: whole(
-      'The maximum number of concurrent requests. Streamed uploads (above 64 KiB) get at most ' +
-        'half of them.',
+      'How many requests it gets at a time: streamed uploads half of them at most. Five times as ' +
+        'many event streams and WebSockets may stand beside them.',
       { minimum: 1, maximum: 10_000, default: 200 }
     ),
-    streams: whole(
-      'The maximum number of event streams (`text/event-stream`), which are not counted among ' +
-        'the `connections`. More are answered 503 `overloaded`.',
-      { minimum: 1, maximum: 100_000, default: 1000 }
-    ),
-    queue: whole('How many requests may wait for a connection. More are answered 503.', {
+    queue: whole('How many requests may wait for a connection, 10 seconds at most.', {
       maximum: 100_000,
       default: 100
     }),
-    queueTimeout: duration(
-      'How long a request may wait for a connection. After that it is answered 503. ' +
-        '`responseTimeout` begins after this wait. `0s`: none waits.',
-      { default: '10s', minimum: 0 }
-    ),
     credential,
     identity: flag('Send the headers of `identity` to this upstream.', { default: true }),
     sessionEnded: maybe(
@@ -134,21 +114,14 @@ export const upstream = closed(
     ),
     errors: upstreamErrors,
     headers: maybe(
-      headerPairs(headerValue('The value of the header.'), {
+      Type.Record(Type.String({ pattern: headerPattern }), valueOrSecret('Its value.'), {
         description:
-          'Headers that this upstream always gets, also at sign-in and with health checks. They ' +
-          'replace those of the client. A `content-type` is for the bodies of clients alone: ' +
-          'those that the gateway writes, such as the sign-in’s, keep theirs. For secrets, use ' +
-          '`secretHeaders`. `{profile.PATH}` is that member of the user’s profile: the header is ' +
-          'sent where it is a text, a number or true or false, percent-encoded where it is not ' +
-          'ASCII, and a client’s own never passes.',
-        examples: [{ accept: 'application/json' }, { 'x-tenant-id': '{profile.tenantId}' }]
-      })
-    ),
-    secretHeaders: maybe(
-      headerPairs(secret('The value of the header.'), {
-        description: 'As `headers`, with secret values, such as an API key.',
-        examples: [{ 'x-api-key': '${ORDERS_API_KEY}' }]
+          'Headers that this upstream always gets, in the place of the client’s. Secrets are ' +
+          'references; `{profile.PATH}` is a member of the user’s profile.',
+        examples: [
+          { 'accept': 'application/json', 'x-api-key': '${ORDERS_API_KEY}' },
+          { 'x-tenant-id': '{profile.tenantId}' }
+        ]
       })
     ),
     module: maybe(
@@ -169,14 +142,7 @@ export const upstream = closed(
       )
     ),
     paging: upstreamPaging,
-    tls,
-    ca: maybe(
-      pemFile(
-        'A PEM file with the certificate authority of an https upstream. Set it if the system ' +
-          'does not trust that authority. Certificates are always verified.',
-        { examples: ['/etc/ssl/internal-ca.pem'] }
-      )
-    )
+    tls
   },
   'A back-end.'
 )

@@ -34,9 +34,7 @@ export interface LedgerStatus {
   readonly written: number
 }
 
-interface Waiting extends Fact {
-  readonly done?: PromiseWithResolvers<void> | undefined
-}
+type Waiting = Fact & { readonly done?: PromiseWithResolvers<void> }
 
 const maxWaiting = 20_000
 const batchSize = 500
@@ -65,10 +63,7 @@ export class Ledger {
     this.#options = options
     // The file is there from the start, or it is known why not.
     void this.#write()
-    this.#retry = setInterval(() => {
-      if (this.#status.failing !== undefined) void this.#write()
-      else if (this.#status.headFailing !== undefined) void this.#storeHead()
-    }, retryMs).unref()
+    this.#retry = setInterval(() => void this.#write(), retryMs).unref()
   }
 
   status(): LedgerStatus {
@@ -132,6 +127,7 @@ export class Ledger {
         this.#recover()
         void this.#storeHead()
       }
+      if (this.#status.headFailing !== undefined) void this.#storeHead()
     } catch (error) {
       this.#fail(error as Error)
     }

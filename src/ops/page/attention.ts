@@ -1,6 +1,6 @@
 /** The notices on top of every page, each a link to the page that helps; the worst first. */
 import type { Now } from '../state-schemas.ts'
-import type { GatewayState } from '../../observability/gateway-state.ts'
+import type { GatewayState } from '../../services/gateway-state.ts'
 
 export type Notice = readonly [tone: 'bad' | 'warn', place: string, text: string]
 

@@ -1,11 +1,9 @@
 /** Config: what runs, why files were refused, and what a reload would change. */
-import type { GatewayState } from '../../observability/gateway-state.ts'
+import type { GatewayState } from '../../services/gateway-state.ts'
 import type { Contracts, PlanAnswer } from '../state-schemas.ts'
 import { ago, time } from './format.ts'
 import { html, type Html } from './html.ts'
 import { act, card, facts, list, pill } from './parts.ts'
-
-const diffClass: Readonly<Record<string, string>> = { '+': 'ok', '-': 'bad' }
 
 type Config = GatewayState['config']
 
@@ -33,10 +31,7 @@ export function configPage(config: Config, plan: PlanAnswer, { contracts }: Cont
   `
 }
 
-function filesCard(
-  { files: running }: Config,
-  { changes, risks, files, ...found }: PlanAnswer
-): Html {
+function filesCard({ files: running }: Config, { changes, risks, ...found }: PlanAnswer): Html {
   // The running config may have been refused for what the files alone do not show.
   const faults = found.faults.length > 0 ? found.faults : (running.faults ?? [])
   const isRefused = faults.length > 0
@@ -59,7 +54,6 @@ function filesCard(
     list('A reload changes', inWords(false)),
     list('Only a restart changes', inWords(true)),
     list('Mind', risks),
-    files.map(diff),
     !isRefused && isSame && html`<p class="empty">The files hold what runs.</p>`
   )
 }
@@ -68,13 +62,4 @@ function contractOf({ mode, checked, broken, drift }: Contracts['contracts'][num
   const text = drift.length === 0 ? `${checked} responses fit` : drift.join('; ')
   const refused = broken > 0 ? `, ${broken} refused` : ''
   return pill(drift.length === 0 ? 'ok' : 'warn', `${mode}: ${text}${refused}`)
-}
-
-/** Lines of YAML that begin with `+`, `-` or a blank. */
-function diff({ file, diff: text }: PlanAnswer['files'][number]): Html {
-  const lines = text
-    .split('\n')
-    .map(line => html`<span class="${diffClass[line[0] ?? '']}">${`${line}\n`}</span>`)
-  return html`<h3 class="mono">${file}</h3>
-    <pre tabindex="0">${lines}</pre>`
 }

@@ -1,7 +1,7 @@
 /** Each page by its address: what it reads, and how it looks. */
 import type { FastifyRequest } from 'fastify'
 import type { FoundRequests, RequestQuery } from '../../observability/failures.ts'
-import type { GatewayState } from '../../observability/gateway-state.ts'
+import type { GatewayState } from '../../services/gateway-state.ts'
 import { type BlockedName, isBlockOf } from '../../session/blocked-users.ts'
 import type { addBlockedUsers } from '../blocked-users.ts'
 import type { addOpsLimits } from '../limits.ts'

@@ -406,7 +406,7 @@ t.test('only what a route names of cookies and Authorization crosses', async t =
       open: {
         path: '/api/open',
         upstream: 'backend',
-        passAuthorization: true,
+        passHeaders: ['authorization'],
         passCookies: ['theme'],
         setCookies: ['theme']
       }

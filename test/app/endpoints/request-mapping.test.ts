@@ -19,8 +19,7 @@ async function mappedGateway(cleanUp: (undo: () => unknown) => void) {
       upstreams: {
         b: {
           url: backend.url,
-          headers: { accept: 'application/vnd.orders+json' },
-          secretHeaders: { 'x-api-key': '${API_KEY}' }
+          headers: { 'accept': 'application/vnd.orders+json', 'x-api-key': '${API_KEY}' }
         }
       },
       routes: {
@@ -36,11 +35,12 @@ async function mappedGateway(cleanUp: (undo: () => unknown) => void) {
             }
           }
         }),
-        form: route('/api/form', { body: { shape: 'order', as: 'form' }, maxShaped: '1KiB' }),
+        form: route('/api/form', { body: { shape: 'order', as: 'form' } }),
         plain: route('/api/plain', {})
       },
       shapes: { order: [{ rename: { orderId: 'order_id' } }, { drop: ['draft'] }] }
-    }
+    },
+    limits: { sizes: { shape: '1KiB' } }
   }
   const gateway = await testGateway(cleanUp, config, { API_KEY: 'key of the back-end' })
   return { backend, gateway }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parse, stringify } from 'yaml'
-import { faultsOf, knownHash, type Texts, textFolder } from '../../support/config-files.ts'
+import { faultsOf, type Texts, textFolder } from '../../support/config-files.ts'
 
 interface Files {
   readonly gateway?: object
@@ -65,32 +65,6 @@ const rules = (parse(readFileSync('test/config/check/rules.yaml', 'utf8')) as Ru
     }
   }))
 
-t.test('a role that no user has is pointed out, unless a back-end may give it', async t => {
-  const files = (sources: object) => ({
-    'gateway.yaml': stringify({
-      server: { hosts: ['h'], trustedProxies: ['10.0.0.0/8'] },
-      login: { sources },
-      identity: { prefix: true }
-    }),
-    'routes.yaml': stringify({
-      upstreams,
-      routes: { r: route({ access: { roles: ['admin', 'amdin'] } }) },
-      maintenance: { allowRoles: ['boss'] }
-    }),
-    'users.yaml': stringify({ users: { alice: { password: knownHash, roles: ['admin'] } } })
-  })
-  t.same(
-    faultsOf(textFolder(t.after, files({ staff: { kind: 'users-file' } }))).map(line =>
-      line.replace(/:\d+ /, ' ')
-    ),
-    [
-      'routes.yaml routes.r.access.roles: warning: no user has the role "amdin". Did you mean "admin"?',
-      'routes.yaml maintenance.allowRoles: warning: no user has the role "boss".'
-    ]
-  )
-  t.same(faultsOf(textFolder(t.after, files({ staff: { kind: 'users-file' }, b: source }))), [])
-})
-
 for (const { title, files, faults } of rules) {
   t.test(title, async t => {
     t.same(said(t.after, files), faults)
@@ -131,7 +105,7 @@ const namedBy: Readonly<Record<string, (name: string) => Files>> = {
   'the upstream of an expectation': name => ({
     routes: { upstreams, expect: { e: { request: 'GET /a', upstream: name } } }
   }),
-  'the shape of a route': name => withRoute({ shape: name, maxShaped: '16MiB' }),
+  'the shape of a route': name => withRoute({ shape: name }),
   'the shape of a part': name => withRoute({ parts: { p: { ...part, shape: name } } }),
   'the shape of a body': name => withRoute({ methods: ['POST'], body: { shape: name } }),
   'the shape of a body within another': name => ({

@@ -77,10 +77,10 @@ t.test('headers of its calls are such as HTTP can carry', t => {
   t.same(
     faultsAtSources(t, { source: { headers, ...calls({ headers }) }, upstream }),
     places.flatMap(place => [
-      `login.sources.b.${place}.x-é: is no name of a header`,
-      `login.sources.b.${place}.Host: "Host" is set by HTTP itself: remove it`,
-      `login.sources.b.${place}.Content-Length: "Content-Length" is set by HTTP itself: remove it`,
-      `login.sources.b.${place}.te: "te" is set by HTTP itself: remove it`
+      `login.sources.b.${place}.x-é: "x-é" is no name of a header`,
+      `login.sources.b.${place}.Host: "Host" is set by the gateway itself: remove it`,
+      `login.sources.b.${place}.Content-Length: "Content-Length" is set by the gateway itself: remove it`,
+      `login.sources.b.${place}.te: "te" is set by the gateway itself: remove it`
     ])
   )
   const sound = {
@@ -122,8 +122,8 @@ t.test('a cookie of the back-end’s session that a browser would get is pointed
   }
   t.same(faultsOfRoute({ setCookies: [{ name: 'SID', sealed: true }] }), [])
   t.match(faultsOfRoute({ setCookies: ['x', 'SID'] }), [
-    /passCookies.0: "SID" is in `cookies`, the back-end’s session: clients could choose it/,
-    /routes\.picture\.setCookies\.1: warning: "SID" is in `cookies` of the sign-in: .*`sealed: true`/
+    /routes\.picture\.setCookies\.1: warning: "SID" is in `cookies` of the sign-in: .*`sealed: true`/,
+    /passCookies.0: "SID" is in `cookies`, the back-end’s session: clients could choose it/
   ])
   t.end()
 })

@@ -99,7 +99,7 @@ t.test(
     t.match(routes.routes['r'], {
       methods: ['GET'],
       access: 'session',
-      passAuthorization: false,
+      passHeaders: [],
       redirects: 'refuse'
     })
   }
@@ -186,7 +186,7 @@ t.test(
       t.ok(maximum <= maxDays * 86_400_000, path)
       if (maximum > 24 * 86_400_000) long.push(path)
     }
-    t.ok(measures().length > 40, `${measures().length}`)
+    t.ok(measures().length > 20, `${measures().length}`)
     t.same([...new Set(long.map(path => path.split('.').at(-1)))].toSorted(), [
       'absolute',
       'every',
@@ -215,10 +215,8 @@ t.test('each duration and size refuses 0, or its description says what 0 means',
   t.same(documented.map(path => path.split('.').at(-1)).toSorted(), [
     'grace',
     'keep',
-    'keepAlive',
     'maxBody',
-    'notice',
-    'queueTimeout'
+    'notice'
   ])
 })
 
@@ -431,9 +429,7 @@ t.test(
         'routes.yaml:8 routes.b.methods.1: expected one of GET, POST, PUT, PATCH, DELETE, found "FETCH". Did you mean "PATCH"?',
         'limits.yaml:2 sizes.body: expected a size such as 4KiB, 1MiB or 1GiB, found "1 MB"',
         'people.yaml:3 users.alice.password: expected an argon2id hash; make one with `console-gateway hash-password`',
-        'gateway.yaml:14 login.sources.gone.file: the file "gone.yaml" cannot be read (ENOENT)',
-        'routes.yaml:5 routes.a.upstream: there is no upstream "b".',
-        'routes.yaml:9 routes.b.upstream: there is no upstream "b".'
+        'gateway.yaml:14 login.sources.gone.file: the file "gone.yaml" cannot be read (ENOENT)'
       ]
     )
   }
@@ -728,7 +724,7 @@ t.test('text around a certificate may have any encoding', async t => {
     Buffer.from('# Z\xfcrich\n', 'latin1'),
     readFileSync(testAuthority(t.after).certificate)
   ])
-  const routes = 'upstreams: { b: { url: "https://b", ca: ca.pem } }\nroutes: {}\n'
+  const routes = 'upstreams: { b: { url: "https://b", tls: { ca: ca.pem } } }\nroutes: {}\n'
   t.same(faults(t, { 'routes.yaml': routes, 'ca.pem': pem }), [])
 })
 

@@ -284,9 +284,9 @@ t.test('a required secret whose variable is empty is one fault at its key', asyn
       ['gateway.yaml:5 ops.tls.key', tls('ops', written)],
       ['gateway.yaml:2 audit.key', { 'gateway.yaml': `audit:\n  key: "${written}"\n` }],
       [
-        'routes.yaml:4 upstreams.b.secretHeaders.x-key',
+        'routes.yaml:4 upstreams.b.headers.x-key',
         {
-          'routes.yaml': `upstreams:\n  b:\n    url: http://b\n    secretHeaders: { x-key: "${written}" }\n`
+          'routes.yaml': `upstreams:\n  b:\n    url: http://b\n    headers: { x-key: "${written}" }\n`
         }
       ]
     ] as const) {

@@ -32,13 +32,12 @@ function settings(t: Test, name: string, keys = '', files: Record<string, string
 t.test('a route without settings of its own has those of the config around it', async t => {
   const files = {
     'gateway.yaml': 'envelope: { dialect: base-response, errorStatus: ok }',
-    'limits.yaml': 'sizes: { body: 3KiB, shape: 5KiB }'
+    'limits.yaml': 'sizes: { body: 3KiB }'
   }
   t.same(settings(t, 'r', '', files), {
     dialect: 'base-response',
     errorStatus: 'ok',
     maxBody: 3 * 1024,
-    maxShaped: 5 * 1024,
     touch: true,
     path: '/api/r',
     timeout: 7_000
@@ -48,13 +47,12 @@ t.test('a route without settings of its own has those of the config around it', 
 t.test('the settings of a route win', async t => {
   const keys =
     ', rewrite: /x, timeout: 2s, dialect: dual, errorStatus: own, maxBody: 1KiB, ' +
-    'maxShaped: 2KiB, shape: s, touch: never'
+    'shape: s, touch: never'
   const files = { 'gateway.yaml': 'envelope: { dialect: base-response, errorStatus: ok }' }
   t.same(settings(t, 'r', keys, files), {
     dialect: 'dual',
     errorStatus: 'own',
     maxBody: 1024,
-    maxShaped: 2 * 1024,
     touch: false,
     path: '/x',
     timeout: 2_000

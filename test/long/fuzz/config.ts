@@ -31,7 +31,7 @@ export const proxiedPrefixes = [
 ]
 
 const all = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
-const timeouts = { connectTimeout: '500ms', responseTimeout: '700ms', idleTimeout: '700ms' }
+const timeouts = { connectTimeout: '500ms', responseTimeout: '700ms' }
 const webSocket = { maxMessage: '2KiB', perUser: 30, connections: 60 }
 const contract = {
   type: 'object',
@@ -48,8 +48,7 @@ function routes(places: Places): Record<string, unknown> {
     fickle: { url: places.fickle, ...timeouts, connections: 4, queue: 8 },
     several: {
       urls: [places.fickle, places.steady, places.gone],
-      ...timeouts,
-      breaker: { failures: 3, openFor: '200ms' }
+      ...timeouts
     }
   }
   const plain = kinds.flatMap(kind => [

@@ -42,7 +42,7 @@ function followed(t: Test, sentinel: TestSentinel, sentinels = sentinel.sentinel
     commandTimeout: 400
   })
   const dialler = createRedisDialler(config, '.')
-  const client = dialler.client({ onUp: () => {}, onDown: () => {} }) as Redis
+  const client = dialler.client() as Redis
   t.after(() => {
     client.disconnect()
     dialler.close()

@@ -98,8 +98,8 @@ const clockOf = async (t: Test, given: Partial<RedisConfig>) => {
 
 async function connected(t: Test, given: Partial<RedisConfig>) {
   const dialler = createRedisDialler(redisConfig({ ...given, prefix: 'cg:' }), '.')
-  const up = Promise.withResolvers<void>()
-  const client = dialler.client({ onUp: up.resolve, onDown: () => {} })
+  const up = Promise.withResolvers<unknown>()
+  const client = dialler.client(up.resolve)
   t.teardown(() => {
     client.disconnect()
     dialler.close()

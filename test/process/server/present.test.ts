@@ -5,6 +5,7 @@ import { Metrics } from '../../../src/observability/metrics.ts'
 import { boundsMs, RequestRates } from '../../../src/observability/request-rates.ts'
 import { createPresent } from '../../../src/process/now.ts'
 import type { AddressUse } from '../../../src/proxy/pools.ts'
+import { RedisHealth } from '../../../src/services/redis-watch.ts'
 import { until } from '../../support/until.ts'
 
 type Services = Parameters<typeof createPresent>[0]
@@ -80,12 +81,8 @@ t.test('percentiles are read from the sum of the buckets of all routes', t => {
 
 t.test('Redis has its latency', t => {
   const since = 5000
-  const { present } = processWith(0, [], {
-    up: true,
-    hasConnected: true,
-    since,
-    latencyMs: 0.4
-  })
+  const health = Object.assign(new RedisHealth(), { up: true, since, latencyMs: 0.4 })
+  const { present } = processWith(0, [], health)
   t.same(present.read().redis, { state: 'up', latencyMs: 0.4, since: '1970-01-01T00:00:05.000Z' })
   t.end()
 })

@@ -1,0 +1,146 @@
+/** `audit verify`: prints what is wrong with the ledger, by file and line. */
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { loadConfig } from '../config/read/load.ts'
+import type { Config } from '../config/schema/config.ts'
+import { usesRedis } from '../config/schema/gateway.ts'
+import { auditKey, chainOf } from '../observability/audit/line.ts'
+import { type Head, type Report, Verification } from '../observability/audit/verify.ts'
+import { printableLines } from '../observability/unprintable.ts'
+import { readHeads } from '../services/audit.ts'
+import { createRedisDialler, slotPrefix } from '../services/redis.ts'
+import { CommandError, type Invocation, UsageError } from './command.ts'
+import { jsonText } from './output.ts'
+
+type Heads = Readonly<Record<string, Head>>
+
+/** Longer is not waited for Redis. */
+const readyMs = 1500
+const withHeads = 'held against the heads in Redis'
+const withoutHeads =
+  'without Redis nothing shows whether the newest file was cut or deleted; all others are named by ' +
+  'those after them'
+
+interface Values {
+  readonly folder?: string
+  readonly keyFile?: string
+  readonly collected?: readonly string[]
+}
+
+interface Ledger {
+  readonly files: readonly string[]
+  readonly keys: readonly string[]
+  readonly heads?: Heads
+  /** Why there are no heads. */
+  readonly fault?: string
+}
+
+export async function audit({ config, values, json, io }: Invocation<Values>): Promise<number> {
+  const { folder, keyFile, collected } = values
+  if (folder !== undefined && collected !== undefined) {
+    throw new UsageError('Give --folder or --collected.')
+  }
+  if (keyFile !== undefined && (folder ?? collected) === undefined) {
+    throw new UsageError('With --key-file give --folder or --collected.')
+  }
+  if (folder !== undefined && keyFile === undefined) {
+    throw new UsageError('With --folder give --key-file.')
+  }
+  const { files, keys, heads, fault } =
+    keyFile === undefined
+      ? await ledgerOf(loadConfig(config, io.env), collected)
+      : { files: collected ?? filesIn(folder ?? ''), keys: readKeys(keyFile) }
+  const isCollected = collected !== undefined
+  const options = { files, isCollected, keys: keys.map(auditKey), heads: heads ?? {} }
+  const report = await new Verification(options).run().catch((error: unknown) => {
+    throw unreadable(error)
+  })
+  const code = codeOf(report, fault)
+  const end = fault ?? (heads === undefined ? withoutHeads : withHeads)
+  const text = () => printableLines(reportText(report, files.length, end))
+  io.stdout.write(json ? jsonText({ files, verified: code, ...report, end }) : text())
+  return code
+}
+
+/** 1: not as it was written. 3: something cannot be shown. */
+function codeOf({ findings, lost, lines }: Report, fault: string | undefined): number {
+  const severities = new Set(findings.map(({ severity }) => severity))
+  if (severities.has('fault')) return 1
+  return severities.has('warning') || lost > 0 || lines === 0 || fault !== undefined ? 3 : 0
+}
+
+function reportText(report: Report, files: number, end: string): string {
+  const { chains, lines, since = '', until = '', lost, findings } = report
+  const isSound = findings.every(({ severity }) => severity !== 'fault')
+  const of = `${lines} lines in ${chains} ${chains === 1 ? 'chain' : 'chains'}`
+  const period = lines === 0 ? '' : `, ${since} to ${until}`
+  const verdict = isSound ? 'as it was written' : 'NOT as it was written'
+  const isEmpty = lines === 0 && isSound
+  return [
+    isEmpty ? `there is no line of a ledger in ${files} files` : `${verdict} (${of}${period})`,
+    ...findings.map(({ severity, file, line, message }) => {
+      const place = line === undefined ? file : `${file}:${line}`
+      return `  ${severity}: ${place}: ${message}`
+    }),
+    ...(lost > 0 ? [`  ${lost} entries were lost, as the ledger says`] : []),
+    `  ends: ${end}`,
+    ''
+  ].join('\n')
+}
+
+/** The ledger of a config folder. @throws CommandError */
+async function ledgerOf(
+  { gateway, folder }: Config,
+  collected: readonly string[] | undefined
+): Promise<Ledger> {
+  const { audit: config, redis } = gateway
+  if (config === undefined) {
+    throw new CommandError('gateway.yaml has no audit ledger: there is no section `audit`.')
+  }
+  if (config.to === 'stdout' && collected === undefined) {
+    throw new CommandError('The ledger goes to standard output: name the log by --collected FILE.')
+  }
+  const place = config.to === 'stdout' ? undefined : resolve(folder, config.folder)
+  const ledger = { files: collected ?? filesIn(place ?? ''), keys: config.key }
+  if (redis === undefined || !usesRedis(gateway)) return ledger
+  const dialler = createRedisDialler(redis, folder)
+  try {
+    const client = dialler.client()
+    await Promise.race([once(client, 'ready'), wait(readyMs, undefined, { ref: false })])
+    const prefix = slotPrefix(redis.prefix)
+    return {
+      ...ledger,
+      heads: await readHeads({ redis: client, prefix, folder: place ?? 'stdout' })
+    }
+  } catch (error) {
+    return { ...ledger, fault: `not verified, since Redis cannot be asked: ${String(error)}` }
+  } finally {
+    dialler.close()
+  }
+}
+
+function filesIn(folder: string): string[] {
+  try {
+    const names = readdirSync(folder).filter(name => chainOf(name) !== undefined)
+    return names.toSorted().map(name => join(folder, name))
+  } catch (error) {
+    throw unreadable(error)
+  }
+}
+
+function readKeys(file: string): string[] {
+  try {
+    const keys = readFileSync(file, 'utf8').split('\n')
+    return keys.map(key => key.trim()).filter(key => key !== '')
+  } catch (error) {
+    throw unreadable(error)
+  }
+}
+
+function unreadable(error: unknown): CommandError {
+  const { code, path = '' } = error as NodeJS.ErrnoException
+  const advice = code === 'ENOENT' ? ' The ledger has not begun, or the place is another.' : ''
+  return new CommandError(`${path} cannot be read (${code ?? String(error)}).${advice}`)
+}

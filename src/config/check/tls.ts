@@ -1,0 +1,127 @@
+/** Rules for certificates, their keys and authorities, and for the listener that redirects to https. */
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { isIP } from 'node:net'
+import { createSecureContext } from 'node:tls'
+import { splitHostPort } from '../schema/host-port.ts'
+import { ownMember, type Path } from '../schema/node.ts'
+import type { CheckedConfig, Report } from './report.ts'
+
+type TlsConfig = Omit<CheckedConfig, 'folder' | 'limits' | 'users' | 'named'>
+
+export function checkTls(config: TlsConfig, report: Report): void {
+  checkListener('server', config, report)
+  checkListener('ops', config, report)
+  checkRedirect(config, report)
+  checkAuthority(['redis', 'ca'], config.redisCa, report)
+  for (const [name, { tls }] of Object.entries(config.routes.upstreams)) {
+    const place = ['upstreams', name]
+    checkAuthority([...place, 'tls', 'ca'], pemOf(config, tls?.ca), report)
+    const cert = pemOf(config, tls?.certificate)
+    const reason = cert === undefined || tls?.key === undefined ? undefined : misfit(cert, tls.key)
+    if (reason === undefined) continue
+    const message = `the certificate and the key do not fit each other (${reason})`
+    report([...place, 'tls', 'key'], message)
+  }
+}
+
+function pemOf({ authorities }: TlsConfig, file: string | undefined): string | undefined {
+  return file === undefined ? undefined : ownMember(authorities, file)
+}
+
+/** TLS itself takes any text, and then trusts nobody: each connection would fail. */
+function checkAuthority(place: Path, pem: string | undefined, report: Report): void {
+  if (pem === undefined || parsed(() => new X509Certificate(pem)) !== undefined) return
+  report(place, 'the file does not begin with a certificate: expected PEM')
+}
+
+function parsed<T>(parse: () => T): T | undefined {
+  try {
+    return parse()
+  } catch {
+    return undefined
+  }
+}
+
+/** Why a certificate and its key cannot be used together. */
+function misfit(cert: string, key: string): string | undefined {
+  try {
+    createSecureContext({ cert, key })
+    return undefined
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? 'unknown reason'
+  }
+}
+
+function checkListener(name: 'server' | 'ops', config: TlsConfig, report: Report): void {
+  const pair = config[`${name}Tls`]
+  if (pair === undefined) return
+  const place = [name, 'tls', 'certificate']
+  const keyPlace = [name, 'tls', 'key']
+  const certificate = parsed(() => new X509Certificate(pair.certificate))
+  const key = parsed(() => createPrivateKey(pair.key))
+  if (certificate === undefined) {
+    report(
+      place,
+      'the file does not begin with a certificate: expected PEM, the server’s own first'
+    )
+  }
+  if (key === undefined) report(keyPlace, 'is not a private key: expected PEM without a password')
+  if (certificate === undefined) return
+  checkValidity(certificate, { place, name, hosts: config.gateway[name].hosts }, report)
+  if (key === undefined) return
+  if (!certificate.checkPrivateKey(key)) {
+    const message = 'does not fit the certificate: it is the key of another one'
+    return report(keyPlace, message, { also: place })
+  }
+  const reason = misfit(pair.certificate, pair.key)
+  if (reason !== undefined) report(place, `cannot be used with its key (${reason})`)
+}
+
+interface Listener {
+  readonly place: Path
+  readonly name: string
+  readonly hosts: readonly string[]
+}
+
+/** Warnings: a gateway with an expired certificate must be able to start, so that it is renewed. */
+function checkValidity(
+  certificate: X509Certificate,
+  { place, name, hosts }: Listener,
+  report: Report
+): void {
+  const warn = (message: string) => report(place, message, { warning: true })
+  const { validTo, validFrom } = certificate
+  const now = Date.now()
+  if (now > Date.parse(validTo)) warn(`expired on ${validTo}: browsers refuse it`)
+  if (now < Date.parse(validFrom)) warn(`is not valid before ${validFrom}: browsers refuse it`)
+  for (const host of hosts) {
+    const address = host.replace(/^\[|\]$/g, '')
+    const isNamed = isIP(address) === 0 ? certificate.checkHost(host) : certificate.checkIP(address)
+    if (isNamed === undefined) {
+      warn(`does not name "${host}" of ${name}.hosts: browsers refuse it there`)
+    }
+  }
+}
+
+function checkRedirect({ gateway: { server, ops } }: TlsConfig, report: Report): void {
+  const redirect = server.tls?.redirect
+  if (redirect === undefined) return
+  const place = ['server', 'tls', 'redirect']
+  const { port } = splitHostPort(redirect)
+  if (port !== 0 && [server.listen, ops.listen].includes(redirect)) {
+    report(place, 'is the address of another listener: it needs a port of its own')
+  }
+  if (server.hosts.length === 0) {
+    const message =
+      'needs `server.hosts`: only names that are listed there are redirected, ' +
+      'since a name that the client made up could lead to another site'
+    report(place, message)
+  }
+  const listenPort = splitHostPort(server.listen).port
+  if (server.ports.length === 0 && listenPort !== 443 && listenPort !== 0) {
+    const message =
+      `redirects to port 443, but server.listen has ${listenPort}: ` +
+      'name the port of the public address in server.ports (443 is fine, too)'
+    report(place, message, { warning: true })
+  }
+}

@@ -1,0 +1,113 @@
+/** One truth of the gateway's health. What operators and load balancers see are views of it. */
+import packageJson from '../../package.json' with { type: 'json' }
+import { configHash } from '../config/config-hash.ts'
+import type { Config } from '../config/schema/config.ts'
+import type { Fault } from '../config/schema/faults.ts'
+import { type MaintenanceConfig, maintenanceInWords } from '../config/schema/maintenance.ts'
+import type { Services } from './services.ts'
+
+/** The state of the config files, compared with the running config. */
+export type FilesState =
+  | { readonly state: 'running'; readonly faults?: never }
+  | { readonly state: 'refused'; readonly since: string; readonly faults: readonly string[] }
+
+/** When and why the running config came, with its changes in words. */
+export interface Taken {
+  readonly at: string
+  readonly by: string
+  readonly changes: readonly string[]
+}
+
+/** What is known of the config that runs, and of its files. */
+export interface ReloadState {
+  readonly files: FilesState
+  /** The faults of refused files with their places, as far as known. */
+  readonly places: readonly Fault[]
+  readonly restartNeeded: readonly string[]
+  readonly taken: Taken
+}
+
+/** The process that is described. */
+interface Described {
+  /** How far start and stop are. */
+  readonly life: { readonly phase: 'starting' | 'serving' | 'stopping' }
+  readonly services: Services
+  readonly reloader: { readonly state: ReloadState }
+  readonly generations: {
+    readonly current: {
+      readonly config: Config
+      readonly number: number
+      readonly requests: () => number
+    }
+    readonly draining: () => ReadonlyArray<{
+      readonly generation: number
+      readonly requests: number
+    }>
+  }
+}
+
+/** In force; its name is that of the author: an operator, or `routes.yaml`. */
+interface Closed {
+  readonly name: string
+  readonly since?: string
+  readonly detail: string
+}
+
+export type GatewayState = ReturnType<typeof stateOf>
+
+/** The gateway's version, from package.json. */
+export const { version } = packageJson
+const startedAt = new Date().toISOString()
+
+export function stateOf({ life, services, reloader, generations }: Described) {
+  const { redis, upstreams, ledger, maintenance } = services
+  const { config, number, requests } = generations.current
+  const byOperators = maintenance.entries().map(({ maintenance: closing, author, since }) => ({
+    name: author,
+    since,
+    detail: maintenanceInWords(closing)
+  }))
+  return {
+    version,
+    startedAt,
+    phase: life.phase,
+    ready: life.phase === 'serving' && isUsable(redis, config.gateway.ops.strictRedis),
+    config: {
+      folder: config.folder,
+      hash: configHash(config),
+      /** Of `gateway.yaml`, without the addresses on which it listens. */
+      generation: number,
+      requests: requests(),
+      draining: generations.draining(),
+      ...reloader.state
+    },
+    /** Undefined for a process without Redis. */
+    redis,
+    upstreams: upstreams.addresses(),
+    /** Undefined where config has no audit ledger. */
+    ledger: ledger?.status(),
+    refusing: refusingOf(config, services),
+    maintenance: [...closedByFile(config.routes.maintenance), ...byOperators]
+  }
+}
+
+/** The enforced limits that refused somebody in this hour, and whom. */
+function refusingOf({ limits: { limits } }: Config, { highestUse }: Services) {
+  return Object.entries(limits).flatMap(([limit, { mode }]) => {
+    const { over } = highestUse.read(limit)
+    return mode === 'enforce' && over.length > 0 ? [{ limit, over }] : []
+  })
+}
+
+/** Upstreams that are down make no replica unready: all would leave at once. */
+function isUsable(redis: Services['redis'], strictRedis: boolean): boolean {
+  if (redis === undefined) return true
+  return redis.fault === undefined && (strictRedis ? redis.up : redis.hasConnected)
+}
+
+function closedByFile(maintenance: MaintenanceConfig | undefined): Closed[] {
+  const { until } = maintenance ?? {}
+  const isOver = until !== undefined && Date.parse(until) <= Date.now()
+  if (maintenance === undefined || isOver) return []
+  return [{ name: 'routes.yaml', detail: maintenanceInWords(maintenance) }]
+}
