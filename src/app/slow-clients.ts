@@ -1,7 +1,9 @@
 /** Ends clients that are too slow: in sending a body, or in taking their responses. */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { responsesOf } from './connections.ts'
+import { stalled } from './hooks/leaving.ts'
+import { webSockets } from './hooks/upgrade.ts'
 import { isBodyPending, maxCollectedBytes } from '../proxy/request-body.ts'
 
 const maxSweepMs = 1000
@@ -39,12 +41,6 @@ export function endSlowBodies(
 
 /** Node looks at a socket's progress when its time is over, so one long time would be two. */
 const looks = 10
-
-/** Sockets of WebSockets, whose relay has a clock of its own. */
-export const relayed = new WeakSet<Socket>()
-
-/** Responses whose client took nothing for too long. */
-export const stalled = new WeakSet<ServerResponse>()
 
 interface Progress {
   stillMs: number
@@ -86,7 +82,7 @@ export function endStalledConnections(server: Server, stallMs: number): void {
   }
 
   function watch(socket: Socket, progress: Progress): void {
-    if (socket.writableLength === 0 || (socket.timeout ?? 0) > 0 || relayed.has(socket)) return
+    if (socket.writableLength === 0 || (socket.timeout ?? 0) > 0 || webSockets.has(socket)) return
     Object.assign(progress, { stillMs: 0, lookedAt: performance.now() })
     socket.setTimeout(stepMs)
   }

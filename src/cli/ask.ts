@@ -8,7 +8,7 @@ import { type IncomingMessage, request as requestHttp, type RequestOptions } fro
 import { request as requestHttps } from 'node:https'
 import { BlockList, isIP } from 'node:net'
 import { type ConnectionOptions, getCACertificates } from 'node:tls'
-import { opsSocketOf } from '../config/ops-socket.ts'
+import { readOpsSocket } from '../config/read/files.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { isRecord } from '../json/values.ts'
 import { adopt } from '../observability/emitters.ts'
@@ -46,7 +46,7 @@ export async function localGateways(config: string, { env }: Io): Promise<Connec
   if (folder === undefined && config !== defaultFolder) {
     throw new CommandError(`There is no folder ${config}.`)
   }
-  const configured = folder === undefined ? undefined : opsSocketOf(folder, env)
+  const configured = folder === undefined ? undefined : readOpsSocket(folder, env)
   if (configured === false) {
     throw new CommandError('ops.socket is false: commands ask this gateway by --url URL.')
   }

@@ -9,7 +9,7 @@ import { usesRedis } from '../config/schema/gateway.ts'
 import { auditKey, chainOf } from '../observability/audit/line.ts'
 import { type Head, type Report, Verification } from '../observability/audit/verify.ts'
 import { printableLines } from '../observability/unprintable.ts'
-import { readHeads } from '../services/audit.ts'
+import { chainHeads } from '../services/audit.ts'
 import { createRedisDialler, slotPrefix } from '../services/redis.ts'
 import { CommandError, type Invocation, UsageError } from './command.ts'
 import { jsonText } from './output.ts'
@@ -112,7 +112,7 @@ async function ledgerOf(
     const prefix = slotPrefix(redis.prefix)
     return {
       ...ledger,
-      heads: await readHeads({ redis: client, prefix, folder: place ?? 'stdout' })
+      heads: await chainHeads({ redis: client, prefix, folder: place ?? 'stdout' }).read()
     }
   } catch (error) {
     return { ...ledger, fault: `not verified, since Redis cannot be asked: ${String(error)}` }

@@ -26,11 +26,11 @@ export async function check(invocation: Invocation<Values>): Promise<number> {
   const { config: folder, values, json, io } = invocation
   const result = await resultOf(invocation)
   const { found, live } = result
-  const faults = found.filter(({ severity }) => severity === 'fault')
-  const warnings = found.filter(({ severity }) => severity === 'warning')
+  const of = (wanted: Fault['severity']) =>
+    found.flatMap(({ severity, ...fault }) => (severity === wanted ? [fault] : []))
+  const [faults, warnings] = [of('fault'), of('warning')]
   if (json) {
-    const lists = { faults: faults.map(toJson), warnings: warnings.map(toJson) }
-    io.stdout.write(jsonText({ folder, ...lists, live }))
+    io.stdout.write(jsonText({ folder, faults, warnings, live }))
   } else {
     const stream = faults.length > 0 ? io.stderr : io.stdout
     stream.write(resultText(invocation, result, stream))
@@ -88,8 +88,4 @@ function reachedText({ what, address, fault, advice }: Reached): string {
   const reached = advice === undefined ? 'ok' : `ok (${advice})`
   const state = fault === undefined ? reached : `cannot be reached (${fault})`
   return printable(`${what}: ${address}: ${state}`)
-}
-
-function toJson({ file, line, path, message }: Fault): object {
-  return { file, line, path, message }
 }

@@ -18,6 +18,8 @@ interface Run {
   exitCode: number
 }
 
+type Load<V> = () => Promise<(invocation: Invocation<V>) => Promise<number>>
+
 interface SharedValues {
   readonly config?: string
   readonly json?: boolean
@@ -95,7 +97,7 @@ export class CliCommand extends Command {
   }
 
   /** @param load imports the implementation, so that other commands need not load it */
-  runs<V>(load: () => Promise<(invocation: Invocation<V>) => Promise<number>>): this {
+  runs<V>(load: Load<V>): this {
     return this.action(async () => {
       this.#refuseSurplusWords()
       const problem = this.#problemOf?.(this.opts(), this.args)
@@ -105,9 +107,7 @@ export class CliCommand extends Command {
   }
 
   /** Once; or at each gateway of which it asks. @returns the greatest exit code */
-  async #runEach<V>(
-    load: () => Promise<(invocation: Invocation<V>) => Promise<number>>
-  ): Promise<number> {
+  async #runEach<V>(load: Load<V>): Promise<number> {
     const {
       config = defaultFolder,
       json = false,

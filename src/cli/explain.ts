@@ -109,21 +109,13 @@ interface Who {
   readonly description: string
 }
 
-interface Asked {
-  readonly method: string
-  readonly target: string
-  readonly from: string
-  /** The client's own, in lower case; beside them, those of a page of the console are assumed. */
-  readonly headers: Readonly<Record<string, string>>
-  readonly body?: string
-  readonly who?: Who
-}
+type Asked = ReturnType<typeof askedIn>
 
 /** @throws UsageError */
 function askedIn(
   config: LoadedConfig,
   { rest: [word = '', target = ''], values }: Invocation<Values>
-): Asked {
+) {
   const { as, role = [], from = '127.0.0.1', header = [], data } = values
   const method = word.toUpperCase()
   if (!METHODS.includes(method) || method === 'CONNECT') {
@@ -135,14 +127,14 @@ function askedIn(
   if (isIP(from) === 0) {
     throw new UsageError(`--from is an address such as 203.0.113.7, not "${from}".`)
   }
-  const who = whoIs(config, as, role)
   return {
     method,
     target,
     from,
+    /** The client's own; beside them, those of a page of the console are assumed. */
     headers: headersOf(header, values.live === true),
-    ...(data !== undefined && { body: data }),
-    ...(who && { who })
+    body: data,
+    who: whoIs(config, as, role)
   }
 }
 

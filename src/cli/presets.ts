@@ -13,12 +13,6 @@ import { CommandError, type Invocation, type Io } from './command.ts'
 import { jsonText } from './output.ts'
 import { aligned } from './table.ts'
 
-interface Listed {
-  readonly kind: PresetKind
-  readonly name: string
-  readonly summary: string
-}
-
 export async function listPresets({ json, io }: Invocation): Promise<number> {
   const all = allPresets()
   io.stdout.write(json ? jsonText(all) : listText(all))
@@ -30,7 +24,7 @@ export async function showPreset({ config, rest: [name], io }: Invocation): Prom
   return 0
 }
 
-function allPresets(): Listed[] {
+function allPresets() {
   return presetKinds.flatMap(kind =>
     presetsOfKind(kind).map(name => {
       const [first = ''] = presetText(kind, name).split('\n', 1)
@@ -44,7 +38,7 @@ const titles: Readonly<Record<PresetKind, string>> = {
   backend: 'Back-ends (backend)'
 }
 
-function listText(all: readonly Listed[]): string {
+function listText(all: ReturnType<typeof allPresets>): string {
   const lines = aligned(all.map(({ name, summary }) => [name, summary]))
   const sections = presetKinds.map(kind => {
     const own = lines.filter((_, index) => all[index]?.kind === kind)

@@ -79,18 +79,22 @@ async function call(config: LoadedConfig, name: string, path: string, answers: A
   const pool = createUpstream(upstream, { name, tls: tlsFilesOf(upstream, config.authorities) })
   const client = createClient(pool.fetchWhole, {})
   const { as: credentialStyle, scheme: credentialScheme } = credentialOf(upstream.credential)
-  const form = { credentialStyle, credentialScheme }
   const source = sourceOf(config, name)
   try {
     if (credentialStyle === 'none' || source === undefined) return await client.get(path)
-    const options = { name, config: source, send: pool.fetchWhole, ...form }
-    const login = createUpstreamLogin(options)
+    const login = createUpstreamLogin({
+      name,
+      config: source,
+      send: pool.fetchWhole,
+      credentialStyle,
+      credentialScheme
+    })
     const account = { username: await answers.account(), password: await answers.password() }
     const attempt = { ...account, extra: {}, address: '127.0.0.1', requestId: 'routes-add' }
     const result = await login.verify(attempt)
     if (!result.vouched) throw new CommandError(`The sign-in was refused. ${result.message ?? ''}`)
     const { credential = {} } = result
-    const reply = await client.get(path, { credential, form })
+    const reply = await client.get(path, { credential, as: upstream.credential })
     await login.signOut?.({ credential } as Session).catch(() => {})
     return reply
   } catch (error) {

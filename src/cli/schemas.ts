@@ -9,22 +9,29 @@ import { schemaTexts } from '../config/schema/for-editors.ts'
 
 export async function schemas({ config: folder, io }: Invocation): Promise<number> {
   if (!existsSync(folder)) throw new CommandError(`There is no folder ${folder}.`)
-  const write = (file: string, text: string) => {
-    if (existsSync(file) && readFileSync(file, 'utf8') === text) return
-    replaceFile(file, text)
-    io.stdout.write(`wrote ${file}\n`)
-  }
   try {
-    mkdirSync(join(folder, 'schema'), { recursive: true })
-    for (const [name, text] of schemaTexts()) write(schemaFile(folder, name), text)
-    for (const [name, schema] of filesIn(folder, io.env)) {
-      const file = resolve(folder, name)
-      if (existsSync(file)) write(file, withLine(file, schemaFile(folder, schema)))
-    }
+    for (const file of addSchemas(folder, io.env)) io.stdout.write(`wrote ${file}\n`)
   } catch (error) {
     throw new CommandError((error as Error).message)
   }
   return 0
+}
+
+/** @returns the files that were written, or changed */
+export function addSchemas(folder: string, env: Io['env']): string[] {
+  const written: string[] = []
+  const write = (file: string, text: string) => {
+    if (existsSync(file) && readFileSync(file, 'utf8') === text) return
+    replaceFile(file, text)
+    written.push(file)
+  }
+  mkdirSync(join(folder, 'schema'), { recursive: true })
+  for (const [name, text] of schemaTexts()) write(schemaFile(folder, name), text)
+  for (const [name, schema] of filesIn(folder, env)) {
+    const file = resolve(folder, name)
+    if (existsSync(file)) write(file, withLine(file, schemaFile(folder, schema)))
+  }
+  return written
 }
 
 function schemaFile(folder: string, name: string): string {

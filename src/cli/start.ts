@@ -1,6 +1,7 @@
 /** `start`: runs the gateway until a signal ends it. */
 import { closeSync, openSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
+import { inspect } from 'node:util'
 import closeWithGrace from 'close-with-grace'
 import { ConfigError } from '../config/schema/faults.ts'
 import { createInputs } from '../config/read/inputs.ts'
@@ -52,7 +53,7 @@ export async function serve(
     log = createLogger(config.gateway.log)
     gateway = await startGateway(config, log, process.env, { state, refused: read.refused })
   } catch (error) {
-    process.stderr.write(`${printableLines(startMessage(error) ?? stackOf(error))}\n`)
+    process.stderr.write(`${printableLines(startMessage(error) ?? inspect(error))}\n`)
     return undefined
   }
   // Written now, because a killed process would lose its compile cache.
@@ -168,8 +169,4 @@ function startMessage(error: unknown): string | undefined {
     default:
       return undefined
   }
-}
-
-function stackOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }

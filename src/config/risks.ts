@@ -10,7 +10,7 @@ import { ownMember } from './schema/node.ts'
 import { contains, nearerFirst } from './schema/public-path.ts'
 import { credentialOf, type RouteConfig, type RoutesConfig } from './schema/routes.ts'
 import { nameOfCookie } from './schema/set-cookies.ts'
-import { urlsOf } from './schema/upstream-addresses.ts'
+import { urlsOf } from './schema/upstreams.ts'
 
 /** What makes a limit, a size or a life-time much looser. */
 const muchLooser = 10

@@ -7,16 +7,10 @@ import type { Cluster, Redis } from 'ioredis'
 import { type FullRequestJson, fullRequestJson, isRemarkable } from './request-json.ts'
 import type { Trail } from './trail.ts'
 
-export interface RequestQuery {
-  readonly id?: string | undefined
-  /** Name or id of a user. */
-  readonly user?: string | undefined
-  /** `404`, `4xx` or `failed`. */
-  readonly status?: string | undefined
-  readonly route?: string | undefined
-  /** The newest so many. */
-  readonly last?: number | undefined
-}
+/** `user`: name or id. `status`: `404`, `4xx` or `failed`. `last`: the newest so many. */
+export type RequestQuery = {
+  readonly [member in 'id' | 'user' | 'status' | 'route']?: string | undefined
+} & { readonly last?: number }
 
 export type KeptRequest = FullRequestJson & {
   /** The replica that answered it. */

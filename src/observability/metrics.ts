@@ -6,8 +6,8 @@ import Registry from '@prometheus-io/client/lib/registry.js'
 
 export type { Counter, Histogram }
 
-/** Of a metric without labels; else for each series its label values, and the value. */
-type Values = number | undefined | Iterable<readonly [labels: readonly string[], value: number]>
+/** Of a metric without labels; else for each series its labels' values, and its own. */
+type Values = number | undefined | Iterable<readonly [string | readonly string[], number]>
 
 interface Readable {
   /** A gauge without it. */
@@ -53,7 +53,7 @@ export class Metrics {
       // Without labels it would be 0 where nothing is read.
       if (labelNames.length === 0) metric.remove()
       if (typeof values === 'number') metric.inc(values)
-      else for (const [labels, value] of values ?? []) metric.labels(...labels).inc(value)
+      else for (const [labels, value] of values ?? []) metric.labels(...[labels].flat()).inc(value)
     }
     Object.assign(metric, { collect })
   }

@@ -37,7 +37,6 @@ export function requestSteps(request: FullRequestJson): Step[] {
   return [...decisionSteps(request), ...errorSteps(request)]
 }
 
-/** The whole story. */
 export function storyOf(request: KeptRequest): Step[] {
   const { requestId, at, address, replica } = request
   return [

@@ -6,7 +6,6 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Environment } from '../config/read/references.ts'
 import type { Config } from '../config/schema/config.ts'
 import { describeFault } from '../config/schema/faults.ts'
-import type { ReloadAnswer } from '../ops/state-schemas.ts'
 import { createFleet } from '../services/fleet.ts'
 import { type GatewayState, stateOf, version } from '../services/gateway-state.ts'
 import { createLogger } from '../services/services.ts'
@@ -17,20 +16,7 @@ import { createOperators, type Operators } from './operators.ts'
 import { type FilesAtStart, Reloader, type Trigger } from './reload.ts'
 import { createPublicServer, type PublicServer } from './server.ts'
 
-export interface Gateway {
-  /** The address for the console, with the real port, also when config says 0. */
-  readonly url: string
-  readonly opsUrl: string
-  /** A link that opens the operators' page once within this time. */
-  readonly opsLink: (ms: number) => string
-  /** Reads the config files and runs their config, or returns why not. */
-  readonly reload: (by: Trigger) => Promise<ReloadAnswer>
-  /**
-   * Reports not ready for `drain.notice`, then takes no new requests, and ends those in flight
-   * after `drain.grace`. Further calls wait for the same end.
-   */
-  readonly stop: (options?: { readonly noticeMs?: number }) => Promise<void>
-}
+export type Gateway = Awaited<ReturnType<typeof startGateway>>
 
 /** How far start and stop are. */
 interface Life {
@@ -46,7 +32,7 @@ export async function startGateway(
   log = createLogger(config.gateway.log),
   environment: Environment = process.env,
   atStart: FilesAtStart = {}
-): Promise<Gateway> {
+) {
   for (const warning of config.warnings) log.warn({ config: warning.path }, describeFault(warning))
   // Closed in reverse: at the end, and when a later step of the start fails.
   await using opening = new AsyncDisposableStack()
@@ -89,19 +75,22 @@ export async function startGateway(
   reloader.begin()
   log.info({ url, ops: opsUrl }, `listening on ${url}, for operators on ${opsUrl}`)
   return {
+    /** The address for the console, with the real port, also when config says 0. */
     url,
     opsUrl,
+    /** A link that opens the operators' page once within this time. */
     opsLink: operators.makeLink,
-    reload: by => reloader.reload(by),
+    /** Reads the config files and runs their config, or returns why not. */
+    reload: async (by: Trigger) => await reloader.reload(by),
     stop: createStop(life, server, opening.move())
   }
 }
 
-function createStop(
-  life: Life,
-  server: PublicServer,
-  opened: AsyncDisposableStack
-): Gateway['stop'] {
+/**
+ * Reports not ready for `drain.notice`, then takes no new requests, and ends those in flight after
+ * `drain.grace`. Further calls wait for the same end.
+ */
+function createStop(life: Life, server: PublicServer, opened: AsyncDisposableStack) {
   const { log } = server.services
   const { drain } = server.generations.current.config.gateway
   let stopping: Promise<void> | undefined
@@ -119,7 +108,8 @@ function createStop(
     log.info('stopped')
   }
 
-  return ({ noticeMs = drain.notice } = {}) => (stopping ??= stop(noticeMs))
+  return ({ noticeMs = drain.notice }: { readonly noticeMs?: number } = {}) =>
+    (stopping ??= stop(noticeMs))
 }
 
 function measureConfig({ generations, services }: PublicServer, reloader: Reloader): void {

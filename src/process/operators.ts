@@ -65,18 +65,13 @@ export function createOperators(operated: Operated) {
   const shown = { ...addDesk(app, desk), ...addStateRoutes(app, operated) }
   addPages(app, signIn, { state, past: present.past, ...shown })
   return {
-    /**
-     * @param fd of a socket that listens already
-     * @returns its address
-     * @throws when it cannot listen
-     */
+    /** @returns its address. @throws when it cannot listen */
     listen: async (fd: number | undefined): Promise<string> => {
       await app.ready()
       const url = await listenOn(listener.server, address, fd)
       if (socket !== false) await openSocket(listener.local, socket, server)
       return url
     },
-    /** A link that opens the page once within this time. */
     makeLink: signIn.makeLink,
     /** For new connections. @throws when it cannot; then the former stays */
     takeCertificate: (next: Config): void => {

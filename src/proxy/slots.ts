@@ -51,8 +51,9 @@ export class Slots {
     signal?.throwIfAborted()
     if (this.tryTake()) return
     const waiting = this.#waiting
-    if (waiting.size >= this.#bounds.queue)
+    if (waiting.size >= this.#bounds.queue) {
       throw overloaded('too many requests wait for the upstream', 'queue')
+    }
     const onWaited = this.#onWaited
     const startedAt = performance.now()
     await new Promise<void>((resolve, reject) => {

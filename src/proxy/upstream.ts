@@ -1,6 +1,6 @@
 /** The back-ends as routes see them: each is one or more addresses behind one queue. */
 import type { UpstreamConfig } from '../config/schema/routes.ts'
-import { urlsOf } from '../config/schema/upstream-addresses.ts'
+import { urlsOf } from '../config/schema/upstreams.ts'
 import { type ErrorCode, GatewayError } from '../errors/errors.ts'
 import { Address, isLocalError, type TlsFiles } from './address.ts'
 import {
@@ -83,17 +83,7 @@ export function createUpstream(
      * A connection outside the pool, for a protocol that only begins as HTTP.
      * @throws GatewayError `upstream.*`, or `overloaded`
      */
-    connect: async (call: RecordedCall) => {
-      const place = takeStream(context)
-      try {
-        const connected = await connect(context, call)
-        connected.socket.once('close', () => place.release())
-        return connected
-      } catch (error) {
-        place.release()
-        throw error
-      }
-    },
+    connect: (call: RecordedCall) => connect(context, call),
     /**
      * A request of the gateway's own, its response collected.
      * @throws GatewayError `upstream.*`, or `overloaded`
@@ -133,11 +123,24 @@ export function createUpstream(
   }
 }
 
+/** Takes a place of event streams until the connection is closed. */
+async function connect(context: CallContext, call: RecordedCall) {
+  const place = takeStream(context)
+  try {
+    const connected = await dial(context, call)
+    connected.socket.once('close', () => place.release())
+    return connected
+  } catch (error) {
+    place.release()
+    throw error
+  }
+}
+
 /**
  * Connects to an address; where that fails, to another one, since nothing was written yet.
  * @throws GatewayError `upstream.*`
  */
-async function connect(context: CallContext, call: RecordedCall) {
+async function dial(context: CallContext, call: RecordedCall) {
   const tried: Address[] = []
   let failure: unknown
   for (;;) {

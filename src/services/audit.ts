@@ -2,20 +2,22 @@
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import type { Cluster, Redis } from 'ioredis'
-import { type Heads, Ledger } from '../observability/audit/ledger.ts'
+import { Ledger } from '../observability/audit/ledger.ts'
 import { auditKey } from '../observability/audit/line.ts'
 import type { Head } from '../observability/audit/verify.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Revoked } from '../session/types.ts'
 import { writeLines } from './logger.ts'
-import type { Background, SharedBasis } from './shared.ts'
+import type { Background, Basis } from './shared.ts'
 
 /** @returns undefined where config has no ledger */
-export function openLedger({ config, log, metrics, background }: SharedBasis): Ledger | undefined {
+export function openLedger(
+  { config, log, metrics }: Basis,
+  { redis, prefix }: Background
+): Ledger | undefined {
   const { audit } = config.gateway
   const [newest] = audit?.key ?? []
   if (audit === undefined || newest === undefined) return undefined
-  const { redis, prefix } = background
   const folder = audit.to === 'stdout' ? 'stdout' : resolve(config.folder, audit.folder)
   const ledger = new Ledger({
     // By the log's own writer: lines of the log and of the ledger are never mixed.
@@ -23,7 +25,7 @@ export function openLedger({ config, log, metrics, background }: SharedBasis): L
     key: auditKey(newest),
     maxFileBytes: audit.maxSize,
     keepMs: audit.keep,
-    heads: redis && redisHeads({ redis, prefix, folder }),
+    heads: redis && chainHeads({ redis, prefix, folder }),
     log
   })
   measureLedger(metrics, ledger)
@@ -56,25 +58,21 @@ interface Place extends Background {
   readonly folder: string
 }
 
-/** Of a hash: by chain its `mac`, and where its file is. */
-const keyOf = ({ prefix }: Place) => `${prefix}audit-heads`
-const placeOf = ({ folder }: Place) => `${hostname()} ${folder}`
-
-function redisHeads(place: Place): Heads {
-  const { redis } = place
+/** The ends of chains: a hash, by chain its `mac` and where its file is. */
+export function chainHeads({ redis, prefix, folder }: Place) {
+  const key = `${prefix}audit-heads`
+  const here = `${hostname()} ${folder}`
   return {
-    set: (chain, mac) => redis.hset(keyOf(place), chain, `${mac} ${placeOf(place)}`),
-    remove: chains => redis.hdel(keyOf(place), ...chains)
+    set: (chain: string, mac: string) => redis.hset(key, chain, `${mac} ${here}`),
+    remove: (chains: readonly string[]) => redis.hdel(key, ...chains),
+    read: async (): Promise<Record<string, Head>> => {
+      const stored = Object.entries(await redis.hgetall(key)).map(([chain, text]) => {
+        const [mac = ''] = text.split(' ', 1)
+        return [chain, { mac, isHere: text === `${mac} ${here}` }]
+      })
+      return Object.fromEntries(stored) as Record<string, Head>
+    }
   }
-}
-
-export async function readHeads(place: Place): Promise<Record<string, Head>> {
-  const stored = await place.redis.hgetall(keyOf(place))
-  const heads = Object.entries(stored).map(([chain, text]) => {
-    const [mac = ''] = text.split(' ', 1)
-    return [chain, { mac, isHere: text === `${mac} ${placeOf(place)}` }]
-  })
-  return Object.fromEntries(heads) as Record<string, Head>
 }
 
 /** As many public ids as one text of a line holds. */

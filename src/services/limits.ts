@@ -5,13 +5,13 @@ import { createRedisCounts } from '../limits/redis-counts.ts'
 import { createRedisLockouts, lockoutsWithFallback } from '../limits/redis-lockouts.ts'
 import { SharedCounts } from '../limits/shared-counts.ts'
 import { createQuiet } from '../observability/quiet.ts'
-import type { SharedBasis } from './shared.ts'
+import type { Background, Basis } from './shared.ts'
 
 const foreignKey =
   'Redis has something else under a key of limits: what it counts is counted in each process ' +
   'alone. Delete the key'
 
-export function createLimits({ background: { redis, prefix }, metrics, log }: SharedBasis) {
+export function createLimits({ metrics, log }: Basis, { redis, prefix }: Background) {
   const onceAMinute = createQuiet()
   const onForeignKey = (key: string, error: Error) => {
     const fields = { event: 'limits.foreign-key', keys: [key], reason: error.message }
@@ -24,7 +24,7 @@ export function createLimits({ background: { redis, prefix }, metrics, log }: Sh
     name: 'console_gateway_limit_highest_use',
     help: 'The most that one caller used of a limit at once, in this hour.',
     labelNames: ['limit'],
-    read: () => highestUse.all().map(([limit, used]) => [[limit], used] as const)
+    read: () => highestUse.all()
   })
   metrics.read({
     name: 'console_gateway_limits_local',

@@ -60,9 +60,9 @@ function errorFields(error: unknown): object {
   const { code } = error as NodeJS.ErrnoException
   return {
     type: name,
-    ...(code !== undefined && { code }),
+    code,
     message,
     stack,
-    ...(cause !== undefined && { cause: errorFields(cause) })
+    cause: cause === undefined ? undefined : errorFields(cause)
   }
 }

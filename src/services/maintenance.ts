@@ -82,7 +82,6 @@ export function createMaintenance({ redis, prefix, seal, log }: Options) {
     isShared: redis !== undefined,
     /** What has not ended yet, oldest first; some may begin later. */
     entries,
-    /** Takes what Redis has. */
     take,
     /**
      * Adds to what is closed: here at once, at other replicas within a second.

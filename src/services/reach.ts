@@ -2,6 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
 import type { Config } from '../config/schema/config.ts'
+import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { usesRedis } from '../config/schema/gateway.ts'
 import { tlsFilesOf } from '../proxy/address.ts'
 import { createUpstream } from '../proxy/upstream.ts'
@@ -20,16 +21,20 @@ export interface Reached {
 /** Tries everything at once, each for as long as its own time-out of connections. */
 export async function reachAll(config: Config): Promise<Reached[]> {
   const upstreams = await Promise.all(
-    Object.keys(config.routes.upstreams).map(async name => await reachUpstream(name, config))
+    Object.entries(config.routes.upstreams).map(
+      async ([name, upstream]) => await reachUpstream(name, upstream, config)
+    )
   )
   const redis = await reachRedis(config)
   return [...upstreams.flat(), ...redis, ...reachSignIn(config, upstreams.flat())]
 }
 
 /** A connection to each address, with TLS where it is https. */
-async function reachUpstream(name: string, { routes, authorities }: Config): Promise<Reached[]> {
-  const config = routes.upstreams[name]
-  if (config === undefined) return []
+async function reachUpstream(
+  name: string,
+  config: UpstreamConfig,
+  { authorities }: Config
+): Promise<Reached[]> {
   const upstream = createUpstream(config, { tls: tlsFilesOf(config, authorities) })
   try {
     return await Promise.all(
@@ -86,10 +91,9 @@ function reachSignIn({ gateway }: Config, upstreams: readonly Reached[]): Reache
   return Object.entries(gateway.login.sources).map(([name, source]): Reached => {
     const what = `sign-in ${name}`
     if (source.kind === 'users-file') return { what, address: source.file }
-    const place = { what, address: `upstream ${source.upstream}` }
-    const down = upstreams.filter(({ what: each }) => each === place.address)
-    const isDown = down.every(({ fault }) => fault !== undefined)
-    return isDown ? { ...place, fault: 'its upstream cannot be reached' } : place
+    const address = `upstream ${source.upstream}`
+    const works = upstreams.some(each => each.what === address && each.fault === undefined)
+    return { what, address, ...(!works && { fault: 'its upstream cannot be reached' }) }
   })
 }
 

@@ -49,7 +49,7 @@ export function createServices(config: Config, log: Log) {
   if (shared === undefined) log.warn(noRedis)
   const store = shared?.sessions ?? new MemoryStore()
   const background: Background = shared?.background ?? { prefix: '' }
-  const limits = createLimits({ ...basis, background })
+  const limits = createLimits(basis, background)
   const upstreams = createPools(createUpstreamEvents(log, metrics))
   const tracer = openTracer(shared !== undefined, log)
   measureRequests(metrics, rates, upstreams)
@@ -64,7 +64,7 @@ export function createServices(config: Config, log: Log) {
     seal: createSeal(secrets, 'request'),
     onDropped: () => notKept.inc()
   })
-  const ledger = openLedger({ ...basis, background })
+  const ledger = openLedger(basis, background)
   const sessions = new Sessions({
     store,
     review: fileUsers.review,
@@ -145,7 +145,7 @@ export function measureSessions(
     name: 'console_gateway_session_store_up',
     help: 'Whether the session store can be asked: 1 or 0.',
     labelNames: ['kind'],
-    read: () => [shared ? [['redis'], Number(shared.state.up)] : [['embedded'], 1]]
+    read: () => [shared ? ['redis', Number(shared.state.up)] : ['embedded', 1]]
   })
   metrics.read({
     name: 'console_gateway_users_signed_in',
@@ -171,13 +171,13 @@ function measureRequests(metrics: Metrics, rates: RequestRates, upstreams: Pools
     name: 'console_gateway_upstream_in_flight',
     help: 'Requests that an upstream is answering.',
     labelNames: ['upstream'],
-    read: () => Array.from(upstreams.inFlight(), ([name, requests]) => [[name], requests])
+    read: upstreams.inFlight
   })
   metrics.read({
     name: 'console_gateway_upstream_waiting',
     help: 'Requests that wait for a connection to an upstream.',
     labelNames: ['upstream'],
-    read: () => Array.from(upstreams.waiting(), ([name, requests]) => [[name], requests])
+    read: upstreams.waiting
   })
   measureAddresses(metrics, upstreams.addresses)
 }

@@ -28,11 +28,6 @@ export interface Basis {
   readonly metrics: Metrics
 }
 
-/** The same for those that may have Redis. */
-export interface SharedBasis extends Basis {
-  readonly background: Background
-}
-
 const noTracking =
   'Redis refuses CLIENT TRACKING: sessions are not cached, so each request asks Redis. For an ACL ' +
   'user see "Rights of an ACL user" in docs/operations.md; a proxy in between has to pass it on'
@@ -63,7 +58,6 @@ export function connectRedis({ config: { gateway, folder }, log, metrics }: Basi
   })
   return {
     sessions,
-    /** For what need not wait for sessions; all its keys begin so, and are in one slot. */
     background: { redis: limits, prefix },
     state,
     close: (): void => {

@@ -28,12 +28,12 @@ t.test('warnings are said, with file and line, and counted, but the exit code is
 t.test('every fault is a line on standard error, and the exit code is 1', async t => {
   const folder = textFolder(t.after, {
     'gateway.yaml': `${sound}\nlisten: 1\n`,
-    'routes.yaml': 'routes:\n  r: { path: /r, upstream: b }\n'
+    'routes.yaml': 'routes:\n  r: { path: /r, upstream: b, listen: 1 }\n'
   })
   t.same(await run(['check', '--config', folder]), {
     code: 1,
     out: '',
-    err: `${folder}/gateway.yaml:2 listen: unknown key "listen".\n${folder}/routes.yaml:2 routes.r.upstream: there is no upstream "b".\n${folder}: 2 faults\n`
+    err: `${folder}/gateway.yaml:2 listen: unknown key "listen".\n${folder}/routes.yaml:2 routes.r.listen: unknown key "listen".\n${folder}: 2 faults\n`
   })
 })
 

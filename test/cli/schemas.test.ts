@@ -99,7 +99,7 @@ t.test('an editor lets a reference stand for a value of any kind, and nothing el
   })
   t.same(editorFaults('gateway', gateway('${VALUE}')), [])
   t.same(editorFaults('gateway', gateway('${VALUE:-x}')), [])
-  const routes = (value: unknown) => ({ upstreams: { b: { url: value, connections: value } } })
+  const routes = (value: unknown) => ({ upstreams: { b: { url: value, queue: value } } })
   t.same(editorFaults('routes', routes('http://${HOST}:80${BASE:-/base}')), [])
   const places = ['/server/listen', '/server/mount', '/session/cookie/sameSite', '/session/idle']
   for (const wrong of ['$VALUE', '${1}', '?']) {

@@ -9,9 +9,9 @@ import { fullRequestJson, isRemarkable, requestJson } from '../../observability/
 import { Trail, type TrailAlias } from '../../observability/trail.ts'
 import { writeLines } from '../../services/logger.ts'
 import type { Gateway } from '../gateway.ts'
-import { stalled } from '../slow-clients.ts'
 import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
+import { stalled } from './leaving.ts'
 
 /** Members of requests: `context.ts`. */
 const ofRequests = [

@@ -2,6 +2,9 @@
 import type { ServerResponse } from 'node:http'
 import { GatewayError } from '../../errors/errors.ts'
 
+/** Responses whose client took nothing for too long. */
+export const stalled = new WeakSet<ServerResponse>()
+
 /**
  * Aborted when the response is closed before its end, with the error of a client that left.
  * Fastify's own signal is aborted as soon as the body of a POST is read.

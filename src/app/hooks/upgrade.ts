@@ -5,6 +5,9 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
+/** Sockets that are no more for HTTP. */
+export const webSockets = new WeakSet<Socket>()
+
 /** The response to an upgrade: a client has to wait for it (RFC 6455 §4.1). */
 export class UpgradeResponse extends ServerResponse {
   /** The client sent something before the response, or its end, or is gone. */
@@ -44,6 +47,7 @@ export class UpgradeResponse extends ServerResponse {
     const socket = this.socket as Socket
     this.leave()
     this.detachSocket(socket)
+    webSockets.add(socket)
     return socket
   }
 }

@@ -17,7 +17,6 @@ import { leavingOf } from '../hooks/leaving.ts'
 import { countingIn } from '../hooks/limits.ts'
 import { requireOrigin } from '../hooks/same-origin.ts'
 import { UpgradeResponse } from '../hooks/upgrade.ts'
-import { relayed } from '../slow-clients.ts'
 import { type Handler, sendError, type Way } from './handler.ts'
 import type { ForwardedRoute } from './route.ts'
 
@@ -154,9 +153,7 @@ function accept(
   reply.hijack()
   // It may stand among other offers, which are ignored (RFC 9110 §7.8).
   request.raw.headers.upgrade = 'websocket'
-  const socket = upgrade.takeOver()
-  relayed.add(socket)
-  server.handleUpgrade(request.raw, socket, Buffer.alloc(0), opened => {
+  server.handleUpgrade(request.raw, upgrade.takeOver(), Buffer.alloc(0), opened => {
     client = adopt(opened)
   })
   // The response is over; its socket, which would say so, goes on.

@@ -3,35 +3,24 @@ import { Option } from 'commander'
 import { type Invocation, type Io, UsageError } from '../command.ts'
 import { askLine, type Question, readPassword } from '../prompt.ts'
 
+const memberOf = (option: string) => new Option(`--${option}`).attributeName()
+
+/** @param option of its methods: as on the command line, without its dashes */
 export class Answers {
-  readonly #values: Invocation['values']
-  readonly #given = new Map<string, string>()
   #isAgain = false
+  /** Options that were set, and what was typed for others. */
+  readonly values: Record<string, unknown>
   readonly io: Io
   readonly isInteractive: boolean
 
   constructor({ values, io }: Pick<Invocation, 'values' | 'io'>) {
-    this.#values = values
+    this.values = { ...values }
     this.io = io
     this.isInteractive = io.stdin.isTTY === true
   }
 
   text(option: string): string | undefined {
-    const value = this.#value(option)
-    return typeof value === 'string' ? value : undefined
-  }
-
-  list(option: string): readonly string[] {
-    return [this.#value(option) ?? []].flat().map(String)
-  }
-
-  isSet(option: string): boolean {
-    return this.#value(option) === true
-  }
-
-  /** @param option as it is typed, without its dashes */
-  #value(option: string): unknown {
-    return this.#values[new Option(`--${option}`).attributeName()]
+    return this.values[memberOf(option)] as string | undefined
   }
 
   /** From now on everything is asked for, and an empty line is the answer of before. */
@@ -44,25 +33,50 @@ export class Answers {
    * @throws UsageError for a wrong option; without a terminal, if there is no default
    */
   async ask(option: string, question: Question): Promise<string> {
-    const told = this.#isAgain ? undefined : this.text(option)
-    const initial = this.#given.get(option) ?? question.initial
-    const answer = told ?? (await this.#typed({ ...question, initial }))
+    const former = this.text(option)
+    const isKnown = former !== undefined && !this.#isAgain
+    const initial = former ?? question.initial
+    const answer = isKnown ? former : await this.#typed({ ...question, initial })
     if (answer === undefined) {
       throw new UsageError(`There is no terminal to ask: name it with --${option}.`)
     }
     const problem = question.check?.(answer)
     if (problem !== undefined) throw new UsageError(`--${option}: ${problem}`)
-    this.#given.set(option, answer)
+    this.values[memberOf(option)] = answer
     return answer
   }
 
-  /** Asked at a terminal for what could not be found; undefined for an empty line. */
+  /** One of several words, the first by default. */
+  async word<T extends string>(option: string, message: string, words: readonly T[]): Promise<T> {
+    const list = words.join(', ')
+    const isWord = (text: string) => (words as readonly string[]).includes(text)
+    const answer = await this.ask(option, {
+      message: `${message} (${list})`,
+      initial: words[0],
+      check: text => (isWord(text) ? undefined : `one of ${list}`)
+    })
+    return answer as T
+  }
+
+  /** Asked for at a terminal alone; undefined for an empty line. */
   async optional(message: string): Promise<string | undefined> {
     return (await this.#typed({ message: `${message} (empty: unknown)`, initial: '' })) || undefined
   }
 
-  async #typed(question: Question): Promise<string | undefined> {
-    return this.isInteractive ? await askLine(question, this.io) : question.initial
+  /**
+   * What `attempt` makes of an option. Without the option it guesses; where that finds nothing, it
+   * gets what is typed.
+   */
+  async search<T>(
+    option: string,
+    message: string,
+    attempt: (told: string | undefined) => Promise<T | undefined>
+  ): Promise<T | undefined> {
+    const told = this.text(option)
+    const found = await attempt(told)
+    if (found !== undefined || told !== undefined) return found
+    const typed = await this.optional(message)
+    return typed === undefined ? undefined : await attempt(typed)
   }
 
   async account(): Promise<string> {
@@ -72,5 +86,9 @@ export class Answers {
   async password(): Promise<string> {
     const variable = this.#isAgain ? undefined : this.text('password-env')
     return await readPassword('Its password: ', this.io, variable)
+  }
+
+  async #typed(question: Question): Promise<string | undefined> {
+    return this.isInteractive ? await askLine(question, this.io) : question.initial
   }
 }

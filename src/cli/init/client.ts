@@ -1,4 +1,5 @@
 /** Requests to a back-end: few, bounded, timed out, and no redirect is followed. */
+import { credentialOf, type UpstreamConfig } from '../../config/schema/routes.ts'
 import { readJson } from '../../json/body.ts'
 import type { Json } from '../../json/values.ts'
 import { type BackEnd, callWith, type Send } from '../../login/back-end-call.ts'
@@ -18,58 +19,58 @@ export interface Reply {
   readonly status: number
   readonly headers: RawResponse['headers']
   /** Undefined where it is not JSON. */
-  readonly body: Json
+  readonly body?: Json
   /** For messages: the status, or why there is none. */
   readonly summary: string
 }
 
-/** How a back-end takes credentials. */
-export type CredentialForm = Omit<BackEnd, 'send'>
+/** A credential, and how the back-end takes it. */
+export interface Access {
+  readonly credential: Credential
+  readonly as: UpstreamConfig['credential']
+  /** Of a GET call that needs it. */
+  readonly path?: string
+}
+
+export const anonymous: Access = { credential: {}, as: 'none' }
+
+export const noReply = (summary: string): Reply => ({ status: 0, headers: {}, summary })
 
 type Call = Omit<Parameters<typeof callWith>[1], 'timeoutMs' | 'purpose' | 'trail'>
 
-export interface Access {
-  readonly credential: Credential
-  readonly form: CredentialForm
-}
+export type Client = ReturnType<typeof createClient>
 
-export const anonymous: Access = { credential: {}, form: { credentialStyle: 'none' } }
+/** @param fixedHeaders of every request */
+export function createClient(send: Send, fixedHeaders: Readonly<Record<string, string>>) {
+  let requests = 0
+  let silent = 0
 
-export interface Client {
-  readonly ask: (call: Call, access?: Access) => Promise<Reply>
-  readonly get: (path: string, access?: Access) => Promise<Reply>
-  /** How many requests may still be sent. */
-  readonly remaining: () => number
-}
-
-/** @param headers of every request */
-export function createClient(send: Send, headers: Readonly<Record<string, string>>): Client {
-  let [requests, silent] = [0, 0]
-  const failed = (summary: string): Reply => ({ status: 0, headers: {}, body: undefined, summary })
-
-  const ask: Client['ask'] = async (call, { credential, form } = anonymous) => {
-    if (requests === maxRequests) return failed(`not asked: ${maxRequests} requests were sent`)
+  const ask = async (call: Call, { credential, as }: Access = anonymous): Promise<Reply> => {
+    if (requests === maxRequests) return noReply(`not asked: ${maxRequests} requests were sent`)
     requests++
+    const { as: credentialStyle, scheme: credentialScheme } = credentialOf(as)
+    const backEnd: BackEnd = {
+      // A list may be larger than a sign-in.
+      send: async request => await send({ ...request, maxBytes }),
+      credentialStyle,
+      credentialScheme
+    }
+    const bounds = { timeoutMs, purpose: 'request', trail: undefined } as const
     try {
-      const told = {
-        fixedHeaders: headers,
-        timeoutMs,
-        purpose: 'request',
-        trail: undefined
-      } as const
-      return replyOf(await callWith({ send, ...form }, { ...call, ...told }, credential))
+      return replyOf(await callWith(backEnd, { ...call, fixedHeaders, ...bounds }, credential))
     } catch (error) {
       silent++
       const { cause, name } = error as Error
       const { code } = (cause ?? error) as { readonly code?: unknown }
       // Not the message: it may quote a token.
-      return failed(`no response (${typeof code === 'string' ? code : name})`)
+      return noReply(`no response (${typeof code === 'string' ? code : name})`)
     }
   }
 
   return {
     ask,
-    get: async (path, access) => await ask({ method: 'GET', path }, access),
+    get: async (path: string, access?: Access) => await ask({ method: 'GET', path }, access),
+    /** How many requests may still be sent. */
     remaining: () => (silent < maxSilent ? maxRequests - requests : 0)
   }
 }
@@ -104,11 +105,11 @@ export const fetchFrom = (backend: { readonly url: string }): Send =>
 function replyOf({ status, headers, body: bytes }: RawResponse): Reply {
   try {
     const body = readJson(bytes, headers, maxBytes)
-    const { path, value } = codeOf(body) ?? {}
-    const code = path === undefined ? '' : `, ${path} ${value}`
-    return { status, headers, body, summary: `status ${status}${code}` }
+    const code = codeOf(body)
+    const shown = code === undefined ? '' : `, ${code.path} ${code.value}`
+    return { status, headers, body, summary: `status ${status}${shown}` }
   } catch {
-    return { status, headers, body: undefined, summary: `status ${status}, no JSON` }
+    return { status, headers, summary: `status ${status}, no JSON` }
   }
 }
 

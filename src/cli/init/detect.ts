@@ -32,88 +32,75 @@ export function membersOf(value: Json, depth = maxDepth): Member[] {
 
 const isText = (value: Json) => typeof value === 'string' && value !== ''
 const isScalar = (value: Json) => isText(value) || typeof value === 'number' || isRawNumber(value)
-const isToken = (value: Json) => isText(value) && String(value).length >= 8
+/** One that a header can hold. */
+const isToken = (value: Json) => typeof value === 'string' && /^[\x20-\x7e]{8,}$/.test(value)
 const isRows = (value: Json) => Array.isArray(value) && value.every(isRecord)
 const isCount = (value: Json) => /^\d{1,15}$/.test(textOf(value) ?? '')
-/** A code is short: longer texts are data. */
+/** A flag, a number or a word for success or failure: other texts of such a name are data. */
 const isCode = (value: Json) =>
   typeof value === 'boolean' ||
   Number.isSafeInteger(value) ||
-  (typeof value === 'string' && /^[A-Z0-9_-]{1,16}$/i.test(value))
+  (typeof value === 'string' && /^(ok|success|fail|error|true|false|[A-Z]?\d{1,6})$/i.test(value))
 
 /** The members that `init` looks for: their usual names, the best first, and which values fit. */
 const kinds = {
-  // Codes of success may differ from call to call; a flag says the same everywhere.
-  flag: [[/^(success|ok)$/i], value => typeof value === 'boolean'],
-  code: [[/^(code|status_?code|err_?no|err(or)?_?code|ret(_?code)?)$/i], isCode],
-  // Other texts of such a name are data.
-  status: [
-    [/^(status|state|error)$/i],
-    value => isCode(value) && /^(ok|success|fail|error|true|false|\d{1,6})$/i.test(String(value))
+  // A flag says the same everywhere; codes of success may differ from call to call.
+  code: [
+    'success ok code statuscode errno errcode errorcode ret retcode status state error',
+    isCode
   ],
   message: [
-    [
-      /^(message|msg|err(or)?_?(msg|message)|error_description)$/i,
-      /^(detail|text|desc|description|info|reason)$/i,
-      /^(error|title)$/i
-    ],
+    'message msg errormessage errormsg errmessage errmsg errordescription ' +
+      'detail text desc description info reason error title',
     isText
   ],
   token: [
-    [
-      /^(access_?token|auth_?token|id_?token|jwt(_?token)?)$/i,
-      /^(token|token_?value|access)$/i,
-      /^(?!refresh)\w*token$/i,
-      /^(key|session_?id|ticket)$/i
-    ],
+    'accesstoken authtoken idtoken jwt jwttoken token tokenvalue access ' +
+      'usertoken apitoken sessiontoken bearertoken key sessionid ticket',
     isToken
   ],
-  refreshToken: [[/^refresh(_?token)?$/i], isToken],
-  id: [[/^(user_?id|uid)$/i, /^(id|_id|pk)$/i, /^(uuid|sub|document_?id|guid)$/i], isScalar],
-  login: [[/^(user_?name|login_?name|account(_?name)?)$/i, /^(login|email|mail)$/i], isText],
-  name: [
-    [/^(nick_?name|display_?name|real_?name|full_?name)$/i, /^name$/i, /^first_?name$/i],
-    isText
-  ],
+  refreshToken: ['refreshtoken refresh', isToken],
+  id: ['userid uid id pk uuid sub documentid guid', isScalar],
+  login: ['username loginname account accountname login email mail', isText],
+  name: ['nickname displayname realname fullname name firstname', isText],
   roles: [
-    [/^roles?(_?(keys?|codes?|names?|values?))?$/i, /^(authority|authorities|groups)$/i],
+    'roles role rolekeys rolekey rolecodes rolecode rolenames rolename authorities authority groups',
     value => roleIn(value) !== undefined
   ],
-  role: [[/^(role_?)?(key|code|value)$/i, /^((role|authority)_?)?name$/i, /^type$/i], isScalar],
+  role: ['rolekey key rolecode code rolevalue value rolename authorityname name type', isScalar],
   rows: [
-    [
-      /^(rows|records|list|items|results?|content|data|entries|elements|value)$/i,
-      /(list|rows|items|records)$/i
-    ],
+    'rows records list items results result content data entries elements value ' +
+      '*list *rows *items *records',
     isRows
   ],
   total: [
-    [
-      /^total(_?(count|elements|items|size|rows?|num|records))?$/i,
-      /^(count|item_?count|filter_?count|row_?count)$/i
-    ],
+    'total totalcount totalelements totalitems totalrows totalnum totalrecords ' +
+      'totalsize totalrow count itemcount filtercount rowcount',
     isCount
   ],
-  data: [[/^(data|result|content|payload|body|value|response)$/i], isRecord]
-} satisfies Record<string, readonly [names: readonly RegExp[], fits: (value: Json) => boolean]>
+  data: ['data result content payload body value response', isRecord]
+} satisfies Record<string, readonly [names: string, fits: (value: Json) => boolean]>
+
+/** @param pattern in lower case, without `_`; `*list` stands for all that end so */
+function isNamed(name: string, pattern: string): boolean {
+  const plain = name.toLowerCase().replaceAll('_', '')
+  return pattern.startsWith('*') ? plain.endsWith(pattern.slice(1)) : plain === pattern
+}
 
 export function find(body: Json, kind: keyof typeof kinds, depth?: number): Member | undefined {
-  const [names, fits] = kinds[kind]
+  const [patterns, fits] = kinds[kind]
   const members = membersOf(body, depth).filter(({ value }) => fits(value))
-  for (const pattern of names) {
-    const match = members.find(({ name }) => pattern.test(name))
+  for (const pattern of patterns.split(' ')) {
+    const match = members.find(({ name }) => isNamed(name, pattern))
     if (match !== undefined) return match
   }
   return undefined
 }
 
-type Scalar = string | number | boolean
-
 /** The member that tells success or failure, and its value. */
-export function codeOf(body: Json): { readonly path: string; readonly value: Scalar } | undefined {
-  const { path, value } =
-    find(body, 'flag', 1) ?? find(body, 'code', 1) ?? find(body, 'status', 1) ?? {}
-  return path === undefined ? undefined : { path, value: value as Scalar }
+export function codeOf(body: Json) {
+  const member = find(body, 'code', 1)
+  return member && { path: member.path, value: member.value as string | number | boolean }
 }
 
 /** The text for people in the body of an error, which may be a list of errors. */

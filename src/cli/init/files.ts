@@ -1,10 +1,9 @@
-/** The files that `init` writes: YAML with a comment above each key that needs one. */
+/** The files that `init` writes: YAML with comments above its sections. */
 import { randomBytes } from 'node:crypto'
-import { appendFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { Document, isMap, isScalar, visit } from 'yaml'
-import { schemaTexts } from '../../config/schema/for-editors.ts'
+import { Document, visit } from 'yaml'
 import { cannotWrite } from '../replace-file.ts'
 import type { shapeOf } from './detect.ts'
 
@@ -16,8 +15,11 @@ export interface DraftRoute {
   /** At the back-end. */
   readonly path: string
   readonly upstream?: string
-  readonly seen?: ReturnType<typeof shapeOf>
+  seen?: ReturnType<typeof shapeOf>
 }
+
+/** A comment above a section of `gateway.yaml` or `routes.yaml`. */
+type Note = readonly [section: 'redis' | 'session' | 'login' | 'upstreams' | 'routes', text: string]
 
 /** What the operator told, and what was found out, as parts of the config. */
 export interface Draft {
@@ -33,42 +35,36 @@ export interface Draft {
   readonly source: Record<string, unknown>
   readonly upstream: Record<string, unknown>
   readonly routes: DraftRoute[]
-  /** What was guessed or not found: a comment above a key, and a line at the end. */
-  readonly notes: Array<readonly [place: string, text: string]>
+  /** What was guessed or not found. */
+  readonly notes: Note[]
   /** Texts that may stand in no file. */
   readonly secrets: string[]
 }
 
-export const sourcePlace = 'gateway.login.sources.backend'
-export const upstreamPlace = 'routes.upstreams.backend'
-
-const comments: Draft['notes'] = [
-  ['gateway.redis', 'Without Redis, sessions are kept in memory: for one process.'],
-  ['gateway.session.secrets', 'Of the file .env, unless the environment has another.'],
-  ['gateway.session.cookie', 'For http on this machine. In production remove this.'],
-  ['routes.paging', 'The names of page and size that the console sends.']
+const comments: readonly Note[] = [
+  ['redis', 'Without Redis, sessions are kept in memory: for one process.'],
+  ['session', '`secrets`: of the file .env, unless the environment has another.'],
+  ['session', '`cookie`: for http on this machine. In production remove this.']
 ]
 
 /** The sizes, and the lockout of sign-ins, are what they are without a word. */
 const limits = {
-  limits: {
-    'signed-in': { by: 'user', max: 600, window: '1m' },
-    'anonymous': { by: 'address', max: 120, window: '1m' }
-  }
+  'signed-in': { by: 'user', max: 600, window: '1m' },
+  'anonymous': { by: 'address', max: 120, window: '1m' }
 }
 
 /** Content by name, relative to the folder. */
-export function filesOf(draft: Draft): Map<string, string> {
+export function filesOf(draft: Draft): Readonly<Record<string, string>> {
   const { users } = draft
-  const documents = { gateway: gatewayOf(draft), routes: routesOf(draft), limits }
   const notes = [...comments, ...draft.notes]
-  const configs = Object.entries({ ...documents, ...(users && { users }) })
-  return new Map([
-    ...configs.map(([name, value]) => [`${name}.yaml`, fileText(name, value, notes)] as const),
-    ['.env', `SESSION_SECRET=${randomBytes(32).toString('base64url')}\n`],
-    ['.gitignore', '# Secrets stay on this machine.\n.env\n'],
-    ...schemaTexts().map(([name, text]) => [`schema/${name}.schema.json`, text] as const)
-  ])
+  return {
+    'gateway.yaml': fileText(gatewayOf(draft), notes),
+    'routes.yaml': fileText(routesOf(draft), notes),
+    'limits.yaml': fileText({ limits }),
+    ...(users && { 'users.yaml': fileText({ users }) }),
+    '.env': `SESSION_SECRET=${randomBytes(32).toString('base64url')}\n`,
+    '.gitignore': '\n# Secrets stay on this machine.\n.env\n'
+  }
 }
 
 function gatewayOf({ source, root, users, consolePreset, backendPreset }: Draft): object {
@@ -87,10 +83,6 @@ function gatewayOf({ source, root, users, consolePreset, backendPreset }: Draft)
   }
 }
 
-function filled<T extends object>(mapping: T): T | undefined {
-  return Object.keys(mapping).length === 0 ? undefined : mapping
-}
-
 function routesOf({ url, headers, upstream, routes, ...presets }: Draft): object {
   const { consolePreset, backendPreset } = presets
   const shapes: Record<string, unknown> = {}
@@ -103,6 +95,10 @@ function routesOf({ url, headers, upstream, routes, ...presets }: Draft): object
     routes: Object.fromEntries(routes.map(route => [route.name, routeOf(route, shapes, presets)])),
     shapes: filled(shapes)
   }
+}
+
+function filled<T extends object>(mapping: T): T | undefined {
+  return Object.keys(mapping).length === 0 ? undefined : mapping
 }
 
 /**
@@ -129,32 +125,24 @@ export function routeOf(
   return { path: publicPath, upstream, rewrite, shape }
 }
 
-function fileText(name: string, value: object, notes: Draft['notes']): string {
-  const document = new Document(value)
+function fileText(sections: object, notes: readonly Note[] = []): string {
+  const parts = Object.entries(sections).flatMap(([key, value]) => {
+    if (value === undefined) return []
+    const comment = notes.filter(([section]) => section === key).map(([, text]) => `# ${text}\n`)
+    return `${comment.join('')}${yamlOf({ [key]: value as unknown })}`
+  })
+  return ['# All keys: docs/configuration.md\n', ...parts].join('\n')
+}
+
+/** Short values that stand deep inside take one line. */
+function yamlOf(section: object): string {
+  const document = new Document(section)
   visit(document, {
     Collection: (_key, node, path) => {
       node.flow = path.length > 5 && JSON.stringify(node).length < 80
-    },
-    Pair: (_key, { key }, path) => {
-      if (path.length === 2 && isScalar(key)) key.spaceBefore = true
     }
   })
-  for (const [place, text] of notes) {
-    const [file, ...keys] = place.split('.')
-    if (file === name) comment(document, keys, text)
-  }
-  const schema = `# yaml-language-server: $schema=schema/${name}.schema.json`
-  return `${schema}\n# All keys: docs/configuration.md\n${document.toString({ lineWidth: 0 })}`
-}
-
-/** Above the key, or the nearest outer one that is there. */
-function comment(document: Document, keys: readonly string[], text: string): void {
-  const holder = document.getIn(keys.slice(0, -1), true)
-  const items = isMap(holder) && holder.flow !== true ? holder.items : []
-  const key = items.map(each => each.key).find(each => String(each) === keys.at(-1))
-  if (isScalar(key)) {
-    key.commentBefore = [key.commentBefore ?? [], ` ${text}`].flat().join('\n')
-  } else if (keys.length > 1) comment(document, keys.slice(0, -1), text)
+  return document.toString({ lineWidth: 0 })
 }
 
 /** Files and folders that stand where `init` writes. */
@@ -163,24 +151,16 @@ export function namesInTheWay(folder: string): string[] {
   return names.filter(name => existsSync(join(folder, name)))
 }
 
-/**
- * None of them replaces another, but a `.gitignore` gets lines.
- * @throws CommandError when one cannot be written; those before it are removed then
- */
-export function writeFiles(folder: string, files: ReadonlyMap<string, string>): void {
-  const written: string[] = []
-  for (const [name, content] of files) {
+/** @throws CommandError when one cannot be written */
+export function writeFiles(folder: string, files: ReturnType<typeof filesOf>): void {
+  for (const [name, content] of Object.entries(files)) {
     const file = join(folder, name)
+    // A `.gitignore` that is there gets lines.
+    const flag = name === '.gitignore' ? 'a' : 'wx'
     try {
-      mkdirSync(dirname(file), { recursive: true })
-      if (name === '.gitignore' && existsSync(file)) {
-        appendFileSync(file, `\n${content}`)
-        continue
-      }
-      writeFileSync(file, content, { flag: 'wx', mode: name === '.env' ? 0o600 : 0o644 })
-      written.push(file)
+      mkdirSync(folder, { recursive: true })
+      writeFileSync(file, content, { flag, mode: name === '.env' ? 0o600 : 0o644 })
     } catch (error) {
-      for (const each of written) rmSync(each)
       throw cannotWrite(file, error)
     }
   }

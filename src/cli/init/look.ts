@@ -1,32 +1,10 @@
 /** Looks at a back-end with its session: credential, user, lists, errors, sign-out, in this order. */
-import type { Answers } from './answers.ts'
-import {
-  type Access,
-  anonymous,
-  type Client,
-  type CredentialForm,
-  isOk,
-  isSuccess,
-  type Reply
-} from './client.ts'
+import { type Access, anonymous, isOk, isSuccess, noReply, type Reply } from './client.ts'
 import { codeOf, messageOf, shapeOf, userOf } from './detect.ts'
-import { type Draft, sourcePlace, upstreamPlace } from './files.ts'
-import type { BackendSession } from './sign-in.ts'
-
-export interface Look {
-  readonly client: Client
-  readonly answers: Answers
-  readonly draft: Draft
-}
+import type { BackendSession, Look } from './sign-in.ts'
 
 interface SignedInLook extends Look {
   readonly session: BackendSession
-}
-
-/** The credential, and the path that needs it. */
-interface Found {
-  readonly access: Access
-  readonly path?: string
 }
 
 /** Requests that are kept for some routes, and for the errors and the sign-out at the end. */
@@ -34,79 +12,74 @@ const reserved = 14
 const ofTheEnd = 5
 
 export async function lookWith(look: SignedInLook): Promise<void> {
-  const { credential } = look.session
-  let found: Found = { access: { credential, form: formsFor(look.session)[0] ?? anonymous.form } }
+  const access = await findAccess(look)
   try {
-    found = (await findAccess(look)) ?? found
-    await findUser(look, found.access)
-    await lookAtRoutes(look, found.access, look.session)
-    await findErrors(look, found)
+    await findUser(look, access)
+    await lookAtRoutes(look, access, look.session)
+    await findErrors(look, access)
   } finally {
-    await signOut(look, found)
+    await signOut(look, access)
   }
 }
 
-const commonForms: readonly CredentialForm[] = [
-  { credentialStyle: 'bearer' },
-  { credentialStyle: 'header:x-access-token' },
-  { credentialStyle: 'header:x-token' },
-  { credentialStyle: 'header:authorization' },
-  { credentialStyle: 'bearer', credentialScheme: 'Token' },
-  { credentialStyle: 'header:token' }
-]
+const withHeader = (name: string, { token = '' }: BackendSession): Access => ({
+  credential: { token },
+  as: `header:${name.toLowerCase()}`
+})
 
-const ofHeader = (name: string) => ({ credentialStyle: `header:${name.toLowerCase()}` })
-
-function formsFor({ credential, header }: BackendSession): CredentialForm[] {
-  const ofToken = [...(header === undefined ? [] : [ofHeader(header)]), ...commonForms]
-  const ofCookies = credential.cookies === undefined ? [] : [{ credentialStyle: 'cookies' }]
-  return credential.token === undefined ? ofCookies : [...ofToken, ...ofCookies]
-}
-
-async function findAccess(look: SignedInLook): Promise<Found | undefined> {
+async function findAccess(look: SignedInLook): Promise<Access> {
   const { answers, draft, session } = look
-  const told = answers.text('token-header')
-  let forms: CredentialForm[] = told === undefined ? formsFor(session) : [ofHeader(told)]
-  let found = await prove(look, forms)
-  if (found === undefined && told === undefined) {
-    const asked = await answers.optional('The header that takes the token, such as x-api-token')
-    forms = asked === undefined ? forms : [ofHeader(asked)]
-    found = asked === undefined ? undefined : await prove(look, forms)
+  let likely: readonly Access[] = []
+  const question = 'The header that takes the token, such as x-api-token'
+  const proven = await answers.search('token-header', question, async header => {
+    likely = header === undefined ? likelyAccess(session) : [withHeader(header, session)]
+    return await prove(look, likely)
+  })
+  const access = proven ?? likely[0] ?? anonymous
+  draft.upstream['credential'] = access.as
+  if (access.as !== 'cookies') draft.source['cookies'] = undefined
+  if (proven === undefined) {
+    const text = 'TODO `credential`: no call showed how the token is taken (--token-header).'
+    draft.notes.push(['upstreams', text])
   }
-  const { credentialStyle: as, credentialScheme: scheme } =
-    found?.access.form ?? forms[0] ?? anonymous.form
-  draft.upstream['credential'] = scheme === undefined ? as : { as, scheme }
-  if (as !== 'cookies') draft.source['cookies'] = undefined
-  if (found === undefined) {
-    const text = 'TODO How the back-end takes its token: no call showed it (--token-header).'
-    draft.notes.push([`${upstreamPlace}.credential`, text])
-  }
-  return found
+  return access
+}
+
+/** The ways in which back-ends take a token, the most common first; else cookies alone. */
+function likelyAccess(session: BackendSession): Access[] {
+  const { token, cookies, source } = session
+  const ofCookies = cookies === undefined ? [] : [{ credential: { cookies }, as: 'cookies' }]
+  if (token === undefined) return ofCookies
+  const own = typeof source.token === 'object' ? [withHeader(source.token.header, session)] : []
+  const headers = ['x-access-token', 'x-token', 'authorization']
+  return [
+    ...own,
+    { credential: { token }, as: 'bearer' },
+    ...headers.map(name => withHeader(name, session)),
+    { credential: { token }, as: { as: 'bearer', scheme: 'Token' } },
+    withHeader('token', session),
+    ...ofCookies
+  ]
 }
 
 /** Where no form works at two paths, another is needed. */
 const maxProofs = 2
 
 /** The first form with which a GET call succeeds that fails without a credential. */
-async function prove(
-  { client, answers, draft, session }: SignedInLook,
-  forms: readonly CredentialForm[]
-): Promise<Found | undefined> {
-  const { credential, call, reply: like } = session
-  const routes = draft.routes.slice(0, 3).map(route => route.path)
-  const named = [...routes, ...[answers.text('user-path') ?? []].flat()]
+async function prove(look: SignedInLook, likely: readonly Access[]): Promise<Access | undefined> {
+  const { client, answers, draft, session } = look
+  const named = draft.routes.slice(0, 3).map(route => route.path)
+  const userPath = answers.text('user-path')
+  if (userPath !== undefined) named.push(userPath)
   let proofs = 0
-  for (const path of [...named, ...likelyUserPaths(call.path)]) {
+  for (const path of [...named, ...likelyUserPaths(session.path)]) {
     if (client.remaining() < reserved || proofs === maxProofs) return undefined
     const bare = await client.get(path)
-    if (isSuccess(bare, like) || (bare.status === 404 && !named.includes(path))) continue
+    if (isSuccess(bare, session.reply) || (bare.status === 404 && !named.includes(path))) continue
     proofs++
-    for (const form of forms) {
-      const { cookies = '', token = '' } = credential
-      const sent = form.credentialStyle === 'cookies' ? { cookies } : { token }
-      const access = { credential: sent, form }
+    for (const access of likely) {
       const reply = await client.get(path, access)
-      if (isSuccess(reply, like)) return { access, path }
+      if (isSuccess(reply, session.reply)) return { ...access, path }
       if (reply.status === 404 || reply.status === 0) break
     }
   }
@@ -126,55 +99,48 @@ function likelyUserPaths(signInPath: string): string[] {
 
 /** From the sign-in's response, or a second call that answers who the user is. */
 async function findUser({ client, answers, draft, session }: SignedInLook, access: Access) {
-  const { reply: like, username, call } = session
-  const search = async (paths: readonly string[]) => {
-    for (const path of paths) {
+  const { reply: like, username } = session
+  const question = 'The GET call that tells who the user is, such as /me'
+  const user = await answers.search('user-path', question, async told => {
+    const ofSignIn = told === undefined ? userOf(like.body, username) : undefined
+    if (ofSignIn !== undefined) return ofSignIn
+    for (const path of told === undefined ? likelyUserPaths(session.path) : [told]) {
       if (client.remaining() < reserved) return undefined
       const reply = await client.get(path, access)
-      const user = isSuccess(reply, like) && userOf(reply.body, username)
       const code = codeOf(reply.body)
       const success = code && { path: code.path, in: [code.value] }
-      if (user) return { from: { path, success }, ...user }
+      const found = isSuccess(reply, like) && userOf(reply.body, username)
+      if (found) return { from: { path, success }, ...found }
     }
     return undefined
-  }
-  const told = answers.text('user-path')
-  let user = told === undefined ? userOf(like.body, username) : undefined
-  user ??= await search(told === undefined ? likelyUserPaths(call.path) : [told])
-  if (user === undefined) {
-    const asked = await answers.optional('The GET call that tells who the user is, such as /me')
-    user = asked === undefined ? undefined : await search([asked])
-  }
+  })
   draft.source['user'] = user ?? { id: 'id' }
   const nobody = 'TODO Who the user is: nothing told it (--user-path). Before, nobody can sign in.'
   const noRoles = 'TODO `roles`: the data of the user have none.'
-  if (user?.roles === undefined) draft.notes.push([`${sourcePlace}.user`, user ? noRoles : nobody])
+  if (user?.roles === undefined) draft.notes.push(['login', user ? noRoles : nobody])
 }
 
 export async function lookAtRoutes(look: Look, access?: Access, session?: BackendSession) {
   const { client, draft } = look
   const message = messageOf(session?.refusal.body)
-  for (const [index, route] of draft.routes.entries()) {
+  for (const route of draft.routes) {
     const isAsked = client.remaining() > ofTheEnd
-    const reply = isAsked ? await client.get(route.path, access) : undefined
-    if (reply !== undefined && isSuccess(reply, session?.reply)) {
-      draft.routes[index] = { ...route, seen: shapeOf(reply.body, message) }
-    } else {
-      const why = reply?.summary ?? 'not asked'
-      const text = `TODO \`shape\`: GET ${route.path} gave no data (${why}).`
-      draft.notes.push([`routes.routes.${route.name}`, text])
+    const reply = isAsked ? await client.get(route.path, access) : noReply('not asked')
+    if (isSuccess(reply, session?.reply)) route.seen = shapeOf(reply.body, message)
+    else {
+      const text = `TODO \`shape\`: GET ${route.path} gave no data (${reply.summary}).`
+      draft.notes.push(['routes', text])
     }
   }
   const text = 'Guessed: page and size pass as the console sends them (else: `paging`).'
-  if (draft.routes.some(({ seen }) => seen?.isList)) draft.notes.push([upstreamPlace, text])
+  if (draft.routes.some(({ seen }) => seen?.isList)) draft.notes.push(['routes', text])
 }
 
 /** How the back-end refuses a token that has ended, and where its errors have their text. */
-async function findErrors(
-  { client, answers, draft, session }: SignedInLook,
-  { access, path }: Found
-): Promise<void> {
+async function findErrors(look: SignedInLook, access: Access): Promise<void> {
+  const { client, answers, draft, session } = look
   const { refusal, reply: like } = session
+  const { path } = access
   const cookies = access.credential.cookies?.replaceAll(/=[^;]*/g, '=made-up')
   const credential = cookies === undefined ? { token: 'made-up-0123456789' } : { cookies }
   const reply = path === undefined ? undefined : await client.get(path, { ...access, credential })
@@ -182,11 +148,12 @@ async function findErrors(
   draft.upstream['sessionEnded'] = test
   if (test === undefined) {
     const text = 'TODO `sessionEnded`: how the back-end refuses a token that has ended.'
-    draft.notes.push([upstreamPlace, text])
+    draft.notes.push(['upstreams', text])
   }
   const failed = [reply, refusal].find(each => each?.body !== undefined && each.status >= 400)
-  let message = answers.text('error-path') ?? messageOf(failed?.body)
-  if (failed) message ??= await answers.optional('The text in an error, such as err.text')
+  const question = 'The text in an error, such as err.text'
+  const guess = messageOf(failed?.body)
+  const message = await answers.search('error-path', question, async told => told ?? guess)
   draft.upstream['errors'] = message && { message: [message] }
 }
 
@@ -199,23 +166,22 @@ function endedTest(reply: Reply, refusal: Reply, like: Reply): object | undefine
 }
 
 /** Ends the back-end's session. A call that was not named is kept only if the token is dead then. */
-async function signOut({ client, answers, draft, session }: SignedInLook, { access, path }: Found) {
-  const told = answers.text('logout-path')
-  const tryCall = async (written: string) => {
-    const [, method = 'POST', target] = /^(?:([A-Z]+) )?(\/\S*)$/.exec(written) ?? []
-    if (target === undefined) return false
+async function signOut({ client, answers, draft, session }: SignedInLook, access: Access) {
+  const { path } = access
+  const question = 'The sign-out, such as POST /auth/logout or DELETE /session'
+  const isOut = await answers.search('logout-path', question, async told => {
+    const call = told ?? likelyLogout(session.path)
+    const [, method = 'POST', target] = /^(?:([A-Z]+) )?(\/\S*)$/.exec(call) ?? []
+    if (target === undefined) return undefined
     await client.ask({ path: target, method }, access)
     const after = path === undefined ? undefined : await client.get(path, access)
     const isEnded = after !== undefined && !isSuccess(after, session.reply)
     if (told !== undefined || isEnded) draft.source['logout'] = { path: target, method }
-    return isEnded
-  }
-  if (await tryCall(told ?? likelyLogout(session.call.path))) return
-  const question = 'The sign-out, such as POST /auth/logout or DELETE /session'
-  const asked = told === undefined ? await answers.optional(question) : undefined
-  if (asked !== undefined && (await tryCall(asked))) return
+    return isEnded || undefined
+  })
+  if (isOut) return
   const text = 'TODO `logout`: no call was seen to end the back-end’s session (--logout-path).'
-  draft.notes.push([sourcePlace, text])
+  draft.notes.push(['login', text])
 }
 
 /** `/auth/login` → `/auth/logout`, `/sessions` → `DELETE /sessions` */

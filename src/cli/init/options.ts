@@ -3,22 +3,13 @@ import type { CliCommand } from '../cli-command.ts'
 
 export function addInitOptions(command: CliCommand): CliCommand {
   return command
-    .option(
-      '--console <dir-or-preset>',
-      'the folder of the console’s built files, a preset, or none'
-    )
+    .option('--console <dir-or-preset>', 'the folder of its built files, a preset, or none')
     .option('--console-preset <preset>', 'the preset of the console in that folder (default: none)')
     .option('--backend-url <url>', 'the URL of the back-end')
-    .option(
-      '--backend <preset>',
-      'the preset of the back-end; unknown: init looks for itself (default)'
-    )
+    .option('--backend <preset>', 'its preset; unknown: init looks for itself (default)')
     .option('--sign-in <where>', 'who vouches for users: backend (default), or file (users.yaml)')
     .option('--login-path <path>', 'the back-end’s sign-in (POST)')
-    .option(
-      '--login-fields <names>',
-      'members of its body: username,password (default), and NAME=VALUE'
-    )
+    .option('--login-fields <names>', 'of its body: username,password (default), and NAME=VALUE')
     .option('--login-format <format>', 'json (default) or form')
     .option('--user <name>', 'an account of the back-end, or the first user of the users file')
     .passwordEnv()

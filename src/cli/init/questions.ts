@@ -5,19 +5,19 @@ import { presetsOfKind } from '../../config/schema/presets.ts'
 import { CommandError, UsageError } from '../command.ts'
 import type { Answers } from './answers.ts'
 import type { DraftRoute } from './files.ts'
-import type { SignInCall } from './sign-in.ts'
 
-/** The folder of its built files, or a preset; `none`. */
-export async function askConsole(answers: Answers): Promise<string> {
-  const words = ['none', ...presetsOfKind('console')]
-  return await answers.ask('console', {
+/** The folder of its built files, and its preset. */
+export async function askConsole(answers: Answers) {
+  const presets = ['none', ...presetsOfKind('console')]
+  const isFolder = (text: string) => existsSync(join(text, 'index.html'))
+  const console = await answers.ask('console', {
     message: 'The console: the folder of its built files, a preset, or none',
     initial: 'none',
-    check: text => {
-      const isFolder = existsSync(join(text, 'index.html'))
-      return isFolder || words.includes(text) ? undefined : `index.html, or ${words.join(', ')}`
-    }
+    check: text =>
+      isFolder(text) || presets.includes(text) ? undefined : `index.html, or ${presets.join(', ')}`
   })
+  if (presets.includes(console)) return { root: undefined, preset: console }
+  return { root: console, preset: await answers.word('console-preset', 'Its preset', presets) }
 }
 
 /** The URL of the back-end, to which a password goes. */
@@ -29,29 +29,15 @@ export async function askUrl(answers: Answers): Promise<string> {
     check: text => (isUrl(text) ? undefined : 'a URL such as https://shop.internal:8443')
   })
   const isSafe = /^(https:|http:\/\/(localhost|\[::1\]|127\.[\d.]+)([:/]|$))/.test(url)
-  if (isSafe || answers.isSet('allow-plain-http')) return url.replace(/\/$/, '')
+  if (isSafe || answers.values['allowPlainHttp'] === true) return url.replace(/\/$/, '')
   throw new CommandError(
     `A password would go to ${url} over plain http, readable on the way. ` +
       'Use https, or allow it with --allow-plain-http.'
   )
 }
 
-/** One of several words, the first by default. */
-export async function askWord(
-  answers: Answers,
-  option: string,
-  message: string,
-  words: readonly string[]
-): Promise<string> {
-  const list = words.join(', ')
-  return await answers.ask(option, {
-    message: `${message} (${list})`,
-    initial: words[0],
-    check: text => (words.includes(text) ? undefined : `one of ${list}`)
-  })
-}
-
-export async function askSignIn(answers: Answers): Promise<SignInCall> {
+/** The back-end's sign-in call; `body` has `{username}` and `{password}`. */
+export async function askSignIn(answers: Answers) {
   const path = await answers.ask('login-path', {
     message: 'Path of its sign-in (POST), such as /auth/login',
     check: text => (/^\/\S*$/.test(text) ? undefined : 'a path such as /auth/login')
@@ -61,27 +47,27 @@ export async function askSignIn(answers: Answers): Promise<SignInCall> {
     initial: 'username,password',
     check: text => (/^[^,=]+,[^,=]+(,[^,=]+=[^,]*)*$/.test(text) ? undefined : 'username,password')
   })
-  const format = await askWord(answers, 'login-format', 'Its format', ['json', 'form'])
+  const format = await answers.word('login-format', 'Its format', ['json', 'form'] as const)
   const [username = '', password = '', ...others] = fields.split(',').map(field => field.trim())
   const extra = Object.fromEntries(others.map(each => each.split('=', 2)))
   const body = { ...extra, [username]: '{username}', [password]: '{password}' }
-  return { path, format: format === 'form' ? 'form' : 'json', body }
+  return { path, format, body }
 }
 
 /** The GET calls that the console shall have. */
 export async function askRoutes(answers: Answers): Promise<DraftRoute[]> {
-  const told = answers.list('route')
   const message = 'GET paths of the back-end that the console needs, separated by blanks'
+  const told = (answers.values['route'] ?? []) as string[]
   const typed = told.length > 0 ? undefined : await answers.optional(message)
-  const routes = new Map<string, DraftRoute>()
-  for (const text of [...told, ...(typed?.split(/\s+/) ?? [])]) {
+  const routes: DraftRoute[] = []
+  for (const text of typed?.split(/\s+/) ?? told) {
     const route = routeFor(
       text,
-      [...routes.values()].map(({ name }) => name)
+      routes.map(({ name }) => name)
     )
-    if (!routes.has(route.publicPath)) routes.set(route.publicPath, route)
+    if (routes.every(each => each.publicPath !== route.publicPath)) routes.push(route)
   }
-  return [...routes.values()]
+  return routes
 }
 
 /**

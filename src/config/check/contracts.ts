@@ -1,28 +1,18 @@
 /** Rules for contracts: one source each, a valid JSON Schema, and a response that is read. */
 import { type JsonSchema, schemaProblem } from '../../contract/schema.ts'
-import type { ContractConfig } from '../schema/contracts.ts'
 import type { Path } from '../schema/node.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
 import type { Steps } from '../schema/steps.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
-interface ContractOf {
-  readonly name: string
-  readonly path: Path
-  readonly contract: ContractConfig
-}
-
-function contractsIn({ routes, endpoints: { profile } }: RoutesConfig): ContractOf[] {
-  const named = Object.entries(routes).map(
-    ([name, { contract }]) => [name, ['routes', name, 'contract'], contract] as const
-  )
-  const all = [
-    ...named,
-    ['profile', ['endpoints', 'profile', 'contract'], profile.contract] as const
-  ]
-  return all.flatMap(([name, path, contract]) =>
-    contract === undefined ? [] : [{ name, path, contract }]
-  )
+function contractsIn({ routes, endpoints: { profile } }: RoutesConfig) {
+  const ofRoutes = Object.entries(routes).map(([name, { contract }]) => ({
+    name,
+    path: ['routes', name, 'contract'] as Path,
+    contract
+  }))
+  const ofProfile = { path: ['endpoints', 'profile', 'contract'], contract: profile.contract }
+  return [...ofRoutes, { name: 'profile', ...ofProfile }]
 }
 
 /** The content of a contract's file, and the reporter of its faults. */
@@ -39,6 +29,7 @@ export function* contractSteps(
 ): Steps<Record<string, JsonSchema>> {
   const schemas: Record<string, JsonSchema> = {}
   for (const { name, path, contract } of contractsIn(routes)) {
+    if (contract === undefined) continue
     const { schema, file } = contract
     const reportInline: Report = (inner, message) => report([...path, 'schema', ...inner], message)
     const source = file === undefined ? { value: schema, report: reportInline } : fileOf(file)

@@ -80,30 +80,21 @@ function checkRewrites({ path, parts }: Aggregated, place: Path, report: Report)
   }
 }
 
-interface TakenPlace {
-  readonly by: string
-  readonly into: string
-  readonly where: Path
-}
-
-function checkPlaces({ parts, into: placeOfRoute }: Aggregated, place: Path, report: Report): void {
-  const taken: TakenPlace[] = []
-  if (placeOfRoute !== undefined) {
-    taken.push({
-      by: 'the response of the route’s own upstream',
-      into: placeOfRoute,
-      where: [...place, 'into']
-    })
-  }
-  for (const [name, { into }] of Object.entries(parts)) {
-    if (into === undefined) continue
-    const where = [...place, 'parts', name, 'into']
-    const other = taken.find(each => isWithin(each.into, into) || isWithin(into, each.into))
-    if (other !== undefined) {
-      const message = `"${other.into}" is taken by ${other.by}`
-      report(where, message, { also: other.where })
-    }
-    taken.push({ by: `the part "${name}"`, into, where })
+function checkPlaces({ parts, into }: Aggregated, place: Path, report: Report): void {
+  const places = [
+    { by: 'the response of the route’s own upstream', into, where: [...place, 'into'] },
+    ...Object.entries(parts).map(([name, part]) => ({
+      by: `the part "${name}"`,
+      into: part.into,
+      where: [...place, 'parts', name, 'into']
+    }))
+  ].filter(each => each.into !== undefined)
+  for (const [index, { into: path = '', where }] of places.entries()) {
+    const other = places
+      .slice(0, index)
+      .find(({ into: taken = '' }) => isWithin(taken, path) || isWithin(path, taken))
+    if (other === undefined) continue
+    report(where, `"${other.into}" is taken by ${other.by}`, { also: other.where })
   }
 }
 

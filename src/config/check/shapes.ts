@@ -1,5 +1,5 @@
 /** Rules for shapes: reports operations that could never work at run time. */
-import type { Report } from './report.ts'
+import type { CheckedConfig, Report } from './report.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
 import { flatten } from '../schema/shape-steps.ts'
 import type { ShapeStep } from '../schema/shapes.ts'
@@ -7,15 +7,9 @@ import { ownMember, type Path } from '../schema/node.ts'
 
 type Shapes = RoutesConfig['shapes']
 
-export function checkShapes(
-  { routes: config }: { readonly routes: RoutesConfig },
-  report: Report
-): void {
-  checkSteps({ shapes: config.shapes, report, hasPaging: config.paging !== undefined })
-}
-
-function checkSteps(check: ShapesCheck): void {
-  const { shapes, report } = check
+export function checkShapes({ routes }: Pick<CheckedConfig, 'routes'>, report: Report): void {
+  const { shapes } = routes
+  const check = { shapes, report, hasPaging: routes.paging !== undefined }
   const reported = new Set<string>()
   for (const [name, steps] of Object.entries(shapes)) {
     steps.forEach((step, index) => checkStep(step, ['shapes', name, index], check))

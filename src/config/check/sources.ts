@@ -1,54 +1,50 @@
 /** Rules for credential sources: users of different sources must stay distinct for upstreams. */
 import type { CheckedConfig, Report } from './report.ts'
+import type { SourceConfig } from '../schema/gateway.ts'
+import type { Path } from '../schema/node.ts'
 import { credentialOf } from '../schema/routes.ts'
 
 type SourcesConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
 
 export function checkSources(config: SourcesConfig, report: Report): void {
-  checkRefresh(config, report)
   checkIdentityFields(config, report)
-  checkTokens(config, report)
+  for (const [name, source] of Object.entries(config.gateway.login.sources)) {
+    if (source.kind !== 'upstream-login') continue
+    const place = ['login', 'sources', name]
+    checkRefresh(source, place, report)
+    checkTokens(source, place, report)
+  }
 }
 
-function checkRefresh({ gateway: { login } }: SourcesConfig, report: Report): void {
-  for (const [name, source] of Object.entries(login.sources)) {
-    if (source.kind !== 'upstream-login' || source.refresh === undefined) continue
-    const place = ['login', 'sources', name, 'refresh']
-    if (source.expires === undefined) {
-      report(place, 'needs `expires`, the time when the token is renewed')
-    }
-    if (source.token === undefined) report(place, 'needs `token`, the token to renew')
-  }
+type UpstreamLogin = Extract<SourceConfig, { kind: 'upstream-login' }>
+
+function checkRefresh({ refresh, expires, token }: UpstreamLogin, at: Path, report: Report): void {
+  if (refresh === undefined) return
+  const place = [...at, 'refresh']
+  if (expires === undefined) report(place, 'needs `expires`, the time when the token is renewed')
+  if (token === undefined) report(place, 'needs `token`, the token to renew')
 }
 
 /** Matches the last member of a path to a token. */
 const namesToken = /(?:^|[a-z_-])(?:token|jwt)$/i
 
 /** Identities go to the browser and to upstreams, so their members must not hold a token. */
-function checkTokens({ gateway: { login } }: SourcesConfig, report: Report): void {
-  for (const [name, source] of Object.entries(login.sources)) {
-    if (source.kind !== 'upstream-login') continue
-    const {
-      user: { roleMap: _, from, ...user },
-      token,
-      refreshToken
-    } = source
-    for (const [key, path] of Object.entries(user)) {
-      if (path === undefined) continue
-      const isWithin = (secret?: string) =>
-        secret !== undefined && `${secret}.`.startsWith(`${path}.`)
-      const paths = [typeof token === 'object' ? undefined : token, refreshToken]
-      // The response of `from` is another one than that with the token.
-      const secret = from === undefined ? paths.find(isWithin) : undefined
-      const isToken = secret !== undefined || namesToken.test(path.split('.').at(-1) ?? '')
-      if (!isToken) continue
-      const isItself = secret === undefined || secret === path
-      const what = isItself ? 'is the back-end’s token' : `holds the back-end’s token (${secret})`
-      const message =
-        `"${path}" ${what}, which the browser and every upstream would see; ` +
-        'name a member without it'
-      report(['login', 'sources', name, 'user', key], message)
-    }
+function checkTokens({ user, token, refreshToken }: UpstreamLogin, at: Path, report: Report): void {
+  const { roleMap: _, from, ...members } = user
+  for (const [key, path] of Object.entries(members)) {
+    if (path === undefined) continue
+    const isWithin = (secret?: string) =>
+      secret !== undefined && `${secret}.`.startsWith(`${path}.`)
+    const paths = [typeof token === 'object' ? undefined : token, refreshToken]
+    // The response of `from` is another one than that with the token.
+    const secret = from === undefined ? paths.find(isWithin) : undefined
+    if (secret === undefined && !namesToken.test(path.split('.').at(-1) ?? '')) continue
+    const isItself = secret === undefined || secret === path
+    const what = isItself ? 'is the back-end’s token' : `holds the back-end’s token (${secret})`
+    const message =
+      `"${path}" ${what}, which the browser and every upstream would see; ` +
+      'name a member without it'
+    report([...at, 'user', key], message)
   }
 }
 

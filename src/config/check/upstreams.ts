@@ -1,6 +1,6 @@
 /** Rules for upstreams and for the profile that one of them knows. */
 import type { UpstreamConfig } from '../schema/routes.ts'
-import { urlsOf } from '../schema/upstream-addresses.ts'
+import { urlsOf } from '../schema/upstreams.ts'
 import type { Path } from '../schema/node.ts'
 import type { CheckedConfig, Report } from './report.ts'
 

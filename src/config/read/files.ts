@@ -3,10 +3,10 @@ import { resolve } from 'node:path'
 import type { TSchema, Static } from 'typebox'
 import type { Named } from '../schema/config.ts'
 import { ConfigError } from '../schema/faults.ts'
-import { gatewaySchema } from '../schema/gateway.ts'
+import { type GatewayConfig, gatewaySchema } from '../schema/gateway.ts'
 import { asNode, type Node, type Path } from '../schema/node.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
-import { documentSteps, faultAt, type Tree } from './document.ts'
+import { documentSteps, faultAt, readDocument, type Tree } from './document.ts'
 import { createInputs, type Inputs, withEnvFile } from './inputs.ts'
 import { type FolderReading, folderSteps } from './presets.ts'
 import { read } from './read.ts'
@@ -114,4 +114,21 @@ export function readUsersFiles(folder: string, environment: Environment): string
   const faults = reading.faults.filter(({ path }) => hidesUsersFiles.test(path))
   if (faults.length > 0) throw new ConfigError(faults)
   return named.filter(({ what }) => what === 'users file').map(({ name }) => name)
+}
+
+/**
+ * `ops.socket` of a config folder; undefined for its default. Its files may be faulty, for the same
+ * reason.
+ */
+export function readOpsSocket(
+  folder: string,
+  environment: Environment
+): string | false | undefined {
+  const reading = openFolder(folder, environment)
+  const tree = readDocument(resolve(folder, 'gateway.yaml'), 'gateway.yaml', reading)
+  // Presets do not set `ops`.
+  const gateway = tree && readTree(asNode(gatewaySchema), tree, reading)
+  const socket: unknown = ((gateway ?? {}) as Partial<GatewayConfig>).ops?.socket
+  if (typeof socket === 'string') return resolve(folder, socket)
+  return socket === false ? false : undefined
 }

@@ -3,18 +3,22 @@ import { resolve } from 'node:path'
 import type { JsonRecord } from '../../json/values.ts'
 import { checkConfig } from '../check/check.ts'
 import { contractSteps } from '../check/contracts.ts'
-import { checkRunningSources } from '../check/references.ts'
+import { checkNamed, namesIn } from '../check/references.ts'
 import type { CheckedConfig, Report } from '../check/report.ts'
 import { checkUsers } from '../check/users.ts'
 import { installChanges } from '../diff.ts'
-import { configSchema, type LoadedConfig, type Named, type ServerTls } from '../schema/config.ts'
+import {
+  configSchema,
+  fileOfKey,
+  type LoadedConfig,
+  type Named,
+  type ServerTls
+} from '../schema/config.ts'
 import { schemaFile } from '../schema/contracts.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
-import type { LimitsConfig } from '../schema/limits.ts'
 import type { Path } from '../schema/node.ts'
 import { presetKeys } from '../schema/presets.ts'
-import type { RoutesConfig } from '../schema/routes.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
 import { usersSchema } from '../schema/users.ts'
 import { faultAt, placeAt, type Tree } from './document.ts'
@@ -51,7 +55,10 @@ export function* loadSteps(
   const report = reporterOf(tree, faults)
   const files = yield* readNamedFiles(named, { ...reading, report }, running)
   // Only values that fit their schema are checked further.
-  if (faults.length > 0) throw new ConfigError(faults)
+  if (faults.length > 0) {
+    checkNamed(named, namesIn(tree.value), report)
+    throw new ConfigError(faults)
+  }
   const sections = sectionsOf(value) as Sections
   const config = { folder: reading.folder, named, ...sections, ...contentOf(sections, files) }
   const contracts = yield* contractSteps(
@@ -85,11 +92,7 @@ function throwFaults(faults: readonly Fault[]): void {
   if (faults.some(({ severity }) => severity === 'fault')) throw new ConfigError(faults)
 }
 
-interface Sections {
-  readonly gateway: GatewayConfig
-  readonly routes: RoutesConfig
-  readonly limits: LimitsConfig
-}
+type Sections = Pick<CheckedConfig, 'gateway' | 'routes' | 'limits'>
 
 interface FilesReading extends FolderReading {
   readonly report: Report
@@ -187,12 +190,21 @@ function checkForRunning(
   }
   if (restartNeeded.length > 0) {
     const note = ' (for the running process; the change of gateway.yaml needs a restart)'
-    const combined = { ...config, gateway: running }
-    const report = reporterOf(tree, faults, note)
-    checkRunningSources(combined, report)
-    checkConfig(combined, report)
+    const named = [
+      ...config.named.filter(({ path: [key = ''] }) => fileOfKey(String(key)) !== 'gateway'),
+      ...upstreamsOfSources(running)
+    ]
+    checkConfig({ ...config, named, gateway: running }, reporterOf(tree, faults, note))
   }
   return restartNeeded
+}
+
+function upstreamsOfSources({ login }: GatewayConfig): Named[] {
+  return Object.entries(login.sources).flatMap(([name, source]): Named[] => {
+    if (source.kind !== 'upstream-login') return []
+    const path = ['login', 'sources', name, 'upstream']
+    return [{ what: 'upstream', name: source.upstream, path }]
+  })
 }
 
 function deepFreeze<T>(value: T): T {

@@ -6,9 +6,8 @@ export const proxied = {
   upstream: name('An upstream of this file.', { names: 'upstream' }),
   rewrite: maybe(
     pathTemplate(
-      'The path at the upstream. With `/*` at its end it keeps what the `*` of `path` ' +
-        'matched; `:name` is the segment that `:name` of `path` matched, as the client wrote ' +
-        'it. Default: the public path.',
+      'The path at the upstream: `*` and `:name` are what those of `path` took. Default: the ' +
+        'public path.',
       { format: 'x-upstream-path', examples: ['/internal/notices', '/users/:id/password'] }
     )
   ),

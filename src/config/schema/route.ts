@@ -17,11 +17,11 @@ import {
   maybe,
   name,
   oneOf,
+  optional,
   pathTemplate,
   size,
   text
 } from './primitives.ts'
-import { websocketSchema } from './websocket.ts'
 
 const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
   Type.Union(
@@ -37,18 +37,27 @@ const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
       expected: 'public, session, or roles: [NAME, …]',
       instead: '{ roles: [VALUE] }',
       description:
-        'Who may call the route. `public`: anyone. `session`: every signed-in user. `roles: ' +
-        '[admin]`: users with one of these roles.',
+        'Who may call it. `public`: anyone. `session`: every signed-in user. `roles: [admin]`: ' +
+        'users with one of these roles.',
       examples: ['public', { roles: ['admin'] }]
     }
   )
 )
 
+const websocket = optional(
+  {
+    maxMessage: size('The largest message, either way. A larger one ends the connection.', {
+      default: '1MiB'
+    })
+  },
+  'Takes upgrades to WebSocket, beside ordinary GETs; `websocket: {}` is enough.'
+)
+
 export const route = closed(
   {
     path: pathTemplate(
-      'The public path. With `/*` at its end it matches everything below; `:name` matches ' +
-        'one segment. Of several paths that match, the most specific decides.',
+      'The public path. `/*` at its end takes everything below, `:name` one segment. Of several ' +
+        'that match the nearest decides.',
       {
         format: 'x-public-path',
         examples: ['/api/notices', '/api/orders/*', '/api/users/:id/reset']
@@ -61,35 +70,31 @@ export const route = closed(
     ),
     access,
     answer: answerSchema(
-      'The response itself, for a route without an upstream: menus, permission codes, ' +
-        '`captchaEnabled: false`. Names of the session need a route that is not public. ' +
-        'A request’s body is ignored.'
+      'The response itself, for a route without an upstream. Names of the session need a route ' +
+        'that is not public.'
     ),
     parts: partsSchema,
     missing: missingSchema,
     into: maybe(
       dotted(
-        'With `parts`: where to put the response of the route’s own upstream. Default: the ' +
-          'parts are added to that response.',
+        'With `parts`: where the response of the route’s own upstream goes. Default: the parts ' +
+          'are added to it.',
         { examples: ['items'] }
       )
     ),
     touch: maybe(
       oneOf(
         ['always', 'never'],
-        'Whether a call resets the session’s idle time. Use `never` for calls that a page ' +
-          'repeats by itself. Default: `never` for a route named `notices` or with ' +
-          '`websocket`, `always` for ' +
-          'others.'
+        'Whether a call keeps the session from going idle. Default: `never` for a route named ' +
+          '`notices` or with `websocket`, `always` for others.'
       )
     ),
     ...proxied,
     fallback: fallbackSchema,
     cache: oneOf(
       ['off', 'browser'],
-      '`browser`: the browser may keep responses for its user as long as the upstream’s ' +
-        '`Cache-Control` says. It passes as `private`, with `Vary: Cookie`; what it says to ' +
-        'caches that users share does not. `off`: `no-store`. Public routes pass it as it is.',
+      '`browser`: `Cache-Control` of the upstream passes as `private`. `off`: `no-store`. Public ' +
+        'routes pass it as it is.',
       { default: 'off' }
     ),
     query: querySchema,
@@ -97,31 +102,30 @@ export const route = closed(
     upstream: maybe(
       name('An upstream of this file. Optional with `parts` or `answer`.', { names: 'upstream' })
     ),
-    websocket: websocketSchema,
+    websocket,
     dialect: maybe(
       oneOf(
         [...dialects],
-        'The envelope of this route’s responses. Default: `envelope.dialect` of `gateway.yaml`.'
+        'The envelope of its responses. Default: `envelope.dialect` of `gateway.yaml`.'
       )
     ),
     errorStatus: maybe(
       oneOf(
         [...errorStatuses],
-        'The HTTP status of this route’s errors. Default: `envelope.errorStatus` of ' +
-          '`gateway.yaml`.'
+        'The HTTP status of its errors. Default: `envelope.errorStatus` of `gateway.yaml`.'
       )
     ),
     maxBody: maybe(
       size(
-        'The maximum size of a request body. Default: `sizes.body` of `limits.yaml`. Increase ' +
-          'it for uploads. `0B`: none is taken.',
+        'The maximum size of a request body; `0B`: none is taken. Default: `sizes.body` of ' +
+          '`limits.yaml`.',
         { minimum: 0, maximum: maxStreamedBytes, examples: ['50MiB'] }
       )
     ),
     tooLarge: oneOf(
       ['refuse', 'pass'],
-      'What happens to a response that is too large to be shaped. `refuse`: 502 ' +
-        '`shape.too-large`. `pass`: it passes unshaped, byte for byte. It is never truncated.',
+      'What becomes of a response that is too large to be shaped. `refuse`: 502 ' +
+        '`shape.too-large`. `pass`: it passes unshaped.',
       { default: 'refuse' }
     ),
     passCookies: list(
@@ -136,26 +140,25 @@ export const route = closed(
       { default: [], examples: [['authorization', 'x-scope-orgid']] }
     ),
     passGetBody: flag(
-      'Send the body of a GET to the upstream. By default it is dropped. Only for an upstream ' +
-        'that reads bodies of GET: **another one takes the body for the next request, with the ' +
-        'identity of whoever comes then.** So each such request has a connection of its own.',
+      'Send the body of a GET. Only to an upstream that reads such bodies: **another one takes it ' +
+        'for the next request, with the identity of whoever comes then.**',
       { default: false }
     ),
     passEncodedSlashes: flag(
-      'Take `%2F` in the path (names of queues, keys of objects), and send it as it came. By ' +
-        'default it is 400, since two programs may read it as two paths.',
+      'Take `%2F` in the path, and send it as it came. By default it is 400, since two programs ' +
+        'may read it as two paths.',
       { default: false }
     ),
     framedByConsole: flag(
-      'Let the console, and pages of `server.origins`, show the responses in a frame: PDF ' +
-        'files, HTML pages. Only for an upstream that you trust: its pages run as the console’s.',
+      'Let the console, and pages of `server.origins`, show the responses in a frame. Only for ' +
+        'an upstream that you trust: its pages run as the console’s.',
       { default: false }
     ),
     setCookies: setCookiesSchema,
     redirects: oneOf(
       ['refuse', 'pass'],
-      'What happens to a redirect of the upstream to another host. `refuse`: 502. `pass`: the ' +
-        'browser gets it. Redirects to the upstream itself are rewritten to the public path.',
+      'What becomes of a redirect to another host. `refuse`: 502. `pass`: the browser gets it. ' +
+        'Those to the upstream itself lead to the public path.',
       { default: 'refuse' }
     )
   },

@@ -114,9 +114,7 @@ export const server = section(
       { default: '30s' }
     ),
     idleTimeout: duration(
-      'How long a client may stop reading a response before the gateway closes the ' +
-        'connection. This is for console files and buffered responses. For streamed responses, ' +
-        'the upstream’s `idleTimeout` applies.',
+      'How long a client may take nothing of a response before its connection is closed.',
       { default: '30s', format: 'x-duration' }
     ),
     maxConnections: whole(

@@ -1,7 +1,9 @@
 /** `upstreams` of `routes.yaml`: the back-ends and how to call them. */
 import { Type } from 'typebox'
+import { type ErrorFormat, errorFormats } from '../../json/error-body.ts'
 import {
   closed,
+  dotted,
   duration,
   flag,
   header,
@@ -12,13 +14,12 @@ import {
   optional,
   pemFile,
   secret,
+  url,
   valueOrSecret,
   whole
 } from './primitives.ts'
 import { upstreamPaging } from './request-mapping.ts'
-import { addresses } from './upstream-addresses.ts'
 import { endedTest } from './response-tests.ts'
-import { upstreamErrors } from './upstream-errors.ts'
 
 export type CredentialConfig =
   | string
@@ -45,15 +46,56 @@ const credential = Type.Unsafe<CredentialConfig>(
       default: 'none',
       expected: `none, ${styles}, or { as: ${styles}, from: SOURCE, scheme: WORD }`,
       description:
-        'How the token or cookies of an `upstream-login` session are sent: `bearer` ' +
-        '(`Authorization: Bearer …`), `cookies`, or in a header such as `header:x-token`. If ' +
-        'several credential sources have credentials, `{ from: SOURCE, as: bearer }` selects ' +
-        'one; a session of another source is then refused (403 `route.credential`). `scheme` is ' +
-        'the word before the token: `{ as: bearer, scheme: Token }` sends `Authorization: Token ' +
-        '…`. Default: `Bearer` for `bearer`, none for a header.',
+        'How it gets the token or cookies of a session: as `bearer`, `cookies` or a header. `from` ' +
+        'names their source where several have some, `scheme` the word before the token.',
       examples: ['bearer', { from: 'orders', as: 'bearer' }, { as: 'bearer', scheme: 'Token' }]
     }
   )
+)
+
+const health = optional(
+  {
+    path: Type.String({
+      pattern: '^/[^\\s?#]*$',
+      expected: 'a path that begins with /, such as /healthz',
+      description: 'What is asked by GET: the whole path, without that of the URL before it.',
+      examples: ['/healthz']
+    }),
+    interval: duration('The pause between two checks.', { default: '5s' })
+  },
+  'Checks of each address by the gateway itself. One that gives no 2xx within two seconds, twice ' +
+    'in a row, gets no requests until it does.'
+)
+
+const errorPaths = (description: string) =>
+  list(dotted('A path; lists have numbers.', { examples: ['errors.0.detail'] }), description)
+
+const ownErrors = closed(
+  {
+    message: errorPaths('The paths of the message; the first that leads to a text wins.'),
+    fields: optional(
+      {
+        at: errorPaths('The paths of an object (name: texts), or of a list of errors.'),
+        name: maybe(errorPaths('In each error of a list: the paths of the field’s name.')),
+        text: maybe(errorPaths('In each error of a list: the paths of its text.'))
+      },
+      'Where the errors of single fields stand.'
+    )
+  },
+  'Paths.'
+)
+const errorNames = Object.keys(errorFormats)
+
+const errors = Type.Unsafe<keyof typeof errorFormats | ErrorFormat>(
+  Type.Union([Type.String({ enum: errorNames }), ownErrors], {
+    expected:
+      `one of ${errorNames.join(', ')}, or ` +
+      '{ message: [PATH], fields: { at: [PATH], name: [PATH], text: [PATH] } }',
+    description:
+      'Where its JSON errors have their message and those of single fields; all routes then map ' +
+      'them. Without it routes with a shape take a text in `errorMessage`, `message`, `msg`, `error`.',
+    examples: ['drf', { message: ['error.text'], fields: { at: ['error.fields'] } }]
+  })
 )
 
 const tls = optional(
@@ -63,9 +105,7 @@ const tls = optional(
         examples: ['/etc/ssl/internal-ca.pem']
       })
     ),
-    certificate: maybe(
-      pemFile('A PEM file with the certificate that the gateway shows the back-end.')
-    ),
+    certificate: maybe(pemFile('A PEM file with the certificate that it is shown.')),
     key: maybe(
       secret('Its private key, as PEM text.', { examples: ['file:/run/secrets/orders-client.key'] })
     ),
@@ -77,12 +117,28 @@ const tls = optional(
       })
     )
   },
-  'TLS of an https upstream. Files are read again when they change; connections are then made anew.'
+  'TLS of an https upstream. Files are read again when they change.'
 )
 
 export const upstream = closed(
   {
-    ...addresses,
+    url: maybe(
+      url('The address of the back-end. A path in it comes before every upstream path.', {
+        examples: ['http://orders.internal:8080']
+      })
+    ),
+    urls: maybe(
+      list(
+        url('An address.'),
+        'Several addresses that answer alike, with the same path: the least busy one is asked.',
+        {
+          minItems: 1,
+          maxItems: 100,
+          examples: [['http://orders-1.internal:8080', 'http://orders-2.internal:8080']]
+        }
+      )
+    ),
+    health,
     connectTimeout: duration('How long connecting may take.', { default: '2s' }),
     responseTimeout: duration(
       'How long a response may be silent: before its first byte, and between two. `timeout` of a ' +
@@ -106,13 +162,11 @@ export const upstream = closed(
     identity: flag('Send the headers of `identity` to this upstream.', { default: true }),
     sessionEnded: maybe(
       endedTest(
-        'How to recognise, in any response, that the back-end’s own session of the user has ' +
-          'ended: after its restart, or a sign-out there. The session of the gateway then ends ' +
-          'too, with 401 `session.upstream`. A GET is asked once more before; for other methods ' +
-          'the second such response counts. While the back-end fails (5xx) nobody is signed out.'
+        'How any response shows that the back-end’s own session of the user has ended. The ' +
+          'gateway’s then ends too (401 `session.upstream`).'
       )
     ),
-    errors: upstreamErrors,
+    errors: maybe(errors),
     headers: maybe(
       Type.Record(Type.String({ pattern: headerPattern }), valueOrSecret('Its value.'), {
         description:
@@ -125,19 +179,15 @@ export const upstream = closed(
       })
     ),
     module: maybe(
-      moduleFile(
-        'Own code for headers that no config can hold, such as a signature of the call: a ' +
-          'JavaScript file below the config folder. Its default export gets `{ method, path, ' +
-          'headers, body }` and returns headers, also at sign-in and for WebSockets; health checks ' +
-          'go without. It runs in the gateway’s process: see docs/shaping.md.',
-        { examples: ['./upstreams/sign.js'] }
-      )
+      moduleFile('Own code for headers that no config can hold, such as a signature.', {
+        examples: ['./upstreams/sign.js']
+      })
     ),
     passHeaders: maybe(
       list(
         header('A request header.'),
-        'The only headers of the client that this upstream gets; the gateway still adds its ' +
-          'own. Default: all, except those that back-ends believe to come from a trusted proxy.',
+        'The only headers of the client that this upstream gets. Default: all, except those that ' +
+          'back-ends trust as set by a proxy.',
         { examples: [['accept', 'accept-language', 'content-type', 'user-agent']] }
       )
     ),
@@ -146,3 +196,18 @@ export const upstream = closed(
   },
   'A back-end.'
 )
+
+interface Addressed {
+  readonly url?: string
+  readonly urls?: readonly string[]
+}
+
+/** The addresses of an upstream, as config names them. */
+export function urlsOf({ url: only, urls = [] }: Addressed): readonly string[] {
+  return only === undefined ? urls : [only]
+}
+
+/** An upstream's address in texts for people, and for what needs any of them. */
+export function firstUrlOf(upstreamConfig: Addressed): string {
+  return urlsOf(upstreamConfig)[0] ?? ''
+}

@@ -84,8 +84,7 @@ function spanOf(step: Step, { trail, trace }: EndedRequest, origin: SpanOrigin):
     links: [],
     events: [],
     ended: true,
-    resource: origin.resource,
-    instrumentationScope: origin.instrumentationScope,
+    ...origin,
     droppedAttributesCount: 0,
     droppedEventsCount: 0,
     droppedLinksCount: 0

@@ -40,6 +40,15 @@ t.test('a route for a configured back-end: printed, then written; it serves rows
   t.match(list, { success: true, total: 25 })
 })
 
+t.test('a list of 1 MB is looked at', async t => {
+  const rows = Array.from({ length: 1000 }, (_, id) => ({ id, text: 'x'.repeat(1000) }))
+  const backend = await testUpstream(t.after, json(200, rows))
+  const words = ['--backend-url', backend.url, '--sign-in', 'file', '--user', 'root']
+  const { folder } = await runInit(t.after, words, 'a long pass phrase')
+  const added = await run(['routes', 'add', 'GET', '/x', '-c', folder])
+  t.match(added, { code: 0, out: '# a bare list' })
+})
+
 t.test('a wrong password, no data and a wrong call are told', async t => {
   const backend = await testUpstream(t.after, json(404, {}))
   const words = ['--backend-url', backend.url, '--sign-in', 'file', '--user', 'root']

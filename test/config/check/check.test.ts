@@ -71,6 +71,14 @@ for (const { title, files, faults } of rules) {
   })
 }
 
+t.test('an upstream has a hundred addresses at most', async t => {
+  const urls = Array.from({ length: 101 }, (_, index) => `http://b${index}`)
+  const routes = { upstreams: { b: { urls } }, routes: { r: route() } }
+  t.same(said(t.after, { routes }), [
+    'routes.yaml upstreams.b.urls: expected at most 100 items, found 101'
+  ])
+})
+
 t.test('a clash of two routes is one fault, also where an alias stands for them', async t => {
   const clash = { r: route(), again: route() }
   t.same(said(t.after, { routes: { upstreams, aliases: { '/api/z': '/api/r' }, routes: clash } }), [

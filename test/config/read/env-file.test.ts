@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { opsSocketOf } from '../../../src/config/ops-socket.ts'
+import { readOpsSocket } from '../../../src/config/read/files.ts'
 import { loadConfig } from '../../../src/config/read/load.ts'
 import { ConfigError } from '../../../src/config/schema/faults.ts'
 import { faultsOf, textFolder } from '../../support/config-files.ts'
@@ -21,7 +21,7 @@ t.test('.env of the folder has values for what the environment lacks', t => {
   t.same(config.gateway.session.secrets, [secret])
   t.ok(Object.keys(config.inputs).includes(join(folder, '.env')), 'a change of it is seen')
   t.equal(config.gateway.ops.secret, `${secret}-too`)
-  t.equal(opsSocketOf(folder, {}), '/run/cg', 'commands read it, too')
+  t.equal(readOpsSocket(folder, {}), '/run/cg', 'commands read it, too')
   const other = `${secret}-of-the-environment`
   t.same(loadConfig(folder, { SESSION_SECRET: other }).gateway.session.secrets, [other])
   t.end()
@@ -54,6 +54,6 @@ t.test('a .env that comes later is seen, and one that cannot be read is one faul
   t.same(faultsOf(other, environment), ['.env:0 : the file cannot be read (EISDIR)'])
   const latin = textFolder(t.after, { '.env': Buffer.from('A=1\nB=\xfc\n', 'latin1') })
   t.same(faultsOf(latin), ['.env:2 : the file is not UTF-8 text: save it as UTF-8'])
-  t.throws(() => opsSocketOf(other, environment), ConfigError)
+  t.throws(() => readOpsSocket(other, environment), ConfigError)
   t.end()
 })

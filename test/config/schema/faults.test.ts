@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Type } from 'typebox'
-import { ConfigError, describeFault, nearest } from '../../../src/config/schema/faults.ts'
+import { nearest } from '../../../src/config/schema/faults.ts'
 import { read } from '../../../src/config/read/read.ts'
 import { asNode, type Path } from '../../../src/config/schema/node.ts'
 
@@ -28,57 +28,6 @@ t.test('the nearest of several is suggested, not the first that is near', t => {
     ' Did you mean "cookie"?'
   )
   t.end()
-})
-
-t.test('a very long name costs no time to speak of', async t => {
-  const began = performance.now()
-  nearest('x'.repeat(10_000), ['login', 'logout', 'profile'])
-  t.ok(performance.now() - began < 20_000)
-})
-
-t.test(
-  'a fault is told in one line; a warning says that it is one; a whole file has no line',
-  async t => {
-    t.equal(
-      describeFault({
-        file: 'config/routes.yaml',
-        line: 12,
-        path: 'routes.a',
-        message: 'no.',
-        severity: 'fault'
-      }),
-      'config/routes.yaml:12 routes.a: no.'
-    )
-    t.equal(
-      describeFault({
-        file: 'config/routes.yaml',
-        line: 12,
-        path: 'routes.a',
-        message: 'hm.',
-        severity: 'warning'
-      }),
-      'config/routes.yaml:12 routes.a: warning: hm.'
-    )
-    t.equal(
-      describeFault({
-        file: 'config/routes.yaml',
-        line: 0,
-        path: '',
-        message: 'gone',
-        severity: 'fault'
-      }),
-      'config/routes.yaml gone'
-    )
-  }
-)
-
-t.test('a config error is an Error that names all its faults', async t => {
-  const fault = { file: 'f', line: 1, path: 'p', message: 'm', severity: 'fault' as const }
-  t.match(new ConfigError([fault, { ...fault, line: 2 }]), {
-    name: 'ConfigError',
-    message: 'f:1 p: m\nf:2 p: m'
-  })
-  t.ok(new ConfigError([]) instanceof Error)
 })
 
 const faultsOf = (schema: Parameters<typeof asNode>[0], value: unknown) => {
