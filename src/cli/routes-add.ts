@@ -50,8 +50,7 @@ interface Shapes {
 function textWith(text: string, { gateway }: LoadedConfig, route: DraftRoute) {
   const { shapes: written = {} } = (parse(text, { merge: true }) ?? {}) as Shapes
   const shapes = { ...written }
-  const presets = { consolePreset: gateway.extends, backendPreset: gateway.backend }
-  const added = { [route.name]: routeOf(route, shapes, presets) }
+  const added = { [route.name]: routeOf(route, shapes, gateway) }
   const newShapes = Object.entries(shapes).filter(([name]) => !(name in written))
   const document = parseTexts(text)
   setMember(document, ['routes'], route.name, added[route.name])

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { Document, visit } from 'yaml'
+import type { PresetChoice } from '../../config/schema/presets.ts'
 import { cannotWrite } from '../replace-file.ts'
 import type { shapeOf } from './detect.ts'
 
@@ -27,8 +28,7 @@ export interface Draft {
   readonly headers: Readonly<Record<string, string>>
   /** The folder of the console's built files, as seen from the config folder. */
   readonly root: string | undefined
-  readonly consolePreset: string | undefined
-  backendPreset?: string | undefined
+  readonly presets: { extends?: string; backend?: string }
   /** A users file's, in place of the back-end's sign-in. */
   users?: object
   /** Members of the source that is the back-end's sign-in, and of its upstream. */
@@ -67,13 +67,13 @@ export function filesOf(draft: Draft): Readonly<Record<string, string>> {
   }
 }
 
-function gatewayOf({ source, root, users, consolePreset, backendPreset }: Draft): object {
+function gatewayOf({ source, root, users, presets }: Draft): object {
   const backend = { kind: 'upstream-login', upstream: 'backend', ...source }
   // `null` removes the preset's.
-  const ofFile = { 'users-file': { kind: 'users-file' }, ...(backendPreset && { backend: null }) }
+  const others = presets.backend && { backend: null }
+  const ofFile = { 'users-file': { kind: 'users-file' }, ...others }
   return {
-    extends: consolePreset,
-    backend: backendPreset,
+    ...presets,
     server: { listen: '${LISTEN:-127.0.0.1:8080}' },
     ops: { listen: '${OPS_LISTEN:-127.0.0.1:9090}' },
     redis: { url: '${REDIS_URL:-}' },
@@ -83,15 +83,14 @@ function gatewayOf({ source, root, users, consolePreset, backendPreset }: Draft)
   }
 }
 
-function routesOf({ url, headers, upstream, routes, ...presets }: Draft): object {
-  const { consolePreset, backendPreset } = presets
+function routesOf({ url, headers, upstream, routes, presets }: Draft): object {
   const shapes: Record<string, unknown> = {}
-  const paging = { page: 'current', size: 'pageSize', defaultSize: 20 }
+  const hasPaging = presets.extends === undefined && presets.backend !== undefined
   return {
     upstreams: {
       backend: { url: `\${BACKEND_URL:-${url}}`, headers: filled(headers), ...upstream }
     },
-    paging: consolePreset === undefined && backendPreset !== undefined ? paging : undefined,
+    paging: hasPaging ? { page: 'current', size: 'pageSize', defaultSize: 20 } : undefined,
     routes: Object.fromEntries(routes.map(route => [route.name, routeOf(route, shapes, presets)])),
     shapes: filled(shapes)
   }
@@ -102,27 +101,28 @@ function filled<T extends object>(mapping: T): T | undefined {
 }
 
 /**
- * A route of the config. Presets of both sides have a shape for each kind of value.
+ * A route of the config.
  * @param shapes gets that of the route, unless it has the same already
  */
 export function routeOf(
   { name, publicPath, path, upstream = 'backend', seen }: DraftRoute,
   shapes: Record<string, unknown>,
-  { consolePreset, backendPreset }: Pick<Draft, 'consolePreset' | 'backendPreset'>
+  presets: PresetChoice
 ): object {
   const isList = seen?.isList !== false
-  const steps = backendPreset === undefined ? seen?.steps : [{ use: isList ? 'rows' : 'item' }]
-  const own = isList ? { paging: { list: 'rows', total: 'total' } } : { wrap: 'envelope' }
-  const last = consolePreset === undefined ? own : { use: isList ? 'page' : 'detail' }
-  let shape: string | undefined = isList ? 'list' : 'record'
-  if (backendPreset === undefined || consolePreset === undefined) {
-    const all = steps && [...steps, last]
-    const same = Object.keys(shapes).find(each => isDeepStrictEqual(shapes[each], all))
-    shape = all && (same ?? name)
-    if (shape !== undefined) shapes[shape] = all
-  }
   const rewrite = path === publicPath ? undefined : path
-  return { path: publicPath, upstream, rewrite, shape }
+  const route = { path: publicPath, upstream, rewrite }
+  // Presets of both sides have a shape for each kind of value.
+  const isPreset = presets.backend !== undefined && presets.extends !== undefined
+  if (isPreset) return { ...route, shape: isList ? 'list' : 'record' }
+  const first = presets.backend === undefined ? seen?.steps : [{ use: isList ? 'rows' : 'item' }]
+  if (first === undefined) return route
+  const own = isList ? { paging: { list: 'rows', total: 'total' } } : { wrap: 'envelope' }
+  const last = presets.extends === undefined ? own : { use: isList ? 'page' : 'detail' }
+  const steps = [...first, last]
+  const shape = Object.keys(shapes).find(each => isDeepStrictEqual(shapes[each], steps)) ?? name
+  shapes[shape] = steps
+  return { ...route, shape }
 }
 
 function fileText(sections: object, notes: readonly Note[] = []): string {

@@ -52,7 +52,7 @@ async function askAndLook(answers: Answers, folder: string): Promise<Draft> {
   const draft: Draft = {
     headers,
     root: root && relative(folder, resolve(root)),
-    consolePreset: preset === 'none' ? undefined : preset,
+    presets: preset === 'none' ? {} : { extends: preset },
     url: await askUrl(answers),
     source: {},
     upstream: {},
@@ -63,7 +63,7 @@ async function askAndLook(answers: Answers, folder: string): Promise<Draft> {
   const families = ['unknown', ...presetsOfKind('backend')]
   const family = await answers.word('backend', 'Preset of the back-end', families)
   if (family !== 'unknown') {
-    draft.backendPreset = family
+    draft.presets.backend = family
     draft.notes.push(['routes', 'Guessed: lists. `shape: record` is for a single value.'])
     return draft
   }
