@@ -137,7 +137,7 @@ function valueText(member: Node): string {
   if (member.type === 'integer') return wholeNumberText(member)
   if (member.type === 'boolean') return 'true or false'
   if (member.type === 'array') return listText(member)
-  if (member.type === 'object') return 'a mapping'
+  if (member.type === 'object' || member.anyOf?.some(isDescribed)) return 'a mapping'
   if (isAnything(member)) return 'any value'
   return 'a text'
 }

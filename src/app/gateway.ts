@@ -2,7 +2,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { AnswerConfig } from '../config/schema/answer.ts'
 import type { Config } from '../config/schema/config.ts'
-import { sourceName } from '../config/schema/gateway.ts'
 import { mountOf } from '../config/schema/resolved.ts'
 import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
@@ -108,10 +107,9 @@ function createSources(
   { gateway, routes, users }: Config,
   { upstream, log }: GatewayServices
 ): CredentialSource[] {
-  return gateway.login.sources.map(source => {
-    const name = sourceName(source)
+  return Object.entries(gateway.login.sources).map(([name, source]) => {
     if (source.kind === 'users-file') {
-      return createUsersFile(name, users[source.file] ?? { users: {} }, source.decides)
+      return createUsersFile(name, users[source.file] ?? { users: {} })
     }
     const config = routes.upstreams[source.upstream]
     if (config === undefined) throw new Error(`there is no upstream "${source.upstream}"`)

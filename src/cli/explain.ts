@@ -5,7 +5,6 @@ import { isIP } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { loadConfig } from '../config/read/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
-import { sourceName } from '../config/schema/gateway.ts'
 import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import { createDryApp, type DryApp, type DryRequest } from '../dry-run/dry-app.ts'
 import type { GatewayError } from '../errors/errors.ts'
@@ -181,7 +180,7 @@ function whoIs(
   roles: readonly string[]
 ): Who | undefined {
   if (as === undefined) return roles.length === 0 ? undefined : strangerIn(login, 'someone', roles)
-  for (const source of login.sources) {
+  for (const [sourceName, source] of Object.entries(login.sources)) {
     const fileUsers = source.kind === 'users-file' ? (users[source.file]?.users ?? {}) : {}
     const user = Object.hasOwn(fileUsers, as) ? fileUsers[as] : undefined
     if (user === undefined || source.kind !== 'users-file') continue
@@ -189,7 +188,7 @@ function whoIs(
     const identity = { ...ofFile, roles: [...new Set([...ofFile.roles, ...roles])] }
     const disabled = user.disabled ? '; disabled there: no new sign-in succeeds' : ''
     const description = `${as} of ${source.file} (${inRoles(identity.roles)})${disabled}`
-    return { source: sourceName(source), identity, description }
+    return { source: sourceName, identity, description }
   }
   const who = strangerIn(login, as, roles)
   if (roles.length > 0) return who
@@ -205,10 +204,12 @@ function strangerIn(
 ): Who {
   const identity = { id: name, username: name, name, roles, profile: {} }
   const description = `${name} (${inRoles(roles)})`
-  const backend = sources.find(source => source.kind === 'upstream-login')
-  const source = backend ?? sources[0]
-  const who = { source: source === undefined ? '' : sourceName(source), identity, description }
-  if (backend === undefined) return who
+  const names = Object.keys(sources)
+  const ofBackEnd = names.find(each => sources[each]?.kind === 'upstream-login')
+  const source = ofBackEnd ?? names[0] ?? ''
+  const who = { source, identity, description }
+  const backend = sources[source]
+  if (backend?.kind !== 'upstream-login') return who
   const cookies = backend.cookies.map(cookie => `${cookie}=(of-the-session)`).join('; ')
   const credential = {
     ...(backend.token !== undefined && { token: '(token-of-the-session)' }),

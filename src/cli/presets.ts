@@ -87,9 +87,6 @@ function originAt(place: Place | undefined): string | undefined {
 
 /** Puts the place of each scalar behind it, and that of each list above it. */
 function annotate(node: unknown, path: Path, originOf: OriginOf): void {
-  if (isSeq(node)) {
-    for (const [index, item] of node.items.entries()) annotate(item, [...path, index], originOf)
-  }
   if (!isMap(node)) return
   for (const { key, value } of node.items) {
     if (!isScalar(key)) continue
@@ -97,8 +94,7 @@ function annotate(node: unknown, path: Path, originOf: OriginOf): void {
     const origin = originOf(place)
     const comment = origin === undefined ? '' : ` ${origin}`
     if (isScalar(value)) value.comment = comment
-    // Only sources are merged item by item: every other list stands whole in one file.
-    if (!isSeq(value) || place.join('.') === 'login.sources') annotate(value, place, originOf)
-    else key.commentBefore = comment
+    if (isSeq(value)) key.commentBefore = comment
+    else annotate(value, place, originOf)
   }
 }

@@ -4,7 +4,6 @@ import { parse, stringify } from 'yaml'
 import { loadConfig } from '../config/read/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import { describeFault } from '../config/schema/faults.ts'
-import { sourceName } from '../config/schema/gateway.ts'
 import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { createUpstreamLogin } from '../login/upstream-login.ts'
@@ -31,7 +30,7 @@ export async function routes(invocation: Invocation): Promise<number> {
   const reply = await call(config, upstream, route.path, new Answers(invocation))
   if (!isSuccess(reply)) throw new CommandError(`GET ${route.path} gave no data: ${reply.summary}.`)
   const file = resolve(folder, 'routes.yaml')
-  const seen = shapeOf(reply.body, sourceOf(config, upstream)?.refused.message)
+  const seen = shapeOf(reply.body, sourceOf(config, upstream)?.message)
   const { added, text } = textWith(readText(file), config, { ...route, upstream, seen })
   const faults = faultsWith(folder, new Map([[file, text]]), io.env)
   if (faults.length > 0) throw new CommandError(faults.map(describeFault).join('\n'))
@@ -68,7 +67,7 @@ function upstreamOf({ routes: { upstreams } }: LoadedConfig, told: unknown): str
 }
 
 function sourceOf({ gateway }: LoadedConfig, upstream: string) {
-  return gateway.login.sources
+  return Object.values(gateway.login.sources)
     .filter(source => source.kind === 'upstream-login')
     .find(source => source.upstream === upstream)
 }
@@ -83,7 +82,7 @@ async function call(config: LoadedConfig, name: string, path: string, answers: A
   try {
     if (credentialStyle === 'none' || source === undefined) return await client.get(path)
     const login = createUpstreamLogin({
-      name: sourceName(source),
+      name,
       config: source,
       send: pool.fetchWhole,
       credentialStyle,

@@ -49,7 +49,18 @@ export function configChanges(before: Compared, after: Compared): Change[] {
  */
 export function installChanges(before: GatewayConfig, after: GatewayConfig): Change[] {
   const of: ComparedFile = { file: 'gateway', schema: schemaOf.gateway }
-  return compare(of, [], before, after).filter(({ restart }) => restart)
+  const changes = compare(of, [], before, after).filter(({ restart }) => restart)
+  return [...changes, ...orderChanges(before, after)]
+}
+
+/** Credential sources are the one mapping whose order counts. */
+function orderChanges({ login: before }: GatewayConfig, { login: after }: GatewayConfig): Change[] {
+  const names = Object.keys(after.sources)
+  const former = Object.keys(before.sources)
+  if (names.length !== former.length || names.some(name => !former.includes(name))) return []
+  if (isDeepStrictEqual(names, former)) return []
+  const text = `login.sources are asked in another order: ${names.join(', ')}`
+  return [{ file: 'gateway', path: 'login.sources', text, restart: true }]
 }
 
 /** Of files that both name. One that is added or removed is reported as the key that names it. */

@@ -107,7 +107,7 @@ export function writeBody(body: object, format: 'json' | 'form'): string {
 }
 
 /** A path of config has no query of its own. */
-export function withQuery(path: string, query: Texts): string {
+function withQuery(path: string, query: Texts): string {
   const written = new URLSearchParams(query).toString()
   return written === '' ? path : `${path}?${written}`
 }

@@ -19,7 +19,6 @@ export interface SignInAttempt {
 /** The console's request to sign in, beside its body. */
 export interface ConsoleRequest {
   readonly headers: Readonly<Record<string, unknown>>
-  readonly query: Readonly<Record<string, unknown>>
   /** `NAME=VALUE` as the upstream may get it, empty without such a cookie. */
   readonly cookie: (upstream: string, name: string) => string
 }
@@ -37,8 +36,6 @@ export interface Refusal {
   readonly kind?: RefusalKind
   /** The back-end's message for the user, as plain text. */
   readonly message?: string
-  /** Of a challenge: how many within an hour are no failure of the account. */
-  readonly maxChallenges?: number
 }
 
 export type SignInResult =
@@ -59,8 +56,6 @@ export interface CredentialSource {
    * @throws GatewayError when the source is unavailable; that is never a refusal
    */
   verify(attempt: SignInAttempt): Promise<SignInResult>
-  /** So long before its expiry a credential is renewed; without it none is. */
-  readonly renewBeforeMs?: number
   /**
    * A new credential for a session's old one, or undefined where the source refuses.
    * @throws GatewayError when it cannot tell

@@ -1,6 +1,6 @@
 /** Users of YAML files, argon2id hashes: they sign in, and the files in force say who they are. */
 import { hash } from 'node:crypto'
-import { type SourceConfig, sourceName } from '../config/schema/gateway.ts'
+import type { SourceConfig } from '../config/schema/gateway.ts'
 import type { UsersConfig } from '../config/schema/users.ts'
 import type { Identity, Session } from '../session/types.ts'
 import { decoyHash, type Hash, parseHash, verifyPassword } from './argon2.ts'
@@ -11,7 +11,7 @@ type User = Users[string]
 
 /** The parts of a config that define its file users. */
 export interface Sources {
-  readonly gateway: { readonly login: { readonly sources: readonly SourceConfig[] } }
+  readonly gateway: { readonly login: { readonly sources: Readonly<Record<string, SourceConfig>> } }
   readonly users: Readonly<Record<string, UsersConfig>>
 }
 
@@ -37,8 +37,8 @@ type Reviewed = Pick<Session, 'source' | 'identity'> & { readonly password?: str
 /** By the name of the source; undefined for sources of another kind. */
 export function filesOf({ gateway, users }: Sources): ReadonlyMap<string, Users | undefined> {
   return new Map(
-    gateway.login.sources.map(source => [
-      sourceName(source),
+    Object.entries(gateway.login.sources).map(([name, source]) => [
+      name,
       source.kind === 'users-file' ? (users[source.file]?.users ?? {}) : undefined
     ])
   )
@@ -88,15 +88,8 @@ function mostUsual(hashes: readonly Hash[]): Hash | undefined {
   return costliestFirst.toSorted((a, b) => b.length - a.length)[0]?.[0]
 }
 
-/**
- * A file as a credential source.
- * @param decides whether no further source is asked for a user name of this file
- */
-export function createUsersFile(
-  name: string,
-  { users }: UsersConfig,
-  decides = true
-): CredentialSource {
+/** A file as a credential source: for the user names in it no further source is asked. */
+export function createUsersFile(name: string, { users }: UsersConfig): CredentialSource {
   const hashes = new Map(
     Object.entries(users).map(([username, user]) => [username, parseHash(user.password)])
   )
@@ -107,8 +100,7 @@ export function createUsersFile(
       const user = userOf(users, username)
       const matches = await verifyPassword(password, hashes.get(username) ?? decoy)
       if (!matches || user === undefined || user.disabled) {
-        const decision = user === undefined ? { isUnknown: true } : { isFinal: true }
-        return { vouched: false, ...(decides && decision) }
+        return { vouched: false, ...(user === undefined ? { isUnknown: true } : { isFinal: true }) }
       }
       const identity = identityOf(username, user)
       return { vouched: true, identity, password: passwordDigest(user) }

@@ -1,5 +1,6 @@
 /** A back-end's response to a sign-in or a renewal, read by the paths that config names. */
-import type { AnswerTest, UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
+import type { AnswerTest, OutcomeTest } from '../config/schema/response-tests.ts'
+import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { readJson } from '../json/body.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
@@ -34,21 +35,18 @@ export class LoginResponse {
     return matchesTest(test, this.#status, this.#content)
   }
 
-  /** The first outcome beside success that the response matches; a refusal before all others. */
-  refusal(): Refusal | undefined {
-    const { refused, challenge, blocked, expiredPassword } = this.#config
-    const outcomes = [
-      [refused, {}],
-      [challenge, { kind: 'challenge', maxChallenges: challenge?.max }],
-      [blocked, { kind: 'blocked', isFinal: true }],
-      [expiredPassword, { kind: 'expired-password', isFinal: true }]
-    ] as const
-    for (const [test, told] of outcomes) {
-      if (test === undefined || !this.matches(test)) continue
-      const message = plainMessage(this.#valuesAt(test.message))
-      return { vouched: false, ...told, ...(message !== undefined && { message }) } as Refusal
+  /** What it means; undefined where config does not say. */
+  outcome(): OutcomeTest['is'] | undefined {
+    return this.#config.outcomes.find(test => this.matches(test))?.is
+  }
+
+  refusal(is: Exclude<OutcomeTest['is'], 'success'>): Refusal {
+    const message = plainMessage(this.#valuesAt(this.#config.message))
+    return {
+      vouched: false,
+      ...(is !== 'refused' && { kind: is, isFinal: is !== 'challenge' }),
+      ...(message !== undefined && { message })
     }
-    return undefined
   }
 
   /**

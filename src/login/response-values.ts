@@ -1,5 +1,5 @@
 /** Reads a back-end's response by the paths and tests of config. */
-import type { AnswerTest } from '../config/schema/upstream-login.ts'
+import type { AnswerTest } from '../config/schema/response-tests.ts'
 import { isRawNumber, isRecord } from '../json/values.ts'
 
 const isNumber = (name: string) => /^\d+$/.test(name)

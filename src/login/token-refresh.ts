@@ -17,6 +17,8 @@ interface Options {
   readonly onFailed: (error: unknown) => void
 }
 
+/** So long before it expires a token is renewed. */
+const renewBeforeMs = 60_000
 /** Longer than a renewal may take: a replica that dies during one delays the others for so long. */
 const lockMs = 15_000
 const lockRetryMs = 25
@@ -41,14 +43,13 @@ export function createTokenRefresh({ sessions, sources, onFailed }: Options) {
     const source =
       credential?.expiresAt === undefined ? undefined : sources.find(each => each.name === name)
     const end = credential?.expiresAt ?? Infinity
-    const beforeMs = source?.renewBeforeMs ?? 0
-    if (source?.renew === undefined || Date.now() < end - beforeMs) return live
+    if (source?.renew === undefined || Date.now() < end - renewBeforeMs) return live
     if (Date.now() < end && steadyNow() < (pauses.peek(live.key) ?? 0)) return live
     let renewal = running.get(live.key)
     if (renewal === undefined) {
       renewal = renewOnce(live, source, trail).finally(() => {
         running.delete(live.key)
-        pauses.set(live.key, steadyNow() + beforeMs / 4)
+        pauses.set(live.key, steadyNow() + renewBeforeMs / 4)
       })
       running.set(live.key, renewal)
     }

@@ -1,4 +1,5 @@
 /** Credential source: a back-end's own sign-in, with requests and responses described by config. */
+import type { OutcomeTest } from '../config/schema/response-tests.ts'
 import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
@@ -9,7 +10,6 @@ import {
   contentTypes,
   fill,
   withLowerNames,
-  withQuery,
   writeBody
 } from './back-end-call.ts'
 import type { CredentialSource, SignInAttempt, SignInResult } from './credential-source.ts'
@@ -27,16 +27,25 @@ interface Options extends BackEnd {
 type Refresh = NonNullable<UpstreamLoginConfig['refresh']>
 type Logout = NonNullable<UpstreamLoginConfig['logout']>
 
-const maxSignOutMs = 5000
+const callMs = 10_000
+const signOutMs = 5000
 
-export function createUpstreamLogin(options: Options): CredentialSource {
-  const { name, config } = options
+/** For outcomes that config does not name. */
+const usualOutcomes: readonly OutcomeTest[] = [
+  { is: 'success', status: [200] },
+  { is: 'refused', status: [400, 401, 403, 404, 422] }
+]
+
+export function createUpstreamLogin({ config, ...others }: Options): CredentialSource {
+  const isUnnamed = ({ is }: OutcomeTest) => !config.outcomes.some(each => each.is === is)
+  const outcomes = [...config.outcomes, ...usualOutcomes.filter(isUnnamed)]
+  const options = { ...others, config: { ...config, outcomes } }
+  const { name } = others
   const { refresh, logout } = config
   return {
     name,
     verify: attempt => verify(options, attempt),
     ...(refresh !== undefined && {
-      renewBeforeMs: refresh.before,
       renew: async ({ credential }, trail) =>
         credential && (await renew(options, refresh, credential, trail))
     }),
@@ -51,11 +60,11 @@ export function createUpstreamLogin(options: Options): CredentialSource {
 async function verify(options: Options, attempt: SignInAttempt): Promise<SignInResult> {
   const { config, send, onFailed = () => {} } = options
   const { address, requestId, trail } = attempt
-  const { headers: passedHeaders, query, cookies } = passedOn(config, attempt.request)
+  const { headers: passedHeaders, cookies } = passedOn(config, attempt.request)
   const headers = { 'x-forwarded-for': address, 'x-request-id': requestId, ...passedHeaders }
   const raw = await send({
     method: 'POST',
-    path: withQuery(config.path, query),
+    path: config.path,
     headers: {
       'accept': 'application/json',
       'content-type': contentTypes[config.format],
@@ -64,16 +73,16 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
       ...withLowerNames(config.headers)
     },
     body: bodyOf(config, attempt),
-    timeoutMs: config.timeout,
+    timeoutMs: callMs,
     maxBytes: maxResponseBytes,
     recorded: trail && { trail, purpose: 'sign-in' }
   })
   const response = new LoginResponse(config, raw)
-  const refusal = response.refusal()
-  if (refusal !== undefined) return refusal
-  if (!response.matches(config.success)) {
+  const outcome = response.outcome()
+  if (outcome === undefined) {
     throw invalid(`the sign-in response (status ${raw.status}) is neither a success nor a refusal`)
   }
+  if (outcome !== 'success') return response.refusal(outcome)
   const credential = response.credential(cookies)
   try {
     const { from } = config.user
@@ -100,8 +109,8 @@ async function askUser(
   from: NonNullable<UpstreamLoginConfig['user']['from']>,
   { headers, credential, trail }: Asking
 ): Promise<LoginResponse> {
-  const { path, method, query, success, timeout: timeoutMs } = from
-  const call = { path, method, query, fixedHeaders: headers, timeoutMs, trail }
+  const { path, method, query, success } = from
+  const call = { path, method, query, fixedHeaders: headers, timeoutMs: callMs, trail }
   const raw = await callWith(options, { ...call, purpose: 'sign-in' }, credential)
   const response = new LoginResponse(options.config, raw)
   if (response.matches(success)) return response
@@ -118,10 +127,12 @@ async function renew(
   const { config } = options
   const { body, ...others } = refresh
   const call = { ...others, ...(refresh.method !== 'GET' && { body }), trail }
-  const timeoutMs = config.timeout
-  const raw = await callWith(options, { ...call, timeoutMs, purpose: 'renewal' }, credential)
+  const timing = { timeoutMs: callMs, purpose: 'renewal' } as const
+  const raw = await callWith(options, { ...call, ...timing }, credential)
   const response = new LoginResponse(config, raw)
-  if (response.matches(refresh.refused ?? config.refused)) return undefined
+  const { refused } = refresh
+  const isRefused = refused ? response.matches(refused) : response.outcome() === 'refused'
+  if (isRefused) return undefined
   return response.renewedCredential(refresh, credential)
 }
 
@@ -131,8 +142,7 @@ async function signOut(
   credential: Credential,
   trail: Trail | undefined
 ): Promise<void> {
-  const timeoutMs = Math.min(options.config.timeout, maxSignOutMs)
-  const call = { ...logout, timeoutMs, purpose: 'sign-out', trail } as const
+  const call = { ...logout, timeoutMs: signOutMs, purpose: 'sign-out', trail } as const
   const { status } = await callWith(options, call, credential)
   if (status < 400) return
   throw new GatewayError('upstream.error', {

@@ -1,7 +1,6 @@
 /** Keeps users out, of any credential source, and lets them in again. */
 import type { FastifyInstance } from 'fastify'
 import type { Static } from 'typebox'
-import { sourceName } from '../config/schema/gateway.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import { type BlockedName, isBlockOf } from '../session/blocked-users.ts'
 import { accountKey } from '../session/types.ts'
@@ -56,7 +55,7 @@ export function addBlockedUsers(ops: FastifyInstance, desk: Desk) {
 async function block(desk: Desk, { name, source, forMs }: Static<typeof blockBody>) {
   const { config, sessions, log } = desk
   if (accountKey(name) === '') throw malformed(hint)()
-  const known = config().gateway.login.sources.map(sourceName)
+  const known = Object.keys(config().gateway.login.sources)
   if (source !== undefined && !known.includes(source)) {
     const message = `There is no credential source "${source}", but ${known.join(', ')}.`
     throw malformed(message)()

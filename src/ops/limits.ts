@@ -2,7 +2,6 @@
 import { isIP } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config/schema/config.ts'
-import { sourceName } from '../config/schema/gateway.ts'
 import { countedAddress } from '../app/hooks/address.ts'
 import { eachMs, look } from '../limits/gcra.ts'
 import { callerOfAddress, callerOfUser, compilePlan } from '../limits/plan.ts'
@@ -97,7 +96,7 @@ async function callersOf({ config, sessions }: Desk, named: string): Promise<str
   const signedIn = await findUsers(sessions.store, named, isNamed)
   // They may have no session.
   const ids = [named, ...idsOf(users, named)]
-  const sources = gateway.login.sources.map(sourceName)
+  const sources = Object.keys(gateway.login.sources)
   const possible = sources.flatMap(source => ids.map(id => ({ source, id })))
   return [...new Set([...signedIn, ...possible].map(callerOf))]
 }

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
 import type { Config } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
-import { sourceName, usesRedis } from '../config/schema/gateway.ts'
+import { usesRedis } from '../config/schema/gateway.ts'
 import { tlsFilesOf } from '../proxy/address.ts'
 import { createUpstream } from '../proxy/upstream.ts'
 import { connectMsOf, createRedisDialler, slotPrefix } from './redis.ts'
@@ -88,8 +88,8 @@ async function reachRedis({ gateway, folder }: Config): Promise<Reached[]> {
 
 /** A sign-in that a back-end decides needs that back-end; nobody is signed in to find out. */
 function reachSignIn({ gateway }: Config, upstreams: readonly Reached[]): Reached[] {
-  return gateway.login.sources.map((source): Reached => {
-    const what = `sign-in ${sourceName(source)}`
+  return Object.entries(gateway.login.sources).map(([name, source]): Reached => {
+    const what = `sign-in ${name}`
     if (source.kind === 'users-file') return { what, address: source.file }
     const address = `upstream ${source.upstream}`
     const works = upstreams.some(each => each.what === address && each.fault === undefined)

@@ -1,8 +1,12 @@
 /** The outer object of every response, in the console's dialect: a table of members. */
 import { STATUS_CODES } from 'node:http'
-import { type CustomEnvelope, errorEntryOf } from '../config/schema/custom-envelope.ts'
+import {
+  type CustomEnvelope,
+  errorEntryOf,
+  readsAs,
+  type ResponseCode
+} from '../config/schema/envelope.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
-import { readsAs, type ResponseCode } from '../config/schema/response-codes.ts'
 import { type ErrorCode, errorKinds, type GatewayError } from '../errors/errors.ts'
 import { isRecord, type JsonRecord, put } from '../json/values.ts'
 
@@ -38,11 +42,6 @@ export interface Envelope {
   /** @param language of the reader; English without it */
   readonly failure: (error: GatewayError, requestId: string, language?: Language) => Members
   readonly login: (result: LoginResult) => unknown
-  /**
-   * For `login.refusedStatus: 200`: no `success` member, so that consoles show the sign-in page's
-   * own alert.
-   */
-  readonly loginRefused: (error: GatewayError, type: string, reader: Reader) => Members
   /** The content type of errors. */
   readonly errorType: string
   /** The HTTP status that config sets for an error code; it wins over `errorStatus`. */
@@ -113,7 +112,7 @@ function dialectOf({ dialect, successCode: code, custom }: Settings): Dialect {
   }
 }
 
-const named = ['success', 'code', 'message', 'errorCode', 'showType', 'requestId'] as const
+const named = ['success', 'code', 'message', 'errorCode', 'requestId'] as const
 
 function customDialect({ members, successMessage }: CustomEnvelope, code: ResponseCode): Dialect {
   const values = { success: true, code, message: successMessage }
@@ -135,10 +134,7 @@ export function createEnvelope(settings: Settings): Envelope {
   const entries = settings.dialect === 'custom' && custom !== undefined ? custom.errors : {}
   const codes = codesOf(settings, entries)
   const messageOf = ({ code, detail }: GatewayError, asked: Language) =>
-    detail.message ??
-    messages[code] ??
-    errorEntryOf(entries, code)?.entry.message ??
-    errorKinds[code][language === 'auto' ? asked : language]
+    detail.message ?? messages[code] ?? errorKinds[code][language === 'auto' ? asked : language]
   const says: Record<Said, (error: GatewayError, reader: Reader) => unknown> = {
     success: () => false,
     code: error => codes.own(error) ?? codes.other(error),
@@ -146,7 +142,7 @@ export function createEnvelope(settings: Settings): Envelope {
     message: (error, { language: asked }) => messageOf(error, asked),
     errorCode: ({ code }) => code,
     showType: ({ code }) => errorKinds[code].showType,
-    requestId: (_, { requestId }) => (settings.requestId ? requestId : undefined),
+    requestId: (_, { requestId }) => requestId,
     about: () => 'about:blank',
     title: ({ status }) => STATUS_CODES[status] ?? 'Error',
     status: ({ status }) => status
@@ -172,12 +168,6 @@ export function createEnvelope(settings: Settings): Envelope {
       const result = { status: 'ok', type, currentAuthority: authority }
       const isBeside = settings.dialect !== 'base-response'
       return success({ authToken: inertToken, ...result }, isBeside ? result : {})
-    },
-    loginRefused: (error, type, { requestId, language: asked }) => {
-      const body = failure(error, requestId, asked)
-      if (!isPro) return body
-      const { success: _, ...rest } = body
-      return { ...rest, status: 'error', type, currentAuthority: 'guest' }
     },
     errorType:
       settings.dialect === 'problem' ? 'application/problem+json; charset=utf-8' : jsonType,

@@ -131,7 +131,7 @@ t.test('the document of a config with all there is', async t => {
     ]`
   )
   const envelope = { dialect: 'ant-design-pro', errorStatus: 'ok' }
-  const gateway = { server: { mount: '/x' }, envelope, login: { refusedStatus: 200 } }
+  const gateway = { server: { mount: '/x' }, envelope }
   t.equal((await documentIn({ ...files, gateway }))['servers'][0].url, '/x')
 })
 

@@ -22,15 +22,15 @@ function folderOf(t: Test, redisPort: number, urls: readonly string[]): string {
       redis: { url: `redis://127.0.0.1:${redisPort}` },
       session: { secrets: ['${SECRET}'] },
       login: {
-        sources: [
-          {
+        sources: {
+          b: {
             kind: 'upstream-login',
             upstream: 'b',
             path: '/login',
-            success: { path: 'code', in: [200] },
+            outcomes: [{ is: 'success', path: 'code', in: [200] }],
             user: { id: 'id' }
           }
-        ]
+        }
       }
     }),
     'routes.yaml': stringify({
@@ -48,7 +48,7 @@ t.test('what can be reached is listed, and nothing is asked of back-ends', async
   t.equal(err, '')
   t.match(out, `upstream b: ${backend.url}: ok\n`)
   t.match(out, `redis: 127.0.0.1:${redis.port}: ok\n`)
-  t.match(out, 'sign-in upstream-login:b: upstream b: ok\n')
+  t.match(out, 'sign-in b: upstream b: ok\n')
   t.equal(code, 0)
   t.equal(backend.begun(), 0)
 })
@@ -62,7 +62,7 @@ t.test('what cannot be reached is named with the reason, and the exit code is 1'
       { what: 'upstream b', address: backend.url, fault: undefined },
       { what: 'upstream b', address: dead, fault: 'ECONNREFUSED' },
       { what: 'redis', address: `127.0.0.1:${deadPort}`, fault: String },
-      { what: 'sign-in upstream-login:b', fault: undefined }
+      { what: 'sign-in b', fault: undefined }
     ]
   })
   t.equal(code, 1)
@@ -73,7 +73,7 @@ async function toldOf(t: Test, redisConfig: object) {
   const gateway = {
     redis: redisConfig,
     session: { secrets: ['${SECRET}'] },
-    login: { sources: [{ kind: 'users-file', file: 'users.yaml' }] }
+    login: { sources: { 'users-file': { kind: 'users-file', file: 'users.yaml' } } }
   }
   const folder = await configFolder({ gateway })
   const { code, out } = await run(['check', '--live', '-c', folder], {
@@ -113,7 +113,7 @@ t.test('a primary that takes writes without a replica is one to be bounded', asy
   const gateway = {
     redis: { sentinels, primary: name },
     session: { secrets: ['${SECRET}'] },
-    login: { sources: [{ kind: 'users-file', file: 'users.yaml' }] }
+    login: { sources: { 'users-file': { kind: 'users-file', file: 'users.yaml' } } }
   }
   const folder = await configFolder({ gateway })
   const check = async () => await run(['check', '--live', '-c', folder], { env: environment })

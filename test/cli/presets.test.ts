@@ -36,7 +36,7 @@ backend: \${BACKEND:-drf}
 session: { secrets: ["\${SESSION_SECRET}", "a secret that stands here by mistake"] }
 login:
   sources:
-    - { kind: users-file, file: users.yaml }`,
+    staff: { kind: users-file, file: users.yaml }`,
     'routes.yaml':
       'upstreams: { backend: { url: http://127.0.0.1:1 } }\nshapes: { item: [{ unwrap: a }] }'
   })
@@ -51,7 +51,7 @@ login:
     'backend: ${BACKEND:-drf} # gateway.yaml:2',
     '    - ${SESSION_SECRET}',
     '    - (a secret)',
-    '    - kind: users-file # gateway.yaml:6',
+    '      kind: users-file # gateway.yaml:6',
     '# routes.yaml',
     '    url: http://127.0.0.1:1 # routes.yaml:1',
     `    credential: bearer # backend/drf.yaml:${lineOf('credential:')}`,

@@ -12,7 +12,7 @@ const line = (name: string) => `# yaml-language-server: $schema=schema/${name}.s
 t.test('an adopted folder gets its schemas, and each file the line that names its own', async t => {
   const folder = textFolder(t.after, {
     'gateway.yaml':
-      'login: { sources: [{ kind: users-file, file: staff.yaml }] }\nsession: { cookie: { secure: false } }\n',
+      'login: { sources: { users-file: { kind: users-file, file: staff.yaml } } }\nsession: { cookie: { secure: false } }\n',
     'routes.yaml': '\ufeffroutes: {}\r\n',
     'limits.yaml': '# yaml-language-server: $schema=../mine.json\n{}\n',
     'users.yaml': null,
@@ -45,7 +45,7 @@ t.test('an adopted folder gets its schemas, and each file the line that names it
 t.test('a users file elsewhere gets its line too; on a full disk it is unchanged', async t => {
   const elsewhere = join(textFolder(t.after, { 'staff.yaml': 'users: {}\n' }), 'staff.yaml')
   const folder = textFolder(t.after, {
-    'gateway.yaml': `login: { sources: [{ kind: users-file, file: "\${X:-${elsewhere}}" }] }\n`
+    'gateway.yaml': `login: { sources: { users-file: { kind: users-file, file: "\${X:-${elsewhere}}" } } }\n`
   })
   const schemas = ['schemas', '--config', folder]
   t.match((await run(schemas)).out, `wrote ${elsewhere}\n`)
@@ -124,6 +124,6 @@ t.test('the reference says of JSON that it may be any value', async t => {
   ]) {
     t.same(valuesOf(key), ['any value'], key)
   }
-  t.same(valuesOf('login.sources[].passQuery'), ['a list'])
+  t.same(valuesOf('login.sources.NAME.passHeaders'), ['a list'])
   t.same(valuesOf('audit.folder'), ['a text'])
 })

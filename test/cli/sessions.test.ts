@@ -64,15 +64,15 @@ t.test(
       gateway: {
         ops: { listen: `127.0.0.1:${await freePort()}` },
         login: {
-          sources: [
-            { kind: 'users-file', file: 'users.yaml' },
-            {
+          sources: {
+            'users-file': { kind: 'users-file', file: 'users.yaml' },
+            'b': {
               kind: 'upstream-login',
               upstream: 'b',
               path: '/login',
               user: { id: 'id', username: 'name' }
             }
-          ]
+          }
         },
         identity: { prefix: true }
       },
@@ -106,13 +106,13 @@ t.test(
       unclear.err,
       /^"alice" may be any of these users; choose one with --id, --name or --source:\nSOURCE +ID +NAME\n/
     )
-    t.match(unclear.err, /^upstream-login:b +alice +carol$/m)
+    t.match(unclear.err, /^b +alice +carol$/m)
     t.match(unclear.err, /^users-file +1 +alice$/m)
     t.equal(await status(alice), 200)
     const all = await command('list')
     t.match(all.out, /^SESSION +STARTED +LAST USED +USER +ID +SOURCE +ADDRESS +AGENT\n/)
     t.match(all.out, / alice +1 +users-file /)
-    t.match(all.out, / carol +alice +upstream-login:b /)
+    t.match(all.out, / carol +alice +b /)
     t.match(await command('list', '--name', 'alice'), { code: 0, out: /^SESSION/ })
     t.match(await command('close', 'alice', '--source', 'users-file'), {
       code: 0,

@@ -205,16 +205,17 @@ t.test(
       return { code, err, names, staff: read('staff.yaml') }
     }
     const names = ['gateway.yaml', 'limits.yaml', 'routes.yaml']
-    const named = (file: string) => `login: { sources: [{ kind: users-file, file: "${file}" }] }\n`
+    const named = (file: string) =>
+      `login: { sources: { users-file: { kind: users-file, file: "${file}" } } }\n`
     const written = { code: 0, names, staff: /carol/ }
     t.match(await add(named('${STAFF_FILE:-staff.yaml}')), written)
     t.match(await add(named('${STAFF_FILE}'), { STAFF_FILE: 'staff.yaml' }), written)
-    const merged = `permissions: &x\n  sources: [{ kind: users-file, file: staff.yaml }]\n`
+    const merged = `permissions: &x\n  sources: { users-file: { kind: users-file, file: staff.yaml } }\n`
     t.match(await add(`${merged}login: { <<: *x }\n`), written)
     const refused = { code: 1, names, staff: 'users: {}\n' }
     t.match(await add(named('${STAFF_FILE}')), { ...refused, err: /STAFF_FILE is not set/ })
     t.match(await add('backend: ruoyi\n'), { ...refused, err: /no source of the kind users-file/ })
-    t.match(await add('login: { sources: [{ kind: users-file }] }\n'), {
+    t.match(await add('login: { sources: { users-file: { kind: users-file } } }\n'), {
       code: 0,
       names: [...names, 'users.yaml']
     })
@@ -222,9 +223,9 @@ t.test(
 )
 
 t.test('several users files: one is chosen by --file', async t => {
-  const source = (name: string) => `{ kind: users-file, name: ${name}, file: ${name}.yaml }`
+  const source = (name: string) => `${name}: { kind: users-file, file: ${name}.yaml }`
   const folder = textFolder(t.after, {
-    'gateway.yaml': `login: { sources: [${source('staff')}, ${source('guests')}] }\n`,
+    'gateway.yaml': `login: { sources: { ${source('staff')}, ${source('guests')} } }\n`,
     'users.yaml': null,
     'staff.yaml': 'users: {}\n'
   })

@@ -25,7 +25,9 @@ function load(cleanUp: (undo: () => unknown) => void, { gateway, routes, limits,
       'gateway.yaml': stringify({
         server: { hosts: ['h'] },
         ...gateway,
-        ...(users && { login: { sources: [{ kind: 'users-file', file: 'users.yaml' }] } })
+        ...(users && {
+          login: { sources: { 'users-file': { kind: 'users-file', file: 'users.yaml' } } }
+        })
       }),
       'routes.yaml': stringify(routes ?? route()),
       'limits.yaml': stringify(limits ?? {}),
@@ -210,10 +212,21 @@ t.test('another name hides no risk: what callers can reach counts', t => {
   t.end()
 })
 
-t.test('the order of keys is no change, also within lists', t => {
-  const sources = (source: object) => ({ gateway: { login: { sources: [source] } } })
-  const before = load(t.after, sources({ kind: 'users-file', file: 'users.yaml' }))
-  const after = load(t.after, sources({ file: 'users.yaml', kind: 'users-file' }))
-  t.same(configChanges(before, after), [])
+t.test('the order of keys is no change, but for credential sources', t => {
+  const sources = (...all: Array<[string, object]>) =>
+    load(t.after, {
+      gateway: { identity: { prefix: true }, login: { sources: Object.fromEntries(all) } }
+    })
+  const file = { kind: 'users-file', file: 'users.yaml' }
+  const same = { file: 'users.yaml', kind: 'users-file' }
+  const before = sources(['a', file], ['b', file])
+  t.same(configChanges(before, sources(['a', same], ['b', same])), [])
+  const [change, ...others] = configChanges(before, sources(['b', file], ['a', file]))
+  t.match(change, { text: 'login.sources are asked in another order: b, a', restart: true })
+  t.same(others, [])
+  t.match(
+    configChanges(before, sources(['c', file], ['a', file], ['b', file])).map(({ path }) => path),
+    ['login.sources.c']
+  )
   t.end()
 })

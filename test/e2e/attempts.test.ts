@@ -45,7 +45,6 @@ t.test('a sign-in, the renewal of its token, and the sign-out', async t => {
     refresh: {
       path: '/renew',
       body: { refresh: '{refreshToken}' },
-      before: '60s',
       token: 'token'
     },
     logout: { path: '/logout', method: 'POST' }

@@ -32,7 +32,7 @@ async function threeReplicas(t: Test) {
     kind: 'upstream-login',
     upstream: 'b',
     path: '/login',
-    success: { path: 'code', in: [0] },
+    outcomes: [{ is: 'success', path: 'code', in: [0] }],
     user: { id: 'id' }
   }
   const folder = await configFolder({
@@ -40,7 +40,7 @@ async function threeReplicas(t: Test) {
       server: { trustedProxies: ['127.0.0.1'] },
       redis: { url: redis.url, commandTimeout: '30s' },
       session: { secrets: ['${SESSION_SECRET}'] },
-      login: { sources: [source] }
+      login: { sources: { b: source } }
     },
     routes: { upstreams: { b: { url: backend.url } } },
     limits: { lockout: {} }

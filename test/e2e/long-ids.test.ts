@@ -23,8 +23,8 @@ async function longIds(
     gateway: {
       session,
       login: {
-        sources: [
-          {
+        sources: {
+          b: {
             kind: 'upstream-login',
             upstream: 'b',
             path: '/login',
@@ -32,7 +32,7 @@ async function longIds(
             user: { id: 'user.id', profile: 'user.team' },
             token: 'token'
           }
-        ]
+        }
       }
     },
     routes: {

@@ -422,7 +422,9 @@ t.test(
       asked++
       response.writeHead(401, { 'content-type': 'application/json' }).end('{}')
     })
-    const { gateway, routes } = signInAt(backend.url, { success: { path: 'code', in: [0] } })
+    const { gateway, routes } = signInAt(backend.url, {
+      outcomes: [{ is: 'success', path: 'code', in: [0] }]
+    })
     const files = {
       gateway: { ...withRedis(redis.url), ...gateway },
       routes,

@@ -130,7 +130,6 @@ t.test('the renewal of a token has the context of the request that needs it', as
     refresh: {
       path: '/renew',
       body: { refresh: '{refreshToken}' },
-      before: '60s',
       token: 'token'
     }
   })

@@ -15,14 +15,14 @@ const backend = await testUpstream(t.after, ({ url, headers }, response) => {
   response.setHeader('content-type', 'application/json').end(JSON.stringify(user))
 })
 
-async function gatewayOf(t: Test, redisUrl?: string, login = {}) {
+async function gatewayOf(t: Test, redisUrl?: string) {
   const source = {
-    ...{ kind: 'upstream-login', name: 'shop', upstream: 'b', path: '/login', token: 'token' },
+    ...{ kind: 'upstream-login', upstream: 'b', path: '/login', token: 'token' },
     ...{ user: { id: 'id', username: 'name' }, logout: { path: '/logout' } }
   }
   const folder = await configFolder({
     gateway: {
-      login: { sources: [{ kind: 'users-file', file: 'users.yaml' }, source], ...login },
+      login: { sources: { 'users-file': { kind: 'users-file' }, 'shop': source } },
       identity: { prefix: true },
       session: { secrets: ['${SESSION_SECRET}'] },
       ...(redisUrl !== undefined && { redis: { url: redisUrl } })
@@ -96,16 +96,16 @@ for (const kind of ['memory', 'redis']) {
 }
 
 t.test('U5: guesses learn nothing of a block, and it is no failure', async t => {
-  const gateway = await gatewayOf(t, undefined, { refusedStatus: 200 })
+  const gateway = await gatewayOf(t)
   await gateway.act('/users/block', { name: 'alice' })
   const json = { username: 'alice', password: 'a guess' }
   const guess = await gateway.call('/api/auth/admin/login', { json })
-  t.match(guess, { status: 200, json: { status: 'error', errorCode: 'login.refused' } })
+  t.match(guess, { status: 401, json: { errorCode: 'login.refused' } })
   const before = [given, signedOut.length] as const
   for (let count = 0; count < 4; count++) {
     const code = 'login.blocked-by-operator'
-    t.match(await gateway.attempt('alice'), { status: 200, json: { errorCode: code } })
-    t.match(await gateway.attempt('shopper'), { status: 200, json: { errorCode: code } })
+    t.match(await gateway.attempt('alice'), { status: 403, json: { errorCode: code } })
+    t.match(await gateway.attempt('shopper'), { status: 403, json: { errorCode: code } })
   }
   const metrics = await (await gateway.ops('/metrics')).text()
   t.match(metrics, /sign_ins_total\{source="users-file",outcome="blocked"\} 4$/m)

@@ -5,7 +5,7 @@ import { json as answer, testUpstream } from '../support/upstream.ts'
 
 const json = { username: 'alice', password }
 const members = { code: 'c', message: 'm', data: 'd', success: false }
-const off = { errorCode: false, showType: false, requestId: false }
+const off = { errorCode: false, requestId: false }
 
 t.test('case U7: a custom dialect starts from nothing', async t => {
   const custom = { members: { ...members, ...off } }

@@ -29,8 +29,10 @@ const upstreamOf = (sessionEnded: object | undefined) => ({
 const gateway = await testGateway(t.after, {
   gateway: signInAt(backend.url, {
     upstream: 'code',
-    success: { path: 'code', in: [0] },
-    refused: { path: 'code', in: [1] },
+    outcomes: [
+      { is: 'refused', path: 'code', in: [1] },
+      { is: 'success', path: 'code', in: [0] }
+    ],
     token: 'token',
     user: { id: 'user.id', username: 'user.name' }
   }).gateway,

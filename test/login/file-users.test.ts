@@ -20,9 +20,11 @@ type User = Parameters<typeof passwordDigest>[0]
 const userOf = (more: Partial<User> = {}): User =>
   ({ password: 'a hash', roles: ['clerk'], profile: {}, disabled: false, ...more }) as User
 
-const filesOf = (users: Record<string, User>, others: readonly object[] = []) =>
+const filesOf = (users: Record<string, User>, others: object = {}) =>
   ({
-    gateway: { login: { sources: [{ kind: 'users-file', file: 'users.yaml' }, ...others] } },
+    gateway: {
+      login: { sources: { 'users-file': { kind: 'users-file', file: 'users.yaml' }, ...others } }
+    },
     users: { 'users.yaml': { users } }
   }) as unknown as Sources
 
@@ -53,8 +55,8 @@ t.test('the file decides at each look-up who its user is', t => {
   const named = { ...session, identity: { ...session.identity, username: '__proto__' } }
   t.equal(users.review(named), undefined)
   t.equal(users.review({ ...session, source: 'gone' }), undefined)
-  const hr = { kind: 'upstream-login', name: 'hr', upstream: 'b' }
-  users.activate(filesOf({}, [hr]))
+  const hr = { kind: 'upstream-login', upstream: 'b' }
+  users.activate(filesOf({}, { hr }))
   const atBackEnd = { ...session, source: 'hr' }
   t.equal(users.review(atBackEnd), atBackEnd, 'of a back-end the file says nothing')
   t.end()

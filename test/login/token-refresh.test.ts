@@ -24,7 +24,6 @@ async function setUp(expiresAt = Date.now() - 1) {
   const source: CredentialSource = {
     name: 's',
     verify: async () => ({ vouched: false }),
-    renewBeforeMs: 60_000,
     renew: async session => {
       await new Promise(resolve => setImmediate(resolve))
       return await grant.answer(session)
@@ -179,7 +178,6 @@ t.test(
       refresh: {
         path: '/renew',
         body: { refresh: '{refreshToken}' },
-        before: '60s',
         token: 'token'
       }
     })

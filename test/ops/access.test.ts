@@ -53,10 +53,10 @@ t.test('a user without the role, or of another source, is no operator', async t 
     gateway: {
       ops: { role: 'admin', sources: ['staff'] },
       login: {
-        sources: [
-          { kind: 'users-file', file: 'users.yaml', decides: false },
-          { kind: 'users-file', name: 'staff', file: 'staff.yaml' }
-        ]
+        sources: {
+          'users-file': { kind: 'users-file', file: 'users.yaml' },
+          'staff': { kind: 'users-file', file: 'staff.yaml' }
+        }
       }
     },
     users: { users: {} }
@@ -66,10 +66,10 @@ t.test('a user without the role, or of another source, is no operator', async t 
     gateway: {
       ops: { role: 'admin', sources: ['staff'] },
       login: {
-        sources: [
-          { kind: 'users-file', file: 'users.yaml' },
-          { kind: 'users-file', name: 'staff', file: 'staff.yaml' }
-        ]
+        sources: {
+          'users-file': { kind: 'users-file', file: 'users.yaml' },
+          'staff': { kind: 'users-file', file: 'staff.yaml' }
+        }
       }
     }
   })
@@ -101,14 +101,13 @@ t.test('operators of a back-end come from a source that ops.sources names only',
   })
   const backendSource = {
     kind: 'upstream-login',
-    name: 'staff',
     upstream: 'b',
     path: '/login',
     body: { username: '{username}', password: '{password}' },
     user: { id: 'id', roles: 'roles' }
   }
   const files = (sources: readonly string[]) => ({
-    gateway: { ops: { role: 'admin', sources }, login: { sources: [backendSource] } },
+    gateway: { ops: { role: 'admin', sources }, login: { sources: { staff: backendSource } } },
     routes: { upstreams: { b: { url: backend.url } } }
   })
   const { opsUrl, log } = await testGateway(t.after, files(['staff']))
@@ -266,20 +265,23 @@ t.test('guesses are counted apart from the console’s', async t => {
 })
 
 t.test('a guess that one source refused counts while another one fails', async t => {
-  const backend = await testUpstream(t.after, (_request, response) => {
-    response.writeHead(500).end()
+  const backends = {
+    a: await testUpstream(t.after, (_request, response) => response.writeHead(401).end()),
+    b: await testUpstream(t.after, (_request, response) => response.writeHead(500).end())
+  }
+  const sourceAt = (upstream: string) => ({
+    kind: 'upstream-login',
+    upstream,
+    path: '/login',
+    user: { id: 'id' }
   })
-  const sources = [
-    { kind: 'users-file', decides: false },
-    { kind: 'upstream-login', name: 'staff', upstream: 'b', path: '/login', user: { id: 'id' } }
-  ]
   const { opsUrl } = await testGateway(t.after, {
     gateway: {
-      ops: { role: 'admin', sources: ['users-file', 'staff'] },
+      ops: { role: 'admin', sources: ['a', 'b'] },
       identity: { prefix: true },
-      login: { sources }
+      login: { sources: { a: sourceAt('a'), b: sourceAt('b') } }
     },
-    routes: { upstreams: { b: { url: backend.url } } },
+    routes: { upstreams: { a: { url: backends.a.url }, b: { url: backends.b.url } } },
     limits: { lockout: { ...noLockout, address: { failures: 2 } }, limits: {} }
   })
   const guess = async () => (await signInToOps(opsUrl, 'alice', { password: 'wrong' })).status

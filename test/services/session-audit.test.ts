@@ -141,12 +141,12 @@ t.test('a session whose back-end refuses to renew its token has a line', async t
     token: 'token',
     refreshToken: 'refresh',
     expires: { path: 'expiresIn' },
-    refresh: { path: '/renew', body: { refresh: '{refreshToken}' }, before: '60s', token: 'token' }
+    refresh: { path: '/renew', body: { refresh: '{refreshToken}' }, token: 'token' }
   }
   const gateway = await testGateway(
     t.after,
     {
-      gateway: { audit, login: { sources: [source] } },
+      gateway: { audit, login: { sources: { b: source } } },
       routes: {
         upstreams: { b: { url: backend.url, credential: 'bearer' } },
         routes: { orders: { path: '/api/orders', upstream: 'b' } }
@@ -164,7 +164,7 @@ t.test('a session whose back-end refuses to renew its token has a line', async t
     {
       user: 'carol',
       userId: '7',
-      source: 'upstream-login:b',
+      source: 'b',
       session: /^[\w-]{12}$/,
       detail: { by: 'upstream', reason: 'upstream', count: 1 }
     }

@@ -54,8 +54,8 @@ gateway:
   identity: { prefix: true }
   login:
     sources:
-      - { kind: users-file, file: users.yaml, decides: true }
-      - { kind: upstream-login, upstream: b, path: /login, user: { id: next, username: next } }
+      users-file: { kind: users-file }
+      b: { kind: upstream-login, upstream: b, path: /login, user: { id: next, username: next } }
 routes:
   upstreams:
     b: { url: '${backend}/base', module: ${module}, headers: { x-fixed: '1' } }

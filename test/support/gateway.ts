@@ -38,8 +38,7 @@ export async function configFolder(files: Files = {}): Promise<string> {
         ops: { listen: '127.0.0.1:0', secret: 'file:ops-secret' },
         drain: { notice: '0ms', grace: '2s' },
         reload: { watch: false },
-        session: { cookie: { secure: false }, perUser: { max: 1000 } },
-        login: { sources: [{ kind: 'users-file', file: 'users.yaml' }] }
+        session: { cookie: { secure: false }, perUser: { max: 1000 } }
       },
       files.gateway ?? {}
     )

@@ -4,9 +4,9 @@ export const password = 'correct horse battery'
 /** Config of a gateway whose users sign in at the back-end `b` with this URL. */
 export function signInAt(url: string, source: object = {}) {
   const login = {
-    sources: [
-      { kind: 'upstream-login', upstream: 'b', path: '/login', user: { id: 'id' }, ...source }
-    ]
+    sources: {
+      b: { kind: 'upstream-login', upstream: 'b', path: '/login', user: { id: 'id' }, ...source }
+    }
   }
   return { gateway: { login }, routes: { upstreams: { b: { url } } } }
 }

@@ -18,7 +18,7 @@ export function signInConfig(
 ): UpstreamLoginConfig {
   const { gateway, routes } = signInAt('http://127.0.0.1:1')
   const files = { 'gateway.yaml': stringify(gateway), 'routes.yaml': stringify(routes) }
-  const [source] = loadConfig(textFolder(cleanUp, files), {}).gateway.login.sources
+  const { b: source } = loadConfig(textFolder(cleanUp, files), {}).gateway.login.sources
   if (source?.kind !== 'upstream-login') throw new Error('no such source')
   return { ...source, ...over }
 }
@@ -33,7 +33,7 @@ export function sessionWith(held?: Credential): Session {
   return {
     id: 's',
     identity: { id: '1', username: 'alice', name: 'Alice', roles: [], profile: {} },
-    source: 'upstream-login:b',
+    source: 'b',
     remembered: false,
     createdAt: 0,
     idleMs: 1,

@@ -26,7 +26,6 @@ const source = {
   upstream: 'b',
   path: '/login',
   format: 'form',
-  success: { status: [200] },
   user: { id: 'user.id' },
   token: 'token'
 }
@@ -46,7 +45,7 @@ async function setUp(t: Test, upstream: object): Promise<Setup> {
   })
   const socketUpstream = await webSocketUpstream(t.after)
   const gateway = await testGateway(t.after, {
-    gateway: { envelope: { ...names, inertToken: 'inert' }, login: { sources: [source] } },
+    gateway: { envelope: { ...names, inertToken: 'inert' }, login: { sources: { b: source } } },
     routes: {
       upstreams: {
         b: { url: backend.url, ...upstream },
@@ -169,7 +168,7 @@ t.test('calls that renew a token carry none of the console', async t => {
     refresh: { path: '/renew', body: {}, token: 'token' }
   }
   const gateway = await testGateway(t.after, {
-    gateway: { envelope: names, login: { sources: [refreshing] } },
+    gateway: { envelope: names, login: { sources: { b: refreshing } } },
     routes: {
       upstreams: { b: { url: backend.url, credential: 'bearer' } },
       routes: { plain: { path: '/api/plain', upstream: 'b' } }

@@ -38,17 +38,17 @@ const lines: string[] = []
 const folder = await configFolder({
   gateway: {
     login: {
-      sources: [
-        { kind: 'users-file', file: 'users.yaml' },
-        {
+      sources: {
+        'users-file': { kind: 'users-file', file: 'users.yaml' },
+        'backend': {
           kind: 'upstream-login',
           upstream: 'backend',
           path: '/login',
           user: { id: 'id' },
           token: 'token',
-          refused: { status: [401] }
+          outcomes: [{ is: 'refused', status: [401] }]
         }
-      ]
+      }
     },
     identity: { prefix: true }
   },

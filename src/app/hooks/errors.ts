@@ -48,7 +48,7 @@ export function createErrorHandler({ config, envelope, counters, shed }: Gateway
 }
 
 /** The first that a browser names is that of its user. */
-export function languageOf({ headers }: Pick<FastifyRequest, 'headers'>): Language {
+function languageOf({ headers }: Pick<FastifyRequest, 'headers'>): Language {
   return /^\s*zh\b/i.test(headers['accept-language'] ?? '') ? 'zh' : 'en'
 }
 
@@ -86,7 +86,7 @@ function isAbandoned(thrown: unknown, reply: FastifyReply): boolean {
 }
 
 /** Sends an error in the place of the response that was being made. */
-export function replyWith(
+function replyWith(
   reply: FastifyReply,
   error: GatewayError,
   { body, type, status }: { readonly body: object; readonly type: string; readonly status: number }

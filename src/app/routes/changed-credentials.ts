@@ -2,7 +2,6 @@
  * Credentials that a back-end changes in ordinary responses: cookies that it renews with each
  * (PHP, ASP.NET, Laravel), and tokens in a header. The session takes them over.
  */
-import { sourceName } from '../../config/schema/gateway.ts'
 import { credentialOf } from '../../config/schema/routes.ts'
 import type { UpstreamLoginConfig } from '../../config/schema/upstream-login.ts'
 import { cookiesAfter } from '../../login/credential-cookies.ts'
@@ -22,11 +21,11 @@ export function takeCredentialOf(
 ): ((asked: Live, headers: UpstreamResponse['headers']) => void) | undefined {
   if (credentialOf(upstream.config.credential).as === 'none') return undefined
   const bySource = new Map<string, UpstreamLoginConfig>()
-  for (const source of config.gateway.login.sources) {
+  for (const [name, source] of Object.entries(config.gateway.login.sources)) {
     // The credential of one back-end is none of another's to change.
     if (source.kind !== 'upstream-login' || source.upstream !== upstreamName) continue
     const changes = source.cookies.length > 0 || source.renewedToken !== undefined
-    if (changes) bySource.set(sourceName(source), source)
+    if (changes) bySource.set(name, source)
   }
   if (bySource.size === 0) return undefined
   return (asked, headers) => {

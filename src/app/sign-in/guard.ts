@@ -24,7 +24,8 @@ interface KindBucket extends Bucket {
   readonly kind: Kind
 }
 
-const hourMs = 3_600_000
+/** Within an hour, so many undecided attempts are no failures of an account. */
+const undecidedRate = { max: 50, windowMs: 3_600_000, burst: 50 }
 /** Wrong captchas of an account: where they are used up each more is a failure, so it is no lock. */
 export const challenge = 'challenge'
 /** Begins the keys of guesses at the operators' page: they lock nobody out of the console. */
@@ -34,10 +35,9 @@ export function createSignInGuard(gateway: Gateway, { apart = '', browsers }: Op
   const { lockouts, counters } = gateway
   const lines = new SignInLines(lockouts)
   const bucketsOf = createBuckets(gateway, apart)
-  const isWithinChallenges = async (account: string, max: number) => {
-    if (max === 0) return false
-    const rate = { max, windowMs: hourMs, burst: max }
-    return (await lockouts.take([{ key: `${apart}${challenge} ${account}`, rate }])).isTaken
+  const isWithinChallenges = async (account: string) => {
+    const bucket = { key: `${apart}${challenge} ${account}`, rate: undecidedRate }
+    return (await lockouts.take([bucket])).isTaken
   }
 
   /**
@@ -83,11 +83,12 @@ export function createSignInGuard(gateway: Gateway, { apart = '', browsers }: Op
       refund: async () => await giveBack(buckets),
       /**
        * Not all sources judged the password, since the captcha was wrong or a source failed: a
-       * failure of the address, and up to `max` times an hour none of the account.
+       * failure of the address, and up to 50 times an hour none of the account.
+       * @param isFailure of the account as well, at once
        * @returns whether it counted as refused
        */
-      undecided: async (max: number) => {
-        const isRefused = !(await isWithinChallenges(account, max))
+      undecided: async (isFailure: boolean) => {
+        const isRefused = isFailure || !(await isWithinChallenges(account))
         reportLocks(isRefused ? undefined : 'address')
         if (isRefused) lines.end(buckets, [])
         else await giveBack(buckets.filter(({ kind }) => kind !== 'address'))

@@ -18,7 +18,6 @@ import type { Live } from '../../session/types.ts'
 import { authorityOf } from '../../shaping/current-user.ts'
 import { addOwn, sendAnswer } from '../endpoints/own.ts'
 import { clientAddress } from '../hooks/address.ts'
-import { languageOf, replyWith } from '../hooks/errors.ts'
 import { leavingOf } from '../hooks/leaving.ts'
 import { expireTokenCookies } from '../hooks/session.ts'
 import { openFor } from './back-end-sessions.ts'
@@ -41,7 +40,7 @@ export function addLogin(scope: FastifyInstance): void {
       // Those of the former session.
       Object.assign(request.trail, { userId: undefined, source: undefined })
       return await signIn(request, reply, guard).catch(error =>
-        refuse(reply, toGatewayError(error))
+        refuse(request, toGatewayError(error))
       )
     }
   })
@@ -113,14 +112,12 @@ function outcomeOf({ status }: GatewayError): string {
   return status >= 500 || status === 409 ? 'failed' : 'malformed'
 }
 
-/** @throws `error`, unless config has refusals with the status 200 and `status: error` in the body */
-function refuse(reply: FastifyReply, error: GatewayError): void {
-  const { request } = reply
+/** @throws `error` */
+function refuse(request: FastifyRequest, error: GatewayError): never {
   const { trail } = request
-  const { config, counters, envelope } = request.server.gateway
   const { code } = error
   const outcome = outcomes[code]
-  counters.onSignIn(outcome ?? outcomeOf(error), trail.source ?? '')
+  request.server.gateway.counters.onSignIn(outcome ?? outcomeOf(error), trail.source ?? '')
   // It signed nobody in.
   trail.source = undefined
   if (code === 'login.blocked-by-operator') {
@@ -128,13 +125,7 @@ function refuse(reply: FastifyReply, error: GatewayError): void {
     const fields = { event: 'login.refused', ...subject, outcome, code }
     request.log.info(fields, 'sign-in refused: an operator has blocked the user')
   }
-  if (outcome === undefined || config.gateway.login.refusedStatus === 401) throw error
-  const reader = { requestId: request.id, language: languageOf(request) }
-  replyWith(reply, error, {
-    body: envelope.loginRefused(error, typeOf(request.body), reader),
-    type: envelope.errorType,
-    status: 200
-  })
+  throw error
 }
 
 /** Back-ends read a member of a form as they read the query parameter of its name. */

@@ -27,9 +27,6 @@ const codeOfRefusal = {
   'expired-password': 'login.expired-password'
 } as const satisfies Record<RefusalKind, ErrorCode>
 
-/** Within an hour, so many attempts are no failures of an account; the default of challenges. */
-const maxUndecided = 50
-
 /**
  * The user for whom a source vouches. The refusal of all of them is the first that tells more than
  * a wrong password, else the first: a wrong captcha at one source does not end the search.
@@ -62,9 +59,9 @@ export async function mustVouch(
   const refusal = telling ?? refusals[0]
   if (signIn.trail !== undefined) signIn.trail.source = refusal?.source
   const { username: user, address } = signIn
-  const { kind, message, maxChallenges = 0 } = refusal ?? {}
+  const { kind, message } = refusal ?? {}
   // Where another source refused the password, the challenge counts as refused at once.
-  if (kind === 'challenge' && !(await attempt.undecided(wasGuess ? 0 : maxChallenges))) {
+  if (kind === 'challenge' && !(await attempt.undecided(wasGuess))) {
     const text = 'sign-in refused before the password was checked'
     log.info({ event: 'login.challenge', user, address }, text)
   } else {
@@ -88,15 +85,14 @@ async function countUndecided(
 ): Promise<void> {
   if (!wasGuess) return await attempt.refund()
   const isOfClient = toGatewayError(failure).status < 500
-  await attempt.undecided(isOfClient ? 0 : maxUndecided)
+  await attempt.undecided(isOfClient)
 }
 
 /** The parts of the console's request that sources may pass on. */
-export function consoleRequest({ headers, query, server }: FastifyRequest): ConsoleRequest {
+export function consoleRequest({ headers, server }: FastifyRequest): ConsoleRequest {
   const { cookie = '' } = headers
   return {
     headers,
-    query: query as Record<string, unknown>,
     cookie: (upstream, name) => {
       const sealed = server.gateway.sealedCookies.get(upstream)
       if (sealed?.names.has(name) !== true) return keepCookies(cookie, [name])

@@ -68,14 +68,17 @@ export function filesOf(draft: Draft): Readonly<Record<string, string>> {
 }
 
 function gatewayOf({ source, root, users, presets }: Draft): object {
-  const backend = { kind: 'upstream-login', name: 'backend', upstream: 'backend', ...source }
+  const backend = { kind: 'upstream-login', upstream: 'backend', ...source }
+  // `null` removes the preset's.
+  const others = presets.backend && { backend: null }
+  const ofFile = { 'users-file': { kind: 'users-file' }, ...others }
   return {
     ...presets,
     server: { listen: '${LISTEN:-127.0.0.1:8080}' },
     ops: { listen: '${OPS_LISTEN:-127.0.0.1:9090}' },
     redis: { url: '${REDIS_URL:-}' },
     session: { secrets: ['${SESSION_SECRET}'], cookie: { secure: false } },
-    login: { sources: [users ? { kind: 'users-file', file: 'users.yaml' } : backend] },
+    login: { sources: users ? ofFile : { backend } },
     console: root && { root }
   }
 }

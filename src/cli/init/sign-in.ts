@@ -43,9 +43,13 @@ export async function signIn({ client, answers, draft }: Look) {
   const pairs = cookies?.split('; ') ?? []
   draft.secrets.push(token ?? '', ...pairs.map(pair => pair.slice(pair.indexOf('=') + 1)))
   const tests = testsOf(reply, refusal, source.token)
-  Object.assign(draft.source, tests, source)
+  const outcomes = [
+    ...(tests.refused === undefined ? [] : [{ is: 'refused', ...tests.refused }]),
+    { is: 'success', ...tests.success }
+  ]
+  Object.assign(draft.source, { outcomes, message: messageOf(refusal.body) }, source)
   if (tests.refused === undefined) {
-    draft.notes.push(['login', 'TODO `refused`: how a wrong password is refused was not seen.'])
+    draft.notes.push(['login', 'TODO `outcomes`: how a wrong password is refused was not seen.'])
   }
   if (source.refreshToken !== undefined) {
     const text = 'TODO `expires`, `refresh`: how the token is renewed was not tried.'
@@ -105,22 +109,21 @@ const likelyRefused = [400, 401, 403, 404, 422]
 
 /** What tells a sign-in from a refusal: the status, a code, or a member that only one of them has. */
 function testsOf(success: Reply, refusal: Reply, token: unknown) {
-  const message = messageOf(refusal.body)
   const byStatus = { status: [success.status] }
   if (!isOk(refusal)) {
     const status = [...new Set([...likelyRefused, refusal.status])]
-    return { success: byStatus, refused: { status, message } }
+    return { success: byStatus, refused: { status } }
   }
   const [yes, no] = [codeOf(success.body), codeOf(refusal.body)]
   if (yes !== undefined && yes.path === no?.path && yes.value !== no.value) {
     const { path } = yes
-    return { success: { path, in: [yes.value] }, refused: { path, in: [no.value], message } }
+    return { success: { path, in: [yes.value] }, refused: { path, in: [no.value] } }
   }
   const inBoth = new Set(membersOf(success.body).map(({ path }) => path))
   const own = membersOf(refusal.body).find(({ path, value }) => !inBoth.has(path) && value)
   return {
     success: typeof token === 'string' ? { path: token } : byStatus,
-    refused: own && { path: own.path, message }
+    refused: own && { path: own.path }
   }
 }
 

@@ -1,5 +1,5 @@
 /** Rules for the tokens and cookies of back-ends: who gives one, which upstream gets it. */
-import { type SourceConfig, sourceName } from '../schema/gateway.ts'
+import type { SourceConfig } from '../schema/gateway.ts'
 import { credentialOf } from '../schema/routes.ts'
 import { plainCookies } from '../schema/set-cookies.ts'
 import type { CheckedConfig, Report } from './report.ts'
@@ -14,8 +14,8 @@ export function checkCredentials(config: CredentialsConfig, report: Report): voi
 
 const whatOf = (as: string) => (as === 'cookies' ? 'cookie' : 'token')
 
-function gives(source: SourceConfig, what: 'cookie' | 'token'): boolean {
-  if (source.kind !== 'upstream-login') return false
+function gives(source: SourceConfig | undefined, what: 'cookie' | 'token'): boolean {
+  if (source?.kind !== 'upstream-login') return false
   return what === 'cookie' ? source.cookies.length > 0 : source.token !== undefined
 }
 
@@ -29,9 +29,9 @@ function checkUpstreams({ gateway, routes }: CredentialsConfig, report: Report):
       report([...place, 'scheme'], 'cookies have no scheme: leave it out')
     }
     const what = whatOf(as)
-    const giving = sources.filter(source => gives(source, what)).map(sourceName)
-    const isKnown = sources.some(source => sourceName(source) === from)
-    if (isKnown && !giving.includes(from ?? '')) {
+    const giving = Object.keys(sources).filter(source => gives(sources[source], what))
+    const isKnown = from !== undefined && Object.hasOwn(sources, from)
+    if (isKnown && !giving.includes(from)) {
       report([...place, 'from'], `the source "${from}" gives no ${what}`)
     }
     if (from !== undefined) continue
@@ -51,24 +51,22 @@ function checkUnused({ gateway, routes }: CredentialsConfig, report: Report): vo
   const credentials = Object.values(routes.upstreams)
     .map(({ credential }) => credentialOf(credential))
     .filter(({ as }) => as !== 'none')
-  gateway.login.sources.forEach((source, index) => {
+  for (const [name, source] of Object.entries(gateway.login.sources)) {
     for (const what of ['token', 'cookie'] as const) {
       // Without `from`, the only source with such a credential is meant.
-      const isSent = credentials.some(
-        ({ as, from = sourceName(source) }) => whatOf(as) === what && from === sourceName(source)
-      )
+      const isSent = credentials.some(({ as, from = name }) => whatOf(as) === what && from === name)
       if (isSent || !gives(source, what)) continue
       const [key, sent] = what === 'token' ? ['token', 'the token'] : ['cookies', 'cookies']
       const message = `no upstream has a \`credential\` that sends ${sent}, so no back-end gets it`
-      report(['login', 'sources', index, key], message, { warning: true })
+      report(['login', 'sources', name, key], message, { warning: true })
     }
-  })
+  }
 }
 
 /** The gateway keeps the back-end's session itself: no browser needs its cookie. */
 function checkShown({ gateway, routes }: CredentialsConfig, report: Report): void {
   for (const [name, { upstream, setCookies = [] }] of Object.entries(routes.routes)) {
-    for (const source of gateway.login.sources) {
+    for (const source of Object.values(gateway.login.sources)) {
       if (source.kind !== 'upstream-login' || source.upstream !== upstream) continue
       const shown = plainCookies(setCookies).find(cookie => source.cookies.includes(cookie))
       if (shown === undefined) continue

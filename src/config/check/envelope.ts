@@ -3,9 +3,13 @@
  * of a session like a code on which the console calls its refresh endpoint.
  */
 import { type ErrorCode, errorKinds } from '../../errors/errors.ts'
-import { type CustomEnvelope, errorEntryOf } from '../schema/custom-envelope.ts'
+import {
+  type CustomEnvelope,
+  errorEntryOf,
+  readsAs,
+  type ResponseCode
+} from '../schema/envelope.ts'
 import { nearest } from '../schema/faults.ts'
-import { readsAs, type ResponseCode } from '../schema/response-codes.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 type Envelope = CheckedConfig['gateway']['envelope']
@@ -44,7 +48,7 @@ function statusReason({ dialect, custom }: Envelope): string | undefined {
 
 /** Of the whole config, and of routes that set `errorStatus`. */
 function checkStatuses({ gateway, routes }: CheckedConfig, report: Report): void {
-  const { envelope, login } = gateway
+  const { envelope } = gateway
   if (envelope.dialect === 'custom' && envelope.custom === undefined) {
     report(['envelope', 'dialect'], '`custom` needs `envelope.custom` in gateway.yaml')
   }
@@ -57,7 +61,6 @@ function checkStatuses({ gateway, routes }: CheckedConfig, report: Report): void
     if (errorStatus !== 'ok') continue
     report([...path, 'errorStatus'], `${reason}: set \`errorStatus: own\``)
   }
-  if (login.refusedStatus === 200) report(['login', 'refusedStatus'], `${reason}: take 401`)
   for (const [key, { status }] of Object.entries(envelope.custom?.errors ?? {})) {
     if (envelope.dialect === 'custom' && status === 200) {
       report(['envelope', 'custom', 'errors', key, 'status'], reason)

@@ -1,5 +1,5 @@
 /** Rules for `gateway.yaml`: sessions, listeners, operators, Redis, identity headers, the ledger. */
-import { type GatewayConfig, sourceName, usesRedis } from '../schema/gateway.ts'
+import { type GatewayConfig, usesRedis } from '../schema/gateway.ts'
 import { isLoopback, splitHostPort } from '../schema/host-port.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
@@ -50,9 +50,8 @@ function checkOps({ ops, server }: GatewayConfig, report: Report): void {
 }
 
 function checkOperators({ ops, login }: GatewayConfig, report: Report): void {
-  const kinds = new Map(login.sources.map(source => [sourceName(source), source.kind]))
   ops.sources.forEach((name, index) => {
-    if (kinds.get(name) !== 'upstream-login') return
+    if (login.sources[name]?.kind !== 'upstream-login') return
     const message =
       'whoever gives the role of `ops.role` in this back-end makes operators of the gateway: ' +
       'they close sessions and reload config. Leave it out unless that is meant'
@@ -62,7 +61,7 @@ function checkOperators({ ops, login }: GatewayConfig, report: Report): void {
     if (ops.sources.length === 0) return
     return report(['ops', 'sources'], 'has no effect without `ops.role`', { warning: true })
   }
-  const hasUsersFile = [...kinds.values()].includes('users-file')
+  const hasUsersFile = Object.values(login.sources).some(({ kind }) => kind === 'users-file')
   if (ops.sources.length === 0 && !hasUsersFile) {
     const message = 'nobody can have it: no source of kind users-file, and `ops.sources` is empty'
     report(['ops', 'role'], message, { warning: true })

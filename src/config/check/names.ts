@@ -45,8 +45,7 @@ const faults = {
   consoleCookie: isOwnCookie,
   tokenCookie: tokenFault('tokenCookies'),
   sessionCookie: 'is in `cookies`, the back-end’s session: clients could choose it',
-  tokenParameter: tokenFault('tokenQuery'),
-  member: 'is a member of `body`, in whose place some back-ends read the query: remove it'
+  tokenParameter: tokenFault('tokenQuery')
 }
 
 type Kind = keyof typeof faults
@@ -87,14 +86,13 @@ const rows: readonly Row[] = [
   { at: 'routes.*.setCookies.*', of: 'cookie', takes: ['tokenCookie'], nameIn: nameOfCookie },
   { at: 'routes.*.query.rename.KEY', of: 'parameter', takes: [] },
   { at: 'routes.*.query.rename.*', of: 'parameter', takes: [] },
-  ...['', 'refresh.', 'logout.'].map((call): Row => ({
+  ...['', 'refresh.'].map((call): Row => ({
     at: `login.sources.*.${call}headers.KEY`,
     of: 'header',
     takes: ['authorization', 'gateway', 'body', 'preference', ...written, ...sent]
   })),
   { at: 'login.sources.*.passHeaders.*', of: 'header', takes: ['preference'] },
-  { at: 'login.sources.*.passCookies.*', of: 'cookie', takes: [] },
-  { at: 'login.sources.*.passQuery.*', of: 'parameter', takes: [] }
+  { at: 'login.sources.*.passCookies.*', of: 'cookie', takes: [] }
 ]
 
 function* valuesAt(
@@ -118,9 +116,9 @@ interface Call extends NamesConfig {
 
 /** The upstream or the sign-in in whose config a name stands. */
 function callAt({ gateway, routes }: NamesConfig, path: Path): Pick<Call, 'upstream' | 'source'> {
-  const [section, name, index] = path
+  const [section, name, inner] = path
   if (section === 'upstreams') return { upstream: routes.upstreams[String(name)] }
-  const source = section === 'login' ? gateway.login.sources[Number(index)] : undefined
+  const source = section === 'login' ? gateway.login.sources[String(inner)] : undefined
   if (source?.kind !== 'upstream-login') return {}
   return { source, upstream: ownMember(routes.upstreams, source.upstream) }
 }
@@ -162,9 +160,8 @@ const kindsOf: Readonly<Record<Row['of'], KindsOf>> = {
       !sealedCookiesOf(routes, source.upstream).has(name) &&
       'sessionCookie'
   ],
-  parameter: (name, { gateway, source }) => [
-    gateway.envelope.tokenQuery.some(each => each.toLowerCase() === name) && 'tokenParameter',
-    isAmong(source?.body, name) && 'member'
+  parameter: (name, { gateway }) => [
+    gateway.envelope.tokenQuery.some(each => each.toLowerCase() === name) && 'tokenParameter'
   ]
 }
 

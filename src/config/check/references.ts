@@ -3,7 +3,6 @@ import { errorKinds } from '../../errors/errors.ts'
 import { isRecord } from '../../json/values.ts'
 import type { Named } from '../schema/config.ts'
 import { nearest } from '../schema/faults.ts'
-import { sourceName } from '../schema/gateway.ts'
 import type { NamedThing } from '../schema/node.ts'
 import { endpointNames } from '../schema/own-endpoints.ts'
 import type { CheckedConfig, Report } from './report.ts'
@@ -37,7 +36,7 @@ export function checkNamed(named: readonly Named[], existing: Existing, report: 
 
 export function checkReferences(config: CheckedConfig, report: Report): void {
   const { named, gateway } = config
-  const existing = { ...namesIn(config.routes), source: gateway.login.sources.map(sourceName) }
+  const existing = { ...namesIn(config.routes), source: Object.keys(gateway.login.sources) }
   checkNamed(named, existing, report)
   for (const what of ['upstream', 'shape'] as const) {
     const used = new Set(named.flatMap(each => (each.what === what ? [each.name] : [])))

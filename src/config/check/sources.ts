@@ -1,28 +1,19 @@
 /** Rules for credential sources: users of different sources must stay distinct for upstreams. */
 import type { CheckedConfig, Report } from './report.ts'
-import { type SourceConfig, sourceName } from '../schema/gateway.ts'
+import type { SourceConfig } from '../schema/gateway.ts'
 import type { Path } from '../schema/node.ts'
 import { credentialOf } from '../schema/routes.ts'
 
 type SourcesConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
 
 export function checkSources(config: SourcesConfig, report: Report): void {
-  checkNames(config, report)
   checkIdentityFields(config, report)
-  const { sources, fields } = config.gateway.login
-  sources.forEach((source, index) => {
-    const place = ['login', 'sources', index]
-    if (source.kind === 'upstream-login') {
-      checkRefresh(source, place, report)
-      checkTokens(source, place, report)
-    } else if (fields.passwordIs !== 'plain') {
-      const message =
-        `never matches: the console sends passwords ${fields.passwordIs}, which only its back-end ` +
-        'can check. Remove this source, or turn that off in the console and set ' +
-        '`login.fields.passwordIs: plain`'
-      report(place, message, { warning: true })
-    }
-  })
+  for (const [name, source] of Object.entries(config.gateway.login.sources)) {
+    if (source.kind !== 'upstream-login') continue
+    const place = ['login', 'sources', name]
+    checkRefresh(source, place, report)
+    checkTokens(source, place, report)
+  }
 }
 
 type UpstreamLogin = Extract<SourceConfig, { kind: 'upstream-login' }>
@@ -57,22 +48,6 @@ function checkTokens({ user, token, refreshToken }: UpstreamLogin, at: Path, rep
   }
 }
 
-function checkNames({ gateway }: SourcesConfig, report: Report): void {
-  const { sources } = gateway.login
-  const names = sources.map(sourceName)
-  names.forEach((name, index) => {
-    const first = names.indexOf(name)
-    if (first === index) return
-    const hasOwn = sources[index]?.name !== undefined
-    const where = ['login', 'sources', index, ...(hasOwn ? ['name'] : [])]
-    const clash = `login.sources.${first} has the name "${name}" too`
-    report(
-      where,
-      `${clash}, so users of both with the same id would be one; give this one another \`name\``
-    )
-  })
-}
-
 /**
  * Two sources may give two people the same id, and an upstream would take them for one; not where
  * it knows its users by their own token or cookie.
@@ -85,7 +60,7 @@ function checkIdentityFields(
     identity,
     login: { sources }
   } = gateway
-  if (sources.length < 2 || identity.source !== undefined || identity.prefix) return
+  if (Object.keys(sources).length < 2 || identity.source !== undefined || identity.prefix) return
   const receiver = Object.entries(upstreams).find(
     ([, { identity: isTold, credential }]) => isTold && credentialOf(credential).as === 'none'
   )

@@ -99,7 +99,7 @@ export function readTexts(
 }
 
 /** Faults that hide which users files there are. */
-const hidesUsersFiles = /^(|extends|backend|login|login\.sources(\.\d+(\.(file|kind))?)?)$/
+const hidesUsersFiles = /^(|extends|backend|login|login\.sources(\.[a-z0-9-]+(\.(file|kind))?)?)$/
 
 /**
  * The users files of a folder, as a start reads them. The rest of config may be faulty: commands

@@ -126,7 +126,7 @@ function* readNamedFiles(
 
 /** The users files that the running process alone needs. */
 function othersOf(running: GatewayConfig | undefined, named: readonly Named[]): Named[] {
-  const sources = running?.login.sources ?? []
+  const sources = Object.values(running?.login.sources ?? {})
   const files = sources.flatMap(source => (source.kind === 'users-file' ? [source.file] : []))
   return files
     .filter(file => !named.some(({ name }) => name === file))
@@ -198,9 +198,9 @@ function checkForRunning(
 }
 
 function upstreamsOfSources({ login }: GatewayConfig): Named[] {
-  return login.sources.flatMap((source, index): Named[] => {
+  return Object.entries(login.sources).flatMap(([name, source]): Named[] => {
     if (source.kind !== 'upstream-login') return []
-    const path = ['login', 'sources', index, 'upstream']
+    const path = ['login', 'sources', name, 'upstream']
     return [{ what: 'upstream', name: source.upstream, path }]
   })
 }

@@ -207,8 +207,9 @@ function faultOfCount(schema: Node, count: number, keys: readonly string[]): str
       : `expected at most ${maxProperties} members, found ${count}`
   }
   const names = Object.keys(properties).join(', ')
+  const some = minProperties === 1 ? 'one' : `at least ${minProperties}`
   return count < minProperties
-    ? `expected one of ${names}`
+    ? `expected ${some} of ${names}`
     : `expected exactly one of ${names}; found ${keys.join(', ')}`
 }
 

@@ -1,8 +1,6 @@
 /** `envelope` of `gateway.yaml`: the outer object of every response. */
-import { Type } from 'typebox'
-import { customEnvelope } from './custom-envelope.ts'
-import { flag, header, list, oneOf, pairs, section } from './primitives.ts'
-import { responseCode } from './response-codes.ts'
+import { type Static, Type } from 'typebox'
+import { closed, header, list, maybe, oneOf, optional, pairs, section } from './primitives.ts'
 
 /** Dialects of the envelope. */
 export const dialects = [
@@ -15,28 +13,130 @@ export const dialects = [
 ] as const
 export const errorStatuses = ['own', 'ok'] as const
 
+export type ResponseCode = number | string
+
+const responseCode = (description: string, more: object = {}) =>
+  Type.Unsafe<ResponseCode>(
+    Type.Union([Type.Integer(), Type.String({ minLength: 1, maxLength: 64 })], {
+      expected: 'a whole number or a text',
+      description,
+      ...more
+    })
+  )
+
+/** Whether some console takes the two for the same: by `===`, `==`, as texts or as numbers. */
+export function readsAs(a: ResponseCode, b: ResponseCode): boolean {
+  return String(a) === String(b) || Number(a) === Number(b)
+}
+
+const memberName = (standard: string | false, description: string) =>
+  Type.Unsafe<string | false>(
+    Type.Union(
+      [
+        Type.String({ minLength: 1, maxLength: 64, pattern: '^(?!__proto__$)' }),
+        Type.Boolean({ enum: [false] })
+      ],
+      { default: standard, expected: 'a member name, or false', description }
+    )
+  )
+
+const members = section(
+  {
+    code: memberName('code', 'The code of success or of the error.'),
+    message: memberName('message', 'The message for people.'),
+    data: memberName(
+      'data',
+      'The value of a success. `false`: the members of an object stand beside the code, always.'
+    ),
+    success: memberName(false, 'true for a success, false for an error.'),
+    requestId: memberName('requestId', 'In errors: the id that finds the request in the log.'),
+    errorCode: memberName('errorCode', 'In errors: the gateway’s error code, a text.')
+  },
+  'The names of the members; `false`: the envelope has no such member.'
+)
+
+const errorEntry = closed(
+  {
+    code: maybe(responseCode('The code in the envelope.', { examples: [50008] })),
+    status: maybe(
+      Type.Integer({
+        minimum: 200,
+        maximum: 599,
+        description:
+          'The HTTP status: 200, or 400 to 599. It wins over `errorStatus`, also of a route.',
+        examples: [200]
+      })
+    )
+  },
+  'The code and HTTP status of these errors.',
+  { minProperties: 1 }
+)
+
+/** `session.idle`, all of `session.*`, or every other with `*`. */
+const errorCodePattern = '^(\\*|[a-z][a-z-]*(\\.[a-z-]+)*(\\.\\*)?)$'
+
+const errors = Type.Record(
+  Type.String({
+    pattern: errorCodePattern,
+    expected: 'an error code, a prefix such as session.*, or *'
+  }),
+  errorEntry,
+  {
+    default: {},
+    description:
+      'Errors by their code, by prefix (`session.*`), or all others (`*`). Without an entry an ' +
+      'error’s code is its HTTP status, and a back-end’s own number stays.',
+    examples: [{ 'session.*': { code: 50008 }, 'login.refused': { code: 500, status: 200 } }]
+  }
+)
+
+const customEnvelope = optional(
+  {
+    members,
+    successMessage: Type.String({
+      default: 'OK',
+      description: 'The message of a success.',
+      examples: ['操作成功']
+    }),
+    alsoSuccess: list(
+      responseCode('A code.'),
+      'Other codes that the console takes for a success; no error ever carries one of them.',
+      { default: [], examples: [[0]] }
+    ),
+    refreshCodes: list(
+      responseCode('A code.'),
+      'Codes on which the console calls its refresh endpoint and repeats the request. A ' +
+        'back-end’s own number never becomes one of them.',
+      { default: [], examples: [['9999']] }
+    ),
+    errors
+  },
+  'The envelope of `dialect: custom`.'
+)
+
+const cookieName = Type.String({ pattern: '^[A-Za-z0-9_.-]+$', expected: 'a cookie name' })
+const parameterName = Type.String({
+  pattern: '^[A-Za-z0-9_.-]+$',
+  expected: 'the name of a query parameter'
+})
+
 export const envelope = section(
   {
     dialect: oneOf(
       [...dialects],
-      'The format of the envelope, which is the outer object of every response. `dual` works ' +
-        'with both kinds of console. `custom`: the names and codes of `envelope.custom`. ' +
-        '`problem`: errors are problem details (RFC 9457, `application/problem+json`), and ' +
-        'successes have no envelope. `none`: neither has one, and errors have `message` and `code`.',
+      'The format of the envelope. `dual` works with both kinds of console; `custom` is ' +
+        '`envelope.custom`. `problem`: errors are RFC 9457, successes bare. `none`: both are bare.',
       { default: 'dual' }
     ),
-    successCode: responseCode({
-      default: 0,
-      description:
-        'The `code` of a successful response, a number or a text in quotes. Set what the console ' +
-        'checks for. No error ever carries it, neither as a number nor as a text.',
-      examples: [0, 200, 20000, '0000']
-    }),
+    successCode: responseCode(
+      'The `code` of a success, a number or a text in quotes, as the console checks for. No ' +
+        'error ever carries it.',
+      { default: 0, examples: [0, 200, 20000, '0000'] }
+    ),
     errorStatus: oneOf(
       [...errorStatuses],
-      'The HTTP status of errors. `own`: each error has its own status. `ok`: always 200, for ' +
-        'consoles that read only the envelope. A route can override it; a status in ' +
-        '`envelope.custom.errors` wins over both.',
+      'The HTTP status of errors: each its own, or always 200 (`ok`), for consoles that read only ' +
+        'the envelope. A status of `envelope.custom.errors` wins.',
       { default: 'own' }
     ),
     language: oneOf(
@@ -47,7 +147,7 @@ export const envelope = section(
     ),
     messages: pairs(
       Type.String({ minLength: 1 }),
-      'Your own messages, by error code. They replace the built-in ones.',
+      'Your own messages, by error code, in the place of the built-in ones.',
       {
         keysName: 'error code',
         default: {},
@@ -55,57 +155,52 @@ export const envelope = section(
       }
     ),
     custom: customEnvelope,
-    fieldErrors: Type.Unsafe<string | false>(
-      Type.Union(
-        [
-          Type.String({ minLength: 1, maxLength: 64, pattern: '^(?!__proto__$)' }),
-          Type.Boolean({ enum: [false] })
-        ],
-        {
-          default: 'fieldErrors',
-          expected: 'a member name, or false',
-          description:
-            'The member of an error that has a back-end’s errors of single fields, as ' +
-            '`{ NAME: [TEXT] }`. They are read where the upstream has `errors`.'
-        }
-      )
-    ),
-    requestId: flag(
-      'Whether the body of an error has the request’s id, which finds it in the log and for ' +
-        '`console-gateway why`. The header `X-Request-Id` has it in any case.',
-      { default: true }
+    fieldErrors: memberName(
+      'fieldErrors',
+      'The member of an error that has a back-end’s errors of single fields, as `{ NAME: [TEXT] ' +
+        '}`, where the upstream has `errors`.'
     ),
     inertToken: Type.String({
       default: '',
       pattern: '^[A-Za-z0-9._~-]{0,128}$',
       expected: 'at most 128 letters, digits, dots, dashes, underscores and tildes',
       description:
-        'The token that sign-in answers, for consoles that insist on one. It is the same for ' +
-        'everyone and opens nothing: only the session cookie does. Name every place where the ' +
-        'console sends it in `tokenHeaders`, `tokenCookies` and `tokenQuery`.',
+        'The token that sign-in answers, for consoles that insist on one. It opens nothing. Name ' +
+        'where the console sends it in `tokenHeaders`, `tokenCookies` and `tokenQuery`.',
       examples: ['console-gateway']
     }),
     tokenHeaders: list(
       header('A request header.'),
-      'Headers in which a console sends its own token. Whatever a client sends in them is ' +
-        'dropped on every way to a back-end, also of WebSockets (`sec-websocket-protocol`: the ' +
-        'first subprotocol is then agreed with the console alone). A credential that the gateway ' +
-        'itself sends in such a header is kept.',
+      'Headers in which a console sends its own token: dropped on every way to a back-end, ' +
+        'WebSockets included (`sec-websocket-protocol`).',
       { default: [], examples: [['authorization'], ['x-access-token']] }
     ),
     tokenCookies: list(
-      Type.String({ pattern: '^[A-Za-z0-9_.-]+$', expected: 'a cookie name' }),
-      'Cookies in which a console keeps its own token. The gateway deletes them at sign-in ' +
-        'and sign-out and never sends them to upstreams.',
+      cookieName,
+      'Cookies in which a console keeps its own token: deleted at sign-in and sign-out, and never ' +
+        'sent to upstreams.',
       { default: ['TOKEN__'] }
     ),
     tokenQuery: list(
-      Type.String({ pattern: '^[A-Za-z0-9_.-]+$', expected: 'the name of a query parameter' }),
-      'Query parameters in which a console sends its own token, in the URLs of pictures, ' +
-        'downloads and WebSockets for example. They are dropped on every way to a back-end, in ' +
-        'upper and lower case, and so are members of the sign-in body with these names.',
+      parameterName,
+      'Query parameters in which a console sends its own token: dropped on every way to a ' +
+        'back-end, in upper and lower case, also as members of the sign-in body.',
       { default: [], examples: [['token']] }
     )
   },
   'The format of responses.'
 )
+
+export type CustomEnvelope = NonNullable<Static<typeof customEnvelope>>
+type ErrorEntry = CustomEnvelope['errors'][string]
+
+/** The entry for an error code: its own, that of the longest prefix, or that of `*`. */
+export function errorEntryOf(
+  entries: CustomEnvelope['errors'],
+  errorCode: string
+): { readonly key: string; readonly entry: ErrorEntry } | undefined {
+  const parts = errorCode.split('.')
+  const prefixes = parts.slice(1).map((_, index) => `${parts.slice(0, -1 - index).join('.')}.*`)
+  const key = [errorCode, ...prefixes, '*'].find(each => Object.hasOwn(entries, each))
+  return key === undefined ? undefined : { key, entry: entries[key] as ErrorEntry }
+}

@@ -79,23 +79,14 @@ export const gatewaySchema = Type.Object(
 )
 
 export type GatewayConfig = Static<typeof gatewaySchema>
-export type SourceConfig = GatewayConfig['login']['sources'][number]
+export type SourceConfig = GatewayConfig['login']['sources'][string]
 export type RedisConfig = NonNullable<GatewayConfig['redis']>
 
-/** The name of a credential source in sessions. */
-export function sourceName(source: SourceConfig): string {
-  if (source.name !== undefined) return source.name
-  return source.kind === 'users-file' ? source.kind : `${source.kind}:${source.upstream}`
-}
-
 /** The names of the sources whose users with `ops.role` are operators. */
-export function operatorSources({
-  ops: { sources },
-  login: { sources: all }
-}: Pick<GatewayConfig, 'ops' | 'login'>): string[] {
-  return sources.length > 0
-    ? sources
-    : all.filter(({ kind }) => kind === 'users-file').map(sourceName)
+export function operatorSources(gateway: Pick<GatewayConfig, 'ops' | 'login'>): string[] {
+  const { sources } = gateway.login
+  if (gateway.ops.sources.length > 0) return gateway.ops.sources
+  return Object.keys(sources).filter(name => sources[name]?.kind === 'users-file')
 }
 
 /** Whether sessions and counters are stored in Redis. */

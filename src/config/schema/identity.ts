@@ -8,8 +8,8 @@ export const identity = section(
     roles: header('The header with the roles, separated by commas.', { default: 'x-user-roles' }),
     source: maybe(
       header(
-        'The header with the name of the credential source that signed the user in. Default: ' +
-          'not sent. Set it if two sources may use the same id for different people.',
+        'The header with the name of the credential source. Default: not sent. For sources that ' +
+          'may use the same id for different people.',
         { examples: ['x-user-source'] }
       )
     ),

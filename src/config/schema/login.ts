@@ -1,28 +1,41 @@
 /** `login` of `gateway.yaml`: the sign-in body and the credential sources. */
 import { Type } from 'typebox'
-import { sourceNameSchema } from './source-name.ts'
+import { maybe, named, optional, section, text } from './primitives.ts'
 import { upstreamLogin } from './upstream-login.ts'
-import { flag, maybe, oneOf, optional, section, text } from './primitives.ts'
 
 const usersFile = Type.Object(
   {
     kind: Type.Literal('users-file', {
       description: 'Users in a YAML file, with argon2id hashes of their passwords.'
     }),
-    name: sourceNameSchema('users-file'),
     file: text(
       'The users file. A relative path starts at the config folder. `console-gateway ' +
         'hash-password` makes the hashes.',
       { names: 'users file', default: 'users.yaml' }
-    ),
-    decides: flag(
-      '`true`: for a user name in this file, only this file decides. `false`: if the user is ' +
-        'disabled here or the password does not match, the next source is asked too, with the ' +
-        'same password.',
-      { default: true }
     )
   },
   { additionalProperties: false, title: 'users-file' }
+)
+
+const cipher = optional(
+  {
+    key: Type.String({
+      pattern: '^(?:[ -~]{16}|[ -~]{24}|[ -~]{32})$',
+      expected: '16, 24 or 32 characters of ASCII',
+      description: 'The key in the console’s source, which is no secret.',
+      examples: ['0123456789abcdef']
+    }),
+    iv: maybe(
+      Type.String({
+        pattern: '^[ -~]{16}$',
+        expected: '16 characters of ASCII',
+        description: 'The initialization vector: AES in CBC. Without it: ECB.',
+        examples: ['fedcba9876543210']
+      })
+    )
+  },
+  'How the console encrypts the password (AES, PKCS #7, base64). The gateway decrypts it; a text ' +
+    'that is not encrypted stays as it is.'
 )
 
 export const login = section(
@@ -35,52 +48,16 @@ export const login = section(
           'The member, a boolean, that asks for a cookie that survives closing the browser.',
           { default: 'autoLogin' }
         ),
-        passwordIs: oneOf(
-          ['plain', 'hashed', 'encrypted'],
-          'What the console sends as the password. `hashed` and `encrypted` pass to a back-end ' +
-            'as they are; a users file cannot check them, and `check` warns of one.',
-          { default: 'plain' }
-        ),
-        cipher: optional(
-          {
-            key: Type.String({
-              pattern: '^(?:[ -~]{16}|[ -~]{24}|[ -~]{32})$',
-              expected: '16, 24 or 32 characters of ASCII',
-              description: 'The key in the console’s source, which is no secret.',
-              examples: ['0123456789abcdef']
-            }),
-            iv: maybe(
-              Type.String({
-                pattern: '^[ -~]{16}$',
-                expected: '16 characters of ASCII',
-                description: 'The initialization vector: AES in CBC. Without it: ECB.',
-                examples: ['fedcba9876543210']
-              })
-            )
-          },
-          'How the console encrypts the password (AES, PKCS #7, base64). The gateway decrypts ' +
-            'it, so that every credential source can check it. A text that is not encrypted ' +
-            'stays as it is.'
-        )
+        cipher
       },
-      'The members of the console’s sign-in body. Change them if the console uses other names.'
+      'The members of the console’s sign-in body.'
     ),
-    refusedStatus: Type.Unsafe<200 | 401>(
-      Type.Integer({
-        enum: [200, 401],
-        expected: '401 or 200',
-        default: 401,
-        description:
-          'The HTTP status of a refused sign-in. Use 200 for consoles that only read `status: ' +
-          'error` in the body.'
-      })
-    ),
-    sources: Type.Array(Type.Union([usersFile, upstreamLogin]), {
-      minItems: 1,
-      default: [{ kind: 'users-file', file: 'users.yaml' }],
-      description:
-        'The credential sources, asked in this order. Each checks user name and password.'
-    })
+    sources: named(
+      Type.Union([usersFile, upstreamLogin], { description: 'A credential source.' }),
+      'The credential sources, asked in this order. Sessions, logs and limits have their names: ' +
+        'under a new name its users are signed out. Default: the users file `users.yaml`.',
+      { minProperties: 1, default: { 'users-file': { kind: 'users-file' } } }
+    )
   },
   'Sign-in.'
 )

@@ -46,8 +46,8 @@ const access = Type.Unsafe<'public' | 'session' | { roles: string[] }>(
 /** Keys of every route. */
 const common = {
   path: pathTemplate(
-    'The public path. With `/*` at its end it matches everything below; `:name` matches ' +
-      'one segment. Of several paths that match, the most specific decides.',
+    'The public path. `/*` at its end takes everything below, `:name` one segment. Of several ' +
+      'that match the nearest decides.',
     {
       format: 'x-public-path',
       examples: ['/api/notices', '/api/orders/*', '/api/users/:id/reset']

@@ -1,12 +1,8 @@
-/** A credential source of `login.sources`: the sign-in call of a back-end. */
-import { Type, type Static } from 'typebox'
-import { sourceNameSchema } from './source-name.ts'
-import { expiry, logoutCall, refreshCall, userCall } from './sign-in-calls.ts'
-import { answerTest, outcomes, refusedTest } from './sign-in-outcomes.ts'
+/** A credential source of `login.sources`: the sign-in call of a back-end, and its further calls. */
+import { type Static, Type } from 'typebox'
 import {
   closed,
   dotted,
-  duration,
   flag,
   header,
   headerValue,
@@ -14,26 +10,167 @@ import {
   maybe,
   name,
   oneOf,
+  optional,
   pairs,
   path,
   text
 } from './primitives.ts'
+import { answerTest, outcomes } from './response-tests.ts'
 
-const throughLists =
-  'A path that meets a list goes on in each of its items, or in one item where the next name is ' +
-  'its number: `roles.code`, `errors.0.code`.'
+const placeholders = '`{token}` and `{refreshToken}` are those of the session.'
+
+const sendCredential = maybe(
+  flag(
+    'Whether the session’s credential is sent too. Default: `true`. `false`: for back-ends that ' +
+      'refuse an expired token.'
+  )
+)
+
+const expires = maybe(
+  closed(
+    {
+      path: dotted('The path of the member that tells it.', { examples: ['data.expiresIn'] }),
+      as: oneOf(
+        ['seconds', 'milliseconds', 'epoch-seconds', 'epoch-milliseconds', 'date'],
+        'The unit: from now, from 1970 (`epoch-…`), or a date as text. A negative number, an ' +
+          'empty text and 0 since 1970 mean never.',
+        { default: 'seconds' }
+      )
+    },
+    'When the token expires.'
+  )
+)
+
+const userCall = optional(
+  {
+    path: path('The path of the call that tells who the user is.', { examples: ['/getInfo'] }),
+    method: oneOf(['GET', 'POST'], 'The method.', { default: 'GET' }),
+    query: pairs(Type.String(), 'Members of the query.', {
+      default: {},
+      examples: [{ populate: 'role' }]
+    }),
+    success: answerTest('How to recognise that it told the user: all conditions must match.', {
+      default: { status: [200] }
+    })
+  },
+  'A second call, with the credential that the sign-in gave: the other paths of `user` read its ' +
+    'response. If it fails, the sign-in fails, and is signed out by `logout`.'
+)
+
+const user = closed(
+  {
+    from: userCall,
+    id: dotted('The path of the user’s id.', { examples: ['data.user.id'] }),
+    username: maybe(
+      dotted('The path of the user name. Default: the name that the user typed.', {
+        examples: ['data.user.login']
+      })
+    ),
+    name: maybe(
+      dotted('The path of the display name. Default: the user name.', {
+        examples: ['data.user.name']
+      })
+    ),
+    roles: maybe(
+      dotted(
+        'The path of a role or of roles. It goes on in each item of a list, or in one by its ' +
+          'number: `roles.code`, `roles.0.code`.',
+        { examples: ['data.user.roles', 'data.user.roles.roleKey'] }
+      )
+    ),
+    roleMap: pairs(
+      Type.String(),
+      'Roles of the console in the place of the back-end’s. Other roles stay as they are.',
+      { default: {}, examples: [{ ADMINISTRATOR: 'admin' }] }
+    ),
+    profile: maybe(
+      dotted('The path of an object with more data of the user, kept for the profile.', {
+        examples: ['data.user']
+      })
+    )
+  },
+  'Where the response tells who signed in.'
+)
+
+const token = maybe(
+  Type.Unsafe<string | { readonly header: string }>(
+    Type.Union(
+      [
+        dotted('A path in the response.'),
+        closed(
+          { header: header('A header of the response.') },
+          'A header. A scheme before the token, such as `Bearer`, is left out.'
+        )
+      ],
+      {
+        expected: 'a path such as data.token, or { header: authorization }',
+        description:
+          'Where the back-end’s token is in the response. It stays in the session; the browser ' +
+          'never sees it.',
+        examples: ['data.token', { header: 'authorization' }]
+      }
+    )
+  )
+)
+
+const refresh = optional(
+  {
+    path: path('The path of the call that renews a token.', { examples: ['/auth/refresh'] }),
+    method: oneOf(['POST', 'PUT', 'GET'], 'The method.', { default: 'POST' }),
+    format: maybe(oneOf(['json', 'form'], 'The format of the body. Default: `json`.')),
+    body: pairs(Type.Unknown(), `The request body. ${placeholders}`, {
+      default: {},
+      examples: [{ refreshToken: '{refreshToken}' }]
+    }),
+    query: maybe(
+      pairs(Type.String(), `Members of the query. ${placeholders}`, {
+        examples: [{ refreshToken: '{refreshToken}' }]
+      })
+    ),
+    headers: maybe(
+      pairs(headerValue('The value of the header.'), `Headers of the request. ${placeholders}`, {
+        examples: [{ 'x-refresh-token': '{refreshToken}' }]
+      })
+    ),
+    sendCredential,
+    refused: maybe(
+      answerTest(
+        'How to recognise that the back-end refuses, which ends the session. Default: the outcome ' +
+          '`refused`.'
+      )
+    ),
+    token: dotted('The path of the new token in the response.', { examples: ['data.token'] }),
+    expires
+  },
+  'How to renew the token a minute before it expires. Needs `expires`. If the back-end refuses, ' +
+    'the session ends.'
+)
+
+const logout = optional(
+  {
+    path: path('The path of the sign-out call.', { examples: ['/auth/logout'] }),
+    method: oneOf(['POST', 'GET', 'DELETE'], 'The method.', { default: 'POST' }),
+    body: maybe(
+      pairs(Type.Unknown(), `The request body. ${placeholders} Default: none.`, {
+        examples: [{ refresh_token: '{refreshToken}' }]
+      })
+    ),
+    sendCredential
+  },
+  'The back-end’s own sign-out, called at the end of a session, unless another live session of ' +
+    'the user has the same token or cookies.'
+)
 
 export const upstreamLogin = Type.Object(
   {
     kind: Type.Literal('upstream-login', { description: 'The sign-in call of a back-end.' }),
-    name: sourceNameSchema('upstream-login:UPSTREAM'),
     upstream: name('An upstream of `routes.yaml`.', { names: 'upstream' }),
     path: path('The path of the back-end’s sign-in call (POST).', { examples: ['/auth/login'] }),
     format: oneOf(['json', 'form'], 'The format of the request body.', { default: 'json' }),
     body: pairs(
       Type.Unknown(),
-      'The request body. `{username}` and `{password}` are replaced by what the user typed. ' +
-        'Everything else is sent as it is.',
+      'The request body. `{username}` and `{password}` are what the user typed; everything else ' +
+        'is sent as it is.',
       {
         default: { username: '{username}', password: '{password}' },
         examples: [{ login: '{username}', secret: '{password}' }]
@@ -48,98 +185,33 @@ export const upstreamLogin = Type.Object(
     }),
     passHeaders: list(
       header('A request header.'),
-      'Headers of the console’s sign-in that the back-end’s sign-in and `user.from` get too. ' +
-        'At most 1024 characters each; a longer one is refused (400).',
+      'Headers of the console’s sign-in that the back-end’s sign-in and `user.from` get too. One ' +
+        'of more than 1024 characters is refused (400).',
       { default: [], examples: [['tenant-id', 'accept-language']] }
-    ),
-    passQuery: list(
-      text('A member of the query.'),
-      'Members of the query of the console’s sign-in that the back-end’s sign-in gets too. At ' +
-        'most 1024 characters each; a longer or repeated one is refused (400).',
-      { default: [], examples: [['tenant']] }
     ),
     passCookies: list(
       text('A cookie name.'),
-      'Cookies of the browser that the back-end’s sign-in gets too. At most 1024 characters ' +
-        'each; a longer one is refused (400). Of those that a route of this upstream has set with ' +
-        '`sealed: true`, it gets its own value.',
+      'Cookies of the browser that the back-end’s sign-in gets too, sealed ones with their own ' +
+        'value. One of more than 1024 characters is refused (400).',
       { default: [], examples: [['lang']] }
     ),
-    success: answerTest({
-      default: { status: [200] },
-      description: 'How to recognise a successful sign-in. All conditions must match.'
-    }),
-    refused: refusedTest({
-      default: { status: [400, 401, 403, 404, 422] },
-      description:
-        'How to recognise a refused sign-in. A response that matches neither `success` nor ' +
-        '`refused` is an error of the upstream (502), not a refusal. The tests are made in this ' +
-        'order: `refused`, `challenge`, `blocked`, `expiredPassword`, `success`.'
-    }),
-    ...outcomes,
-    user: Type.Object(
-      {
-        from: userCall,
-        id: dotted('The path of the user’s id.', { examples: ['data.user.id'] }),
-        username: maybe(
-          dotted('The path of the user name. Default: the name that the user typed.', {
-            examples: ['data.user.login']
-          })
-        ),
-        name: maybe(
-          dotted('The path of the display name. Default: the user name.', {
-            examples: ['data.user.name']
-          })
-        ),
-        roles: maybe(
-          dotted(`The path of a role or a list of roles. ${throughLists}`, {
-            examples: ['data.user.roles', 'data.user.roles.roleKey']
-          })
-        ),
-        roleMap: pairs(
-          Type.String(),
-          'Replaces roles of the back-end by roles of the console. Other roles stay as they are.',
-          { default: {}, examples: [{ ADMINISTRATOR: 'admin' }] }
-        ),
-        profile: maybe(
-          dotted(
-            'The path of an object with more data of the user. It is stored in the session, for ' +
-              'the profile.',
-            { examples: ['data.user'] }
-          )
-        )
-      },
-      { additionalProperties: false, description: 'Where the response tells who signed in.' }
-    ),
-    token: maybe(
-      Type.Unsafe<string | { readonly header: string }>(
-        Type.Union(
-          [
-            dotted('A path in the response.'),
-            closed(
-              { header: header('A header of the response.') },
-              'A header. A scheme before the token, such as `Bearer`, is left out.'
-            )
-          ],
-          {
-            expected: 'a path such as data.token, or { header: authorization }',
-            description:
-              'Where the back-end’s token is in the response: a path, or a header. The token ' +
-              'stays in the session; the browser never sees it.',
-            examples: ['data.token', { header: 'authorization' }]
-          }
-        )
+    outcomes,
+    message: maybe(
+      dotted(
+        'The path of the back-end’s message for the user, in the place of ours: a text without ' +
+          'markup, of which 200 characters are shown.',
+        { examples: ['msg'] }
       )
     ),
+    user,
+    token,
     renewedToken: maybe(
-      header(
-        'A header in which the back-end sends a new token with any response. The session takes ' +
-          'it over. So it does with `cookies`, without a key.',
-        { examples: ['new-token'] }
-      )
+      header('A header in which the back-end sends a new token with any response.', {
+        examples: ['new-token']
+      })
     ),
-    expires: maybe(expiry),
-    refresh: refreshCall,
+    expires,
+    refresh,
     refreshToken: maybe(
       dotted('The path of the refresh token in the responses to sign-in and renewal.', {
         examples: ['data.refreshToken']
@@ -147,15 +219,13 @@ export const upstreamLogin = Type.Object(
     ),
     cookies: list(
       text('A cookie name.'),
-      'Cookies of the response that are kept in the session. Upstreams with `credential: ' +
-        'cookies` get them.',
+      'Cookies that the session keeps, also as later responses change them. Upstreams with ' +
+        '`credential: cookies` get them.',
       { default: [], examples: [['backend_sid']] }
     ),
-    timeout: duration('How long the back-end’s response may take.', { default: '10s' }),
-    logout: logoutCall
+    logout
   },
   { additionalProperties: false, title: 'upstream-login' }
 )
 
 export type UpstreamLoginConfig = Static<typeof upstreamLogin>
-export type AnswerTest = UpstreamLoginConfig['success']

@@ -19,7 +19,7 @@ import {
   whole
 } from './primitives.ts'
 import { upstreamPaging } from './request-mapping.ts'
-import { endedTest } from './sign-in-outcomes.ts'
+import { endedTest } from './response-tests.ts'
 
 export type CredentialConfig =
   | string
@@ -48,11 +48,7 @@ const credential = Type.Unsafe<CredentialConfig>(
       description:
         'How it gets the token or cookies of a session: as `bearer`, `cookies` or a header. `from` ' +
         'names their source where several have some, `scheme` the word before the token.',
-      examples: [
-        'bearer',
-        { from: 'upstream-login:orders', as: 'bearer' },
-        { as: 'bearer', scheme: 'Token' }
-      ]
+      examples: ['bearer', { from: 'orders', as: 'bearer' }, { as: 'bearer', scheme: 'Token' }]
     }
   )
 )
@@ -165,11 +161,10 @@ export const upstream = closed(
     credential,
     identity: flag('Send the headers of `identity` to this upstream.', { default: true }),
     sessionEnded: maybe(
-      endedTest({
-        description:
-          'How any response shows that the back-end’s own session of the user has ended. The ' +
+      endedTest(
+        'How any response shows that the back-end’s own session of the user has ended. The ' +
           'gateway’s then ends too (401 `session.upstream`).'
-      })
+      )
     ),
     errors: maybe(errors),
     headers: maybe(

@@ -76,7 +76,7 @@ t.test('of the sessions with one token, the end of the last signs out', async t 
 
 t.test('a sign-in to the operators’ page leaves the console its token', async t => {
   const { files, calls } = await sharingBackend(t)
-  const ops = { role: 'admin', sources: ['upstream-login:b'] }
+  const ops = { role: 'admin', sources: ['b'] }
   const gateway = await testGateway(t.after, files({ ops }))
   const cookie = cookieOf(await gateway.call(path, { json: carol }))
   const operator = await signInToOps(gateway.opsUrl, 'carol')

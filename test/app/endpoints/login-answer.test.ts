@@ -93,8 +93,8 @@ for (const [what, secret] of [
       const gateway = await testGateway(t.after, {
         gateway: {
           login: {
-            sources: [
-              {
+            sources: {
+              b: {
                 kind: 'upstream-login',
                 upstream: 'b',
                 path: '/login',
@@ -104,7 +104,7 @@ for (const [what, secret] of [
                 cookies: ['sid'],
                 logout: { path: '/bye' }
               }
-            ]
+            }
           }
         },
         routes: {
@@ -139,8 +139,8 @@ t.test('where no session may be opened, the back-end’s ends as well', async t 
     gateway: {
       session: { perUser: { max: 1, over: 'refuse' } },
       login: {
-        sources: [
-          {
+        sources: {
+          b: {
             kind: 'upstream-login',
             upstream: 'b',
             path: '/login',
@@ -148,7 +148,7 @@ t.test('where no session may be opened, the back-end’s ends as well', async t 
             token: 'token',
             logout: { path: '/bye' }
           }
-        ]
+        }
       }
     },
     routes: { upstreams: { b: { url: backend.url, credential: 'bearer' } } }
@@ -209,15 +209,15 @@ t.test('the former session of the browser survives a sign-in that failed so', as
   const gateway = await testGateway(t.after, {
     gateway: {
       login: {
-        sources: [
-          {
+        sources: {
+          b: {
             kind: 'upstream-login',
             upstream: 'b',
             path: '/login',
             user: { id: 'id', profile: 'profile' },
             token: 'token'
           }
-        ]
+        }
       }
     },
     routes: {

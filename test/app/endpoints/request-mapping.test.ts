@@ -102,8 +102,8 @@ t.test('a fixed content type is for the bodies of clients, not for the sign-in',
   const gateway = await testGateway(t.after, {
     gateway: {
       login: {
-        sources: [
-          {
+        sources: {
+          b: {
             kind: 'upstream-login',
             upstream: 'b',
             path: '/token',
@@ -111,7 +111,7 @@ t.test('a fixed content type is for the bodies of clients, not for the sign-in',
             user: { id: 'id' },
             token: 'token'
           }
-        ]
+        }
       }
     },
     routes: {

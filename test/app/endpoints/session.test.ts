@@ -97,7 +97,7 @@ t.test(
     }
     const gateway = await testGateway(t.after, {
       gateway: {
-        login: { sources: [{ kind: 'users-file', name: 'staff', file: 'users.yaml' }, login] },
+        login: { sources: { staff: { kind: 'users-file', file: 'users.yaml' }, backend: login } },
         identity: { source: 'x-user-source' }
       },
       routes: {
@@ -112,7 +112,7 @@ t.test(
     t.equal(await echo(carol), 200, 'the limit counts each of them')
     t.match(upstream.seen.at(-1)?.headers, {
       'x-user-id': '1',
-      'x-user-source': 'upstream-login:backend'
+      'x-user-source': 'backend'
     })
     t.match((await gateway.call('/api/session/list', { cookie: alice })).json, {
       total: 1,

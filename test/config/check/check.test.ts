@@ -107,7 +107,7 @@ const namedBy: Readonly<Record<string, (name: string) => Files>> = {
     routes: { upstreams, endpoints: { profile: { upstream: name } } }
   }),
   'the upstream of a source': name => ({
-    gateway: { login: { sources: [{ ...source, upstream: name }] } },
+    gateway: { login: { sources: { b: { ...source, upstream: name } } } },
     routes: { upstreams }
   }),
   'the upstream of an expectation': name => ({

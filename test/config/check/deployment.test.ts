@@ -137,12 +137,12 @@ t.test(
       'routes.yaml': stringify({ upstreams: { b: { url: 'http://b', credential } }, routes: {} })
     })
     const ofSource = (more: object, credential: string) =>
-      said(t, { login: { sources: [{ ...source, ...more }] } }, routes(credential))
+      said(t, { login: { sources: { b: { ...source, ...more } } } }, routes(credential))
     t.match(ofSource({}, 'none'), [
-      /^login\.sources\.0\.token: warning: no upstream has a `credential` that sends the token/
+      /^login\.sources\.b\.token: warning: no upstream has a `credential` that sends the token/
     ])
     t.match(ofSource({ cookies: ['sid'] }, 'bearer'), [
-      /^login\.sources\.0\.cookies: warning: no upstream has a `credential` that sends cookies/
+      /^login\.sources\.b\.cookies: warning: no upstream has a `credential` that sends cookies/
     ])
     t.match(said(t, {}, routes('bearer')).join(), /no source of login\.sources gives a token/)
     for (const credential of ['bearer', 'header:x-token']) t.same(ofSource({}, credential), [])
@@ -213,14 +213,14 @@ t.test('a source that operators may come from has to exist', async t => {
 t.test('a back-end whose roles make operators is warned of', async t => {
   const source = { kind: 'upstream-login', upstream: 'b', path: '/in', user: { id: 'id' } }
   const files = {
-    gateway: { login: { sources: [source] } },
+    gateway: { login: { sources: { b: source } } },
     routes: { upstreams: { b: { url: 'http://127.0.0.1:9' } } }
   }
-  const named = { role: 'admin', sources: ['upstream-login:b'] }
+  const named = { role: 'admin', sources: ['b'] }
   const warnings = (ops: object) => opsReports({ ...files, ops })
   t.match(warnings(named), [/: warning: .*makes operators of the gateway/])
   t.match(warnings({ role: 'admin' }), [/: warning: .*nobody can have it/])
-  t.match(warnings({ sources: ['upstream-login:b'] }), [/makes operators/, /no effect/])
+  t.match(warnings({ sources: ['b'] }), [/makes operators/, /no effect/])
 })
 
 t.test('no other cookie has the name of the operators’ one', async t => {

@@ -85,7 +85,6 @@ t.test('without a code and a flag the status alone tells an error, so it stays t
   t.match(faultsOf(custom({ members }, { errorStatus: 'ok' })), [/envelope.errorStatus/])
   t.match(faultsOf(custom({ members, errors: { '*': { status: 200 } } })), [/\*.status/])
   t.match(faultsOf(custom({ members }), {}, { errorStatus: 'ok' }), [/orders.errorStatus/])
-  t.match(faultsOf(custom({ members }), { login: { refusedStatus: 200 } }), [/refusedStatus/])
   const flagged = { ...members, success: 'success' }
   t.same(faultsOf(custom({ members: flagged }, { errorStatus: 'ok' })), [])
 })
@@ -93,9 +92,6 @@ t.test('without a code and a flag the status alone tells an error, so it stays t
 t.test('problem details have the status of their error', async t => {
   t.same(faultsOf({ dialect: 'problem' }), [])
   t.match(faultsOf({ dialect: 'problem', errorStatus: 'ok' }), [/envelope.errorStatus/])
-  t.match(faultsOf({ dialect: 'problem' }, { login: { refusedStatus: 200 } }), [
-    /login.refusedStatus/
-  ])
   t.match(faultsOf({ dialect: 'problem' }, {}, { errorStatus: 'ok' }), [/orders.errorStatus/])
 })
 

@@ -17,18 +17,17 @@ const whole = {
     redis: { url: 'redis://r', password: '${P:-}' },
     session: { secrets: ['${S}'], cookie: { secure: false } },
     login: {
-      refusedStatus: 200,
-      sources: [
-        { kind: 'users-file', file: 'users.yaml' },
-        {
+      sources: {
+        'users-file': { kind: 'users-file', file: 'users.yaml' },
+        'b': {
           kind: 'upstream-login',
           upstream: 'b',
           path: '/in',
-          success: { path: 'code', in: [200] },
+          outcomes: [{ is: 'success', path: 'code', in: [200] }],
           user: { id: 'id', roleMap: { A: 'admin' } },
           logout: { path: '/out' }
         }
-      ]
+      }
     },
     envelope: { messages: { 'login.refused': 'No.' } },
     console: { root: '.' }

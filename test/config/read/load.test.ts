@@ -30,16 +30,15 @@ t.test(
   async t => {
     const { gateway, routes } = load(t, {
       'gateway.yaml':
-        'session: { cookie: { secure: false } }\nlogin: { sources: [{ kind: upstream-login, upstream: b, path: /in, user: { id: id } }] }',
+        'session: { cookie: { secure: false } }\nlogin: { sources: { b: { kind: upstream-login, upstream: b, path: /in, user: { id: id } } } }',
       'routes.yaml':
         'upstreams: { b: { url: http://127.0.0.1:1 } }\nroutes: { r: { path: /api/r, upstream: b } }'
     })
     t.same(gateway.session.cookie, { name: 'console_sid', secure: false, sameSite: 'strict' })
-    t.match(gateway.login.sources[0], {
+    t.match(gateway.login.sources['b'], {
       format: 'json',
       body: { username: '{username}', password: '{password}' },
-      timeout: 10_000,
-      refused: { status: [400, 401, 403, 404, 422] }
+      outcomes: []
     })
     t.match(routes.upstreams['b'], {
       connectTimeout: 2000,
@@ -161,7 +160,6 @@ t.test('each duration and size refuses 0, or its description says what 0 means',
     t.ok(new RegExp(node.pattern ?? '').test(zero.replace('0', '10')), path)
   }
   t.same(documented.map(path => path.split('.').at(-1)).toSorted(), [
-    'before',
     'grace',
     'keep',
     'maxBody',
@@ -266,13 +264,13 @@ t.test('a value of the wrong type says where, what was expected and what was fou
   t.same(
     faults(t, {
       'gateway.yaml':
-        'server: 5\ndrain:\n  notice: [1s]\nlogin:\n  refusedStatus: 403\nenvelope:\n  dialect: soap\n  successCode: [0]\n',
+        'server: 5\ndrain:\n  notice: [1s]\nlogin:\n  fields: 403\nenvelope:\n  dialect: soap\n  successCode: [0]\n',
       'limits.yaml': 'inFlightPerUser: 0\nlimits:\n  l: { by: users, max: 5, window: 1m }\n'
     }),
     [
       'gateway.yaml:1 server: expected a mapping, found 5',
       'gateway.yaml:3 drain.notice: expected a duration such as 500ms, 30s, 5m or 8h, found ["1s"]',
-      'gateway.yaml:5 login.refusedStatus: expected 401 or 200, found 403',
+      'gateway.yaml:5 login.fields: expected a mapping, found 403',
       'gateway.yaml:7 envelope.dialect: expected one of dual, ant-design-pro, base-response, custom, problem, none, found "soap"',
       'gateway.yaml:8 envelope.successCode: expected a whole number or a text, found [0]',
       'limits.yaml:1 inFlightPerUser: expected a whole number of at least 1 and at most 10000, found 0',
@@ -287,17 +285,17 @@ t.test(
     for (const written of [
       '5',
       '"text"',
-      '{ kind: users-file }',
+      '[{ kind: users-file }]',
       'true',
-      '[]',
-      '[5]',
-      '[null]',
-      '[{}]',
-      '[{ kind: ldap }]'
+      '{}',
+      '{ b: 5 }',
+      '{ b: null }',
+      '{ b: {} }',
+      '{ b: { kind: ldap } }'
     ]) {
       const found = faults(t, { 'gateway.yaml': `login:\n  sources: ${written}` })
       t.equal(found.length, 1, `${written}: ${found.join(' | ')}`)
-      t.match(found[0], /^gateway\.yaml:2 login\.sources(\.0)?: expected /, written)
+      t.match(found[0], /^gateway\.yaml:2 login\.sources(\.b)?: expected /, written)
     }
     t.match(
       faults(t, { 'routes.yaml': 'routes: []' })[0],
@@ -334,7 +332,7 @@ t.test(
     t.same(
       faults(t, {
         'gateway.yaml':
-          '# comment\nserver:\n  listen: nowhere\nsession:\n  secrets:\n    - literal\nlogin:\n  sources:\n    - kind: users-file\n      file: people.yaml\n    - kind: users-file\n      file: gone.yaml\n      name: gone\n',
+          '# comment\nserver:\n  listen: nowhere\nsession:\n  secrets:\n    - literal\nlogin:\n  sources:\n    staff:\n      kind: users-file\n      file: people.yaml\n    gone:\n      kind: users-file\n      file: gone.yaml\n',
         'routes.yaml':
           '\nroutes:\n  a:\n    path: api\n    upstream: b\n  "b":\n    path: /b\n    methods: [GET, FETCH]\n    upstream: b\n',
         'limits.yaml': 'sizes:\n  body: 1 MB\n',
@@ -347,7 +345,7 @@ t.test(
         'routes.yaml:8 routes.b.methods.1: expected one of GET, POST, PUT, PATCH, DELETE, found "FETCH". Did you mean "PATCH"?',
         'limits.yaml:2 sizes.body: expected a size such as 4KiB, 1MiB or 1GiB, found "1 MB"',
         'people.yaml:3 users.alice.password: expected an argon2id hash; make one with `console-gateway hash-password`',
-        'gateway.yaml:12 login.sources.1.file: the file "gone.yaml" cannot be read (ENOENT)',
+        'gateway.yaml:14 login.sources.gone.file: the file "gone.yaml" cannot be read (ENOENT)',
         'routes.yaml:5 routes.a.upstream: there is no upstream "b".',
         'routes.yaml:9 routes.b.upstream: there is no upstream "b".'
       ]
@@ -409,7 +407,7 @@ t.test('a file that is missing, a folder, or larger than it can be meant is one 
   mkdirSync(join(folder, 'users.yaml'))
   t.same(
     faultsOf(folder).filter(line => !line.includes('warning')),
-    ['gateway.yaml:1 login.sources.0.file: the file "users.yaml" cannot be read (EISDIR)']
+    ['gateway.yaml:1 login.sources.users-file.file: the file "users.yaml" cannot be read (EISDIR)']
   )
   t.same(faultsOf(join(folder, 'nowhere')), [
     'gateway.yaml:0 : the file cannot be read (ENOENT)',
@@ -562,7 +560,7 @@ t.test(
       'server: &a\n  listen: *a\n',
       'server: &a { hosts: [*a] }',
       '&a { server: *a }',
-      'login: { sources: [{ kind: upstream-login, body: &b { again: *b } }] }'
+      'login: { sources: { b: { kind: upstream-login, body: &b { again: *b } } } }'
     ]) {
       t.same(
         faults(t, { 'gateway.yaml': text }),
@@ -634,7 +632,8 @@ t.test(
   'users are read from the files that the sources name, seen from the config folder',
   async t => {
     const folder = textFolder(t.after, {
-      'gateway.yaml': 'login: { sources: [{ kind: users-file, file: people/staff.yaml }] }',
+      'gateway.yaml':
+        'login: { sources: { users-file: { kind: users-file, file: people/staff.yaml } } }',
       'users.yaml': null
     })
     mkdirSync(join(folder, 'people'))
@@ -773,7 +772,7 @@ t.test('a users file that only the running process needs is told to be that', t 
   const { gateway: running } = loadConfig(folder, {})
   writeTexts(folder, {
     'gateway.yaml':
-      'login:\n  sources:\n    - { kind: upstream-login, upstream: b, path: /in, user: { id: id } }\n',
+      'login:\n  sources:\n    b: { kind: upstream-login, upstream: b, path: /in, user: { id: id } }\n',
     'routes.yaml': 'upstreams: { b: { url: http://b } }',
     'users.yaml': null
   })
@@ -791,18 +790,22 @@ t.test('a users file that only the running process needs is told to be that', t 
     `2 login.sources: ${unreadable}: the running process needs it until it is restarted`
   ])
   writeFileSync(join(folder, 'gateway.yaml'), '{}')
-  t.same(faultsNow(), [`1 login.sources.0.file: ${unreadable}`], 'one fault where both need it')
+  t.same(
+    faultsNow(),
+    [`1 login.sources.users-file.file: ${unreadable}`],
+    'one fault where both need it'
+  )
   t.end()
 })
 
 t.test('what waits for a restart may name a source that waits with it', t => {
   const folder = textFolder(t.after)
   const { gateway: running } = loadConfig(folder, {})
-  const sources = '[{ kind: users-file }, { kind: users-file, name: more }]'
+  const sources = '{ users-file: { kind: users-file }, more: { kind: users-file } }'
   writeTexts(folder, {
     'gateway.yaml': `login: { sources: ${sources} }\nops: { sources: [more] }\nidentity: { prefix: true }`
   })
   const { restartNeeded } = loadConfig(folder, {}, { running })
-  t.same(restartNeeded, ['ops.sources', 'login.sources', 'identity.prefix'])
+  t.same(restartNeeded, ['ops.sources', 'login.sources.more', 'identity.prefix'])
   t.end()
 })

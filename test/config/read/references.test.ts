@@ -73,7 +73,7 @@ t.test('numbers, flags, durations and sizes may be references too', async t => {
     t,
     {
       'gateway.yaml':
-        'session: { idle: "${IDLE}", cookie: { secure: "${SECURE:-false}" } }\nenvelope: { successCode: "${CODE}" }\nlogin: { refusedStatus: "${REFUSED:-200}" }\nops: { openMetrics: "${OPEN}" }',
+        'session: { idle: "${IDLE}", cookie: { secure: "${SECURE:-false}" } }\nenvelope: { successCode: "${CODE}" }\nops: { openMetrics: "${OPEN}" }',
       'limits.yaml':
         'sizes: { body: "${BODY:-2MiB}" }\ninFlightPerUser: ${INFLIGHT:-7}\nlimits: { l: { by: user, max: "${MAX:-30}", window: "${WINDOW:-1m}" } }',
       'routes.yaml': 'upstreams: { b: { url: http://b, connections: "${N:-12}" } }'
@@ -83,7 +83,6 @@ t.test('numbers, flags, durations and sizes may be references too', async t => {
   t.match(gateway, {
     session: { idle: 45 * 60_000, cookie: { secure: false } },
     envelope: { successCode: 20_000 },
-    login: { refusedStatus: 200 },
     ops: { openMetrics: true }
   })
   t.match(limits, {
@@ -97,10 +96,10 @@ t.test('numbers, flags, durations and sizes may be references too', async t => {
 t.test('a reference stays a text where a text or a number may stand', async t => {
   const texts = {
     'gateway.yaml':
-      'login: { sources: [{ kind: upstream-login, upstream: b, path: /in, user: { id: id }, success: { path: v, in: ["${VERSION:-1.10}"] } }] }',
+      'login: { sources: { b: { kind: upstream-login, upstream: b, path: /in, user: { id: id }, outcomes: [{ is: success, path: v, in: ["${VERSION:-1.10}"] }] } } }',
     'routes.yaml': 'upstreams: { b: { url: http://b } }\n'
   }
-  t.match(load(t, texts, {}).gateway.login.sources[0], { success: { in: ['1.10'] } })
+  t.match(load(t, texts, {}).gateway.login.sources['b'], { outcomes: [{ in: ['1.10'] }] })
 })
 
 t.test(
@@ -153,13 +152,13 @@ t.test('references hold at any depth, also where anything may stand', async t =>
     t,
     {
       'gateway.yaml':
-        'login:\n  sources:\n    - kind: upstream-login\n      upstream: b\n      path: /in\n      user: { id: id }\n      headers: { x-key: "${KEY}" }\n      body: { user: "{username}", client: { id: "${ID:-console}", scopes: ["${SCOPE}"] } }\n',
+        'login:\n  sources:\n    b:\n      kind: upstream-login\n      upstream: b\n      path: /in\n      user: { id: id }\n      headers: { x-key: "${KEY}" }\n      body: { user: "{username}", client: { id: "${ID:-console}", scopes: ["${SCOPE}"] } }\n',
       'routes.yaml':
         'upstreams: { b: { url: http://b } }\nroutes: { r: { path: /r, upstream: b, shape: s } }\nshapes: { s: [{ default: { site: { name: "${SITE}" } } }] }'
     },
     { KEY: 'k1', SCOPE: 'all', SITE: 'north' }
   )
-  t.match(gateway.login.sources[0], {
+  t.match(gateway.login.sources['b'], {
     headers: { 'x-key': 'k1' },
     body: { user: '{username}', client: { id: 'console', scopes: ['all'] } }
   })

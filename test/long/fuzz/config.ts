@@ -117,11 +117,12 @@ const backEndLogin = {
   upstream: 'faulty',
   path: '/login',
   body: { login: '{username}', secret: '{password}' },
-  success: { path: 'code', in: [200] },
-  refused: { path: 'code', in: [401] },
+  outcomes: [
+    { is: 'refused', path: 'code', in: [401] },
+    { is: 'success', path: 'code', in: [200] }
+  ],
   user: { id: 'uid', username: 'name', name: 'name', roles: 'roles' },
-  token: 'token',
-  timeout: '700ms'
+  token: 'token'
 }
 
 export interface AttackedConfig {
@@ -166,7 +167,7 @@ export async function attackedConfig(options: Options): Promise<AttackedConfig> 
       session: { secrets: ['${SESSION_SECRET}'], perUser: { max: 20 }, ...session },
       reload: { watch: true },
       console: { root: 'console' },
-      login: { sources: [{ kind: 'users-file', file: 'users.yaml' }, backEndLogin] },
+      login: { sources: { 'users-file': { kind: 'users-file' }, 'faulty': backEndLogin } },
       ops: { secret: '${OPS_SECRET}' },
       identity: { prefix: true }
     },

@@ -271,7 +271,7 @@ t.test('an install key that changed is named and not taken; what else changed is
     drain: { notice: '0ms', grace: '2s' },
     reload: { watch: false },
     session: { cookie: { name, secure: false }, perUser: { max: 1000 } },
-    login: { sources: [{ kind: 'users-file', file: 'users.yaml' }] }
+    login: { sources: { 'users-file': { kind: 'users-file', file: 'users.yaml' } } }
   })
   write(gateway, 'gateway.yaml', install('two'))
   write(gateway, 'limits.yaml', limits(6))
@@ -321,7 +321,9 @@ t.test(
       ops: { listen: '127.0.0.1:0' },
       session: { cookie: { secure: false } },
       reload: { watch: false },
-      login: { sources: [{ kind: 'upstream-login', upstream, path: '/login', user: { id: 'id' } }] }
+      login: {
+        sources: { b: { kind: 'upstream-login', upstream, path: '/login', user: { id: 'id' } } }
+      }
     })
     const gateway = await testGateway(t.after, {
       gateway: login('old'),

@@ -236,15 +236,15 @@ t.test(
 
 t.test('a session of a source that config no longer names is over', async t => {
   const redis = await testRedis(t.after)
-  const gateway = (name: object) => ({
+  const gateway = (name: string) => ({
     redis: { url: redis.url, commandTimeout: '30s' },
     session: { secrets: ['${SESSION_SECRET}'] },
-    login: { sources: [{ kind: 'users-file', file: 'users.yaml', ...name }] }
+    login: { sources: { [name]: { kind: 'users-file' } } }
   })
-  const before = await testGateway(t.after, { gateway: gateway({}) }, environment)
+  const before = await testGateway(t.after, { gateway: gateway('users-file') }, environment)
   await until('ready', async () => (await before.ops('/readyz')).status === 200)
   const cookie = await before.signIn('bob')
-  const after = await testGateway(t.after, { gateway: gateway({ name: 'staff' }) }, environment)
+  const after = await testGateway(t.after, { gateway: gateway('staff') }, environment)
   await until('ready', async () => (await after.ops('/readyz')).status === 200)
   t.equal(await seen(after, cookie), '401 session.revoked')
   t.match(await seen(after, await after.signIn('bob')), 'user')

@@ -56,7 +56,7 @@ t.test('one that is built has its app and upstreams until it is retired', async 
 t.test('one whose sign-in of operators cannot be built leaves nothing open', async t => {
   const { config, server, left } = await opened(t)
   const { gateway } = config
-  const sources = [source, { ...source, upstream: 'missing' }]
+  const sources = { b: source, missing: { ...source, upstream: 'missing' } }
   const login = { ...gateway.login, sources: sources as never }
   const faulty: Config = { ...config, gateway: { ...gateway, login } }
   await t.rejects(server.create(1, faulty), { message: 'there is no upstream "missing"' })

@@ -1,0 +1,76 @@
+/** How a back-end's response is recognised: by its status, by a member, or by where it leads. */
+import { type Static, type TProperties, Type } from 'typebox'
+import { closed, dotted, list, maybe, oneOf, text, whole } from './primitives.ts'
+
+const conditions = {
+  status: maybe(
+    list(whole('A status.', { minimum: 100, maximum: 599 }), 'HTTP statuses that match.', {
+      minItems: 1
+    })
+  ),
+  path: maybe(dotted('The path of a member of the JSON response.', { examples: ['code'] })),
+  in: maybe(
+    list(
+      Type.Union([Type.String(), Type.Number(), Type.Boolean()]),
+      'Values of that member that match. Without it and `startsWith` it must be there, and ' +
+        'neither null nor false.',
+      { examples: [[0, 200]], minItems: 1 }
+    )
+  ),
+  startsWith: maybe(
+    list(text('The beginning of a text.'), 'Beginnings of that member, a text, that match too.', {
+      examples: [['captcha']],
+      minItems: 1
+    })
+  )
+}
+
+const testOf = <T extends TProperties>(members: T, description: string, more: object = {}) =>
+  closed({ ...conditions, ...members }, description, { minProperties: 1, ...more })
+
+export const answerTest = (description: string, more?: object) => testOf({}, description, more)
+
+export type AnswerTest = Static<ReturnType<typeof answerTest>>
+
+/** Of ordinary calls, which may be redirects. */
+export const endedTest = (description: string) =>
+  testOf(
+    {
+      location: maybe(
+        list(
+          text('The beginning of a path.'),
+          'Where a redirect leads: the beginnings of its path.',
+          { examples: [['/login']], minItems: 1 }
+        )
+      )
+    },
+    description
+  )
+
+const outcome = testOf(
+  {
+    is: oneOf(
+      ['success', 'refused', 'challenge', 'blocked', 'expired-password'],
+      'What it means. `challenge`: the captcha was wrong, so that the password was not looked at.'
+    )
+  },
+  'An outcome, and the conditions for it, which must all match.',
+  { minProperties: 2 }
+)
+
+export const outcomes = list(
+  outcome,
+  'What the responses mean; the first that matches counts. Without a `success` status 200 is one, ' +
+    'and without a `refused` 400, 401, 403, 404 and 422.',
+  {
+    default: [],
+    examples: [
+      [
+        { is: 'refused', path: 'code', in: [401] },
+        { is: 'success', path: 'code', in: [200] }
+      ]
+    ]
+  }
+)
+
+export type OutcomeTest = Static<typeof outcome>
