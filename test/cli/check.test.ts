@@ -33,7 +33,7 @@ t.test('every fault is a line on standard error, and the exit code is 1', async 
   t.same(await run(['check', '--config', folder]), {
     code: 1,
     out: '',
-    err: `${folder}/gateway.yaml:2 listen: unknown key "listen".\n${folder}/routes.yaml:2 routes.r.listen: unknown key "listen".\n${folder}: 2 faults\n`
+    err: `${folder}/gateway.yaml:2 listen: unknown key "listen".\n${folder}/routes.yaml:2 routes.r.listen: unknown key "listen" beside \`answer\`.\n${folder}: 2 faults\n`
   })
 })
 

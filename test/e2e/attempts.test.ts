@@ -152,18 +152,18 @@ t.test('time-outs, and a part that fails beside one that does not', async t => {
   const gateway = await consoleOf(
     t,
     {
-      silent: { path: '/api/silent', access: 'public', upstream: 'slow', timeout: '100ms' },
+      silent: { path: '/api/silent', access: 'public', upstream: 'slow' },
       parted: {
         path: '/api/parted',
         access: 'public',
         upstream: 'backend',
         parts: {
-          count: { ...part, timeout: '100ms' },
+          count: part,
           names: { upstream: 'backend', rewrite: '/names', into: 'names' }
         }
       }
     },
-    { backend: { url: backend.url }, slow: { url: slow.url } }
+    { backend: { url: backend.url }, slow: { url: slow.url, responseTimeout: '100ms' } }
   )
   const timedOut = await gateway.call('/api/silent')
   t.match(await storyOf(gateway, idOf(timedOut), 1), {
