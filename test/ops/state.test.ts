@@ -55,7 +55,7 @@ t.test(
   async t => {
     const gateway = await testGateway(t.after)
     const before = await read<Status>(gateway, 'status')
-    writeFileSync(join(gateway.folder, 'routes.yaml'), 'routes:\n  a: { path: 7 }\n')
+    writeFileSync(join(gateway.folder, 'routes.yaml'), 'routes:\n  a: { path: 7, answer: {} }\n')
     await gateway.reload('operator')
     const refused = await read<Status>(gateway, 'status')
     t.match(refused, {
@@ -81,15 +81,18 @@ t.test(
 
 t.test('contracts show how responses differ from them', async t => {
   const backend = await testUpstream(t.after, json(200, { id: 'text' }))
-  const contract = {
-    schema: { type: 'object', required: ['id', 'name'], properties: { id: { type: 'number' } } }
+  const schema = {
+    type: 'object',
+    required: ['id', 'name'],
+    properties: { id: { type: 'number' } }
   }
   const gateway = await testGateway(t.after, {
     routes: {
       upstreams: { b: { url: backend.url } },
-      routes: { a: { ...route, contract }, other: { ...route, path: '/api/o' } }
+      routes: { a: { ...route, contract: { file: 'a.json' } }, other: { ...route, path: '/api/o' } }
     },
-    limits: {}
+    limits: {},
+    code: { 'a.json': JSON.stringify(schema) }
   })
   const contracts = async () => (await read<Contracts>(gateway, 'config/contracts')).contracts
   t.same(await contracts(), [{ route: 'a', mode: 'observe', checked: 0, broken: 0, drift: [] }])

@@ -61,7 +61,7 @@ t.test(
     t.notMatch(readFileSync(file, 'utf8'), secret)
     t.equal(statSync(file).mode & 0o777, 0o600)
 
-    write('routes: { a: { pfad: /api/a } }')
+    write('routes: { a: { pfad: /api/a, answer: {} } }')
     writeFileSync(join(folder, 'own.js'), "export default () => 'second'")
     t.match(
       await runProcess(words),

@@ -8,7 +8,12 @@ import { createPublicServer } from '../../../src/process/server.ts'
 import { createLogger } from '../../../src/services/services.ts'
 import { configFolder } from '../../support/gateway.ts'
 
-const source = { kind: 'upstream', upstream: 'b', login: { path: '/login' } }
+const source = {
+  outcomes: [],
+  kind: 'upstream',
+  upstream: 'b',
+  login: { path: '/login' }
+}
 
 async function opened(t: Test) {
   const folder = await configFolder({
