@@ -32,7 +32,7 @@ export const proxiedPrefixes = [
 
 const all = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 const timeouts = { connectTimeout: '500ms', responseTimeout: '700ms' }
-const webSocket = { maxMessage: '2KiB', perUser: 30, connections: 60 }
+const webSocket = { maxMessage: '2KiB' }
 const contract = {
   type: 'object',
   required: ['rows'],
