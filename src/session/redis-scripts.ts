@@ -110,7 +110,8 @@ redis.call('SET', KEYS[1], epoch .. ' ' .. ARGV[2], 'KEEPTTL')
 return 1`,
   /**
    * KEYS: users, records. ARGV: reason, user, whether to write the reason for each, ids. An idle
-   * session keeps its reason.
+   * session keeps its reason. One that is not there gets it: after a failover its process may have
+   * yet to write it again.
    */
   sessionEnd: `${now}${look}
 local ended = {}
@@ -118,7 +119,7 @@ for at = 4, #ARGV do
   local id, name = ARGV[at], KEYS[at]
   local wasAlive = isAlive(KEYS[2], id, name)
   redis.call('ZREM', KEYS[2], id)
-  if wasAlive or ARGV[3] == '1' then
+  if wasAlive or ARGV[3] == '1' or redis.call('EXISTS', name) == 0 then
     redis.call('SET', name, '!' .. ARGV[1], 'PX', ${tombstoneMs})
   end
   if wasAlive then ended[#ended + 1] = id end

@@ -64,3 +64,21 @@ t.test(
     })
   }
 )
+
+t.test('a sign-out holds also where the sign-in is written again after it', async t => {
+  const { url, port } = await testRedis(t.after)
+  const opener = await redisStore(t.after, url)
+  const closer = await redisStore(t.after, url)
+  const user = { source: 's', id: '1', username: 'u' }
+  const key = keyOf(createSecretId(user))
+  const stored = { sealed: 'sealed', idleMs: hour, absoluteMs: hour }
+  await opener.store.open({ key, stored, user, max: 1, refuse: false })
+  // As a new primary that has not heard of the sign-in.
+  await redisCli(port, 'FLUSHALL')
+  await closer.store.end(user, [key], 'revoked')
+  opener.store.replay(true)
+  const later = keyOf(createSecretId(user))
+  await opener.store.open({ key: later, stored, user, max: 9, refuse: false })
+  t.same(await closer.store.read(key), { ended: 'revoked' })
+  t.match(await closer.store.read(later), { sealed: 'sealed' })
+})
