@@ -119,7 +119,7 @@ for at = 4, #ARGV do
   local id, name = ARGV[at], KEYS[at]
   local wasAlive = isAlive(KEYS[2], id, name)
   redis.call('ZREM', KEYS[2], id)
-  if wasAlive or ARGV[3] == '1' or redis.call('EXISTS', name) == 0 then
+  if wasAlive or ARGV[3] == '1' or redis.call('PTTL', name) == -2 then
     redis.call('SET', name, '!' .. ARGV[1], 'PX', ${tombstoneMs})
   end
   if wasAlive then ended[#ended + 1] = id end
