@@ -78,6 +78,13 @@ export async function testSentinel(
           each.get('flags') === 'master'
       )
     })
+    // A client is told of those alone that are connected.
+    await until('the Sentinels are connected to each other', async () => {
+      const seen = await Promise.all(
+        ports.map(port => redisCli(port, 'SENTINEL', 'SENTINELS', name))
+      )
+      return !seen.some(text => text.includes('disconnected'))
+    })
     await until('primary and replicas are in step', async () => {
       const told = await redisCli(await primaryPort(), 'INFO', 'replication')
       return told.match(/state=online/g)?.length === count
