@@ -126,7 +126,9 @@ function row(key: string, member: Node, required: boolean): string {
       ? ''
       : ` For example ${examples.map(value => `\`${JSON.stringify(value)}\``).join(', ')}.`
   const restart = member.restart === false ? ' A change needs no restart.' : ''
-  return `| \`${key}\` | ${valueText(member)} | ${required ? '**required**' : cell(preset)} | ${cell((member.description ?? '') + example + restart)} |`
+  const text = cell((member.description ?? '') + example + restart)
+  const cells = [`\`${key}\``, valueText(member), required ? '**required**' : cell(preset), text]
+  return `| ${cells.join(' | ')} |`
 }
 
 function valueText(member: Node): string {

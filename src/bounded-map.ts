@@ -20,11 +20,11 @@ export class BoundedMap<V extends {}> extends LRUCache<string, V> {
    * it at once: 1 MB and 5 ms for 50,000 entries.
    * @param onGone called with the key of each entry that gives way or is deleted
    */
-  constructor(maxEntries: number, onGone: (key: string) => void = () => {}) {
+  constructor(maxEntries: number, onGone?: (key: string) => void) {
     super({
       maxSize: maxEntries,
       sizeCalculation: () => 1,
-      dispose: (_value, key) => onGone(key)
+      ...(onGone && { dispose: (_value: V, key: string) => onGone(key) })
     })
   }
 

@@ -130,7 +130,7 @@ export class CliCommand extends Command {
         // Not among the output, which may be for programs.
         if (gateways.length > 1) io.stderr.write(`process ${gateway?.id}:\n`)
         const invocation = { config, gateway, json, values: values as V, rest: this.args, io }
-        // What fails at one goes on at the others.
+        // A command that fails at one gateway is still sent to the others.
         code = Math.max(code, await this.#guarded(() => run(invocation)))
       }
       return code

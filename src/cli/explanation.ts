@@ -27,7 +27,7 @@ interface Asked {
   readonly isAnswered: boolean
 }
 
-/** What becomes of a header of the client: `+` is new, `~` changed, `=` the same, `-` dropped. */
+/** A header on its way to the upstream: `+` is new, `~` changed, `=` the same, `-` dropped. */
 interface Field {
   readonly mark: '+' | '~' | '=' | '-'
   readonly name: string

@@ -64,8 +64,8 @@ export class Answers {
   }
 
   /**
-   * What `attempt` makes of an option. Without the option it guesses; where that finds nothing, it
-   * gets what is typed.
+   * Calls `attempt` with the value of an option. Without the option `attempt` guesses; if it finds
+   * nothing, it is called again with what is typed.
    */
   async search<T>(
     option: string,

@@ -35,7 +35,7 @@ export interface Draft {
   readonly source: Record<string, unknown>
   readonly upstream: Record<string, unknown>
   readonly routes: DraftRoute[]
-  /** What was guessed or not found. */
+  /** Comments of the files: guesses, and TODOs for what the back-end did not show. */
   readonly notes: Note[]
   /** Texts that may stand in no file. */
   readonly secrets: string[]

@@ -9,7 +9,7 @@ import { codeOf, find, membersOf, messageOf } from './detect.ts'
 import type { Draft } from './files.ts'
 import { askSignIn } from './questions.ts'
 
-/** What a look at a back-end needs. */
+/** The steps of `init` share the client, the user's answers and the draft of the files. */
 export interface Look {
   readonly client: Client
   readonly answers: Answers

@@ -35,15 +35,20 @@ export function checkEnvelope(config: CheckedConfig, report: Report): void {
   checkRefreshCodes(custom, config, report)
 }
 
+const bareEnvelope =
+  'the envelope has neither a code nor a success flag, so errors need their status'
+
+function isBare({ members: { code, success } }: CustomEnvelope): boolean {
+  return code === false && success === false
+}
+
 /** Why errors of the dialect need the HTTP status of the error; undefined where they do not. */
 function statusReason({ dialect, custom }: Envelope): string | undefined {
   if (dialect === 'problem' || dialect === 'none') {
     return `errors of \`${dialect}\` have the HTTP status of the error`
   }
   if (dialect !== 'custom' || custom === undefined) return undefined
-  const { code, success } = custom.members
-  if (code !== false || success !== false) return undefined
-  return 'the envelope has neither a code nor a success flag, so errors need their status'
+  return isBare(custom) ? bareEnvelope : undefined
 }
 
 /** Of the whole config, and of routes that set `errorStatus`. */
@@ -54,17 +59,10 @@ function checkStatuses({ gateway, routes }: CheckedConfig, report: Report): void
   }
   const reason = statusReason(envelope)
   if (reason === undefined) return
-  const ofRoutes = Object.entries(routes.routes).map(
-    ([name, route]) => [['routes', name], route] as const
-  )
-  for (const [path, { errorStatus }] of [[['envelope'], envelope] as const, ...ofRoutes]) {
-    if (errorStatus !== 'ok') continue
-    report([...path, 'errorStatus'], `${reason}: set \`errorStatus: own\``)
-  }
-  for (const [key, { status }] of Object.entries(envelope.custom?.errors ?? {})) {
-    if (envelope.dialect === 'custom' && status === 200) {
-      report(['envelope', 'custom', 'errors', key, 'status'], reason)
-    }
+  const message = `${reason}: set \`errorStatus: own\``
+  if (envelope.errorStatus === 'ok') report(['envelope', 'errorStatus'], message)
+  for (const [name, { errorStatus }] of Object.entries(routes.routes)) {
+    if (errorStatus === 'ok') report(['routes', name, 'errorStatus'], message)
   }
 }
 
@@ -85,9 +83,10 @@ function isSuccess(code: ResponseCode, { successCode, custom }: Envelope): boole
   return [successCode, ...(custom?.alsoSuccess ?? [])].some(each => readsAs(each, code))
 }
 
-function checkErrors({ errors }: CustomEnvelope, envelope: Envelope, report: Report): void {
-  for (const [key, { code, status }] of Object.entries(errors)) {
+function checkErrors(custom: CustomEnvelope, envelope: Envelope, report: Report): void {
+  for (const [key, { code, status }] of Object.entries(custom.errors)) {
     const place = ['envelope', 'custom', 'errors', key]
+    if (status === 200 && isBare(custom)) report([...place, 'status'], bareEnvelope)
     if (!codes.some(each => errorEntryOf({ [key]: {} }, each) !== undefined)) {
       report(place, `no error code fits.${nearest(key, codes)}`)
     }

@@ -5,7 +5,6 @@ import {
   flag,
   lifetime,
   list,
-  maxShaped,
   maxStreamedBytes,
   maybe,
   name,
@@ -18,7 +17,10 @@ import {
   whole
 } from './primitives.ts'
 
-/** The name of the cookie that recognizes a known browser; `__Host-` stands before it where cookies are Secure. */
+/** A shaped response is parsed in one go, which blocks all requests of the process. */
+const maxShaped = 64 * 1024 ** 2
+
+/** The cookie that recognizes a known browser; its name begins with `__Host-` where cookies are Secure. */
 export const knownBrowserCookie = 'console_known'
 
 type Whom = 'address' | 'user' | 'session' | `profile.${string}`

@@ -24,8 +24,6 @@ const maxLifetimeMs = 400 * 86_400_000
 const maxBytes = 1024 ** 3
 /** Of a body that is streamed. */
 export const maxStreamedBytes = 1024 ** 4
-/** Bounded: a shaped response is parsed in one go, which blocks all requests of the process. */
-export const maxShaped = 64 * 1024 ** 2
 
 /** Bounds are milliseconds or bytes. */
 interface Bounded extends Keywords {

@@ -85,6 +85,8 @@ t.test('without a code and a flag the status alone tells an error, so it stays t
   t.match(faultsOf(custom({ members }, { errorStatus: 'ok' })), [/envelope.errorStatus/])
   t.match(faultsOf(custom({ members, errors: { '*': { status: 200 } } })), [/\*.status/])
   t.match(faultsOf(custom({ members }), {}, { errorStatus: 'ok' }), [/orders.errorStatus/])
+  const ofDual = { dialect: 'dual', custom: { members, errors: { '*': { status: 200 } } } }
+  t.match(faultsOf(ofDual), [/\*.status/], 'also while another dialect is chosen')
   const flagged = { ...members, success: 'success' }
   t.same(faultsOf(custom({ members: flagged }, { errorStatus: 'ok' })), [])
 })
