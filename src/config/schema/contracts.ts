@@ -7,7 +7,7 @@ export const contractSchema = closed(
     file: text(
       'A JSON or YAML file with a JSON Schema (2020-12) of what is under `data`; without an ' +
         'envelope, of the whole response.',
-      { names: 'contract file', examples: ['contracts/notices.schema.json'] }
+      { names: 'contract file' }
     ),
     mode: oneOf(
       ['observe', 'strict', 'off'],

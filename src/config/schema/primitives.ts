@@ -71,8 +71,11 @@ export const secret = (description: string, more: Keywords = {}) =>
   })
 export const text = (description: string, more: Keywords = {}) =>
   Type.String({ minLength: 1, description, ...more })
+/** A text as an item of a list. */
+export const anyText = Type.String({ minLength: 1 })
+/** A choice that is `false` by default. */
 export const flag = (description: string, more: Keywords = {}) =>
-  Type.Boolean({ description, ...more })
+  Type.Boolean({ default: false, description, ...more })
 export const whole = (description: string, more: Keywords = {}) =>
   Type.Integer({ minimum: 0, description, ...more })
 export const listen = (description: string, more: Keywords = {}) =>
@@ -164,8 +167,12 @@ export const name = (description: string, more: Keywords = {}) =>
     description,
     ...more
   })
+/** A list that is empty by default. */
 export const list = <T extends TSchema>(items: T, description: string, more: Keywords = {}) =>
-  Type.Array(items, { description, ...more })
+  Type.Array(items, { default: [], description, ...more })
+/** A list without a default. */
+export const someOf = <T extends TSchema>(items: T, description: string, more: Keywords = {}) =>
+  Type.Array(items, { minItems: 1, description, ...more })
 export const oneOf = <const T extends string[]>(
   values: T,
   description: string,
@@ -181,7 +188,7 @@ export const oneOrMany = <T>(
   { ofMany, ...more }: Keywords & { readonly ofMany: string }
 ) => {
   const format = 'x-one-or-many'
-  const items = list(item, ofMany, { minItems: 1, uniqueItems: true, format })
+  const items = someOf(item, ofMany, { uniqueItems: true, format })
   return Type.Unsafe<readonly T[]>(Type.Union([item, items], { description, ...more }))
 }
 /** Whether a branch of {@link oneOrMany} is the list. */
@@ -190,10 +197,9 @@ export const isOneOrMany = ({ format }: { readonly format?: string }): boolean =
 /** A mapping from names that the operator chooses to values of one schema. */
 export const named = <T extends TSchema>(value: T, description: string, more: Keywords = {}) =>
   Type.Record(Type.String({ pattern: namePattern }), value, { default: {}, description, ...more })
+/** A mapping from any texts; without a default. */
 export const pairs = <T extends TSchema>(value: T, description: string, more: Keywords = {}) =>
   Type.Record(Type.String({ pattern: '^.+$' }), value, { description, ...more })
-
-export const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema)
 
 /** A mapping with these members and no others. */
 export const closed = <T extends TProperties>(
@@ -207,6 +213,36 @@ export const section = <T extends TProperties>(properties: T, description: strin
 /** A mapping that is absent by default. */
 export const optional = <T extends TProperties>(properties: T, description: string) =>
   Type.Optional(closed(properties, description))
+
+export const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema)
+
+const orNone =
+  <A extends unknown[], T extends TSchema>(make: (...args: A) => T) =>
+  (...args: A) =>
+    maybe(make(...args))
+
+/** The same schemas for keys that may be missing and have no default. */
+export const may = {
+  closed: orNone(closed),
+  dotted: orNone(dotted),
+  duration: orNone(duration),
+  header: orNone(header),
+  lifetime: orNone(lifetime),
+  listen: orNone(listen),
+  moduleFile: orNone(moduleFile),
+  name: orNone(name),
+  oneOf: orNone(oneOf),
+  pairs: orNone(pairs),
+  path: orNone(path),
+  pathTemplate: orNone(pathTemplate),
+  pemFile: orNone(pemFile),
+  secret: orNone(secret),
+  size: orNone(size),
+  someOf: orNone(someOf),
+  text: orNone(text),
+  url: orNone(url),
+  whole: orNone(whole)
+}
 
 const durationUnits: Record<string, number> = {
   ms: 1,
