@@ -16,7 +16,6 @@ import { checkShapes } from './shapes.ts'
 import { checkSources } from './sources.ts'
 import { checkTls } from './tls.ts'
 import { checkUpstreams } from './upstreams.ts'
-import { checkWithoutEffect } from './without-effect.ts'
 
 const rules = [
   checkReferences,
@@ -31,7 +30,6 @@ const rules = [
   checkRequestMapping,
   checkParts,
   checkAnswers,
-  checkWithoutEffect,
   checkShapes,
   checkContracts,
   checkLimits,

@@ -54,15 +54,6 @@ function checkStep(step: ShapeStep, path: Path, check: ShapesCheck): void {
       report([...path, 'move', from], 'cannot be moved into itself')
     }
   }
-  const statusNames = Object.keys(step.status?.statuses ?? {})
-  for (const ok of step.status?.ok ?? []) {
-    if (statusNames.includes(String(ok))) {
-      report(
-        [...path, 'status', 'statuses', String(ok)],
-        'is listed in `ok` too, so it never applies'
-      )
-    }
-  }
   for (const [where, steps] of inner(step)) {
     steps.forEach((each, index) => {
       const place = [...path, ...where, index]

@@ -1,4 +1,4 @@
-/** Rules for upstreams and for the profile that one of them knows. */
+/** Rules for upstreams. */
 import type { UpstreamConfig } from '../schema/routes.ts'
 import { urlsOf } from '../schema/upstreams.ts'
 import type { Path } from '../schema/node.ts'
@@ -14,7 +14,6 @@ export function checkUpstreams(config: UpstreamsConfig, report: Report): void {
     checkTls(upstream, reportKeys)
     checkPlaceholders(upstream, reportKeys)
   }
-  checkProfile(config, report)
 }
 
 function checkAddresses(upstream: UpstreamConfig, report: ReportKeys): void {
@@ -68,19 +67,5 @@ function checkAlike(
     }
     if (seen.has(origin)) report(keys, `${origin} stands there twice`)
     seen.add(origin)
-  }
-}
-
-function checkProfile({ routes }: UpstreamsConfig, report: Report): void {
-  const { upstream, rewrite, timeout, shape, parts } = routes.endpoints.profile
-  const ofUpstream = {
-    rewrite,
-    timeout,
-    ...(Object.keys(parts).length === 0 && { shape })
-  }
-  for (const [key, value] of Object.entries(ofUpstream)) {
-    if (upstream !== undefined || value === undefined) continue
-    const message = 'has no effect: the session answers; name an `upstream` too'
-    report(['endpoints', 'profile', key], message)
   }
 }
