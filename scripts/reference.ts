@@ -1,6 +1,6 @@
 /**
- * Writes docs/configuration.md from the schemas in src/config/schema; with `--check` it only says
- * whether it is stale, and then ends with 1.
+ * Writes docs/configuration.md from the schemas in src/config/schema, and docs/error-codes.md; with
+ * `--check` it only says which is stale, and then ends with 1.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileSchemas } from '../src/config/schema/for-editors.ts'
@@ -20,15 +20,20 @@ const shortNames: Readonly<Record<string, string>> = {
   'a header name in lower case, such as x-user-id': 'a header'
 }
 
+/** The keys that have a text. */
+const texts = new Map<string, string>()
 /** Where the keys of a mapping stand, by these keys. */
 const listed = new Map<string, string>()
 
-const file = 'docs/configuration.md'
-const page = configurationPage()
-if (!process.argv.includes('--check')) writeFileSync(file, page)
-else if (readFileSync(file, 'utf8') !== page) {
-  process.stderr.write(`${file} is not what the schemas say: node scripts/reference.ts\n`)
-  process.exitCode = 1
+for (const [file, page] of [
+  ['docs/configuration.md', configurationPage()],
+  ['docs/error-codes.md', errorsPage()]
+] as const) {
+  if (!process.argv.includes('--check')) writeFileSync(file, page)
+  else if (readFileSync(file, 'utf8') !== page) {
+    process.stderr.write(`${file} is not what src says: node scripts/reference.ts\n`)
+    process.exitCode = 1
+  }
 }
 
 function configurationPage(): string {
@@ -49,10 +54,15 @@ A config folder contains \`gateway.yaml\`, \`routes.yaml\`, \`limits.yaml\` and 
 - \`gateway.yaml\` needs a restart to change, unless a key says otherwise; the other files [do not](operations.md#changing-the-config-while-it-runs).
 
 ${parts.join('\n\n')}
+`
+}
 
-## Error codes
+function errorsPage(): string {
+  return `# Error codes
 
-The codes of \`errorCode\` in the envelope. \`envelope.messages\` replaces messages.
+<!-- Written by \`node scripts/reference.ts\` from src/errors. Do not edit. -->
+
+The codes of \`errorCode\` in the envelope. \`envelope.messages\` of [the config](configuration.md) replaces messages.
 
 | Code | Status | Message |
 |---|---|---|
@@ -87,7 +97,9 @@ function rows(schema: Node, prefix: string, above: readonly Node[] = []): string
   ]
   return members.flatMap(([key, member, required]) => {
     const former = formerPlace(member, key)
-    if (former === undefined) return [row(key, member, required), ...inner(member, key, here)]
+    const isListed = !key.endsWith('.NAME') || member.expected !== undefined
+    const own = isListed ? [row(key, member, required)] : []
+    if (former === undefined) return [...own, ...inner(member, key, here)]
     return [row(key, member, required, ` Its keys are those of \`${former}\`.`)]
   })
 }
@@ -154,9 +166,18 @@ function row(key: string, member: Node, required: boolean, more = ''): string {
       ? ''
       : ` For example ${examples.map(value => `\`${JSON.stringify(value)}\``).join(', ')}.`
   const restart = member.restart === false ? ' A change needs no restart.' : ''
-  const text = cell((member.description ?? '') + example + restart + more)
+  const full = (member.description ?? '') + example
+  const text = cell(textOnce(full, key) + restart + more)
   const cells = [`\`${key}\``, valueText(member), required ? '**required**' : cell(preset), text]
   return `| ${cells.join(' | ')} |`
+}
+
+/** A long text stands there once. */
+function textOnce(text: string, key: string): string {
+  const former = texts.get(text)
+  if (text.length > 120 && former !== undefined) return `As \`${former}\`.`
+  texts.set(text, key)
+  return text
 }
 
 function valueText(member: Node): string {

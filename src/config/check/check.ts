@@ -11,7 +11,6 @@ import { checkParts } from './parts.ts'
 import { checkPaths } from './paths.ts'
 import { checkReferences } from './references.ts'
 import type { CheckedConfig, Report } from './report.ts'
-import { checkRequestMapping } from './request-mapping.ts'
 import { checkShapes } from './shapes.ts'
 import { checkSources } from './sources.ts'
 import { checkTls } from './tls.ts'
@@ -27,7 +26,6 @@ const rules = [
   checkNames,
   checkUpstreams,
   checkPaths,
-  checkRequestMapping,
   checkParts,
   checkAnswers,
   checkShapes,

@@ -9,6 +9,7 @@ type Shapes = RoutesConfig['shapes']
 
 export function checkShapes({ routes }: Pick<CheckedConfig, 'routes'>, report: Report): void {
   const { shapes } = routes
+  checkBodies(routes, report)
   const check = { shapes, report, hasPaging: routes.paging !== undefined }
   const reported = new Set<string>()
   for (const [name, steps] of Object.entries(shapes)) {
@@ -78,7 +79,7 @@ function checkInner(step: ShapeStep, path: Path, { shapes, report }: ShapesCheck
 }
 
 /** The operation of a step that is for the whole response. */
-export function outermostOf(step: ShapeStep): string | undefined {
+function outermostOf(step: ShapeStep): string | undefined {
   return outermost.find(operation => step[operation] !== undefined)
 }
 
@@ -115,4 +116,15 @@ function usesOf(steps: readonly ShapeStep[]): string[] {
     ...(step.use === undefined ? [] : [step.use]),
     ...inner(step).flatMap(([, within]) => usesOf(within))
   ])
+}
+
+/** The shape of a request's body has nothing that is about responses. */
+function checkBodies({ routes, shapes }: RoutesConfig, report: Report): void {
+  for (const [name, { body }] of Object.entries(routes)) {
+    const steps = body?.shape === undefined ? [] : flatten([{ use: body.shape }], shapes)
+    const step = steps.map(outermostOf).find(each => each !== undefined && each !== 'module')
+    if (step === undefined) continue
+    const place = ['routes', name, 'body', 'shape']
+    report(place, `must not use \`${step}\`, which is about responses`)
+  }
 }

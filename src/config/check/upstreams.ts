@@ -14,6 +14,7 @@ export function checkUpstreams(config: UpstreamsConfig, report: Report): void {
     checkTls(upstream, reportKeys)
     checkPlaceholders(upstream, reportKeys)
   }
+  checkSharedPaging(config.routes, report)
 }
 
 function checkAddresses(upstream: UpstreamConfig, report: ReportKeys): void {
@@ -67,5 +68,21 @@ function checkAlike(
     }
     if (seen.has(origin)) report(keys, `${origin} stands there twice`)
     seen.add(origin)
+  }
+}
+
+/** Each half is checked by itself: the other one may come from a preset. */
+function checkSharedPaging({ paging, upstreams }: UpstreamsConfig['routes'], report: Report): void {
+  for (const [name, { paging: taken }] of Object.entries(upstreams)) {
+    if (taken === undefined) continue
+    if ((taken.page === undefined) === (taken.offset === undefined)) {
+      report(['upstreams', name, 'paging'], 'needs one of page and offset')
+    }
+    if (taken.offset !== undefined && paging !== undefined && paging.defaultSize === undefined) {
+      const message =
+        `the upstream "${name}" takes an offset, which needs \`paging.defaultSize\`: the ` +
+        'console may send a page without a size'
+      report(['paging'], message)
+    }
   }
 }

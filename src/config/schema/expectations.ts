@@ -22,9 +22,6 @@ const expectation = closed(
       examples: [{ 'accept-language': 'en' }]
     }),
     body: maybe(Type.Unknown({ description: 'The request’s body. It is sent as JSON.' })),
-    address: may.text('The client address. Default: `198.18.0.1`.', {
-      format: 'x-ip'
-    }),
     times: whole('How often it is sent, to test a limit. The last response is compared.', {
       minimum: 1,
       maximum: 1000,
@@ -57,14 +54,14 @@ const expectation = closed(
       })
     )
   },
-  'One case. Upstreams only record the request, stores are empty, every sign-in is refused, and ' +
-    'maintenance closes nothing.'
+  'One case.'
 )
 
 export const expectSchema = named(
   expectation,
   'Tests of this config, by name. `console-gateway check`, every start and every reload run ' +
-    'them. If one fails, the config is refused.',
+    'them. If one fails, the config is refused. Upstreams only record the request, stores are ' +
+    'empty, every sign-in is refused, and maintenance closes nothing.',
   { examples: [{ 'profile-needs-session': { request: 'GET /api/account/profile', status: 401 } }] }
 )
 

@@ -1,6 +1,6 @@
 /** `maintenance` of `routes.yaml`: routes that are closed for a time. */
 import { Type, type Static } from 'typebox'
-import { anyText, duration, list, may, maybe, name, oneOf } from './primitives.ts'
+import { anyText, list, may, maybe, name, oneOf } from './primitives.ts'
 
 const timeText = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
 export const timePattern = timeText.source
@@ -31,9 +31,6 @@ export const maintenanceSchema = maybe(
           examples: ['2026-12-01T06:00:00Z']
         })
       ),
-      retryAfter: duration('The `Retry-After` of responses if `until` is not set.', {
-        default: '1m'
-      }),
       message: may.text('The message for users.')
     },
     {

@@ -29,10 +29,11 @@ const part = closed(
       })
     )
   },
-  'A call to another upstream whose result is added to the response. All are called at once.'
+  'A call to another upstream.'
 )
 
-const description = 'Calls to other upstreams whose results are added to the response, by name.'
+const description =
+  'Calls to other upstreams whose results are added to the response, by name. All are called at once.'
 
 export const partsSchema = named(part, description)
 

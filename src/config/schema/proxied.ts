@@ -1,6 +1,28 @@
 /** The keys that routes and the profile endpoint of `routes.yaml` share. */
-import { contractSchema } from './contracts.ts'
-import { may, maybe, name } from './primitives.ts'
+import { Type, type Static } from 'typebox'
+import { closed, may, maybe, name, oneOf, pairs, text } from './primitives.ts'
+
+const contract = closed(
+  {
+    file: text(
+      'A JSON or YAML file with a JSON Schema (2020-12) of what is under `data`; without an ' +
+        'envelope, of the whole response.',
+      { names: 'contract file' }
+    ),
+    mode: oneOf(
+      ['observe', 'strict', 'off'],
+      '`observe`: differences are counted and logged; one response a second at most is checked. ' +
+        '`strict`: a response that breaks the schema is also replaced by 502 `contract.broken`.',
+      { default: 'observe' }
+    )
+  },
+  'What the console expects in the responses.'
+)
+
+export type ContractConfig = Static<typeof contract>
+
+/** The content of a schema file: any mapping. */
+export const schemaFile = pairs(Type.Unknown(), 'A JSON Schema.')
 
 export const proxied = {
   upstream: name('An upstream of this file.', { names: 'upstream' }),
@@ -15,5 +37,5 @@ export const proxied = {
   shape: may.name('A shape of this file. Default: the response passes unchanged.', {
     names: 'shape'
   }),
-  contract: maybe(contractSchema)
+  contract: maybe(contract)
 }
