@@ -24,10 +24,8 @@ const named: Readonly<Record<string, readonly string[]>> = {
     'ERR_TLS_CERT_ALTNAME_INVALID',
     'ERR_SSL_WRONG_VERSION_NUMBER'
   ],
-  'upstream.reset': ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'UND_ERR_CLOSED'],
-  'upstream.timeout': ['UND_ERR_HEADERS_TIMEOUT'],
+  'upstream.reset': ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'],
   'upstream.timeout.connect': ['ETIMEDOUT', 'UND_ERR_CONNECT_TIMEOUT'],
-  'upstream.timeout.idle': ['UND_ERR_BODY_TIMEOUT'],
   'upstream.invalid': [
     'HPE_INVALID_CONSTANT',
     'HPE_INVALID_CONTENT_LENGTH',
@@ -39,6 +37,8 @@ const named: Readonly<Record<string, readonly string[]>> = {
     '__proto__',
     'toString'
   ],
+  'overloaded': ['EMFILE', 'ENOBUFS', 'EADDRNOTAVAIL'],
+  'gateway.stopping': ['UND_ERR_CLOSED', 'UND_ERR_DESTROYED'],
   'request.malformed': ['UND_ERR_REQ_CONTENT_LENGTH_MISMATCH', 'UND_ERR_INVALID_ARG']
 }
 for (const [code, foreign] of Object.entries(named)) {
