@@ -7,18 +7,13 @@ import { adopt } from '../observability/emitters.ts'
 import { fixedHeadersOf } from './request-headers.ts'
 
 /** PEM texts, and the name that the certificate has to have. */
-export interface TlsFiles {
-  readonly ca?: string | undefined
-  readonly cert?: string | undefined
-  readonly key?: string | undefined
-  readonly servername?: string | undefined
-}
+export type TlsFiles = ReturnType<typeof tlsFilesOf>
 
 /** @param pemFiles what the files hold that upstreams name, by those names */
 export function tlsFilesOf(
   { tls }: Pick<UpstreamConfig, 'tls'>,
   pemFiles: Readonly<Record<string, string>>
-): TlsFiles {
+) {
   return {
     ca: pemFiles[tls?.ca ?? ''],
     cert: pemFiles[tls?.certificate ?? ''],
@@ -76,7 +71,7 @@ export class Address {
   #since = Date.now()
   readonly #checking = new AbortController()
 
-  constructor(url: string, config: UpstreamConfig, tls: TlsFiles, onChange: OnAddress) {
+  constructor(url: string, config: UpstreamConfig, tls: TlsFiles | undefined, onChange: OnAddress) {
     this.origin = new URL(url).origin
     this.#config = config
     this.#onChange = onChange
@@ -132,7 +127,7 @@ export class Address {
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     const now = Date.now()
     if (now >= this.#poolUntil) {
-      void retire(this.#pool)
+      void this.#pool.close().catch(() => {})
       this.#pool = this.#openPool()
       this.#poolUntil = now + connectionsMs
     }
@@ -160,7 +155,7 @@ export class Address {
   /** Lets what is running finish. */
   async retire(): Promise<void> {
     this.#checking.abort()
-    await retire(this.#pool)
+    await this.#pool.close().catch(() => {})
   }
 
   /** Ends what is running. */
@@ -228,25 +223,18 @@ export class Address {
   }
 }
 
-/** What is running finishes. It fails for one that was ended meanwhile. */
-async function retire(pool: Pool): Promise<void> {
-  await pool.close().catch(() => {})
-}
-
 /**
  * Of the addresses that work the one with the fewest requests in flight, by turns where several
  * have as few; the same of all where none works.
- * @param addresses one at least
  */
 export function createPick(addresses: readonly Address[]) {
   let turn = 0
   /** @returns the best of those that were not tried, if there are any */
   return (tried?: readonly Address[]): Address | undefined => {
-    const { length } = addresses
-    turn = (turn + 1) % length
     let best: Address | undefined
-    for (let n = 0; n < length; n++) {
-      const address = addresses[(turn + n) % length] as Address
+    turn++
+    for (let n = 0; n < addresses.length; n++) {
+      const address = addresses[(turn + n) % addresses.length] as Address
       if (tried?.includes(address) === true) continue
       if (best === undefined || isBetter(address, best)) best = address
     }

@@ -53,7 +53,7 @@ const noEvents: UpstreamEvents = { onAddress: () => {}, onRetry: () => {}, onWai
 /** One back-end. It outlives the routes that use it; its creator closes it. */
 export function createUpstream(
   config: UpstreamConfig,
-  { name = '', tls = {}, events = noEvents }: UpstreamOptions = {}
+  { name = '', tls, events = noEvents }: UpstreamOptions = {}
 ) {
   const urls = urlsOf(config)
   const { origin, pathname } = new URL(urls[0] ?? '')
