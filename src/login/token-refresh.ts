@@ -29,7 +29,7 @@ export function createTokenRefresh({ sessions, sources, onFailed }: Options) {
   /** By the key of a session: until then its token is used, though it expires soon. */
   const pauses = new BoundedMap<number>(maxPauses)
 
-  const reread = async (live: Live): Promise<Live> => liveIn(await sessions.reread(live))
+  const reread = async (live: Live): Promise<Live> => liveIn(await sessions.read(live.key))
 
   /**
    * The session with a valid token. Waits for a renewal only when the old token has expired.
