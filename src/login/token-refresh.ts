@@ -24,7 +24,8 @@ const lockMs = 15_000
 const lockRetryMs = 25
 const maxPauses = 50_000
 
-export function createTokenRefresh({ sessions, sources, onFailed }: Options) {
+export function createTokenRefresh(options: Options) {
+  const { sessions, sources, onFailed } = options
   const running = new Map<string, Promise<Live>>()
   /** By the key of a session: until then its token is used, though it expires soon. */
   const pauses = new BoundedMap<number>(maxPauses)
@@ -89,7 +90,7 @@ export function createTokenRefresh({ sessions, sources, onFailed }: Options) {
     if ('ended' in renewed) {
       // It ended before it had the new token, which would stay valid.
       const session = { ...live.session, credential }
-      endAtSource(source, sessions, session, trail).catch(onFailed)
+      endAtSource(options, session, trail).catch(onFailed)
     }
     return liveIn(renewed)
   }

@@ -4,16 +4,9 @@ import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import type { Credential } from '../session/types.ts'
-import {
-  type BackEnd,
-  callWith,
-  contentTypes,
-  fill,
-  withLowerNames,
-  writeBody
-} from './back-end-call.ts'
+import { ask, type BackEnd, callWith, fill, withLowerNames } from './back-end-call.ts'
 import type { CredentialSource, SignInAttempt, SignInResult } from './credential-source.ts'
-import { invalid, LoginResponse, maxResponseBytes } from './login-response.ts'
+import { invalid, LoginResponse } from './login-response.ts'
 import { passedOn } from './passed-on.ts'
 
 interface Options extends BackEnd {
@@ -58,24 +51,23 @@ export function createUpstreamLogin({ config, ...others }: Options): CredentialS
 }
 
 async function verify(options: Options, attempt: SignInAttempt): Promise<SignInResult> {
-  const { config, send, onFailed = () => {} } = options
+  const { config, onFailed = () => {} } = options
   const { address, requestId, trail } = attempt
   const { headers: passedHeaders, cookies } = passedOn(config, attempt.request)
   const headers = { 'x-forwarded-for': address, 'x-request-id': requestId, ...passedHeaders }
-  const raw = await send({
+  const raw = await ask(options, {
     method: 'POST',
     path: config.path,
+    format: config.format,
+    body: bodyOf(config, attempt),
     headers: {
-      'accept': 'application/json',
-      'content-type': contentTypes[config.format],
       ...headers,
       ...(cookies !== '' && { cookie: cookies }),
       ...withLowerNames(config.headers)
     },
-    body: bodyOf(config, attempt),
     timeoutMs: callMs,
-    maxBytes: maxResponseBytes,
-    recorded: trail && { trail, purpose: 'sign-in' }
+    purpose: 'sign-in',
+    trail
   })
   const response = new LoginResponse(config, raw)
   const outcome = response.outcome()
@@ -83,7 +75,7 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
     throw invalid(`the sign-in response (status ${raw.status}) is neither a success nor a refusal`)
   }
   if (outcome !== 'success') return response.refusal(outcome)
-  const credential = response.credential(cookies)
+  const credential = response.credential({ cookies })
   try {
     const { from } = config.user
     const telling = from ? await askUser(options, from, { headers, credential, trail }) : response
@@ -120,20 +112,18 @@ async function askUser(
 /** A new credential, or undefined where the back-end refuses. */
 async function renew(
   options: Options,
-  refresh: Refresh,
+  { token, expires = options.config.expires, refused, body, ...call }: Refresh,
   credential: Credential,
   trail: Trail | undefined
 ): Promise<Credential | undefined> {
-  const { config } = options
-  const { body, ...others } = refresh
-  const call = { ...others, ...(refresh.method !== 'GET' && { body }), trail }
-  const timing = { timeoutMs: callMs, purpose: 'renewal' } as const
-  const raw = await callWith(options, { ...call, ...timing }, credential)
-  const response = new LoginResponse(config, raw)
-  const { refused } = refresh
+  const timing = { timeoutMs: callMs, purpose: 'renewal', trail } as const
+  const sent = { ...call, ...(call.method !== 'GET' && { body }), ...timing }
+  const raw = await callWith(options, sent, credential)
+  const response = new LoginResponse(options.config, raw)
   const isRefused = refused ? response.matches(refused) : response.outcome() === 'refused'
   if (isRefused) return undefined
-  return response.renewedCredential(refresh, credential)
+  if (raw.status >= 300) throw invalid(`the renewal was answered with status ${raw.status}`)
+  return response.credential(credential, { token, expires })
 }
 
 async function signOut(
@@ -150,7 +140,6 @@ async function signOut(
   })
 }
 
-function bodyOf(config: UpstreamLoginConfig, { username, password, extra }: SignInAttempt): string {
-  const body = { ...(config.passExtra ? extra : {}), ...fill(config.body, { username, password }) }
-  return writeBody(body, config.format)
+function bodyOf(config: UpstreamLoginConfig, { username, password, extra }: SignInAttempt): object {
+  return { ...(config.passExtra ? extra : {}), ...fill(config.body, { username, password }) }
 }
