@@ -19,7 +19,10 @@ export interface RawResponse {
 export const maxResponseBytes = 256 * 1024
 
 /** Where a response tells of a token. */
-type Places = Pick<UpstreamLoginConfig, 'token' | 'expires'>
+interface Places {
+  readonly token?: UpstreamLoginConfig['token']
+  readonly expires?: UpstreamLoginConfig['expires'] | undefined
+}
 
 export class LoginResponse {
   readonly #config: UpstreamLoginConfig

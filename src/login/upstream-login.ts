@@ -5,9 +5,13 @@ import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import type { Credential } from '../session/types.ts'
 import { ask, type BackEnd, callWith, fill, withLowerNames } from './back-end-call.ts'
-import type { CredentialSource, SignInAttempt, SignInResult } from './credential-source.ts'
+import type {
+  ConsoleRequest,
+  CredentialSource,
+  SignInAttempt,
+  SignInResult
+} from './credential-source.ts'
 import { invalid, LoginResponse } from './login-response.ts'
-import { passedOn } from './passed-on.ts'
 
 interface Options extends BackEnd {
   /** Of the credential source. */
@@ -22,6 +26,8 @@ type Logout = NonNullable<UpstreamLoginConfig['logout']>
 
 const callMs = 10_000
 const signOutMs = 5000
+/** Of a header or cookie that is passed on. */
+const maxPassedLength = 1024
 
 /** For outcomes that config does not name. */
 const usualOutcomes: readonly OutcomeTest[] = [
@@ -142,4 +148,31 @@ async function signOut(
 
 function bodyOf(config: UpstreamLoginConfig, { username, password, extra }: SignInAttempt): object {
   return { ...(config.passExtra ? extra : {}), ...fill(config.body, { username, password }) }
+}
+
+/**
+ * The parts of the console's sign-in that its back-end gets too, by the names of config.
+ * @throws GatewayError `request.malformed` for what is too long, or no text
+ */
+function passedOn(
+  { upstream, passHeaders, passCookies }: UpstreamLoginConfig,
+  request: ConsoleRequest | undefined
+) {
+  const cookies = passCookies.map(name =>
+    bounded(`cookie "${name}"`, request?.cookie(upstream, name) ?? '')
+  )
+  const sent = request?.headers ?? {}
+  const present = passHeaders.filter(name => Object.hasOwn(sent, name) && sent[name] !== undefined)
+  return {
+    headers: Object.fromEntries(
+      present.map(name => [name, bounded(`header "${name}"`, sent[name])])
+    ),
+    cookies: cookies.filter(cookie => cookie !== '').join('; ')
+  }
+}
+
+function bounded(what: string, value: unknown): string {
+  if (typeof value === 'string' && value.length <= maxPassedLength) return value
+  const message = `The ${what} of the sign-in must be one text of at most ${maxPassedLength} characters.`
+  throw new GatewayError('request.malformed', { message })
 }

@@ -40,7 +40,6 @@ interface Options {
    */
   readonly review?: (session: Session) => Session | undefined
   readonly now?: () => number
-  readonly onTouchFailed?: (error: unknown) => void
   readonly onOpened?: (source: string) => void
   /**
    * Called for sessions that were ended, or found over by their own time; not for those of
@@ -192,10 +191,9 @@ export class Sessions {
       isAlive => {
         if (!isAlive) this.#cache.drop(key)
       },
-      (error: unknown) => {
+      () => {
         // Later use has to be written, but a Redis that takes no writes is not asked each time.
         live.idleEnd -= Math.max(0, touchEveryMs(session) - retryMs)
-        this.#options.onTouchFailed?.(error)
       }
     )
   }
