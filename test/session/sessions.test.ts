@@ -255,19 +255,6 @@ t.test('secrets rotate; a record of another secret, or damaged, is no session', 
   t.same(await look(after, secretId), { ended: 'unknown' })
 })
 
-t.test('a store that cannot answer is no end', async t => {
-  const { replica, state } = sharedMemory()
-  const sessions = replica()
-  const { secretId } = await signIn(sessions)
-  const other = await signIn(sessions)
-  await look(sessions, secretId)
-  state.fails.add('read')
-  t.match(await look(sessions, secretId), { live: {} }, 'from the cache')
-  await t.rejects(look(sessions, other.secretId), { message: 'away' })
-  state.fails.clear()
-  t.match(await look(sessions, other.secretId), { live: {} })
-})
-
 t.test('times for people follow the wall clock; ends do not', async t => {
   const { store } = sharedMemory()
   const sessions = sessionsOver(store)
