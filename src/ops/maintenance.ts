@@ -80,5 +80,5 @@ function readMaintenance(body: MaintenanceBody, { config }: Desk): BoundedClosin
     route => route !== 'login' && !Object.hasOwn(routes, route)
   )
   if (unknown !== undefined) throw malformed(`routes.yaml has no route "${unknown}".`)()
-  return { routes: [], methods: [], allowRoles: [], ...body, retryAfter: 60_000 }
+  return { routes: [], methods: [], allowRoles: [], ...body }
 }
