@@ -51,8 +51,7 @@ t.test('words and options that are too few, too many, unknown or at odds are ref
     ['why x --user y', 'Give REQUEST-ID, or --user NAME, or --last N.'],
     ['why --status failed', 'Give REQUEST-ID, or --user NAME, or --last N.'],
     ['lockouts lift alice', 'Not understood: "alice".'],
-    ['lockouts lift', 'Give --account NAME, or --address IP.'],
-    ['status --ca file', '--token-file and --ca go with --url.']
+    ['lockouts lift', 'Give --account NAME, or --address IP.']
   ] as const) {
     const { code, out, err } = await run(`${line} -c none`.split(' '))
     t.same({ code, out }, { code: 2, out: '' }, line)
