@@ -9,13 +9,6 @@ const integer = Type.Integer()
 const words = (description: string) => list(text(), description)
 const hash = text('The same for the same config at all replicas.')
 const filesState = text('running or refused.')
-const place = object({
-  file: text(),
-  line: number('0 for the whole file.'),
-  path: text('Of the key, dotted.'),
-  message: text(),
-  severity: Type.Enum(['fault', 'warning'])
-})
 const address = object({
   upstream: text(),
   address: text(),
@@ -25,24 +18,6 @@ const address = object({
 })
 const restartNeeded = words('Keys of gateway.yaml that wait for a restart.')
 const taken = object({ at: time, by: text(), changes: words('Of the last reload.') })
-const numberOrNull = (description: string) => union([Type.Number(), Type.Null()], { description })
-
-const rates = {
-  requestsPerSecond: number('Over the last ten seconds.'),
-  errorShare: number('Of these requests, those that failed (5xx): 0 to 1.')
-}
-const p99Ms = numberOrNull('99 of 100 requests were faster; null without any.')
-const traffic = {
-  ...rates,
-  refusedShare: number('Those that were refused (4xx): 0 to 1.'),
-  p50Ms: numberOrNull('Half of the requests were faster; null without any.'),
-  p99Ms
-}
-const load = {
-  inFlight: number('Requests that are being answered.'),
-  queued: number('Requests that wait for an upstream.')
-}
-
 const replica = object({
   id: text(),
   host: text(),
@@ -56,9 +31,11 @@ const replica = object({
   since: optional(time),
   fault: optional(text('The first, of refused files.')),
   restartNeeded,
-  ...rates,
-  ...load,
-  p99Ms,
+  requestsPerSecond: number('Over the last ten seconds.'),
+  errorShare: number('Of these requests, those that failed (5xx): 0 to 1.'),
+  inFlight: number('Requests that are being answered.'),
+  queued: number('Requests that wait for an upstream.'),
+  p99Ms: union([Type.Number(), Type.Null()], { description: '99 of 100 were faster.' }),
   seenAt: time,
   isSilent: Type.Boolean({ description: 'It told nothing for more than 3 s.' })
 })
@@ -67,36 +44,6 @@ const replicas = list(replica, 'The one that was asked first.')
 export const replicasAnswer = object({
   replicas,
   info: optional(text('Why others are not known.'))
-})
-
-export const nowAnswer = object({
-  process: object({
-    pid: integer,
-    eventLoopDelayMs: number('The longest in the last ten seconds.'),
-    rssBytes: integer,
-    cpu: number('Share of one core in the last ten seconds.')
-  }),
-  ...traffic,
-  ...load,
-  routes: list(
-    object({ route: text(), ...traffic }),
-    'Those with requests in the last ten seconds, the busiest first; 1,000 at most.'
-  ),
-  upstreams: list(
-    object({
-      upstream: text(),
-      address: text(),
-      state: text('up, open (too many requests failed) or unhealthy (by health checks).'),
-      ...load,
-      ...rates
-    })
-  ),
-  redis: object({
-    state: text('up, down, or embedded: none is configured.'),
-    latencyMs: numberOrNull('How long it took to answer the last time.'),
-    since: union([time, Type.Null()], { description: 'Since when the state is so.' })
-  }),
-  replicas
 })
 
 export const statusAnswer = object({
@@ -115,20 +62,9 @@ export const statusAnswer = object({
   files: Type.Unsafe<FilesState>(
     object({ state: filesState, since: optional(time), faults: optional(list(text())) })
   ),
-  places: list(place, 'The faults of refused files, as far as known.'),
   restartNeeded,
   taken
 })
-
-const contract = object({
-  route: text(),
-  mode: text(),
-  checked: number('Responses since the start of the process.'),
-  broken: number('Responses that were refused.'),
-  drift: words('How responses differ at present.')
-})
-
-export const contractsAnswer = object({ contracts: list(contract) })
 
 export const planAnswer = object({
   changes: list(
@@ -149,12 +85,7 @@ export const reloadAnswer = object({
   taken: optional(taken)
 })
 
-export type Now = Static<typeof nowAnswer>
 export type ReplicasStatus = Static<typeof replicasAnswer>
 export type Status = Static<typeof statusAnswer>
-export type Contracts = Static<typeof contractsAnswer>
 export type PlanAnswer = Static<typeof planAnswer>
 export type ReloadAnswer = Static<typeof reloadAnswer>
-
-/** One point of the charts, each second: the figures of the ten seconds before it. */
-export type Past = Pick<Now, 'requestsPerSecond' | 'errorShare' | 'refusedShare' | 'p99Ms'>

@@ -63,7 +63,7 @@ export function createOperators(operated: Operated) {
     signOut: ended => generations.current.signOut(ended)
   }
   const shown = { ...addDesk(app, desk), ...addStateRoutes(app, operated) }
-  addPages(app, signIn, { state, past: present.past, ...shown })
+  addPages(app, signIn, { state, present, ...shown })
   return {
     /** @returns its address. @throws when it cannot listen */
     listen: async (fd: number | undefined): Promise<string> => {

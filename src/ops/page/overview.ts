@@ -1,9 +1,14 @@
 /** Overview: the traffic of the last minutes, routes, upstreams, Redis and replicas. */
-import type { Now, Past } from '../state-schemas.ts'
+import type { Now, Past } from '../../services/present.ts'
+import type { ReplicasStatus } from '../state-schemas.ts'
 import { bytes, duration, number, percent } from './format.ts'
 import { html, type Html } from './html.ts'
 import { card, type Column, linkTo, pill, table, type Tone } from './parts.ts'
 import { sparkline } from './sparkline.ts'
+
+type Replica = ReplicasStatus['replicas'][number]
+
+const maxRoutes = 50
 
 const figures = [
   { label: 'Requests per second', name: 'requestsPerSecond', show: number },
@@ -44,7 +49,7 @@ const upstreamColumns: ReadonlyArray<Column<Now['upstreams'][number]>> = [
   { head: 'Failed', kind: 'number', cell: row => shareOf(row, 'errorShare') }
 ]
 
-const replicaColumns: ReadonlyArray<Column<Now['replicas'][number]>> = [
+const replicaColumns: ReadonlyArray<Column<Replica>> = [
   { head: 'Replica', kind: 'wide', cell: ({ id, host }) => html`${id} <small>${host}</small>` },
   { head: 'State', cell: replicaState },
   { head: 'Config', kind: 'extra', cell: ({ configHash }) => html`<code>${configHash}</code>` },
@@ -53,14 +58,14 @@ const replicaColumns: ReadonlyArray<Column<Now['replicas'][number]>> = [
   { head: 'p99', kind: 'number extra', cell: row => duration(row.p99Ms) }
 ]
 
-export function overview(now: Now, past: readonly Past[]): Html {
-  const { routes, upstreams, replicas } = now
+export function overview(now: Now, past: readonly Past[], { replicas }: ReplicasStatus): Html {
+  const { routes, upstreams } = now
   return html`
     <div class="figures">${figures.map(each => figure(each, past))}</div>
     <div class="columns">
       ${card(
         { title: 'Routes', count: routes.length },
-        table(routes.slice(0, 50), routeColumns, 'No requests in the last seconds.')
+        table(routes.slice(0, maxRoutes), routeColumns, 'No requests in the last seconds.')
       )}
       ${card(
         { title: 'Upstreams', count: upstreams.length },
@@ -94,20 +99,17 @@ function toneOf(name: string, value = 0): Tone | undefined {
   return value > share ? tone : undefined
 }
 
-function replicaState({ ready, isSilent }: Now['replicas'][number]): Html {
+function replicaState({ ready, isSilent }: Replica): Html {
   if (isSilent) return pill('bad', 'silent')
   return ready ? pill('ok', 'ready') : pill('bad', 'not ready')
 }
 
-function processOf({ process, inFlight, queued }: Now): Html {
-  const { rssBytes, cpu, eventLoopDelayMs } = process
-  return html`<small>
-    ${inFlight} in flight, ${queued} waiting, ${bytes(rssBytes)}, CPU ${percent(cpu)}, event loop
-    ${duration(eventLoopDelayMs)}
-  </small>`
+function processOf({ rssBytes, cpu, inFlight, queued }: Now): Html {
+  const traffic = `${inFlight} in flight, ${queued} waiting`
+  return html`<small>${traffic}, ${bytes(rssBytes)}, CPU ${percent(cpu)}</small>`
 }
 
-function redisOf({ redis: { state, latencyMs } }: Now): Html {
-  if (state === 'embedded') return pill('plain', 'no Redis: one process')
-  return state === 'up' ? pill('ok', `Redis: ${duration(latencyMs)}`) : pill('bad', 'Redis: down')
+function redisOf({ redis }: Now): Html {
+  if (redis === undefined) return pill('plain', 'no Redis: one process')
+  return redis.up ? pill('ok', `Redis: ${duration(redis.latencyMs)}`) : pill('bad', 'Redis: down')
 }

@@ -81,9 +81,9 @@ export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, data: Pag
   })
 }
 
-async function notices({ state, now, lockouts }: PageData) {
+async function notices({ state, replicas, lockouts }: PageData) {
   const { total } = await lockouts.list({}).catch(() => ({ total: 0 }))
-  return attention(state(), (await now()).replicas, total)
+  return attention(state(), (await replicas()).replicas, total)
 }
 
 /**

@@ -2,12 +2,13 @@
 import type { FastifyRequest } from 'fastify'
 import type { FoundRequests, RequestQuery } from '../../observability/failures.ts'
 import type { GatewayState } from '../../services/gateway-state.ts'
+import type { Present } from '../../services/present.ts'
 import { type BlockedName, isBlockOf } from '../../session/blocked-users.ts'
 import type { addBlockedUsers } from '../blocked-users.ts'
 import type { addOpsLimits } from '../limits.ts'
 import type { addOpsLockouts } from '../lockouts.ts'
 import type { addMaintenanceRoutes } from '../maintenance.ts'
-import type { Contracts, Now, Past, PlanAnswer } from '../state-schemas.ts'
+import type { PlanAnswer, ReplicasStatus } from '../state-schemas.ts'
 import type { addOpsSessions } from '../users.ts'
 import { configPage } from './config.ts'
 import type { Page } from './frame.ts'
@@ -20,15 +21,14 @@ import { userPage, usersPage } from './users.ts'
 /** What the routes below `/ops/api` show too. */
 export interface PageData {
   readonly state: () => GatewayState
-  readonly now: () => Promise<Now>
-  readonly past: readonly Past[]
+  readonly present: Pick<Present, 'read' | 'past'>
+  readonly replicas: () => Promise<ReplicasStatus>
   readonly requests: (query: RequestQuery) => Promise<FoundRequests>
   readonly sessions: ReturnType<typeof addOpsSessions>
   readonly limits: ReturnType<typeof addOpsLimits>
   readonly lockouts: ReturnType<typeof addOpsLockouts>
   readonly blocks: ReturnType<typeof addBlockedUsers>
   readonly plan: () => Promise<PlanAnswer>
-  readonly contracts: () => Contracts
   readonly maintenance: ReturnType<typeof addMaintenanceRoutes>
 }
 
@@ -37,7 +37,10 @@ type View = (data: PageData, request: FastifyRequest) => Promise<Page>
 const requestsOfUser = 20
 
 export const views: Readonly<Record<string, View>> = {
-  '/ops/': async ({ now, past }) => ({ place: '', main: overview(await now(), past) }),
+  '/ops/': async ({ present, replicas }) => ({
+    place: '',
+    main: overview(present.read(), present.past, await replicas())
+  }),
   '/ops/requests': requestsView,
   '/ops/requests/:id': async ({ requests }, { params }) => {
     const { id } = params as { readonly id: string }
@@ -46,9 +49,9 @@ export const views: Readonly<Record<string, View>> = {
   },
   '/ops/users': usersView,
   '/ops/limits': async ({ limits }) => ({ place: 'limits', main: limitsPage(limits.list()) }),
-  '/ops/config': async ({ state, plan, contracts }) => ({
+  '/ops/config': async ({ state, plan }) => ({
     place: 'config',
-    main: configPage(state().config, await plan(), contracts())
+    main: configPage(state().config, await plan())
   }),
   '/ops/maintenance': async ({ maintenance: { show, routes } }) => ({
     place: 'maintenance',
