@@ -2,9 +2,8 @@
 import { type Static, Type } from 'typebox'
 import type { Change } from '../config/diff.ts'
 import type { FilesState } from '../services/gateway-state.ts'
-import { count, list, number, object, optional, text, time, union } from './schemas.ts'
+import { count, flag, list, number, object, optional, text, time, union } from './schemas.ts'
 
-const flag = Type.Boolean()
 const integer = Type.Integer()
 const words = (description: string) => list(text(), description)
 const hash = text('The same for the same config at all replicas.')
@@ -24,7 +23,7 @@ const replica = object({
   version: text(),
   pid: integer,
   startedAt: time,
-  ready: flag,
+  ready: flag(),
   generation: integer,
   configHash: hash,
   files: filesState,
@@ -37,7 +36,7 @@ const replica = object({
   queued: number('Requests that wait for an upstream.'),
   p99Ms: union([Type.Number(), Type.Null()], { description: '99 of 100 were faster.' }),
   seenAt: time,
-  isSilent: Type.Boolean({ description: 'It told nothing for more than 3 s.' })
+  isSilent: flag({ description: 'It told nothing for more than 3 s.' })
 })
 const replicas = list(replica, 'The one that was asked first.')
 
@@ -51,7 +50,7 @@ export const statusAnswer = object({
   node: text(),
   pid: integer,
   startedAt: time,
-  ready: flag,
+  ready: flag(),
   parts: Type.Record(text(), text(), { description: 'The state of each part worth a word.' }),
   upstreams: list(address),
   folder: text(),
@@ -68,12 +67,15 @@ export const statusAnswer = object({
 
 export const planAnswer = object({
   changes: list(
-    Type.Unsafe<Change>(object({ file: text(), path: text(), text: text(), restart: flag })),
+    Type.Unsafe<Change>(object({ file: text(), path: text(), text: text(), restart: flag() })),
     'Each may need a restart.'
   ),
   risks: words('Of these changes.'),
   faults: words('Why the files cannot run.')
 })
+
+/** Whether the operator accepts that most sessions of file users end: only `true` does. */
+export const reloadBody = object({ yes: optional(Type.Unknown()) })
 
 export const reloadAnswer = object({
   outcome: Type.Enum(['reloaded', 'unchanged', 'refused']),

@@ -5,11 +5,11 @@ import { describeFault } from '../config/schema/faults.ts'
 import type { GatewayState } from '../services/gateway-state.ts'
 import { statusOf } from '../ops/health.ts'
 import { addAct, addRead } from '../ops/routes.ts'
-import { reloadBody } from '../ops/schemas.ts'
 import {
   type PlanAnswer,
   planAnswer,
   reloadAnswer,
+  reloadBody,
   replicasAnswer,
   statusAnswer
 } from '../ops/state-schemas.ts'

@@ -2,7 +2,7 @@ import Fastify from 'fastify'
 import t from 'tap'
 import { schemaController } from '../../src/app/hooks/validation.ts'
 import type { Desk } from '../../src/ops/desk.ts'
-import { addOpsLockouts } from '../../src/ops/lockouts.ts'
+import { addLockoutRoutes } from '../../src/ops/lockouts.ts'
 import { createMemoryLockouts } from '../../src/limits/lockouts.ts'
 import { bucketOf } from '../suites/lockouts.ts'
 import { run } from '../support/command.ts'
@@ -134,7 +134,7 @@ t.test(
     }
     let away = false
     ops.decorate('acts', new Map())
-    addOpsLockouts(ops, {
+    addLockoutRoutes(ops, {
       lockouts: { ...lockouts, list: async () => (away ? await failing() : await lockouts.list()) },
       log: { info: () => {} }
     } as unknown as Desk)

@@ -1,8 +1,7 @@
 /** Signed-in users: the last, and those that a search finds, with 100,000 of them. */
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { findUsers } from '../../src/ops/users.ts'
-import type { SessionsAnswer } from '../../src/ops/schemas.ts'
+import { findUsers, type SessionsAnswer } from '../../src/ops/users.ts'
 import { MemoryStore } from '../../src/session/memory-store.ts'
 import { createSecretId, keyOf } from '../../src/session/types.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'

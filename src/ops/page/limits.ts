@@ -1,5 +1,5 @@
 /** Limits: the number of each, how much of it was needed, and who was refused. */
-import type { LimitRow } from '../schemas.ts'
+import type { LimitRow } from '../limits.ts'
 import { duration, number, percent } from './format.ts'
 import { html, type Html } from './html.ts'
 import { card, type Column, linkTo, pill, table } from './parts.ts'

@@ -1,5 +1,5 @@
 /** Maintenance: what is closed, by the files and by operators; begins and ends it. */
-import type { ShownMaintenance } from '../schemas.ts'
+import type { ShownMaintenance } from '../maintenance.ts'
 import { type Closing, maintenanceInWords } from '../../config/schema/maintenance.ts'
 import { ago, time } from './format.ts'
 import { html, type Html } from './html.ts'

@@ -4,13 +4,10 @@ import type { UserId } from '../../session/types.ts'
 import { ago, browser, duration, time } from './format.ts'
 import { html, type Html } from './html.ts'
 import { act, card, type Column, field, filters, linkTo, pill, table } from './parts.ts'
-import type {
-  BlockJson,
-  CallerLimit,
-  LockoutJson,
-  SessionsAnswer,
-  ShownSession
-} from '../schemas.ts'
+import type { BlockJson } from '../blocked-users.ts'
+import type { CallerLimit } from '../limits.ts'
+import type { LockoutJson } from '../lockouts.ts'
+import type { SessionsAnswer, ShownSession } from '../users.ts'
 import { requestsCard } from './requests.ts'
 
 /** Who is kept out. */
