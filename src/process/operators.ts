@@ -34,7 +34,7 @@ export function createOperators(operated: Operated) {
   const { log } = services
   // One that nobody knows, where config has none.
   const secret = configured ?? randomBytes(32).toString('base64url')
-  const sessions = createOperatorSessions({ gateway, secret, services, exchange: fleet.exchange })
+  const sessions = createOperatorSessions({ gateway, services, exchange: fleet.exchange })
   const app = createOpsServer({
     state,
     openApi: () => openApi(generations.current.config),

@@ -15,11 +15,11 @@ interface Row extends Closing {
 }
 
 const columns: ReadonlyArray<Column<Row>> = [
-  { head: 'By', cell: ({ by }) => by },
-  { head: 'What', kind: 'wide', cell: maintenanceInWords },
-  { head: 'Ends', cell: ({ until }) => (until === undefined ? 'with the file' : ago(until)) },
-  { head: 'Message', kind: 'extra', cell: ({ message }) => message },
-  { head: 'Act', cell: row => row.isOfFile !== true && row.routes.map(openRoute) }
+  ['By', '', ({ by }) => by],
+  ['What', 'wide', maintenanceInWords],
+  ['Ends', '', ({ until }) => (until === undefined ? 'with the file' : ago(until))],
+  ['Message', 'extra', ({ message }) => message],
+  ['Act', '', row => row.isOfFile !== true && row.routes.map(openRoute)]
 ]
 
 export function maintenancePage(shown: ShownMaintenance, routes: readonly string[]): Html {

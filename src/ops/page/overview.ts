@@ -24,38 +24,30 @@ const troubles: Readonly<Record<string, readonly [share: number, tone: Tone]>> =
 }
 
 const routeColumns: ReadonlyArray<Column<Now['routes'][number]>> = [
-  {
-    head: 'Route',
-    kind: 'wide',
-    cell: ({ route }) => linkTo('requests', { route, status: '' }, route)
-  },
-  { head: 'Req/s', kind: 'number', cell: row => number(row.requestsPerSecond) },
-  { head: 'Failed', kind: 'number', cell: row => shareOf(row, 'errorShare') },
-  { head: 'Refused', kind: 'number', cell: row => shareOf(row, 'refusedShare') },
-  { head: 'p50', kind: 'number extra', cell: row => duration(row.p50Ms) },
-  { head: 'p99', kind: 'number', cell: row => duration(row.p99Ms) }
+  ['Route', 'wide', ({ route }) => linkTo('requests', { route, status: '' }, route)],
+  ['Req/s', 'number', row => number(row.requestsPerSecond)],
+  ['Failed', 'number', row => shareOf(row, 'errorShare')],
+  ['Refused', 'number', row => shareOf(row, 'refusedShare')],
+  ['p50', 'number extra', row => duration(row.p50Ms)],
+  ['p99', 'number', row => duration(row.p99Ms)]
 ]
 
 const upstreamColumns: ReadonlyArray<Column<Now['upstreams'][number]>> = [
-  {
-    head: 'Upstream',
-    kind: 'wide',
-    cell: ({ upstream, address }) => html`${upstream} <small class="mono">${address}</small>`
-  },
-  { head: 'State', cell: ({ state }) => pill(state === 'up' ? 'ok' : 'bad', state) },
-  { head: 'Req/s', kind: 'number extra', cell: row => number(row.requestsPerSecond) },
-  { head: 'In flight', kind: 'number extra', cell: ({ inFlight }) => number(inFlight) },
-  { head: 'Waiting', kind: 'number extra', cell: ({ queued }) => number(queued) },
-  { head: 'Failed', kind: 'number', cell: row => shareOf(row, 'errorShare') }
+  ['Upstream', 'wide', row => html`${row.upstream} <small class="mono">${row.address}</small>`],
+  ['State', '', ({ state }) => pill(state === 'up' ? 'ok' : 'bad', state)],
+  ['Req/s', 'number extra', row => number(row.requestsPerSecond)],
+  ['In flight', 'number extra', ({ inFlight }) => number(inFlight)],
+  ['Waiting', 'number extra', ({ queued }) => number(queued)],
+  ['Failed', 'number', row => shareOf(row, 'errorShare')]
 ]
 
 const replicaColumns: ReadonlyArray<Column<Replica>> = [
-  { head: 'Replica', kind: 'wide', cell: ({ id, host }) => html`${id} <small>${host}</small>` },
-  { head: 'State', cell: replicaState },
-  { head: 'Config', kind: 'extra', cell: ({ configHash }) => html`<code>${configHash}</code>` },
-  { head: 'Req/s', kind: 'number', cell: row => number(row.requestsPerSecond) },
-  { head: 'Failed', kind: 'number', cell: row => shareOf(row, 'errorShare') },
-  { head: 'p99', kind: 'number extra', cell: row => duration(row.p99Ms) }
+  ['Replica', 'wide', ({ id, host }) => html`${id} <small>${host}</small>`],
+  ['State', '', replicaState],
+  ['Config', 'extra', ({ configHash }) => html`<code>${configHash}</code>`],
+  ['Req/s', 'number', row => number(row.requestsPerSecond)],
+  ['Failed', 'number', row => shareOf(row, 'errorShare')],
+  ['p99', 'number extra', row => duration(row.p99Ms)]
 ]
 
 export function overview(now: Now, past: readonly Past[], { replicas }: ReplicasStatus): Html {
