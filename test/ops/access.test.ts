@@ -71,6 +71,14 @@ t.test('without the secret, or with a wrong one, only health and forms answer', 
   t.notOk(JSON.stringify(log).includes(testSecret), 'no log line holds the secret')
 })
 
+t.test('with ops.openMetrics a scraper needs no secret, and no name of the gateway', async t => {
+  const open = await testGateway(t.after, { gateway: { ops: { openMetrics: true } } })
+  const headers = { host: 'evil.example' }
+  t.equal((await callOps(open.opsUrl, '/metrics', { headers })).status, 200)
+  const ofPage = { ...headers, origin: 'http://evil.example' }
+  t.equal((await callOps(open.opsUrl, '/metrics', { headers: ofPage })).status, 421)
+})
+
 t.test('an act by the cookie needs the own origin exactly, and JSON', async t => {
   const act = async (headers: Record<string, string | undefined>, body?: string) =>
     await callOps(opsUrl, '/ops/api/sessions/close', {

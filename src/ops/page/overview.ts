@@ -53,7 +53,7 @@ const replicaColumns: ReadonlyArray<Column<Replica>> = [
 export function overview(now: Now, past: readonly Past[], { replicas }: ReplicasStatus): Html {
   const { routes, upstreams } = now
   return html`
-    <div class="figures">${figures.map(each => figure(each, past))}</div>
+    <div class="columns figures">${figures.map(each => figure(each, past))}</div>
     <div class="columns">
       ${card(
         { title: 'Routes', count: routes.length },
