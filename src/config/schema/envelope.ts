@@ -1,6 +1,6 @@
 /** `envelope` of `gateway.yaml`: the outer object of every response. */
 import { type Static, Type } from 'typebox'
-import { closed, header, list, maybe, oneOf, optional, pairs, section, text } from './primitives.ts'
+import { closed, header, list, maybe, oneOf, optional, pairs, section } from './primitives.ts'
 
 /** Dialects of the envelope. */
 export const dialects = [
@@ -92,7 +92,7 @@ const errors = Type.Record(
 const customEnvelope = optional(
   {
     members,
-    successMessage: text('The message of a success.', { default: 'OK' }),
+    successMessage: Type.String({ default: 'OK', description: 'The message of a success.' }),
     alsoSuccess: list(
       responseCode('A code.'),
       'Other codes that the console takes for a success; no error ever carries one of them.'
