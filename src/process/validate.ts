@@ -1,6 +1,7 @@
 /** Reads and tries a config folder, as a reload does: requests are answered in between. */
 import { createYield } from '../app/yield.ts'
 import { configHash } from '../config/config-hash.ts'
+import type { Folders } from '../config/read/files.ts'
 import { createInputs } from '../config/read/inputs.ts'
 import { loadSteps } from '../config/read/load.ts'
 import type { Environment } from '../config/read/references.ts'
@@ -17,7 +18,7 @@ export type Validated = {
 
 /** @param running the install config of the process; by default that of the files */
 export async function validate(
-  folder: string,
+  folders: Folders,
   environment: Environment,
   running?: GatewayConfig
 ): Promise<Validated> {
@@ -25,7 +26,7 @@ export async function validate(
   const yieldToRequests = createYield()
   let faults: readonly Fault[]
   try {
-    const steps = loadSteps(folder, environment, { inputs, ...(running && { running }) })
+    const steps = loadSteps(folders, environment, { inputs, ...(running && { running }) })
     let step = steps.next()
     for (; step.done !== true; step = steps.next()) await yieldToRequests()
     const { fault, named, ...config } = step.value

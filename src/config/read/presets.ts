@@ -16,7 +16,7 @@ import {
 } from '../schema/presets.ts'
 import type { Steps } from '../schema/steps.ts'
 import { documentSteps, faultAt, placeAt, type Tree } from './document.ts'
-import type { Inputs } from './inputs.ts'
+import { fingerprintOf, type Inputs } from './inputs.ts'
 import { mergeMappings } from './merge.ts'
 import { read } from './read.ts'
 import { type Environment, isReference } from './references.ts'
@@ -37,6 +37,8 @@ export function presetText(kind: PresetKind, name: string): string {
 export interface FolderReading {
   /** Absolute. */
   readonly folder: string
+  /** Those whose files it overrides, absolute. */
+  readonly bases: readonly string[]
   readonly environment: Environment
   readonly inputs: Inputs
   readonly faults: Fault[]
@@ -51,11 +53,19 @@ export function* folderSteps(
   names: readonly string[] = ['gateway.yaml', 'routes.yaml', 'limits.yaml']
 ): Steps<Tree> {
   const { faults } = reading
-  const own = yield* ownFiles(reading, names)
+  const fileNames: Record<string, string> = {}
+  const layers: JsonRecord[] = []
+  for (const folder of [...reading.bases, reading.folder]) {
+    layers.push(yield* ownFiles(folder, { ...reading, names, fileNames }))
+  }
   if (faults.length > 0) throw new ConfigError(faults)
+  const own: Tree = {
+    value: layers.reduce(mergeMappings, {}),
+    fileOf: ([key = '']) => fileNames[`${fileOfKey(String(key))}.yaml`] ?? ''
+  }
   const presets = yield* readPresets(own, reading)
   if (faults.length > 0) throw new ConfigError(faults)
-  return { ...own, value: [...presets, own.value].reduce(mergeMappings, {}) }
+  return { ...own, value: [...presets, ...layers].reduce(mergeMappings, {}) }
 }
 
 /** The keys of each file. */
@@ -79,23 +89,32 @@ export function writtenOf({ value }: Pick<Tree, 'value'>): Record<ConfigFile, Js
   return sectionsOf(written as JsonRecord)
 }
 
+interface OwnFiles extends FolderReading {
+  readonly names: readonly string[]
+  /** Gets, by the name of a file, the last that was read. */
+  readonly fileNames: Record<string, string>
+}
+
+/** The files of one folder. One that another folder has may be missing. */
 function* ownFiles(
-  { folder, inputs, faults }: FolderReading,
-  names: readonly string[]
-): Steps<Tree> {
+  here: string,
+  { folder, bases, inputs, faults, names, fileNames }: OwnFiles
+): Steps<JsonRecord> {
+  const others = [...bases, folder].filter(each => each !== here)
+  const isThere = (each: string, name: string) => fingerprintOf(resolve(each, name)) !== ''
   let value: JsonRecord = {}
-  const files: Record<string, string> = {}
   for (const name of names) {
-    const tree = yield* documentSteps(resolve(folder, name), name, { inputs, faults })
+    if (!isThere(here, name) && others.some(each => isThere(each, name))) continue
+    const tree = yield* documentSteps(resolve(here, name), name, { inputs, faults })
     if (tree === undefined) continue
     for (const key of Object.keys(tree.value).filter(each => Object.hasOwn(value, each))) {
       const { file = '', line = 0 } = placeAt({ value }, [key]) ?? {}
       faults.push(faultAt(tree, [key], `stands in ${file}:${line} too: keep one of the two`))
     }
-    files[name] = tree.fileOf([])
+    fileNames[name] = tree.fileOf([])
     value = mergeMappings(value, tree.value)
   }
-  return { value, fileOf: ([key = '']) => files[`${fileOfKey(String(key))}.yaml`] ?? '' }
+  return value
 }
 
 /** In the order of merging. An unknown name is left out: its schema reports it. */
