@@ -106,7 +106,7 @@ t.test('of very many the first are shown, and all of an account are lifted', asy
   }
   const ops = Fastify({ schemaController })
   ops.decorate('acts', new Map())
-  addOpsLockouts(ops, { lockouts, log: { info: () => {} } } as unknown as Desk)
+  addLockoutRoutes(ops, { lockouts, log: { info: () => {} } } as unknown as Desk)
   t.teardown(() => ops.close())
   const list = await ops.inject({ url: '/ops/api/lockouts' })
   const { lockouts: shown, total } = list.json<{ lockouts: unknown[]; total: number }>()
@@ -115,97 +115,3 @@ t.test('of very many the first are shown, and all of an account are lifted', asy
   const lifted = await ops.inject({ method: 'POST', url: '/ops/api/lockouts/lift', payload })
   t.same(lifted.json(), { lifted: 1500 })
 })
-<<<<<<< HEAD
-||||||| d4b1ea6c
-
-t.test(
-  'of very many the first are shown, and how many there are; all of an account can be lifted; Redis away is said',
-  async t => {
-    const lockouts = createMemoryLockouts()
-    for (let index = 0; index < 1500; index++) {
-      await lockouts.take([bucketOf(`browser alice ${index}`, 1)])
-    }
-    const ops = Fastify({ schemaController })
-    const failing = async (): Promise<never> => {
-      throw new Error('away')
-    }
-    let away = false
-    ops.decorate('acts', new Map())
-    addOpsLockouts(ops, {
-      lockouts: { ...lockouts, list: async () => (away ? await failing() : await lockouts.list()) },
-      log: { info: () => {} }
-    } as unknown as Desk)
-    t.teardown(() => ops.close())
-    const headers = { host: '127.0.0.1' }
-    const { lockouts: shown, total } = (
-      await ops.inject({ url: '/ops/api/lockouts', headers })
-    ).json<{
-      lockouts: unknown[]
-      total: number
-    }>()
-    t.same([shown.length, total], [1000, 1500])
-    t.same(
-      (
-        await ops.inject({
-          method: 'POST',
-          url: '/ops/api/lockouts/lift',
-          headers,
-          payload: { account: 'alice' }
-        })
-      ).json(),
-      { lifted: 1500 }
-    )
-    away = true
-    t.match(await ops.inject({ url: '/ops/api/lockouts', headers }), {
-      statusCode: 503,
-      body: /Redis/
-    })
-  }
-)
-=======
-
-t.test(
-  'of very many the first are shown, and how many there are; all of an account can be lifted; Redis away is said',
-  async t => {
-    const lockouts = createMemoryLockouts()
-    for (let index = 0; index < 1500; index++) {
-      await lockouts.take([bucketOf(`browser alice ${index}`, 1)])
-    }
-    const ops = Fastify({ schemaController })
-    const failing = async (): Promise<never> => {
-      throw new Error('away')
-    }
-    let away = false
-    ops.decorate('acts', new Map())
-    addLockoutRoutes(ops, {
-      lockouts: { ...lockouts, list: async () => (away ? await failing() : await lockouts.list()) },
-      log: { info: () => {} }
-    } as unknown as Desk)
-    t.teardown(() => ops.close())
-    const headers = { host: '127.0.0.1' }
-    const { lockouts: shown, total } = (
-      await ops.inject({ url: '/ops/api/lockouts', headers })
-    ).json<{
-      lockouts: unknown[]
-      total: number
-    }>()
-    t.same([shown.length, total], [1000, 1500])
-    t.same(
-      (
-        await ops.inject({
-          method: 'POST',
-          url: '/ops/api/lockouts/lift',
-          headers,
-          payload: { account: 'alice' }
-        })
-      ).json(),
-      { lifted: 1500 }
-    )
-    away = true
-    t.match(await ops.inject({ url: '/ops/api/lockouts', headers }), {
-      statusCode: 503,
-      body: /Redis/
-    })
-  }
-)
->>>>>>> 542108bb688c5c4b57a9799d522c523bb560c75e
