@@ -22,14 +22,7 @@ import { presetKeys } from '../schema/presets.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
 import { usersSchema } from '../schema/users.ts'
 import { faultAt, placeAt, type Tree } from './document.ts'
-import {
-  type Folders,
-  type LoadedFile,
-  openFolder,
-  readMappings,
-  readTexts,
-  readTree
-} from './files.ts'
+import { type Folders, openFolder, readMappings, readTexts, readTree } from './files.ts'
 import type { Inputs } from './inputs.ts'
 import { type FolderReading, folderSteps, sectionsOf } from './presets.ts'
 import type { Environment } from './references.ts'
@@ -69,8 +62,8 @@ export function* loadSteps(
   const sections = sectionsOf(value) as Sections
   const { folder, bases } = reading
   const config = { folder, bases, named, ...sections, ...contentOf(sections, files) }
-  const contracts = yield* contractSteps(config.routes, name =>
-    contractFileOf(files.contracts[name], faults)
+  const contracts = yield* contractSteps(config.routes, files.contracts, file =>
+    reporterOf(file.tree, faults)
   )
   for (const { value: users, tree: file } of Object.values(files.users)) {
     checkUsers(users, reporterOf(file, faults))
@@ -159,11 +152,6 @@ function contentOf({ gateway }: Sections, { users, pemTexts, ofUpstreams }: Name
     ...(opsTls && { opsTls }),
     ...(redisCa !== undefined && { redisCa })
   }
-}
-
-function contractFileOf(file: LoadedFile<Record<string, unknown>> | undefined, faults: Fault[]) {
-  if (file === undefined) return undefined
-  return { value: file.value, report: reporterOf(file.tree, faults) }
 }
 
 /** @param note after each message; warnings were reported without it */

@@ -1,7 +1,6 @@
 /** The presets of this installation, and the files of a config folder that builds on them. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { isRecord, type JsonRecord } from '../../json/values.ts'
 import { type ConfigFile, configSchema, fileOfKey, schemaOf } from '../schema/config.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
@@ -9,6 +8,7 @@ import { asNode, type Node, replaceSecrets } from '../schema/node.ts'
 import {
   type PresetChoice,
   presetChoiceSchema,
+  presetFile,
   presetKeys,
   type PresetKind,
   presetKinds,
@@ -20,14 +20,6 @@ import { fingerprintOf, type Inputs } from './inputs.ts'
 import { mergeMappings } from './merge.ts'
 import { read } from './read.ts'
 import { type Environment, isReference } from './references.ts'
-
-/** The folder stands beside `src/` and beside `dist/`. */
-const isBuilt = !import.meta.url.endsWith('.ts')
-const presetsFolder = new URL(isBuilt ? '../presets/' : '../../../presets/', import.meta.url)
-
-export function presetFile(kind: PresetKind, name: string): string {
-  return fileURLToPath(new URL(`${kind}/${name}.yaml`, presetsFolder))
-}
 
 export function presetText(kind: PresetKind, name: string): string {
   return readFileSync(presetFile(kind, name), 'utf8')

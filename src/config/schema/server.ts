@@ -1,5 +1,4 @@
 /** `server` of `gateway.yaml`, the public listener, and `console`, the files that it serves. */
-import { Type } from 'typebox'
 import {
   duration,
   flag,
