@@ -20,6 +20,32 @@ const shortNames: Readonly<Record<string, string>> = {
   'a header name in lower case, such as x-user-id': 'a header'
 }
 
+/** What most installations set, by what it is for. */
+const usual: Readonly<Record<string, readonly string[]>> = {
+  'the console and its back-end': ['extends', 'backend', 'upstreams.NAME.url'],
+  'addresses': ['server.listen', 'server.hosts', 'server.trustedProxies', 'console.root'],
+  'https by the gateway': ['server.tls.certificate', 'server.tls.key'],
+  'sessions': [
+    'session.secrets',
+    'session.idle',
+    'session.absolute',
+    'redis.url',
+    'redis.password'
+  ],
+  'sign-in': [
+    ...['kind', 'file', 'upstream', 'path', 'body', 'outcomes', 'message', 'token'],
+    ...['user.id', 'user.roles', 'logout.path']
+  ].map(key => `login.sources.NAME.${key}`),
+  'calls of a back-end': ['credential', 'headers', 'responseTimeout', 'sessionEnded'].map(
+    key => `upstreams.NAME.${key}`
+  ),
+  'routes': ['path', 'methods', 'access', 'upstream', 'rewrite', 'shape', 'maxBody'].map(
+    key => `routes.NAME.${key}`
+  ),
+  'limits': ['limits.NAME.by', 'limits.NAME.max', 'limits.NAME.window', 'limits.NAME.routes'],
+  'operators': ['ops.listen', 'ops.secret', 'ops.role', 'audit.key']
+}
+
 /** The keys that have a text. */
 const texts = new Map<string, string>()
 /** Where the keys of a mapping stand, by these keys. */
@@ -52,6 +78,12 @@ A config folder contains \`gateway.yaml\`, \`routes.yaml\`, \`limits.yaml\` and 
 - A member is named by the names that lead to it, joined by dots: \`result.items\`, in lists also by numbers. A name has lower-case letters, digits and dashes. A path of requests begins with \`/\`; where its description says so, \`/*\` at its end is all below it, and a segment \`:name\` any one. Headers are written in lower case.
 - Put the JSON Schema into the first line of each file, as the files in \`config\` do: then editors complete and check keys.
 - \`gateway.yaml\` needs a restart to change, unless a key says otherwise; the other files [do not](operations.md#changing-the-config-while-it-runs).
+
+## What most people need
+
+${Object.entries(usual)
+  .map(([what, keys]) => `- ${what}: ${keys.map(key => `\`${key}\``).join(', ')}`)
+  .join('\n')}
 
 ${parts.join('\n\n')}
 `
