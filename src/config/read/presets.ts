@@ -87,16 +87,16 @@ interface OwnFiles extends FolderReading {
   readonly fileNames: Record<string, string>
 }
 
-/** The files of one folder. One that another folder has may be missing. */
+/** The files of one folder. One that another folder has may be missing; else it is in the last. */
 function* ownFiles(
   here: string,
   { folder, bases, inputs, faults, names, fileNames }: OwnFiles
 ): Steps<JsonRecord> {
-  const others = [...bases, folder].filter(each => each !== here)
   const isThere = (each: string, name: string) => fingerprintOf(resolve(each, name)) !== ''
   let value: JsonRecord = {}
   for (const name of names) {
-    if (!isThere(here, name) && others.some(each => isThere(each, name))) continue
+    const isElsewhere = here !== folder || bases.some(each => isThere(each, name))
+    if (isElsewhere && !isThere(here, name)) continue
     const tree = yield* documentSteps(resolve(here, name), name, { inputs, faults })
     if (tree === undefined) continue
     for (const key of Object.keys(tree.value).filter(each => Object.hasOwn(value, each))) {
