@@ -16,7 +16,7 @@ import {
 } from '../schema/presets.ts'
 import type { Steps } from '../schema/steps.ts'
 import { documentSteps, faultAt, placeAt, type Tree } from './document.ts'
-import { fingerprintOf, type Inputs } from './inputs.ts'
+import type { Inputs } from './inputs.ts'
 import { mergeMappings } from './merge.ts'
 import { read } from './read.ts'
 import { type Environment, isReference } from './references.ts'
@@ -92,7 +92,7 @@ function* ownFiles(
   here: string,
   { folder, bases, inputs, faults, names, fileNames }: OwnFiles
 ): Steps<JsonRecord> {
-  const isThere = (each: string, name: string) => fingerprintOf(resolve(each, name)) !== ''
+  const isThere = (each: string, name: string) => inputs.isThere(resolve(each, name))
   let value: JsonRecord = {}
   for (const name of names) {
     const isElsewhere = here !== folder || bases.some(each => isThere(each, name))

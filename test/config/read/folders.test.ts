@@ -29,7 +29,10 @@ t.test('a later folder overrides a former one key by key, and null removes a key
   t.same(Object.keys(routes.routes), ['r'])
   t.equal(limits.inFlightPerUser, 7)
   t.same([folder, bases], [prod, [base]])
-  for (const each of [base, prod]) t.ok(Object.hasOwn(inputs, join(each, 'routes.yaml')))
+  for (const each of [base, prod]) {
+    t.ok(Object.hasOwn(inputs, join(each, 'routes.yaml')))
+    t.ok(Object.hasOwn(inputs, join(each, 'limits.yaml')), 'also one that may be made')
+  }
   t.end()
 })
 
