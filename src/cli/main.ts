@@ -25,7 +25,7 @@ export function createProgram(run: { readonly io: Io; exitCode: number }): CliCo
     .option(
       '-c, --config <dir>',
       'the config folder; of several, a later one wins (default: config)',
-      (folder: string, others: readonly string[] = []) => [...others, folder]
+      (folder: string, others: readonly string[] | undefined) => [...(others ?? []), folder]
     )
     .version(
       `console-gateway ${packageJson.version} (Node ${process.version})`,
