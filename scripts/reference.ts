@@ -129,10 +129,12 @@ function rows(schema: Node, prefix: string, above: readonly Node[] = []): string
   ]
   return members.flatMap(([key, member, required]) => {
     const former = formerPlace(member, key)
+    if (former !== undefined) {
+      return [row(key, member, required, ` Its keys are those of \`${former}\`.`)]
+    }
+    // What a mapping has by a name of the operator's choice says nothing of its own.
     const isListed = !key.endsWith('.NAME') || member.expected !== undefined
-    const own = isListed ? [row(key, member, required)] : []
-    if (former === undefined) return [...own, ...inner(member, key, here)]
-    return [row(key, member, required, ` Its keys are those of \`${former}\`.`)]
+    return [...(isListed ? [row(key, member, required)] : []), ...inner(member, key, here)]
   })
 }
 
