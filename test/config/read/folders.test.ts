@@ -48,7 +48,7 @@ t.test(
   'a fault names the file of its key, and the last folder where a file is in none',
   async t => {
     const wrong = textFolder(t.after, {
-      'gateway.yaml': 'server:\n  listen: nowhere',
+      'gateway.yaml': 'log:\n  format: soap',
       'routes.yaml': null,
       'limits.yaml': null
     })
@@ -56,7 +56,7 @@ t.test(
       await run(['check', ...folders.flatMap(folder => ['--config', folder])])
     t.match(await checked(wrong, base), {
       code: 1,
-      err: /gateway\.yaml:2 server\.listen: expected HOST:PORT/
+      err: /gateway\.yaml:2 log\.format: expected one of auto/
     })
     const { err } = await checked(wrong, prod)
     t.equal(err.split('\n')[0], `${prod}/limits.yaml the file cannot be read (ENOENT)`)
