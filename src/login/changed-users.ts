@@ -80,8 +80,3 @@ export async function reviewSignedIn(
   }
   return reviewed.filter(({ closed }) => closed > 0)
 }
-
-/** `users.bob removed; 2 sessions closed` */
-export function describeReview({ username, change, closed }: ReviewedUser): string {
-  return `users.${username} ${change}; ${closed} session${closed === 1 ? '' : 's'} closed`
-}
