@@ -5,7 +5,7 @@ import type { Config } from '../config/schema/config.ts'
 import { countedAddress } from '../app/hooks/address.ts'
 import { eachMs, look } from '../limits/gcra.ts'
 import { callerOfAddress, callerOfUser, compilePlan } from '../limits/plan.ts'
-import type { SignedIn, UserId } from '../session/types.ts'
+import { type SignedIn, type UserId, userKey } from '../session/types.ts'
 import type { Desk } from './desk.ts'
 import { addAct, addRead, orUnavailable } from './routes.ts'
 import {
@@ -80,12 +80,8 @@ export function addOpsLimits(ops: FastifyInstance, desk: Desk) {
   })
   return {
     list,
-    ofUser: async (user: UserId) => await countsOf([callerOf(user)])
+    ofUser: async (user: UserId) => await countsOf([callerOfUser(userKey(user))])
   }
-}
-
-function callerOf({ source, id }: UserId): string {
-  return callerOfUser({ source, identity: { id } })
 }
 
 /** The callers whom an operator names: an IP address, or users by id or name. */
@@ -98,7 +94,7 @@ async function callersOf({ config, sessions }: Desk, named: string): Promise<str
   const ids = [named, ...idsOf(users, named)]
   const sources = Object.keys(gateway.login.sources)
   const possible = sources.flatMap(source => ids.map(id => ({ source, id })))
-  return [...new Set([...signedIn, ...possible].map(callerOf))]
+  return [...new Set([...signedIn, ...possible].map(user => callerOfUser(userKey(user))))]
 }
 
 /** The ids of users with this name in users files. */
