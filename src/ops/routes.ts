@@ -56,12 +56,12 @@ export function addRead<A extends TSchema, Q extends TSchema>(
 ): void {
   const { query, params, answer, read } = route
   const schema = {
-    ...(query !== undefined && { querystring: query }),
-    ...(params !== undefined && { params }),
+    ...(query && { querystring: query }),
+    ...(params && { params }),
     response: { 200: answer }
   }
   addRoute(ops, 'GET', { ...route, schema }, async request => {
-    return await read((params === undefined ? request.query : request.params) as Static<Q>)
+    return await read((params ? request.params : request.query) as Static<Q>)
   })
 }
 
@@ -70,10 +70,9 @@ export function addAct<A extends TSchema, B extends TSchema>(
   ops: FastifyInstance,
   route: Act<A, B>
 ): void {
-  const { path, body, answer } = route
   const act = route as unknown as Act<TSchema, TSchema>
-  ops.acts.set(path, act)
-  const schema = { body, response: { 200: answer } }
+  ops.acts.set(route.path, act)
+  const schema = { body: route.body, response: { 200: route.answer } }
   addRoute(ops, 'POST', { ...route, schema }, async request => {
     return await doInLedger(act, request.body as object, request)
   })
