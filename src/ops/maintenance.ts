@@ -110,5 +110,5 @@ function readMaintenance(body: Static<typeof beginBody>, desk: Desk): BoundedClo
   const known = new Set(closableRoutes(desk))
   const unknown = body.routes?.find(route => !known.has(route))
   if (unknown !== undefined) throw malformed(`routes.yaml has no route "${unknown}".`)()
-  return { routes: [], methods: [], allowRoles: [], ...body, retryAfter: 60_000 }
+  return { routes: [], methods: [], allowRoles: [], ...body }
 }
