@@ -6,11 +6,24 @@ import swagger from '@fastify/swagger'
 import type { FastifyInstance, FastifyRequest, FastifySchema, RouteHandlerMethod } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'
+import type { Config } from '../config/schema/config.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { isRecord } from '../json/values.ts'
+import type { Services } from '../services/services.ts'
+import type { Session } from '../session/types.ts'
 import { doInLedger } from './act-ledger.ts'
 
 const prefix = '/ops/api'
+
+type Used = 'sessions' | 'lockouts' | 'callers' | 'highestUse' | 'maintenance' | 'failures' | 'log'
+
+/** What operators see and act on. */
+export interface Desk extends Pick<Services, Used> {
+  /** The one in force. */
+  readonly config: () => Config
+  /** Signs sessions that have ended out at their back-ends; not awaited. */
+  readonly signOut: (ended: readonly Session[]) => void
+}
 
 interface Route {
   /** Below `/ops/api`. */

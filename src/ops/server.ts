@@ -11,9 +11,8 @@ import { addApiDescription } from './routes.ts'
 import { type GatewayState, version } from '../services/gateway-state.ts'
 import type { Services } from '../services/services.ts'
 import type { createAccess } from './access.ts'
-import { sendOpsError, sendRouterError } from './errors.ts'
 import { partsOf } from './health.ts'
-import { opsHeaders } from './response-headers.ts'
+import { opsHeaders, sendOpsError, sendRouterError } from './responses.ts'
 
 interface Options {
   readonly state: () => GatewayState
