@@ -14,7 +14,7 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'"
 ].join('; ')
 
-/** Also for responses that are written past Fastify, such as event streams. */
+/** Also for answers to what is no request, which are written past Fastify. */
 export const opsHeaders: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
   'content-security-policy': contentSecurityPolicy,
