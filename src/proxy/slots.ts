@@ -59,10 +59,9 @@ export class Slots {
         reject(error)
       }
     }
-    const { refuse } = self
     const late = () =>
-      refuse(overloaded('no connection to the upstream was free in time', 'queueTimeout'))
-    const onAbort = () => refuse(signal?.reason)
+      self.refuse(overloaded('no connection to the upstream was free in time', 'queueTimeout'))
+    const onAbort = () => self.refuse(signal?.reason)
     const timer = setTimeout(late, maxWaitMs).unref()
     signal?.addEventListener('abort', onAbort)
     waiting.add(self)
