@@ -31,7 +31,7 @@ interface Values {
 
 export async function explain(invocation: Invocation<Values>): Promise<number> {
   const { values, json, io } = invocation
-  const config = loadConfig(invocation.config, io.env)
+  const config = loadConfig(invocation.configs, io.env)
   const asked = askedIn(config, invocation)
   const answer = values.answer === undefined ? undefined : await readAnswer(values.answer, io)
   const live = values.live ? liveUpstreams(config, asked.headers) : undefined

@@ -7,11 +7,11 @@ import { jsonText } from './output.ts'
 import { cannotWrite } from './replace-file.ts'
 
 export async function openapi({
-  config,
+  configs,
   values: { output },
   io
 }: Invocation<{ readonly output?: string }>): Promise<number> {
-  const text = jsonText(openApi(loadConfig(config, io.env)))
+  const text = jsonText(openApi(loadConfig(configs, io.env)))
   if (output === undefined) {
     io.stdout.write(text)
     return 0

@@ -21,10 +21,10 @@ import { readText, replaceFile } from './replace-file.ts'
 import { parseTexts, setMember, textOf } from './yaml-text.ts'
 
 export async function routes(invocation: Invocation): Promise<number> {
-  const { config: folder, rest, values, io } = invocation
+  const { config: folder, configs, rest, values, io } = invocation
   const [method, target = ''] = rest
   if (method !== 'GET') throw new UsageError('Only GET: another call could change something.')
-  const config = loadConfig(folder, io.env)
+  const config = loadConfig(configs, io.env)
   const route = routeFor(target, Object.keys(config.routes.routes))
   const upstream = upstreamOf(config, values['upstream'])
   const reply = await call(config, upstream, route.path, new Answers(invocation))
@@ -32,7 +32,7 @@ export async function routes(invocation: Invocation): Promise<number> {
   const file = resolve(folder, 'routes.yaml')
   const seen = shapeOf(reply.body, sourceOf(config, upstream)?.message)
   const { added, text } = textWith(readText(file), config, { ...route, upstream, seen })
-  const faults = faultsWith(folder, new Map([[file, text]]), io.env)
+  const faults = faultsWith(configs, new Map([[file, text]]), io.env)
   if (faults.length > 0) throw new CommandError(faults.map(describeFault).join('\n'))
   io.stdout.write(`# ${seen.found}\n${stringify(added)}`)
   if (values['write'] === true) {
