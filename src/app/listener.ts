@@ -16,7 +16,7 @@ import type { Config, ServerTls } from '../config/schema/config.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import { type ErrorCode, GatewayError } from '../errors/errors.ts'
 import { responsesOf } from './connections.ts'
-import { countedErrors } from './hooks/metrics.ts'
+import { countingErrors } from './hooks/metrics.ts'
 import { endAfterOffer, isUpgrade } from './hooks/upgrade.ts'
 import { maxHeaders } from './hooks/request-policy.ts'
 import { recordUnrouted, type UnroutedRecords } from './hooks/errors.ts'
@@ -89,14 +89,14 @@ export function createListener(
 /** Refuses what reaches no app. */
 function createRefuse({ envelope }: Config['gateway'], records: Records) {
   const { errorType, failure } = createEnvelope(envelope)
-  const errors = countedErrors(records.metrics)
+  const countError = countingErrors(records.metrics)
   return (socket: Socket, code: ErrorCode, request?: IncomingMessage): void => {
     const error = new GatewayError(code)
     const requestId = randomUUID()
     // The parser may have given up before the method.
     const { method = '', url = '' } = request ?? {}
     recordUnrouted(records, new Trail(requestId, method, url, socket.remoteAddress ?? ''), code)
-    errors.labels(code).inc()
+    countError(code)
     const refusal = {
       status: error.status,
       headers: {
