@@ -1,6 +1,6 @@
 /** Config's routes as the app answers them: with aliases, upstreams, compiled shapes. */
 import { setImmediate as requestsInBetween } from 'node:timers/promises'
-import type { ContractConfig } from '../../config/schema/contracts.ts'
+import type { ContractConfig } from '../../config/schema/proxied.ts'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import {
   pathsOf,
