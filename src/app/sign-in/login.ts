@@ -86,7 +86,7 @@ async function signIn(
   }
   attempt.remember(reply)
   expireTokenCookies(reply)
-  gateway.counters.onSignIn('accepted', vouched.source)
+  gateway.counters.onSignIn(vouched.source, 'accepted')
   const { id: session, identity, source } = opened.session
   const { id: userId, username: user, roles } = identity
   request.log.info({ event: 'login', user, userId, roles, source, session, address }, 'signed in')
@@ -117,7 +117,7 @@ function refuse(request: FastifyRequest, error: GatewayError): never {
   const { trail } = request
   const { code } = error
   const outcome = outcomes[code]
-  request.server.gateway.counters.onSignIn(outcome ?? outcomeOf(error), trail.source ?? '')
+  request.server.gateway.counters.onSignIn(trail.source ?? '', outcome ?? outcomeOf(error))
   // It signed nobody in.
   trail.source = undefined
   if (code === 'login.blocked-by-operator') {
