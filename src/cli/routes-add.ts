@@ -7,7 +7,6 @@ import { describeFault } from '../config/schema/faults.ts'
 import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { createUpstreamLogin } from '../login/upstream-login.ts'
-import { tlsFilesOf } from '../proxy/address.ts'
 import { createUpstream } from '../proxy/upstream.ts'
 import type { Session } from '../session/types.ts'
 import { CommandError, type Invocation, UsageError } from './command.ts'
@@ -75,7 +74,7 @@ function sourceOf({ gateway }: LoadedConfig, upstream: string) {
 /** As the gateway would send it, with the credential of an account that is asked for. */
 async function call(config: LoadedConfig, name: string, path: string, answers: Answers) {
   const { health: _, ...upstream } = config.routes.upstreams[name] as UpstreamConfig
-  const pool = createUpstream(upstream, { name, tls: tlsFilesOf(upstream, config.authorities) })
+  const pool = createUpstream(upstream, { name, pemFiles: config.authorities })
   const client = createClient(pool.fetchWhole, {})
   const { as: credentialStyle, scheme: credentialScheme } = credentialOf(upstream.credential)
   const source = sourceOf(config, name)
