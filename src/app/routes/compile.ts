@@ -3,6 +3,7 @@ import type { ContractConfig } from '../../config/schema/contracts.ts'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import {
   pathsOf,
+  type QueryMaps,
   queryMapsOf,
   routeSettings,
   timeoutOf,
@@ -14,16 +15,83 @@ import { readJson } from '../../json/body.ts'
 import { isRecord } from '../../json/values.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
 import type { BodyMapping } from '../../proxy/body-mapping.ts'
-import { createRewrite } from '../../proxy/path.ts'
+import { createRewrite, type Rewrite } from '../../proxy/path.ts'
+import type { UpstreamResponse } from '../../proxy/response.ts'
+import type { Upstream } from '../../proxy/upstream.ts'
 import type { Live } from '../../session/types.ts'
 import { createAnswer } from '../../shaping/answer.ts'
 import { fillCurrentUser } from '../../shaping/current-user.ts'
 import { isWrapped } from '../../shaping/shape.ts'
 import type { Gateway } from '../gateway.ts'
+import type { Access } from '../hooks/context.ts'
 import { createYield } from '../yield.ts'
-import { publicPathsOf, responseShapeOf, shapeOf, upstreamOf } from './compile-common.ts'
-import { compileParts } from './parts.ts'
-import type { OwnRoute, Route, Shaping, Target } from './route.ts'
+import {
+  publicPathsOf,
+  responseShapeOf,
+  type ShapeBody,
+  shapeOf,
+  upstreamOf
+} from './compile-common.ts'
+import { compileParts, type Parts } from './parts.ts'
+
+interface CommonRoute {
+  readonly name: string
+  /** The public path and its aliases. */
+  readonly paths: readonly string[]
+  readonly methods: readonly string[]
+  readonly access: Access
+  /** Whether a call keeps the session from going idle. */
+  readonly touch: boolean
+  readonly errorStatus: 'own' | 'ok'
+}
+
+export interface ForwardedRoute extends CommonRoute {
+  readonly target: Target
+  /** Without it, bodies pass byte for byte. */
+  readonly shaping?: Shaping
+}
+
+/** Without an upstream: parts alone, the profile of the session, or an answer of config. */
+export interface OwnRoute extends CommonRoute {
+  readonly target?: undefined
+  readonly status: number
+  /** Parts are added to it, before it is shaped. */
+  readonly initialValue: (live: Live | undefined) => unknown
+  readonly shaping: Pick<Shaping, 'shape' | 'parts'>
+}
+
+export type Route = ForwardedRoute | OwnRoute
+
+/** The upstream of a route, what it gets of a request, and what the client gets of its response. */
+export interface Target {
+  /** The route in config, or the profile, which has some of the same keys. */
+  readonly written: Partial<RouteConfig>
+  readonly upstream: Upstream
+  readonly upstreamName: string
+  /** From public paths to the upstream's, and back. */
+  readonly rewrite: Rewrite
+  /** The longest wait for a byte of the response. */
+  readonly timeoutMs: number
+  readonly maxBody: number
+  /** Whether the upstream is called with GET and without a body, whatever the client's method. */
+  readonly isReadOnly?: boolean
+  /** Without it the query passes byte for byte. */
+  readonly query?: QueryMaps | undefined
+  /** Without it the request's body passes byte for byte. */
+  readonly body?: BodyMapping | undefined
+  /** Sees JSON that passes byte for byte, where it was small enough to be collected. */
+  readonly observe?: (bytes: Buffer, headers: UpstreamResponse['headers']) => void
+}
+
+export interface Shaping {
+  readonly shape: ShapeBody
+  /** Bytes of the body, as it comes and unpacked. */
+  readonly maxShaped: number
+  /** Told of a label of the body, such as its charset, that is wrong. */
+  readonly onIgnored: (label: string) => void
+  /** Responses of other upstreams that are added before it is shaped. */
+  readonly parts?: Parts
+}
 
 /** A route, or the profile, which has some of the same keys. */
 type Written = Pick<RouteConfig, 'path' | 'methods'> & Partial<RouteConfig>
@@ -40,28 +108,27 @@ export async function compileRoutes(gateway: Gateway): Promise<Route[]> {
 }
 
 function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route {
-  const { config, envelope } = gateway
-  const { routes, limits } = config
+  const { routes, limits } = gateway.config
   const common = { ...commonOf(gateway, name, route), access: route.access }
   if (route.answer !== undefined) {
     return { ...common, ...answerOf(gateway, name, route.answer) }
   }
   const isInEnvelope = isWrapped(routes.shapes[route.shape ?? ''] ?? [], routes.shapes)
-  const contract = contractOf(gateway, name, route.contract, isInEnvelope && envelope.dataName)
+  const { dataName } = gateway.envelope
+  const contract = contractOf(gateway, name, route.contract, isInEnvelope && dataName)
   const usual = shapingOf(gateway, name, route)
-  const { parts } = usual
   const shaping: Shaping = {
     ...usual,
     shape: async (body, live, sent) => {
       const shaped = await usual.shape(body, live, sent)
-      contract?.(() => shaped)
+      if (body !== undefined) contract?.(() => shaped)
       return shaped
     }
   }
   if (route.upstream === undefined) {
     return { ...common, status: 200, initialValue: () => ({}), shaping }
   }
-  const isShaped = route.shape !== undefined || parts !== undefined
+  const isShaped = route.shape !== undefined || usual.parts !== undefined
   return {
     ...common,
     ...(isShaped && { shaping }),
@@ -82,24 +149,18 @@ function compileProfile(gateway: Gateway): Route {
   const { profile } = gateway.config.routes.endpoints
   const common = { ...commonOf(gateway, name, profile), access: 'session' } as const
   const usual = shapingOf(gateway, name, profile)
-  const { parts } = usual
   const bodyOf = createProfileBody(gateway)
-  const shapeNothing: Shaping['shape'] = (nothing, live) => live && bodyOf(nothing, live)
   const shaping: Shaping = {
     ...usual,
-    shape: async (user, live, sent) =>
-      shapeNothing(await usual.shape(user, live, sent), live, sent),
-    shapeNothing
+    shape: async (user, live, sent) => {
+      const shaped = user === undefined ? null : await usual.shape(user, live, sent)
+      return live && bodyOf(shaped, live)
+    }
   }
   if (profile.upstream !== undefined) {
     return { ...common, shaping, target: { ...targetOf(gateway, name, profile), isReadOnly: true } }
   }
-  return {
-    ...common,
-    status: 200,
-    initialValue: live => live?.session.identity.profile,
-    shaping: parts === undefined ? { shape: shapeNothing } : shaping
-  }
+  return { ...common, status: 200, initialValue: live => live?.session.identity.profile, shaping }
 }
 
 function commonOf({ config }: Gateway, name: string, written: Written) {
@@ -112,7 +173,7 @@ function shapingOf(gateway: Gateway, name: string, written: Written): Shaping {
   const maxShaped = gateway.config.limits.sizes.shape
   const parts = compileParts(gateway, { ...written, name })
   return {
-    ...responseShapeOf(gateway, name, written.shape),
+    shape: responseShapeOf(gateway, name, written.shape),
     maxShaped,
     onIgnored: logLabels(gateway, name),
     ...(parts && { parts })
@@ -170,11 +231,12 @@ function bodyMappingOf(
   route: RouteConfig
 ): BodyMapping | undefined {
   if (route.body === undefined) return undefined
-  const shape = shapeOf(gateway, route.body.shape)
+  const { shape: shapeName, as } = route.body
+  const shape = shapeName === undefined ? undefined : shapeOf(gateway, shapeName)
   return {
     maxBytes: gateway.config.limits.sizes.shape,
     shape: (value, user) => shape?.apply(value, { target: '', route: name, user }) ?? value,
-    as: route.body.as
+    as
   }
 }
 

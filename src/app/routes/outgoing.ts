@@ -9,7 +9,7 @@ import { compileQuery } from '../../proxy/query.ts'
 import { announcesBody, maxCollectedBytes, readBody } from '../../proxy/request-body.ts'
 import type { Gateway } from '../gateway.ts'
 import { forwardedForOf } from '../hooks/forwarded-for.ts'
-import type { ForwardedRoute, Target } from './route.ts'
+import type { ForwardedRoute, Target } from './compile.ts'
 
 /** Without its body. */
 export type Outgoing = Pick<Call, 'method' | 'path' | 'headers'>
