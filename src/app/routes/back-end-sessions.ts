@@ -4,7 +4,6 @@
  */
 import { BoundedMap } from '../../bounded-map.ts'
 import { credentialOf, type UpstreamConfig } from '../../config/schema/routes.ts'
-import type { UpstreamLoginConfig } from '../../config/schema/upstream-login.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { readJson } from '../../json/body.ts'
 import { cookiesAfter } from '../../login/credential-cookies.ts'
@@ -35,7 +34,7 @@ const maxBytes = 16 * 1024
 const distrustMs = 10_000
 const maxSuspects = 10_000
 
-/** @returns what reads for a route; undefined for an upstream that says nothing of sessions */
+/** @returns what reads for a route; undefined for an upstream that gets no credential */
 export function createBackEndSessions(
   gateway: Gateway
 ): (target: Target) => ReadSession | undefined {
@@ -44,11 +43,9 @@ export function createBackEndSessions(
     const { credential, sessionEnded } = target.upstream.config
     if (credentialOf(credential).as === 'none') return undefined
     const judge = sessionEnded && judgeOf(target, sessionEnded)
-    const take = takeCredentialOf(gateway, target.upstreamName)
-    if (take === undefined) return judge
     return async (live, call, response) => {
       const judged = judge === undefined ? response : await judge(live, call, response)
-      take(live, judged.headers)
+      takeCredential(gateway, target.upstreamName, live, judged.headers)
       return judged
     }
   }
@@ -117,15 +114,15 @@ function saysEnded(test: EndedTest, { status, headers, body }: UpstreamResponse)
 
 /** perf: most responses do not hold the value at all, so they need not be parsed for it. */
 function mayHold(
-  { in: values, startsWith }: EndedTest,
+  { in: values = [], startsWith = [] }: EndedTest,
   headers: UpstreamResponse['headers'],
   body: Buffer
 ): boolean {
-  if (headers['content-encoding'] !== undefined) return true
-  const texts = [values ?? [], startsWith ?? []].flat().map(String)
+  const texts = [...values, ...startsWith].map(String)
   // Others may be written as escapes.
   const arePlain = texts.length > 0 && texts.every(text => /^[\w .,-]+$/.test(text))
-  return !arePlain || texts.some(text => body.includes(text))
+  const isPacked = headers['content-encoding'] !== undefined
+  return isPacked || !arePlain || texts.some(text => body.includes(text))
 }
 
 function leadsTo(location: string | string[] | undefined, paths: readonly string[]): boolean {
@@ -145,29 +142,17 @@ function unconfirmed(): GatewayError {
 
 /**
  * Back-ends renew a cookie with each response (PHP, ASP.NET, Laravel), or a token in a header.
- * @returns undefined for an upstream that changes no credential
+ * @param upstream the credential of one back-end is none of another's to change
  */
-function takeCredentialOf({ config, sessions }: Gateway, upstreamName: string) {
-  const bySource = new Map<string, UpstreamLoginConfig>()
-  for (const [name, source] of Object.entries(config.gateway.login.sources)) {
-    // The credential of one back-end is none of another's to change.
-    if (source.kind !== 'upstream-login' || source.upstream !== upstreamName) continue
-    const changes = source.cookies.length > 0 || source.renewedToken !== undefined
-    if (changes) bySource.set(name, source)
-  }
-  if (bySource.size === 0) return undefined
-  return (asked: Live, headers: UpstreamResponse['headers']) => {
-    const source = bySource.get(asked.session.source)
-    if (source !== undefined) take(sessions, source, asked, headers)
-  }
-}
-
-function take(
-  { credentials }: Sessions,
-  { cookies: names, renewedToken = '' }: UpstreamLoginConfig,
+function takeCredential(
+  { config, sessions: { credentials } }: Gateway,
+  upstream: string,
   asked: Live,
   headers: UpstreamResponse['headers']
 ): void {
+  const source = config.gateway.login.sources[asked.session.source]
+  if (source?.kind !== 'upstream-login' || source.upstream !== upstream) return
+  const { cookies: names, renewedToken = '' } = source
   const setCookie = headers['set-cookie']
   const token = headers[renewedToken]
   if (setCookie === undefined && token === undefined) return

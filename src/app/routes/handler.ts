@@ -4,7 +4,7 @@
  */
 import { Readable } from 'node:stream'
 import httpProxy from '@fastify/http-proxy'
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { toRouterPath, withHead } from '../../config/schema/public-path.ts'
 import type { FallbackConfig } from '../../config/schema/route.ts'
 import { credentialOf } from '../../config/schema/routes.ts'
@@ -43,7 +43,7 @@ export async function addForwarded(
       upstream: route.target.upstream.origin,
       routes: route.paths.map(toRouterPath),
       httpMethods: withHead(route.methods),
-      config: { ...configOf(route), ...configOfTarget(route) },
+      config: configOf(route),
       // A reply sent by it ends the request, so the plugin's own handler never runs.
       preHandler: createHandler(route, gateway, all, ofBackEnd(route.target)),
       // That one gets no connections of its own.
@@ -65,16 +65,13 @@ export function addOwnRoute(scope: FastifyInstance, route: OwnRoute): void {
   }
 }
 
-type Config = NonNullable<RouteOptions['config']>
-
-function configOf({ name, access, touch, errorStatus }: Route): Config {
-  return { route: name, access, touch, errorStatus }
-}
-
-function configOfTarget({ target }: ForwardedRoute): Config {
+function configOf({ name, access, touch, errorStatus, target }: Route): FastifyContextConfig {
+  const common = { route: name, access, touch, errorStatus }
+  if (target === undefined) return common
   const { passEncodedSlashes = false, websocket } = target.written
   const { from } = credentialOf(target.upstream.config.credential)
   return {
+    ...common,
     upstream: target.upstreamName,
     ...(from !== undefined && { credentialFrom: from }),
     maxBody: target.maxBody,
@@ -91,10 +88,10 @@ function createHandler(
 ): Handler {
   const { target, shaping } = route
   const { upstream, timeoutMs, written } = target
+  const { fallback } = written
   const toOutgoing = compileOutgoing(route, gateway)
   const respond = createRespond(route, gateway, routes)
   const open = written.websocket && createOpening(route, gateway, toOutgoing, respond)
-  const { fallback } = written
   const collectBytes = shaping?.maxShaped ?? maxCollectedBytes
   const { totalTimeout: totalMs } = upstream.config
   const receiving = { timeoutMs, totalMs, collectBytes, collectsAll: shaping !== undefined }
@@ -145,7 +142,7 @@ function createHandler(
 
 /** Logs once for the route that bodies are dropped: a client that sends one does so each time. */
 function createDroppedNote({ name: route, target }: ForwardedRoute) {
-  let isNoted = target.isReadOnly === true || target.written.passGetBody === true
+  let isNoted = target.isReadOnly || target.written.passGetBody === true
   return ({ body, raw: { method }, log }: FastifyRequest) => {
     if (isNoted || body !== undefined) return
     isNoted = true

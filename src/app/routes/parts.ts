@@ -93,12 +93,6 @@ function compileFetch(
  */
 export type Merge = (response: Json, shape: (whole: Json) => Json) => Promise<Json>
 
-interface PartResult {
-  readonly part: Part
-  readonly value: Json
-  readonly isMissing: boolean
-}
-
 /**
  * Asks for all parts.
  * @param signal ends it
@@ -115,11 +109,27 @@ export async function fetchParts(
     if (!place(whole, into, response ?? null)) {
       throw invalid('the response is not an object to which parts can be added')
     }
-    const missing = results.filter(result => !addPart(request, whole, result))
+    const missing: string[] = []
+    for (const { part, value, error } of results) {
+      const { name, written } = part
+      const hasPlace = place(whole, part.into, value)
+      if (hasPlace && error === undefined) continue
+      const fault =
+        error ?? invalid(`the part "${name}" has no place: what would hold it is not an object`)
+      if (written.required) throw fault
+      if (!signal.aborted) noteMissing(request, name, fault)
+      missing.push(name)
+    }
     const shaped = await shape(whole)
-    if (missing.length === 0 || !isRecord(shaped)) return shaped
-    return { ...shaped, missing: missing.map(({ part }) => part.name) }
+    return missing.length > 0 && isRecord(shaped) ? { ...shaped, missing } : shaped
   }
+}
+
+interface PartResult {
+  readonly part: Part
+  readonly value: Json
+  /** Why it is missing, where it is not required. */
+  readonly error?: GatewayError
 }
 
 async function fetchPart(
@@ -129,15 +139,12 @@ async function fetchPart(
 ): Promise<PartResult> {
   const { name, written } = part
   try {
-    return { part, value: await part.fetch(request, signal), isMissing: false }
+    return { part, value: await part.fetch(request, signal) }
   } catch (thrown) {
     const error = toGatewayError(thrown)
-    if (written.required) {
-      const cause = new Error(`the part "${name}"`, { cause: error.cause })
-      throw new GatewayError(error.code, { ...error.detail, cause })
-    }
-    if (!signal.aborted) noteMissing(request, name, error)
-    return { part, value: written.default, isMissing: true }
+    if (!written.required) return { part, value: written.default, error }
+    const cause = new Error(`the part "${name}"`, { cause: error.cause })
+    throw new GatewayError(error.code, { ...error.detail, cause })
   }
 }
 
@@ -151,22 +158,6 @@ function noteMissing(
   trail.missing = [...(trail.missing ?? []), part]
   const why = cause === undefined ? '' : ` (${reasonOf(cause)})`
   trail.reason = `part ${part}: ${code}${why}`
-}
-
-/**
- * @returns whether it is there and has a place
- * @throws GatewayError `upstream.invalid` for a required one without a place
- */
-function addPart(
-  request: FastifyRequest,
-  whole: JsonRecord,
-  { part: { name, into, written }, value, isMissing }: PartResult
-): boolean {
-  if (place(whole, into, value)) return !isMissing
-  const error = invalid(`the part "${name}" has no place: what would hold it is not an object`)
-  if (written.required) throw error
-  if (!isMissing) noteMissing(request, name, error)
-  return false
 }
 
 /**

@@ -22,7 +22,7 @@ import { entityTagOf } from '../../shaping/entity-tag.ts'
 import { jsonType } from '../../shaping/envelope.ts'
 import type { Gateway } from '../gateway.ts'
 import { createBinding } from './bound-stream.ts'
-import type { ForwardedRoute, Route, Shaping, Target } from './compile.ts'
+import type { ForwardedRoute, Route, Shaping } from './compile.ts'
 import type { Merge } from './parts.ts'
 import { createPlaces } from './places.ts'
 
@@ -59,7 +59,7 @@ export function createRespond(route: ForwardedRoute, gateway: Gateway, routes: r
         })
       }
       if (shaping !== undefined) return await respondShaped(reply, response, shaping, parts)
-      relay(reply, response, target.observe)
+      relay(reply, response, route.observe)
     } catch (error) {
       discard(response)
       throw error
@@ -117,7 +117,11 @@ function varyOf(reply: FastifyReply): string | string[] | undefined {
 }
 
 /** Sends the body byte for byte: in one write where it was collected, else as a stream. */
-function relay(reply: FastifyReply, response: UpstreamResponse, observe: Target['observe']): void {
+function relay(
+  reply: FastifyReply,
+  response: UpstreamResponse,
+  observe: ForwardedRoute['observe']
+): void {
   const { status, headers, body } = response
   if (isBodiless(status)) {
     if (status !== 304) reply.removeHeader('content-length')
@@ -172,24 +176,22 @@ async function respondShaped(
   }
   // The length of a shaped body is unknown before it is shaped, so HEAD does not name one.
   if (reply.request.method === 'HEAD') return void reply.header('content-type', jsonType).send()
-  const value = hasNoContent(response) ? undefined : readResponse(reply, response, shaping)
-  return sendShaped(reply, value, shaping.shape, await parts)
+  const merge = await parts
+  reply.request.trail.shapeAt = performance.now()
+  const value = hasNoContent(response) ? undefined : readResponse(response, shaping)
+  return sendShaped(reply, value, shaping.shape, merge)
 }
 
 function readResponse(
-  { request: { trail } }: FastifyReply,
   { headers, body }: UpstreamResponse,
   { maxShaped, onIgnored }: Shaping
 ): unknown {
-  trail.shapeAt = performance.now()
   if (isEventStream(headers)) {
     const cause = new Error('the response is not valid JSON: it is a stream of events')
     throw new GatewayError('shape.not-json', { cause })
   }
   if (!Buffer.isBuffer(body)) throw new GatewayError('shape.too-large')
-  const value = readJson(body, headers, maxShaped, onIgnored)
-  trail.shapeMs = performance.now() - trail.shapeAt
-  return value
+  return readJson(body, headers, maxShaped, onIgnored)
 }
 
 export async function sendShaped(
@@ -200,13 +202,12 @@ export async function sendShaped(
 ): Promise<void> {
   const { request } = reply
   const { trail } = request
-  const startedAt = performance.now()
-  if (trail.shapeMs === 0) trail.shapeAt = startedAt
+  if (trail.shapeAt === 0) trail.shapeAt = performance.now()
   const sent = { target: request.raw.url ?? '', body: request.clientBody }
   const shapeWhole = (whole: unknown) => shape(whole, request.live, sent)
   const shaped = await (merge === undefined ? shapeWhole(value) : merge(value, shapeWhole))
   const text = writeJson(shaped)
-  trail.shapeMs += performance.now() - startedAt
+  trail.shapeMs = performance.now() - trail.shapeAt
   if (!reply.raw.closed) sendText(reply, text)
 }
 
