@@ -14,7 +14,7 @@ import { signedInOf } from '../../session/types.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { recordSignOut } from '../hooks/audit.ts'
 import { setTimeLeft } from '../hooks/guard.ts'
-import { isHarmless, requireOrigin, sameOrigin } from '../hooks/same-origin.ts'
+import { isHarmless, requireOrigin } from '../hooks/same-origin.ts'
 import { clearSessionCookie, closeSession, expireTokenCookies, mustLive } from '../hooks/session.ts'
 import { addOwn, sendAnswer } from './own.ts'
 
@@ -99,7 +99,7 @@ export function addRefresh(scope: FastifyInstance): void {
   addOwn(scope, 'refresh', {
     config: { touch: false, maxBody: maxRefreshBody },
     handler: async (request, reply) => {
-      const live = liveIn(await sessions.reread(mustLive(request)))
+      const live = liveIn(await sessions.read(mustLive(request).key))
       const times = sessions.times()
       setTimeLeft(reply, live, times.now)
       if (answer === undefined) return envelope.success(timeLeft(live, times.now))
@@ -148,9 +148,9 @@ export function addLogout(scope: FastifyInstance): void {
   const answer = answers.logout
   addOwn(scope, 'logout', {
     config: { access: 'public' },
-    // A page of another origin must not sign out, by GET as well.
-    onRequest: sameOrigin(config.gateway.server.origins, { always: true }),
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
+      // A page of another origin must not sign out, by GET as well.
+      requireOrigin(request, config.gateway.server.origins)
       const session = request.live?.session
       await closeSession(request, reply)
       expireTokenCookies(reply)

@@ -87,7 +87,7 @@ function createJudges(sessions: Sessions): (target: Target, test: EndedTest) => 
         discard(second)
       }
       suspects.delete(key)
-      const current = await sessions.reread(live)
+      const current = await sessions.read(live.key)
       if ('live' in current) {
         const latest = sessions.credentials.withHeld(current.live)
         const held = latest.session.credential

@@ -3,6 +3,7 @@
  * response: asks the upstream and the parts, and gives both to `respond.ts`.
  */
 import { Readable } from 'node:stream'
+import { setImmediate as requestsInBetween } from 'node:timers/promises'
 import httpProxy from '@fastify/http-proxy'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { toRouterPath, withHead } from '../../config/schema/public-path.ts'
@@ -15,9 +16,8 @@ import { discard, failureStatuses, type UpstreamResponse } from '../../proxy/res
 import type { Upstream } from '../../proxy/upstream.ts'
 import { jsonType } from '../../shaping/envelope.ts'
 import type { Gateway } from '../gateway.ts'
-import { leavingOf } from '../hooks/leaving.ts'
+import { leavingOf } from '../hooks/sending.ts'
 import { UpgradeResponse } from '../hooks/upgrade.ts'
-import { createYield } from '../yield.ts'
 import { createBackEndSessions, type ReadSession } from './back-end-sessions.ts'
 import type { ForwardedRoute, OwnRoute, Route } from './compile.ts'
 import { compileOutgoing, readOutgoingBody } from './outgoing.ts'
@@ -36,7 +36,6 @@ export async function addForwarded(
 ): Promise<void> {
   const { gateway } = scope
   const ofBackEnd = createBackEndSessions(gateway)
-  const yieldToRequests = createYield()
   for (const route of routes) {
     if (route.target === undefined) continue
     await scope.register(httpProxy, {
@@ -52,7 +51,7 @@ export async function addForwarded(
       disableRequestLogging: true,
       disableCache: true
     })
-    await yieldToRequests()
+    await requestsInBetween()
   }
 }
 

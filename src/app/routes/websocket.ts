@@ -14,8 +14,8 @@ import { openWebSocket, readRefusal } from '../../proxy/websocket.ts'
 import { identityKey } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import { countedAddress } from '../hooks/address.ts'
-import { leavingOf } from '../hooks/leaving.ts'
-import { countingIn } from '../hooks/limits.ts'
+import { leavingOf } from '../hooks/sending.ts'
+import { slotsIn } from '../hooks/limits.ts'
 import { requireOrigin } from '../hooks/same-origin.ts'
 import type { UpgradeResponse } from '../hooks/upgrade.ts'
 import type { ForwardedRoute } from './compile.ts'
@@ -188,19 +188,15 @@ const maxPerUser = 10
  */
 function takePlace(request: FastifyRequest, route: string): () => void {
   const { inFlight, counters } = request.server.gateway
-  const change = countingIn(inFlight)
   const session = request.live?.session
   const subject = session === undefined ? countedAddress(request) : identityKey(session)
-  const key = `websocket:${route}:${subject}`
-  if ((inFlight.get(key) ?? 0) >= maxPerUser) {
-    const limit = 'websocket.perUser'
-    counters.onRefused(limit, false)
-    const message = 'Too many open connections. Please close some first.'
-    const detail = { retryAfter: 1, limit, limitMax: maxPerUser, message }
-    throw new GatewayError('limit.exceeded', detail)
-  }
-  change(key, 1)
-  return () => change(key, -1)
+  const release = slotsIn(inFlight)(`websocket:${route}:${subject}`, maxPerUser)
+  if (release !== undefined) return release
+  const limit = 'websocket.perUser'
+  counters.onRefused(limit)
+  const message = 'Too many open connections. Please close some first.'
+  const detail = { retryAfter: 1, limit, limitMax: maxPerUser, message }
+  throw new GatewayError('limit.exceeded', detail)
 }
 
 function malformed(message: string): GatewayError {

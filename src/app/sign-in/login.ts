@@ -21,7 +21,7 @@ import type { Live, Session } from '../../session/types.ts'
 import { authorityOf } from '../../shaping/current-user.ts'
 import { addOwn, sendAnswer } from '../endpoints/own.ts'
 import { clientAddress } from '../hooks/address.ts'
-import { leavingOf } from '../hooks/leaving.ts'
+import { leavingOf } from '../hooks/sending.ts'
 import { abandonSession, expireTokenCookies, openSession } from '../hooks/session.ts'
 import { createKnownBrowsers, createSignInGuard, type SignInGuard } from './guard.ts'
 import { consoleRequest, mustVouch } from './vouching.ts'
@@ -123,7 +123,7 @@ async function open(
     refuseLeak(answers.login?.render(facts), session.credential, 'endpoints.login.answer')
     const former = request.live
     // Its token may have been renewed while the password was checked.
-    const current = former && (await sessions.reread(former).catch(() => undefined))
+    const current = former && (await sessions.read(former.key).catch(() => undefined))
     const replaced = current !== undefined && 'live' in current ? current.live : former
     const agent = (request.headers['user-agent'] ?? '').slice(0, 256)
     opened = await openSession(request, { ...session, agent })
