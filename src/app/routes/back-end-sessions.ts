@@ -62,8 +62,8 @@ function createJudges(sessions: Sessions): (target: Target, test: EndedTest) => 
   /** The last failure of an upstream, as of `performance.now()`. */
   const failures = new Map<string, number>()
 
-  return ({ upstream, upstreamName: name }, test) => {
-    return async (live, call, response) => {
+  return ({ upstream, upstreamName: name }, test) =>
+    async (live, call, response) => {
       if (live.session.credential === undefined) return response
       const { token, cookies } = live.session.credential
       const key = `${name} ${live.key}`
@@ -96,7 +96,6 @@ function createJudges(sessions: Sessions): (target: Target, test: EndedTest) => 
       }
       throw new GatewayError('session.upstream')
     }
-  }
 }
 
 function saysEnded(test: EndedTest, { status, headers, body }: UpstreamResponse): boolean {

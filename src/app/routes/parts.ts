@@ -21,6 +21,8 @@ export interface Parts {
   readonly into: readonly string[]
 }
 
+type Composed = Pick<RouteConfig, 'path'> & Partial<RouteConfig> & { readonly name: string }
+
 interface Part {
   readonly name: string
   readonly written: PartConfig
@@ -30,10 +32,7 @@ interface Part {
   readonly fetch: (request: FastifyRequest, signal: AbortSignal) => Promise<Json>
 }
 
-/** A route, or the profile, which has some of the same keys. */
-type Composed = Pick<RouteConfig, 'path'> & Partial<RouteConfig> & { readonly name: string }
-
-/** @returns undefined for a route without parts */
+/** @param route or the profile @returns undefined for one without parts */
 export function compileParts(gateway: Gateway, route: Composed): Parts | undefined {
   const parts = Object.entries(route.parts ?? {}).map(([name, written]): Part => {
     const into = written.into?.split('.') ?? []

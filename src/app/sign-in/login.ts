@@ -15,7 +15,6 @@ import { escapeStep } from '../../json/pointer.ts'
 import { signOutAtSource } from '../../login/credential-source.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
 import { decryptPassword } from '../../login/password-cipher.ts'
-import type { TokenNames } from '../../proxy/token-names.ts'
 import type { Sessions } from '../../session/sessions.ts'
 import type { Live, Session } from '../../session/types.ts'
 import { authorityOf } from '../../shaping/current-user.ts'
@@ -59,10 +58,7 @@ async function signIn(
   if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') {
     throw new GatewayError('request.type')
   }
-  const { username, password, extra, remember } = readBody(
-    request,
-    gateway.config.gateway.login.fields
-  )
+  const { username, password, extra, remember } = readBody(request)
   const address = clientAddress(request)
   trail.user = username
   const leaving = leavingOf(reply.raw).signal
@@ -70,7 +66,7 @@ async function signIn(
   const signingIn = {
     username,
     password,
-    extra: withoutTokens(extra, gateway.tokenNames),
+    extra,
     address,
     requestId: request.id,
     trail,
@@ -182,15 +178,6 @@ function refuse(request: FastifyRequest, error: GatewayError): never {
   throw error
 }
 
-/** Back-ends read a member of a form as they read the query parameter of its name. */
-function withoutTokens(
-  extra: Readonly<Record<string, unknown>>,
-  { query }: TokenNames
-): Readonly<Record<string, unknown>> {
-  if (query === undefined) return extra
-  return Object.fromEntries(Object.entries(extra).filter(([name]) => !query.isToken(name)))
-}
-
 /** The kind of sign-in that the console sent, such as with a password or by a text message. */
 function typeOf(body: unknown): string {
   const { type } = body as Record<string, unknown>
@@ -198,10 +185,9 @@ function typeOf(body: unknown): string {
 }
 
 /** @throws GatewayError `request.malformed`, which names the first member that is wrong */
-function readBody(
-  { body, validationError }: FastifyRequest,
-  fields: GatewayConfig['login']['fields']
-) {
+function readBody({ body, validationError, server }: FastifyRequest) {
+  const { config, tokenNames } = server.gateway
+  const { fields } = config.gateway.login
   if (validationError !== undefined) {
     const message = needOf(validationError.validation, fields)
     throw new GatewayError('request.malformed', { message })
@@ -210,7 +196,7 @@ function readBody(
     [fields.username]: username,
     [fields.password]: password,
     [fields.remember]: remember,
-    ...extra
+    ...others
   } = body as Record<string, unknown>
   const { cipher } = fields
   return {
@@ -218,7 +204,10 @@ function readBody(
     password:
       cipher === undefined ? (password as string) : decryptPassword(password as string, cipher),
     remember: remember === true,
-    extra
+    // Back-ends read a member of a form as they read the query parameter of its name.
+    extra: Object.fromEntries(
+      Object.entries(others).filter(([name]) => tokenNames.query?.isToken(name) !== true)
+    )
   }
 }
 
