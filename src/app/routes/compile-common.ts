@@ -1,6 +1,5 @@
 /** Compiles what routes, the profile and parts have in common. */
 import { pathsOf } from '../../config/schema/resolved.ts'
-import type { Upstream } from '../../proxy/upstream.ts'
 import type { Live } from '../../session/types.ts'
 import type { Sent } from '../../shaping/operation.ts'
 import { compileShape, type Shape } from '../../shaping/shape.ts'
@@ -9,12 +8,6 @@ import type { Gateway } from '../gateway.ts'
 /** With the mount, aliases too. */
 export function publicPathsOf({ config, mount }: Gateway, path: string): string[] {
   return pathsOf(config.routes, path).map(each => mount + each)
-}
-
-export function upstreamOf({ config, upstream }: Gateway, name: string): Upstream {
-  const found = config.routes.upstreams[name]
-  if (found === undefined) throw new Error(`there is no upstream "${name}"`)
-  return upstream(name, found)
 }
 
 export function shapeOf(gateway: Gateway, name: string): Shape {

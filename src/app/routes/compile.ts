@@ -22,7 +22,7 @@ import { createAnswer } from '../../shaping/answer.ts'
 import { fillCurrentUser } from '../../shaping/current-user.ts'
 import { isWrapped } from '../../shaping/shape.ts'
 import type { Gateway } from '../gateway.ts'
-import { publicPathsOf, responseShapeOf, shapeOf, upstreamOf } from './compile-common.ts'
+import { publicPathsOf, responseShapeOf, shapeOf } from './compile-common.ts'
 import { compileParts } from './parts.ts'
 
 const profileName = ownRoutes.profile.name
@@ -166,7 +166,7 @@ function logLabels({ log }: Gateway, route: string): (label: string) => void {
 /** The upstream of a route, what it gets of a request, and what the client gets of its response. */
 function targetOf(gateway: Gateway, name: string, written: Written) {
   const { upstream: upstreamName = '' } = written
-  const upstream = upstreamOf(gateway, upstreamName)
+  const upstream = gateway.upstream(upstreamName)
   const { config, base } = upstream
   const paths = publicPathsOf(gateway, written.path)
   const isReadOnly = name === profileName

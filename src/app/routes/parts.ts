@@ -12,7 +12,7 @@ import { hasNoContent, invalid } from '../../proxy/response.ts'
 import type { Gateway } from '../gateway.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { forwardedForOf } from '../hooks/address.ts'
-import { publicPathsOf, responseShapeOf, upstreamOf } from './compile-common.ts'
+import { publicPathsOf, responseShapeOf } from './compile-common.ts'
 
 /** The parts of a route. */
 export interface Parts {
@@ -48,7 +48,7 @@ function compileFetch(
 ): Part['fetch'] {
   const { tokenNames, sealedCookies, config } = gateway
   const { passHeaders, passCookies = [] } = route
-  const upstream = upstreamOf(gateway, part.upstream)
+  const upstream = gateway.upstream(part.upstream)
   const sealed = sealedCookies.get(part.upstream)?.names
   const toHeaders = requestHeaders({
     identity: config.gateway.identity,

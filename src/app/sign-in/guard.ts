@@ -1,11 +1,11 @@
 /** Bounds how often passwords may be guessed: by account, by address, and by both together. */
-import { createHmac, hash, randomBytes } from 'node:crypto'
-import { Signer } from '@fastify/cookie'
+import { hash, randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { knownBrowserCookie, type LockoutConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Bucket, Taken } from '../../limits/lockouts.ts'
 import { SignInLines, timeIsOver } from '../../limits/sign-in-line.ts'
+import { createSeal } from '../../session/seal.ts'
 import { accountKey } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import { countedAddress } from '../hooks/address.ts'
@@ -142,40 +142,34 @@ function lockFields({ kind, key }: KindBucket, ms: number) {
 type KnownBrowsers = ReturnType<typeof createKnownBrowsers>
 
 const lifetimeSeconds = 90 * 24 * 3600
-
 /** People share browsers. The account that was not used for the longest time is dropped. */
 const maxAccounts = 5
+/** Of the cookie's value. */
+const maxSealed = 1000
 
-/** A hash of the account, which does not reveal the name. */
-const digestLength = 22
+interface KnownBrowser {
+  readonly id: string
+  /** A digest of each account, since names may be long, with the second of its last sign-in. */
+  readonly accounts: ReadonlyArray<readonly [account: string, seconds: number]>
+}
 
-const digestOf = (id: string, username: string) =>
-  hash('sha256', `${id} ${username}`, 'base64url').slice(0, digestLength)
-
-/**
- * The cookie that recognizes a browser which signed in before. It gives no access. Its value is
- * `ID.ACCOUNT.ACCOUNT…`: each account is a digest, and the time of its sign-in.
- */
+/** The sealed cookie that recognizes a browser which signed in before. It gives no access. */
 export function createKnownBrowsers({
   cookie: { options },
   secrets
 }: Pick<Gateway, 'cookie' | 'secrets'>) {
-  // Another key than for session cookies, so that neither can be used as the other.
-  const signer = new Signer(
-    secrets.map(secret => createHmac('sha256', secret).update('known browser').digest('base64url'))
-  )
+  const seal = createSeal(secrets, 'known-browser')
   const name = options.secure ? `__Host-${knownBrowserCookie}` : knownBrowserCookie
   const nowSeconds = () => Math.floor(Date.now() / 1000)
+  const digestOf = (username: string) => hash('sha256', username, 'base64url').slice(0, 22)
 
-  function read(request: FastifyRequest): { id: string; accounts: string[] } | undefined {
-    const signed = request.cookies[name]
-    if (signed === undefined || signed.length > 1000) return undefined
-    const { valid, value } = signer.unsign(signed)
-    if (!valid || value === null) return undefined
-    const [id = '', ...accounts] = value.split('.')
+  function read({ cookies }: FastifyRequest): KnownBrowser | undefined {
+    const { [name]: sealed = '' } = cookies
+    const text = sealed.length > maxSealed ? undefined : seal.open(name, sealed)
+    if (text === undefined) return undefined
+    const { id, accounts } = JSON.parse(text) as KnownBrowser
     const oldest = nowSeconds() - lifetimeSeconds
-    const isFresh = (account: string) => Number.parseInt(account.slice(digestLength), 36) > oldest
-    return { id, accounts: accounts.filter(isFresh) }
+    return { id, accounts: accounts.filter(([, seconds]) => seconds > oldest) }
   }
 
   return {
@@ -184,19 +178,18 @@ export function createKnownBrowsers({
      * @param username as it was typed: an account with almost this name is another one
      */
     idOf(request: FastifyRequest, username: string): string | undefined {
-      const browser = read(request)
-      if (browser === undefined) return undefined
-      const digest = digestOf(browser.id, username)
-      return browser.accounts.some(account => account.startsWith(digest)) ? browser.id : undefined
+      const { id, accounts = [] } = read(request) ?? {}
+      const digest = digestOf(username)
+      return accounts.some(([account]) => account === digest) ? id : undefined
     },
     /** Adds the account to the browser's cookie. */
     remember(request: FastifyRequest, reply: FastifyReply, username: string): void {
       const { id = randomBytes(16).toString('base64url'), accounts = [] } = read(request) ?? {}
-      const digest = digestOf(id, username)
-      const others = accounts.filter(account => !account.startsWith(digest))
-      const kept = [digest + nowSeconds().toString(36), ...others].slice(0, maxAccounts)
+      const digest = digestOf(username)
+      const others = accounts.filter(([account]) => account !== digest)
+      const kept = [[digest, nowSeconds()], ...others].slice(0, maxAccounts)
       // For every path: a proxy in front may serve the gateway under another prefix.
-      reply.setCookie(name, signer.sign([id, ...kept].join('.')), {
+      reply.setCookie(name, seal.close(name, JSON.stringify({ id, accounts: kept })), {
         ...options,
         maxAge: lifetimeSeconds
       })
