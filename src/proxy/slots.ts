@@ -52,11 +52,14 @@ export class Slots {
     }
     const startedAt = performance.now()
     const { promise, resolve: start, reject } = Promise.withResolvers<void>()
-    const refuse = (error: unknown) => {
-      waiting.delete(self)
-      reject(error)
+    const self = {
+      start,
+      refuse: (error: unknown) => {
+        waiting.delete(self)
+        reject(error)
+      }
     }
-    const self = { start, refuse }
+    const { refuse } = self
     const late = () =>
       refuse(overloaded('no connection to the upstream was free in time', 'queueTimeout'))
     const onAbort = () => refuse(signal?.reason)
