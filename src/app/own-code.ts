@@ -1,7 +1,7 @@
 /** Headers of calls to upstreams by own code (`upstreams.NAME.module`). */
 import { Readable } from 'node:stream'
 import { headerName } from '../config/schema/primitives.ts'
-import type { UpstreamConfig } from '../config/schema/routes.ts'
+import type { RoutesConfig, UpstreamConfig } from '../config/schema/routes.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { isRecord } from '../json/values.ts'
 import type { Upstream } from '../proxy/upstream.ts'
@@ -13,9 +13,18 @@ type Ask = (name: string, config: UpstreamConfig) => Upstream
 type Added = NonNullable<Upstream['addedTo']>
 type Call = Parameters<Added>[0]
 
-/** Gives each call to an upstream that names own code the headers which that adds. */
-export function withOwnCode(ask: Ask, modules: Modules): Ask {
-  return (name, config) => {
+/**
+ * Gives each call to an upstream that names own code the headers which that adds.
+ * @returns the upstream of a name in config
+ */
+export function withOwnCode(
+  ask: Ask,
+  modules: Modules,
+  { upstreams }: RoutesConfig
+): (name: string) => Upstream {
+  return name => {
+    const config = upstreams[name]
+    if (config === undefined) throw new Error(`there is no upstream "${name}"`)
     const upstream = ask(name, config)
     const { module: file = '' } = config
     const code = modules.get(file)

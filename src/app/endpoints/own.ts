@@ -39,9 +39,5 @@ export function addBodiless(scope: FastifyInstance, add: (inner: FastifyInstance
 
 /** Any value is JSON here: Fastify would send a text as text/plain, and null as nothing. */
 export function sendAnswer(reply: FastifyReply, body: unknown): FastifyReply {
-  return sendJsonText(reply, 200, writeJson(body))
-}
-
-export function sendJsonText(reply: FastifyReply, status: number, text: string): FastifyReply {
-  return reply.code(status).header('content-type', jsonType).send(text)
+  return reply.header('content-type', jsonType).send(writeJson(body))
 }
