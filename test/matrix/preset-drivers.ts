@@ -36,10 +36,7 @@ export const drivers: ReadonlyArray<readonly [Driver, Expected]> = [
   // Both want `code: 0` and `data` under status 200, and show no message of the server.
   [tdesign, { noFieldErrors: true, alsoFits: ['vue-pure-admin', 'gin-vue-admin', 'yudao'] }],
   [vben, { permissions: ['*', 'read'] }],
-  [
-    { ...vbenRefreshing, name: 'vben' },
-    { permissions: ['*', 'read'], title: 'vben with enableRefreshToken' }
-  ],
+  [vbenRefreshing, { permissions: ['*', 'read'], title: 'vben with enableRefreshToken' }],
   [vueElementAdmin, { noFieldErrors: true }],
   [
     vuePureAdmin,
