@@ -1,80 +1,25 @@
 /** People who use their sessions while all kinds of things happen to Redis: nobody is told wrong. */
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { type FaultyProxy, faultyProxy, type Mode } from '../support/faulty-proxy.ts'
+import { faultyProxy } from '../support/faulty-proxy.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
 import { callOnce } from '../support/gateway-process.ts'
 import { testSecret } from '../support/ops.ts'
-import { createRandom, freshSeed, type Random } from '../support/random.ts'
-import { redisCli } from '../support/redis-cli.ts'
-import { testRedis, type TestRedis } from '../support/redis.ts'
+import { createRandom, freshSeed } from '../support/random.ts'
+import { testRedis } from '../support/redis.ts'
 import { password } from '../support/sign-in.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
+import { misfortune } from './soak/misfortune.ts'
 import { createJudge } from './soak/judge.ts'
 import { createPeople, type Replica, usersFile } from './soak/people.ts'
 
 const seconds = Number(process.env['CHAOS_SECONDS'] ?? 40)
 const seed = Number(process.env['CHAOS_SEED'] ?? freshSeed())
 const staleness = 2000
-/** Nobody listens on it. */
-const nowhere = '1'
 const users = ['u1', 'u2', 'u3', 'u4', 'u5', 'u6']
 
 console.error(`CHAOS_SEED=${seed} CHAOS_SECONDS=${seconds}`)
-
-/** Something happens to Redis, lasts, and is over; gives its name. */
-async function misfortune(random: Random, redis: TestRedis, proxy: FaultyProxy): Promise<string> {
-  const ms = random.integer(100, 2500)
-  const cli = async (...words: string[]) => await redisCli(redis.port, ...words)
-  const modes: readonly Mode[] = [
-    'lose-answers',
-    'swallow',
-    'garbage',
-    'refuse',
-    'cut',
-    'trickle',
-    'flap',
-    { delayMs: 100 },
-    { delayMs: 600 }
-  ]
-  const kinds: Record<string, () => Promise<void>> = {
-    proxy: async () => {
-      await proxy.set(random.pick(modes), random.pick(['all', 'all', 'there', 'news'] as const))
-      await wait(ms)
-      await proxy.set('pass', 'news')
-      await proxy.set('pass')
-    },
-    killed: async () => {
-      await redis.kill()
-      await wait(ms)
-      await redis.start()
-    },
-    frozen: async () => {
-      redis.signal('SIGSTOP')
-      await wait(ms)
-      redis.signal('SIGCONT')
-    },
-    cut: async () => {
-      for (const type of ['normal', 'pubsub']) {
-        if (random.chance(0.7)) await cli('CLIENT', 'KILL', 'TYPE', type)
-      }
-    },
-    full: async () => {
-      await cli('CONFIG', 'SET', 'maxmemory', '1')
-      await wait(ms)
-      await cli('CONFIG', 'SET', 'maxmemory', '0')
-    },
-    replica: async () => {
-      await cli('REPLICAOF', '127.0.0.1', nowhere)
-      await wait(ms)
-      await cli('REPLICAOF', 'NO', 'ONE')
-    }
-  }
-  const kind = random.pick(['proxy', 'proxy', 'proxy', 'proxy', ...Object.keys(kinds)])
-  await kinds[kind]?.()
-  return kind
-}
 
 async function startReplica(t: Test, redisPort: number): Promise<Replica> {
   const folder = await configFolder({

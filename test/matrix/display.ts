@@ -2,6 +2,7 @@
 import type {
   Credentials,
   OpenConsole,
+  Page,
   Screen,
   ShownForm,
   ShownList,
@@ -99,6 +100,19 @@ export async function orElse<Result>(
     return await otherwise(error)
   }
 }
+
+/** Values in localStorage, as JSON; what is undefined is not stored. */
+export const stored = ({ localStorage }: Page, prefix = '') => ({
+  get: (name: string): unknown => {
+    const value = localStorage.getItem(prefix + name)
+    return value === null ? undefined : (JSON.parse(value) as unknown)
+  },
+  set: (name: string, value: unknown): void => {
+    if (value === undefined) localStorage.removeItem(prefix + name)
+    else localStorage.setItem(prefix + name, JSON.stringify(value))
+  }
+})
+export type Stored = ReturnType<typeof stored>
 
 /** `value.a.b` as JavaScript reads it: a fault where `value` or `value.a` is null or undefined. */
 export function read(value: unknown, ...path: readonly string[]): unknown {

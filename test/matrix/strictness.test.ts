@@ -17,15 +17,15 @@ interface Answer {
 /** Other responses than the gateway's, by `METHOD /path`. */
 type Changes = Readonly<Record<string, (json: Json) => Answer>>
 
-interface Row {
-  readonly console: string
+type Row = readonly [
+  console: string,
   /** What makes the console differ. */
-  readonly because: string
-  readonly changes: Changes
-  /** What the user does once signed in; without it, the sign-in itself is looked at. */
-  readonly afterwards?: (console: OpenConsole) => Promise<object>
-  readonly shows: object
-}
+  because: string,
+  changes: Changes,
+  /** What it shows of the sign-in, or of what the user does afterwards. */
+  shows: object,
+  afterwards?: (console: OpenConsole) => Promise<object>
+]
 
 const out = { at: 'sign-in', content: undefined }
 const json = (value: unknown) => () => ({ json: value })
@@ -84,170 +84,131 @@ const statuses: Readonly<Record<string, readonly [at: string, status: number, me
   'yudao': ['POST /admin-api/system/auth/login', 401, '请求出错，请稍候重试401']
 }
 
+const noToken = (console: string, at: string, body: object): Row => [
+  console,
+  'there is no token',
+  { [at]: json(body) },
+  out
+]
+const staysInside = (console: string, at: string, body: object): Row => [
+  console,
+  'its sign-out is refused',
+  { [at]: json({ ...body, msg: 'Later.', message: 'Later.' }) },
+  { at: 'inside', messages: ['Later.'] },
+  leaving
+]
+const losesPlace = (console: string, at: string, names: readonly string[]): Row => [
+  console,
+  'the list does not say its page',
+  {
+    [at]: body => {
+      for (const name of names) delete body.data[name]
+      return { json: body }
+    }
+  },
+  { at: 'inside', content: undefined },
+  secondPage
+]
+
+const vueElementAdmin = '/prod-api/vue-element-admin/user'
 const rows: readonly Row[] = [
-  ...['', null, undefined].map(accessToken => ({
-    console: 'vben',
-    because: `the token is ${accessToken}`,
-    changes: { 'POST /api/auth/login': json({ code: 0, data: { accessToken } }) },
-    shows: { ...out, messages: [] }
-  })),
-  {
-    console: 'arco',
-    because: 'the token is empty',
-    changes: { 'POST /api/user/login': json({ code: 20000, data: { token: '' } }) },
-    shows: { ...out, messages: [] }
-  },
-  {
-    console: 'soybean',
-    because: 'the token is empty',
-    changes: { 'POST /auth/login': json({ code: '0000', data: { token: '' } }) },
-    shows: out
-  },
-  {
-    console: 'yudao',
-    because: 'there is no access token',
-    changes: { 'POST /admin-api/system/auth/login': json({ code: 0, data: {} }) },
-    shows: out
-  },
-  {
-    console: 'jeecg',
-    because: 'there is no user beside the token',
-    changes: {
-      'POST /jeecgboot/sys/login': json({ success: true, code: 200, result: { token: 't' } })
-    },
-    shows: out
-  },
-  {
-    console: 'ruoyi',
-    because: 'the user is not at the top of the body',
-    changes: { 'GET /prod-api/getInfo': data => ({ json: { code: 200, data } }) },
-    shows: out
-  },
-  {
-    console: 'ant-design-pro',
-    because: 'there is no user under `data`',
-    changes: { 'GET /api/currentUser': json({ success: true, name: 'Ada' }) },
-    shows: out
-  },
-  ...[[], null, undefined, 'user'].map(roles => ({
-    console: 'vue-element-admin',
-    because: `the roles are ${JSON.stringify(roles)}`,
-    changes: {
-      'GET /prod-api/vue-element-admin/user/info': json({ code: 20000, data: { name: 'A', roles } })
-    },
-    shows: out
-  })),
-  {
-    console: 'gin-vue-admin',
-    because: 'there is no route for the user’s home',
-    changes: { 'POST /api/menu/getMenu': json({ code: 0, data: { menus: [] } }) },
-    shows: { at: 'sign-in', messages: ['不存在可以登陆的首页，请联系管理员进行配置'] }
-  },
-  {
-    console: 'tdesign',
-    because: 'its menu cannot be had',
-    changes: { 'GET /api/get-menu-list-i18n': json({ code: 0, data: [] }) },
-    shows: { at: 'sign-in', messages: ["Can't build routes"] }
-  },
-  {
-    console: 'vue-pure-admin',
-    because: 'the sign-in has no name and no roles',
-    changes: {
-      'POST /login': json({ code: 0, data: { accessToken: 't', expires: Date.now() + 1e6 } })
-    },
-    shows: { content: { name: '', roles: [] } }
-  },
-  {
-    console: 'vue-pure-admin',
-    because: 'the sign-in has ended already',
-    changes: {
+  noToken('arco', 'POST /api/user/login', { code: 20000, data: { token: '' } }),
+  noToken('soybean', 'POST /auth/login', { code: '0000', data: { token: '' } }),
+  noToken('vben', 'POST /api/auth/login', { code: 0, data: { accessToken: '' } }),
+  noToken('yudao', 'POST /admin-api/system/auth/login', { code: 0, data: {} }),
+  // No user beside the token, at the top of the body, or under `data`.
+  noToken('jeecg', 'POST /jeecgboot/sys/login', {
+    success: true,
+    code: 200,
+    result: { token: 't' }
+  }),
+  noToken('ruoyi', 'GET /prod-api/getInfo', { code: 200, data: { user: {}, roles: [] } }),
+  noToken('ant-design-pro', 'GET /api/currentUser', { success: true, name: 'Ada' }),
+  ...[[], null, undefined, 'user'].map((roles): Row => {
+    const user = { code: 20000, data: { name: 'A', roles } }
+    const because = `the roles are ${JSON.stringify(roles)}`
+    return ['vue-element-admin', because, { [`GET ${vueElementAdmin}/info`]: json(user) }, out]
+  }),
+  [
+    'gin-vue-admin',
+    'there is no route for the user’s home',
+    { 'POST /api/menu/getMenu': json({ code: 0, data: { menus: [] } }) },
+    { at: 'sign-in', messages: ['不存在可以登陆的首页，请联系管理员进行配置'] }
+  ],
+  [
+    'tdesign',
+    'its menu cannot be had',
+    { 'GET /api/get-menu-list-i18n': json({ code: 0, data: [] }) },
+    { at: 'sign-in', messages: ["Can't build routes"] }
+  ],
+  [
+    'vue-pure-admin',
+    'the sign-in has no name and no roles',
+    { 'POST /login': json({ code: 0, data: { accessToken: 't', expires: Date.now() + 1e6 } }) },
+    { content: { name: '', roles: [] } }
+  ],
+  [
+    'vue-pure-admin',
+    'the sign-in has ended already',
+    {
       'POST /login': ({ data }) => ({ json: { code: 0, data: { ...data, expires: 1 } } }),
       'POST /refresh-token': json({ code: 10001 })
     },
-    shows: { at: 'sign-in', messages: ['登录已过期，请重新登录'] }
-  },
-  ...(
-    [
-      ['gin-vue-admin', 'GET /api/info/getInfoList', ['page', 'pageSize']],
-      ['soybean', 'GET /systemManage/getUserList', ['current', 'size']],
-      ['vue-pure-admin', 'GET /user', ['currentPage', 'pageSize']]
-    ] as const
-  ).map(([console, at, names]) => ({
-    console,
-    because: 'the list does not say its page',
-    changes: {
-      [at]: (body: Json) => {
-        for (const name of names) delete body.data[name]
-        return { json: body }
-      }
-    },
-    afterwards: secondPage,
-    shows: { at: 'inside', content: undefined }
-  })),
-  {
-    console: 'vben',
-    because: 'only status 401 is the end of a session',
-    changes: { 'GET /api/table/list': json({ code: 401, message: 'Sign in again.' }) },
-    afterwards: secondPage,
-    shows: { at: 'inside', messages: ['Sign in again.'] }
-  },
-  {
-    console: 'jeecg',
-    because: 'code 401 under status 200 is the end of a session',
-    changes: { 'GET /jeecgboot/sys/annountCement/list': json({ success: false, code: 401 }) },
-    afterwards: secondPage,
-    shows: { at: 'sign-in', messages: ['登录超时,请重新登录!'] }
-  },
-  {
-    console: 'jeecg',
-    because: 'every message beside success is shown',
-    changes: {
-      'GET /jeecgboot/sys/annountCement/list': body => ({ json: { ...body, message: 'OK' } })
-    },
-    afterwards: secondPage,
-    shows: { messages: ['OK'], content: { total: 25 } }
-  },
-  {
-    console: 'ant-design-pro',
-    because: 'no body is read under a status beyond 2xx',
-    changes: { 'GET /api/rule': withStatus(401) },
-    afterwards: secondPage,
-    shows: { at: 'inside', messages: ['Response status:401'] }
-  },
-  {
-    console: 'base-response',
-    because: 'the message of a body is shown under any status',
-    changes: {
-      'GET /api/users/page': () => ({ status: 401, json: { ok: false, message: 'Again.' } })
-    },
-    afterwards: secondPage,
-    shows: { at: 'inside', messages: ['Again.'] }
-  },
-  ...(
-    [
-      ['vue-element-admin', 'POST /prod-api/vue-element-admin/user/logout', { code: 50000 }],
-      ['gin-vue-admin', 'POST /api/jwt/jsonInBlacklist', { code: 7 }],
-      ['base-response', 'GET /api/account/logout', { ok: false }],
-      ['ruoyi', 'POST /prod-api/logout', { code: 500 }],
-      ['arco', 'POST /api/user/logout', { code: 50008 }]
-    ] as const
-  ).map(([console, at, refusal]) => ({
-    console,
-    because: 'its sign-out is refused',
-    changes: { [at]: json({ ...refusal, msg: 'Later.', message: 'Later.' }) },
-    afterwards: leaving,
-    shows: { at: 'inside', messages: ['Later.'] }
-  })),
-  {
-    console: 'soybean',
-    because: 'a refresh that it is told to refresh never ends',
-    changes: {
+    { at: 'sign-in', messages: ['登录已过期，请重新登录'] }
+  ],
+  losesPlace('gin-vue-admin', 'GET /api/info/getInfoList', ['page', 'pageSize']),
+  losesPlace('soybean', 'GET /systemManage/getUserList', ['current', 'size']),
+  losesPlace('vue-pure-admin', 'GET /user', ['currentPage', 'pageSize']),
+  [
+    'vben',
+    'only status 401 is the end of a session',
+    { 'GET /api/table/list': json({ code: 401, message: 'Sign in again.' }) },
+    { at: 'inside', messages: ['Sign in again.'] },
+    secondPage
+  ],
+  [
+    'jeecg',
+    'code 401 under status 200 is the end of a session',
+    { 'GET /jeecgboot/sys/annountCement/list': json({ success: false, code: 401 }) },
+    { at: 'sign-in', messages: ['登录超时,请重新登录!'] },
+    secondPage
+  ],
+  [
+    'jeecg',
+    'every message beside success is shown',
+    { 'GET /jeecgboot/sys/annountCement/list': body => ({ json: { ...body, message: 'OK' } }) },
+    { messages: ['OK'], content: { total: 25 } },
+    secondPage
+  ],
+  [
+    'ant-design-pro',
+    'no body is read under a status beyond 2xx',
+    { 'GET /api/rule': withStatus(401) },
+    { at: 'inside', messages: ['Response status:401'] },
+    secondPage
+  ],
+  [
+    'base-response',
+    'the message of a body is shown under any status',
+    { 'GET /api/users/page': () => ({ status: 401, json: { ok: false, message: 'Again.' } }) },
+    { at: 'inside', messages: ['Again.'] },
+    secondPage
+  ],
+  staysInside('vue-element-admin', `POST ${vueElementAdmin}/logout`, { code: 50000 }),
+  staysInside('gin-vue-admin', 'POST /api/jwt/jsonInBlacklist', { code: 7 }),
+  staysInside('base-response', 'GET /api/account/logout', { ok: false }),
+  staysInside('ruoyi', 'POST /prod-api/logout', { code: 500 }),
+  staysInside('arco', 'POST /api/user/logout', { code: 50008 }),
+  [
+    'soybean',
+    'a refresh that it is told to refresh never ends',
+    {
       'GET /systemManage/getUserList': json({ code: '9999' }),
       'POST /auth/refreshToken': json({ code: '9999' })
     },
-    afterwards: secondPage,
-    shows: { at: 'inside', fault: 'The refresh waits for itself.' }
-  }
+    { at: 'inside', fault: 'The refresh waits for itself.' },
+    secondPage
+  ]
 ]
 
 /** The page, with other responses in the place of some. */
@@ -282,8 +243,8 @@ for (const [driver, { title = driver.name }] of drivers) {
       const screen = await open({ [call]: withStatus(status) }).signIn(alice)
       t.match(screen, { at: 'sign-in', messages: [message] }, `status ${status}`)
     }
-    const own = rows.filter(row => row.console === driver.name)
-    for (const { because, changes, afterwards, shows } of own) {
+    const own = rows.filter(([name]) => name === driver.name)
+    for (const [, because, changes, shows, afterwards] of own) {
       const console = open(changes)
       const signedIn = await console.signIn(alice)
       t.match(afterwards ? await afterwards(console) : signedIn, shows, because)

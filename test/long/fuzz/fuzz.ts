@@ -22,8 +22,6 @@ export interface FuzzOptions {
   readonly preload?: string
 }
 
-export type FuzzReport = Awaited<ReturnType<typeof fuzz>>
-
 /** Connections at the same time. */
 const clients = 40
 const cookieSlots = 6

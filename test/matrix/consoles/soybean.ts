@@ -11,6 +11,8 @@ import {
   openConsole,
   type Parts,
   read,
+  stored,
+  type Stored,
   tableOf,
   text,
   textsOf
@@ -53,7 +55,7 @@ function partsOf(page: Page, display: Display): Parts {
 
   return {
     // router/guard/route.ts:87-107
-    token: () => client.stored('token'),
+    token: () => client.store.get('token'),
     // store/modules/auth/index.ts:161-172
     enter: async () => {
       display.at = 'inside'
@@ -68,7 +70,7 @@ function partsOf(page: Page, display: Display): Parts {
       // store/modules/auth/index.ts:131-146 and router/guard/route.ts:27
       client.keep(login.data)
       const user = await fetchUser()
-      if (user === undefined || !client.stored('token')) return undefined
+      if (user === undefined || !client.store.get('token')) return undefined
       display.at = 'inside'
       return user
     },
@@ -113,11 +115,13 @@ interface Flat {
 class Requests {
   readonly #page: Page
   readonly #display: Display
+  readonly store: Stored
   #refreshing: Promise<boolean> | undefined
 
   constructor(page: Page, display: Display) {
     this.#page = page
     this.#display = display
+    this.store = stored(page, prefix)
   }
 
   async request(call: AxiosRequest): Promise<Flat> {
@@ -131,7 +135,7 @@ class Requests {
 
   /** packages/axios/src/index.ts:53-85; sends again after a refresh: service/request/index.ts:89-97 */
   async #unwrapped(call: AxiosRequest, attempt = 1): Promise<unknown> {
-    const token = this.stored('token')
+    const token = this.store.get('token')
     const headers = { Authorization: token ? `Bearer ${text(token)}` : null }
     // service/request/index.ts:104-111: the message of a body is shown under status 2xx only.
     const response = await axios(this.#page, { ...call, headers }, ({ message }) =>
@@ -170,7 +174,7 @@ class Requests {
   }
 
   async #refresh(): Promise<boolean> {
-    const call = post(refreshUrl, { refreshToken: this.stored('refreshToken') || '' })
+    const call = post(refreshUrl, { refreshToken: this.store.get('refreshToken') || '' })
     const { data: tokens, error } = await this.request(call)
     if (error === null) this.keep(tokens)
     else this.reset()
@@ -179,18 +183,12 @@ class Requests {
 
   /** store/modules/auth/index.ts:131-134: localStorage, as JSON */
   keep(tokens: unknown): void {
-    for (const name of ['token', 'refreshToken']) {
-      this.#page.localStorage.setItem(prefix + name, JSON.stringify(read(tokens, name) ?? null))
-    }
-  }
-
-  stored(name: string): unknown {
-    return JSON.parse(this.#page.localStorage.getItem(prefix + name) ?? 'null')
+    for (const name of ['token', 'refreshToken']) this.store.set(name, read(tokens, name))
   }
 
   /** store/modules/auth/index.ts:42-55 */
   reset(): undefined {
-    for (const name of ['token', 'refreshToken']) this.#page.localStorage.removeItem(prefix + name)
+    for (const name of ['token', 'refreshToken']) this.store.set(name, undefined)
     this.#display.at = 'sign-in'
   }
 }

@@ -15,6 +15,8 @@ import {
   orElse,
   type Parts,
   read,
+  stored,
+  type Stored,
   tableOf,
   text,
   textsOf
@@ -45,7 +47,8 @@ export const yudao: Driver = {
 }
 
 function partsOf(page: Page, display: Display): Parts {
-  const store = new Store(page)
+  // hooks/web/useCache.ts and utils/auth.ts: web-storage-cache
+  const store = stored(page)
   const client = new Requests(page, display, store)
 
   /** store/modules/user.ts:51-71: `data` is the user with roles, permissions and menus. */
@@ -87,7 +90,7 @@ function partsOf(page: Page, display: Display): Parts {
       const data = { tenantName, username, password, captchaVerification, rememberMe: true }
       const login = await client.data(post('/system/auth/login', data))
       if (!login) return undefined
-      store.setTokens(login)
+      keepTokens(store, login)
       return store.get('ACCESS_TOKEN') ? enter() : undefined
     },
     // utils/routerHelper.ts:89-101
@@ -113,7 +116,7 @@ function partsOf(page: Page, display: Display): Parts {
     // store/modules/user.ts:86-91: only a sign-out that succeeded leads to the sign-in page.
     signOut: async () => {
       await client.data(post('/system/auth/logout'))
-      store.forget()
+      forget(store)
       display.at = 'sign-in'
     }
   }
@@ -132,45 +135,25 @@ async function solve(client: Requests, display: Display, pointJson: string): Pro
   throw new ConsoleFault('the slider goes back')
 }
 
-/** hooks/web/useCache.ts and utils/auth.ts: values in localStorage, as JSON of web-storage-cache. */
-class Store {
-  readonly #page: Page
+/** utils/auth.ts:23-26 */
+function keepTokens(store: Stored, tokens: unknown): void {
+  store.set('REFRESH_TOKEN', read(tokens, 'refreshToken'))
+  store.set('ACCESS_TOKEN', read(tokens, 'accessToken'))
+}
 
-  constructor(page: Page) {
-    this.#page = page
-  }
-
-  get(name: string): unknown {
-    const value = this.#page.localStorage.getItem(name)
-    return value === null ? undefined : (JSON.parse(value) as unknown)
-  }
-
-  /** What is undefined is not stored. */
-  set(name: string, value: unknown): void {
-    if (value === undefined) this.#page.localStorage.removeItem(name)
-    else this.#page.localStorage.setItem(name, JSON.stringify(value))
-  }
-
-  /** utils/auth.ts:23-26 */
-  setTokens(tokens: unknown): void {
-    this.set('REFRESH_TOKEN', read(tokens, 'refreshToken'))
-    this.set('ACCESS_TOKEN', read(tokens, 'accessToken'))
-  }
-
-  /** utils/auth.ts:29-32 and hooks/web/useCache.ts, deleteUserCache */
-  forget(): void {
-    for (const name of ['ACCESS_TOKEN', 'REFRESH_TOKEN', 'user']) this.set(name, undefined)
-  }
+/** utils/auth.ts:29-32 and hooks/web/useCache.ts, deleteUserCache */
+function forget(store: Stored): void {
+  for (const name of ['ACCESS_TOKEN', 'REFRESH_TOKEN', 'user']) store.set(name, undefined)
 }
 
 class Requests {
   readonly #page: Page
   readonly #display: Display
-  readonly #store: Store
+  readonly #store: Stored
   /** config/axios/service.ts:29 */
   #isDialogOpen = false
 
-  constructor(page: Page, display: Display, store: Store) {
+  constructor(page: Page, display: Display, store: Stored) {
     this.#page = page
     this.#display = display
     this.#store = store
@@ -233,7 +216,7 @@ class Requests {
     const url = `${api}/system/auth/refresh-token?refreshToken=${token}`
     const headers = { 'tenant-id': text(this.#store.get('tenantId')) || null }
     const { data } = await axios(this.#page, { ...post(url), headers })
-    this.#store.setTokens(read(data, 'data'))
+    keepTokens(this.#store, read(data, 'data'))
   }
 
   /** :245-270. The dialog has one button. */
@@ -241,7 +224,7 @@ class Requests {
     if (!this.#isDialogOpen) {
       if (this.#display.at === 'sign-in') throw new ConsoleFault('nothing happens')
       this.#display.say(words.timeout)
-      this.#store.forget()
+      forget(this.#store)
       this.#display.at = 'sign-in'
     }
     throw new ConsoleFault(words.timeout)
