@@ -11,7 +11,7 @@ import { password } from '../support/sign-in.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
 import { misfortune } from './soak/misfortune.ts'
-import { createJudge } from './soak/judge.ts'
+import { createJudge } from '../support/judge.ts'
 import { createPeople, type Replica, usersFile } from './soak/people.ts'
 
 const seconds = Number(process.env['CHAOS_SECONDS'] ?? 40)

@@ -35,6 +35,17 @@ export class Display {
   }
 }
 
+/** The request layer of a console. */
+export class Layer {
+  readonly page: Page
+  readonly display: Display
+
+  constructor(page: Page, display: Display) {
+    this.page = page
+    this.display = display
+  }
+}
+
 /** What differs from console to console; a `ConsoleFault` ends each step. */
 export interface Parts {
   /** What the console finds when its page is loaded; without it, it shows the sign-in page. */

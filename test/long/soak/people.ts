@@ -4,7 +4,7 @@ import { callOnce, type GatewayProcess, type PlainAnswer } from '../../support/g
 import { createRandom, type Random, seedOf } from '../../support/random.ts'
 import { cookieIn, password } from '../../support/sign-in.ts'
 import { hashOf } from '../../support/users.ts'
-import type { Judge, Session } from './judge.ts'
+import type { Judge, Session } from '../../support/judge.ts'
 
 export type Replica = Pick<GatewayProcess, 'url' | 'ask'>
 

@@ -11,7 +11,7 @@ import { until } from '../../support/until.ts'
 import { attackedConfig, type AttackedConfig } from '../fuzz/config.ts'
 import { openUpstreams, type Upstreams } from '../fuzz/upstreams.ts'
 import { atRest } from '../fuzz/verdict.ts'
-import { createJudge, type Judge } from './judge.ts'
+import { createJudge, type Judge } from '../../support/judge.ts'
 import { createPeople, usersFile } from './people.ts'
 
 interface Options {

@@ -8,10 +8,13 @@ import {
   ConsoleFault,
   type Display,
   listOf,
+  Layer,
   openConsole,
   orElse,
   type Parts,
   read,
+  stored,
+  type Stored,
   tableOf,
   text,
   textsOf,
@@ -39,8 +42,8 @@ export const jeecg: Driver = {
 type MessageMode = 'message' | 'none'
 
 function partsOf(page: Page, display: Display): Parts {
-  const cache = new Cache(page)
-  const client = new Requests(page, display, cache)
+  const client = new Requests(page, display)
+  const { cache } = client
   let permission: unknown
 
   /** store/modules/permission.ts:124-133, :284 and api/sys/menu.ts:35-52 */
@@ -140,37 +143,23 @@ export function sign(path: string, parameters: Readonly<Record<string, unknown>>
 
 /** utils/cache/persistent.ts: one entry of localStorage for all names. */
 class Cache {
-  readonly #page: Page
+  readonly #entry: Stored
 
   constructor(page: Page) {
-    this.#page = page
+    this.#entry = stored(page, 'COMMON__LOCAL__KEY__')
   }
 
   get(name: string): unknown {
-    return this.#all()[name]
+    return read(this.#entry.get('') ?? {}, name)
   }
 
   set(name: string, value: unknown): void {
-    const all = { ...this.#all(), [name]: value }
-    this.#page.localStorage.setItem('COMMON__LOCAL__KEY__', JSON.stringify(all))
-  }
-
-  #all(): Record<string, unknown> {
-    const stored = this.#page.localStorage.getItem('COMMON__LOCAL__KEY__')
-    return stored === null ? {} : (JSON.parse(stored) as Record<string, unknown>)
+    this.#entry.set('', { ...(this.#entry.get('') as object | undefined), [name]: value })
   }
 }
 
-class Requests {
-  readonly #page: Page
-  readonly #display: Display
-  readonly #cache: Cache
-
-  constructor(page: Page, display: Display, cache: Cache) {
-    this.#page = page
-    this.#display = display
-    this.#cache = cache
-  }
+class Requests extends Layer {
+  readonly cache = new Cache(this.page)
 
   /** utils/http/axios/index.ts:33-255. @returns `result` of the body */
   async request(request: AxiosRequest, mode: MessageMode = 'message'): Promise<unknown> {
@@ -180,25 +169,25 @@ class Requests {
     const message = read(body, 'message')
     if (code === 0 || code === 200) {
       // :57-60: a message beside `success` is shown, at every response.
-      if (read(body, 'success') && message) this.#display.say(message)
+      if (read(body, 'success') && message) this.display.say(message)
       return read(body, 'result')
     }
     let shown = text(message)
     if (code === 401) {
       shown = words.timeout
-      this.#cache.set('TOKEN__', undefined)
+      this.cache.set('TOKEN__', undefined)
       await this.logout()
     }
-    if (mode === 'message') this.#display.say(shown)
+    if (mode === 'message') this.display.say(shown)
     throw new ConsoleFault(shown || words.failed)
   }
 
   /** :92-208 and :220-254 */
   async #send(request: AxiosRequest, mode: MessageMode): Promise<unknown> {
     const { method, data } = request
-    const time = this.#page.now()
+    const time = this.page.now()
     const params = method === 'GET' ? { ...request.params, _t: time } : {}
-    const token = text(this.#cache.get('TOKEN__'))
+    const token = text(this.cache.get('TOKEN__'))
     const headers = {
       'X-TIMESTAMP': String(time),
       'X-Sign': sign(request.url, { ...params, ...(data as object | undefined) }),
@@ -206,11 +195,11 @@ class Requests {
       ...(token !== '' && {
         'Authorization': token,
         'X-Access-Token': token,
-        'X-Tenant-Id': text(this.#cache.get('TENANT_ID') || 0)
+        'X-Tenant-Id': text(this.cache.get('TENANT_ID') || 0)
       })
     }
     const sent = { ...request, url: api + request.url, headers, params }
-    return (await axios(this.#page, sent, error => this.#refuse(error, mode))).data
+    return (await axios(this.page, sent, error => this.#refuse(error, mode))).data
   }
 
   /** utils/http/axios/checkStatus.ts:14-75 */
@@ -218,24 +207,24 @@ class Requests {
     const status = response?.status
     const message = read(response?.data ?? {}, 'message')
     if (status === 401) {
-      this.#cache.set('TOKEN__', undefined)
+      this.cache.set('TOKEN__', undefined)
       await this.logout()
     }
     if (mode === 'none') return
-    if (status === 400) this.#display.say(message)
-    else if (status === 401) this.#display.say(message || words.status401)
-    else this.#display.say(`(words for status ${status ?? 'network'})`)
+    if (status === 400) this.display.say(message)
+    else if (status === 401) this.display.say(message || words.status401)
+    else this.display.say(`(words for status ${status ?? 'network'})`)
   }
 
   /** store/modules/user.ts:277-325: calls only with a token. */
   async logout(): Promise<void> {
-    if (this.#cache.get('TOKEN__')) {
+    if (this.cache.get('TOKEN__')) {
       await orElse<unknown>(
         () => this.request(get('/sys/logout')),
         async () => {}
       )
     }
-    for (const name of ['TOKEN__', 'USER__INFO__', 'TENANT_ID']) this.#cache.set(name, undefined)
-    this.#display.at = 'sign-in'
+    for (const name of ['TOKEN__', 'USER__INFO__', 'TENANT_ID']) this.cache.set(name, undefined)
+    this.display.at = 'sign-in'
   }
 }

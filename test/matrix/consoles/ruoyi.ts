@@ -7,6 +7,7 @@ import {
   ConsoleFault,
   type Display,
   listOf,
+  Layer,
   openConsole,
   orElse,
   type Parts,
@@ -113,16 +114,9 @@ function partsOf(page: Page, display: Display): Parts {
   }
 }
 
-class Requests {
-  readonly #page: Page
-  readonly #display: Display
+class Requests extends Layer {
   /** utils/request.js:12: no second dialog while one is open, or while the page is entered. */
   #isDialogOpen = false
-
-  constructor(page: Page, display: Display) {
-    this.#page = page
-    this.#display = display
-  }
 
   /** permission.js:42-46 */
   async whileEntering<Result>(act: () => Promise<Result>): Promise<Result> {
@@ -134,32 +128,32 @@ class Requests {
 
   /** utils/request.js:24-124. @returns the whole body */
   async request(call: AxiosRequest, isToken = true): Promise<unknown> {
-    const token = isToken ? this.#page.cookies.get(tokenCookie) : undefined
+    const token = isToken ? this.page.cookies.get(tokenCookie) : undefined
     const headers = {
       'content-type': 'application/json;charset=utf-8',
       'Authorization': token === undefined ? null : `Bearer ${token}`
     }
     const sent = { ...call, url: api + call.url, headers }
-    const { data: body } = await axios(this.#page, sent, error => this.#display.say(wordsOf(error)))
+    const { data: body } = await axios(this.page, sent, error => this.display.say(wordsOf(error)))
     const code = read(body, 'code') || 200
     if (code === 200) return body
     if (code === 401) return this.#askAgain()
     const message = errorWords[text(code)] || read(body, 'msg') || defaultWords
-    this.#display.say(message)
+    this.display.say(message)
     throw new ConsoleFault(code === 500 || code === 601 ? text(message) : 'error')
   }
 
   /** store/modules/user.js:79-91: only a sign-out that succeeds removes the token. */
   async logOut(): Promise<void> {
     await this.request(post('/logout'))
-    this.#page.cookies.remove(tokenCookie)
-    this.#display.at = 'sign-in'
+    this.page.cookies.remove(tokenCookie)
+    this.display.at = 'sign-in'
   }
 
   /** utils/request.js:85-97. The user presses "重新登录". */
   async #askAgain(): Promise<never> {
     if (!this.#isDialogOpen) {
-      this.#display.say('登录状态已过期，您可以继续留在该页面，或者重新登录')
+      this.display.say('登录状态已过期，您可以继续留在该页面，或者重新登录')
       await this.logOut()
     }
     throw new ConsoleFault('无效的会话，或者会话已过期，请重新登录。')

@@ -8,11 +8,11 @@ import {
   type Display,
   keepsPlace,
   listOf,
+  Layer,
   openConsole,
   type Parts,
   read,
   stored,
-  type Stored,
   tableOf,
   text,
   textsOf
@@ -112,17 +112,9 @@ interface Flat {
   readonly error: AxiosError | null
 }
 
-class Requests {
-  readonly #page: Page
-  readonly #display: Display
-  readonly store: Stored
+class Requests extends Layer {
+  readonly store = stored(this.page, prefix)
   #refreshing: Promise<boolean> | undefined
-
-  constructor(page: Page, display: Display) {
-    this.#page = page
-    this.#display = display
-    this.store = stored(page, prefix)
-  }
 
   async request(call: AxiosRequest): Promise<Flat> {
     try {
@@ -138,8 +130,8 @@ class Requests {
     const token = this.store.get('token')
     const headers = { Authorization: token ? `Bearer ${text(token)}` : null }
     // service/request/index.ts:104-111: the message of a body is shown under status 2xx only.
-    const response = await axios(this.#page, { ...call, headers }, ({ message }) =>
-      this.#display.say(message)
+    const response = await axios(this.page, { ...call, headers }, ({ message }) =>
+      this.display.say(message)
     )
     const code = text(read(response.data, 'code'))
     if (code === successCode) return read(response.data, 'data')
@@ -156,9 +148,9 @@ class Requests {
   #fail(code: string, message: unknown): void {
     const isModal = modalCodes.includes(code)
     if (signOutCodes.includes(code) || isModal) this.reset()
-    if (isModal) this.#display.say(message)
+    if (isModal) this.display.say(message)
     else if (!expiredCodes.includes(code)) {
-      this.#display.say(message || 'the backend request error')
+      this.display.say(message || 'the backend request error')
     }
   }
 
@@ -189,6 +181,6 @@ class Requests {
   /** store/modules/auth/index.ts:42-55 */
   reset(): undefined {
     for (const name of ['token', 'refreshToken']) this.store.set(name, undefined)
-    this.#display.at = 'sign-in'
+    this.display.at = 'sign-in'
   }
 }

@@ -6,10 +6,12 @@
 import { AxiosError, axios, type AxiosRequest, get, post } from '../axios.ts'
 import {
   type Display,
+  Layer,
   openConsole,
   orElse,
   type Parts,
   read,
+  stored,
   tableOf,
   text,
   textsOf,
@@ -20,9 +22,6 @@ import type { Driver, Page } from '../driver.ts'
 /** apps/web-antd/.env.development:7; the production file has a host of its own there. */
 const api = '/api'
 
-/** packages/stores/src/modules/access.ts:51 and :102-111: what survives a reload. */
-const storageKey = 'core-access'
-
 interface Access {
   readonly accessToken: unknown
   readonly accessCodes: readonly string[]
@@ -30,25 +29,22 @@ interface Access {
 
 const nobody: Access = { accessToken: null, accessCodes: [] }
 
-interface Options {
-  readonly enableRefreshToken: boolean
-}
-
 export const vben: Driver = {
   name: 'vben',
   // apps/backend-mock/api/table/list.ts and api/system/dept/.post.ts
   calls: { list: `${api}/table/list`, save: `${api}/system/dept` },
-  open: page => openConsole(display => partsOf(page, display, { enableRefreshToken: false }))
+  open: page => openConsole(display => partsOf(page, display, false))
 }
 
 /** With `preferences.app.enableRefreshToken`, which is off by default. */
 export const vbenRefreshing: Driver = {
   ...vben,
-  open: page => openConsole(display => partsOf(page, display, { enableRefreshToken: true }))
+  open: page => openConsole(display => partsOf(page, display, true))
 }
 
-function partsOf(page: Page, display: Display, options: Options): Parts {
-  const client = new RequestClient(page, display, options)
+function partsOf(page: Page, display: Display, enableRefreshToken: boolean): Parts {
+  const client = new RequestClient(page, display)
+  client.enableRefreshToken = enableRefreshToken
 
   async function fetchUser() {
     const info = await client.request(get('/user/info'))
@@ -91,7 +87,7 @@ function partsOf(page: Page, display: Display, options: Options): Parts {
     // request-client.ts:159: the page catches the body.
     fieldErrors: error =>
       read((error instanceof AxiosError && error.response?.data) || {}, 'fieldErrors'),
-    ...(options.enableRefreshToken && {
+    ...(enableRefreshToken && {
       refresh: async () => {
         await client.refresh()
         return Boolean(client.access.accessToken)
@@ -101,24 +97,17 @@ function partsOf(page: Page, display: Display, options: Options): Parts {
   }
 }
 
-class RequestClient {
-  readonly #page: Page
-  readonly #display: Display
-  readonly #options: Options
-
-  constructor(page: Page, display: Display, options: Options) {
-    this.#page = page
-    this.#display = display
-    this.#options = options
-  }
+class RequestClient extends Layer {
+  /** packages/stores/src/modules/access.ts:51 and :102-111: what survives a reload. */
+  readonly #stored = stored(this.page)
+  enableRefreshToken = false
 
   get access(): Access {
-    const stored = this.#page.localStorage.getItem(storageKey)
-    return stored === null ? nobody : (JSON.parse(stored) as Access)
+    return (this.#stored.get('core-access') ?? nobody) as Access
   }
 
   set access(access: Access) {
-    this.#page.localStorage.setItem(storageKey, JSON.stringify(access))
+    this.#stored.set('core-access', access)
   }
 
   /** The interceptors in their order: api/request.ts:64-104. */
@@ -139,7 +128,7 @@ class RequestClient {
     } catch (error) {
       if (!(error instanceof AxiosError) || error.response?.status !== 401) throw error
       try {
-        if (!this.#options.enableRefreshToken || isRetry) throw error
+        if (!this.enableRefreshToken || isRetry) throw error
         await this.refresh()
       } catch (refreshError) {
         // api/request.ts:33-46, with `loginExpiredMode: page`
@@ -155,7 +144,7 @@ class RequestClient {
   async #unwrapped(call: AxiosRequest): Promise<unknown> {
     const { accessToken } = this.access
     const headers = { Authorization: accessToken ? `Bearer ${text(accessToken)}` : null }
-    const response = await axios(this.#page, { ...call, url: api + call.url, headers })
+    const response = await axios(this.page, { ...call, url: api + call.url, headers })
     if (read(response.data, 'code') === 0) return read(response.data, 'data')
     throw new AxiosError('[object Object]', response)
   }
@@ -164,7 +153,7 @@ class RequestClient {
   #say(error: AxiosError): void {
     const body = error.response?.data ?? {}
     const message = read(body, 'error') ?? read(body, 'message') ?? ''
-    this.#display.say(message || `(words for status ${error.response?.status ?? 'network'})`)
+    this.display.say(message || `(words for status ${error.response?.status ?? 'network'})`)
   }
 
   /**
@@ -173,7 +162,7 @@ class RequestClient {
    */
   async refresh(): Promise<void> {
     const call = post(`${api}/auth/refresh`, { withCredentials: true })
-    const { data: accessToken } = await axios(this.#page, call)
+    const { data: accessToken } = await axios(this.page, call)
     this.access = { ...this.access, accessToken }
   }
 
@@ -181,10 +170,10 @@ class RequestClient {
   async logout(): Promise<void> {
     const call = post(`${api}/auth/logout`, { withCredentials: true })
     await orElse<unknown>(
-      () => axios(this.#page, call),
+      () => axios(this.page, call),
       async () => {}
     )
     this.access = nobody
-    this.#display.at = 'sign-in'
+    this.display.at = 'sign-in'
   }
 }

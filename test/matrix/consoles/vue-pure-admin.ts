@@ -9,6 +9,7 @@ import {
   type Display,
   keepsPlace,
   listOf,
+  Layer,
   openConsole,
   orElse,
   type Parts,
@@ -116,31 +117,23 @@ function shownOf(user: unknown): ShownUser {
   return { name, roles: textsOf(read(user, 'roles') ?? []) }
 }
 
-class Requests {
-  readonly #page: Page
-  readonly #display: Display
-
-  constructor(page: Page, display: Display) {
-    this.#page = page
-    this.#display = display
-  }
-
+class Requests extends Layer {
   /** utils/http/index.ts:63-148: the whole body, whatever its code is; statuses beyond 2xx reject. */
   async request(call: AxiosRequest): Promise<unknown> {
     const token = this.#token()
     const expires = Number.parseInt(text(read(token ?? {}, 'expires')), 10)
-    if (token !== null && expires - this.#page.now() <= 0) await this.refresh()
+    if (token !== null && expires - this.page.now() <= 0) await this.refresh()
     const accessToken = read(this.#token() ?? {}, 'accessToken')
     const headers = {
       'X-Requested-With': 'XMLHttpRequest',
       'Authorization': token === null ? null : `Bearer ${text(accessToken)}`
     }
-    return (await axios(this.#page, { ...call, headers })).data
+    return (await axios(this.page, { ...call, headers })).data
   }
 
   /** store/modules/user.ts:79-94 and :106-121: sign-in and refresh go without a token. */
   async tokens(call: AxiosRequest): Promise<unknown> {
-    const { data: body } = await axios(this.#page, call)
+    const { data: body } = await axios(this.page, call)
     if (read(body, 'code') === 0) return read(body, 'data')
     throw new ConsoleFault(text(read(body, 'message')))
   }
@@ -152,7 +145,7 @@ class Requests {
       async () => this.setToken(await this.tokens(post('/refresh-token', data))),
       async error => {
         this.logOut()
-        this.#display.say(signInExpired)
+        this.display.say(signInExpired)
         throw error instanceof AxiosError ? error : new ConsoleFault('The request never ends.')
       }
     )
@@ -163,9 +156,9 @@ class Requests {
     const [accessToken, refreshToken] = [read(data, 'accessToken'), read(data, 'refreshToken')]
     const expires = new Date(dateOf(read(data, 'expires'))).getTime()
     const cookie = JSON.stringify({ accessToken, expires, refreshToken })
-    if (expires > 0) this.#page.cookies.set(tokenCookie, cookie, expires)
-    else this.#page.cookies.set(tokenCookie, cookie)
-    this.#page.cookies.set(tabsCookie, 'true')
+    if (expires > 0) this.page.cookies.set(tokenCookie, cookie, expires)
+    else this.page.cookies.set(tokenCookie, cookie)
+    this.page.cookies.set(tabsCookie, 'true')
     const named = read(data, 'username') && read(data, 'roles')
     const user = named ? data : (this.userInfo() ?? {})
     const kept = {
@@ -176,25 +169,25 @@ class Requests {
       roles: read(user, 'roles') ?? [],
       permissions: read(user, 'permissions') ?? []
     }
-    this.#page.localStorage.setItem(userKey, JSON.stringify(kept))
+    this.page.localStorage.setItem(userKey, JSON.stringify(kept))
   }
 
   /** utils/auth.ts:35-40: when the cookie has expired, what is left is the user without a token. */
   #token(): unknown {
-    const cookie = this.#page.cookies.get(tokenCookie)
+    const cookie = this.page.cookies.get(tokenCookie)
     return cookie ? JSON.parse(cookie) : this.userInfo()
   }
 
   userInfo(): unknown {
-    return JSON.parse(this.#page.localStorage.getItem(userKey) ?? 'null')
+    return JSON.parse(this.page.localStorage.getItem(userKey) ?? 'null')
   }
 
   /** utils/auth.ts:119-123 */
   logOut(): void {
-    this.#page.cookies.remove(tokenCookie)
-    this.#page.cookies.remove(tabsCookie)
-    this.#page.localStorage.removeItem(userKey)
-    this.#display.at = 'sign-in'
+    this.page.cookies.remove(tokenCookie)
+    this.page.cookies.remove(tabsCookie)
+    this.page.localStorage.removeItem(userKey)
+    this.display.at = 'sign-in'
   }
 }
 

@@ -11,6 +11,7 @@ import {
   ConsoleFault,
   type Display,
   listOf,
+  Layer,
   openConsole,
   orElse,
   type Parts,
@@ -47,9 +48,8 @@ export const yudao: Driver = {
 }
 
 function partsOf(page: Page, display: Display): Parts {
-  // hooks/web/useCache.ts and utils/auth.ts: web-storage-cache
-  const store = stored(page)
-  const client = new Requests(page, display, store)
+  const client = new Requests(page, display)
+  const { store } = client
 
   /** store/modules/user.ts:51-71: `data` is the user with roles, permissions and menus. */
   async function enter(): Promise<ShownUser> {
@@ -146,18 +146,11 @@ function forget(store: Stored): void {
   for (const name of ['ACCESS_TOKEN', 'REFRESH_TOKEN', 'user']) store.set(name, undefined)
 }
 
-class Requests {
-  readonly #page: Page
-  readonly #display: Display
-  readonly #store: Stored
+class Requests extends Layer {
+  /** hooks/web/useCache.ts and utils/auth.ts: web-storage-cache */
+  readonly store = stored(this.page)
   /** config/axios/service.ts:29 */
   #isDialogOpen = false
-
-  constructor(page: Page, display: Display, store: Stored) {
-    this.#page = page
-    this.#display = display
-    this.#store = store
-  }
 
   /** permission.ts:44-46 */
   async whileEntering<Result>(act: () => Promise<Result>): Promise<Result> {
@@ -181,28 +174,28 @@ class Requests {
     if (ignoredMessages.includes(message)) throw new ConsoleFault(text(message))
     if (code === 401) return this.#renew(request)
     if (code === 0 || code === 200) return body
-    this.#display.say(code === 500 ? words.internal : message || '系统未知错误，请反馈给管理员')
+    this.display.say(code === 500 ? words.internal : message || '系统未知错误，请反馈给管理员')
     throw new ConsoleFault('error')
   }
 
   /** :51-69 and :225-238: a status that is not 2xx; its body is not read. */
   async #send(request: AxiosRequest): Promise<unknown> {
-    const token = this.#store.get('ACCESS_TOKEN')
+    const token = this.store.get('ACCESS_TOKEN')
     const isOpen = /\/login|\/refresh-token/.test(request.url)
     const headers = {
       'Authorization': token && !isOpen ? `Bearer ${text(token)}` : null,
-      'tenant-id': text(this.#store.get('tenantId')) || null
+      'tenant-id': text(this.store.get('tenantId')) || null
     }
     const sent = { ...request, url: api + request.url, headers }
-    const { data } = await axios(this.#page, sent, ({ response }) =>
-      this.#display.say(`${words.failed}${response?.status ?? ''}`)
+    const { data } = await axios(this.page, sent, ({ response }) =>
+      this.display.say(`${words.failed}${response?.status ?? ''}`)
     )
     return data
   }
 
   /** :152-194: one renewal, then the request again. */
   async #renew(request: AxiosRequest): Promise<unknown> {
-    if (!this.#store.get('REFRESH_TOKEN')) return this.#askAgain()
+    if (!this.store.get('REFRESH_TOKEN')) return this.#askAgain()
     await orElse(
       () => this.refresh(),
       async () => this.#askAgain()
@@ -212,20 +205,20 @@ class Requests {
 
   /** :164 and :241-244: plain axios, so that neither status nor code of the body is looked at first. */
   async refresh(): Promise<void> {
-    const token = text(this.#store.get('REFRESH_TOKEN'))
+    const token = text(this.store.get('REFRESH_TOKEN'))
     const url = `${api}/system/auth/refresh-token?refreshToken=${token}`
-    const headers = { 'tenant-id': text(this.#store.get('tenantId')) || null }
-    const { data } = await axios(this.#page, { ...post(url), headers })
-    keepTokens(this.#store, read(data, 'data'))
+    const headers = { 'tenant-id': text(this.store.get('tenantId')) || null }
+    const { data } = await axios(this.page, { ...post(url), headers })
+    keepTokens(this.store, read(data, 'data'))
   }
 
   /** :245-270. The dialog has one button. */
   #askAgain(): never {
     if (!this.#isDialogOpen) {
-      if (this.#display.at === 'sign-in') throw new ConsoleFault('nothing happens')
-      this.#display.say(words.timeout)
-      forget(this.#store)
-      this.#display.at = 'sign-in'
+      if (this.display.at === 'sign-in') throw new ConsoleFault('nothing happens')
+      this.display.say(words.timeout)
+      forget(this.store)
+      this.display.at = 'sign-in'
     }
     throw new ConsoleFault(words.timeout)
   }

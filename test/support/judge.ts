@@ -51,12 +51,14 @@ export function createJudge() {
     count: (what: string) => {
       counts[what] = (counts[what] ?? 0) + 1
     },
-    opened: (user: string, cookie: string) => {
+    opened: (user: string, cookie: string): Session => {
       const now = performance.now()
       const isFresh = ({ state, closedAt }: Session) =>
         state === 'alive' || now - closedAt < rememberedMs
       sessions = sessions.filter(isFresh)
-      sessions.push({ user, cookie, openedAt: now, state: 'alive', closedAt: now })
+      const session: Session = { user, cookie, openedAt: now, state: 'alive', closedAt: now }
+      sessions.push(session)
+      return session
     },
     closing: (ended: readonly Session[]) => {
       for (const session of ended) if (session.state === 'alive') session.state = 'unsure'
