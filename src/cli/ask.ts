@@ -3,12 +3,12 @@
  * that place only: it is never on the command line, in an error, or sent after a redirect.
  */
 import { once } from 'node:events'
-import { constants, existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { type IncomingMessage, request as requestHttp, type RequestOptions } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { BlockList, isIP } from 'node:net'
-import { type ConnectionOptions, getCACertificates } from 'node:tls'
+import { getCACertificates } from 'node:tls'
 import { readOpsSocket } from '../config/read/files.ts'
+import { isLoopback } from '../config/schema/host-port.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { isRecord } from '../json/values.ts'
 import { adopt } from '../observability/emitters.ts'
@@ -21,7 +21,6 @@ import {
   type Invocation,
   type Io,
   type Output,
-  type Remote,
   UsageError
 } from './command.ts'
 import { jsonText } from './output.ts'
@@ -29,13 +28,9 @@ import { jsonText } from './output.ts'
 const tokenVariable = 'CONSOLE_GATEWAY_TOKEN'
 /** Of silence; a reload may take its time. */
 const timeoutMs = 120_000
+const maxMebibytes = 64
 /** Longer than what a gateway with 100,000 sessions answers. */
-const maxResponseBytes = 64 * 1024 * 1024
-const tokenText = /^[\x21-\x7e]{1,1000}$/
-
-const loopback = new BlockList()
-loopback.addSubnet('127.0.0.0', 8)
-loopback.addAddress('::1', 'ipv6')
+const maxResponseBytes = maxMebibytes * 1024 * 1024
 
 /**
  * The gateways of the config folder; without that folder, all that this user may ask.
@@ -64,7 +59,7 @@ export async function localGateways(config: string, { env }: Io): Promise<Connec
 }
 
 /** @throws UsageError for a URL to which no token may go, or without a token */
-export function remoteGateway({ url, tokenFile, caFile }: Remote, io: Io): Connection {
+export function remoteGateway(url: string, { env }: Io): Connection {
   const parsed = URL.parse(url)
   // Not quoted: it may hold a password.
   if (parsed === null) throw new UsageError('--url is not a valid URL.')
@@ -76,61 +71,20 @@ export function remoteGateway({ url, tokenFile, caFile }: Remote, io: Io): Conne
     throw new UsageError(`--url holds no credentials: put the token into ${tokenVariable}.`)
   }
   if (search !== '' || hash !== '') throw new UsageError('--url has no query and no fragment.')
-  if (protocol === 'http:' && !isLoopback(hostname)) {
+  if (protocol === 'http:' && !isLoopback(hostname.replaceAll(/[[\]]/g, ''))) {
     throw new UsageError(
       `--url http://${hostname}… would send the token in clear text: plain http goes to this ` +
         'machine only. Use https:// (ops.tls, or a proxy with a certificate), or a tunnel such ' +
         'as ssh -L 9090:127.0.0.1:9090 HOST with --url http://127.0.0.1:9090.'
     )
   }
-  return {
-    base: href.replace(/\/$/, ''),
-    token: tokenOf(tokenFile, io),
-    ...(protocol === 'https:' && { ca: authorities(caFile) })
-  }
-}
-
-/** Node knows its own list only; a company's authority is in that of the system. */
-function authorities(file: string | undefined): Buffer | string[] {
-  if (file !== undefined) return readOrFail('--ca', file)
-  return [...getCACertificates('default'), ...getCACertificates('system')]
-}
-
-function isLoopback(hostname: string): boolean {
-  if (hostname === 'localhost') return true
-  const address = hostname.replaceAll(/[[\]]/g, '')
-  const version = isIP(address)
-  return version !== 0 && loopback.check(address, version === 4 ? 'ipv4' : 'ipv6')
-}
-
-function tokenOf(file: string | undefined, { env, stderr }: Io): string {
-  const text = file === undefined ? env[tokenVariable] : readOrFail('--token-file', file).toString()
-  const token = text?.trim() ?? ''
-  if (token === '') {
+  const token = env[tokenVariable]?.trim() ?? ''
+  if (!/^[\x21-\x7e]{1,1000}$/.test(token)) {
     throw new UsageError(
-      `--url needs the operators' secret of that gateway: in ${tokenVariable}, or in a file ` +
-        'named by --token-file.'
+      `--url needs the operators' secret of that gateway, which is one word, in ${tokenVariable}.`
     )
   }
-  const place = file ?? tokenVariable
-  if (!tokenText.test(token)) throw new UsageError(`${place} holds no token: one word is expected.`)
-  // No refusal: secrets that are mounted into containers often have such a mode.
-  if (file !== undefined && (statSync(file).mode & constants.S_IROTH) !== 0) {
-    stderr.write(
-      `warning: every user of this machine can read ${file}, which can operate the gateway: ` +
-        `chmod 600 ${file}\n`
-    )
-  }
-  return token
-}
-
-function readOrFail(option: string, file: string): Buffer {
-  try {
-    return readFileSync(file)
-  } catch (error) {
-    const { code = 'it cannot be read' } = error as NodeJS.ErrnoException
-    throw new CommandError(`${option} ${file}: ${code}`)
-  }
+  return { base: href.replace(/\/$/, ''), token }
 }
 
 /**
@@ -190,16 +144,17 @@ function membersOf(body: string): Record<string, unknown> | undefined {
   }
 }
 
-/** @throws CommandError when nobody answers, and for a redirect */
-async function send({ base, token, ca, socketPath }: Connection, path: string, body?: object) {
+/**
+ * A redirect is not followed: the token is for this address only.
+ * @throws CommandError when nobody answers, or without an end
+ */
+async function send({ base, token, socketPath }: Connection, path: string, body?: object) {
   const url = new URL(base + path)
   const json = body === undefined ? undefined : JSON.stringify(body)
-  const options: RequestOptions & ConnectionOptions = {
+  const options: RequestOptions = {
     method: json === undefined ? 'GET' : 'POST',
     agent: false,
     timeout: timeoutMs,
-    rejectUnauthorized: true,
-    ...(ca !== undefined && { ca }),
     ...(socketPath !== undefined && { socketPath }),
     headers: {
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
@@ -209,54 +164,43 @@ async function send({ base, token, ca, socketPath }: Connection, path: string, b
       })
     }
   }
-  const request =
-    url.protocol === 'https:' ? adopt(requestHttps(url, options)) : adopt(requestHttp(url, options))
+  const request = adopt(
+    url.protocol === 'https:'
+      ? requestHttps(url, { ...options, rejectUnauthorized: true, ca: authorities() })
+      : requestHttp(url, options)
+  )
   request.on('timeout', () => {
     request.destroy(new Error(`no response for ${timeoutMs / 1000} s`))
   })
   request.end(json)
-  const [response] = (await once(request, 'response').catch((error: unknown) => {
-    const reason = reasonOf(error as Error)
+  try {
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    const text = await textOf(adopt(response))
+    const shown = token === undefined ? text : text.replaceAll(token, '[token]')
+    return { status: response.statusCode ?? 0, text: shown }
+  } catch (error) {
+    // The code alone: OpenSSL's text is several lines, and that of several addresses is empty.
+    const { code, message } = error as NodeJS.ErrnoException
     throw new CommandError(
-      `No gateway answers on ${url.host}: ${reason}. Is it running, and at this address?`
-    )
-  })) as [IncomingMessage]
-  const { statusCode: status = 0 } = adopt(response)
-  if (status >= 300 && status < 400) {
-    response.destroy()
-    throw new CommandError(
-      `${url.host} answered ${status}, a redirect, which is not followed: the token is for this ` +
-        'address only. Give the address of the operators’ listener itself.'
+      `No gateway answers on ${url.host}: ${code ?? message}. Is it running, and at this address?`
     )
   }
-  const text = await textOf(response, url.host)
-  return { status, text: token === undefined ? text : text.replaceAll(token, '[token]') }
 }
 
-/** @throws CommandError for a response that breaks off, or that has no end */
-async function textOf(response: IncomingMessage, host: string): Promise<string> {
+/** Node's own list, with NODE_EXTRA_CA_CERTS; a company's authority is in that of the system. */
+function authorities(): string[] {
+  return [...getCACertificates('default'), ...getCACertificates('system')]
+}
+
+async function textOf(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
-  try {
-    for await (const chunk of response as AsyncIterable<Buffer>) {
-      length += chunk.length
-      if (length > maxResponseBytes) break
-      chunks.push(chunk)
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > maxResponseBytes) {
+      throw new Error(`its response is longer than ${maxMebibytes} MiB`)
     }
-  } catch (error) {
-    throw new CommandError(`The response of ${host} broke off: ${(error as Error).message}.`)
+    chunks.push(chunk)
   }
-  if (length <= maxResponseBytes) return Buffer.concat(chunks).toString()
-  const limit = `${maxResponseBytes / 1024 / 1024} MiB`
-  throw new CommandError(`The response of ${host} is longer than ${limit}. Is it a gateway?`)
-}
-
-/** Of several addresses that were tried: the first. */
-function reasonOf(error: NodeJS.ErrnoException & { readonly errors?: readonly Error[] }): string {
-  // OpenSSL's text is several lines of its own places.
-  if (error.code === 'EPROTO') return 'it does not speak https'
-  const { message } = error.errors?.[0] ?? error
-  // Node's advice after it is an option of its own, which commands do not take.
-  const [certificate = '', advice] = message.split('; if the root CA')
-  return advice === undefined ? message : `${certificate} (--ca FILE names an authority to trust)`
+  return Buffer.concat(chunks).toString()
 }

@@ -23,9 +23,7 @@ type Load<V> = () => Promise<(invocation: Invocation<V>) => Promise<number>>
 interface SharedValues {
   readonly config?: string
   readonly json?: boolean
-  readonly url?: string | undefined
-  readonly tokenFile?: string | undefined
-  readonly ca?: string | undefined
+  readonly url?: string
 }
 
 export class CliCommand extends Command {
@@ -75,13 +73,10 @@ export class CliCommand extends Command {
    */
   asksGateway(isAsked: (words: readonly string[]) => boolean = () => true): this {
     this.#asksGateway = isAsked
-    return this.json()
-      .option(
-        '--url <url>',
-        'ask the gateway at this operators’ address; its token is in CONSOLE_GATEWAY_TOKEN'
-      )
-      .option('--token-file <file>', 'with --url: a file with the token')
-      .option('--ca <file>', 'with --url: certificates to trust (PEM)')
+    return this.json().option(
+      '--url <url>',
+      'ask the gateway at this operators’ address; its token is in CONSOLE_GATEWAY_TOKEN'
+    )
   }
 
   /** For a command among whose words one may be a password: this is said in the place of them. */
@@ -112,18 +107,13 @@ export class CliCommand extends Command {
       config = defaultFolder,
       json = false,
       url,
-      tokenFile,
-      ca,
       ...values
     } = this.optsWithGlobals<SharedValues>()
     const { io } = this.#run
-    if (url === undefined && (tokenFile ?? ca) !== undefined) {
-      this.error('--token-file and --ca go with --url.')
-    }
     return await this.#guarded(async () => {
       let code = 0
       const gateways = this.#asksGateway(this.args)
-        ? await gatewaysFor({ config, url, tokenFile, ca }, io)
+        ? await gatewaysFor(config, url, io)
         : [undefined]
       const run = await load()
       for (const gateway of gateways) {
@@ -167,10 +157,10 @@ export class CliCommand extends Command {
 }
 
 async function gatewaysFor(
-  { config = defaultFolder, url, tokenFile, ca }: SharedValues,
+  config: string,
+  url: string | undefined,
   io: Io
 ): Promise<readonly Connection[]> {
   const { localGateways, remoteGateway } = await import('./ask.ts')
-  if (url === undefined) return await localGateways(config, io)
-  return [remoteGateway({ url, tokenFile, caFile: ca }, io)]
+  return url === undefined ? await localGateways(config, io) : [remoteGateway(url, io)]
 }

@@ -20,15 +20,6 @@ export interface Connection {
   readonly socketPath?: string
   readonly id?: string
   readonly token?: string
-  /** Certificates that its own is checked against. */
-  readonly ca?: Buffer | string[]
-}
-
-/** Of `--url`: a gateway elsewhere. */
-export interface Remote {
-  readonly url: string
-  readonly tokenFile?: string | undefined
-  readonly caFile?: string | undefined
 }
 
 export type Values = Readonly<Record<string, unknown>>

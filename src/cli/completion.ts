@@ -11,9 +11,8 @@ interface Place {
 
 export function completionOf(program: Command) {
   return async ({ rest: [shell], io }: Invocation): Promise<number> => {
-    const places = placesOf(program, [])
     if (shell === 'zsh') io.stdout.write('autoload -U +X bashcompinit && bashcompinit\n')
-    io.stdout.write(shell === 'fish' ? fishScript(places) : bashScript(places))
+    io.stdout.write(bashScript(placesOf(program, [])))
     return 0
   }
 }
@@ -49,17 +48,4 @@ ${lines.join('\n')}
 }
 complete -o bashdefault -o default -F _console_gateway console-gateway
 `
-}
-
-function fishScript(places: readonly Place[]): string {
-  const lines = places.flatMap(({ words, subcommands, options }) => {
-    const seen = words.split(' ').map(word => `__fish_seen_subcommand_from ${word}`)
-    const condition = words === '' ? '__fish_use_subcommand' : seen.join('; and ')
-    const start = `complete -c console-gateway -n '${condition}'`
-    return [
-      ...(subcommands.length > 0 ? [`${start} -a '${subcommands.join(' ')}'`] : []),
-      ...options.map(option => `${start} -l ${option.slice(2)}`)
-    ]
-  })
-  return `${lines.join('\n')}\n`
 }

@@ -47,11 +47,12 @@ export async function explain(invocation: Invocation<Values>): Promise<number> {
     }
     const { method, target, from, who } = asked
     const isAnswered = answer !== undefined || live !== undefined
-    const as = who?.description
     const user = who?.identity
-    const shown = { method, target, from, as, user, isAnswered, sent: request.headers }
+    const as = user && `${user.username} (roles: ${user.roles.join(', ') || 'none'})`
+    const shown = { method, target, from, as, user, isAnswered }
     const explanation = await explanationOf(config, shown, result)
-    io.stdout.write(json ? jsonText(explanation) : formatExplanation(explanation, io.stdout))
+    const text = json ? jsonText(explanation) : formatExplanation(config, explanation, io.stdout)
+    io.stdout.write(text)
     return explanation.verdict.passes ? 0 : 3
   } finally {
     await app.close()
@@ -105,8 +106,6 @@ interface Who {
   readonly source: string
   readonly identity: Identity
   readonly credential?: Credential
-  /** The user, the source and the roles, for people. */
-  readonly description: string
 }
 
 type Asked = ReturnType<typeof askedIn>
@@ -132,7 +131,7 @@ function askedIn(
     target,
     from,
     /** The client's own; beside them, those of a page of the console are assumed. */
-    headers: headersOf(header, values.live === true),
+    headers: headersOf(header),
     body: data,
     who: whoIs(config, as, role)
   }
@@ -140,20 +139,11 @@ function askedIn(
 
 /** As a browser with the console would send it. */
 async function requestOf(
-  { gateway, routes }: LoadedConfig,
+  { gateway }: LoadedConfig,
   { method, target, from, headers, body, who }: Asked,
   { signIn }: Pick<DryApp, 'signIn'>
 ): Promise<DryRequest> {
-  const passed = Object.values(routes.routes).flatMap(({ passCookies = [] }) => passCookies)
-  const cookies = [
-    ...(who === undefined ? [] : [await signIn(who)]),
-    ...new Set(['other', ...passed].map(name => `${name}=1`))
-  ]
   const ofPage = !['sec-fetch-site', 'origin', 'referer'].some(name => Object.hasOwn(headers, name))
-  const { username, password } = gateway.login.fields
-  const signInBody = { [username]: who?.identity.username ?? 'someone', [password]: 'explained' }
-  const hasBody = ['POST', 'PUT', 'PATCH'].includes(method)
-  const sent = body ?? (hasBody ? JSON.stringify(signInBody) : undefined)
   return {
     method,
     target,
@@ -165,59 +155,39 @@ async function requestOf(
       'accept-language': 'en',
       'user-agent': 'Mozilla/5.0',
       'authorization': 'Bearer of-the-page',
-      'cookie': cookies.join('; '),
+      ...(who !== undefined && { cookie: await signIn(who) }),
       ...(ofPage && { 'sec-fetch-site': 'same-origin' }),
-      ...(sent !== undefined && { 'content-type': 'application/json' }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
       ...headers
     },
-    ...(sent !== undefined && { body: sent })
+    ...(body !== undefined && { body })
   }
 }
 
+/** A user of a users file, or else of a back-end, if one signs users in. */
 function whoIs(
   { gateway: { login }, users }: LoadedConfig,
   as: string | undefined,
   roles: readonly string[]
 ): Who | undefined {
-  if (as === undefined) return roles.length === 0 ? undefined : strangerIn(login, 'someone', roles)
-  for (const [sourceName, source] of Object.entries(login.sources)) {
-    const fileUsers = source.kind === 'users-file' ? (users[source.file]?.users ?? {}) : {}
-    const user = Object.hasOwn(fileUsers, as) ? fileUsers[as] : undefined
-    if (user === undefined || source.kind !== 'users-file') continue
-    const ofFile = identityOf(as, user)
-    const identity = { ...ofFile, roles: [...new Set([...ofFile.roles, ...roles])] }
-    const disabled = user.disabled ? '; disabled there: no new sign-in succeeds' : ''
-    const description = `${as} of ${source.file} (${inRoles(identity.roles)})${disabled}`
-    return { source: sourceName, identity, description }
+  if (as === undefined && roles.length === 0) return undefined
+  const name = as ?? 'someone'
+  const sources = Object.entries(login.sources)
+  for (const [source, config] of sources) {
+    const fileUsers = config.kind === 'users-file' ? users[config.file]?.users : undefined
+    const user = fileUsers && Object.hasOwn(fileUsers, name) ? fileUsers[name] : undefined
+    if (user === undefined) continue
+    const identity = identityOf(name, user)
+    return { source, identity: { ...identity, roles: [...new Set([...identity.roles, ...roles])] } }
   }
-  const who = strangerIn(login, as, roles)
-  if (roles.length > 0) return who
-  const advice = 'in no users file: name the back-end’s roles with --role'
-  return { ...who, description: `${who.description}; ${advice}` }
-}
-
-/** A user of a back-end, if one signs users in. */
-function strangerIn(
-  { sources }: LoadedConfig['gateway']['login'],
-  name: string,
-  roles: readonly string[]
-): Who {
+  const [source = '', backend] =
+    sources.find(([, { kind }]) => kind === 'upstream-login') ?? sources[0] ?? []
   const identity = { id: name, username: name, name, roles, profile: {} }
-  const description = `${name} (${inRoles(roles)})`
-  const names = Object.keys(sources)
-  const ofBackEnd = names.find(each => sources[each]?.kind === 'upstream-login')
-  const source = ofBackEnd ?? names[0] ?? ''
-  const who = { source, identity, description }
-  const backend = sources[source]
-  if (backend?.kind !== 'upstream-login') return who
+  if (backend?.kind !== 'upstream-login') return { source, identity }
   const cookies = backend.cookies.map(cookie => `${cookie}=(of-the-session)`).join('; ')
   const credential = {
     ...(backend.token !== undefined && { token: '(token-of-the-session)' }),
     ...(cookies !== '' && { cookies })
   }
-  return { ...who, credential }
-}
-
-function inRoles(roles: readonly string[]): string {
-  return roles.length === 0 ? 'no roles' : `role${roles.length > 1 ? 's' : ''} ${roles.join(', ')}`
+  return { source, identity, credential }
 }

@@ -4,9 +4,9 @@ import type { LoadedConfig } from '../config/schema/config.ts'
 import type { Path } from '../config/schema/node.ts'
 import { isEndpoint } from '../config/schema/own-endpoints.ts'
 import { firstUrlOf } from '../config/schema/upstreams.ts'
-import type { DryRequest, DryResult, UpstreamCall } from '../dry-run/dry-app.ts'
+import type { DryResult, UpstreamCall } from '../dry-run/dry-app.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
-import { requestSteps } from '../observability/request-story.ts'
+import { requestSteps, type Step } from '../observability/request-story.ts'
 import { printable, printableLines } from '../observability/unprintable.ts'
 import type { Identity } from '../session/types.ts'
 import { changeLines } from './changes.ts'
@@ -22,112 +22,96 @@ interface Asked {
   /** Who asks, for people. */
   readonly as: string | undefined
   readonly user: Identity | undefined
-  readonly sent: DryRequest['headers']
   /** Whether the upstreams gave a response that means something. */
   readonly isAnswered: boolean
-}
-
-/** A header on its way to the upstream: `+` is new, `~` changed, `=` the same, `-` dropped. */
-interface Field {
-  readonly mark: '+' | '~' | '=' | '-'
-  readonly name: string
-  readonly value: string
 }
 
 export type Explanation = Awaited<ReturnType<typeof explanationOf>>
 
 export async function explanationOf(
   config: LoadedConfig,
-  { isAnswered, sent, user, ...request }: Asked,
+  { isAnswered, user, ...request }: Asked,
   { status, body, record, calls, shaped }: DryResult
 ) {
-  const { routes } = config
-  const locate = (place: Path) => {
-    const { file, line, path } = config.fault(place, '')
-    return { file, line, path }
-  }
-  const urlOf = ({ upstream, path }: UpstreamCall) =>
-    firstUrlOf(routes.upstreams[upstream] ?? { url: '' }).replace(/\/$/, '') + path
   const main = calls.find(({ part }) => part === undefined)
   /** Otherwise the upstream would decide. */
   const isSettled = isAnswered || main === undefined
   const route = record?.route ?? ''
-  const isOwn = isEndpoint(route)
-  const isKnown = isOwn || Object.hasOwn(routes.routes, route)
-  const ofProfile = route === 'profile' ? routes.endpoints.profile.shape : undefined
-  const shape = isOwn || !isKnown ? ofProfile : routes.routes[route]?.shape
-  const before = shape === undefined ? undefined : shaped.get(shape)
-  const use = { route, target: request.target, user }
+  const name = isAnswered ? shapeOf(config, route) : undefined
   return {
     request,
     verdict: {
       passes: !isSettled || status < 400,
       ...(isSettled && { status, code: record?.code }),
-      ...(main !== undefined && { upstream: main.upstream, url: urlOf(main) })
+      ...(main !== undefined && { upstream: main.upstream, url: urlOf(config, main) })
     },
     record,
-    calls: calls.map(call => ({
+    calls: calls.map(({ headers, ...call }) => ({
       upstream: call.upstream,
       part: call.part,
       method: call.method,
-      url: urlOf(call),
-      headers: fieldsOf(config, sent, call),
-      at: locate(['upstreams', call.upstream])
+      url: urlOf(config, call),
+      headers: { ...headers, ...hiddenHeaders(config, call.upstream) }
     })),
-    /** Where the names of the record stand. */
-    places: {
-      route: isKnown ? locate([isOwn ? 'endpoints' : 'routes', route]) : undefined,
-      limits: Object.fromEntries(
-        (record?.limits ?? []).map(({ name }) => [name, locate(['limits', name])])
-      )
-    },
     shape:
-      isAnswered && shape !== undefined && shaped.has(shape)
+      name !== undefined && shaped.has(name)
         ? {
-            name: shape,
-            at: locate(['shapes', shape]),
-            before,
-            operations: await traceShape(config, { ...use, name: shape }, before)
+            name,
+            before: shaped.get(name),
+            operations: await traceShape(
+              config,
+              { name, route, target: request.target, user },
+              shaped.get(name)
+            )
           }
         : undefined,
     response: isAnswered ? { status, body } : undefined
   }
 }
 
-function fieldsOf(
-  { routes }: LoadedConfig,
-  sent: DryRequest['headers'],
-  { upstream, headers }: UpstreamCall
-): Field[] {
-  // Any of them may be a secret.
-  const ofConfig = Object.keys(routes.upstreams[upstream]?.headers ?? {})
-  const got = new Map(ofConfig.map(name => [name, '(of the config)']))
-  for (const [name, value] of Object.entries(headers)) got.set(name, [value].flat().join(', '))
-  const names = new Set([...got.keys(), ...Object.keys(sent)])
-  return [...names].toSorted().map(name => {
-    const [before, value] = [sent[name], got.get(name)]
-    if (value === undefined) return { mark: '-', name, value: '' }
-    if (before === undefined) return { mark: '+', name, value }
-    return { mark: before === value ? '=' : '~', name, value }
-  })
+function shapeOf({ routes }: LoadedConfig, route: string): string | undefined {
+  if (route === 'profile') return routes.endpoints.profile.shape
+  return Object.hasOwn(routes.routes, route) ? routes.routes[route]?.shape : undefined
 }
 
-export function formatExplanation(explanation: Explanation, stream: Output): string {
-  const { request, verdict, record, calls, places, shape, response } = explanation
+function urlOf(
+  { routes }: LoadedConfig,
+  { upstream, path }: Pick<UpstreamCall, 'upstream' | 'path'>
+): string {
+  return firstUrlOf(routes.upstreams[upstream] ?? { url: '' }).replace(/\/$/, '') + path
+}
+
+/** Those that config gives the upstream: any of them may be a secret. */
+function hiddenHeaders({ routes }: LoadedConfig, upstream: string): Record<string, string> {
+  const names = Object.keys(routes.upstreams[upstream]?.headers ?? {})
+  return Object.fromEntries(names.map(name => [name, '(of the config)']))
+}
+
+export function formatExplanation(
+  config: LoadedConfig,
+  { request, verdict, record, calls, shape, response }: Explanation,
+  stream: Output
+): string {
   const { method, target, from, as } = request
-  const at = (place: { readonly file: string; readonly line: number } | undefined) =>
-    place === undefined ? '' : `  ${paint('dim', `${place.file}:${place.line}`, stream)}`
+  const at = (...path: Path) => {
+    const { file, line } = config.fault(path, '')
+    return `  ${paint('dim', `${file}:${line}`, stream)}`
+  }
+  const placeOf = ({ name, text = '' }: Step) => {
+    const [first = ''] = text.split(' ', 1)
+    if (name === 'limits') return at('limits', first)
+    if (name !== 'route' || record === undefined) return ''
+    const { route } = record
+    if (isEndpoint(route)) return at('endpoints', route)
+    return Object.hasOwn(config.routes.routes, route) ? at('routes', route) : ''
+  }
   const steps = record === undefined ? [] : requestSteps(record)
-  const lines = stepLines(steps).map((line, index) => {
-    const { name, text = '' } = steps[index] ?? {}
-    const limit = name === 'limits' ? places.limits[text.split(' ', 1)[0] ?? ''] : undefined
-    return line + at(name === 'route' ? places.route : limit)
-  })
+  const lines = stepLines(steps).map((line, index) => line + placeOf(steps[index] as Step))
   const who = as === undefined ? '' : `, as ${printable(as)}`
   const parts = [
     [`${paint('bold', printable(`${method} ${target}`), stream)} from ${from}${who}`, ...lines],
-    ...calls.map(call => callLines(call, at(call.at))),
-    ...(shape === undefined ? [] : [shapeLines(shape, at(shape.at))]),
+    ...calls.map(call => callLines(call, at('upstreams', call.upstream))),
+    ...(shape === undefined ? [] : [shapeLines(shape, at('shapes', shape.name))]),
     [verdictText(verdict, stream), ...(response?.body ? [jsonOf(response.body)] : [])]
   ]
   return `${parts.map(part => part.join('\n')).join('\n\n')}\n`
@@ -138,9 +122,9 @@ function callLines(
   place: string
 ): string[] {
   const purpose = part === '' ? '' : ` for part ${part}`
-  const fields = headers.map(({ mark, name, value }) =>
-    printable(`    ${mark} ${value === '' ? name : `${name}: ${value}`}`)
-  )
+  const fields = Object.entries(headers)
+    .map(([name, value]) => printable(`    ${name}: ${[value].flat().join(', ')}`))
+    .toSorted()
   return [`asks ${upstream}${purpose}${place}`, printable(`  ${method} ${url}`), ...fields]
 }
 

@@ -6,14 +6,10 @@ const field = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/
 
 /**
  * The text itself may be a secret, so no message repeats it.
- * @param isSent whether they go to a back-end; otherwise they are what any client may send
  * @returns by name, in lower case
  * @throws UsageError for a text that is no header, or could not be sent as it is meant
  */
-export function headersOf(
-  texts: readonly string[],
-  isSent = true
-): Readonly<Record<string, string>> {
+export function headersOf(texts: readonly string[]): Readonly<Record<string, string>> {
   const headers = new Map<string, string>()
   for (const text of texts) {
     const [, written = '', untrimmed = ''] = field.exec(text) ?? []
@@ -22,10 +18,10 @@ export function headersOf(
       throw new UsageError('--header takes a name and a value, such as "tenant-id: 1".')
     }
     if (headers.has(name)) throw new UsageError(`--header: "${name}" has two values.`)
-    if (isSent && (connectionBound.has(name) || name === 'content-length')) {
+    if (connectionBound.has(name) || name === 'content-length') {
       throw new UsageError(`--header: "${name}" belongs to the connection, and cannot be chosen.`)
     }
-    if (isSent && !/^[\x20-\x7e]+$/.test(value)) {
+    if (!/^[\x20-\x7e]+$/.test(value)) {
       throw new UsageError(`--header: the value of "${name}" is not printable ASCII, or is empty.`)
     }
     headers.set(name, value)

@@ -1,5 +1,5 @@
 /** `sessions`: lists and closes sessions. */
-import type { ClosedAnswer, NamedUser, SessionsAnswer } from '../ops/schemas.ts'
+import type { ClosedAnswer, NamedUser, SessionsAnswer } from '../ops/users.ts'
 import { ask } from './ask.ts'
 import { CommandError, type Invocation, type Output, UsageError } from './command.ts'
 import { jsonText } from './output.ts'
@@ -24,11 +24,9 @@ type Sessions = Invocation<Values>
 
 export async function listSessions(invocation: Sessions): Promise<number> {
   const [user] = userOf(invocation)
-  const { by, source } = user
   const query = new URLSearchParams(user.user === undefined ? { size: `${maxUsers}` } : { ...user })
   const answer = await ask<Answer>(invocation.gateway, `${path}?${query.toString()}`)
-  const isEmpty = answer.near?.length === 0 && by === undefined && source === undefined
-  return print(invocation, answer, isEmpty ? undefined : refusalOf(answer, user, invocation))
+  return print(invocation, answer, refusalOf(answer, user, invocation))
 }
 
 export async function closeSessions(invocation: Sessions): Promise<number> {
@@ -75,7 +73,7 @@ function userOf({ values, rest }: Sessions): readonly [user: NamedUser, session?
 
 /** The reason why nothing was done; undefined when something was. */
 function refusalOf(
-  { candidates, near, closed }: Answer,
+  { candidates, closed }: Answer,
   { user = '', by, source }: NamedUser,
   { io: { stderr } }: Sessions
 ): string | undefined {
@@ -86,15 +84,9 @@ function refusalOf(
       table(['SOURCE', 'ID', 'NAME'], rows, stderr)
     )
   }
-  if (near === undefined && closed !== 0) return undefined
+  if (closed !== 0) return undefined
   const ofSource = source === undefined ? '' : ` of ${source}`
-  const hints = (near ?? []).map(each =>
-    by === 'id'
-      ? `user name ${each.username} (id ${each.id})`
-      : `id ${each.id} of ${each.source} (user name ${each.username})`
-  )
-  const hint = hints.length === 0 ? '' : ` Did you mean ${hints.join(', or ')}?`
-  return `No session of a user with ${by ?? 'id or name'} ${user}${ofSource}.${hint}\n`
+  return `No session of a user with ${by ?? 'id or name'} ${user}${ofSource}.\n`
 }
 
 function sessionsText(answer: Answer, stream: Output): string {

@@ -140,33 +140,27 @@ function hasTerminal(): boolean {
   }
 }
 
+const problems: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'is in use by another process',
+  EADDRNOTAVAIL: 'is no address of this machine',
+  ENOTFOUND: 'is a name without an address',
+  EACCES: 'may not be listened on by this user, as ports up to 1023'
+}
+
 /** @returns undefined for an error that no operator can mend */
 function startMessage(error: unknown): string | undefined {
   if (error instanceof ConfigError) return error.message
-  const { code, address, port, hostname } = error as NodeJS.ErrnoException & {
+  const {
+    code = '',
+    address,
+    port,
+    hostname
+  } = error as NodeJS.ErrnoException & {
     readonly address?: string
     readonly port?: number
     readonly hostname?: string
   }
-  switch (code) {
-    case 'EADDRINUSE':
-      return (
-        `${address}:${port} is in use by another process. ` +
-        'Stop that process, or set another server.listen or ops.listen in gateway.yaml.'
-      )
-    case 'EADDRNOTAVAIL':
-      return (
-        `${address}:${port} is no address of this machine. ` +
-        'Set server.listen and ops.listen in gateway.yaml to one of its own, or to 0.0.0.0.'
-      )
-    case 'ENOTFOUND':
-      return (
-        `The name ${hostname} has no address. ` +
-        'Set server.listen and ops.listen in gateway.yaml to an IP address of this machine.'
-      )
-    case 'EACCES':
-      return `This user may not listen on ${address}:${port}. Use a port above 1023.`
-    default:
-      return undefined
-  }
+  const problem = problems[code]
+  const place = hostname ?? `${address}:${port}`
+  return problem && `${place} ${problem}: see server.listen and ops.listen in gateway.yaml.`
 }

@@ -27,21 +27,16 @@ interface Values {
 export async function addUser(invocation: Invocation<Values>): Promise<number> {
   const { values, io } = invocation
   const { id, name: displayName, role: roles } = values
-  const { name, file, before, document, users } = open(invocation)
-  if (users.has(name)) {
+  const change = open(invocation)
+  const { name, file, names } = change
+  if (names.includes(name)) {
     throw new CommandError(
       `${file} has the user "${name}" already. For another password: users set-password ${name}`
     )
   }
-  const [owner] = [...users].find(each => each[1] === (id ?? name)) ?? []
-  if (owner !== undefined) {
-    throw new CommandError(
-      `"${owner}" has the id "${id ?? name}" already: choose another one with --id.`
-    )
-  }
   const password = await hashPassword(await readNewPassword(io, values.passwordEnv))
-  setMember(document, ['users'], name, { password, id, name: displayName, roles })
-  write(invocation, file, { before, after: textOf(document, before) })
+  setMember(change.document, ['users'], name, { password, id, name: displayName, roles })
+  write(invocation, change)
   const list = roles === undefined ? 'no roles' : `roles: ${roles.join(', ')}`
   io.stdout.write(`${file}: added ${name} (${list})\n`)
   return 0
@@ -49,20 +44,20 @@ export async function addUser(invocation: Invocation<Values>): Promise<number> {
 
 export async function setPassword(invocation: Invocation<Values>): Promise<number> {
   const { values, io } = invocation
-  const { name, file, before, document, users } = open(invocation)
-  if (!existsSync(file)) throw new CommandError(`There is no file ${file}.`)
-  if (!users.has(name)) {
-    throw new CommandError(`${file} has no user "${name}".${nearest(name, [...users.keys()])}`)
+  const change = open(invocation)
+  const { name, file, names } = change
+  if (!names.includes(name)) {
+    throw new CommandError(`${file} has no user "${name}".${nearest(name, names)}`)
   }
   const password = await hashPassword(await readNewPassword(io, values.passwordEnv))
-  setMember(document, ['users', name], 'password', password)
-  write(invocation, file, { before, after: textOf(document, before) })
+  setMember(change.document, ['users', name], 'password', password)
+  write(invocation, change)
   io.stdout.write(`${file}: set the password of ${name}; running sessions of ${name} end\n`)
   return 0
 }
 
 /**
- * The user that is named, and the users file, with the ids by user name.
+ * The user that is named, and the users file with the names of its users.
  * @throws UsageError, CommandError
  */
 function open({ config: folder, values, rest, io }: Invocation<Values>) {
@@ -71,40 +66,29 @@ function open({ config: folder, values, rest, io }: Invocation<Values>) {
   const file = usersFileOf(folder, values.file, io.env)
   const before = existsSync(file) ? readText(file) : newFile
   const document = parseTexts(before)
-  const { users = '' } = (document.toJS({ maxAliasCount }) ?? {}) as { readonly users?: unknown }
+  const { users = {} } = (document.toJS({ maxAliasCount }) ?? {}) as { readonly users?: unknown }
   if (users !== '' && !isRecord(users)) throw new CommandError('The file has no mapping "users".')
-  // Without an id of its own, a user has its name as id.
-  const ids = Object.entries(users).map(([key, user]) => {
-    return [key, (isRecord(user) && user['id']) || key] as const
-  })
-  return { name, file, before, document, users: new Map(ids) }
+  return { name, file, before, document, names: Object.keys(users) }
 }
 
 /**
- * Replaces the users file, unless the change would add a fault to the config.
- * @throws CommandError with the new faults, or if another process changed the file meanwhile
+ * Replaces the users file, unless it would have a fault. Those of other files are another matter.
+ * @throws CommandError for a fault, or if another process changed the file meanwhile
  */
 function write(
   { config: folder, io }: Invocation<Values>,
-  file: string,
-  { before, after }: { readonly before: string; readonly after: string }
+  { file, before, document }: ReturnType<typeof open>
 ): void {
-  const faultsOf = (text: string) => faultsWith(folder, new Map([[file, text]]), io.env)
-  const former = new Set(faultsOf(before).map(({ path, message }) => `${path} ${message}`))
-  const added = faultsOf(after).filter(each => !former.has(`${each.path} ${each.message}`))
-  if (added.length > 0) {
-    throw new CommandError(`Not written:\n${added.map(describeFault).join('\n')}`)
+  const text = textOf(document, before)
+  const faults = faultsWith(folder, new Map([[file, text]]), io.env)
+  const own = faults.filter(fault => resolve(fault.file) === file)
+  if (own.length > 0) {
+    throw new CommandError(`Not written:\n${own.map(describeFault).join('\n')}`)
   }
   if (existsSync(file) && readText(file) !== before) {
     throw new CommandError(`${file} was changed by another process meanwhile: try again.`)
   }
-  replaceFile(file, after, 0o600)
-  if (former.size > 0) {
-    io.stderr.write(
-      `Note: the config has ${former.size} fault${former.size > 1 ? 's' : ''} of before: ` +
-        `console-gateway check --config ${folder}\n`
-    )
-  }
+  replaceFile(file, text, 0o600)
 }
 
 /**
@@ -113,21 +97,12 @@ function write(
  */
 function usersFileOf(folder: string, chosen: string | undefined, env: Io['env']): string {
   const files = readUsersFiles(folder, env)
-  const wanted = chosen ?? files[0]
-  if (wanted === undefined) {
+  const [file, ...others] = files.filter(each => chosen === undefined || each === chosen)
+  if (file !== undefined && others.length === 0) return resolve(folder, file)
+  if (files.length === 0) {
     throw new CommandError(
       `gateway.yaml of ${folder} has no source of the kind users-file (login.sources).`
     )
   }
-  if (chosen === undefined && files.length > 1) {
-    throw new UsageError(
-      `There are several users files: choose one with --file. ${files.join(', ')}`
-    )
-  }
-  const named = new Set(files.map(each => resolve(folder, each)))
-  const file = [resolve(folder, wanted), resolve(wanted)].find(each => named.has(each))
-  if (file === undefined) {
-    throw new UsageError(`gateway.yaml names no users file ${wanted}: ${files.join(', ')}`)
-  }
-  return file
+  throw new UsageError(`Name one of the users files of gateway.yaml by --file: ${files.join(', ')}`)
 }

@@ -1,9 +1,8 @@
 /** Commands that ask a gateway elsewhere: where the token goes, and where it never goes. */
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { testAuthority } from '../support/authority.ts'
 import { run, runProcess } from '../support/command.ts'
@@ -51,18 +50,6 @@ t.test('a gateway at another address is asked with the token of the environment'
   t.equal(code, 0)
   t.match(JSON.parse(out), { ready: true, folder: gateway.folder })
 
-  const file = join(gateway.folder, 'token')
-  writeFileSync(file, `${secret}\n`)
-  t.equal((await run(['status', ...words, '--token-file', file])).code, 0, 'or of a file')
-  chmodSync(file, 0o644)
-  const readable = await run(['status', ...words, '--token-file', file])
-  t.equal(readable.code, 0)
-  t.match(readable.err, `every user of this machine can read ${file}`)
-  t.match(readable.err, `chmod 600 ${file}`)
-  t.notMatch(readable.err, secret)
-  chmodSync(file, 0o640)
-  t.equal((await run(['status', ...words, '--token-file', file])).err, '')
-
   const wrong = await run(['status', ...words], { env })
   t.equal(wrong.code, 1)
   t.match(wrong.err, /refused the token/)
@@ -76,10 +63,7 @@ t.test('an address that is none of operators is said to be so', async t => {
   t.match(other.err, 'Is that the address of its operators’ listener (ops.listen)?')
   const secure = await run(['status', '--url', url.replace('http:', 'https:')], { env })
   t.equal(secure.code, 1)
-  t.match(
-    secure.err,
-    /^No gateway answers on 127\.0\.0\.1:\d+: it does not speak https\. Is it .*\n$/
-  )
+  t.match(secure.err, /^No gateway answers on 127\.0\.0\.1:\d+: EPROTO\. Is it .*\n$/)
 })
 
 t.test('plain http goes to this machine only, whatever the command', async t => {
@@ -110,14 +94,15 @@ t.test('https is checked against the given certificates', async t => {
   )
   const unknown = await run(['maintenance', '--url', url], { env })
   t.equal(unknown.code, 1)
-  t.match(unknown.err, /self-signed certificate \(--ca FILE names an authority to trust\)\. Is it/)
+  t.match(unknown.err, /: DEPTH_ZERO_SELF_SIGNED_CERT\. Is it/)
   t.equal(seen.length, 0, 'before a token was sent')
-  const known = await run(['maintenance', '--url', url, '--ca', certificate], { env })
-  t.equal(known.code, 0, known.err)
+  for (const variable of ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE']) {
+    const ofFile = { ...env, [variable]: certificate }
+    const known = await runProcess(['maintenance', '--url', url], { env: ofFile })
+    t.match(known, { code: 0, err: '' }, variable)
+  }
   t.equal(seen[0]?.headers.authorization, `Bearer ${token}`)
   t.equal(seen[0]?.url, '/ops/api/maintenance')
-  const ofSystem = { ...env, SSL_CERT_FILE: certificate }
-  t.match(await runProcess(['maintenance', '--url', url], { env: ofSystem }), { code: 0, err: '' })
 })
 
 t.test('a redirect is not followed', async t => {
@@ -128,7 +113,7 @@ t.test('a redirect is not followed', async t => {
   for (const words of [['status'], ['reload']]) {
     const { code, err } = await run([...words, '--url', url], { env })
     t.equal(code, 1)
-    t.match(err, /a redirect, which is not followed/)
+    t.match(err, /answered 307: without a reason/)
     t.notMatch(err, other.port)
   }
   t.equal(other.seen.length, 0)
@@ -182,14 +167,14 @@ t.test('a response without an end, or one that breaks off, is said in one line',
   })
   t.match(await run(['status', '--url', endless.url], { env }), {
     code: 1,
-    err: /^The response of \S+ is longer than 64 MiB\. Is it a gateway\?\n$/
+    err: /^No gateway answers on \S+: its response is longer than 64 MiB\. .*\n$/
   })
   const cut = await trap(t, (_request, response) => {
     response.writeHead(200, { 'content-length': 100 }).write('{', () => response.destroy())
   })
   t.match(await run(['status', '--url', cut.url], { env }), {
     code: 1,
-    err: /^The response of \S+ broke off: .*\n$/
+    err: /^No gateway answers on \S+: ECONNRESET\. .*\n$/
   })
 })
 
@@ -211,11 +196,6 @@ t.test('without a token, or with one that is none, nothing is asked', async t =>
   const { code, err } = await run(['status', '--url', url], { env: split })
   t.equal(code, 2)
   t.notMatch(err, token)
-  t.match(await run(['status', '--url', url, '--token-file', '/nowhere']), {
-    code: 1,
-    err: /--token-file \/nowhere: ENOENT/
-  })
-  t.match(await run(['status', '--token-file', '/nowhere']), { code: 2, err: /go with --url/ })
   t.match(await run(['status', '--url', 'ftp://127.0.0.1'], { env }), { code: 2 })
   t.equal(seen.length, 0)
 })

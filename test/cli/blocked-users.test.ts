@@ -2,13 +2,9 @@ import { PassThrough, Readable } from 'node:stream'
 import t from 'tap'
 import { runCli } from '../../src/cli/main.ts'
 import { run } from '../support/command.ts'
-import { configFolder, testGateway } from '../support/gateway.ts'
-import { freePort } from '../support/ports.ts'
+import { testGateway } from '../support/gateway.ts'
 
-const folder = await configFolder({
-  gateway: { ops: { listen: `127.0.0.1:${await freePort()}` } }
-})
-const gateway = await testGateway(t.after, folder)
+const gateway = await testGateway(t.after)
 
 t.test('operators block users, see them, and let them in again', async t => {
   await gateway.signIn('alice')
@@ -22,15 +18,10 @@ t.test('operators block users, see them, and let them in again', async t => {
     ['unblock bob', 3, /No such block/],
     ['unblock alice --source users-file', 3, /No such block/],
     ['unblock alice', 0, /^unblocked: alice\n$/],
-    ['block', 2, /missing required argument 'user'/],
-    ['block a b', 2, /Not understood: "b"/],
-    ['blocked alice', 2, /Not understood: "alice"/],
     ['block alice --for ever', 2, /"ever" is no duration/],
-    ['block alice --source none', 1, /no credential source "none"/],
-    ['block alice --role x', 2, /unknown option '--role'/],
-    ['add carol --url http://x', 2, /unknown option '--url'/]
+    ['block alice --source none', 1, /no credential source "none"/]
   ] as const) {
-    const ran = await run(['users', ...line.split(' '), '--config', folder])
+    const ran = await run(['users', ...line.split(' '), '--config', gateway.folder])
     t.match([ran.code, ran.out + ran.err], [code, out], line)
   }
 })
@@ -46,7 +37,7 @@ t.test('all are signed out only after a yes', async t => {
     const keys = Readable.from([Buffer.from(typed)])
     const stdin = Object.assign(keys, { isTTY: true, setRawMode: () => {} })
     const io = { env: { ...process.env }, stdin, stdout: new PassThrough(), stderr }
-    const words = ['sessions', 'close', '--everyone', '--config', folder]
+    const words = ['sessions', 'close', '--everyone', '--config', gateway.folder]
     t.equal(await runCli(words, io), code, typed)
     t.match(String(stderr.read()), /Sign out everyone \(1 user\)\?/)
   }

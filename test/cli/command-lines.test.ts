@@ -27,16 +27,30 @@ t.test('an option of another subcommand is refused', async t => {
 
 t.test('words and options that are too few, too many, unknown or at odds are refused', async t => {
   for (const [line, message] of [
+    [
+      'strat',
+      'There is no command "strat". Did you mean "start"?\n\nUsage: console-gateway COMMAND'
+    ],
+    ['constructor', 'There is no command "constructor".'],
+    ['rollback', 'There is no command "rollback".'],
+    ['check --confg x', "unknown option '--confg'"],
+    ['openapi --json', "unknown option '--json'"],
+    ['reload --all', "unknown option '--all'"],
+    ['reload x', 'Not understood: "x".'],
     ['maintenance ends', 'There is no command "maintenance ends". Did you mean "end"?'],
     ['sessions lst', "unknown command 'lst'\n(Did you mean list?)"],
     ['limits show', "missing required argument 'caller'"],
     ['limits show x y', 'Not understood: "y".'],
+    ['limits reset', "missing required argument 'caller'"],
     ['limits shwo x', 'There is no command "limits shwo". Did you mean "show"?'],
     ['explain GET', "missing required argument 'path'"],
     ['generate-secret a b', 'Not understood: "b".'],
     ['check x', 'Not understood: "x". If that is the config folder, write --config x.'],
     ['check --strit', "unknown option '--strit'\n(Did you mean --strict?)"],
     ['maintenance begin', "required option '--until <time>' not specified"],
+    ['sessions list 1 more', 'Not understood: "more".'],
+    ['sessions forget 1', "unknown command 'forget'"],
+    ['sessions close --id 1 --name x', 'Give USER, or --id ID, or --name NAME'],
     ['sessions close', 'Give USER, or --id ID, or --name NAME, or --everyone.'],
     ['sessions close --source x', 'Give USER, or --id ID, or --name NAME'],
     ['sessions close x --everyone', 'Give USER, or --id ID, or --name NAME, or --everyone.'],
@@ -49,10 +63,14 @@ t.test('words and options that are too few, too many, unknown or at odds are ref
     ['start --last-good', '--last-good goes with --state.'],
     ['why', 'Give REQUEST-ID, or --user NAME, or --last N.'],
     ['why x --user y', 'Give REQUEST-ID, or --user NAME, or --last N.'],
+    ['why x y', 'Not understood: "y".'],
+    ['why --route orders', 'Give REQUEST-ID, or --user NAME, or --last N.'],
     ['why --status failed', 'Give REQUEST-ID, or --user NAME, or --last N.'],
+    ['users block', "missing required argument 'user'"],
+    ['users block a b', 'Not understood: "b".'],
+    ['users blocked alice', 'Not understood: "alice".'],
     ['lockouts lift alice', 'Not understood: "alice".'],
-    ['lockouts lift', 'Give --account NAME, or --address IP.'],
-    ['status --ca file', '--token-file and --ca go with --url.']
+    ['lockouts lift', 'Give --account NAME, or --address IP.']
   ] as const) {
     const { code, out, err } = await run(`${line} -c none`.split(' '))
     t.same({ code, out }, { code: 2, out: '' }, line)

@@ -33,14 +33,8 @@ ${lines.map(([words]) => `try console-gateway ${words}`).join('\n')}`
 t.test('each shell has a script', async t => {
   t.match(await run(['completion', 'zsh']), { code: 0, out: 'bashcompinit' })
   t.ok((await run(['completion', 'zsh'])).out.endsWith((await run(['completion', 'bash'])).out))
-  const { out } = await run(['completion', 'fish'])
-  t.match(out, "-n '__fish_use_subcommand' -a 'start check ")
-  t.match(
-    out,
-    "-n '__fish_seen_subcommand_from sessions; and __fish_seen_subcommand_from close' -l everyone"
-  )
   t.match(await run(['completion', 'tcsh']), {
     code: 2,
-    err: /Allowed choices are bash, zsh, fish\./
+    err: /Allowed choices are bash, zsh\./
   })
 })

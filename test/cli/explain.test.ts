@@ -1,79 +1,52 @@
 /** `explain` of requests: it says what a running gateway then does. */
-import { request as httpRequest } from 'node:http'
-import { text } from 'node:stream/consumers'
 import t from 'tap'
 import type { Explanation } from '../../src/cli/explanation.ts'
 import { run } from '../support/command.ts'
 import { configFolder, password, testGateway } from '../support/gateway.ts'
+import { raw } from '../support/raw.ts'
 import { testUpstream } from '../support/upstream.ts'
 
-interface Case {
-  readonly asks: string
-  readonly as?: 'alice' | 'bob'
+interface More {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
 }
 
 const page = { 'sec-fetch-site': 'same-origin' }
-const signIn = (word: string) => JSON.stringify({ username: 'alice', password: word })
+const evil = { 'sec-fetch-site': 'cross-site', 'origin': 'https://evil.example' }
+const friend = { origin: 'https://friend.example' }
+const login = 'POST /x/api/auth/admin/login'
+const signIn = (username: string) => JSON.stringify({ username, password })
 
 /** What a running gateway decides, and whom each of these asks. */
-const cases: readonly Case[] = [
-  { asks: 'GET /x/api/orders' },
-  { asks: 'GET /x/api/orders', as: 'bob' },
-  { asks: 'GET /x/api/orders?page=2&q=%20a', as: 'alice' },
-  { asks: 'HEAD /x/api/orders', as: 'alice' },
-  { asks: 'POST /x/api/orders', as: 'alice', body: '{"a":1}' },
-  {
-    asks: 'POST /x/api/orders',
-    as: 'alice',
-    headers: { 'sec-fetch-site': 'cross-site', 'origin': 'https://evil.example' },
-    body: '{}'
-  },
-  {
-    asks: 'POST /x/api/orders',
-    as: 'alice',
-    headers: { origin: 'https://friend.example' },
-    body: '{}'
-  },
-  { asks: 'POST /x/api/orders', as: 'alice', body: 'x'.repeat(2048) },
-  { asks: 'DELETE /x/api/orders', as: 'alice' },
-  { asks: 'GET /x/api/order', as: 'alice' },
-  { asks: 'GET /api/orders', as: 'alice' },
-  { asks: 'GET /x/api/api/orders', as: 'alice' },
-  { asks: 'GET /x/api/files/a/b%20c?d=e' },
-  { asks: 'GET /x/api/files/deep/er', as: 'bob' },
-  { asks: 'GET /x/api/dateien/a' },
-  { asks: 'GET /x/api/files/../orders', as: 'alice' },
-  { asks: 'GET /x/api//orders', as: 'alice' },
-  { asks: 'GET /x/api/files/%2e%2e/a' },
-  { asks: 'GET /x/api/files/%ff' },
-  { asks: 'GET /x/api/files/a;b' },
-  { asks: 'GET /x/API/orders', as: 'alice' },
-  { asks: `GET /x/api/files/${'a'.repeat(9000)}` },
-  { asks: 'GET /x/api/files/a', headers: { host: 'evil.example' } },
-  { asks: 'GET /x/api/files/a', headers: { upgrade: 'websocket', connection: 'upgrade' } },
-  { asks: 'GET /x/api/account/profile' },
-  { asks: 'GET /x/api/currentUser', as: 'bob' },
-  { asks: 'GET /x/api/session', as: 'bob' },
-  { asks: 'GET /x/api/session' },
-  { asks: 'POST /x/api/session/extend', as: 'bob' },
-  { asks: 'POST /x/api/auth/admin/login', body: signIn(password) },
-  { asks: 'POST /x/api/auth/admin/login', body: '{"username":1}' },
-  { asks: 'POST /x/api/auth/admin/login', body: signIn('x'.repeat(5000)) },
-  { asks: 'GET /x/api/auth/admin/login' },
-  { asks: 'GET /x/api/closed', as: 'bob' },
-  { asks: 'GET /x/api/closed', as: 'alice' },
-  { asks: 'GET /x/api/together', as: 'bob' },
-  { asks: 'GET /x/api/rare', as: 'alice' },
-  { asks: 'GET /x/api/rare', as: 'bob' },
-  { asks: 'OPTIONS /x/api/orders', as: 'alice' },
-  {
-    asks: 'OPTIONS /x/api/orders',
-    headers: { 'origin': 'https://friend.example', 'access-control-request-method': 'POST' }
-  },
-  { asks: 'POST /x/api/account/logout', as: 'bob' }
-]
+const cases: ReadonlyArray<readonly [asks: string, as?: 'alice' | 'bob' | undefined, more?: More]> =
+  [
+    ['GET /x/api/orders'],
+    ['GET /x/api/orders', 'bob'],
+    ['GET /x/api/orders?page=2&q=%20a', 'alice'],
+    ['HEAD /x/api/orders', 'alice'],
+    ['POST /x/api/orders', 'alice', { body: '{"a":1}' }],
+    ['POST /x/api/orders', 'alice', { headers: evil, body: '{}' }],
+    ['POST /x/api/orders', 'alice', { headers: friend, body: '{}' }],
+    ['POST /x/api/orders', 'alice', { body: 'x'.repeat(2048) }],
+    ['DELETE /x/api/orders', 'alice'],
+    ['GET /api/orders', 'alice'],
+    ['GET /x/api/files/a/b%20c?d=e'],
+    ['GET /x/api/files/deep/er', 'bob'],
+    ['GET /x/api/dateien/a'],
+    ['GET /x/api/files/../orders', 'alice'],
+    ['GET /x/api/files/%2e%2e/a'],
+    [`GET /x/api/files/${'a'.repeat(9000)}`],
+    ['GET /x/api/files/a', undefined, { headers: { host: 'evil.example' } }],
+    ['GET /x/api/currentUser', 'bob'],
+    ['GET /x/api/session'],
+    [login, undefined, { body: '{"username":1}' }],
+    ['GET /x/api/closed', 'bob'],
+    ['GET /x/api/closed', 'alice'],
+    ['GET /x/api/together', 'bob'],
+    ['GET /x/api/rare', 'alice'],
+    ['OPTIONS /x/api/orders', undefined, { headers: friend }],
+    ['POST /x/api/account/logout', 'bob']
+  ]
 
 const files = (upstream: string) => ({
   gateway: {
@@ -89,8 +62,7 @@ const files = (upstream: string) => ({
         access: { roles: ['admin'] },
         upstream: 'backend',
         rewrite: '/v2/orders',
-        maxBody: '1KiB',
-        timeout: '7s'
+        maxBody: '1KiB'
       },
       files: { path: '/api/files/*', access: 'public', upstream: 'backend', rewrite: '/store/*' },
       deep: { path: '/api/files/deep/*', upstream: 'backend' },
@@ -103,74 +75,27 @@ const files = (upstream: string) => ({
     },
     maintenance: { routes: ['closed'], allowRoles: ['admin'] }
   },
-  limits: {
-    limits: {
-      rare: { by: 'user', max: 2, window: '1h', routes: ['rare'] },
-      guess: { by: 'address', max: 100, window: '1m', routes: ['login'] }
-    }
-  }
+  limits: { limits: { rare: { by: 'user', max: 2, window: '1h', routes: ['rare'] } } }
 })
 
-interface Answer {
-  readonly status: number
-  readonly code: string | undefined
-  readonly cookie: string
-}
-
 /** As it stands, where fetch would repair the path and choose the host. */
-function call(
-  url: string,
-  method: string,
-  target: string,
-  headers: Readonly<Record<string, string>>,
-  body?: string
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const { hostname, port } = new URL(url)
-    const bodyFields =
-      body === undefined
-        ? {}
-        : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) }
-    httpRequest(
-      {
-        hostname,
-        port,
-        method,
-        path: target,
-        agent: false,
-        headers: { host: 'console.example', ...bodyFields, ...headers }
-      },
-      answer => {
-        text(answer).then(all => {
-          const { errorCode } = (all.startsWith('{') ? JSON.parse(all) : {}) as {
-            errorCode?: string
-          }
-          resolve({
-            status: answer.statusCode ?? 0,
-            code: errorCode,
-            cookie:
-              answer.headers['set-cookie']
-                ?.map(cookie => cookie.split(';', 1)[0] ?? '')
-                .find(cookie => cookie.startsWith('console_sid=')) ?? ''
-          })
-        }, reject)
-      }
-    )
-      .once('error', reject)
-      .end(body)
-  })
+async function call(url: string, asks: string, { headers = {}, body = '' }: More) {
+  const ofBody = { 'content-type': 'application/json', 'content-length': `${body.length}` }
+  const all = { host: 'console.example', ...(body !== '' && ofBody), ...headers }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  const bytes = `${asks} HTTP/1.1\r\nconnection: close\r\n${lines.join('')}\r\n${body}`
+  const answer = await raw(url, bytes, { enough: () => false })
+  const [, code] = /"errorCode":"([^"]*)"/.exec(answer.body) ?? []
+  return { ...answer, code }
 }
 
-async function explained(folder: string, { asks, as, headers, body }: Case): Promise<Explanation> {
+async function explained(folder: string, [asks, as, more = {}]: (typeof cases)[number]) {
+  const headers = Object.entries(more.headers ?? {}).map(([name, value]) => `${name}: ${value}`)
   const { out, err } = await run([
-    'explain',
-    ...asks.split(' '),
-    '--json',
-    '--config',
-    folder,
+    ...['explain', ...asks.split(' '), '--json', '--config', folder],
     ...(as === undefined ? [] : ['--as', as]),
-    ...Object.entries(headers ?? {}).flatMap(([name, value]) => ['--header', `${name}: ${value}`]),
-    ...(body === undefined ? [] : ['--data', body])
+    ...headers.flatMap(header => ['--header', header]),
+    ...(more.body === undefined ? [] : ['--data', more.body])
   ])
   if (out === '') throw new Error(err)
   return JSON.parse(out) as Explanation
@@ -179,37 +104,24 @@ async function explained(folder: string, { asks, as, headers, body }: Case): Pro
 t.test('explain says of each request what a running gateway then does', async t => {
   const backend = await testUpstream(t.after)
   const gateway = await testGateway(t.after, files(backend.url))
-  const signedIn = async (username: string) => {
-    const credentials = JSON.stringify({ username, password })
-    const path = '/x/api/auth/admin/login'
-    return (await call(gateway.url, 'POST', path, {}, credentials)).cookie
+  const cookieOf = async (username: string) => {
+    const { head } = await call(gateway.url, login, { body: signIn(username) })
+    return /console_sid=[^;]*/.exec(head)?.[0] ?? ''
   }
-  const cookies = { alice: await signedIn('alice'), bob: await signedIn('bob') }
+  const cookies = { alice: await cookieOf('alice'), bob: await cookieOf('bob') }
   for (const each of cases) {
-    const { asks, as, headers = page, body } = each
+    const [asks, as, { headers = page, body } = {}] = each
     const title = `${asks.slice(0, 60)}${as === undefined ? '' : `, as ${as}`}`
-    const [method = '', target = ''] = asks.split(' ')
-    const { verdict, calls } = await explained(gateway.folder, {
-      ...each,
-      ...(asks.includes('/login') && as === undefined && body?.includes('"alice"')
-        ? { as: 'alice' as const }
-        : {})
-    })
-    const cookie = as === undefined ? undefined : cookies[as]
+    const { verdict, calls } = await explained(gateway.folder, each)
     const before = backend.seen.length
-    const sent = { ...headers, ...(cookie !== undefined && { cookie }) }
-    const answer = await call(gateway.url, method, target, sent, body)
-    const asked = backend.seen.slice(before).map(({ url }) => backend.url + url)
+    const cookie = as !== undefined && { cookie: cookies[as] }
+    const sent = { headers: { ...headers, ...cookie }, ...(body !== undefined && { body }) }
+    const answer = await call(gateway.url, asks, sent)
     if (verdict.passes) t.ok(answer.status < 400, `${title}: passes (${answer.status})`)
-    else {
-      const code = method === 'HEAD' ? verdict.code : answer.code
-      t.same([verdict.status, verdict.code], [answer.status, code], title)
-    }
-    t.same(
-      calls.map(({ url }) => url),
-      asked,
-      `${title}: goes to`
-    )
+    else t.same([verdict.status, verdict.code], [answer.status, answer.code], title)
+    const asked = backend.seen.slice(before).map(({ url }) => backend.url + url)
+    const urls = calls.map(({ url }) => url)
+    t.same(urls, asked, `${title}: goes to`)
   }
 })
 
@@ -218,7 +130,7 @@ t.test('what decides is told with its line, and what the back-end gets', async t
   const shown = async (...words: string[]) => await run(['explain', ...words, '-c', folder])
   const refused = await shown('GET', '/x/api/orders', '--role', 'viewer')
   t.equal(refused.code, 3)
-  t.match(refused.out, /^GET \/x\/api\/orders from 127\.0\.0\.1, as someone \(role viewer\)\n/)
+  t.match(refused.out, /^GET \/x\/api\/orders from 127\.0\.0\.1, as someone \(roles: viewer\)\n/)
   t.match(refused.out, /\n {2}route +orders {2}\S+routes\.yaml:\d+\n/)
   t.match(refused.out, /has none of the roles that the route needs: admin/)
   t.match(refused.out, /\n {2}error +route\.forbidden: .*\n {2}to do +\S/)
@@ -231,31 +143,30 @@ t.test('what decides is told with its line, and what the back-end gets', async t
     limited.out,
     /\nasks backend {2}\S+routes\.yaml:\d+\n {2}GET http:\/\/b\.internal\/base\//
   )
-  for (const field of ['\\+ x-user-id: 2', '- cookie', '= accept: application/json']) {
-    t.match(limited.out, new RegExp(`\n {4}${field}\n`))
-  }
+  t.match(limited.out, /\n {4}accept: application\/json\n[^]*\n {4}x-user-id: 2\n/)
+  t.notMatch(limited.out, /\n {4}cookie/)
   t.match(limited.out, /\n→ passes to backend: http:\/\/b\.internal\/base\/api\/rare\n$/)
 
   const alias = await shown('GET', '/x/api/dateien/a')
   t.match(alias.out, 'files, called as /api/dateien/*, an alias of /api/files/*')
-  const closed = await shown('GET', '/x/api/closed', '--as', 'bob')
-  t.match(closed.out, /error +maintenance: /)
 })
 
 t.test('a secret of the config is not shown', async t => {
+  const headers = { 'tenant': '7', 'x-key': '${KEY}' }
   const folder = await configFolder({
     routes: {
-      upstreams: {
-        b: { url: 'http://b', headers: { 'tenant': '7', 'x-key': '${KEY}' } }
-      },
+      upstreams: { b: { url: 'http://b', headers } },
       routes: { r: { path: '/api/r', access: 'public', upstream: 'b' } }
     }
   })
   const env = { KEY: 'the-key-of-the-upstream' }
-  for (const more of [[], ['--json']]) {
+  for (const [more, shown] of [
+    [[], 'x-key: (of the config)'],
+    [['--json'], '"x-key": "(of the config)"']
+  ] as const) {
     const { out } = await run(['explain', 'GET', '/api/r', '-c', folder, ...more], { env })
     t.notMatch(out, 'the-key-of')
-    t.match(out, more.length === 0 ? '+ x-key: (of the config)' : '"x-key"')
+    t.match(out, shown)
   }
 })
 
@@ -265,8 +176,7 @@ t.test('words that make no sense are told apart from requests that are refused',
     [['FETCH', '/'], 'There is no method "FETCH".'],
     [['GET', '/a b'], 'A path must not contain blanks'],
     [['GET', '/', '--from', 'here'], '--from is an address'],
-    [['GET', '/', '--header', 'nothing'], '--header takes a name and a value'],
-    [['GET'], 'Usage']
+    [['GET', '/', '--header', 'nothing'], '--header takes a name and a value']
   ] as const) {
     const { code, err } = await run(['explain', ...words, '-c', folder])
     t.equal(code, 2, words.join(' '))

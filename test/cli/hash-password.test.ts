@@ -30,13 +30,6 @@ t.test('a short password gives its hash and a note', async t => {
   t.match(err, /fewer than 8 characters/)
 })
 
-t.test('a password as an argument is refused and not shown again', async t => {
-  const { code, out, err } = await run(['hash-password', 'hunter2'])
-  t.same({ code, out }, { code: 2, out: '' })
-  t.match(err, /visible to everyone on this machine/)
-  t.notMatch(err, 'hunter2')
-})
-
 t.test('no password, and one longer than sign-in takes, are refused', async t => {
   for (const input of ['', '\n', 'x'.repeat(1025)]) {
     const { code, out, err } = await run(['hash-password'], { input })

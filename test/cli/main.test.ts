@@ -53,23 +53,6 @@ t.test('--version says which gateway and which Node', async t => {
   })
 })
 
-t.test('a word that a command does not take is said to be so; it is not passed over', async t => {
-  for (const name of ['check', 'start', 'openapi', 'status', 'reload']) {
-    const { code, out, err } = await run([name, 'other-config'])
-    t.same({ code, out }, { code: 2, out: '' }, name)
-    t.match(
-      err,
-      'Not understood: "other-config". If that is the config folder, write --config other-config.'
-    )
-  }
-})
-
-t.test('--json is offered where it does something, and refused elsewhere', async t => {
-  t.match((await run(['check', '--help'])).out, '--json')
-  t.notMatch((await run(['openapi', '--help'])).out, '--json')
-  t.match(await run(['openapi', '--json']), { code: 2, err: /unknown option '--json'/ })
-})
-
 t.test('a reader that has seen enough ends a command without a word', async t => {
   const { stdout, stderr } = await shell('node src/launch.js openapi --config config | head -c 10')
   t.same([stdout.length, stderr], [10, ''])
@@ -94,34 +77,6 @@ t.test('what a terminal would obey in a word or an option is shown', async t => 
     t.notMatch(err, /[\u0000-\u0009\u000b-\u001f\u0080-\u009f]/)
   }
 })
-
-t.test(
-  'a command that there is not is said to be so, with the usage; the exit code is 2',
-  async t => {
-    for (const name of ['strat', 'constructor', '']) {
-      const { code, out, err } = await run([name])
-      t.same({ code, out }, { code: 2, out: '' }, name)
-      const nearest = name === 'strat' ? ' Did you mean "start"?' : ''
-      t.match(err, `There is no command "${name}".${nearest}\n\nUsage: console-gateway COMMAND`)
-    }
-  }
-)
-
-t.test(
-  'an option that there is not, or that lacks its value, is said to be so; the exit code is 2',
-  async t => {
-    for (const words of [
-      ['check', '--confg', 'x'],
-      ['check', '--config'],
-      ['check', '--check=yes']
-    ]) {
-      const { code, out, err } = await run(words)
-      t.same({ code, out }, { code: 2, out: '' }, words.join(' '))
-      t.match(err, 'Usage: console-gateway')
-      t.notMatch(err, /^ +at /m)
-    }
-  }
-)
 
 /** The files that a command loads, its packages included. */
 async function loadedBy(...words: string[]): Promise<string[]> {

@@ -2,13 +2,11 @@
 import t from 'tap'
 import { run } from '../support/command.ts'
 import { testGateway } from '../support/gateway.ts'
-import { freePort } from '../support/ports.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 t.test('it closes routes, shows them, and opens them again', async t => {
   const { url } = await testUpstream(t.after)
   const gateway = await testGateway(t.after, {
-    gateway: { ops: { listen: `127.0.0.1:${await freePort()}` } },
     routes: {
       upstreams: { b: { url } },
       routes: { news: { path: '/api/news', upstream: 'b', access: 'public' } }

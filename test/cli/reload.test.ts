@@ -78,9 +78,3 @@ t.test(
     t.same(await gateway.ended, { code: 0, signal: null })
   }
 )
-
-t.test('words that make no sense are told the right ones', async t => {
-  for (const words of [['reload', 'x'], ['reload', '--all'], ['rollback']]) {
-    t.match(await run(words), { code: 2, err: /Usage: console-gateway/ }, words.join(' '))
-  }
-})

@@ -1,18 +1,14 @@
 import t from 'tap'
 import { run } from '../support/command.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
-import { freePort } from '../support/ports.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 
 t.test('operators list and close sessions of a running gateway', async t => {
-  const folder = await configFolder({
-    gateway: { ops: { listen: `127.0.0.1:${await freePort()}` } }
-  })
-  const gateway = await testGateway(t.after, folder)
+  const gateway = await testGateway(t.after)
   const status = async (cookie: string) =>
     (await gateway.call('/api/account/profile', { cookie })).status
   const [alice, bob] = [await gateway.signIn('alice'), await gateway.signIn('bob')]
-  const command = (...words: string[]) => run(['sessions', ...words, '--config', folder])
+  const command = (...words: string[]) => run(['sessions', ...words, '-c', gateway.folder])
   const listed = await command('list', '1')
   t.equal(listed.code, 0)
   t.match(listed.out, /^SESSION +STARTED +LAST USED +ADDRESS +AGENT\n[\w-]{12} .*127\.0\.0\.1/)
@@ -31,38 +27,19 @@ t.test('operators list and close sessions of a running gateway', async t => {
   t.equal(await status(bob), 401)
 })
 
-t.test(
-  'words that make no sense are told the right ones; a gateway that does not run is said as such',
-  async t => {
-    const folder = await configFolder({
-      gateway: { ops: { listen: `127.0.0.1:${await freePort()}` } }
-    })
-    for (const words of [
-      [],
-      ['list', '1', 'more'],
-      ['list', '--source', 'users-file'],
-      ['close'],
-      ['close', '--id', '1', '--name', 'alice'],
-      ['close', '1', '--everyone'],
-      ['forget', '1']
-    ]) {
-      const { code, err } = await run(['sessions', ...words, '--config', folder])
-      t.equal(code, 2, words.join(' '))
-      t.match(err, 'Usage: console-gateway sessions')
-    }
-    const away = await run(['sessions', 'list', '1', '--config', folder])
-    t.equal(away.code, 1)
-    t.match(away.err, /No gateway with the config folder .*Is it running/)
-  }
-)
+t.test('a gateway that does not run is said as such', async t => {
+  t.match(await run(['sessions', 'list', '1', '--config', await configFolder()]), {
+    code: 1,
+    err: /No gateway with the config folder .*Is it running/
+  })
+})
 
 t.test(
   'users are named by user name or id; who is not clear, or not there, is said, and nothing is closed',
   async t => {
     const upstream = await testUpstream(t.after, json(200, { id: 'alice', name: 'carol' }))
-    const folder = await configFolder({
+    const gateway = await testGateway(t.after, {
       gateway: {
-        ops: { listen: `127.0.0.1:${await freePort()}` },
         login: {
           sources: {
             'users-file': { kind: 'users-file', file: 'users.yaml' },
@@ -78,8 +55,7 @@ t.test(
       },
       routes: { upstreams: { b: { url: upstream.url } } }
     })
-    const gateway = await testGateway(t.after, folder)
-    const command = (...words: string[]) => run(['sessions', ...words, '--config', folder])
+    const command = (...words: string[]) => run(['sessions', ...words, '-c', gateway.folder])
     const [alice, bob] = [await gateway.signIn('alice'), await gateway.signIn('bob')]
     const status = async (cookie: string) =>
       (await gateway.call('/api/account/profile', { cookie })).status
@@ -90,7 +66,7 @@ t.test(
     t.match(await command('close', '--id', 'bob'), {
       code: 3,
       out: '',
-      err: 'No session of a user with id bob. Did you mean user name bob (id 2)?\n'
+      err: 'No session of a user with id bob.\n'
     })
     t.match(await command('close', 'nobody'), {
       code: 3,

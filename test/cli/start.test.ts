@@ -44,8 +44,8 @@ t.test('a broken config is told in whole, and the exit code is 1', async t => {
 
 t.test('an address that the machine does not have gives one line', async t => {
   for (const [listen, line] of [
-    ['192.0.2.1:8080', '192.0.2.1:8080 is no address of this machine. Set server.listen'],
-    ['gateway.invalid:8080', 'The name gateway.invalid has no address. Set server.listen']
+    ['192.0.2.1:8080', '192.0.2.1:8080 is no address of this machine: see server.listen'],
+    ['gateway.invalid:8080', 'gateway.invalid is a name without an address: see server.listen']
   ] as const) {
     const folder = await ready(t.after, { server: { listen } })
     const { code, err } = await runProcess(['start', '--config', folder])
@@ -69,7 +69,7 @@ t.test('a port in use gives a clear line, for either listener, and ends the proc
     t.equal(code, 1, section)
     t.equal(
       err,
-      `${address} is in use by another process. Stop that process, or set another server.listen or ops.listen in gateway.yaml.\n`
+      `${address} is in use by another process: see server.listen and ops.listen in gateway.yaml.\n`
     )
   }
 })

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import t, { type Test } from 'tap'
 import { storyText } from '../../src/cli/why.ts'
 import { run } from '../support/command.ts'
-import { configFolder, password, testGateway, type TestGateway } from '../support/gateway.ts'
+import { password, testGateway, type TestGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
 import { testRedis } from '../support/redis.ts'
 import { signInAt } from '../support/sign-in.ts'
@@ -21,11 +21,9 @@ async function several(t: Test, files: Files = {}) {
     const status = url.startsWith('/broken') ? 500 : 200
     response.writeHead(status, { 'content-type': 'application/json' }).end('{"name":"x"}')
   })
-  const opsPort = await freePort()
   const away = `http://127.0.0.1:${await freePort()}`
-  const folder = await configFolder({
+  const gateway = await testGateway(t.after, {
     ...files,
-    gateway: { ops: { listen: `127.0.0.1:${opsPort}` }, ...files.gateway },
     routes: {
       upstreams: { backend: { url: backend.url }, away: { url: away } },
       aliases: { '/api/old-orders': '/api/orders' },
@@ -43,9 +41,8 @@ async function several(t: Test, files: Files = {}) {
       shapes: { list: [{ rename: { name: 'title' } }] }
     }
   })
-  const gateway = await testGateway(t.after, folder)
-  const why = async (...words: string[]) => await run(['why', ...words, '--config', folder])
-  return { gateway, folder, why, away }
+  const why = async (...words: string[]) => await run(['why', ...words, '-c', gateway.folder])
+  return { gateway, why, away }
 }
 
 const idOf = ({ headers }: { readonly headers: Headers }) => headers.get('x-request-id') ?? ''
@@ -163,6 +160,7 @@ t.test('requests of a user, of a status and the last ones; the same as JSON', as
   t.equal((await why('--last', '1')).out.match(/^ {2}request /gm)?.length, 1)
   t.match((await why('--user', 'bob', '--status', 'failed')).out, /→ 403[^→]*$/)
   t.match(await why('--user', 'nobody'), { code: 3, out: /No such request is kept/ })
+  t.match(await why('a/../b'), { code: 1, err: /up to 64 letters/ })
   for (let index = 0; index < 12; index++) await gateway.call('/api/nowhere', { cookie: alice })
   t.match((await why('--last', '12')).out, /^AT +REQUEST +USER +WHAT +STATUS/)
 })
@@ -209,51 +207,29 @@ t.test('a sign-in that failed at the back-end: the reason itself', async t => {
     response.writeHead(200, { 'content-type': 'application/json' }).end('{"token":')
   })
   const { gateway: login, routes } = signInAt(backend.url, { token: 'token' })
-  const folder = await configFolder({
-    gateway: { ...login, ops: { listen: `127.0.0.1:${await freePort()}` } },
-    routes
-  })
-  const gateway = await testGateway(t.after, folder)
+  const gateway = await testGateway(t.after, { gateway: login, routes })
   const json = { username: 'ann', password }
   const id = idOf(await gateway.call('/api/auth/admin/login', { json }))
   await remembered(gateway, id)
-  const { out } = await run(['why', id, '--config', folder])
+  const { out } = await run(['why', id, '-c', gateway.folder])
   t.match(out, /upstream +b http.*, for the sign-in, at .*: 200 after/)
   t.match(out, /error +[a-z.-]+: [^]*\n +reason +the sign-in response has no "token"/)
-})
-
-t.test('words that make no sense are refused', async t => {
-  const folder = await configFolder()
-  for (const words of [[], ['a', 'b'], ['a', '--user', 'x'], ['--route', 'orders']]) {
-    const { code, err } = await run(['why', ...words, '--config', folder])
-    t.equal(code, 2, words.join(' '))
-    t.match(err, 'Usage: console-gateway why')
-  }
-  t.match(
-    await run(['why', 'a/../b', '--url', 'http://127.0.0.1:9'], {
-      env: { CONSOLE_GATEWAY_TOKEN: 'x' }
-    }),
-    { code: 1, err: /up to 64 letters/ }
-  )
 })
 
 t.test('a request that another replica answered is found', async t => {
   const redis = await testRedis(t.after)
   const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
-  const files = async (opsPort: number) =>
-    await configFolder({
-      gateway: {
-        ops: { listen: `127.0.0.1:${opsPort}` },
-        redis: { url: redis.url, commandTimeout: '30s' },
-        session: { secrets: ['${SESSION_SECRET}'] }
-      }
-    })
-  const folder = await files(await freePort())
-  const a = await testGateway(t.after, folder, environment)
-  const b = await testGateway(t.after, await files(await freePort()), environment)
+  const files = {
+    gateway: {
+      redis: { url: redis.url, commandTimeout: '30s' },
+      session: { secrets: ['${SESSION_SECRET}'] }
+    }
+  }
+  const a = await testGateway(t.after, files, environment)
+  const b = await testGateway(t.after, files, environment)
   const id = idOf(await b.call('/api/nowhere'))
   await remembered(a, id)
-  const { code, out } = await run(['why', id, '--config', folder], { env: environment })
+  const { code, out } = await run(['why', id, '-c', a.folder], { env: environment })
   t.equal(code, 0)
   t.match(out, 'GET /api/nowhere → 404')
 })

@@ -19,8 +19,7 @@ function addFiles(program: CliCommand): void {
     )
     .runs(async () => (await import('../start.ts')).start).details(`
 SIGTERM stops it after the requests in flight (drain), SIGINT at once; SIGHUP reads
-the config again. While a config of before runs by --last-good, readyz, status, log and
-metrics say so.
+the config again.
 
 Examples:
   console-gateway start -c /etc/console-gateway
@@ -33,8 +32,8 @@ Examples:
     .option('--no-code', 'load no own code, try no expectation')
     .json()
     .runs(async () => (await import('../check.ts')).check).details(`
-It tries the expectations (expect), and loads the config's own code (module), which may
-do anything that you may: use --no-code for a config that you do not trust.
+The config's own code (module) is loaded, and may do anything that you may: use --no-code
+for a config that you do not trust.
 
 Examples:
   console-gateway check --live -c /etc/console-gateway
@@ -45,9 +44,7 @@ Exit codes: 0 no faults, 1 faults or something that cannot be reached, 3 warning
     .option('--yes', 'allow the change to end most sessions of file users')
     .asksGateway()
     .runs(async () => (await import('../reload.ts')).reload).details(`
-Applies routes.yaml, limits.yaml, users files and certificate files, all or nothing.
-Changes to gateway.yaml are listed and need a restart. If more than half of the sessions of
-file users, and at least 10, would end, the files are refused unless --yes is set.
+All or nothing; changes to gateway.yaml are listed and need a restart.
 
 Examples:
   console-gateway check && console-gateway reload`)
@@ -66,12 +63,11 @@ Examples:
 Exit codes: 3 if the config files were refused, or a replica does not answer.`)
   program
     .command('ops')
-    .description('print a link that opens the operators’ page of a running gateway, and open it')
-    .option('--open', 'open it in the browser')
+    .description('print a link that opens the operators’ page of a running gateway')
     .asksGateway()
     .runs(async () => (await import('../ops.ts')).ops).details(`
 The link is good once, for two minutes. It needs no account: whoever may open the
-gateway's socket (ops.socket) is an operator. In a terminal with a browser it is opened.
+gateway's socket (ops.socket) is an operator.
 
 Examples:
   docker compose exec gateway console-gateway ops`)
@@ -105,9 +101,8 @@ function addMaintenance(program: CliCommand): void {
     .command('maintenance')
     .description('show what is closed, close routes for a time, and open them again').details(`
 A time is such as 2026-12-01T06:00:00Z, or a duration from now such as 30m; at most 7 days
-ahead. Without --route all routes are meant, without --method all methods. A route that is
-named again takes the new end and message. With Redis it is in force at all replicas and
-across restarts, else in the process that is asked. What routes.yaml closes stays closed.
+ahead. Without --route all routes are meant, without --method all methods. The same
+routes and methods again take the new end and message.
 
 Examples:
   console-gateway maintenance begin --until 30m --message 'Back at 06:00.'
@@ -140,9 +135,8 @@ function addLimits(program: CliCommand): void {
   const limits = program
     .command('limits')
     .description('show how limits are used; show or reset the counts of one caller').details(`
-use prints the most that any caller used of each limit in this hour and in 24 hours, who is
-over it, and who came nearest. A caller is an IP address, or a user by name or id. Locks
-of sign-in are not limits: see lockouts.
+A caller is an IP address, or a user by name or id. Locks of sign-in are not limits: see
+lockouts.
 
 Examples:
   console-gateway limits

@@ -21,15 +21,12 @@ function addExplain(program: CliCommand): void {
     .json()
     .runs(async () => (await import('../explain.ts')).explain).details(`
 The real app of this config handles the request: no Redis is called, and limits count
-from zero. The path is taken as written, with server.mount and query. Shown are the
-decisions, and each request to a back-end with its headers: + is new, ~ changed, = the
-client's, - dropped. With --answer (JSON) or --live each operation of the route's shape is
-shown, and the response.
+from zero. The path is taken as written, with server.mount and query. With --answer (JSON)
+or --live each operation of the route's shape is shown, and the response.
 
-Without --as and --role the caller is not signed in. Users of a users file have their
-roles there; for other users set --role. The headers are those of a browser that shows
-the console. With --live, --header is also sent to the route's back-end, and to others
-that take a credential: so it can be tried with one.
+Without --as and --role the caller is not signed in; users of a users file have their
+roles there. The headers are those of a browser that shows the console. With --live,
+--header is also sent to the back-ends that take a credential.
 
 Examples:
   console-gateway explain GET /api/orders --as alice
@@ -77,8 +74,7 @@ Examples:
     .repeatable('--collected <file>', 'a log with lines of the ledger (audit.to: stdout)')
     .json()
     .runs(async () => (await import('../audit.ts')).audit).details(`
-Folder and key are those of gateway.yaml; on another machine name them. The end of the
-newest file is held against Redis; those of the others are named by the files after them.
+Folder and key are those of gateway.yaml; on another machine name them.
 
 Exit codes: 0 as it was written, 1 changed or unreadable, 3 something cannot be shown
 (entries were lost, Redis cannot be asked).`)

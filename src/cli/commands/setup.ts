@@ -16,11 +16,8 @@ function addInit(program: CliCommand): void {
     .runs(async () => (await import('../init/init.ts')).init).details(`
 Asks what it needs to know; each question has an option, for scripts. It signs in at the
 back-end once, with the account that you name, and finds out how sign-in, token, user and
-lists work. It writes the folder (default: config), which starts in any case; TODO lines in
-it say what could not be found.
-
-The password goes to the sign-in only, never through a redirect. Besides sign-in and
-sign-out, init only sends GET, 40 requests at most. It prints and writes no values.
+lists work. Besides sign-in and sign-out it only sends GET, 40 requests at most. It writes
+the folder (default: config), which starts in any case; TODO lines say what is left to do.
 
 Examples:
   console-gateway init
@@ -47,9 +44,8 @@ function addPresets(program: CliCommand): void {
   const presets = program
     .command('presets')
     .description('list and show the presets of consoles and back-ends').details(`
-gateway.yaml names a console's preset in "extends" and a back-end's in "backend"; the files
-of the folder override them key by key. console/NAME and backend/NAME tell those of the
-same name apart.
+gateway.yaml names a console's preset in "extends" and a back-end's in "backend". For two of
+the same name: console/NAME, backend/NAME.
 
 Examples:
   console-gateway presets show ant-design-pro
@@ -104,12 +100,11 @@ Examples:
   program
     .command('completion')
     .description('print a script that makes a shell complete commands and options')
-    .addArgument(new Argument('<shell>').choices(['bash', 'zsh', 'fish']))
+    .addArgument(new Argument('<shell>').choices(['bash', 'zsh']))
     .runs(async () => (await import('../completion.ts')).completionOf(program)).details(`
 Print it again after an update of the gateway.
 
 Examples:
-  source <(console-gateway completion bash)             # in ~/.bashrc
-  source <(console-gateway completion zsh)              # in ~/.zshrc
-  console-gateway completion fish > ~/.config/fish/completions/console-gateway.fish`)
+  source <(console-gateway completion bash)   # in ~/.bashrc
+  source <(console-gateway completion zsh)    # in ~/.zshrc`)
 }

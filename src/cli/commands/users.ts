@@ -12,9 +12,8 @@ function addSessions(program: CliCommand): void {
     .command('sessions')
     .description('list the sessions of a user or of all, close one, all of a user, or everyone’s')
     .details(`
-A user is a user name or an id (\`user\` and \`userId\` in the log). If several users match,
-nothing is done and they are listed. close signs out at the user's back-end too,
---everyone does not. Who was signed out may sign in again: see users block.
+A user is a user name or an id. If several users match, nothing is done and they are
+listed. Who was signed out may sign in again: see users block.
 
 Examples:
   console-gateway sessions list alice
@@ -82,12 +81,11 @@ function addUsers(program: CliCommand): void {
     .command('users')
     .description('add a user to the users file, set a password; block a user of any source')
     .action((_values, command) => command.error(wrongWords)).details(`
-The password is asked for without echo, or read from standard input. A running gateway takes
-the users file over by itself; a new password ends the user's sessions.
+The password is asked for without echo, or read from standard input. A new password ends
+the user's sessions.
 
-block ends the sessions of a user, at the back-end too, and refuses sign-ins: for a time,
-or until unblock. The user is a name or an id, in any spelling, of any source. With Redis
-it is in force at all replicas; without, until the gateway ends.
+block ends the sessions of a user of any source, and refuses sign-ins: for a time, or
+until unblock. The user is a name or an id.
 
 Examples:
   console-gateway users add alice --role admin -c /etc/console-gateway

@@ -18,8 +18,7 @@ export const audit = optional(
       { default: 'files' }
     ),
     folder: text('The folder of the files. Several processes may share it.', {
-      default: 'audit',
-      examples: ['/var/lib/console-gateway/audit']
+      default: 'audit'
     }),
     key: oneOrMany<string>(
       secret('At least 32 characters.'),
@@ -33,14 +32,14 @@ export const audit = optional(
     ),
     keep: lifetime(
       'Files that were last written longer ago are deleted, and named in the ledger. `0s`: none.',
-      { default: '0s', minimum: 0, maximum: 3700 * day, examples: ['365d'] }
+      { default: '0s', minimum: 0, maximum: 3700 * day }
     ),
     fields: named(
       pairs(howToShow, 'Members of the body, as names joined by dots.', {
         minProperties: 1,
         maxProperties: 16
       }),
-      'By route: members of request bodies (JSON or form, up to 64 KiB) that are recorded, up to ' +
+      'By route: members of request bodies (JSON, up to 64 KiB) that are recorded, up to ' +
         '256 characters of each. Never name passwords or tokens.',
       {
         keysName: 'route in the ledger',
@@ -54,6 +53,3 @@ export const audit = optional(
 
 export type AuditConfig = NonNullable<Static<typeof audit>>
 export type HowToShow = AuditConfig['fields'][string][string]
-
-/** The steps of a member's name, such as `customer.iban`. */
-export const memberPathOf = (name: string): string[] => name.split('.')

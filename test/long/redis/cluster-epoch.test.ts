@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { createSecretId, signedInOf } from '../../../src/session/types.ts'
 import { testCluster, type TestCluster } from '../../support/cluster.ts'
-import { newSession, sessionsOver, storeAt } from '../../support/sessions.ts'
+import { newSession, sessionsOver, storeAt, look } from '../../support/sessions.ts'
 import { until } from '../../support/until.ts'
 
 const epochKey = '{cg}:s:epoch'
@@ -34,7 +34,7 @@ async function openAll(processes: readonly Process[], count: number): Promise<st
 }
 
 async function alive(process: Process, secretIds: readonly string[]): Promise<number> {
-  const found = await Promise.all(secretIds.map(async each => await process.get(each)))
+  const found = await Promise.all(secretIds.map(async each => await look(process, each)))
   return found.filter(each => 'live' in each).length
 }
 
@@ -57,13 +57,13 @@ t.test(
   async t => {
     const { cluster, here, there } = await setUp(t)
     const [a = '', b = ''] = await openAll([here], 2)
-    t.match(await here.get(a), { live: {} })
+    t.match(await look(here, a), { live: {} })
     const frozen = await cluster.primaryOf(epochKey)
     frozen.signal('SIGSTOP')
     t.after(() => frozen.signal('SIGCONT'))
-    t.match(await here.get(a), { live: {} })
-    await t.rejects(there.get(b), { code: 'session.unavailable' })
+    t.match(await look(here, a), { live: {} })
+    await t.rejects(look(there, b), { code: 'session.unavailable' })
     frozen.signal('SIGCONT')
-    await until('all is known again', async () => 'live' in (await there.get(b)))
+    await until('all is known again', async () => 'live' in (await look(there, b)))
   }
 )
