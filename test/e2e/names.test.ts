@@ -142,11 +142,12 @@ t.test('cookies, keys and values that a running gateway leaves', async t => {
     json: { username: 'alice', password, autoLogin: true }
   })
   const cookies = signIn.headers.getSetCookie().map(cookie => cookie.split(';', 1)[0] ?? '')
-  t.same(
-    cookies.map(cookie => cookie.split('=', 1)[0]),
-    ['console_sid', 'console_known', 'TOKEN__']
-  )
-  const [cookie = ''] = cookies
+  t.same(cookies.map(cookie => cookie.split('=', 1)[0]).toSorted(), [
+    'TOKEN__',
+    'console_known',
+    'console_sid'
+  ])
+  const cookie = cookies.find(each => each.startsWith('console_sid=')) ?? ''
   await gateway.call('/api/auth/admin/login', { json: { username: 'bob', password: 'wrong' } })
   const close = await gateway.ops('/ops/api/sessions/close', { json: { everyone: true } })
   t.equal(close.status, 200)
@@ -165,8 +166,8 @@ t.test('cookies, keys and values that a running gateway leaves', async t => {
   const key = keyOf(decodeURIComponent(cookie).slice('console_sid='.length).split('.')[0] ?? '')
   const [epoch, sealed = ''] = (await redis.get(`{cg}:s:${key}`))?.split(' ') ?? []
   t.equal(epoch, '0')
-  t.match(sealed, /^1[\w-]{6}\.[\w-]+$/)
-  const record: unknown = JSON.parse(createSeal([secret]).open(key, sealed.slice(1)) ?? '')
+  t.match(sealed, /^[\w-]{6}\.[\w-]+$/)
+  const record: unknown = JSON.parse(createSeal([secret]).open(key, sealed) ?? '')
   t.same(membersOf(record).toSorted(), recordMembers)
   t.equal(await redis.get('{cg}:s:epoch'), '1')
 

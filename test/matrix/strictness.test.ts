@@ -84,9 +84,9 @@ const statuses: Readonly<Record<string, readonly [at: string, status: number, me
   'yudao': ['POST /admin-api/system/auth/login', 401, '请求出错，请稍候重试401']
 }
 
-const noToken = (console: string, at: string, body: object): Row => [
+const cannotEnter = (console: string, at: string, body: object): Row => [
   console,
-  'there is no token',
+  'a response lacks what the console goes in by',
   { [at]: json(body) },
   out
 ]
@@ -112,18 +112,18 @@ const losesPlace = (console: string, at: string, names: readonly string[]): Row 
 
 const vueElementAdmin = '/prod-api/vue-element-admin/user'
 const rows: readonly Row[] = [
-  noToken('arco', 'POST /api/user/login', { code: 20000, data: { token: '' } }),
-  noToken('soybean', 'POST /auth/login', { code: '0000', data: { token: '' } }),
-  noToken('vben', 'POST /api/auth/login', { code: 0, data: { accessToken: '' } }),
-  noToken('yudao', 'POST /admin-api/system/auth/login', { code: 0, data: {} }),
-  // No user beside the token, at the top of the body, or under `data`.
-  noToken('jeecg', 'POST /jeecgboot/sys/login', {
+  cannotEnter('arco', 'POST /api/user/login', { code: 20000, data: { token: '' } }),
+  cannotEnter('soybean', 'POST /auth/login', { code: '0000', data: { token: '' } }),
+  cannotEnter('vben', 'POST /api/auth/login', { code: 0, data: { accessToken: '' } }),
+  cannotEnter('yudao', 'POST /admin-api/system/auth/login', { code: 0, data: {} }),
+  // No user beside the token, at the top of the body, or under `data`:
+  cannotEnter('jeecg', 'POST /jeecgboot/sys/login', {
     success: true,
     code: 200,
     result: { token: 't' }
   }),
-  noToken('ruoyi', 'GET /prod-api/getInfo', { code: 200, data: { user: {}, roles: [] } }),
-  noToken('ant-design-pro', 'GET /api/currentUser', { success: true, name: 'Ada' }),
+  cannotEnter('ruoyi', 'GET /prod-api/getInfo', { code: 200, data: { user: {}, roles: [] } }),
+  cannotEnter('ant-design-pro', 'GET /api/currentUser', { success: true, name: 'Ada' }),
   ...[[], null, undefined, 'user'].map((roles): Row => {
     const user = { code: 20000, data: { name: 'A', roles } }
     const because = `the roles are ${JSON.stringify(roles)}`
