@@ -97,7 +97,7 @@ export function formatExplanation(
     const { file, line } = config.fault(path, '')
     return `  ${paint('dim', `${file}:${line}`, stream)}`
   }
-  const placeOf = ({ name, text = '' }: Step) => {
+  const placeOf = ({ name, text }: Step) => {
     const [first = ''] = text.split(' ', 1)
     if (name === 'limits') return at('limits', first)
     if (name !== 'route' || record === undefined) return ''

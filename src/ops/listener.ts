@@ -11,7 +11,7 @@ import { refuseUnparsed, sendRefusal } from '../app/unparsed.ts'
 import type { ServerTls } from '../config/schema/config.ts'
 import { type ErrorCode, errorKinds } from '../errors/errors.ts'
 import { adopt } from '../observability/emitters.ts'
-import { opsHeaders } from './response-headers.ts'
+import { opsHeaders } from './responses.ts'
 
 const options = {
   headersTimeout,

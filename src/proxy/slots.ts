@@ -52,14 +52,16 @@ export class Slots {
     }
     const startedAt = performance.now()
     const { promise, resolve: start, reject } = Promise.withResolvers<void>()
-    const refuse = (error: unknown) => {
-      waiting.delete(self)
-      reject(error)
+    const self = {
+      start,
+      refuse: (error: unknown) => {
+        waiting.delete(self)
+        reject(error)
+      }
     }
-    const self = { start, refuse }
     const late = () =>
-      refuse(overloaded('no connection to the upstream was free in time', 'queueTimeout'))
-    const onAbort = () => refuse(signal?.reason)
+      self.refuse(overloaded('no connection to the upstream was free in time', 'queueTimeout'))
+    const onAbort = () => self.refuse(signal?.reason)
     const timer = setTimeout(late, maxWaitMs).unref()
     signal?.addEventListener('abort', onAbort)
     waiting.add(self)
