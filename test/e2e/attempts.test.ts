@@ -1,15 +1,19 @@
-/** Every call to a back-end stands in the story of the request that needed it. */
+/** Every call to a back-end stands in the story of the request that needed it, and has its trace. */
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import t, { type Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { FoundRequests } from '../../src/observability/failures.ts'
 import { type Called, cookieOf, type TestGateway, testGateway } from '../support/gateway.ts'
+import { exportTo, only, testCollector } from '../support/collector.ts'
 import { misbehavingUpstream } from '../support/misbehaving.ts'
 import { freePort, listen } from '../support/ports.ts'
 import { signInAt } from '../support/sign-in.ts'
-import { json, testUpstream } from '../support/upstream.ts'
+import { json as answer, testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
+
+const traceId = '0af7651916cd43dd8448eb211c80319c'
+const traceparent = `00-${traceId}-b7ad6b7169203331-01`
 
 type Request = FoundRequests['requests'][number]
 
@@ -36,7 +40,7 @@ t.test('a sign-in, the renewal of its token, and the sign-out', async t => {
   const backend = await testUpstream(t.after, (request, response, seen) => {
     const refreshed = { token: 'second', expiresIn: 3600 }
     const first = { id: '1', token: 'first', refreshToken: 'r', expiresIn: 1 }
-    json(200, seen.url === '/login' ? first : refreshed)(request, response, seen)
+    answer(200, seen.url === '/login' ? first : refreshed)(request, response, seen)
   })
   const { gateway: login, routes } = signInAt(backend.url, {
     token: 'token',
@@ -56,8 +60,9 @@ t.test('a sign-in, the renewal of its token, and the sign-out', async t => {
       routes: { orders: { path: '/api/orders', methods: ['POST'], upstream: 'b' } }
     }
   })
-  const credentials = { username: 'ann', password: 'p' }
-  const signedIn = await gateway.call('/api/auth/admin/login', { json: credentials })
+  const json = { username: 'ann', password: 'p' }
+  const headers = { traceparent }
+  const signedIn = await gateway.call('/api/auth/admin/login', { json, headers })
   t.equal(signedIn.status, 200, signedIn.text)
   const address = backend.url
   t.match(await storyOf(gateway, idOf(signedIn), 1), {
@@ -65,25 +70,31 @@ t.test('a sign-in, the renewal of its token, and the sign-out', async t => {
     attempts: [{ purpose: 'sign-in', upstream: 'b', address, status: 200, ms: Number }]
   })
   const cookie = cookieOf(signedIn)
-  const orders = await gateway.call('/api/orders', { cookie, method: 'POST' })
+  const orders = await gateway.call('/api/orders', { cookie, headers, method: 'POST' })
   const { attempts = [] } = await storyOf(gateway, idOf(orders), 2)
   // The renewal runs beside the request as long as the old token is valid.
   for (const purpose of ['renewal', 'request']) {
     const attempt = attempts.find(each => each.purpose === purpose)
     t.match(attempt, { address, status: 200, ms: Number }, purpose)
   }
-  const signedOut = await gateway.call('/api/account/logout', { method: 'POST', cookie })
+  const signedOut = await gateway.call('/api/account/logout', { method: 'POST', cookie, headers })
   t.match(await storyOf(gateway, idOf(signedOut), 1), {
     user: 'ann',
     session: String,
     sessionFrom: /cache|store/,
     attempts: [{ purpose: 'sign-out', address, status: 200, ms: Number }]
   })
+  const contexts = backend.seen.map(seen => `${seen.url} ${String(seen.headers['traceparent'])}`)
+  for (const path of ['/login', '/renew', '/logout']) {
+    t.ok(contexts.includes(`${path} ${traceparent}`), `the context of ${path}`)
+  }
 })
 
 t.test('a WebSocket’s handshake, which is over before the WebSocket is', async t => {
+  const collector = await testCollector(t.after)
+  exportTo(t.after, collector.url)
   const server = createServer()
-  t.ok(new WebSocketServer({ server }))
+  const connected = once(new WebSocketServer({ server }), 'connection')
   const url = `http://127.0.0.1:${await listen(server)}`
   t.after(() => server.close())
   const gateway = await consoleOf(
@@ -91,8 +102,8 @@ t.test('a WebSocket’s handshake, which is over before the WebSocket is', async
     { events: { path: '/api/events', access: 'public', upstream: 'backend', websocket: {} } },
     { backend: { url } }
   )
-  const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/api/events`, {
-    headers: { origin: gateway.url }
+  const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/api/events?token=secret`, {
+    headers: { traceparent, origin: gateway.url }
   })
   t.after(() => client.terminate())
   const [{ headers }] = (await once(client, 'upgrade')) as [{ headers: Record<string, string> }]
@@ -101,9 +112,17 @@ t.test('a WebSocket’s handshake, which is over before the WebSocket is', async
     status: 101,
     attempts: [{ purpose: 'websocket', address: url, status: 101, ms: Number }]
   })
+  const [, { headers: sent }] = (await connected) as [unknown, IncomingMessage]
+  const ofTrace = () => collector.spans().filter(span => span.traceId === traceId)
+  await until('the spans came', () => ofTrace().length === 2)
+  const span = only(ofTrace(), ({ kind }) => kind === 'SPAN_KIND_CLIENT')
+  t.equal(sent['traceparent'], `00-${traceId}-${span.spanId}-01`)
+  t.match(span.attributes, { 'url.full': `${url}/api/events`, 'http.response.status_code': 101 })
 })
 
 t.test('a retry at another address: both attempts with their outcome', async t => {
+  const collector = await testCollector(t.after)
+  exportTo(t.after, collector.url)
   const backend = await testUpstream(t.after)
   const dead = `http://127.0.0.1:${await freePort()}`
   const gateway = await consoleOf(
@@ -127,6 +146,15 @@ t.test('a retry at another address: both attempts with their outcome', async t =
       { address: backend.url, status: 200, ms: Number }
     ]
   })
+  const refused = () =>
+    collector.spans().find(({ attributes }) => attributes['error.type'] === 'upstream.refused')
+  await until('its span came', () => refused() !== undefined)
+  const ofTrace = () => collector.spans().filter(span => span.traceId === refused()?.traceId)
+  await until('the others came', () => ofTrace().length === 3)
+  t.equal(refused()?.attributes['url.full'], `${dead}/api/any`)
+  const good = only(ofTrace(), ({ kind, isError }) => kind === 'SPAN_KIND_CLIENT' && !isError)
+  const contexts = backend.seen.map(({ headers }) => headers['traceparent'])
+  t.ok(contexts.includes(`00-${good.traceId}-${good.spanId}-01`), 'each attempt has its own')
 })
 
 t.test('a kept connection that breaks, and the attempt that follows', async t => {

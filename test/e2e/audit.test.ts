@@ -110,29 +110,6 @@ t.test('sign-ins, unsafe requests, refusals, acts and sign-outs have a line each
   }
 })
 
-t.test('verify reads the ledger of a stopped gateway', async t => {
-  const gateway = await testGateway(t.after, await files(t), env)
-  const { folder } = gateway
-  await gateway.signIn('alice')
-  await lineWhere(folder, ({ kind }) => kind === 'sign-in')
-  await gateway.stop({ noticeMs: 0 })
-  const verified = await run(['audit', 'verify', '-c', folder], { env })
-  t.equal(verified.code, 0, verified.out + verified.err)
-  t.match(verified.out, /^as it was written \(3 lines in 1 chain,/)
-
-  const [path = ''] = ledgerFiles(folder)
-  const keyFile = join(folder, 'key')
-  writeFileSync(keyFile, 'a wrong key of at least thirty-two bytes')
-  const place = ['--folder', join(folder, 'audit'), '--key-file', keyFile]
-  const wrong = await run(['audit', 'verify', ...place])
-  t.equal(wrong.code, 1)
-  t.match(wrong.out, /or another key signed it/)
-  writeFileSync(path, readFileSync(path, 'utf8').replace('alice', '\u202ealice'))
-  const changed = await run(['audit', 'verify', '-c', folder], { env })
-  t.equal(changed.code, 1)
-  t.match(changed.out, /fault: audit-\S+\.jsonl:2: this line was changed/)
-})
-
 t.test(
   'after kill -9 under load the ledger verifies, and the next start goes on in a new file',
   async t => {

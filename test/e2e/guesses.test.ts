@@ -63,10 +63,10 @@ async function threeReplicas(t: Test) {
   const signIn = (index: number, typed: string, address: string, cookie?: string) =>
     at(index, 'alice', typed, address, cookie)
   /** 200 guesses at once. */
-  const guess = async (from: (index: number) => string) => {
+  const guess = async (from: (index: number) => string, of = (_index: number) => 'alice') => {
     const before = asked
     const answers = await Promise.all(
-      Array.from({ length: 200 }, (_, index) => signIn(index, 'wrong', from(index)))
+      Array.from({ length: 200 }, (_, index) => at(index, of(index), 'wrong', from(index)))
     )
     return { looked: asked - before, ...counted(answers) }
   }
@@ -103,4 +103,13 @@ t.test('of 200 guesses from 200 addresses 50 are looked at, and the owner comes 
   for (let index = 0; index < 3; index++) {
     t.equal((await signIn(index, password, home, known)).status, 200, `replica ${index}`)
   }
+})
+
+t.test('of 200 guesses at 200 accounts from one address 20 are looked at', async t => {
+  const { guess } = await threeReplicas(t)
+  const guessed = await guess(
+    () => '198.51.100.1',
+    index => `user-${index}`
+  )
+  t.same(guessed, { looked: 20, refused: 20, locked: 180 })
 })

@@ -1,11 +1,9 @@
 /** What a thousand WebSockets cost that nobody writes to. */
-import { fileURLToPath } from 'node:url'
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
-import { configFolder, cookieOf, password } from '../support/gateway.ts'
-import { startGatewayProcess } from '../support/gateway-process.ts'
 import { standstill, waitedForCoreMs } from '../support/machine.ts'
 import { testRedis } from '../support/redis.ts'
+import { readyProcess } from '../support/session-process.ts'
 import { until } from '../support/until.ts'
 import { closed, dial, webSocketUpstream } from '../support/websocket.ts'
 
@@ -18,12 +16,8 @@ t.test(`${connections} idle WebSockets take less than ${maxHeapKiB} KiB of heap 
   const backend = await webSocketUpstream(t.after)
   // Without Redis the requests that `why` tells of are in memory, and each handshake is one.
   const redis = await testRedis(t.after)
-  const folder = await configFolder({
-    gateway: {
-      ops: { secret: '${OPS_SECRET}' },
-      redis: { url: redis.url },
-      session: { secrets: ['${OPS_SECRET}'] }
-    },
+  const { gateway, signIn } = await readyProcess(t, {
+    gateway: { redis: { url: redis.url }, session: { secrets: ['${SESSION_SECRET}'] } },
     routes: {
       upstreams: { b: { url: backend.url, connections: 400 } },
       // A user has ten on each.
@@ -36,17 +30,7 @@ t.test(`${connections} idle WebSockets take less than ${maxHeapKiB} KiB of heap 
     },
     limits: { inFlightPerUser: 200, limits: { user: { by: 'user', max: 100_000, window: '1m' } } }
   })
-  const gateway = await startGatewayProcess(t.after, {
-    checkout: fileURLToPath(new URL('../..', import.meta.url)),
-    folder,
-    environment: { OPS_SECRET: 'a-secret-of-operators-with-more-than-32-characters' }
-  })
-  const answer = await fetch(`${gateway.url}/api/auth/admin/login`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ username: 'alice', password })
-  })
-  const cookie = cookieOf({ status: 200, headers: answer.headers, text: '', json: undefined })
+  const cookie = await signIn()
   const openSome = async (count: number) => {
     const opened = []
     for (let index = 0; index < count / 10; index += 5) {

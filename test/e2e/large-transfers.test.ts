@@ -2,12 +2,10 @@
 import { createServer, request } from 'node:http'
 import { readFileSync } from 'node:fs'
 import { pipeline, Readable } from 'node:stream'
-import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { adopt } from '../../src/observability/emitters.ts'
-import { configFolder, cookieOf, password } from '../support/gateway.ts'
-import { startGatewayProcess } from '../support/gateway-process.ts'
 import { listen } from '../support/ports.ts'
+import { readyProcess } from '../support/session-process.ts'
 
 const transfers = 20
 /** More show more: TRANSFER_MB=500. */
@@ -51,11 +49,7 @@ t.test(`${2 * transfers} transfers of ${megabytes} MB at once: memory stays`, as
   })
   const port = await listen(server)
   t.after(() => server.close())
-  const folder = await configFolder({
-    gateway: {
-      ops: { secret: '${OPS_SECRET}' },
-      server: { listen: '127.0.0.1:0' }
-    },
+  const { gateway, signIn } = await readyProcess(t, {
     routes: {
       upstreams: { b: { url: `http://127.0.0.1:${port}` } },
       routes: {
@@ -70,17 +64,7 @@ t.test(`${2 * transfers} transfers of ${megabytes} MB at once: memory stays`, as
     },
     limits: { inFlightPerUser: 200, limits: { user: { by: 'user', max: 100_000, window: '1m' } } }
   })
-  const gateway = await startGatewayProcess(t.after, {
-    checkout: fileURLToPath(new URL('../..', import.meta.url)),
-    folder,
-    environment: { OPS_SECRET: 'a-secret-of-operators-with-more-than-32-characters' }
-  })
-  const signedIn = await fetch(`${gateway.url}/api/auth/admin/login`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ username: 'alice', password })
-  })
-  const cookie = cookieOf({ status: 200, headers: signedIn.headers, text: '', json: undefined })
+  const cookie = await signIn()
 
   const transfer = async (method: 'GET' | 'POST', length: number) =>
     await new Promise<Readable>((resolve, reject) => {

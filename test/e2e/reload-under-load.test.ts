@@ -1,13 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { Agent, createServer, request as httpRequest, type IncomingMessage } from 'node:http'
-import { type AddressInfo } from 'node:net'
+import { Agent, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { stringify } from 'yaml'
 import { testGateway } from '../support/gateway.ts'
+import { testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
 // The whole size: RELOADS=100 CONNECTIONS=200
@@ -15,49 +15,29 @@ const reloads = Number(process.env['RELOADS'] ?? 20)
 const connections = Number(process.env['CONNECTIONS'] ?? 24)
 const piece = Buffer.alloc(4096, 'x')
 
-/** Answers at once, streams without end until told, and swallows uploads. */
+/** Answers at once with what it got, and streams without end until told. */
 async function backend(cleanUp: (undo: () => unknown) => void) {
   let over = false
-  const server = createServer((request, response) => {
-    if (request.url?.endsWith('/stream') === true) {
-      const hash = createHash('sha256')
-      const next = () => {
-        if (over) return void response.end(hash.digest('hex'))
-        hash.update(piece)
-        response.write(piece)
-        setTimeout(next, 5)
-      }
-      return next()
-    }
+  const stream = (response: ServerResponse) => {
     const hash = createHash('sha256')
-    let bytes = 0
-    request.on('data', (chunk: Buffer) => {
-      bytes += chunk.length
-      hash.update(chunk)
-    })
-    request.on('end', () =>
-      response.writeHead(200, { 'content-type': 'application/json' }).end(
-        JSON.stringify({
-          path: request.url,
-          user: request.headers['x-user-id'],
-          bytes,
-          hash: hash.digest('hex')
-        })
-      )
-    )
-  })
-  server.keepAliveTimeout = 0
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  cleanUp(async () => {
-    server.closeAllConnections()
-    await new Promise(resolve => server.close(resolve))
-  })
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    finish: () => {
-      over = true
+    const next = () => {
+      if (over) return void response.end(hash.digest('hex'))
+      hash.update(piece)
+      response.write(piece)
+      setTimeout(next, 5)
     }
+    next()
   }
+  const { url } = await testUpstream(cleanUp, ({ url: path = '', headers }, response, { body }) => {
+    if (path.endsWith('/stream')) return stream(response)
+    const hash = createHash('sha256').update(body).digest('hex')
+    const seen = { path, user: headers['x-user-id'], bytes: body.length, hash }
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(seen))
+  })
+  const finish = () => {
+    over = true
+  }
+  return { url, finish }
 }
 
 t.test(

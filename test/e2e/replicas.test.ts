@@ -1,10 +1,11 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { Redis } from 'ioredis'
 import { testAuthority } from '../support/authority.ts'
 import { configFolder, password, testGateway, type TestGateway } from '../support/gateway.ts'
+import { freePort } from '../support/ports.ts'
 import { redisCli } from '../support/redis-cli.ts'
 import { until } from '../support/until.ts'
 import { testRedis } from '../support/redis.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 const environment = { SESSION_SECRET: 'a secret of at least thirty-two characters' }
@@ -21,13 +22,21 @@ async function ready(gateway: TestGateway): Promise<void> {
   await until('ready', async () => (await gateway.ops('/readyz')).status === 200)
 }
 
+interface Given {
+  /** Further keys of its section of gateway.yaml. */
+  readonly redis?: object
+  readonly routes?: Record<string, unknown>
+  readonly more?: Record<string, string>
+}
+
+async function gatewayWith(t: Test, url: string, { redis, routes = {}, more }: Given = {}) {
+  const files = { gateway: withRedis(url, redis), routes }
+  return await testGateway(t.after, files, { ...environment, ...more })
+}
+
 t.test('two replicas share sessions: sign in at one, use and sign out at the other', async t => {
   const redis = await testRedis(t.after)
-  const folder = await configFolder({ gateway: withRedis(redis.url) })
-  const [a, b] = [
-    await testGateway(t.after, folder, environment),
-    await testGateway(t.after, await configFolder({ gateway: withRedis(redis.url) }), environment)
-  ]
+  const [a, b] = [await gatewayWith(t, redis.url), await gatewayWith(t, redis.url)]
   await Promise.all([ready(a), ready(b)])
   const cookie = await a.signIn()
   t.match(await b.call(profile, { cookie }), { status: 200, json: { data: { username: 'alice' } } })
@@ -36,33 +45,6 @@ t.test('two replicas share sessions: sign in at one, use and sign out at the oth
     status: 401,
     json: { errorCode: 'session.revoked' }
   })
-})
-
-t.test('limits are counted over both', async t => {
-  const redis = await testRedis(t.after)
-  const files = async () =>
-    configFolder({
-      gateway: withRedis(redis.url),
-      limits: { limits: { user: { by: 'user', max: 10, window: '1m' } } }
-    })
-  const [a, b] = [
-    await testGateway(t.after, await files(), environment),
-    await testGateway(t.after, await files(), environment)
-  ]
-  await Promise.all([ready(a), ready(b)])
-  // Counters have a connection of their own; until it is there, each counts for itself.
-  const bobs = await a.signIn('bob')
-  for (const gateway of [a, b]) {
-    await countsInRedis(redis.port, 'u:users-file/2', async () => {
-      await gateway.call(profile, { cookie: bobs })
-    })
-  }
-  const cookie = await a.signIn()
-  const statuses: number[] = []
-  for (let i = 0; i < 12; i++) {
-    statuses.push((await [a, b][i % 2]!.call(profile, { cookie })).status)
-  }
-  t.same(statuses, [...Array(10).fill(200), 429, 429])
 })
 
 /** A limit that counts what no other one does. */
@@ -201,15 +183,10 @@ t.test(
   'Redis holds a hash of the id, with a time to live, and never the cookie’s value',
   async t => {
     const redis = await testRedis(t.after)
-    const gateway = await testGateway(
-      t.after,
-      await configFolder({ gateway: withRedis(redis.url) }),
-      environment
-    )
+    const gateway = await gatewayWith(t, redis.url)
     await ready(gateway)
     const cookie = await gateway.signIn()
     const secretId = decodeURIComponent(cookie).split('=')[1]?.split('.')[0] ?? ''
-    const { Redis } = await import('ioredis')
     const client = new Redis(redis.url)
     t.teardown(() => client.disconnect())
     const [key = '', ...others] = await client.keys('{cg}:s:*')
@@ -224,17 +201,7 @@ t.test('Redis away at start: up, alive, not ready, and it heals by itself', asyn
   const redis = await testRedis(t.after)
   await redis.kill()
   const backend = await testUpstream(t.after)
-  const gateway = await testGateway(
-    t.after,
-    await configFolder({
-      gateway: withRedis(redis.url),
-      routes: {
-        upstreams: { b: { url: backend.url } },
-        routes: { open: { path: '/api/open', access: 'public', upstream: 'b' } }
-      }
-    }),
-    environment
-  )
+  const gateway = await gatewayWith(t, redis.url, { routes: open(backend.url) })
   t.equal((await gateway.ops('/healthz')).status, 200)
   const notReady = await gateway.ops('/readyz')
   t.equal(notReady.status, 503)
@@ -259,17 +226,7 @@ t.test(
   async t => {
     const redis = await testRedis(t.after)
     const backend = await testUpstream(t.after)
-    const gateway = await testGateway(
-      t.after,
-      await configFolder({
-        gateway: withRedis(redis.url),
-        routes: {
-          upstreams: { b: { url: backend.url } },
-          routes: { open: { path: '/api/open', access: 'public', upstream: 'b' } }
-        }
-      }),
-      environment
-    )
+    const gateway = await gatewayWith(t, redis.url, { routes: open(backend.url) })
     await ready(gateway)
     const cookie = await gateway.signIn()
     const seen: Record<string, Set<number>> = {
@@ -329,45 +286,13 @@ t.test(
 )
 
 t.test(
-  'a Redis that hangs: 503 within the command time-out, and the session is still there afterwards',
-  async t => {
-    const redis = await testRedis(t.after)
-    const gateway = await testGateway(
-      t.after,
-      await configFolder({ gateway: withRedis(redis.url, { commandTimeout: '200ms' }) }),
-      environment
-    )
-    await ready(gateway)
-    // So short a time-out may strike by itself where this machine stands still.
-    let cookie = ''
-    await until('signed in', async () => {
-      cookie = await gateway.signIn()
-      return true
-    })
-    redis.signal('SIGSTOP')
-    t.match(await gateway.call(profile, { cookie }), {
-      status: 503,
-      json: { errorCode: 'session.unavailable' }
-    })
-    redis.signal('SIGCONT')
-    let status = 503
-    await until('Redis answers again', async () => {
-      status = (await gateway.call(profile, { cookie })).status
-      return status !== 503
-    })
-    t.equal(status, 200)
-  }
-)
-
-t.test(
   'a wrong Redis password: not ready, said once in plain words, and never in the log',
   async t => {
     const redis = await testRedis(t.after, ['--requirepass', 'right-password'])
-    const gateway = await testGateway(
-      t.after,
-      await configFolder({ gateway: withRedis(redis.url, { password: '${REDIS_PASSWORD}' }) }),
-      { ...environment, REDIS_PASSWORD: 'wrong-password' }
-    )
+    const gateway = await gatewayWith(t, redis.url, {
+      redis: { password: '${REDIS_PASSWORD}' },
+      more: { REDIS_PASSWORD: 'wrong-password' }
+    })
     await until('the log names the password', () =>
       gateway.log.some(({ reason }) => String(reason).includes('password is wrong'))
     )
@@ -378,66 +303,17 @@ t.test(
 
 t.test('a rediss:// Redis with user and password is reached', async t => {
   const { key, certificate } = testAuthority(t.after)
-  const { freePort } = await import('../support/ports.ts')
   const port = await freePort()
+  const files = { 'cert-file': certificate, 'key-file': key, 'ca-cert-file': certificate }
+  const tls = Object.entries({ 'port': String(port), ...files, 'auth-clients': 'no' })
   await testRedis(t.after, [
-    '--tls-port',
-    String(port),
-    '--tls-cert-file',
-    certificate,
-    '--tls-key-file',
-    key,
-    '--tls-ca-cert-file',
-    certificate,
-    '--tls-auth-clients',
-    'no',
-    '--user',
-    'gateway',
-    'on',
-    '>pw',
-    '~{cg}:*',
-    '+@all'
+    ...tls.flatMap(([name, value]) => [`--tls-${name}`, value]),
+    ...['--user', 'gateway', 'on', '>pw', '~{cg}:*', '+@all']
   ])
-  const gateway = await testGateway(
-    t.after,
-    await configFolder({
-      gateway: withRedis(`rediss://localhost:${port}`, {
-        username: 'gateway',
-        password: '${REDIS_PASSWORD}',
-        ca: certificate
-      })
-    }),
-    { ...environment, REDIS_PASSWORD: 'pw' }
-  )
+  const gateway = await gatewayWith(t, `rediss://localhost:${port}`, {
+    redis: { username: 'gateway', password: '${REDIS_PASSWORD}', ca: certificate },
+    more: { REDIS_PASSWORD: 'pw' }
+  })
   await ready(gateway)
   t.equal((await gateway.call(profile, { cookie: await gateway.signIn() })).status, 200)
 })
-
-t.test(
-  'of guesses at two replicas at once exactly as many are evaluated as one would let',
-  async t => {
-    const redis = await testRedis(t.after)
-    let asked = 0
-    const backend = await testUpstream(t.after, (_request, response) => {
-      asked++
-      response.writeHead(401, { 'content-type': 'application/json' }).end('{}')
-    })
-    const { gateway, routes } = signInAt(backend.url, {
-      outcomes: [{ is: 'success', path: 'code', in: [0] }]
-    })
-    const files = {
-      gateway: { ...withRedis(redis.url), ...gateway },
-      routes,
-      limits: { lockout: {} }
-    }
-    const all = await three(t.after, redis.port, files)
-    const answers = await Promise.all(
-      Array.from({ length: 90 }, (_, index) =>
-        (all[index % 3] as TestGateway).call('/api/auth/admin/login', {
-          json: { username: `user-${index}`, password: 'wrong' }
-        })
-      )
-    )
-    t.same([answers.filter(({ status }) => status === 401).length, asked], [20, 20])
-  }
-)

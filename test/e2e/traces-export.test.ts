@@ -1,31 +1,27 @@
-/** The export of traces by whole gateways: clients that ask for too much, TLS, renewals. */
+/** The export of traces by whole gateways: clients that ask for too much, TLS. */
 import type { ServerResponse } from 'node:http'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { testAuthority } from '../support/authority.ts'
-import { setEnvironment, type TestCollector, testCollector } from '../support/collector.ts'
+import {
+  exportTo,
+  setEnvironment,
+  type TestCollector,
+  testCollector
+} from '../support/collector.ts'
 import { start } from '../support/command.ts'
-import { configFolder, cookieOf, testGateway } from '../support/gateway.ts'
-import { signInAt } from '../support/sign-in.ts'
-import { json, testUpstream } from '../support/upstream.ts'
+import { configFolder, testGateway } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
 const traceparent = `00-${traceId}-b7ad6b7169203331-01`
 const routes = { routes: { fine: { path: '/api/fine', access: 'public', answer: { json: {} } } } }
 
-const exportTo = (t: Test, url: string, more: Readonly<Record<string, string>> = {}) =>
-  setEnvironment(t.after, {
-    OTEL_EXPORTER_OTLP_ENDPOINT: url,
-    OTEL_BSP_SCHEDULE_DELAY: '20',
-    ...more
-  })
-
 const requestIds = ({ requests }: TestCollector) =>
   requests.flatMap(({ spans }) => spans.map(span => span.attributes['console_gateway.request_id']))
 
 t.test('the span of each request is exported once', async t => {
   const collector = await testCollector(t.after)
-  exportTo(t, collector.url)
+  exportTo(t.after, collector.url)
   const gateway = await testGateway(t.after, { routes })
   const ids: Array<string | null> = []
   for (let count = 0; count < 20; count++) {
@@ -39,7 +35,7 @@ t.test('a client that has all of its requests sampled fills a bounded queue, no 
   const collector = await testCollector(t.after)
   const held: ServerResponse[] = []
   collector.answer = response => void held.push(response)
-  exportTo(t, collector.url, {
+  exportTo(t.after, collector.url, {
     OTEL_BSP_MAX_QUEUE_SIZE: '50',
     OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '10'
   })
@@ -103,7 +99,7 @@ t.test('settings that cannot be taken are warnings', async t => {
 t.test('a collector with TLS is believed by OTEL_EXPORTER_OTLP_CERTIFICATE alone', async t => {
   const authority = testAuthority(t.after)
   const collector = await testCollector(t.after, authority)
-  exportTo(t, collector.url)
+  exportTo(t.after, collector.url)
   const stranger = await testGateway(t.after, { routes })
   await stranger.call('/api/fine')
   await stranger.logged(({ event }) => event === 'traces.failing')
@@ -112,38 +108,4 @@ t.test('a collector with TLS is believed by OTEL_EXPORTER_OTLP_CERTIFICATE alone
   const gateway = await testGateway(t.after, { routes })
   const id = (await gateway.call('/api/fine')).headers.get('x-request-id')
   await until('the span came', () => requestIds(collector).includes(id))
-})
-
-t.test('the renewal of a token has the context of the request that needs it', async t => {
-  const backend = await testUpstream(t.after, (request, response, seen) => {
-    const token = { id: '1', token: seen.url, refresh: 'r', expiresIn: 1 }
-    json(200, seen.url === '/login' ? token : { ...token, expiresIn: 3600 })(
-      request,
-      response,
-      seen
-    )
-  })
-  const { gateway: login, routes: upstreams } = signInAt(backend.url, {
-    token: 'token',
-    refreshToken: 'refresh',
-    expires: { path: 'expiresIn' },
-    refresh: {
-      path: '/renew',
-      body: { refresh: '{refreshToken}' },
-      token: 'token'
-    }
-  })
-  const gateway = await testGateway(t.after, {
-    gateway: login,
-    routes: {
-      upstreams: { b: { ...upstreams.upstreams.b, credential: 'bearer' } },
-      routes: { orders: { path: '/api/orders', upstream: 'b' } }
-    }
-  })
-  const credentials = { username: 'ann', password: 'p' }
-  const signedIn = await gateway.call('/api/auth/admin/login', { json: credentials })
-  await gateway.call('/api/orders', { cookie: cookieOf(signedIn), headers: { traceparent } })
-  await until('the token was renewed', () => backend.seen.some(({ url }) => url === '/renew'))
-  const renewal = backend.seen.find(({ url }) => url === '/renew')
-  t.equal(renewal?.headers['traceparent'], traceparent)
 })

@@ -1,13 +1,8 @@
-/** Traces from the console's request to the back-ends and to the collector. */
-import { once } from 'node:events'
-import t, { type Test } from 'tap'
-import { WebSocket, WebSocketServer } from 'ws'
-import { createServer } from 'node:http'
-import { type DecodedSpan, setEnvironment, testCollector } from '../support/collector.ts'
+/** Traces from the console's request to the back-ends and to the collector. Of each call: attempts.test.ts. */
+import t from 'tap'
+import { exportTo, only, setEnvironment, testCollector } from '../support/collector.ts'
 import { testGateway } from '../support/gateway.ts'
-import { freePort, listen } from '../support/ports.ts'
 import { testRedis } from '../support/redis.ts'
-import { signInAt } from '../support/sign-in.ts'
 import { json, testUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
@@ -15,19 +10,6 @@ const traceId = '0af7651916cd43dd8448eb211c80319c'
 const callerId = 'b7ad6b7169203331'
 const traceparent = `00-${traceId}-${callerId}-01`
 const pattern = /^00-([0-9a-f]{32})-([0-9a-f]{16})-0([01])$/
-
-const exportTo = (t: Test, url: string, more: Readonly<Record<string, string>> = {}) =>
-  setEnvironment(t.after, {
-    OTEL_EXPORTER_OTLP_ENDPOINT: url,
-    OTEL_BSP_SCHEDULE_DELAY: '20',
-    ...more
-  })
-
-function only(spans: readonly DecodedSpan[], fits: (span: DecodedSpan) => boolean): DecodedSpan {
-  const [span, ...others] = spans.filter(fits)
-  if (span === undefined || others.length > 0) throw new Error(`${others.length + 1} spans, not 1`)
-  return span
-}
 
 t.test(
   'without a collector each call to a back-end has a context, and the caller’s goes on',
@@ -93,7 +75,7 @@ t.test('with OTEL_SDK_DISABLED the headers of the client pass as they are', asyn
 t.test('a request’s spans hang together, and on those of the caller and the back-ends', async t => {
   const redis = await testRedis(t.after)
   const collector = await testCollector(t.after)
-  exportTo(t, collector.url)
+  exportTo(t.after, collector.url)
   const backend = await testUpstream(t.after, json(200, { data: [{ noticeId: 'n1' }] }))
   const gateway = await testGateway(
     t.after,
@@ -179,7 +161,7 @@ t.test('the session’s lookup in Redis is a span', async t => {
       session: { secrets: ['${SECRET}'] }
     }
   }
-  exportTo(t, collector.url)
+  exportTo(t.after, collector.url)
   const environment = { SECRET: 'x'.repeat(32) }
   const other = await testGateway(t.after, files, environment)
   const cookie = await other.signIn('bob')
@@ -194,90 +176,4 @@ t.test('the session’s lookup in Redis is a span', async t => {
       attributes: { 'db.system.name': 'redis' }
     }
   )
-})
-
-t.test('the calls of a sign-in and of a sign-out have the context too', async t => {
-  const backend = await testUpstream(t.after, json(200, { id: '1', token: 't' }))
-  const { gateway, routes } = signInAt(backend.url, {
-    token: 'token',
-    logout: { path: '/logout', method: 'POST' }
-  })
-  const running = await testGateway(t.after, { gateway, routes })
-  const headers = { traceparent }
-  const signedIn = await running.call('/api/auth/admin/login', {
-    method: 'POST',
-    headers,
-    json: { username: 'u', password: 'p' }
-  })
-  t.equal(signedIn.status, 200, signedIn.text)
-  const cookie = signedIn.headers
-    .getSetCookie()
-    .map(each => each.split(';')[0])
-    .join('; ')
-  await running.call('/api/account/logout', { method: 'POST', cookie, headers })
-  await until('the back-end’s session was ended', () => backend.seen.length === 2)
-  t.same(
-    backend.seen.map(seen => seen.headers['traceparent']),
-    [traceparent, traceparent]
-  )
-})
-
-t.test('a WebSocket handshake has the context, and is a span', async t => {
-  const collector = await testCollector(t.after)
-  exportTo(t, collector.url)
-  const server = createServer()
-  const sockets = new WebSocketServer({ server })
-  const url = `http://127.0.0.1:${await listen(server)}`
-  t.after(() => server.close())
-  const gateway = await testGateway(t.after, {
-    routes: {
-      upstreams: { backend: { url } },
-      routes: {
-        events: { path: '/api/events', access: 'public', upstream: 'backend', websocket: {} }
-      }
-    }
-  })
-  const connected = once(sockets, 'connection')
-  const client = new WebSocket(`${gateway.url.replace('http', 'ws')}/api/events?token=secret`, {
-    headers: { traceparent, origin: gateway.url }
-  })
-  t.after(() => client.terminate())
-  const [, { headers }] = (await connected) as [unknown, { headers: Record<string, string> }]
-  const ofTrace = () => collector.spans().filter(span => span.traceId === traceId)
-  await until('the spans came', () => ofTrace().length === 2)
-  const span = only(ofTrace(), ({ kind }) => kind === 'SPAN_KIND_CLIENT')
-  t.equal(headers['traceparent'], `00-${traceId}-${span.spanId}-01`)
-  t.match(span.attributes, { 'url.full': `${url}/api/events`, 'http.response.status_code': 101 })
-})
-
-t.test('each attempt is a span with a context of its own', async t => {
-  const collector = await testCollector(t.after)
-  exportTo(t, collector.url)
-  const backend = await testUpstream(t.after)
-  const dead = `http://127.0.0.1:${await freePort()}`
-  const gateway = await testGateway(t.after, {
-    routes: {
-      upstreams: { backend: { urls: [dead, backend.url] } },
-      routes: { any: { path: '/api/any', access: 'public', upstream: 'backend' } }
-    }
-  })
-  const retried = () =>
-    collector.spans().find(({ attributes }) => attributes['error.type'] !== undefined)
-  await until('an address refused', async () => {
-    await gateway.call('/api/any')
-    return retried() !== undefined
-  })
-  const { traceId: id = '' } = retried() ?? {}
-  await until(
-    'both spans came',
-    () => collector.spans().filter(span => span.traceId === id).length === 3
-  )
-  const spans = collector.spans().filter(span => span.traceId === id)
-  t.match(only(spans, ({ isError }) => isError).attributes, {
-    'url.full': `${dead}/api/any`,
-    'error.type': 'upstream.refused'
-  })
-  const good = only(spans, ({ kind, isError }) => kind === 'SPAN_KIND_CLIENT' && !isError)
-  const sent = backend.seen.map(({ headers }) => headers['traceparent'])
-  t.ok(sent.includes(`00-${id}-${good.spanId}-01`))
 })

@@ -1,6 +1,5 @@
 import t from 'tap'
 import { clusterFailover, inStep, lose, sentinelFailover } from '../support/failover.ts'
-import { redisCli } from '../support/redis-cli.ts'
 import { until } from '../support/until.ts'
 import { patientMs, testSentinel } from '../support/sentinel.ts'
 import { replicas, startTrial } from '../support/trial.ts'
@@ -16,25 +15,6 @@ t.test(
   'a primary of a Cluster is frozen, its replica takes over: the gateway follows, and everybody is still signed in',
   async t => await clusterFailover(t, 'frozen')
 )
-
-t.test('a planned failover by Sentinel: hardly anything is seen of it', async t => {
-  const sentinel = await testSentinel(t.after)
-  const both = await replicas(t, { sentinels: sentinel.sentinels, primary: sentinel.name })
-  const trial = await startTrial(t, both, { name: 'planned failover (SENTINEL FAILOVER)' })
-  await trial.during(async () => {
-    await redisCli(
-      Number(sentinel.sentinels[0]?.split(':')[1]),
-      'SENTINEL',
-      'FAILOVER',
-      sentinel.name
-    )
-    await until(
-      'the replica is primary',
-      async () => (await sentinel.primaryPort()) === sentinel.servers[1].port
-    )
-  })
-  await trial.over()
-})
 
 t.test(
   `${rounds} failovers by Sentinel, one after the other: the gateway follows each`,

@@ -2,14 +2,23 @@
 import type { Page } from './driver.ts'
 import { ConsoleFault } from './display.ts'
 
+type Params = Readonly<Record<string, string | number | undefined>>
+
 export interface AxiosRequest {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly method: 'GET' | 'POST'
   readonly url: string
-  readonly params?: Readonly<Record<string, string | number | undefined>>
+  readonly params?: Params
   readonly data?: unknown
   /** Fields with `null` are not sent. */
   readonly headers?: Readonly<Record<string, string | null>>
 }
+
+export const get = (url: string, params: Params = {}): AxiosRequest => ({
+  method: 'GET',
+  url,
+  params
+})
+export const post = (url: string, data?: unknown): AxiosRequest => ({ method: 'POST', url, data })
 
 export interface AxiosResponse {
   readonly status: number
@@ -28,11 +37,23 @@ export class AxiosError extends ConsoleFault {
   }
 }
 
-/** Rejects with an `AxiosError` unless the status is 2xx, as axios does by default. */
-export async function axios(page: Page, request: AxiosRequest): Promise<AxiosResponse> {
-  const response = await send(page, request)
-  if (response.status >= 200 && response.status < 300) return response
-  throw new AxiosError(`Request failed with status code ${response.status}`, response)
+/**
+ * Rejects with an `AxiosError` unless the status is 2xx, as axios does by default.
+ * @param onError what the console does with the error, which goes on all the same
+ */
+export async function axios(
+  page: Page,
+  request: AxiosRequest,
+  onError: (error: AxiosError) => unknown = () => {}
+): Promise<AxiosResponse> {
+  try {
+    const response = await send(page, request)
+    if (response.status >= 200 && response.status < 300) return response
+    throw new AxiosError(`Request failed with status code ${response.status}`, response)
+  } catch (error) {
+    if (error instanceof AxiosError) await onError(error)
+    throw error
+  }
 }
 
 async function send(page: Page, request: AxiosRequest): Promise<AxiosResponse> {
@@ -55,7 +76,7 @@ async function send(page: Page, request: AxiosRequest): Promise<AxiosResponse> {
   }
 }
 
-function withQuery(url: string, params: AxiosRequest['params'] = {}): string {
+function withQuery(url: string, params: Params = {}): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(params)) {
     if (value !== undefined) query.append(name, String(value))

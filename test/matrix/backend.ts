@@ -1,6 +1,6 @@
 /**
- * A back-end of the matrix: a small server on loopback with the habits of one back-end family, as
- * strict as the real one. Each file of `backends/` exports one as `backend`.
+ * Back-ends of the matrix: one server on loopback, and the habits of each back-end family as data,
+ * as strict as the real one. Each file of `backends/` exports one as `backend`.
  */
 import { randomBytes } from 'node:crypto'
 import {
@@ -54,10 +54,8 @@ export const users = {
   }
 } as const satisfies Record<string, TestUser>
 
-export const itemCount = 25
-
 /** Item 1 is the first of page 1. Families give these members names of their own. */
-export const items = Array.from({ length: itemCount }, (_, index) => ({
+export const items = Array.from({ length: 25 }, (_, index) => ({
   id: index + 1,
   title: `Notice ${index + 1}`
 }))
@@ -68,7 +66,7 @@ export const captchaText = '135790'
 export const captchaPicture = Buffer.from('GIF89a').toString('base64')
 
 /** What a back-end of a family offers, under the family's own names. */
-export interface BackendFamily {
+interface Family {
   readonly name: BackendName
   /** `owner/name@commit` that the habits were read from. */
   readonly source: string
@@ -80,27 +78,42 @@ export interface BackendFamily {
     /** The parameter that looks for a title. */
     readonly search: string
   }
-  /** Saves an item. Refuses one with an empty title as the family refuses a form. */
+  /** POST, saves an item. Refuses one with an empty title as the family refuses a form. */
   readonly save: {
-    readonly method: 'POST'
     readonly path: string
     /** The text that the family answers for an empty title. */
     readonly message: string
     /** The member that the family names with it, if it names one. */
     readonly field?: string
-    /** The body of the family. */
-    readonly body: (title: string) => unknown
-    /** The operations of a shape that make this body of `{ title }`. */
+    /** The operations of a shape that make the family's body of `{ title }`. */
     readonly operations: readonly unknown[]
   }
-  /** What a user types as the user name. */
+  /** What a user types as the user name. Default: the name itself. */
   readonly loginName: (user: TestUser) => string
   /** The text of the family for a wrong password. */
   readonly wrongPassword: string
   /** The text of the family for a wrong captcha, if it has captchas. */
   readonly wrongCaptcha?: string
-  /** Whether a token can be renewed. */
-  readonly refreshes: boolean
+}
+
+/** How it is served. */
+interface Served {
+  /** The path below which all endpoints stand. */
+  readonly prefix?: string
+  /** The token that a request carries, by the family's transport. */
+  readonly tokenIn: (request: Request) => string | undefined
+  /** By `METHOD /path`, below the prefix. `*` at the end stands for the last segment. */
+  readonly open: Readonly<Record<string, (visit: Visit) => Response>>
+  /** Those that need a valid token. */
+  readonly guarded: Readonly<Record<string, (visit: Visit & Caller) => Response>>
+  readonly unauthorized: (request: Request) => Response
+  /** What an endpoint refuses before it does anything, such as a body of another type. */
+  readonly refuse?: (visit: Visit) => Response | undefined
+  /** @param knownPath whether the path has an endpoint with another method */
+  readonly otherwise: (request: Request, knownPath: boolean) => Response
+}
+
+export interface BackendFamily extends Family {
   readonly start: (
     cleanUp: (undo: () => unknown) => void,
     options?: BackendOptions
@@ -114,43 +127,53 @@ export interface BackendOptions {
   readonly signUrls?: readonly string[]
 }
 
-/** A request that arrived whole, and its response. */
-export interface Call {
-  readonly method: string
-  readonly path: string
-  readonly query: URLSearchParams
-  readonly headers: IncomingHttpHeaders
+/** A request that arrived whole. */
+interface Call extends Request {
   readonly body: string
-  readonly status: number
   /** The token that was sent, valid or not. */
-  readonly token?: string
-  /** Whom the token identified. */
-  readonly username?: string
+  readonly token: string | undefined
 }
 
 /** A running back-end. */
 export interface Backend {
-  readonly family: BackendFamily
   readonly url: string
   readonly calls: readonly Call[]
-  /** A token of the back-end, as its own sign-in would give to this user. */
-  readonly tokenOf: (user: TestUser) => string
   /** All access tokens expire; refresh tokens stay valid. */
   readonly expireTokens: () => void
   /** All tokens and refresh tokens end, as if an administrator had signed everybody out. */
   readonly endAllSessions: () => void
 }
 
-/** The request, as the handler of a family gets it. */
 export interface Request {
   readonly method: string
   /** As it was sent, without the query. */
   readonly path: string
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
+  /** The content type; empty without one. */
+  readonly type: string
   readonly text: string
   /** The JSON body, or undefined where there is none or it is not JSON. */
   readonly json: unknown
+}
+
+/** A request, and what the back-end knows. */
+export interface Visit extends Request {
+  /** The path below the prefix, its last segment `*` where the endpoint says so. */
+  readonly endpoint: string
+  /** A text member of the JSON body. */
+  readonly member: (name: string) => string | undefined
+  /** The user behind a valid access token. */
+  readonly user: TestUser | undefined
+  readonly token: string | undefined
+  readonly tokens: Tokens
+  readonly captchas: Captchas
+  readonly options: BackendOptions
+}
+
+interface Caller {
+  readonly user: TestUser
+  readonly token: string
 }
 
 export interface Response {
@@ -161,25 +184,10 @@ export interface Response {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export type Handler = (request: Request, caller: Caller | undefined) => Response
-export type GuardedHandler = (request: Request, caller: Caller) => Response
-
-/** Endpoints that need a valid token; `refuse` answers requests without one. */
-export const guard =
-  (refuse: (request: Request) => Response) =>
-  (handle: GuardedHandler): Handler =>
-  (request, caller) =>
-    caller === undefined ? refuse(request) : handle(request, caller)
-
-/** The user behind a valid access token. */
-export interface Caller {
-  readonly user: TestUser
-  readonly token: string
-}
-
-interface Grant {
+export interface Grant {
   readonly user: TestUser
   readonly access: string
+  readonly refresh: string
 }
 
 /** The tokens of a back-end: opaque, valid until they are ended. */
@@ -187,12 +195,12 @@ export class Tokens {
   readonly #access = new Map<string, TestUser>()
   readonly #refresh = new Map<string, Grant>()
 
-  issue(user: TestUser): { access: string; refresh: string } {
-    const access = randomBytes(24).toString('base64url')
-    const refresh = randomBytes(24).toString('base64url')
+  issue(user: TestUser): Grant {
+    const [access, refresh] = [randomKey(), randomKey()]
+    const grant = { user, access, refresh }
     this.#access.set(access, user)
-    this.#refresh.set(refresh, { user, access })
-    return { access, refresh }
+    this.#refresh.set(refresh, grant)
+    return grant
   }
 
   userOf(access: string | undefined): TestUser | undefined {
@@ -200,12 +208,11 @@ export class Tokens {
   }
 
   /** Ends the tokens of a grant and issues others. Undefined: the refresh token is not valid. */
-  renew(refresh: string): { user: TestUser; access: string; refresh: string } | undefined {
+  renew(refresh: string): Grant | undefined {
     const grant = this.#refresh.get(refresh)
     if (grant === undefined) return undefined
-    this.#refresh.delete(refresh)
-    this.#access.delete(grant.access)
-    return { user: grant.user, ...this.issue(grant.user) }
+    this.end(grant.access)
+    return this.issue(grant.user)
   }
 
   /** Ends an access token, and its refresh token with it. */
@@ -226,96 +233,108 @@ export class Tokens {
   }
 }
 
-interface ServedFamily {
-  readonly family: BackendFamily
-  readonly tokens: Tokens
-  /** The token that a request carries, by the family's transport. */
-  readonly tokenIn: (request: Request) => string | undefined
-  /** The path below which all endpoints stand. */
-  readonly prefix?: string
-  /** By `METHOD /path`, below the prefix. `*` at the end stands for the last segment. */
-  readonly endpoints: Readonly<Record<string, Handler>>
-  /** @param knownPath whether the path has an endpoint with another method */
-  readonly otherwise: (request: Request, knownPath: boolean) => Response
+/** The captchas that a back-end has shown and that nobody has used yet. */
+class Captchas {
+  readonly #shown = new Set<string>()
+
+  show(key = randomKey()): string {
+    this.#shown.add(key)
+    return key
+  }
+
+  /** For one attempt, right or wrong. Undefined: it was never shown, or is used. */
+  take(key: string | undefined, text: string | undefined): boolean | undefined {
+    if (key === undefined || !this.#shown.delete(key)) return undefined
+    return text === captchaText
+  }
+
+  /** For attempts until one is right. */
+  match(key: string | undefined, text: string | undefined): boolean {
+    if (key === undefined || text !== captchaText) return false
+    return this.#shown.delete(key)
+  }
 }
 
-/** Serves a family on a free loopback port and records its calls. */
-export async function serveFamily(
-  cleanUp: (undo: () => unknown) => void,
-  { family, tokens, tokenIn, prefix = '', endpoints, otherwise }: ServedFamily
-): Promise<Backend> {
-  const calls: Call[] = []
-  const paths = new Set(Object.keys(endpoints).map(endpoint => endpoint.split(' ')[1] ?? ''))
-  const endpointPath = (path: string) => {
-    if (!path.startsWith(`${prefix}/`)) return ''
-    const below = path.slice(prefix.length)
-    return paths.has(below) ? below : below.replace(/[^/]+$/, '*')
-  }
-  const respond = (message: IncomingMessage, response: ServerResponse, body: Buffer) => {
-    const request = requestOf(message, body)
-    const token = tokenIn(request)
-    const user = tokens.userOf(token)
-    const caller = user !== undefined && token !== undefined ? { user, token } : undefined
-    const { method, path, query, text } = request
-    const endpoint = endpointPath(path)
-    const handle = endpoints[`${method} ${endpoint}`]
-    const result =
-      handle === undefined ? otherwise(request, paths.has(endpoint)) : handle(request, caller)
-    const { status } = result
-    calls.push({
-      method,
-      path,
-      query,
-      headers: request.headers,
-      body: text,
-      status,
-      ...(token !== undefined && { token }),
-      ...(user !== undefined && { username: user.username })
-    })
-    const type = result.json === undefined ? 'text/plain' : 'application/json'
-    const content = result.json === undefined ? result.text : JSON.stringify(result.json)
-    response
-      .writeHead(status, {
-        ...(content !== undefined && { 'content-type': type }),
-        ...result.headers
+function randomKey(): string {
+  return randomBytes(24).toString('base64url')
+}
+
+/** A family, served on a free loopback port; its calls are recorded. */
+export function familyOf(
+  given: Omit<Family, 'loginName'> & Partial<Pick<Family, 'loginName'>> & Served
+): BackendFamily {
+  return {
+    loginName: ({ username }) => username,
+    ...given,
+    start: async (cleanUp, options = {}) => {
+      const calls: Call[] = []
+      const tokens = new Tokens()
+      const state = { tokens, captchas: new Captchas(), options }
+      const respond = (request: Request, response: ServerResponse) => {
+        calls.push({ ...request, body: request.text, token: given.tokenIn(request) })
+        send(response, responseOf(given, request, state))
+      }
+      const server = createServer((message, response) => {
+        buffer(message).then(
+          body => respond(requestOf(message, body), response),
+          () => {}
+        )
       })
-      .end(content)
-  }
-  const server = createServer((message, response) => {
-    buffer(message).then(
-      body => respond(message, response, body),
-      () => {}
-    )
-  })
-  server.keepAliveTimeout = 0
-  const port = await listen(server)
-  cleanUp(async () => {
-    server.closeAllConnections()
-    await new Promise(resolve => server.close(resolve))
-  })
-  return {
-    family,
-    url: `http://127.0.0.1:${port}`,
-    calls,
-    tokenOf: user => tokens.issue(user).access,
-    expireTokens: () => tokens.expireAccess(),
-    endAllSessions: () => tokens.endAll()
+      server.keepAliveTimeout = 0
+      const port = await listen(server)
+      cleanUp(async () => {
+        server.closeAllConnections()
+        await new Promise(resolve => server.close(resolve))
+      })
+      return {
+        url: `http://127.0.0.1:${port}`,
+        calls,
+        expireTokens: () => tokens.expireAccess(),
+        endAllSessions: () => tokens.endAll()
+      }
+    }
   }
 }
 
-function requestOf(message: IncomingMessage, body: Buffer): Request {
-  const { pathname, searchParams } = new URL(message.url ?? '/', 'http://back-end')
-  const text = body.toString()
-  return {
-    method: message.method ?? '',
-    path: pathname,
-    query: searchParams,
-    headers: message.headers,
-    text,
-    json: (message.headers['content-type'] ?? '').startsWith('application/')
-      ? parse(text)
-      : undefined
+function responseOf(
+  { prefix = '', tokenIn, open, guarded, refuse, ...family }: Served,
+  request: Request,
+  state: Pick<Visit, 'tokens' | 'captchas' | 'options'>
+): Response {
+  const { method, path, json } = request
+  const paths = [open, guarded].flatMap(Object.keys).map(each => each.split(' ')[1] ?? '')
+  const below = path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : ''
+  const endpoint = paths.includes(below) ? below : below.replace(/[^/]+$/, '*')
+  const name = `${method} ${endpoint}`
+  if (!(name in open) && !(name in guarded)) {
+    return family.otherwise(request, paths.includes(endpoint))
   }
+  const token = tokenIn(request)
+  const user = state.tokens.userOf(token)
+  const member = (key: string) => textOf(json, key)
+  const visit = { ...request, ...state, endpoint, member, user, token }
+  const isCaller = user !== undefined && token !== undefined
+  if (name in guarded && !isCaller) return family.unauthorized(request)
+  const refusal = refuse?.(visit)
+  if (refusal !== undefined) return refusal
+  const response = isCaller ? guarded[name]?.({ ...visit, user, token }) : undefined
+  return response ?? open[name]?.(visit) ?? family.otherwise(request, true)
+}
+
+function send(response: ServerResponse, { status, json, text, headers }: Response): void {
+  const type = json === undefined ? 'text/plain' : 'application/json'
+  const content = json === undefined ? text : JSON.stringify(json)
+  response
+    .writeHead(status, { ...(content !== undefined && { 'content-type': type }), ...headers })
+    .end(content)
+}
+
+function requestOf({ method = '', url = '/', headers }: IncomingMessage, body: Buffer): Request {
+  const { pathname: path, searchParams: query } = new URL(url, 'http://back-end')
+  const text = body.toString()
+  const type = headers['content-type'] ?? ''
+  const json = type.startsWith('application/') ? parse(text) : undefined
+  return { method, path, query, headers, type, text, json }
 }
 
 function parse(text: string): unknown {
@@ -326,15 +345,11 @@ function parse(text: string): unknown {
   }
 }
 
-/** A text member of a JSON body. */
+/** A text member of an object. */
 export function textOf(json: unknown, member: string): string | undefined {
   if (typeof json !== 'object' || json === null) return undefined
   const value: unknown = Reflect.get(json, member)
   return typeof value === 'string' ? value : undefined
-}
-
-export function userNamed(username: string | undefined): TestUser | undefined {
-  return Object.values(users).find(user => user.username === username)
 }
 
 /** The user with this name and password. */
@@ -355,30 +370,7 @@ export function itemsWith(text: string | null): typeof items {
   return text === null ? items : items.filter(({ title }) => title.includes(text))
 }
 
-/** The captchas that a back-end has shown and that nobody has used yet. */
-export class Captchas {
-  readonly #shown = new Set<string>()
-
-  show(key: string = randomBytes(16).toString('hex')): string {
-    this.#shown.add(key)
-    return key
-  }
-
-  /** For one attempt, right or wrong. Undefined: it was never shown, or is used. */
-  take(key: string | undefined, text: string | undefined): boolean | undefined {
-    if (key === undefined || !this.#shown.delete(key)) return undefined
-    return text === captchaText
-  }
-
-  /** For attempts until one is right. */
-  match(key: string | undefined, text: string | undefined): boolean {
-    if (key === undefined || text !== captchaText) return false
-    return this.#shown.delete(key)
-  }
-}
-
-/** The token after a scheme such as `Bearer` in `Authorization`. */
-export function schemeToken(headers: IncomingHttpHeaders, scheme: string): string | undefined {
-  const value = headers.authorization
-  return value?.startsWith(`${scheme} `) === true ? value.slice(scheme.length + 1) : undefined
+/** The token after `Bearer` in `Authorization`. */
+export function bearerIn({ headers }: Pick<Request, 'headers'>): string | undefined {
+  return /^Bearer (.*)$/.exec(headers.authorization ?? '')?.[1]
 }

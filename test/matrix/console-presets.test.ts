@@ -2,7 +2,7 @@
 import t from 'tap'
 import { nodePage } from './node-page.ts'
 import { alice, items, startPlain } from './plain-gateway.ts'
-import { drivers, failWithOthers, wrongPassword } from './preset-drivers.ts'
+import { drivers, wrongPassword } from './preset-drivers.ts'
 
 const day = 86_400_000
 for (const [driver, expected] of drivers) {
@@ -74,6 +74,3 @@ for (const [driver, expected] of drivers) {
     t.match(await console.signIn(alice), { at: 'inside' }, 'and in again')
   })
 }
-
-// one of them; test/long/envelopes.test.ts tries all
-failWithOthers((others, console) => others.slice(console % others.length).slice(0, 1))

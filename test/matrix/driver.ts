@@ -108,11 +108,6 @@ export interface OpenConsole {
   readonly signOut: () => Promise<Screen<undefined>>
 }
 
-export interface Call {
-  readonly method: string
-  readonly path: string
-}
-
 export interface Driver {
   readonly name: string
   /** What a message begins with where the console shows words of its own, not the server's. */
@@ -128,10 +123,10 @@ export interface Driver {
   readonly noticesEndBy?: 'reload' | 'clock'
   /** The sign-out sends nothing, so that the session goes on without the console. */
   readonly signsOutSilently?: boolean
-  /** The calls of the user's own pages: the paths that routes.yaml maps, in the console's fashion. */
+  /** What the user's own pages call by GET and POST: the paths that routes.yaml maps. */
   readonly calls: {
-    readonly list: Call
-    readonly save: Call
+    readonly list: string
+    readonly save: string
   }
   readonly open: (page: Page) => OpenConsole
 }

@@ -18,7 +18,6 @@ export interface NodePage extends Page {
 
 interface Cookie {
   readonly value: string
-  readonly path: string
   readonly httpOnly: boolean
   /** Milliseconds since 1970. */
   readonly expires: number
@@ -33,7 +32,7 @@ export function nodePage(origin: string, now: () => number = () => Date.now()): 
     const url = new URL(path, origin)
     const method = init.method ?? 'GET'
     const headers = { ...init.headers, ...sameOriginHeaders(origin, method) }
-    const cookie = jar.header(url.pathname)
+    const cookie = jar.header()
     const response = await fetch(url, {
       ...init,
       headers: { ...headers, ...(cookie !== '' && { cookie }) },
@@ -72,7 +71,7 @@ class Jar {
       },
       set: (name, value, expires = Infinity) => {
         if (this.#cookies.get(name)?.httpOnly === true) return
-        this.#cookies.set(name, { value, path: '/', httpOnly: false, expires })
+        this.#cookies.set(name, { value, httpOnly: false, expires })
       },
       remove: name => {
         if (this.#cookies.get(name)?.httpOnly !== true) this.#cookies.delete(name)
@@ -80,31 +79,19 @@ class Jar {
     }
   }
 
-  /** @param line a `Set-Cookie` field */
+  /** @param line a `Set-Cookie` field; the gateway and its consoles set them for all paths */
   receive(line: string): void {
-    const [pair = '', ...attributes] = line.split(';').map(part => part.trim())
-    const [name, value] = splitAt(pair)
-    const named = new Map(attributes.map(splitAt).map(([key, text]) => [key.toLowerCase(), text]))
-    const maxAge = named.get('max-age')
-    const date = named.get('expires')
+    const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+    const maxAge = /; *max-age=(-?\d+)/i.exec(line)?.[1]
+    const date = /; *expires=([^;]+)/i.exec(line)?.[1] ?? ''
     const expires =
-      maxAge === undefined
-        ? Date.parse(date ?? '') || Infinity
-        : this.#now() + Number(maxAge) * 1000
-    this.#cookies.set(name, {
-      value,
-      path: named.get('path') ?? '/',
-      httpOnly: named.has('HttpOnly'.toLowerCase()),
-      expires
-    })
+      maxAge === undefined ? Date.parse(date) || Infinity : this.#now() + Number(maxAge) * 1000
+    this.#cookies.set(name, { value, httpOnly: /; *httponly/i.test(line), expires })
   }
 
-  /** The `Cookie` field of a request to this path; empty when no cookie fits. */
-  header(path: string): string {
-    return [...this.#live()]
-      .filter(([, cookie]) => path === cookie.path || path.startsWith(folderOf(cookie.path)))
-      .map(([name, { value }]) => `${name}=${value}`)
-      .join('; ')
+  /** The `Cookie` field of a request; empty without cookies. */
+  header(): string {
+    return [...this.#live()].map(([name, { value }]) => `${name}=${value}`).join('; ')
   }
 
   all(): Record<string, string> {
@@ -117,15 +104,6 @@ class Jar {
     }
     return this.#cookies
   }
-}
-
-function folderOf(path: string): string {
-  return path.endsWith('/') ? path : `${path}/`
-}
-
-function splitAt(pair: string): [string, string] {
-  const end = pair.indexOf('=')
-  return end === -1 ? [pair, ''] : [pair.slice(0, end), pair.slice(end + 1)]
 }
 
 function memoryStorage(): PageStorage {

@@ -47,16 +47,16 @@ export function pairFiles({ name, calls }: Driver, family: BackendFamily): PairF
     'permissions: { admin: ["*:*:*"] }',
     'routes:',
     `  list: ${flow({
-      path: calls.list.path,
-      methods: [calls.list.method],
+      path: calls.list,
+      methods: ['GET'],
       upstream: 'backend',
       rewrite: list.path,
       ...(Object.keys(query).length > 0 && { query }),
       shape: renames === undefined ? 'list' : 'notices'
     })}`,
     `  save: ${flow({
-      path: calls.save.path,
-      methods: [calls.save.method],
+      path: calls.save,
+      methods: ['POST'],
       upstream: 'backend',
       rewrite: save.path,
       ...(save.operations.length > 0 && { body: { shape: 'to-notice' } }),

@@ -7,6 +7,7 @@ import { type Backend, type BackendFamily, type BackendOptions, users } from './
 import type { Driver } from './driver.ts'
 import { countLines, pairFiles } from './pair-files.ts'
 import { type NodePage, nodePage } from './node-page.ts'
+import { wrongPassword } from './preset-drivers.ts'
 import type { Expected } from './use-console.ts'
 
 /** Guessing may go on, and what tests do in a second is not what users do in a minute. */
@@ -14,9 +15,6 @@ const limits = stringify({
   lockout: { accountAndAddress: 'off', address: 'off', account: 'off' },
   limits: { 'signed-in': { by: 'user', max: 100_000, window: '1m' } }
 })
-
-/** The texts of the gateway for a wrong password, where no text of the back-end takes its place. */
-const wrongPassword = ['The user name or the password is wrong.', '用户名或密码错误。']
 
 interface Pair {
   readonly backend: Backend
@@ -78,6 +76,7 @@ function expectedOf(family: BackendFamily): Omit<Expected, 'endSession' | 'passT
     username: family.loginName(admin),
     password: admin.password,
     name: admin.name,
+    // In the gateway's words where no text of the back-end takes their place.
     wrongPassword: [family.wrongPassword, ...wrongPassword],
     // Where only a field has a text, the message names the field too.
     refusal: [message, `${field}: ${message}`],

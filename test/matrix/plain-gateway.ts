@@ -39,7 +39,7 @@ export async function startPlain(t: Test, { name, calls }: Driver, own: object =
     paging: { page: 'p', size: 's' },
     errors: { message: ['message'], fields: { at: ['errors'] } }
   }
-  const route = ({ method, path }: { method: string; path: string }, shape: string) => ({
+  const route = (method: string, path: string, shape: string) => ({
     path,
     methods: [method],
     upstream: 'backend',
@@ -50,7 +50,7 @@ export async function startPlain(t: Test, { name, calls }: Driver, own: object =
     routes: {
       upstreams: { backend: upstream },
       permissions: { admin: ['*'], user: ['read'] },
-      routes: { list: route(calls.list, 'list'), save: route(calls.save, 'record') }
+      routes: { list: route('GET', calls.list, 'list'), save: route('POST', calls.save, 'record') }
     }
   })
   return { backend, gateway }

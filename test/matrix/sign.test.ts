@@ -1,9 +1,7 @@
 /** jeecg's console signs the parameters of its requests over the public URL; its back-end checks. */
 import t from 'tap'
 import { type BackendOptions, users } from './backend.ts'
-import { backend as drf } from './backends/drf.ts'
 import { backend as jeecgBackend } from './backends/jeecg.ts'
-import { backend as ruoyiBackend } from './backends/ruoyi.ts'
 import { jeecg, sign } from './consoles/jeecg.ts'
 import type { Page } from './driver.ts'
 import { startPair } from './pair.ts'
@@ -75,18 +73,4 @@ async function dictionary(page: Page, name: string, signedName = name, ageMs = 0
   }
   const response = await page.fetch(`${path}${name}`, { headers })
   return JSON.parse(await response.text()) as unknown
-}
-
-for (const family of [drf, ruoyiBackend]) {
-  void t.test(`jeecg × ${family.name}: X-Sign is ignored, and the query may change`, async t => {
-    const { backend, page } = await startPair(t.after, jeecg, family)
-    const console = jeecg.open(page)
-    await console.signIn({ username, password })
-    const list = await console.list(2, 10)
-    t.match(list, { content: { total: 25 }, messages: [] })
-    t.equal(list.content?.rows[0]?.['title'], 'Notice 11')
-    const received = backend.calls.find(({ path }) => path === family.list.path)
-    t.match(received?.headers, { 'x-sign': /^[0-9A-F]{32}$/ }, 'the back-end got it')
-    t.notOk(received?.query.has('pageNo'), 'the query is the back-end’s')
-  })
 }

@@ -4,32 +4,29 @@
  * needs a whole build of Umi to become code, so that it does not run here.
  */
 import { AxiosError, axios, type AxiosRequest } from './axios.ts'
-import { ConsoleFault, type Display, read } from './display.ts'
+import { ConsoleFault, type Display, read, text } from './display.ts'
 import type { Page } from './driver.ts'
 
-/** `error.info` of an error that the console's `errorThrower` made of a body. */
-export class BizError extends ConsoleFault {
-  readonly info: BizInfo
-
-  constructor(message: string, info: BizInfo) {
-    super(message)
-    this.info = info
-  }
-}
-
-export interface BizInfo {
-  readonly message: unknown
+/** What the `errorThrower` of a console makes of a body. */
+class BizError extends ConsoleFault {
   readonly showType: unknown
-  /** The member `data` of the body: all that a page can read of it. */
+  /** All that a page can read of the body. */
   readonly data: unknown
+
+  constructor(message: unknown, body: unknown) {
+    super(text(message))
+    this.showType = read(body, 'showType')
+    this.data = read(body, 'data')
+  }
 }
 
 interface UmiOptions {
   readonly page: Page
   readonly display: Display
   readonly headers?: () => Readonly<Record<string, string | null>>
-  /** Throws a `BizError` for a body that says so. */
-  readonly throwError: (body: unknown) => void
+  readonly isRefusal: (body: unknown) => boolean
+  /** The member with the message. */
+  readonly message: string
   /** `ErrorShowType.REDIRECT` */
   readonly redirect: () => void
   /** What is shown of a status beyond 2xx. */
@@ -42,40 +39,30 @@ const redirection = 9
 
 /** @returns a function that gives the whole body */
 export function umiRequest(options: UmiOptions) {
-  const { page, display, headers = () => ({}), throwError } = options
+  const { page, display, headers = () => ({}), isRefusal, message, redirect } = options
   return async function request(
     call: AxiosRequest,
     { skipErrorHandler = false } = {}
   ): Promise<unknown> {
-    try {
-      const { data } = await axios(page, { ...call, headers: headers() })
-      throwError(data)
-      return data
-    } catch (error) {
-      if (!skipErrorHandler) handle(error)
-      throw error
-    }
-  }
-
-  function handle(error: unknown): void {
-    if (error instanceof BizError) {
-      const { message, showType } = error.info
-      if (showType === redirection) return options.redirect()
-      if (showType !== silent) display.say(message)
-    } else if (error instanceof AxiosError) {
-      const { response } = error
-      display.say(
+    const say = (shown: unknown) => skipErrorHandler || display.say(shown)
+    const { data } = await axios(page, { ...call, headers: headers() }, ({ response }) =>
+      say(
         response === undefined
           ? 'None response! Please retry.'
           : options.statusMessage(response.status, response.data)
       )
-    }
+    )
+    if (!isRefusal(data)) return data
+    const error = new BizError(read(data, message), data)
+    if (error.showType === redirection && !skipErrorHandler) redirect()
+    else if (error.showType !== silent) say(read(data, message))
+    throw error
   }
 }
 
 /** What a form reads of an error: the member `data`, which is all that a `BizError` carries. */
 export function errorsIn(error: unknown): unknown {
-  if (error instanceof BizError) return error.info.data
+  if (error instanceof BizError) return error.data
   if (!(error instanceof AxiosError)) return undefined
   return read(error.response?.data ?? {}, 'data')
 }

@@ -18,28 +18,11 @@ export function testAuthority(
   const folder = temporaryFolder()
   cleanUp(() => rmSync(folder, { recursive: true, force: true }))
   const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')]
-  execFileSync(
-    'openssl',
-    [
-      'req',
-      '-x509',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:prime256v1',
-      '-nodes',
-      '-days',
-      '2',
-      '-subj',
-      '/CN=localhost',
-      '-addext',
-      `subjectAltName=${names}`,
-      '-keyout',
-      key,
-      '-out',
-      certificate
-    ],
-    { stdio: 'ignore' }
+  const words = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2'.split(
+    ' '
   )
+  const subject = ['-subj', '/CN=localhost', '-addext', `subjectAltName=${names}`]
+  const files = ['-keyout', key, '-out', certificate]
+  execFileSync('openssl', [...words, ...subject, ...files], { stdio: 'ignore' })
   return { key, certificate }
 }

@@ -6,7 +6,7 @@ import type { Authority } from './authority.ts'
 import { redisCli } from './redis-cli.ts'
 import { until } from './until.ts'
 import { freePorts } from './ports.ts'
-import { testRedis, type TestRedis } from './redis.ts'
+import { flags, testRedis, type TestRedis } from './redis.ts'
 
 export interface TestCluster {
   /** HOST:PORT of each node, as clients are told. */
@@ -32,44 +32,28 @@ export async function testCluster(
   cleanUp(() => rmSync(folder, { recursive: true, force: true }))
   const ports = await freePorts(12)
   const secured = (port: number) =>
-    tls === undefined
-      ? []
-      : [
-          '--tls-port',
-          String(port),
-          '--tls-cluster',
-          'yes',
-          '--tls-replication',
-          'yes',
-          '--tls-auth-clients',
-          'no',
-          '--tls-cert-file',
-          tls.certificate,
-          '--tls-key-file',
-          tls.key,
-          '--tls-ca-cert-file',
-          tls.certificate
-        ]
+    tls && {
+      'tls-port': port,
+      'tls-cluster': 'yes',
+      'tls-replication': 'yes',
+      'tls-auth-clients': 'no',
+      'tls-cert-file': tls.certificate,
+      'tls-key-file': tls.key,
+      'tls-ca-cert-file': tls.certificate
+    }
   const servers = await Promise.all(
-    ports
-      .slice(6)
-      .map((bus, n) =>
-        testRedis(cleanUp, [
-          '--cluster-enabled',
-          'yes',
-          '--cluster-port',
-          String(bus),
-          '--cluster-config-file',
-          `nodes-${n}.conf`,
-          '--cluster-node-timeout',
-          String(patientMs),
-          '--dir',
-          folder,
-          '--repl-diskless-sync-delay',
-          '0',
-          ...secured(ports[n] ?? 0)
-        ])
-      )
+    ports.slice(6).map((bus, n) => {
+      const options = {
+        'cluster-enabled': 'yes',
+        'cluster-port': bus,
+        'cluster-config-file': `nodes-${n}.conf`,
+        'cluster-node-timeout': patientMs,
+        'dir': folder,
+        'repl-diskless-sync-delay': 0,
+        ...secured(ports[n] ?? 0)
+      }
+      return testRedis(cleanUp, flags(options))
+    })
   )
   const nodes = servers.map(({ port }, n) => `127.0.0.1:${tls === undefined ? port : ports[n]}`)
   await redisCli(

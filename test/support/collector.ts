@@ -130,8 +130,6 @@ export interface TestCollector {
   >
   /** The spans of all requests. */
   readonly spans: () => DecodedSpan[]
-  /** Requests that began, whatever became of them. */
-  readonly begun: () => number
   /** In place of the response that all was taken. */
   answer: ((response: ServerResponse) => void) | undefined
 }
@@ -141,10 +139,8 @@ export async function testCollector(
   cleanUp: (undo: () => unknown) => void,
   authority?: Authority
 ): Promise<TestCollector> {
-  let begun = 0
   const server = serverOf(authority)
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    begun++
     void buffer(request).then(body => {
       const { headers, url: path = '' } = request
       const bytes = headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body
@@ -159,7 +155,6 @@ export async function testCollector(
     url,
     requests: [],
     spans: () => collector.requests.flatMap(({ spans }) => spans),
-    begun: () => begun,
     answer: undefined
   }
   cleanUp(() => {
@@ -188,4 +183,26 @@ export function setEnvironment(
       else process.env[name] = former[name]
     }
   })
+}
+
+/** Has gateways export to a collector soon after each request, until the end of the test. */
+export const exportTo = (
+  cleanUp: (undo: () => unknown) => void,
+  url: string,
+  more: Readonly<Record<string, string>> = {}
+): void =>
+  setEnvironment(cleanUp, {
+    OTEL_EXPORTER_OTLP_ENDPOINT: url,
+    OTEL_BSP_SCHEDULE_DELAY: '20',
+    ...more
+  })
+
+/** The one span that fits. */
+export function only(
+  spans: readonly DecodedSpan[],
+  fits: (span: DecodedSpan) => boolean
+): DecodedSpan {
+  const [span, ...others] = spans.filter(fits)
+  if (span === undefined || others.length > 0) throw new Error(`${others.length + 1} spans, not 1`)
+  return span
 }

@@ -1,8 +1,7 @@
 /** A gateway that has seen everything that it measures, so that each metric has a series. */
-import { createServer } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { AddressInfo } from 'node:net'
 import { configFolder, testGateway } from './gateway.ts'
 import { freePort } from './ports.ts'
 import { testRedis } from './redis.ts'
@@ -40,15 +39,9 @@ export function metricsIn(text: string): Exposed {
 
 /** Answers after a while, so that a second request waits for its connection. */
 async function slowBackEnd(after: (undo: () => unknown) => void): Promise<string> {
-  const server = createServer((_request, response) => {
-    setTimeout(() => response.end('{}'), 50)
-  })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  after(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const answer = (_request: unknown, response: ServerResponse) =>
+    void setTimeout(() => response.end('{}'), 50)
+  return (await testUpstream(after, answer)).url
 }
 
 async function usedFolder(after: (undo: () => unknown) => void) {

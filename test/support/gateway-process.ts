@@ -205,33 +205,16 @@ function samplesOf(body: string): Samples {
   })
 }
 
-/** How many descriptors there are of each kind; of sockets, by where they lead. */
+/** How many descriptors there are of each kind. */
 function describe(pid: number): Record<string, number> {
-  const places = socketPlaces(pid)
   const counts: Record<string, number> = {}
   for (const name of readdirSync(`/proc/${pid}/fd`)) {
     let link = 'closed meanwhile'
     try {
       link = readlinkSync(`/proc/${pid}/fd/${name}`)
     } catch {}
-    const inode = /^socket:\[(\d+)\]$/.exec(link)?.[1]
-    const kind =
-      inode === undefined
-        ? link.replace(/:\[\d+\]$/, '')
-        : `socket ${places.get(inode) ?? 'unbound'}`
+    const kind = link.replace(/:\[\d+\]$/, '')
     counts[kind] = (counts[kind] ?? 0) + 1
   }
   return counts
-}
-
-/** For each TCP socket's inode: both ports and the state, as the kernel numbers it (01 is open). */
-function socketPlaces(pid: number): Map<string, string> {
-  const port = (address = '') => Number.parseInt(address.split(':')[1] ?? '0', 16)
-  const rows = readFileSync(`/proc/${pid}/net/tcp`, 'utf8').trim().split('\n').slice(1)
-  return new Map(
-    rows.map(row => {
-      const [, local, remote, state, , , , , , inode = ''] = row.trim().split(/\s+/)
-      return [inode, `${port(local)} → ${port(remote)} (${state})`]
-    })
-  )
 }

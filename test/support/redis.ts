@@ -15,6 +15,10 @@ export interface TestRedis {
   readonly signal: (signal: NodeJS.Signals) => void
 }
 
+/** Options as arguments of redis-server. */
+export const flags = (options: Readonly<Record<string, string | number>>): string[] =>
+  Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])
+
 /**
  * @param extra further arguments for redis-server
  * @param given a port; a free one without it
@@ -31,24 +35,10 @@ export async function testRedis(
   let port = given ?? (await freePort())
   let child: ChildProcess | undefined
   const start = async () => {
-    const started = spawn(
-      command,
-      [
-        ...before,
-        '--port',
-        String(port),
-        '--bind',
-        '127.0.0.1',
-        '--save',
-        '',
-        '--appendonly',
-        'no',
-        '--dir',
-        folder,
-        ...extra
-      ],
-      { stdio: ['ignore', 'pipe', 'inherit'] }
-    )
+    const options = { port, bind: '127.0.0.1', save: '', appendonly: 'no', dir: folder }
+    const started = spawn(command, [...before, ...flags(options), ...extra], {
+      stdio: ['ignore', 'pipe', 'inherit']
+    })
     child = started
     const lines = createInterface({ input: started.stdout })
     let ready = false

@@ -8,7 +8,7 @@ import type { Authority } from './authority.ts'
 import { redisCli } from './redis-cli.ts'
 import { until } from './until.ts'
 import { freePort, freePorts } from './ports.ts'
-import { testRedis, type TestRedis } from './redis.ts'
+import { flags, testRedis, type TestRedis } from './redis.ts'
 
 export interface TestSentinel {
   /** HOST:PORT of each Sentinel. */
@@ -43,9 +43,8 @@ export async function testSentinel(
   const name = 'mymaster'
   const tlsPorts = tls === undefined ? [] : await freePorts(count + 1)
   const start = async (n: number, more: readonly string[]) => {
-    const secured = securedBy(tls, tlsPorts[n]).flatMap(([key, value]) => [`--${key}`, value])
-    const all = ['--repl-diskless-sync-delay', '0', ...secured, ...more, ...extra]
-    return await testRedis(cleanUp, all)
+    const own = flags({ 'repl-diskless-sync-delay': 0, ...securedBy(tls, tlsPorts[n]) })
+    return await testRedis(cleanUp, [...own, ...more, ...extra])
   }
   const primary = await start(0, [])
   const followed = tlsPorts[0] ?? primary.port
@@ -115,16 +114,16 @@ export async function testSentinel(
 }
 
 /** Options of a server or Sentinel that takes TLS at this port, and speaks it to the others. */
-function securedBy(tls: Authority | undefined, port: number | undefined): Array<[string, string]> {
-  if (tls === undefined || port === undefined) return []
-  return [
-    ['tls-port', String(port)],
-    ['tls-replication', 'yes'],
-    ['tls-auth-clients', 'no'],
-    ['tls-cert-file', tls.certificate],
-    ['tls-key-file', tls.key],
-    ['tls-ca-cert-file', tls.certificate]
-  ]
+function securedBy(tls: Authority | undefined, port: number | undefined): Record<string, string> {
+  if (tls === undefined || port === undefined) return {}
+  return {
+    'tls-port': String(port),
+    'tls-replication': 'yes',
+    'tls-auth-clients': 'no',
+    'tls-cert-file': tls.certificate,
+    'tls-key-file': tls.key,
+    'tls-ca-cert-file': tls.certificate
+  }
 }
 
 interface Watched {
@@ -139,7 +138,7 @@ async function startSentinel(
 ): Promise<{ readonly port: number; readonly tlsPort?: number }> {
   const port = await freePort()
   const tlsPort = tls === undefined ? undefined : await freePort()
-  const secured = securedBy(tls, tlsPort).map(words => `${words.join(' ')}\n`)
+  const secured = Object.entries(securedBy(tls, tlsPort)).map(words => `${words.join(' ')}\n`)
   const folder = mkdtempSync(join(tmpdir(), 'sentinel-'))
   const file = join(folder, 'sentinel.conf')
   writeFileSync(

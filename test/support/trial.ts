@@ -1,6 +1,7 @@
 /** What people see of two replicas while something happens to their Redis: traffic of all kinds, who is signed in by the book, and a verdict. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Test } from 'tap'
+import { createJudge, type Session } from './judge.ts'
 import { until } from './until.ts'
 import {
   type Called,
@@ -55,13 +56,6 @@ export const replicas = async (
 
 type Phase = 'before' | 'during' | 'healing' | 'after'
 
-/** By the book: `unsure` is a session whose sign-out was not confirmed. */
-interface Known {
-  readonly cookie: string
-  state: 'open' | 'closed' | 'unsure'
-  closedAt: number
-}
-
 interface Expectations {
   /** What this is, for the report. */
   readonly name: string
@@ -72,45 +66,33 @@ interface Expectations {
 /** Bounds that no machine is too busy for: they tell what is late from what never comes. How long it took is reported. */
 const answeredWithinMs = 20_000
 const normalWithinMs = 60_000
-/** So long a session that was closed may at most go on at another replica, on the busiest machine too. */
-const stalenessMs = 2000
 
 export interface Trial {
   /** What happens to Redis; traffic runs. */
   readonly during: (fault: () => Promise<unknown>) => Promise<void>
   /** What ends it, unless it heals by itself. Then waits until all works again, and judges. */
-  readonly over: (end?: () => Promise<unknown>) => Promise<Verdict>
+  readonly over: (end?: () => Promise<unknown>) => Promise<void>
   /** Resolves once requests of a kind have been answered so. */
   readonly saw: (kind: string, status: number) => Promise<void>
   readonly statuses: (phase: Phase) => Record<string, Record<string, number>>
-}
-
-export interface Verdict {
-  readonly normalAfterMs: number
-  readonly slowestMs: number
-  readonly stalestMs: number
 }
 
 /** Starts the traffic: at each replica one who uses old sessions, and one who signs in here, looks there, and signs out there. */
 export async function startTrial(
   t: Test,
   [a, b]: readonly [TestGateway, TestGateway],
-  expected: Expectations
+  { name, forgets = false }: Expectations
 ): Promise<Trial> {
-  const { name, forgets = false } = expected
   const seen: Record<Phase, Record<string, Record<string, number>>> = {
     before: {},
     during: {},
     healing: {},
     after: {}
   }
-  const problems = new Set<string>()
-  const book: Known[] = []
+  const judge = createJudge()
   let phase: Phase = 'before'
   const loop = { running: true }
   let slowestMs = 0
-  const slow: Record<string, number> = {}
-  let stalestMs = 0
   let faultAt = 0
 
   async function ask(
@@ -123,82 +105,57 @@ export async function startTrial(
     const began = performance.now()
     const answer = await Promise.race([
       gateway.call(path, options).catch((error: unknown) => {
-        problems.add(`${kind}: ${String(error)}`)
+        judge.odd(`${kind}: ${String(error)}`)
         return undefined
       }),
       wait(answeredWithinMs, undefined, { ref: false })
     ])
-    const ms = performance.now() - began
-    slowestMs = Math.max(slowestMs, ms)
-    slow[kind] = Math.max(slow[kind] ?? 0, Math.round(ms))
+    slowestMs = Math.max(slowestMs, performance.now() - began)
     const counts = (seen[at][kind] ??= {})
     const status = String(answer?.status ?? 'none')
     counts[status] = (counts[status] ?? 0) + 1
-    if (answer === undefined) problems.add(`${kind} got no answer within ${answeredWithinMs} ms`)
+    if (answer === undefined) judge.odd(`${kind} got no answer within ${answeredWithinMs} ms`)
     else if (![200, 401, 503].includes(answer.status)) {
-      problems.add(`${kind}: ${answer.status} ${answer.text}`)
+      judge.odd(`${kind}: ${answer.status} ${answer.text}`)
     } else if (
       answer.status === 503 &&
       (answer.json?.errorCode !== 'session.unavailable' || answer.headers.getSetCookie().length > 0)
     ) {
-      problems.add(`${kind}: an unfit 503: ${answer.text} ${answer.headers.getSetCookie().join()}`)
+      judge.odd(`${kind}: an unfit 503: ${answer.text} ${answer.headers.getSetCookie().join()}`)
     }
     return answer
   }
 
-  async function use(gateway: TestGateway, session: Known, mayBeLost = false): Promise<number> {
-    const { state } = session
+  async function use(gateway: TestGateway, session: Session): Promise<number> {
+    const { state, cookie } = session
     const began = performance.now()
-    const status =
-      (
-        await ask(state === 'open' ? 'profile' : 'profile of the signed-out', gateway, profile, {
-          cookie: session.cookie
-        })
-      )?.status ?? 0
-    if (
-      state === 'open' &&
-      session.state === 'open' &&
-      status === 401 &&
-      !mayBeLost &&
-      !(forgets && phase !== 'before')
-    ) {
-      problems.add(`${phase}: a session was lost`)
-    }
-    if (state === 'closed' && status === 200) {
-      stalestMs = Math.max(stalestMs, began - session.closedAt)
-      if (began - session.closedAt > stalenessMs) {
-        problems.add(
-          `${phase}: a closed session was accepted after ${Math.round(began - session.closedAt)} ms`
-        )
-      }
-    }
+    const kind = state === 'alive' ? 'profile' : 'profile of the signed-out'
+    const answer = await ask(kind, gateway, profile, { cookie })
+    const status = answer?.status ?? 0
+    const mayBeLost = forgets && phase !== 'before' && status === 401
+    if (!mayBeLost) judge.used(session, state, began, { status, body: answer?.text ?? '' })
     return status
   }
 
-  async function signIn(gateway: TestGateway): Promise<Known | undefined> {
-    const answer = await ask('sign-in', gateway, '/api/auth/admin/login', {
-      json: { username: 'alice', password }
-    })
-    if (answer?.status === 401) problems.add('a sign-in was refused')
-    return answer?.status === 200
-      ? { cookie: cookieOf(answer), state: 'open', closedAt: 0 }
-      : undefined
+  async function signIn(gateway: TestGateway): Promise<Session | undefined> {
+    const json = { username: 'alice', password }
+    const answer = await ask('sign-in', gateway, '/api/auth/admin/login', { json })
+    if (answer?.status === 401) judge.odd('a sign-in was refused')
+    return answer?.status === 200 ? judge.opened('alice', cookieOf(answer)) : undefined
   }
 
-  async function signOut(gateway: TestGateway, session: Known): Promise<number> {
-    session.state = 'unsure'
-    const status =
-      (await ask('sign-out', gateway, logout, { cookie: session.cookie, method: 'POST' }))
-        ?.status ?? 0
-    if (status === 200) Object.assign(session, { state: 'closed', closedAt: performance.now() })
-    return status
+  async function signOut(gateway: TestGateway, session: Session): Promise<number> {
+    judge.closing([session])
+    const { cookie } = session
+    const answer = await ask('sign-out', gateway, logout, { cookie, method: 'POST' })
+    if (answer?.status === 200) judge.closed([session])
+    return answer?.status ?? 0
   }
 
   /** One round of everything; whether all of it worked. */
   async function round(here: TestGateway, there: TestGateway): Promise<boolean> {
     const session = await signIn(here)
     if (session === undefined) return false
-    book.push(session)
     const used = [await use(here, session), await use(there, session)]
     const out = await signOut(there, session)
     const after = out === 200 ? [await use(there, session), await use(here, session)] : []
@@ -207,7 +164,7 @@ export async function startTrial(
     )
   }
 
-  const kept: Known[] = []
+  const kept: Session[] = []
   for (const gateway of [a, b, a]) {
     await until('one signs in', async () => {
       const session = await signIn(gateway)
@@ -215,14 +172,12 @@ export async function startTrial(
       return session !== undefined
     })
   }
-  let gone: Known | undefined
+  const old = [...kept]
   await until('one signs in and out', async () => {
-    gone = await signIn(b)
+    const gone = await signIn(b)
+    if (gone !== undefined) old[kept.length] = gone
     return gone !== undefined && (await signOut(a, gone)) === 200
   })
-  if (gone === undefined) throw new Error('the trial could not begin')
-  const old = [...kept, gone]
-  book.push(...old)
 
   const loops = [a, b].flatMap(gateway => [
     (async () => {
@@ -243,6 +198,23 @@ export async function startTrial(
     loop.running = false
   })
   await until('it works before the fault', async () => (await round(a, b)) && (await round(b, a)))
+
+  /** Every session at both, once it is surely known how it stands. */
+  async function recount(): Promise<void> {
+    for (const session of judge.sessions()) {
+      for (const gateway of [a, b]) {
+        let status = 0
+        // On a busy machine even a sound Redis can be late once; then it has not been said yet.
+        await until(
+          'it is surely known who is signed in',
+          async () => (status = await use(gateway, session)) !== 503
+        )
+        if (session.state === 'closed' && status !== 401) {
+          judge.odd(`a closed session lives: ${status}`)
+        }
+      }
+    }
+  }
 
   return {
     statuses: at => seen[at],
@@ -273,34 +245,16 @@ export async function startTrial(
           (await round(b, a))
         if (!fine) await wait(20)
       }
-      const normalAfterMs = Math.round(began - faultAt)
       phase = 'after'
       loop.running = false
       await Promise.all(loops)
-      for (const session of book) {
-        for (const gateway of [a, b]) {
-          let status = 0
-          // On a busy machine even a sound Redis can be late once; then it has not been said yet.
-          await until(
-            'it is surely known who is signed in',
-            async () => (status = await use(gateway, session, forgets)) !== 503
-          )
-          if (session.state === 'closed' && status !== 401) {
-            problems.add(`a closed session lives: ${status}`)
-          }
-        }
-      }
+      await recount()
       t.ok(fine, `${name}: works again`)
-      t.same([...problems], [], `${name}: only what is allowed was seen`)
-      const verdict = {
-        normalAfterMs,
-        slowestMs: Math.round(slowestMs),
-        stalestMs: Math.round(stalestMs)
-      }
-      t.comment(
-        `measured ${JSON.stringify({ fault: name, during: seen.during, healing: seen.healing, ...verdict, slow })}`
-      )
-      return verdict
+      t.same(judge.problems, [], `${name}: only what is allowed was seen`)
+      const times = [began - faultAt, slowestMs, judge.stalestMs()].map(Math.round)
+      const [normalAfterMs, longestMs, stalestMs] = times
+      const measured = { ...seen, normalAfterMs, longestMs, stalestMs }
+      t.comment(`${name}: measured ${JSON.stringify(measured)}`)
     }
   }
 }

@@ -1,22 +1,17 @@
 /** Three addresses of one upstream under load, of which one is killed and started again and again. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { adopt } from '../../src/observability/emitters.ts'
 import { testGateway } from './gateway.ts'
 import { freePort } from './ports.ts'
 import { until } from './until.ts'
 
-const script = fileURLToPath(new URL('killable-backend.ts', import.meta.url))
-
-/** A back-end on one port, in a process that comes and goes. */
+/** A back-end on one port that is killed, with all its connections, and comes back as another one. */
 class Killable {
   readonly port: number
   readonly #onRequest: (line: string) => void
-  #process: ChildProcess | undefined
+  #server: Server | undefined
+  #lives = 0
 
   constructor(port: number, onRequest: (line: string) => void) {
     this.port = port
@@ -24,25 +19,40 @@ class Killable {
   }
 
   async start(): Promise<void> {
-    const child = adopt(
-      spawn(process.execPath, [script, String(this.port)], { stdio: ['ignore', 'pipe', 'inherit'] })
-    )
-    this.#process = child
-    const lines = adopt(createInterface({ input: child.stdout }))
-    await new Promise<void>(resolve => {
-      lines.on('line', line => {
-        if (line === 'listening') resolve()
-        else this.#onRequest(line)
-      })
-    })
+    const block = `${this.port}-${++this.#lives};`.padEnd(16, '.')
+    const server = createServer((request, response) => this.#answer(request, response, block))
+    await new Promise<void>(resolve => server.listen(this.port, '127.0.0.1', resolve))
+    this.#server = server
   }
 
   async kill(): Promise<void> {
-    const child = this.#process
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
-    const closed = once(child, 'close')
-    child.kill('SIGKILL')
+    const closed = new Promise(resolve => this.#server?.close(resolve) ?? resolve(undefined))
+    this.#server?.closeAllConnections()
     await closed
+  }
+
+  /** Tells each request before it answers. */
+  #answer(request: IncomingMessage, response: ServerResponse, block: string): void {
+    const url = new URL(request.url ?? '/', 'http://b')
+    this.#onRequest(`${request.method} ${url.searchParams.get('id')}`)
+    request.resume()
+    response.on('error', () => {})
+    if (url.pathname.startsWith('/streamed')) {
+      // 256 KiB in sixteen pieces, so that a kill meets many in the middle.
+      const chunk = Buffer.from(block.repeat(1024))
+      let left = 16
+      response.writeHead(200, { 'content-type': 'text/plain', 'content-length': 16 * chunk.length })
+      const send = () => {
+        if (left-- === 0) return response.end()
+        response.write(chunk)
+        return setTimeout(send, 2)
+      }
+      return void send()
+    }
+    const json = JSON.stringify({ data: { by: block.repeat(Math.ceil(Math.random() * 200)) } })
+    const answer = () => response.writeHead(200, { 'content-type': 'application/json' }).end(json)
+    // Some take a while: a kill meets them too.
+    setTimeout(answer, Math.random() < 0.3 ? 20 : 0)
   }
 }
 

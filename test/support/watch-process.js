@@ -1,29 +1,13 @@
 /**
  * Loaded into a gateway's process by `--import`, before the gateway itself: on SIGWINCH it collects
- * garbage and writes what is left, and what is open, into the file that MEMORY_REPORT names. With CLOCK_OFFSET_MS the
- * process sees another wall clock; the monotonic clock stays.
+ * garbage and writes what is left, and what is open, into the file that MEMORY_REPORT names.
  */
 import { renameSync, writeFileSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
-import { isMainThread } from 'node:worker_threads'
 
-const { MEMORY_REPORT: report, CLOCK_OFFSET_MS: offset } = process.env
+const { MEMORY_REPORT: report } = process.env
 
-if (offset !== undefined) {
-  const RealDate = Date
-  const shift = Number(offset)
-  globalThis.Date = /** @type {DateConstructor} */ (
-    new Proxy(RealDate, {
-      construct: (target, args, newTarget) =>
-        Reflect.construct(target, args.length === 0 ? [RealDate.now() + shift] : args, newTarget),
-      apply: () => new Date().toString(),
-      get: (target, name, receiver) =>
-        name === 'now' ? () => RealDate.now() + shift : Reflect.get(target, name, receiver)
-    })
-  )
-}
-
-if (isMainThread && report !== undefined) process.on('SIGWINCH', () => void collect(report))
+if (report !== undefined) process.on('SIGWINCH', () => void collect(report))
 
 /** @param {string} file */
 async function collect(file) {

@@ -1,9 +1,10 @@
 /** What goes wrong around the gateway while it is attacked: reloads, its Redis, a back-end that comes and goes. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { type FaultyProxy, faultyProxy, type Mode } from '../../support/faulty-proxy.ts'
+import { type FaultyProxy, faultyProxy } from '../../support/faulty-proxy.ts'
 import type { GatewayProcess } from '../../support/gateway-process.ts'
 import { createRandom, type Random } from '../../support/random.ts'
 import { testRedis, type TestRedis } from '../../support/redis.ts'
+import { misfortune } from '../soak/misfortune.ts'
 import type { AttackedConfig } from './config.ts'
 import type { Upstreams } from './upstreams.ts'
 
@@ -24,17 +25,6 @@ interface Parts extends Surroundings {
   readonly config: AttackedConfig
   readonly upstreams: Upstreams
 }
-
-const modes: readonly Mode[] = [
-  'lose-answers',
-  'swallow',
-  'garbage',
-  'refuse',
-  'cut',
-  'trickle',
-  'flap',
-  { delayMs: 300 }
-]
 
 type Fault = (parts: Parts, random: Random) => Promise<string>
 
@@ -63,28 +53,6 @@ const otherFaults: readonly Fault[] = [
   }
 ]
 
-const redisFaults: readonly Fault[] = [
-  async function network({ proxy }, random) {
-    const mode = random.pick(modes)
-    await proxy.set(mode)
-    await wait(random.integer(100, 1200))
-    await proxy.set('pass')
-    return `on the way to Redis: ${JSON.stringify(mode)}`
-  },
-  async function killed({ redis }, random) {
-    await redis.kill()
-    await wait(random.integer(0, 1000))
-    await redis.start()
-    return 'Redis killed and started again'
-  },
-  async function frozen({ redis }, random) {
-    redis.signal('SIGSTOP')
-    await wait(random.integer(100, 1500))
-    redis.signal('SIGCONT')
-    return 'Redis frozen for a while'
-  }
-]
-
 /** Redis is away a fifth of the time at most: beyond sessions, 503 is all there is to see. */
 const calmMs = 4000
 
@@ -106,7 +74,7 @@ export async function trouble(
       await one(random.pick(otherFaults))
       await wait(random.integer(50, 700))
     }
-    await one(random.pick(redisFaults))
+    await one(async ({ redis, proxy }) => `Redis: ${await misfortune(random, redis, proxy)}`)
   }
 }
 

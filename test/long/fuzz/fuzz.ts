@@ -13,39 +13,13 @@ import { attackedConfig, users } from './config.ts'
 import { type Conversation, describe, plan, play } from './conversation.ts'
 import { heal, openSurroundings, trouble } from './faults.ts'
 import { openUpstreams } from './upstreams.ts'
-import { type AtRest, atRest, judge } from './verdict.ts'
+import { atRest, judge } from './verdict.ts'
 
 export interface FuzzOptions {
-  readonly checkout: string
   readonly seed: number
   readonly seconds: number
-  /** Only these conversations, again and again. */
-  readonly replay?: readonly [first: number, last: number]
-  readonly tell?: (line: string) => void
   /** A module that is loaded into the gateway's process. */
   readonly preload?: string
-}
-
-export interface FuzzReport {
-  readonly problems: string[]
-  /** From the first byte to the end or the crash. */
-  readonly seconds: number
-  readonly conversations: number
-  readonly answers: Record<string, number>
-  readonly faults: number
-  readonly slowestMs: number
-  readonly before: AtRest | undefined
-  readonly after: AtRest | undefined
-  /** The last that was begun, the newest last, and what happened around the gateway. */
-  readonly lastRequests: string[]
-  /** Their numbers, which `--replay` takes. */
-  readonly lastNumbers: readonly [first: number, last: number]
-  readonly lastFaults: string[]
-  readonly lastLines: readonly string[]
-  /** What Node itself wrote: warnings, and why the process ended. */
-  readonly complaints: readonly string[]
-  /** Log lines with a stack. */
-  readonly stacks: readonly string[]
 }
 
 /** Connections at the same time. */
@@ -57,9 +31,8 @@ const patienceMs = 15_000
 
 export async function fuzz(
   cleanUp: (undo: () => unknown) => void,
-  options: FuzzOptions
-): Promise<FuzzReport> {
-  const { checkout, seed, seconds, preload, tell = () => {} } = options
+  { seed, seconds, preload }: FuzzOptions
+) {
   const upstreams = await openUpstreams(cleanUp)
   const surroundings = await openSurroundings(cleanUp)
   const config = await attackedConfig({
@@ -67,13 +40,13 @@ export async function fuzz(
     redis: { url: `redis://127.0.0.1:${surroundings.proxy.port}` }
   })
   const gateway = await startGatewayProcess(cleanUp, {
-    checkout,
+    checkout: '.',
     folder: config.folder,
     ...(preload !== undefined && { preload }),
     environment: { ...config.environment, OPS_SECRET: opsSecret }
   })
   const parts = { ...surroundings, gateway, config, upstreams }
-  const attack = createAttack(gateway, options)
+  const attack = createAttack(gateway, seed)
   const rest = async () => {
     await heal(parts)
     return await atRest(gateway, attack.whose)
@@ -88,19 +61,15 @@ export async function fuzz(
   }
   await until('the gateway is ready', async () => (await gateway.ask('/readyz')).status === 200)
   await attack.begin()
-  const began = performance.now()
-  let before: AtRest | undefined
-  let after: AtRest | undefined
   try {
     // What is loaded, compiled and remembered once is no leak.
     await rage(Math.max(5, seconds / 3))
-    before = await rest()
-    tell(`at rest after warm-up: ${before.descriptors} descriptors, heap ${before.memory.heapUsed}`)
+    const before = await rest()
     await rage((seconds * 2) / 3)
     attack.problems.push(...before.problems)
     await heal(parts)
     attack.problems.push(...(await judge(gateway, before)))
-    after = await atRest(gateway, attack.whose)
+    const after = await atRest(gateway, attack.whose)
     attack.problems.push(...after.problems)
   } catch (error) {
     // A gateway that is gone can be neither healed nor measured.
@@ -108,17 +77,16 @@ export async function fuzz(
   }
   return {
     ...attack.report(),
-    seconds: (performance.now() - began) / 1000,
     problems: [...new Set(attack.problems)],
-    before,
-    after,
     lastLines: gateway.lines().slice(-40),
+    /** What Node itself wrote: warnings, and why the process ended. */
     complaints: gateway.complaints().slice(-40),
+    /** Log lines with a stack. */
     stacks: gateway.faults().slice(-10)
   }
 }
 
-function createAttack(gateway: GatewayProcess, { seed, replay }: FuzzOptions) {
+function createAttack(gateway: GatewayProcess, seed: number) {
   const problems: string[] = []
   const last: Conversation[] = []
   /** Which conversation had a port last. */
@@ -131,16 +99,9 @@ function createAttack(gateway: GatewayProcess, { seed, replay }: FuzzOptions) {
   let slowestMs = 0
   void gateway.ended.then(exit => problems.push(`the process ended: ${JSON.stringify(exit)}`))
 
-  const nextNumber = () => {
-    const index = begun++
-    if (replay === undefined) return index
-    const [first, end] = replay
-    return first + (index % (end - first + 1))
-  }
-
   async function converse(runs: () => boolean): Promise<void> {
     while (runs()) {
-      const conversation = plan(seed, nextNumber(), cookies)
+      const conversation = plan(seed, begun++, cookies)
       last.push(conversation)
       if (last.length > keptConversations) last.shift()
       await play(gateway.url, conversation, port => ports.set(port, conversation.number))
@@ -219,21 +180,7 @@ function createAttack(gateway: GatewayProcess, { seed, replay }: FuzzOptions) {
       faults,
       slowestMs: Math.round(slowestMs),
       lastRequests: last.map(describe),
-      lastNumbers: rangeOf(last.map(({ number }) => number)),
       lastFaults
     })
   }
-}
-
-/** The least range that holds all of some numbers. */
-function rangeOf(numbers: readonly number[]): readonly [first: number, last: number] {
-  if (numbers.length === 0) return [0, 0]
-  return [Math.min(...numbers), Math.max(...numbers)]
-}
-
-/** Reads `FIRST-LAST` or one number; undefined where it is neither. */
-export function readRange(text: string): readonly [first: number, last: number] | undefined {
-  const [, first, last = first] = /^(\d{1,15})(?:-(\d{1,15}))?$/.exec(text) ?? []
-  if (first === undefined || Number(last) < Number(first)) return undefined
-  return [Number(first), Number(last)]
 }

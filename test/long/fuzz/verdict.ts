@@ -31,7 +31,6 @@ export async function atRest(
   whose: (port: number) => string
 ): Promise<AtRest> {
   await settles(gateway, 'nothing is in flight', async () => await underWay(gateway))
-  await wakeThreads(gateway)
   const last = await settledDescriptors(gateway)
   const { memory, handles } = await gateway.collect()
   return {
@@ -61,11 +60,6 @@ function leftOpen(handles: readonly string[], whose: (port: number) => string): 
     const port = /^a client’s Socket \d+ → (\d+)/.exec(handle)?.[1]
     return port === undefined ? [] : [`still open: ${handle}, of ${whose(Number(port))}`]
   })
-}
-
-/** Threads that are started when they are needed, and end a while later: they are there now. */
-async function wakeThreads(gateway: GatewayProcess): Promise<void> {
-  await gateway.ask('/ops/api/reload', { method: 'POST' })
 }
 
 /** @returns what is still wrong after all patience; nothing where all is well */
@@ -124,11 +118,9 @@ export async function judge(gateway: GatewayProcess, before: AtRest): Promise<st
 }
 
 async function descriptors(gateway: GatewayProcess, before: AtRest): Promise<string[]> {
-  await wakeThreads(gateway)
-  await settledDescriptors(gateway)
+  const now = await settledDescriptors(gateway)
+  if (now === before.descriptors) return []
   const places = gateway.describeDescriptors()
-  if (areAtRest(places, before.places)) return []
-  const now = sumOf(Object.values(places))
   const changed = [...new Set([...Object.keys(places), ...Object.keys(before.places)])]
     .filter(place => places[place] !== before.places[place])
     .map(place => `${place}: ${before.places[place] ?? 0} → ${places[place] ?? 0}`)
@@ -137,41 +129,6 @@ async function descriptors(gateway: GatewayProcess, before: AtRest): Promise<str
     `${now} descriptors, ${before.descriptors} before the attack: ${changed.join('; ')}`,
     `open are: ${handles.join('; ')}`
   ]
-}
-
-/** What a thread has open. */
-const ofThread: ReadonlyMap<string, number> = new Map([
-  ['anon_inode:[eventpoll]', 1],
-  ['anon_inode:[io_uring]', 1],
-  ['anon_inode:[eventfd]', 1],
-  ['pipe', 2]
-])
-
-const sumOf = (counts: readonly number[]) => counts.reduce((sum, count) => sum + count, 0)
-
-/** Threads that come and go with the work: the one that reads config. */
-const maxThreads = 1
-
-/**
- * Whether as much is open as before the attack. On a busy machine a thread that ends once it is
- * idle may be there before, or now; it has all its own with it.
- */
-export function areAtRest(
-  now: Readonly<Record<string, number>>,
-  before: Readonly<Record<string, number>>
-): boolean {
-  const fewer = (place: string) => (before[place] ?? 0) - (now[place] ?? 0)
-  const endedThreads = fewer('anon_inode:[eventpoll]')
-  const others = (places: Readonly<Record<string, number>>) =>
-    sumOf(Object.entries(places).map(([place, count]) => (ofThread.has(place) ? 0 : count)))
-  return (
-    Math.abs(endedThreads) <= maxThreads &&
-    others(now) === others(before) &&
-    // Not every system has each of them.
-    [...ofThread].every(([place, each]) =>
-      before[place] === undefined ? now[place] === undefined : fewer(place) === endedThreads * each
-    )
-  )
 }
 
 async function heap(gateway: GatewayProcess, before: AtRest): Promise<string[]> {

@@ -1,7 +1,6 @@
 import t, { type Test } from 'tap'
 import { createSecretId, signedInOf } from '../../../src/session/types.ts'
 import { testCluster, type TestCluster } from '../../support/cluster.ts'
-import { redisCli } from '../../support/redis-cli.ts'
 import { newSession, sessionsOver, storeAt, look } from '../../support/sessions.ts'
 import { until } from '../../support/until.ts'
 
@@ -68,20 +67,3 @@ t.test(
     await until('all is known again', async () => 'live' in (await look(there, b)))
   }
 )
-
-t.test('a failover of the Cluster is followed: what ended stays so, and is announced', async t => {
-  const { cluster, here, there } = await setUp(t)
-  const [a = '', b = ''] = await openAll([here], 2)
-  const old = await cluster.primaryOf(epochKey)
-  const replicas = (await redisCli(old.port, 'INFO', 'replication')).match(/port=\d+/g) ?? []
-  await redisCli(Number(replicas[0]?.slice('port='.length)), 'CLUSTER', 'FAILOVER', 'TAKEOVER')
-  await until('another is primary', async () => (await cluster.primaryOf(epochKey)) !== old)
-  for (const each of [here, there]) {
-    await until('it is known', async () => 'live' in (await look(each, b)))
-  }
-  await until('it ends', async () => {
-    const found = await look(here, a)
-    return 'live' in found && (await here.end(found.live, 'revoked'))
-  })
-  await until('the other one hears', async () => !('live' in (await look(there, a))))
-})

@@ -1,19 +1,12 @@
 /** Users who sign in, use their sessions at any replica, sign out, and have all of theirs closed. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { callOnce, type PlainAnswer } from '../../support/gateway-process.ts'
+import { callOnce, type GatewayProcess, type PlainAnswer } from '../../support/gateway-process.ts'
 import { createRandom, type Random, seedOf } from '../../support/random.ts'
 import { cookieIn, password } from '../../support/sign-in.ts'
-import type { Judge, Session } from './judge.ts'
-import type { Replica } from './replica.ts'
+import { hashOf } from '../../support/users.ts'
+import type { Judge, Session } from '../../support/judge.ts'
 
-export interface People {
-  /** They begin; ends when `runs` says so. */
-  readonly live: (runs: () => boolean) => Promise<void>
-  /** Every session that is known, at every replica, until it is surely known how it stands. */
-  readonly recount: () => Promise<void>
-  readonly signInAll: (each: number) => Promise<void>
-  readonly closeEveryone: () => Promise<boolean>
-}
+export type Replica = Pick<GatewayProcess, 'url' | 'ask'>
 
 interface Options {
   readonly users: readonly string[]
@@ -31,32 +24,30 @@ const maxOpen = 6
 const patienceMs = 20_000
 const quick = [0, 200, 401, 429, 503]
 
-export function createPeople(options: Options): People {
+/** users.yaml, the same at every replica: another hash is another password, which ends sessions. */
+export function usersFile(names: readonly string[]): Record<string, unknown> {
+  const hash = hashOf(password)
+  const each = names.map(name => [name, { password: hash, id: name, name, roles: ['user'] }])
+  return { users: Object.fromEntries(each) }
+}
+
+export function createPeople(options: Options) {
   const { users, replicas, judge, seed, paths = [], pauseMs = 60 } = options
   const of = (user: string) => judge.sessions().filter(session => session.user === user)
 
   async function call(
     what: string,
-    { current }: Replica,
+    { url }: Replica,
     path: string,
     more: object
   ): Promise<PlainAnswer | undefined> {
-    const gateway = current()
-    if (gateway === undefined) return undefined
     const beganAt = performance.now()
-    let reason = ''
-    const answer = await callOnce(gateway.url + path, { timeoutMs: patienceMs, ...more }).catch(
-      (error: unknown) => {
-        reason = String(error)
-        return undefined
-      }
-    )
-    // Whoever is being replaced, or has just been, owes no answer.
-    if (answer === undefined && current() !== gateway) return undefined
-    if (answer === undefined) {
+    const options = { timeoutMs: patienceMs, ...more }
+    const answer = await callOnce(url + path, options).catch((error: unknown) => {
       const afterMs = Math.round(performance.now() - beganAt)
-      judge.odd(`${what}: ${path} got no answer, after ${afterMs} ms: ${reason}`)
-    }
+      judge.odd(`${what}: ${path} got no answer, after ${afterMs} ms: ${String(error)}`)
+      return undefined
+    })
     judge.count(`${what} ${answer?.status ?? 'none'}`)
     return answer
   }
@@ -65,7 +56,9 @@ export function createPeople(options: Options): People {
     const answer = await call('sign-in', at, '/api/auth/admin/login', {
       json: { username: user, password }
     })
-    if (answer?.status === 200) judge.opened(user, cookieIn(answer.headers['set-cookie']))
+    const cookie = cookieIn(answer?.headers['set-cookie'])
+    if (answer?.status === 200) judge.opened(user, cookie)
+    else if (cookie !== '') judge.odd('a sign-in that failed set a cookie')
     else if (!quick.includes(answer?.status ?? 0) || answer?.status === 401) {
       judge.odd(`a sign-in is answered ${answer?.status} ${answer?.body}`)
     }
@@ -93,12 +86,10 @@ export function createPeople(options: Options): People {
     if (answer?.status === 200) judge.closed([session])
   }
 
-  async function closeAll(user: string, { current }: Replica): Promise<void> {
+  async function closeAll(user: string, { ask }: Replica): Promise<void> {
     const all = of(user).filter(({ state }) => state !== 'closed')
     judge.closing(all)
-    const answer = await current()
-      ?.ask('/ops/api/sessions/close', { json: { user } })
-      .catch(() => undefined)
+    const answer = await ask('/ops/api/sessions/close', { json: { user } }).catch(() => undefined)
     judge.count(`revocation ${answer?.status ?? 'none'}`)
     if (answer?.status === 200) judge.closed(all)
   }
@@ -123,48 +114,43 @@ export function createPeople(options: Options): People {
     await use(random.chance(0.7) ? random.pick(open) : random.pick(mine.slice(-30)), at)
   }
 
+  /** Asks until it is surely known how a session stands. */
+  async function recountAt(session: Session, at: Replica): Promise<void> {
+    const giveUp = performance.now() + 60_000
+    for (;;) {
+      const status = await use(session, at)
+      if (status === 200 || status === 401) return
+      if (performance.now() > giveUp) {
+        return judge.odd(`a profile is answered ${status} for a minute`)
+      }
+      await wait(200)
+    }
+  }
+
   return {
-    live: async runs => {
-      await Promise.all(
-        users.map(async (user, index) => {
-          const random = createRandom(seedOf(seed, index))
-          while (runs()) {
-            await act(user, random)
-            await wait(random.next() * pauseMs)
-          }
-        })
-      )
+    /** They begin; ends when `runs` says so. */
+    live: async (runs: () => boolean) => {
+      const lives = users.map(async (user, index) => {
+        const random = createRandom(seedOf(seed, index))
+        while (runs()) {
+          await act(user, random)
+          await wait(random.next() * pauseMs)
+        }
+      })
+      await Promise.all(lives)
     },
+    /** Every session that is known, at every replica. */
     recount: async () => {
       for (const session of judge.sessions()) {
-        for (const at of replicas) {
-          const giveUp = performance.now() + 60_000
-          let status = 0
-          do {
-            status = await use(session, at)
-            if (status !== 200 && status !== 401) await wait(200)
-          } while (status !== 200 && status !== 401 && performance.now() < giveUp)
-          if (status !== 200 && status !== 401) {
-            judge.odd(`a profile is answered ${status} for a minute`)
-          }
-        }
+        for (const at of replicas) await recountAt(session, at)
       }
     },
-    signInAll: async each => {
+    signInAll: async (each: number) => {
       for (const user of users) {
         for (let count = 0; count < each; count++) {
           await signIn(user, replicas[count % replicas.length] as Replica)
         }
       }
-    },
-    closeEveryone: async () => {
-      const all = judge.sessions().filter(({ state }) => state !== 'closed')
-      judge.closing(all)
-      const answer = await replicas[0]
-        ?.current()
-        ?.ask('/ops/api/sessions/close', { json: { everyone: true } })
-      if (answer?.status === 200) judge.closed(all)
-      return answer?.status === 200
     }
   }
 }

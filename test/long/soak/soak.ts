@@ -1,132 +1,172 @@
 /** Mixed traffic for as long as it is given, with all kinds of trouble; memory and descriptors are measured meanwhile. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { atRest } from '../fuzz/verdict.ts'
-import { testSentinel } from '../../support/sentinel.ts'
+import {
+  type GatewayProcess,
+  opsSecret,
+  startGatewayProcess
+} from '../../support/gateway-process.ts'
+import { createRandom } from '../../support/random.ts'
+import { testSentinel, type TestSentinel } from '../../support/sentinel.ts'
 import { until } from '../../support/until.ts'
-import type { Judge } from './judge.ts'
-import { createTrouble, durable, openStage, type Options, type Stage } from './scenarios.ts'
+import { attackedConfig, type AttackedConfig } from '../fuzz/config.ts'
+import { openUpstreams, type Upstreams } from '../fuzz/upstreams.ts'
+import { atRest } from '../fuzz/verdict.ts'
+import { createJudge, type Judge } from '../../support/judge.ts'
+import { createPeople, usersFile } from './people.ts'
 
-interface Sample {
-  readonly minute: number
-  /** Of each replica, after a collection. */
-  readonly heap: readonly number[]
-  readonly rss: readonly number[]
+interface Options {
+  readonly seed: number
+  readonly minutes: number
+  readonly tell: (line: string) => void
 }
 
-export interface Soaked {
-  readonly judge: Judge
-  readonly samples: readonly Sample[]
-  readonly trouble: Record<string, number>
-  readonly descriptors: readonly (readonly [before: number, after: number])[]
-}
-
+/** What a server keeps over a restart; without it a restarted primary would tell its replica to forget. */
+const durable = ['--appendonly', 'yes', '--appendfsync', 'always']
+const users = ['u1', 'u2', 'u3', 'u4']
+const kinds = ['steady', 'faulty', 'narrow', 'fickle', 'shaped', 'lifted', 'parts']
 const sampleEveryMs = 30_000
 const heapGrowth = 1.1
 
-export async function soak(options: Options, minutes: number): Promise<Soaked> {
-  const sentinel = await testSentinel(options.cleanUp, durable)
-  const stage = await openStage(options, {
+type CleanUp = (undo: () => unknown) => void
+
+export async function soak(cleanUp: CleanUp, { seed, minutes, tell }: Options) {
+  const sentinel = await testSentinel(cleanUp, durable)
+  const upstreams = await openUpstreams(cleanUp)
+  const config = await attackedConfig({
+    places: upstreams.places,
     redis: { sentinels: sentinel.sentinels, primary: sentinel.name },
-    paths: [
-      '/api/steady',
-      '/api/faulty',
-      '/api/narrow',
-      '/api/fickle',
-      '/api/shaped',
-      '/api/lifted',
-      '/api/parts'
-    ]
+    // People are not slow, however busy the machine is.
+    server: {},
+    session: { perUser: { max: 1000 } },
+    userFile: usersFile(users)
   })
-  const trouble = createTrouble(options, stage, sentinel)
-  const { judge, people, replicas, upstreams, config } = stage
-  const samples: Sample[] = []
+  const replicas = [await startReplica(cleanUp, config), await startReplica(cleanUp, config)]
+  const judge = createJudge()
+  const paths = kinds.map(kind => `/api/${kind}`)
+  const people = createPeople({ users, replicas, judge, seed, paths })
+  await people.signInAll(3)
+  const trouble = createTrouble(seed, { config, upstreams, replicas, sentinel })
+  /** Of each replica, after a collection. */
+  const heaps: number[][] = []
+
+  const makeTrouble = async (runs: () => boolean) => {
+    while (runs()) {
+      await wait(5000)
+      if (runs()) tell(await trouble.next())
+    }
+  }
+  const measure = async (runs: () => boolean) => {
+    const began = performance.now() - heaps.length * sampleEveryMs
+    while (runs()) {
+      await wait(1000)
+      if (performance.now() - began < (heaps.length + 1) * sampleEveryMs) continue
+      const all = await Promise.all(replicas.map(async replica => await replica.collect()))
+      heaps.push(all.map(({ memory }) => memory.heapUsed))
+      tell(`heaps ${heaps.at(-1)?.join()}`)
+    }
+  }
   const live = async (forMs: number) => {
     const began = performance.now()
     const runs = () => performance.now() - began < forMs
     upstreams.rage()
-    const all = [people.live(runs), makeTrouble(runs), measure(runs)]
-    await Promise.all(all)
+    await Promise.all([people.live(runs), makeTrouble(runs), measure(runs)])
     config.restore()
     await upstreams.calm()
     await sentinel.settled()
-  }
-  const makeTrouble = async (runs: () => boolean) => {
-    while (runs()) {
-      await wait(5000)
-      if (runs()) options.tell(await trouble.next())
-    }
-  }
-  const measure = async (runs: () => boolean) => {
-    const began = performance.now() - samples.length * sampleEveryMs
-    while (runs()) {
-      await wait(Math.min(sampleEveryMs, 1000))
-      if (performance.now() - began < (samples.length + 1) * sampleEveryMs) continue
-      samples.push(await sample(stage, samples.length + 1))
-      options.tell(JSON.stringify(samples.at(-1)))
-    }
-  }
-  const rest = async () =>
-    await Promise.all(
-      replicas.map(async ({ current }) => {
-        const gateway = current()
-        if (gateway === undefined) throw new Error('a replica is gone')
-        await until('ready', async () => (await gateway.ask('/readyz')).status === 200)
-        return await atRest(gateway, port => `port ${port}`)
+    return await Promise.all(
+      replicas.map(async replica => {
+        await until('ready', async () => (await replica.ask('/readyz')).status === 200)
+        return await atRest(replica, port => `port ${port}`)
       })
     )
-  const warmUpMs = Math.min(300_000, minutes * 15_000)
-  await live(warmUpMs)
-  const before = await rest()
-  const warm = samples.length
-  await live(minutes * 60_000 - warmUpMs)
-  const after = await rest()
-  await people.recount()
-  for (const { problems } of after) for (const problem of problems) judge.odd(problem)
-  judgeMemory(judge, samples.slice(warm))
-  const descriptors = before.map(
-    (each, index) => [each.descriptors, after[index]?.descriptors ?? 0] as const
-  )
-  for (const [then, now] of descriptors) {
-    if (then !== now) judge.odd(`${now} descriptors, ${then} after the warm-up`)
   }
-  await judgeMetrics(stage)
-  return { judge, samples, trouble: trouble.counts, descriptors }
+  const warmUpMs = Math.min(300_000, minutes * 15_000)
+  const before = await live(warmUpMs)
+  const warm = heaps.length
+  const after = await live(minutes * 60_000 - warmUpMs)
+  await people.recount()
+  for (const [index, { problems, descriptors }] of after.entries()) {
+    for (const problem of problems) judge.odd(problem)
+    const then = before[index]?.descriptors
+    if (then !== descriptors) judge.odd(`${descriptors} descriptors, ${then} after the warm-up`)
+  }
+  judgeMemory(judge, heaps.slice(warm))
+  for (const replica of replicas) await judgeReplica(judge, replica)
+  return { judge, trouble: trouble.counts }
 }
 
-async function sample({ replicas }: Stage, number: number): Promise<Sample> {
-  const all = await Promise.all(replicas.map(async ({ current }) => await current()?.collect()))
+async function startReplica(cleanUp: CleanUp, { folder, environment }: AttackedConfig) {
+  const replica = await startGatewayProcess(cleanUp, {
+    checkout: '.',
+    folder,
+    environment: { ...environment, OPS_SECRET: opsSecret }
+  })
+  await until('ready', async () => (await replica.ask('/readyz')).status === 200)
+  return replica
+}
+
+interface Stage {
+  readonly config: AttackedConfig
+  readonly upstreams: Upstreams
+  readonly replicas: readonly GatewayProcess[]
+  readonly sentinel: TestSentinel
+}
+
+/** One happening after the other, as the seed says. */
+function createTrouble(seed: number, { config, upstreams, replicas, sentinel }: Stage) {
+  const random = createRandom(seed)
+  const failOver = async () => {
+    const at = await sentinel.primaryPort()
+    await sentinel.failover()
+    await until('the replica is primary', async () => (await sentinel.primaryPort()) !== at)
+    await sentinel.settled()
+  }
+  const happenings: Readonly<Record<string, () => unknown>> = {
+    'files changed': () => config.change(random),
+    'files changed back': () => config.restore(),
+    'SIGHUP': () => replicas.forEach(replica => replica.signal('SIGHUP')),
+    'a back-end opens or closes': () => upstreams.toggle(),
+    'a planned failover': failOver,
+    'the primary is restarted': async () => {
+      const [primary] = sentinel.servers
+      // The other one starts as a replica always: its arguments say so, and Sentinel cannot change them.
+      if ((await sentinel.primaryPort()) !== primary.port) await failOver()
+      await primary.kill()
+      await primary.start()
+      await sentinel.settled()
+    }
+  }
+  const counts: Record<string, number> = {}
   return {
-    minute: (number * sampleEveryMs) / 60_000,
-    heap: all.map(each => each?.memory.heapUsed ?? 0),
-    rss: all.map(each => each?.memory.rss ?? 0)
+    counts,
+    next: async () => {
+      const name = random.pick(Object.keys(happenings))
+      counts[name] = (counts[name] ?? 0) + 1
+      await happenings[name]?.()
+      return name
+    }
   }
 }
 
 /** The medians of the first and the last three, so that no single moment decides. */
-function judgeMemory(judge: Judge, samples: readonly Sample[]): void {
-  if (samples.length < 6) return
-  const median = (some: readonly Sample[], replica: number) => {
-    return some.map(({ heap }) => heap[replica] ?? 0).sort((a, b) => a - b)[1] ?? 0
-  }
+function judgeMemory(judge: Judge, heaps: readonly number[][]): void {
+  if (heaps.length < 6) return
+  const median = (some: readonly number[][], replica: number) =>
+    some.map(heap => heap[replica] ?? 0).toSorted((a, b) => a - b)[1] ?? 0
   for (const replica of [0, 1]) {
-    const first = median(samples.slice(0, 3), replica)
-    const last = median(samples.slice(-3), replica)
+    const first = median(heaps.slice(0, 3), replica)
+    const last = median(heaps.slice(-3), replica)
     if (last > first * heapGrowth) {
       judge.odd(`the heap of replica ${replica + 1} grew ${first} → ${last} bytes`)
     }
   }
 }
 
-async function judgeMetrics({ replicas, judge }: Stage): Promise<void> {
-  for (const { current } of replicas) {
-    const gateway = current()
-    if (gateway === undefined) continue
-    for (const { name, labels, value } of await gateway.metrics()) {
-      const isFault = labels.includes('gateway.fault')
-      if (isFault && value !== 0) {
-        judge.odd(`${name}${labels} is ${value}: ${gateway.faults().at(-1) ?? ''}`)
-      }
+async function judgeReplica(judge: Judge, gateway: GatewayProcess): Promise<void> {
+  for (const { name, labels, value } of await gateway.metrics()) {
+    if (labels.includes('gateway.fault') && value !== 0) {
+      judge.odd(`${name}${labels} is ${value}: ${gateway.faults().at(-1) ?? ''}`)
     }
-    for (const line of gateway.complaints().slice(0, 3)) judge.odd(`on standard error: ${line}`)
   }
+  for (const line of gateway.complaints().slice(0, 3)) judge.odd(`on standard error: ${line}`)
 }

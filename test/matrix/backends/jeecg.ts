@@ -8,23 +8,16 @@
  */
 import { createDecipheriv, createHash } from 'node:crypto'
 import {
-  type Backend,
-  type BackendFamily,
-  type BackendOptions,
   captchaPicture,
-  Captchas,
-  guard,
-  type Handler,
+  familyOf,
   itemsWith,
   pageOf,
   type Request,
   type Response,
-  serveFamily,
   type TestUser,
-  textOf,
-  Tokens,
-  userNamed,
-  userWith
+  users,
+  userWith,
+  type Visit
 } from '../backend.ts'
 
 /** application-dev.yml:7. */
@@ -32,36 +25,16 @@ const contextPath = '/jeecg-boot'
 
 /** Result.java:27. `new Result()` has code 0, `ok()` 200, an error 500. */
 const result = (success: boolean, code: number, message: string, value: unknown = null) => ({
-  success,
-  message,
-  code,
-  result: value,
-  timestamp: Date.now()
-})
-const found = (value: unknown): Response => ({ status: 200, json: result(true, 0, '', value) })
-const done = (message: string, value: unknown = null): Response => ({
   status: 200,
-  json: result(true, 200, message, value)
+  json: { success, message, code, result: value, timestamp: Date.now() }
 })
-const error = (message: string, code = 500): Response => ({
-  status: 200,
-  json: result(false, code, message)
-})
+const found = (value: unknown) => result(true, 0, '', value)
+const done = (message: string, value: unknown = null) => result(true, 200, message, value)
+const error = (message: string, code = 500) => result(false, code, message)
 
-/** JwtFilter.java:64 and JwtUtil.java:56: the status is 401 as well. */
-const guarded = guard(() => ({
-  status: 401,
-  json: result(false, 401, 'Token失效，请重新登录!')
-}))
-
-const parsed =
-  (handle: Handler): Handler =>
-  (request, caller) => {
-    const type = request.headers['content-type'] ?? ''
-    return type.startsWith('application/json')
-      ? handle(request, caller)
-      : error(`操作失败，Content-Type '${type}' is not supported`)
-  }
+const wrongPassword = '用户名或密码错误'
+const wrongCaptcha = '验证码错误'
+const noTitle = '校验失败！标题不能为空'
 
 /** AesEncryptUtil.java:42: a password that is not AES with the fixed key counts as plain text. */
 function resolvePassword(password: string): string {
@@ -96,15 +69,12 @@ function signOf(request: Request): string {
 }
 
 /** SignAuthInterceptor.java:70, after JwtFilter. */
-const signed =
-  (handle: Handler): Handler =>
-  (request, caller) => {
-    if (caller === undefined) return handle(request, caller)
-    const { 'x-timestamp': time, 'x-sign': sign } = request.headers
-    if (typeof time !== 'string') return error('Sign签名校验失败，请求参数不完整！')
-    if (Date.now() - Number(time) > 300_000) return error('签名验证失败，请求时效性验证失败！')
-    return sign === signOf(request) ? handle(request, caller) : error('Sign签名校验失败！')
-  }
+function refuseSign(request: Request): Response | undefined {
+  const { 'x-timestamp': time, 'x-sign': sign } = request.headers
+  if (typeof time !== 'string') return error('Sign签名校验失败，请求参数不完整！')
+  if (Date.now() - Number(time) > 300_000) return error('签名验证失败，请求时效性验证失败！')
+  return sign === signOf(request) ? undefined : error('Sign签名校验失败！')
+}
 
 /** SysAnnouncementController.java:115; `titile` is the family's own spelling. */
 function list({ query }: Request): Response {
@@ -161,71 +131,30 @@ const permissions = found({
   sysSafeMode: false
 })
 
-const endpointsOf = (
-  tokens: Tokens,
-  { captcha = false, signUrls = ['/sys/dict/getDictItems/*'] }: BackendOptions
-): Record<string, Handler> => {
-  const captchas = new Captchas()
-  const endpoints: Record<string, Handler> = {
-    // LoginController.java:84 and 928: code 412 for a wrong captcha, which may be tried again.
-    'POST /sys/login': parsed(({ json }) => {
-      const text = textOf(json, 'captcha')
-      if (captcha && text === undefined) return error('验证码无效')
-      if (captcha && !captchas.match(textOf(json, 'checkKey'), text)) {
-        return error('验证码错误', 412)
-      }
-      const username = textOf(json, 'username')
-      if (userNamed(username) === undefined) return error('该用户不存在，请注册')
-      const user = userWith(username, resolvePassword(textOf(json, 'password') ?? ''))
-      if (user === undefined) return error('用户名或密码错误')
-      return done('登录成功', {
-        token: tokens.issue(user).access,
-        tenantList: [],
-        userInfo: userInfo(user),
-        departs: [],
-        multi_depart: 0
-      })
-    }),
-    // LoginController.java:142.
-    'GET /sys/user/getUserInfo': guarded((_, { user }) =>
-      done('', { userInfo: userInfo(user), sysAllDictItems: {} })
-    ),
-    'GET /sys/permission/getUserPermissionByToken': guarded(() => permissions),
-    // LoginController.java:183: by any method; the token only as X-Access-Token.
-    'GET /sys/logout': ({ headers }, caller) => {
-      if (headers['x-access-token'] === undefined) return error('退出登录失败！')
-      if (caller === undefined) return error('Token无效!')
-      tokens.end(caller.token)
-      return done('退出登录成功！', '退出登录成功！')
-    },
-    'GET /sys/annountCement/list': guarded(list),
-    // JeecgBootExceptionHandler.java:56: the messages of all fields, without their names.
-    'POST /sys/annountCement/add': guarded(
-      parsed(({ json }) =>
-        (textOf(json, 'titile') ?? '').trim() === ''
-          ? error('校验失败！标题不能为空')
-          : done('添加成功！')
-      )
-    ),
-    // LoginController.java:611. The path ends with a key that the console makes up.
-    'GET /sys/randomImage/*': ({ path }) => {
-      captchas.show(path.slice(path.lastIndexOf('/') + 1))
-      return found(`data:image/jpg;base64,${captchaPicture}`)
-    },
-    // SysDictController.java:186: a dictionary, or a table with the columns of its texts and values.
-    'GET /sys/dict/getDictItems/*': guarded(() => done('', [{ value: '1', text: 'One' }]))
+/** LoginController.java:84 and 928: code 412 for a wrong captcha, which may be tried again. */
+function login({ member, captchas, options, tokens }: Visit): Response {
+  const text = member('captcha')
+  if (options.captcha && text === undefined) return error('验证码无效')
+  if (options.captcha && !captchas.match(member('checkKey'), text)) return error(wrongCaptcha, 412)
+  const username = member('username')
+  if (!Object.values(users).some(user => user.username === username)) {
+    return error('该用户不存在，请注册')
   }
-  // SignAuthConfiguration.java:31; the default is of application-dev.yml:271.
-  const isSigned = (endpoint: string) => signUrls.includes(endpoint.split(' ')[1] ?? '')
-  return Object.fromEntries(
-    Object.entries(endpoints).map(([endpoint, handle]) => [
-      endpoint,
-      isSigned(endpoint) ? signed(handle) : handle
-    ])
-  )
+  const user = userWith(username, resolvePassword(member('password') ?? ''))
+  if (user === undefined) return error(wrongPassword)
+  return done('登录成功', {
+    token: tokens.issue(user).access,
+    tenantList: [],
+    userInfo: userInfo(user),
+    departs: [],
+    multi_depart: 0
+  })
 }
 
-export const backend: BackendFamily = {
+/** SignAuthConfiguration.java:31; the default is of application-dev.yml:271. */
+const defaultSignUrls = ['/sys/dict/getDictItems/*']
+
+export const backend = familyOf({
   name: 'jeecg',
   source: 'jeecgboot/JeecgBoot@cb4d60610d917988742bcf4b212787e028be2564',
   list: {
@@ -234,34 +163,58 @@ export const backend: BackendFamily = {
     search: 'titile'
   },
   save: {
-    method: 'POST',
     path: `${contextPath}/sys/annountCement/add`,
-    message: '校验失败！标题不能为空',
-    body: title => ({ titile: title }),
+    message: noTitle,
     operations: [{ rename: { title: 'titile' } }]
   },
-  loginName: ({ username }) => username,
   // LoginController.java:117 and 946.
-  wrongPassword: '用户名或密码错误',
-  wrongCaptcha: '验证码错误',
-  refreshes: false,
-  start: (cleanUp, options = {}): Promise<Backend> => {
-    const tokens = new Tokens()
-    return serveFamily(cleanUp, {
-      family: backend,
-      tokens,
-      prefix: contextPath,
-      // JwtFilter.java:75.
-      tokenIn: ({ headers, query }) => {
-        const header = headers['x-access-token']
-        return typeof header === 'string' ? header : (query.get('token') ?? undefined)
-      },
-      endpoints: endpointsOf(tokens, options),
-      // JeecgBootExceptionHandler.java:158 and 114.
-      otherwise: ({ method }, knownPath) =>
-        knownPath
-          ? error(`不支持${method}请求方法，支持以下`, 405)
-          : error('路径不存在，请检查路径是否正确', 404)
-    })
-  }
-}
+  wrongPassword,
+  wrongCaptcha,
+  prefix: contextPath,
+  // JwtFilter.java:75.
+  tokenIn: ({ headers, query }) => {
+    const header = headers['x-access-token']
+    return typeof header === 'string' ? header : (query.get('token') ?? undefined)
+  },
+  // JwtFilter.java:64 and JwtUtil.java:56: the status is 401 as well.
+  unauthorized: () => ({ ...error('Token失效，请重新登录!', 401), status: 401 }),
+  refuse: visit => {
+    const { endpoint, options, text, type } = visit
+    if ((options.signUrls ?? defaultSignUrls).includes(endpoint)) return refuseSign(visit)
+    return text === '' || type.startsWith('application/json')
+      ? undefined
+      : error(`操作失败，Content-Type '${type}' is not supported`)
+  },
+  open: {
+    'POST /sys/login': login,
+    // LoginController.java:183: by any method; the token only as X-Access-Token.
+    'GET /sys/logout': ({ headers, tokens, user, token }) => {
+      if (headers['x-access-token'] === undefined) return error('退出登录失败！')
+      if (user === undefined) return error('Token无效!')
+      tokens.end(token ?? '')
+      return done('退出登录成功！', '退出登录成功！')
+    },
+    // LoginController.java:611. The path ends with a key that the console makes up.
+    'GET /sys/randomImage/*': ({ captchas, path }) => {
+      captchas.show(path.slice(path.lastIndexOf('/') + 1))
+      return found(`data:image/jpg;base64,${captchaPicture}`)
+    }
+  },
+  guarded: {
+    // LoginController.java:142.
+    'GET /sys/user/getUserInfo': ({ user }) =>
+      done('', { userInfo: userInfo(user), sysAllDictItems: {} }),
+    'GET /sys/permission/getUserPermissionByToken': () => permissions,
+    'GET /sys/annountCement/list': list,
+    // JeecgBootExceptionHandler.java:56: the messages of all fields, without their names.
+    'POST /sys/annountCement/add': ({ member }) =>
+      member('titile')?.trim() ? done('添加成功！') : error(noTitle),
+    // SysDictController.java:186: a dictionary, or a table with the columns of its texts and values.
+    'GET /sys/dict/getDictItems/*': () => done('', [{ value: '1', text: 'One' }])
+  },
+  // JeecgBootExceptionHandler.java:158 and 114.
+  otherwise: ({ method }, knownPath) =>
+    knownPath
+      ? error(`不支持${method}请求方法，支持以下`, 405)
+      : error('路径不存在，请检查路径是否正确', 404)
+})

@@ -8,22 +8,14 @@
  * LogoutSuccessHandlerImpl), ruoyi-common/src/main/java/com/ruoyi/common (AjaxResult, PageDomain).
  */
 import {
-  type Backend,
-  type BackendFamily,
-  type BackendOptions,
+  bearerIn,
   captchaPicture,
-  Captchas,
-  guard,
-  type Handler,
+  familyOf,
   itemsWith,
   pageOf,
   type Request,
   type Response,
-  schemeToken,
-  serveFamily,
   type TestUser,
-  textOf,
-  Tokens,
   userWith
 } from '../backend.ts'
 
@@ -36,18 +28,9 @@ const success = (members?: object) => ajax(200, '操作成功', members)
 /** GlobalExceptionHandler.java:58 and 96. */
 const error = (msg: string) => ajax(500, msg)
 
-/** SecurityConfig.java:108 and AuthenticationEntryPointImpl.java:30: 401 in the body, 200 outside. */
-const guarded = guard(({ path }) => ajax(401, `请求访问：${path}，认证失败，无法访问系统资源`))
-
-/** GlobalExceptionHandler.java:107: Spring's own message for a body that is not JSON. */
-const parsed =
-  (handle: Handler): Handler =>
-  (request, caller) => {
-    const type = request.headers['content-type'] ?? ''
-    return type.startsWith('application/json')
-      ? handle(request, caller)
-      : error(`Content-Type '${type}' is not supported`)
-  }
+const wrongPassword = '用户不存在/密码错误'
+const wrongCaptcha = '验证码错误'
+const noTitle = '公告标题不能为空'
 
 /** PageDomain.java:21 and TableSupport.java:44; a page beyond the last is the last (`reasonable`). */
 function list({ query }: Request): Response {
@@ -67,18 +50,12 @@ function list({ query }: Request): Response {
 
 /** SysLoginController.java:73: the user, and beside it what the user may do. */
 function info({ id, username, name, role }: TestUser): Response {
-  const isAdmin = role === 'admin'
+  const admin = role === 'admin'
+  const roles = [{ roleKey: role, admin }]
   return success({
-    user: {
-      userId: id,
-      userName: username,
-      nickName: name,
-      avatar: '',
-      roles: [{ roleKey: role, admin: isAdmin }],
-      admin: isAdmin
-    },
+    user: { userId: id, userName: username, nickName: name, avatar: '', roles, admin },
     roles: [role],
-    permissions: isAdmin ? ['*:*:*'] : ['system:notice:list'],
+    permissions: admin ? ['*:*:*'] : ['system:notice:list'],
     pwdChrtype: '0',
     isDefaultModifyPwd: false,
     isPasswordExpired: false
@@ -95,72 +72,21 @@ const menus = success({
       redirect: 'noRedirect',
       component: 'Layout',
       alwaysShow: true,
-      meta: {
-        title: '系统管理',
-        icon: 'system',
-        noCache: false,
-        link: null
-      },
+      meta: { title: '系统管理', icon: 'system', noCache: false, link: null },
       children: [
         {
           name: 'Notice',
           path: 'notice',
           hidden: false,
           component: 'system/notice/index',
-          meta: {
-            title: '通知公告',
-            icon: 'message',
-            noCache: false,
-            link: null
-          }
+          meta: { title: '通知公告', icon: 'message', noCache: false, link: null }
         }
       ]
     }
   ]
 })
 
-const endpointsOf = (
-  tokens: Tokens,
-  { captcha = false }: BackendOptions
-): Record<string, Handler> => {
-  const captchas = new Captchas()
-  return {
-    // CaptchaController.java:46.
-    'GET /captchaImage': () =>
-      captcha
-        ? success({ captchaEnabled: true, uuid: captchas.show(), img: captchaPicture })
-        : success({ captchaEnabled: false }),
-    // SysLoginService.java:63: the captcha is used up before the password is looked at.
-    'POST /login': parsed(({ json }) => {
-      if (captcha) {
-        const fits = captchas.take(textOf(json, 'uuid'), textOf(json, 'code'))
-        if (fits === undefined) return error('验证码已失效')
-        if (!fits) return error('验证码错误')
-      }
-      const user = userWith(textOf(json, 'username'), textOf(json, 'password'))
-      if (user === undefined) return error('用户不存在/密码错误')
-      return success({ token: tokens.issue(user).access })
-    }),
-    'GET /getInfo': guarded((_, caller) => info(caller.user)),
-    'GET /getRouters': guarded(() => menus),
-    // LogoutSuccessHandlerImpl.java:39: also without a session.
-    'POST /logout': (_, caller) => {
-      if (caller !== undefined) tokens.end(caller.token)
-      return ajax(200, '退出成功')
-    },
-    // SysNoticeController.java:89: for the bell of every page.
-    'GET /system/notice/listTop': guarded(() => success({ data: [], unreadCount: 0 })),
-    'GET /system/notice/list': guarded(list),
-    // SysNotice.java:55 and GlobalExceptionHandler.java:129: the message alone, without a field.
-    'POST /system/notice': guarded(
-      parsed(({ json }) =>
-        (textOf(json, 'noticeTitle') ?? '').trim() === '' ? error('公告标题不能为空') : success()
-      )
-    )
-  }
-}
-
-export const backend: BackendFamily = {
+export const backend = familyOf({
   name: 'ruoyi',
   source: 'yangzongzhuan/RuoYi-Vue@a6ea55ecf74ae6cdb063f2b413d66a33f29bf828',
   list: {
@@ -169,32 +95,60 @@ export const backend: BackendFamily = {
     search: 'noticeTitle'
   },
   save: {
-    method: 'POST',
     path: '/system/notice',
-    message: '公告标题不能为空',
-    body: title => ({ noticeTitle: title }),
+    message: noTitle,
     operations: [{ rename: { title: 'noticeTitle' } }]
   },
-  loginName: ({ username }) => username,
   // messages.properties:6 and 3.
-  wrongPassword: '用户不存在/密码错误',
-  wrongCaptcha: '验证码错误',
-  refreshes: false,
-  start: (cleanUp, options = {}): Promise<Backend> => {
-    const tokens = new Tokens()
-    return serveFamily(cleanUp, {
-      family: backend,
-      tokens,
-      // TokenService.java:219.
-      tokenIn: ({ headers }) => schemeToken(headers, 'Bearer'),
-      endpoints: endpointsOf(tokens, options),
-      // GlobalExceptionHandler.java:46 and 107.
-      otherwise: ({ method, path }, knownPath) =>
-        error(
-          knownPath
-            ? `Request method '${method}' is not supported`
-            : `No static resource ${path.slice(1)}.`
-        )
-    })
-  }
-}
+  wrongPassword,
+  wrongCaptcha,
+  // TokenService.java:219.
+  tokenIn: bearerIn,
+  // SecurityConfig.java:108 and AuthenticationEntryPointImpl.java:30: 401 in the body, 200 outside.
+  unauthorized: ({ path }) => ajax(401, `请求访问：${path}，认证失败，无法访问系统资源`),
+  // GlobalExceptionHandler.java:107: Spring's own message for a body that is not JSON.
+  refuse: ({ text, type }) =>
+    text === '' || type.startsWith('application/json')
+      ? undefined
+      : error(`Content-Type '${type}' is not supported`),
+  open: {
+    // CaptchaController.java:46.
+    'GET /captchaImage': ({ captchas, options }) =>
+      options.captcha
+        ? success({ captchaEnabled: true, uuid: captchas.show(), img: captchaPicture })
+        : success({ captchaEnabled: false }),
+    // SysLoginService.java:63: the captcha is used up before the password is looked at.
+    'POST /login': ({ member, captchas, options, tokens }) => {
+      if (options.captcha) {
+        const fits = captchas.take(member('uuid'), member('code'))
+        if (fits !== true) return error(fits === undefined ? '验证码已失效' : wrongCaptcha)
+      }
+      const user = userWith(member('username'), member('password'))
+      return user === undefined
+        ? error(wrongPassword)
+        : success({ token: tokens.issue(user).access })
+    },
+    // LogoutSuccessHandlerImpl.java:39: also without a session.
+    'POST /logout': ({ tokens, token }) => {
+      tokens.end(token ?? '')
+      return ajax(200, '退出成功')
+    }
+  },
+  guarded: {
+    'GET /getInfo': ({ user }) => info(user),
+    'GET /getRouters': () => menus,
+    // SysNoticeController.java:89: for the bell of every page.
+    'GET /system/notice/listTop': () => success({ data: [], unreadCount: 0 }),
+    'GET /system/notice/list': list,
+    // SysNotice.java:55 and GlobalExceptionHandler.java:129: the message alone, without a field.
+    'POST /system/notice': ({ member }) =>
+      member('noticeTitle')?.trim() ? success() : error(noTitle)
+  },
+  // GlobalExceptionHandler.java:46 and 107.
+  otherwise: ({ method, path }, knownPath) =>
+    error(
+      knownPath
+        ? `Request method '${method}' is not supported`
+        : `No static resource ${path.slice(1)}.`
+    )
+})

@@ -2,9 +2,10 @@
  * Ant Design Pro 6. Source: ant-design/ant-design-pro@adfd440 (v6.0.3). Paths below are those of src.
  * `baseURL` of app.tsx:193 must be emptied in the console, or its requests go to the demo's host.
  */
-import { ConsoleFault, Display, fieldErrorsOf, read, tableOf, text } from '../display.ts'
-import type { Driver, OpenConsole, Page, ShownUser } from '../driver.ts'
-import { BizError, errorsIn, umiRequest } from '../umi.ts'
+import { get, post } from '../axios.ts'
+import { type Display, openConsole, orElse, type Parts, read, tableOf, text } from '../display.ts'
+import type { Driver, Page } from '../driver.ts'
+import { errorsIn, umiRequest } from '../umi.ts'
 
 /** locales/zh-CN/pages.ts:5-7 */
 const wrongPassword = '错误的用户名和密码(admin/ant.design)'
@@ -14,20 +15,18 @@ const notAdded = 'Adding failed, please try again!'
 
 export const antDesignPro: Driver = {
   name: 'ant-design-pro',
-  calls: {
-    // services/ant-design-pro/api.ts:44-62 and :75-84
-    list: { method: 'GET', path: '/api/rule' },
-    save: { method: 'POST', path: '/api/rule' }
-  },
-  open: openAntDesignPro
+  // services/ant-design-pro/api.ts:44-62 and :75-84
+  calls: { list: '/api/rule', save: '/api/rule' },
+  open: page => openConsole(display => partsOf(page, display))
 }
 
-function openAntDesignPro(page: Page): OpenConsole {
-  const display = new Display()
+function partsOf(page: Page, display: Display): Parts {
   const request = umiRequest({
     page,
     display,
-    throwError,
+    // @umijs/plugins dist/request.js:227-233 and requestErrorConfig.ts:32-41
+    isRefusal: body => read(body ?? {}, 'success') === false,
+    message: 'errorMessage',
     // requestErrorConfig.ts:66-68: the page is loaded again, at the sign-in page.
     redirect: () => {
       display.at = 'sign-in'
@@ -37,15 +36,12 @@ function openAntDesignPro(page: Page): OpenConsole {
   })
   let user: unknown
 
-  /** app.tsx:39-52 and :113-121 */
-  async function fetchUser(): Promise<ShownUser | undefined> {
-    user = undefined
-    try {
-      const call = { method: 'GET', url: '/api/currentUser' } as const
-      user = read(await request(call, { skipErrorHandler: true }), 'data')
-    } catch (error) {
-      if (!(error instanceof ConsoleFault)) throw error
-    }
+  /** app.tsx:39-52 and :113-121; no cookie that scripts see says whether there is a session. */
+  async function enter() {
+    user = await orElse(
+      async () => read(await request(get('/api/currentUser'), { skipErrorHandler: true }), 'data'),
+      async () => undefined
+    )
     display.at = user ? 'inside' : 'sign-in'
     if (!user) return undefined
     const access = text(read(user, 'access'))
@@ -53,71 +49,51 @@ function openAntDesignPro(page: Page): OpenConsole {
   }
 
   return {
-    start: () => display.step(fetchUser),
+    token: () => true,
+    enter,
     // pages/user/login/index.tsx:150-175
-    signIn: ({ username, password }) =>
-      display.step(async () => {
-        const data = { username, password, autoLogin: true, type: 'account' }
-        let login: unknown
-        try {
-          login = await request({ method: 'POST', url: '/api/login/account', data })
-        } catch (error) {
-          if (error instanceof ConsoleFault) display.say(signInFailed)
+    signIn: async ({ username, password }) => {
+      const data = { username, password, autoLogin: true, type: 'account' }
+      const login = await orElse(
+        () => request(post('/api/login/account', data)),
+        async error => {
+          display.say(signInFailed)
           throw error
         }
-        if (read(login, 'status') === 'ok') {
-          // The user is read, then the page is loaded again.
-          await fetchUser()
-          return fetchUser()
-        }
-        // pages/user/login/index.tsx:243-250
-        if (read(login, 'status') === 'error' && read(login, 'type') === 'account') {
-          display.say(wrongPassword)
-        }
-        return undefined
-      }),
+      )
+      if (read(login, 'status') === 'ok') {
+        // The user is read, then the page is loaded again.
+        await enter()
+        return enter()
+      }
+      // pages/user/login/index.tsx:243-250
+      if (read(login, 'status') === 'error' && read(login, 'type') === 'account') {
+        display.say(wrongPassword)
+      }
+      return undefined
+    },
     // access.ts:4-11: the menu is in the console, by `canAdmin`.
-    menu: () =>
-      display.step(async () => ({
-        entries: [],
-        permissions: read(user ?? {}, 'access') === 'admin' ? ['canAdmin'] : []
-      })),
+    menu: async () => ({
+      entries: [],
+      permissions: read(user ?? {}, 'access') === 'admin' ? ['canAdmin'] : []
+    }),
     // services/ant-design-pro/api.ts:44-62; ProTable reads `data`, `total` and `success`.
-    list: (current, pageSize, title) =>
-      display.step(async () => {
-        const params = { title, current, pageSize }
-        const body = await request({ method: 'GET', url: '/api/rule', params })
-        return tableOf(read(body, 'data') ?? [], read(body, 'total') ?? 0)
-      }),
-    save: values =>
-      display.step(async () => {
-        try {
-          await request({ method: 'POST', url: '/api/rule', data: { method: 'post', ...values } })
-          return { saved: true }
-        } catch (error) {
-          if (!(error instanceof ConsoleFault)) throw error
-          display.say(notAdded)
-          return { saved: false, fieldErrors: fieldErrorsOf(errorsIn(error)) }
-        }
-      }),
+    list: async (current, pageSize, title) => {
+      const body = await request(get('/api/rule', { title, current, pageSize }))
+      return tableOf(read(body, 'data') ?? [], read(body, 'total') ?? 0)
+    },
+    save: values => request(post('/api/rule', { method: 'post', ...values })),
+    fieldErrors: error => {
+      display.say(notAdded)
+      return errorsIn(error)
+    },
     // components/RightContent/AvatarDropdown.tsx:38-56: whatever the response is.
-    signOut: () =>
-      display.step(async () => {
-        try {
-          await request({ method: 'POST', url: '/api/login/outLogin' })
-        } catch (error) {
-          if (!(error instanceof ConsoleFault)) throw error
-        }
-        display.at = 'sign-in'
-        return undefined
-      })
+    signOut: async () => {
+      await orElse(
+        () => request(post('/api/login/outLogin')),
+        async () => undefined
+      )
+      display.at = 'sign-in'
+    }
   }
-}
-
-/** @umijs/plugins dist/request.js:227-233 and requestErrorConfig.ts:32-41 */
-function throwError(body: unknown): void {
-  if (read(body ?? {}, 'success') !== false) return
-  const message = read(body, 'errorMessage')
-  const info = { message, showType: read(body, 'showType'), data: read(body, 'data') }
-  throw new BizError(text(message), info)
 }

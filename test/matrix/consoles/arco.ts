@@ -2,9 +2,19 @@
  * Arco Design Pro Vue. Source: arco-design/arco-design-pro-vue@2702081. Its request layer is the file
  * api/interceptor.ts around axios. Paths below are those of arco-design-pro-vite/src.
  */
-import { AxiosError, axios, type AxiosRequest } from '../axios.ts'
-import { ConsoleFault, Display, listOf, read, tableOf, text } from '../display.ts'
-import type { Driver, OpenConsole, Page, ShownUser } from '../driver.ts'
+import { axios, type AxiosRequest, get, post } from '../axios.ts'
+import {
+  ConsoleFault,
+  type Display,
+  listOf,
+  openConsole,
+  orElse,
+  type Parts,
+  read,
+  tableOf,
+  text
+} from '../display.ts'
+import type { Driver, Page } from '../driver.ts'
 
 /** utils/auth.ts:1 */
 const tokenKey = 'token'
@@ -15,132 +25,92 @@ const endCodes: readonly unknown[] = [50008, 50012, 50014]
 
 export const arco: Driver = {
   name: 'arco',
-  calls: {
-    // api/list.ts:26-33; .env.production is empty: the console's own origin
-    list: { method: 'GET', path: '/api/list/policy' },
-    // The sample form of the console ends without a request: a path in the fashion of its others.
-    save: { method: 'POST', path: '/api/list/policy' }
-  },
-  open: openArco
+  // api/list.ts:26-33; .env.production is empty: the console's own origin. Its sample form ends without
+  // a request: a path in the fashion of its others.
+  calls: { list: '/api/list/policy', save: '/api/list/policy' },
+  open: page => openConsole(display => partsOf(page, display))
 }
 
-function openArco(page: Page): OpenConsole {
-  const display = new Display()
-  const client = new Requests(page, display)
+function partsOf(page: Page, display: Display): Parts {
+  const token = () => page.localStorage.getItem(tokenKey)
 
-  /** store/modules/user/index.ts:57-61 and router/guard/userLoginInfo.ts:11-28, with a token */
-  async function enter(): Promise<ShownUser | undefined> {
-    try {
-      const info = await client.request({ method: 'POST', url: '/api/user/info' })
-      display.at = 'inside'
-      const role = text(read(info, 'role'))
-      return { name: text(read(info, 'name')), roles: role === '' ? [] : [role] }
-    } catch (error) {
-      if (!(error instanceof ConsoleFault)) throw error
-      // Where the sign-out is refused too, the guard never calls `next`: the page stays empty.
-      display.at = 'inside'
-      await client.signOut()
-      display.at = 'sign-in'
-      return undefined
-    }
+  /** api/interceptor.ts:18-77; the console's functions read `data` of what it hands on. */
+  async function request(call: AxiosRequest): Promise<unknown> {
+    const headers = { Authorization: token() ? `Bearer ${token()}` : null }
+    // api/interceptor.ts:70-76: errors of axios have no `msg`.
+    const onError = () => display.say('Request Error')
+    const { data: body } = await axios(page, { ...call, headers }, onError)
+    const code = read(body, 'code')
+    if (code === successCode) return read(body, 'data')
+    const message = read(body, 'msg') || 'Error'
+    display.say(message)
+    // A sign-out that is refused with such a code opens the same dialog: the user gives up.
+    const isAsked = !['/api/user/info', '/api/user/logout'].includes(call.url)
+    // :53-64: the user presses "Re-Login".
+    if (endCodes.includes(code) && isAsked) await signOut()
+    throw new ConsoleFault(text(message))
   }
 
+  /** store/modules/user/index.ts:73-87: the token goes, whatever the response is. */
+  async function signOut(): Promise<void> {
+    try {
+      await request(post('/api/user/logout'))
+    } finally {
+      page.localStorage.removeItem(tokenKey)
+    }
+    display.at = 'sign-in'
+  }
+
+  /** store/modules/user/index.ts:57-61 and router/guard/userLoginInfo.ts:11-28, with a token */
+  const enter = () =>
+    orElse(
+      async () => {
+        const info = await request(post('/api/user/info'))
+        display.at = 'inside'
+        const role = text(read(info, 'role'))
+        return { name: text(read(info, 'name')), roles: role === '' ? [] : [role] }
+      },
+      async () => {
+        // Where the sign-out is refused too, the guard never calls `next`: the page stays empty.
+        display.at = 'inside'
+        await signOut()
+        return undefined
+      }
+    )
+
   return {
-    start: () =>
-      display.step(async () => {
-        if (page.localStorage.getItem(tokenKey)) return enter()
-        display.at = 'sign-in'
-        return undefined
-      }),
-    signIn: ({ username, password }) =>
-      display.step(async () => {
-        try {
-          const data = { username, password }
-          const login = await client.request({ method: 'POST', url: '/api/user/login', data })
-          // store/modules/user/index.ts:67 and localStorage: what is missing becomes a text.
-          page.localStorage.setItem(tokenKey, stringOf(read(login, 'token')))
-        } catch (error) {
-          // store/modules/user/index.ts:68-71; the form shows the message too, and so does a toast
-          page.localStorage.removeItem(tokenKey)
-          throw error
-        }
-        // router/guard/userLoginInfo.ts:11: an empty text is no token.
-        return page.localStorage.getItem(tokenKey) ? enter() : undefined
-      }),
+    token,
+    enter,
+    signIn: async ({ username, password }) => {
+      try {
+        const login = await request(post('/api/user/login', { username, password }))
+        // store/modules/user/index.ts:67 and localStorage: what is missing becomes a text.
+        page.localStorage.setItem(tokenKey, stringOf(read(login, 'token')))
+      } catch (error) {
+        // store/modules/user/index.ts:68-71; the form shows the message too, and so does a toast
+        page.localStorage.removeItem(tokenKey)
+        throw error
+      }
+      // router/guard/userLoginInfo.ts:11: an empty text is no token.
+      return token() ? enter() : undefined
+    },
     // store/modules/app/index.ts:47-70, with `menuFromServer`
-    menu: () =>
-      display.step(async () => {
-        const menu = await client.request({ method: 'POST', url: '/api/user/menu' })
-        const entries = listOf(menu).map(entry => text(read(entry, 'name')))
-        return { entries, permissions: [] }
-      }),
-    list: (current, pageSize, title) =>
-      display.step(async () => {
-        const params = { title, current, pageSize }
-        const data = await client.request({ method: 'GET', url: '/api/list/policy', params })
-        return tableOf(read(data, 'list'), read(data, 'total'))
-      }),
+    menu: async () => {
+      const menu = listOf(await request(post('/api/user/menu')))
+      return { entries: menu.map(entry => text(read(entry, 'name'))), permissions: [] }
+    },
+    list: async (current, pageSize, title) => {
+      const data = await request(get('/api/list/policy', { title, current, pageSize }))
+      return tableOf(read(data, 'list'), read(data, 'total'))
+    },
     // api/interceptor.ts:66: the page gets a message, and no body.
-    save: values =>
-      display.save(() => client.request({ method: 'POST', url: '/api/list/policy', data: values })),
+    save: values => request(post('/api/list/policy', values)),
     // hooks/user.ts:9-20: only a sign-out that succeeded leads to the sign-in page.
-    signOut: () =>
-      display.step(async () => {
-        await client.signOut()
-        display.at = 'sign-in'
-        return undefined
-      })
+    signOut
   }
 }
 
 function stringOf(value: unknown): string {
   if (value === undefined) return 'undefined'
   return typeof value === 'string' ? value : JSON.stringify(value)
-}
-
-class Requests {
-  readonly #page: Page
-  readonly #display: Display
-
-  constructor(page: Page, display: Display) {
-    this.#page = page
-    this.#display = display
-  }
-
-  /** api/interceptor.ts:18-77; the console's functions read `data` of what it hands on. */
-  async request(request: AxiosRequest): Promise<unknown> {
-    const token = this.#page.localStorage.getItem(tokenKey)
-    const headers = { Authorization: token ? `Bearer ${token}` : null }
-    let body: unknown
-    try {
-      body = (await axios(this.#page, { ...request, headers })).data
-    } catch (error) {
-      // api/interceptor.ts:70-76: errors of axios have no `msg`.
-      if (error instanceof AxiosError) this.#display.say('Request Error')
-      throw error
-    }
-    const code = read(body, 'code')
-    if (code === successCode) return read(body, 'data')
-    const message = read(body, 'msg') || 'Error'
-    this.#display.say(message)
-    const asksAgain = endCodes.includes(code) && request.url !== '/api/user/info'
-    // A sign-out that is refused with such a code opens the same dialog: the user gives up.
-    if (asksAgain && request.url !== '/api/user/logout') await this.#signInAgain()
-    throw new ConsoleFault(text(message))
-  }
-
-  /** api/interceptor.ts:53-64: the user presses "Re-Login". */
-  async #signInAgain(): Promise<void> {
-    await this.signOut()
-    this.#display.at = 'sign-in'
-  }
-
-  /** store/modules/user/index.ts:73-87: the token goes, whatever the response is. */
-  async signOut(): Promise<void> {
-    try {
-      await this.request({ method: 'POST', url: '/api/user/logout' })
-    } finally {
-      this.#page.localStorage.removeItem(tokenKey)
-    }
-  }
 }

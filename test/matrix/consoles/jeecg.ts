@@ -3,9 +3,24 @@
  * folder utils/http/axios. Paths below are those of jeecgboot-vue3/src.
  */
 import { createCipheriv, createHash } from 'node:crypto'
-import { AxiosError, axios, type AxiosRequest } from '../axios.ts'
-import { ConsoleFault, Display, listOf, read, tableOf, text } from '../display.ts'
-import type { Driver, OpenConsole, Page, ShownUser } from '../driver.ts'
+import { type AxiosError, axios, type AxiosRequest, get, post } from '../axios.ts'
+import {
+  ConsoleFault,
+  type Display,
+  listOf,
+  Layer,
+  openConsole,
+  orElse,
+  type Parts,
+  read,
+  stored,
+  type Stored,
+  tableOf,
+  text,
+  textsOf,
+  titlesOf
+} from '../display.ts'
+import type { Driver, Page, ShownUser } from '../driver.ts'
 
 /** .env.production:16 */
 const api = '/jeecgboot'
@@ -19,119 +34,88 @@ const words = {
 
 export const jeecg: Driver = {
   name: 'jeecg',
-  calls: {
-    // views/system/notice/notice.api.ts
-    list: { method: 'GET', path: `${api}/sys/annountCement/list` },
-    save: { method: 'POST', path: `${api}/sys/annountCement/add` }
-  },
-  open: openJeecg
+  // views/system/notice/notice.api.ts
+  calls: { list: `${api}/sys/annountCement/list`, save: `${api}/sys/annountCement/add` },
+  open: page => openConsole(display => partsOf(page, display))
 }
 
 type MessageMode = 'message' | 'none'
 
-function openJeecg(page: Page): OpenConsole {
-  const display = new Display()
-  const cache = new Cache(page)
-  const client = new Requests(page, display, cache)
+function partsOf(page: Page, display: Display): Parts {
+  const client = new Requests(page, display)
+  const { cache } = client
   let permission: unknown
 
   /** store/modules/permission.ts:124-133, :284 and api/sys/menu.ts:35-52 */
   async function fetchMenus(): Promise<void> {
-    const url = '/sys/permission/getUserPermissionByToken'
-    permission = await client.request({ method: 'GET', url })
+    permission = await client.request(get('/sys/permission/getUserPermissionByToken'))
     read(permission, 'codeList')
     for (const route of listOf(read(permission, 'menu'))) read(route, 'meta', 'title')
   }
 
   /** store/modules/user.ts:248-273 and api/sys/user.ts:81-98; a failure leaves nothing to read. */
   async function fetchUser(): Promise<ShownUser> {
-    const response = await client.request({ method: 'GET', url: '/sys/user/getUserInfo' })
-    const user = read(response, 'userInfo')
+    const user = read(await client.request(get('/sys/user/getUserInfo')), 'userInfo')
     if (!user) throw new ConsoleFault('no user')
     cache.set('USER__INFO__', user)
-    return shown(user)
+    return shownOf(user)
   }
 
-  /** The header shows `realname`; roles are objects with `value`. */
-  function shown(user: unknown): ShownUser {
-    const roles = read(user, 'roles')
-    const list = Array.isArray(roles) ? roles : []
-    return {
-      name: text(read(user, 'realname')),
-      roles: list.map(role => text(read(role, 'value')))
-    }
+  /** store/modules/user.ts:144-160 and :178-221 */
+  async function logIn(data: object): Promise<ShownUser> {
+    const login = await client.request(post('/sys/login', data), 'none')
+    cache.set('TOKEN__', read(login, 'token'))
+    cache.set('TENANT_ID', read(login, 'userInfo', 'loginTenantId'))
+    if (!cache.get('TOKEN__')) throw new ConsoleFault('nothing to destructure')
+    const user = await fetchUser()
+    await fetchMenus()
+    display.at = 'inside'
+    return user
   }
 
   return {
     // router/guard/permissionGuard.ts:80-175
-    start: () =>
-      display.step(async () => {
-        if (!cache.get('TOKEN__')) {
-          display.at = 'sign-in'
-          return undefined
-        }
-        display.at = 'inside'
-        await fetchMenus()
-        return shown(cache.get('USER__INFO__'))
-      }),
-    signIn: ({ username, password, captcha = '' }) =>
-      display.step(async () => {
-        // views/system/loginmini/MiniLogin.vue:356-364 and :385-432
-        const checkKey = `${page.now()}a1b2`
-        await client.request({ method: 'GET', url: `/sys/randomImage/${checkKey}` })
-        const data = {
-          password: encrypt(password),
-          username,
-          captcha,
-          checkKey
-        }
-        try {
-          // store/modules/user.ts:144-160 and :178-221
-          const login = await client.request({ method: 'POST', url: '/sys/login', data }, 'none')
-          cache.set('TOKEN__', read(login, 'token'))
-          cache.set('TENANT_ID', read(login, 'userInfo', 'loginTenantId'))
-          if (!cache.get('TOKEN__')) throw new ConsoleFault('nothing to destructure')
-          const user = await fetchUser()
-          await fetchMenus()
-          display.at = 'inside'
-          return user
-        } catch (error) {
+    token: () => cache.get('TOKEN__'),
+    enter: async () => {
+      display.at = 'inside'
+      await fetchMenus()
+      return shownOf(cache.get('USER__INFO__'))
+    },
+    // views/system/loginmini/MiniLogin.vue:356-364 and :385-432
+    signIn: async ({ username, password, captcha = '' }) => {
+      const checkKey = `${page.now()}a1b2`
+      await client.request(get(`/sys/randomImage/${checkKey}`))
+      return orElse(
+        () => logIn({ password: encrypt(password), username, captcha, checkKey }),
+        async error => {
           // MiniLogin.vue:422-428: the message of whatever was thrown.
-          if (error instanceof ConsoleFault) display.say(error.message)
+          display.say(error.message)
           throw error
         }
-      }),
-    menu: () =>
-      display.step(async () => {
-        const routes = listOf(read(permission, 'menu'))
-        const codes = listOf(read(permission, 'codeList') ?? [])
-        return {
-          entries: routes
-            .filter(route => !read(route, 'hidden'))
-            .map(route => text(read(route, 'meta', 'title'))),
-          permissions: codes.map(text)
-        }
-      }),
+      )
+    },
+    menu: async () => ({
+      entries: titlesOf(read(permission, 'menu')),
+      permissions: textsOf(read(permission, 'codeList') ?? [])
+    }),
     // components/Table/src/hooks/useDataSource.ts:233-295 and settings/componentSetting.ts:12-18
-    list: (pageNo, pageSize, title) =>
-      display.step(async () => {
-        const params = { title, pageNo, pageSize, column: 'createTime', order: 'desc' }
-        const url = '/sys/annountCement/list'
-        const data = await client.request({ method: 'GET', url, params })
-        return tableOf(read(data, 'records'), read(data, 'total'))
-      }),
+    list: async (pageNo, pageSize, title) => {
+      const params = { title, pageNo, pageSize, column: 'createTime', order: 'desc' }
+      const data = await client.request(get('/sys/annountCement/list', params))
+      return tableOf(read(data, 'records'), read(data, 'total'))
+    },
     // utils/http/axios/index.ts:88: the page gets a message, and no body.
-    save: values =>
-      display.save(() =>
-        client.request({ method: 'POST', url: '/sys/annountCement/add', data: values })
-      ),
+    save: values => client.request(post('/sys/annountCement/add', values)),
     // store/modules/user.ts:277-325: whatever the response is.
-    signOut: () =>
-      display.step(async () => {
-        await client.logout()
-        return undefined
-      })
+    signOut: () => client.logout()
   }
+}
+
+/** The header shows `realname`; roles are objects with `value`. */
+function shownOf(user: unknown): ShownUser {
+  const roles = read(user, 'roles')
+  const list = Array.isArray(roles) ? roles : []
+  return { name: text(read(user, 'realname')), roles: list.map(role => text(read(role, 'value'))) }
 }
 
 /** utils/cipher.ts:64-80: AES with a fixed key, so that no password goes in the clear. */
@@ -159,37 +143,23 @@ export function sign(path: string, parameters: Readonly<Record<string, unknown>>
 
 /** utils/cache/persistent.ts: one entry of localStorage for all names. */
 class Cache {
-  readonly #page: Page
+  readonly #entry: Stored
 
   constructor(page: Page) {
-    this.#page = page
+    this.#entry = stored(page, 'COMMON__LOCAL__KEY__')
   }
 
   get(name: string): unknown {
-    return this.#all()[name]
+    return read(this.#entry.get('') ?? {}, name)
   }
 
   set(name: string, value: unknown): void {
-    const all = { ...this.#all(), [name]: value }
-    this.#page.localStorage.setItem('COMMON__LOCAL__KEY__', JSON.stringify(all))
-  }
-
-  #all(): Record<string, unknown> {
-    const stored = this.#page.localStorage.getItem('COMMON__LOCAL__KEY__')
-    return stored === null ? {} : (JSON.parse(stored) as Record<string, unknown>)
+    this.#entry.set('', { ...(this.#entry.get('') as object | undefined), [name]: value })
   }
 }
 
-class Requests {
-  readonly #page: Page
-  readonly #display: Display
-  readonly #cache: Cache
-
-  constructor(page: Page, display: Display, cache: Cache) {
-    this.#page = page
-    this.#display = display
-    this.#cache = cache
-  }
+class Requests extends Layer {
+  readonly cache = new Cache(this.page)
 
   /** utils/http/axios/index.ts:33-255. @returns `result` of the body */
   async request(request: AxiosRequest, mode: MessageMode = 'message'): Promise<unknown> {
@@ -199,25 +169,25 @@ class Requests {
     const message = read(body, 'message')
     if (code === 0 || code === 200) {
       // :57-60: a message beside `success` is shown, at every response.
-      if (read(body, 'success') && message) this.#display.say(message)
+      if (read(body, 'success') && message) this.display.say(message)
       return read(body, 'result')
     }
     let shown = text(message)
     if (code === 401) {
       shown = words.timeout
-      this.#cache.set('TOKEN__', undefined)
+      this.cache.set('TOKEN__', undefined)
       await this.logout()
     }
-    if (mode === 'message') this.#display.say(shown)
+    if (mode === 'message') this.display.say(shown)
     throw new ConsoleFault(shown || words.failed)
   }
 
   /** :92-208 and :220-254 */
   async #send(request: AxiosRequest, mode: MessageMode): Promise<unknown> {
     const { method, data } = request
-    const time = this.#page.now()
-    const params = method === 'GET' ? { ...request.params, _t: time } : request.params
-    const token = text(this.#cache.get('TOKEN__'))
+    const time = this.page.now()
+    const params = method === 'GET' ? { ...request.params, _t: time } : {}
+    const token = text(this.cache.get('TOKEN__'))
     const headers = {
       'X-TIMESTAMP': String(time),
       'X-Sign': sign(request.url, { ...params, ...(data as object | undefined) }),
@@ -225,17 +195,11 @@ class Requests {
       ...(token !== '' && {
         'Authorization': token,
         'X-Access-Token': token,
-        'X-Tenant-Id': text(this.#cache.get('TENANT_ID') || 0)
+        'X-Tenant-Id': text(this.cache.get('TENANT_ID') || 0)
       })
     }
-    try {
-      const url = `${api}${request.url}`
-      const sent = { ...request, url, headers, ...(params !== undefined && { params }) }
-      return (await axios(this.#page, sent)).data
-    } catch (error) {
-      if (error instanceof AxiosError) await this.#refuse(error, mode)
-      throw error
-    }
+    const sent = { ...request, url: api + request.url, headers, params }
+    return (await axios(this.page, sent, error => this.#refuse(error, mode))).data
   }
 
   /** utils/http/axios/checkStatus.ts:14-75 */
@@ -243,25 +207,24 @@ class Requests {
     const status = response?.status
     const message = read(response?.data ?? {}, 'message')
     if (status === 401) {
-      this.#cache.set('TOKEN__', undefined)
+      this.cache.set('TOKEN__', undefined)
       await this.logout()
     }
     if (mode === 'none') return
-    if (status === 400) this.#display.say(message)
-    else if (status === 401) this.#display.say(message || words.status401)
-    else this.#display.say(`(words for status ${status ?? 'network'})`)
+    if (status === 400) this.display.say(message)
+    else if (status === 401) this.display.say(message || words.status401)
+    else this.display.say(`(words for status ${status ?? 'network'})`)
   }
 
   /** store/modules/user.ts:277-325: calls only with a token. */
   async logout(): Promise<void> {
-    if (this.#cache.get('TOKEN__')) {
-      try {
-        await this.request({ method: 'GET', url: '/sys/logout' })
-      } catch (error) {
-        if (!(error instanceof ConsoleFault)) throw error
-      }
+    if (this.cache.get('TOKEN__')) {
+      await orElse<unknown>(
+        () => this.request(get('/sys/logout')),
+        async () => {}
+      )
     }
-    for (const name of ['TOKEN__', 'USER__INFO__', 'TENANT_ID']) this.#cache.set(name, undefined)
-    this.#display.at = 'sign-in'
+    for (const name of ['TOKEN__', 'USER__INFO__', 'TENANT_ID']) this.cache.set(name, undefined)
+    this.display.at = 'sign-in'
   }
 }

@@ -2,21 +2,22 @@
  * SoybeanAdmin. Source: soybeanjs/soybean-admin@9fc1be7. Its request layer is `@sa/axios`, a package
  * of its workspace that npm does not have. Paths below are those of src.
  */
-import { AxiosError, axios, type AxiosRequest } from '../axios.ts'
+import { AxiosError, axios, type AxiosRequest, get, post } from '../axios.ts'
 import {
   ConsoleFault,
-  Display,
-  fieldErrorsOf,
+  type Display,
+  keepsPlace,
   listOf,
+  Layer,
+  openConsole,
+  type Parts,
   read,
+  stored,
   tableOf,
   text,
   textsOf
 } from '../display.ts'
-import type { Driver, OpenConsole, Page, ShownUser } from '../driver.ts'
-
-/** The base URL is `VITE_SERVICE_BASE_URL` (.env.prod:2): here, the console's own origin. */
-const api = ''
+import type { Driver, Page, ShownUser } from '../driver.ts'
 
 /** .env:32, :35, :38 and :41; compared with the code as text (service/request/index.ts:37 and :41). */
 const successCode = '0000'
@@ -35,12 +36,74 @@ export const soybean: Driver = {
   name: 'soybean',
   // layouts/modules/global-header/components/user-avatar.vue:46-56
   signsOutSilently: true,
-  calls: {
-    // The starter has no list; its examples page by `current` and `size`.
-    list: { method: 'GET', path: `${api}/systemManage/getUserList` },
-    save: { method: 'POST', path: `${api}/systemManage/addUser` }
-  },
-  open: openSoybean
+  // `VITE_SERVICE_BASE_URL` (.env.prod:2) is the console's own origin here. The starter has no list;
+  // its examples page by `current` and `size`.
+  calls: { list: '/systemManage/getUserList', save: '/systemManage/addUser' },
+  open: page => openConsole(display => partsOf(page, display))
+}
+
+function partsOf(page: Page, display: Display): Parts {
+  const client = new Requests(page, display)
+
+  /** store/modules/auth/index.ts:148-159 */
+  async function fetchUser(): Promise<ShownUser | undefined> {
+    const { data, error } = await client.request(get('/auth/getUserInfo'))
+    if (error !== null) return undefined
+    // router/guard/route.ts:31 goes through the roles.
+    return { name: text(read(data, 'userName')), roles: textsOf(read(data, 'roles')) }
+  }
+
+  return {
+    // router/guard/route.ts:87-107
+    token: () => client.store.get('token'),
+    // store/modules/auth/index.ts:161-172
+    enter: async () => {
+      display.at = 'inside'
+      const user = await fetchUser()
+      if (user === undefined) client.reset()
+      return user
+    },
+    signIn: async ({ username, password }) => {
+      // service/api/auth.ts:9-18: the member is `userName`.
+      const login = await client.request(post('/auth/login', { userName: username, password }))
+      if (login.error !== null) return client.reset()
+      // store/modules/auth/index.ts:131-146 and router/guard/route.ts:27
+      client.keep(login.data)
+      const user = await fetchUser()
+      if (user === undefined || !client.store.get('token')) return undefined
+      display.at = 'inside'
+      return user
+    },
+    // store/modules/route/index.ts:212-231, with VITE_AUTH_ROUTE_MODE=dynamic
+    menu: async () => {
+      const { data, error } = await client.request(get('/route/getUserRoutes'))
+      if (error !== null) return client.reset()
+      const user = await client.request(get('/auth/getUserInfo'))
+      const routes = listOf(read(data, 'routes'))
+      return {
+        entries: routes.map(route => text(read(route, 'name'))),
+        permissions: textsOf(read(user.data, 'buttons'))
+      }
+    },
+    list: async (current, size, title) => {
+      const call = get('/systemManage/getUserList', { title, current, size })
+      const { data, error } = await client.request(call)
+      if (error !== null) return undefined
+      // typings/api/common.d.ts:9-21; the table takes its page and its size from the answer
+      // (src/hooks/common/table.ts, `updatePagination`).
+      keepsPlace([read(data, 'current'), read(data, 'size')], [current, size])
+      return tableOf(read(data, 'records'), read(data, 'total'))
+    },
+    save: async values => {
+      const { error } = await client.request(post('/systemManage/addUser', values))
+      if (error !== null) throw error
+    },
+    fieldErrors: error =>
+      read((error instanceof AxiosError && error.response?.data) || {}, 'fieldErrors'),
+    refresh: () => client.refresh(),
+    // layouts/modules/global-header/components/user-avatar.vue:46-56: no request at all.
+    signOut: async () => client.reset()
+  }
 }
 
 /** service/request/index.ts:13-128, packages/axios/src/index.ts:142-175 */
@@ -49,107 +112,13 @@ interface Flat {
   readonly error: AxiosError | null
 }
 
-function openSoybean(page: Page): OpenConsole {
-  const display = new Display()
-  const client = new Requests(page, display)
-
-  /** store/modules/auth/index.ts:148-159 */
-  async function fetchUser(): Promise<ShownUser | undefined> {
-    const { data, error } = await client.request({ method: 'GET', url: '/auth/getUserInfo' })
-    if (error !== null) return undefined
-    // router/guard/route.ts:31 goes through the roles.
-    return { name: text(read(data, 'userName')), roles: textsOf(read(data, 'roles')) }
-  }
-
-  return {
-    start: () =>
-      display.step(async () => {
-        // router/guard/route.ts:87-107
-        if (!client.stored('token')) {
-          display.at = 'sign-in'
-          return undefined
-        }
-        display.at = 'inside'
-        // store/modules/auth/index.ts:161-172
-        const user = await fetchUser()
-        if (user === undefined) client.reset()
-        return user
-      }),
-    signIn: ({ username, password }) =>
-      display.step(async () => {
-        // service/api/auth.ts:9-18: the member is `userName`.
-        const data = { userName: username, password }
-        const login = await client.request({ method: 'POST', url: '/auth/login', data })
-        if (login.error !== null) {
-          client.reset()
-          return undefined
-        }
-        // store/modules/auth/index.ts:131-146 and router/guard/route.ts:27
-        client.keep(login.data)
-        const user = await fetchUser()
-        if (user === undefined || !client.stored('token')) return undefined
-        display.at = 'inside'
-        return user
-      }),
-    // store/modules/route/index.ts:212-231, with VITE_AUTH_ROUTE_MODE=dynamic
-    menu: () =>
-      display.step(async () => {
-        const { data, error } = await client.request({ method: 'GET', url: '/route/getUserRoutes' })
-        if (error !== null) {
-          client.reset()
-          return undefined
-        }
-        const user = await client.request({ method: 'GET', url: '/auth/getUserInfo' })
-        return {
-          entries: listOf(read(data, 'routes')).map(route => text(read(route, 'name'))),
-          permissions: textsOf(read(user.data, 'buttons'))
-        }
-      }),
-    list: (current, size, title) =>
-      display.step(async () => {
-        const { data, error } = await client.request({
-          method: 'GET',
-          url: '/systemManage/getUserList',
-          params: { title, current, size }
-        })
-        // typings/api/common.d.ts:9-21: `current`, `size`, `records`, `total`. The table takes its page
-        // and its size from the answer (src/hooks/common/table.ts, `updatePagination`).
-        if (error === null && (read(data, 'current') !== current || read(data, 'size') !== size)) {
-          throw new ConsoleFault('the list is not of the page that was asked for')
-        }
-        return error === null ? tableOf(read(data, 'records'), read(data, 'total')) : undefined
-      }),
-    save: values =>
-      display.step(async () => {
-        const url = '/systemManage/addUser'
-        const { error } = await client.request({ method: 'POST', url, data: values })
-        if (error === null) return { saved: true }
-        const errors = read(error.response?.data ?? {}, 'fieldErrors')
-        return { saved: false, fieldErrors: fieldErrorsOf(errors) }
-      }),
-    refresh: () => display.step(() => client.refresh()),
-    // layouts/modules/global-header/components/user-avatar.vue:46-56: no request at all.
-    signOut: () =>
-      display.step(async () => {
-        client.reset()
-        return undefined
-      })
-  }
-}
-
-class Requests {
-  readonly #page: Page
-  readonly #display: Display
+class Requests extends Layer {
+  readonly store = stored(this.page, prefix)
   #refreshing: Promise<boolean> | undefined
 
-  constructor(page: Page, display: Display) {
-    this.#page = page
-    this.#display = display
-  }
-
-  async request(request: AxiosRequest): Promise<Flat> {
+  async request(call: AxiosRequest): Promise<Flat> {
     try {
-      return { data: await this.#unwrapped(request), error: null }
+      return { data: await this.#unwrapped(call), error: null }
     } catch (error) {
       if (error instanceof AxiosError) return { data: null, error }
       throw error
@@ -157,24 +126,19 @@ class Requests {
   }
 
   /** packages/axios/src/index.ts:53-85; sends again after a refresh: service/request/index.ts:89-97 */
-  async #unwrapped(request: AxiosRequest, attempt = 1): Promise<unknown> {
-    const token = this.stored('token')
+  async #unwrapped(call: AxiosRequest, attempt = 1): Promise<unknown> {
+    const token = this.store.get('token')
     const headers = { Authorization: token ? `Bearer ${text(token)}` : null }
-    const url = `${api}${request.url}`
-    let response
-    try {
-      response = await axios(this.#page, { ...request, url, headers })
-    } catch (error) {
-      // service/request/index.ts:104-111: the message of a body is shown under status 2xx only.
-      if (error instanceof AxiosError) this.#display.say(error.message)
-      throw error
-    }
+    // service/request/index.ts:104-111: the message of a body is shown under status 2xx only.
+    const response = await axios(this.page, { ...call, headers }, ({ message }) =>
+      this.display.say(message)
+    )
     const code = text(read(response.data, 'code'))
     if (code === successCode) return read(response.data, 'data')
     if (expiredCodes.includes(code)) {
-      if (request.url === refreshUrl) throw new ConsoleFault('The refresh waits for itself.')
+      if (call.url === refreshUrl) throw new ConsoleFault('The refresh waits for itself.')
       if (attempt > maxAttempts) throw new ConsoleFault('The request is sent again for ever.')
-      if (await this.refresh()) return this.#unwrapped(request, attempt + 1)
+      if (await this.refresh()) return this.#unwrapped(call, attempt + 1)
     }
     this.#fail(code, read(response.data, 'msg'))
     throw new AxiosError('the backend request error', response)
@@ -182,13 +146,12 @@ class Requests {
 
   /** service/request/index.ts:54-84 and :101-126 */
   #fail(code: string, message: unknown): void {
-    if (signOutCodes.includes(code)) this.reset()
-    if (modalCodes.includes(code)) {
-      this.#display.say(message)
-      this.reset()
-      return
+    const isModal = modalCodes.includes(code)
+    if (signOutCodes.includes(code) || isModal) this.reset()
+    if (isModal) this.display.say(message)
+    else if (!expiredCodes.includes(code)) {
+      this.display.say(message || 'the backend request error')
     }
-    if (!expiredCodes.includes(code)) this.#display.say(message || 'the backend request error')
   }
 
   /**
@@ -203,35 +166,21 @@ class Requests {
   }
 
   async #refresh(): Promise<boolean> {
-    const data = { refreshToken: this.stored('refreshToken') || '' }
-    const { data: tokens, error } = await this.request({
-      method: 'POST',
-      url: refreshUrl,
-      data
-    })
-    if (error !== null) {
-      this.reset()
-      return false
-    }
-    this.keep(tokens)
-    return true
+    const call = post(refreshUrl, { refreshToken: this.store.get('refreshToken') || '' })
+    const { data: tokens, error } = await this.request(call)
+    if (error === null) this.keep(tokens)
+    else this.reset()
+    return error === null
   }
 
   /** store/modules/auth/index.ts:131-134: localStorage, as JSON */
   keep(tokens: unknown): void {
-    for (const name of ['token', 'refreshToken']) {
-      this.#page.localStorage.setItem(prefix + name, JSON.stringify(read(tokens, name) ?? null))
-    }
-  }
-
-  stored(name: string): unknown {
-    return JSON.parse(this.#page.localStorage.getItem(prefix + name) ?? 'null')
+    for (const name of ['token', 'refreshToken']) this.store.set(name, read(tokens, name))
   }
 
   /** store/modules/auth/index.ts:42-55 */
-  reset(): void {
-    this.#page.localStorage.removeItem(`${prefix}token`)
-    this.#page.localStorage.removeItem(`${prefix}refreshToken`)
-    this.#display.at = 'sign-in'
+  reset(): undefined {
+    for (const name of ['token', 'refreshToken']) this.store.set(name, undefined)
+    this.display.at = 'sign-in'
   }
 }

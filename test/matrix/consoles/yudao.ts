@@ -6,9 +6,23 @@
  * is `true` where credentials have a captcha, and otherwise `false`: the slider cannot be switched
  * off by a response.
  */
-import { AxiosError, axios, type AxiosRequest, type AxiosResponse } from '../axios.ts'
-import { ConsoleFault, Display, listOf, read, tableOf, text, textsOf } from '../display.ts'
-import type { Driver, OpenConsole, Page, ShownUser } from '../driver.ts'
+import { axios, type AxiosRequest, get, post } from '../axios.ts'
+import {
+  ConsoleFault,
+  type Display,
+  listOf,
+  Layer,
+  openConsole,
+  orElse,
+  type Parts,
+  read,
+  stored,
+  type Stored,
+  tableOf,
+  text,
+  textsOf
+} from '../display.ts'
+import type { Driver, Page, ShownUser } from '../driver.ts'
 
 /** .env.prod:13 */
 const api = '/admin-api'
@@ -28,31 +42,25 @@ const ignoredMessages: readonly unknown[] = ['无效的刷新令牌', '刷新令
 
 export const yudao: Driver = {
   name: 'yudao',
-  calls: {
-    // api/system/notice/index.ts
-    list: { method: 'GET', path: `${api}/system/notice/page` },
-    save: { method: 'POST', path: `${api}/system/notice/create` }
-  },
-  open: openYudao
+  // api/system/notice/index.ts
+  calls: { list: `${api}/system/notice/page`, save: `${api}/system/notice/create` },
+  open: page => openConsole(display => partsOf(page, display))
 }
 
-function openYudao(page: Page): OpenConsole {
-  const display = new Display()
-  const store = new Store(page)
-  const client = new Requests(page, display, store)
+function partsOf(page: Page, display: Display): Parts {
+  const client = new Requests(page, display)
+  const { store } = client
 
   /** store/modules/user.ts:51-71: `data` is the user with roles, permissions and menus. */
   async function enter(): Promise<ShownUser> {
-    let info: unknown
-    try {
-      info = await client.whileEntering(() =>
-        client.data({ method: 'GET', url: '/system/auth/get-permission-info' })
-      )
-    } catch (error) {
-      // :60-63: a cached user goes in although the call failed.
-      info = store.get('user')
-      if (!(error instanceof ConsoleFault) || info === undefined) throw error
-    }
+    const info = await orElse(
+      () => client.whileEntering(() => client.data(get('/system/auth/get-permission-info'))),
+      async error => {
+        // :60-63: a cached user goes in although the call failed.
+        if (store.get('user') === undefined) throw error
+        return store.get('user')
+      }
+    )
     textsOf(read(info, 'permissions') || [])
     store.set('user', info)
     // store/modules/permission.ts:43-47
@@ -63,145 +71,86 @@ function openYudao(page: Page): OpenConsole {
   }
 
   /** permission.ts:40 and store/modules/dict.ts:48: beside the user; nobody waits for it. */
-  async function fetchDictionary(): Promise<void> {
-    try {
-      const list = await client.data({ method: 'GET', url: '/system/dict-data/simple-list' })
-      if (list) listOf(list)
-    } catch (error) {
-      if (!(error instanceof ConsoleFault)) throw error
-    }
-  }
-
-  /** views/Login/components/LoginForm.vue:208-213 */
-  async function fetchTenant(): Promise<void> {
-    const url = `/system/tenant/get-id-by-name?name=${encodeURIComponent(tenantName)}`
-    store.set('tenantId', await client.data({ method: 'GET', url }))
-  }
+  const fetchDictionary = () =>
+    orElse<unknown>(
+      async () => listOf((await client.data(get('/system/dict-data/simple-list'))) || []),
+      async () => {}
+    )
 
   return {
     // permission.ts:28-71
-    start: () =>
-      display.step(async () => {
-        if (store.get('ACCESS_TOKEN')) return enter()
-        display.at = 'sign-in'
-        return undefined
-      }),
+    token: () => store.get('ACCESS_TOKEN'),
+    enter,
     // views/Login/components/LoginForm.vue:197-278
-    signIn: ({ username, password, captcha }) =>
-      display.step(async () => {
-        const captchaVerification = captcha && (await solve(client, display, captcha))
-        await fetchTenant()
-        const data = {
-          tenantName,
-          username,
-          password,
-          captchaVerification,
-          rememberMe: true
-        }
-        const login = await client.data({ method: 'POST', url: '/system/auth/login', data })
-        if (!login) return undefined
-        store.setTokens(login)
-        return store.get('ACCESS_TOKEN') ? enter() : undefined
-      }),
+    signIn: async ({ username, password, captcha }) => {
+      const captchaVerification = captcha && (await solve(client, display, captcha))
+      // :208-213
+      const url = `/system/tenant/get-id-by-name?name=${encodeURIComponent(tenantName)}`
+      store.set('tenantId', await client.data(get(url)))
+      const data = { tenantName, username, password, captchaVerification, rememberMe: true }
+      const login = await client.data(post('/system/auth/login', data))
+      if (!login) return undefined
+      keepTokens(store, login)
+      return store.get('ACCESS_TOKEN') ? enter() : undefined
+    },
     // utils/routerHelper.ts:89-101
-    menu: () =>
-      display.step(async () => {
-        const info = store.get('user')
-        const menus = listOf(read(info, 'menus') || [])
-        return {
-          entries: menus
-            .filter(menu => read(menu, 'visible'))
-            .map(menu => text(read(menu, 'name'))),
-          permissions: textsOf(read(info, 'permissions') || [])
-        }
-      }),
+    menu: async () => {
+      const info = store.get('user')
+      const menus = listOf(read(info, 'menus') || []).filter(menu => read(menu, 'visible'))
+      return {
+        entries: menus.map(menu => text(read(menu, 'name'))),
+        permissions: textsOf(read(info, 'permissions') || [])
+      }
+    },
     // views/system/notice/index.vue:142-150
-    list: (pageNo, pageSize, title) =>
-      display.step(async () => {
-        const params = { title, pageNo, pageSize }
-        const data = await client.data({ method: 'GET', url: '/system/notice/page', params })
-        return tableOf(read(data, 'list'), read(data, 'total'))
-      }),
+    list: async (pageNo, pageSize, title) => {
+      const data = await client.data(get('/system/notice/page', { title, pageNo, pageSize }))
+      return tableOf(read(data, 'list'), read(data, 'total'))
+    },
     // config/axios/service.ts:220: the page gets the text "error", and no body.
-    save: values =>
-      display.save(() =>
-        client.data({ method: 'POST', url: '/system/notice/create', data: values })
-      ),
-    refresh: () =>
-      display.step(async () => {
-        await client.refresh()
-        return Boolean(store.get('ACCESS_TOKEN'))
-      }),
+    save: values => client.data(post('/system/notice/create', values)),
+    refresh: async () => {
+      await client.refresh()
+      return Boolean(store.get('ACCESS_TOKEN'))
+    },
     // store/modules/user.ts:86-91: only a sign-out that succeeded leads to the sign-in page.
-    signOut: () =>
-      display.step(async () => {
-        await client.data({ method: 'POST', url: '/system/auth/logout' })
-        store.forget()
-        display.at = 'sign-in'
-        return undefined
-      })
+    signOut: async () => {
+      await client.data(post('/system/auth/logout'))
+      forget(store)
+      display.at = 'sign-in'
+    }
   }
 }
 
 /** components/Verifition/src/Verify/VerifySlide.vue:275-310 and :359-368 */
 async function solve(client: Requests, display: Display, pointJson: string): Promise<string> {
-  const got = await client.request({
-    method: 'POST',
-    url: '/system/captcha/get',
-    data: { captchaType: 'blockPuzzle' }
-  })
+  const captchaType = 'blockPuzzle'
+  const got = await client.request(post('/system/captcha/get', { captchaType }))
   if (read(got, 'repCode') !== '0000') throw new ConsoleFault(text(read(got, 'repMsg')))
   const token = text(read(got, 'repData', 'token'))
-  const data = { captchaType: 'blockPuzzle', pointJson, token }
-  const checked = await client.request({ method: 'POST', url: '/system/captcha/check', data })
+  const data = { captchaType, pointJson, token }
+  const checked = await client.request(post('/system/captcha/check', data))
   if (read(checked, 'repCode') === '0000') return `${token}---${pointJson}`
   display.say('验证失败')
   throw new ConsoleFault('the slider goes back')
 }
 
-/** hooks/web/useCache.ts and utils/auth.ts: values in localStorage, as JSON of web-storage-cache. */
-class Store {
-  readonly #page: Page
-
-  constructor(page: Page) {
-    this.#page = page
-  }
-
-  get(name: string): unknown {
-    const value = this.#page.localStorage.getItem(name)
-    return value === null ? undefined : (JSON.parse(value) as unknown)
-  }
-
-  /** What is undefined is not stored. */
-  set(name: string, value: unknown): void {
-    if (value === undefined) this.#page.localStorage.removeItem(name)
-    else this.#page.localStorage.setItem(name, JSON.stringify(value))
-  }
-
-  /** utils/auth.ts:23-26 */
-  setTokens(tokens: unknown): void {
-    this.set('REFRESH_TOKEN', read(tokens, 'refreshToken'))
-    this.set('ACCESS_TOKEN', read(tokens, 'accessToken'))
-  }
-
-  /** utils/auth.ts:29-32 and hooks/web/useCache.ts, deleteUserCache */
-  forget(): void {
-    for (const name of ['ACCESS_TOKEN', 'REFRESH_TOKEN', 'user']) this.set(name, undefined)
-  }
+/** utils/auth.ts:23-26 */
+function keepTokens(store: Stored, tokens: unknown): void {
+  store.set('REFRESH_TOKEN', read(tokens, 'refreshToken'))
+  store.set('ACCESS_TOKEN', read(tokens, 'accessToken'))
 }
 
-class Requests {
-  readonly #page: Page
-  readonly #display: Display
-  readonly #store: Store
+/** utils/auth.ts:29-32 and hooks/web/useCache.ts, deleteUserCache */
+function forget(store: Stored): void {
+  for (const name of ['ACCESS_TOKEN', 'REFRESH_TOKEN', 'user']) store.set(name, undefined)
+}
+
+class Requests extends Layer {
+  /** hooks/web/useCache.ts and utils/auth.ts: web-storage-cache */
+  readonly store = stored(this.page)
   /** config/axios/service.ts:29 */
   #isDialogOpen = false
-
-  constructor(page: Page, display: Display, store: Store) {
-    this.#page = page
-    this.#display = display
-    this.#store = store
-  }
 
   /** permission.ts:44-46 */
   async whileEntering<Result>(act: () => Promise<Result>): Promise<Result> {
@@ -218,64 +167,58 @@ class Requests {
 
   /** config/axios/service.ts:49-239. @returns the whole body */
   async request(request: AxiosRequest): Promise<unknown> {
-    const response = await this.#send(request)
-    if (!response.data) throw new ConsoleFault('')
-    const code = read(response.data, 'code') ?? 200
-    const message = read(response.data, 'msg')
+    const body = await this.#send(request)
+    if (!body) throw new ConsoleFault('')
+    const code = read(body, 'code') ?? 200
+    const message = read(body, 'msg')
     if (ignoredMessages.includes(message)) throw new ConsoleFault(text(message))
     if (code === 401) return this.#renew(request)
-    if (code === 0 || code === 200) return response.data
-    this.#display.say(code === 500 ? words.internal : message || '系统未知错误，请反馈给管理员')
+    if (code === 0 || code === 200) return body
+    this.display.say(code === 500 ? words.internal : message || '系统未知错误，请反馈给管理员')
     throw new ConsoleFault('error')
   }
 
   /** :51-69 and :225-238: a status that is not 2xx; its body is not read. */
-  async #send(request: AxiosRequest): Promise<AxiosResponse> {
-    const token = this.#store.get('ACCESS_TOKEN')
+  async #send(request: AxiosRequest): Promise<unknown> {
+    const token = this.store.get('ACCESS_TOKEN')
     const isOpen = /\/login|\/refresh-token/.test(request.url)
-    const tenant = this.#store.get('tenantId')
     const headers = {
       'Authorization': token && !isOpen ? `Bearer ${text(token)}` : null,
-      'tenant-id': tenant ? text(tenant) : null
+      'tenant-id': text(this.store.get('tenantId')) || null
     }
-    try {
-      return await axios(this.#page, { ...request, url: `${api}${request.url}`, headers })
-    } catch (error) {
-      if (error instanceof AxiosError) {
-        this.#display.say(`${words.failed}${error.response?.status ?? ''}`)
-      }
-      throw error
-    }
+    const sent = { ...request, url: api + request.url, headers }
+    const { data } = await axios(this.page, sent, ({ response }) =>
+      this.display.say(`${words.failed}${response?.status ?? ''}`)
+    )
+    return data
   }
 
   /** :152-194: one renewal, then the request again. */
   async #renew(request: AxiosRequest): Promise<unknown> {
-    if (!this.#store.get('REFRESH_TOKEN')) return this.#askAgain()
-    try {
-      await this.refresh()
-    } catch (error) {
-      if (!(error instanceof ConsoleFault)) throw error
-      return this.#askAgain()
-    }
+    if (!this.store.get('REFRESH_TOKEN')) return this.#askAgain()
+    await orElse(
+      () => this.refresh(),
+      async () => this.#askAgain()
+    )
     return this.request(request)
   }
 
   /** :164 and :241-244: plain axios, so that neither status nor code of the body is looked at first. */
   async refresh(): Promise<void> {
-    const token = text(this.#store.get('REFRESH_TOKEN'))
+    const token = text(this.store.get('REFRESH_TOKEN'))
     const url = `${api}/system/auth/refresh-token?refreshToken=${token}`
-    const headers = { 'tenant-id': text(this.#store.get('tenantId')) || null }
-    const response = await axios(this.#page, { method: 'POST', url, headers })
-    this.#store.setTokens(read(response.data, 'data'))
+    const headers = { 'tenant-id': text(this.store.get('tenantId')) || null }
+    const { data } = await axios(this.page, { ...post(url), headers })
+    keepTokens(this.store, read(data, 'data'))
   }
 
   /** :245-270. The dialog has one button. */
   #askAgain(): never {
     if (!this.#isDialogOpen) {
-      if (this.#display.at === 'sign-in') throw new ConsoleFault('nothing happens')
-      this.#display.say(words.timeout)
-      this.#store.forget()
-      this.#display.at = 'sign-in'
+      if (this.display.at === 'sign-in') throw new ConsoleFault('nothing happens')
+      this.display.say(words.timeout)
+      forget(this.store)
+      this.display.at = 'sign-in'
     }
     throw new ConsoleFault(words.timeout)
   }

@@ -23,28 +23,7 @@ interface Answer {
   readonly body: string
 }
 
-export interface Judge {
-  readonly sessions: () => readonly Session[]
-  readonly problems: readonly string[]
-  readonly counts: Readonly<Record<string, number>>
-  /** The longest that a closed session was still accepted. */
-  readonly stalestMs: () => number
-  /** Sessions that are lost without being closed, where the scenario allows it. */
-  readonly lost: () => number
-  readonly opened: (user: string, cookie: string) => void
-  readonly closing: (sessions: readonly Session[]) => void
-  /** The end was acknowledged. */
-  readonly closed: (sessions: readonly Session[]) => void
-  /**
-   * Somebody used a session.
-   * @param before how it stood when the request began, at `beganAt`
-   */
-  readonly used: (session: Session, before: State, beganAt: number, answer: Answer) => void
-  readonly odd: (what: string) => void
-  readonly count: (what: string) => void
-  /** From now on those that were opened after `since` may be lost: their store was killed. */
-  readonly mayLose: (since: number) => void
-}
+export type Judge = ReturnType<typeof createJudge>
 
 /** What docs/scaling.md promises. */
 const boundMs = 2000
@@ -52,55 +31,54 @@ const boundMs = 2000
 const rememberedMs = 180_000
 const maxProblems = 100
 
-export function createJudge(): Judge {
+export function createJudge() {
   let sessions: Session[] = []
   const problems: string[] = []
   const counts: Record<string, number> = {}
   const began = performance.now()
-  const mayLose: Array<{ since: number; until: number }> = []
   let stalestMs = 0
-  let lost = 0
   const odd = (what: string) => {
     const at = ((performance.now() - began) / 1000).toFixed(1)
     if (problems.length < maxProblems) problems.push(`${at} s: ${what}`)
   }
-  const isExcused = ({ openedAt }: Session) =>
-    mayLose.some(({ since, until }) => openedAt >= since && openedAt <= until)
   return {
-    sessions: () => sessions,
+    sessions: (): readonly Session[] => sessions,
     problems,
     counts,
+    /** The longest that a closed session was still accepted. */
     stalestMs: () => Math.round(stalestMs),
-    lost: () => lost,
     odd,
-    count: what => {
+    count: (what: string) => {
       counts[what] = (counts[what] ?? 0) + 1
     },
-    opened: (user, cookie) => {
+    opened: (user: string, cookie: string): Session => {
       const now = performance.now()
       const isFresh = ({ state, closedAt }: Session) =>
         state === 'alive' || now - closedAt < rememberedMs
       sessions = sessions.filter(isFresh)
-      sessions.push({ user, cookie, openedAt: now, state: 'alive', closedAt: now })
+      const session: Session = { user, cookie, openedAt: now, state: 'alive', closedAt: now }
+      sessions.push(session)
+      return session
     },
-    closing: ended => {
+    closing: (ended: readonly Session[]) => {
       for (const session of ended) if (session.state === 'alive') session.state = 'unsure'
     },
-    closed: ended => {
+    /** The end was acknowledged. */
+    closed: (ended: readonly Session[]) => {
       for (const session of ended) {
         if (session.state !== 'closed') session.closedAt = performance.now()
         session.state = 'closed'
       }
     },
-    used: (session, before, beganAt, { status, body }) => {
+    /**
+     * Somebody used a session.
+     * @param before how it stood when the request began, at `beganAt`
+     */
+    used: (session: Session, before: State, beganAt: number, { status, body }: Answer) => {
       if (before === 'alive' && session.state === 'alive' && status === 401) {
         session.state = 'unsure'
-        if (isExcused(session)) lost++
-        else {
-          odd(
-            `401 for a session of ${session.user} that nobody closed, ${age(session)} s old: ${body}`
-          )
-        }
+        const age = Math.round((performance.now() - session.openedAt) / 1000)
+        odd(`401 for a session of ${session.user} that nobody closed, ${age} s old: ${body}`)
       }
       const lateMs = beganAt - session.closedAt
       if (before === 'closed' && status === 200) {
@@ -109,11 +87,6 @@ export function createJudge(): Judge {
           odd(`200 for a session that was closed ${Math.round(lateMs)} ms before`)
         }
       }
-    },
-    mayLose: since => {
-      mayLose.push({ since, until: performance.now() })
     }
   }
 }
-
-const age = ({ openedAt }: Session) => Math.round((performance.now() - openedAt) / 1000)
