@@ -4,10 +4,12 @@ import { loadConfig } from '../config/read/load.ts'
 import type { Environment } from '../config/read/references.ts'
 import { ConfigError, type Fault } from '../config/schema/faults.ts'
 
-/** Texts by absolute path. */
-export type Texts = ReadonlyMap<string, string>
-
-export function faultsWith(folder: string, texts: Texts, env: Environment): Fault[] {
+/** @param texts by absolute path */
+export function faultsWith(
+  folder: string,
+  texts: ReadonlyMap<string, string>,
+  env: Environment
+): Fault[] {
   try {
     loadConfig(folder, env, { inputs: createInputs(texts) })
     return []
