@@ -1,6 +1,6 @@
 /**
- * Writes docs/configuration.md from the schemas in src/config/schema; with `--check` it only says
- * whether it is stale, and then ends with 1.
+ * Writes docs/configuration.md from the schemas in src/config/schema, and docs/error-codes.md; with
+ * `--check` it only says which is stale, and then ends with 1.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileSchemas } from '../src/config/schema/for-editors.ts'
@@ -8,12 +8,32 @@ import { boundsInWords } from '../src/config/schema/primitives.ts'
 import { isAnything, type Node } from '../src/config/schema/node.ts'
 import { errorKinds } from '../src/errors/errors.ts'
 
-const file = 'docs/configuration.md'
-const page = configurationPage()
-if (!process.argv.includes('--check')) writeFileSync(file, page)
-else if (readFileSync(file, 'utf8') !== page) {
-  process.stderr.write(`${file} is not what the schemas say: node scripts/reference.ts\n`)
-  process.exitCode = 1
+/** By what faults say, the words that the head of the page explains. */
+const shortNames: Readonly<Record<string, string>> = {
+  'a duration such as 500ms, 30s, 5m or 8h': 'a duration',
+  'a size such as 4KiB, 1MiB or 1GiB': 'a size',
+  'a reference, ${NAME} or file:PATH (a secret never stands in the file itself)': 'a secret',
+  'names joined by dots, such as result.items': 'a member',
+  'a name in lower case with dashes': 'a name',
+  'a path that begins with /, with /* at its end at most': 'a path',
+  'a path that begins with /, with :name as a whole segment, and /* at its end at most': 'a path',
+  'a header name in lower case, such as x-user-id': 'a header'
+}
+
+/** The keys that have a text. */
+const texts = new Map<string, string>()
+/** Where the keys of a mapping stand, by these keys. */
+const listed = new Map<string, string>()
+
+for (const [file, page] of [
+  ['docs/configuration.md', configurationPage()],
+  ['docs/error-codes.md', errorsPage()]
+] as const) {
+  if (!process.argv.includes('--check')) writeFileSync(file, page)
+  else if (readFileSync(file, 'utf8') !== page) {
+    process.stderr.write(`${file} is not what src says: node scripts/reference.ts\n`)
+    process.exitCode = 1
+  }
 }
 
 function configurationPage(): string {
@@ -28,15 +48,21 @@ A config folder contains \`gateway.yaml\`, \`routes.yaml\`, \`limits.yaml\` and 
 
 - An unknown key is a fault. A missing key has its default.
 - \`\${NAME}\` is replaced by an environment variable, \`\${NAME:-text}\` by a variable with a default. A secret is always such a reference or \`file:PATH\`. It never stands in the file itself.
-- Durations: \`500ms\`, \`30s\`, \`5m\`, \`8h\`, \`7d\`. Sizes: \`512B\`, \`64KiB\`, \`1MiB\`. Relative paths start at the config folder.
+- Durations: \`500ms\`, \`30s\`, \`5m\`, \`8h\`, \`7d\`. Sizes: \`512B\`, \`64KiB\`, \`1MiB\`. Relative paths of files start at the config folder.
+- A member is named by the names that lead to it, joined by dots: \`result.items\`, in lists also by numbers. A name has lower-case letters, digits and dashes. A path of requests begins with \`/\`; where its description says so, \`/*\` at its end is all below it, and a segment \`:name\` any one. Headers are written in lower case.
 - Put the JSON Schema into the first line of each file, as the files in \`config\` do: then editors complete and check keys.
 - \`gateway.yaml\` needs a restart to change, unless a key says otherwise; the other files [do not](operations.md#changing-the-config-while-it-runs).
 
 ${parts.join('\n\n')}
+`
+}
 
-## Error codes
+function errorsPage(): string {
+  return `# Error codes
 
-The codes of \`errorCode\` in the envelope. \`envelope.messages\` replaces messages.
+<!-- Written by \`node scripts/reference.ts\` from src/errors. Do not edit. -->
+
+The codes of \`errorCode\` in the envelope. \`envelope.messages\` of [the config](configuration.md) replaces messages.
 
 | Code | Status | Message |
 |---|---|---|
@@ -69,10 +95,24 @@ function rows(schema: Node, prefix: string, above: readonly Node[] = []): string
       member => [`${prefix}NAME`, member, false] as const
     )
   ]
-  return members.flatMap(([key, member, required]) => [
-    row(key, member, required),
-    ...inner(member, key, here)
-  ])
+  return members.flatMap(([key, member, required]) => {
+    const former = formerPlace(member, key)
+    const isListed = !key.endsWith('.NAME') || member.expected !== undefined
+    const own = isListed ? [row(key, member, required)] : []
+    if (former === undefined) return [...own, ...inner(member, key, here)]
+    return [row(key, member, required, ` Its keys are those of \`${former}\`.`)]
+  })
+}
+
+/** The place of a mapping with the same keys, which are listed once. */
+function formerPlace(member: Node, key: string): string | undefined {
+  const { properties = {} } = member.anyOf?.find(isDescribed) ?? member
+  const keys = Object.entries(properties).map(([name, { description }]) => [name, description])
+  if (keys.length < 2) return undefined
+  const text = JSON.stringify(keys)
+  const former = listed.get(text)
+  if (former === undefined) listed.set(text, key)
+  return former
 }
 
 function inner(member: Node, key: string, above: readonly Node[]): string[] {
@@ -113,7 +153,7 @@ function nested(schema: Node) {
   )
 }
 
-function row(key: string, member: Node, required: boolean): string {
+function row(key: string, member: Node, required: boolean, more = ''): string {
   const isSection =
     nested(member) ||
     (member.items !== undefined && (member.items.anyOf !== undefined || nested(member.items)))
@@ -126,14 +166,24 @@ function row(key: string, member: Node, required: boolean): string {
       ? ''
       : ` For example ${examples.map(value => `\`${JSON.stringify(value)}\``).join(', ')}.`
   const restart = member.restart === false ? ' A change needs no restart.' : ''
-  const text = cell((member.description ?? '') + example + restart)
+  const full = (member.description ?? '') + example
+  const text = cell(textOnce(full, key) + restart + more)
   const cells = [`\`${key}\``, valueText(member), required ? '**required**' : cell(preset), text]
   return `| ${cells.join(' | ')} |`
 }
 
+/** A long text stands there once. */
+function textOnce(text: string, key: string): string {
+  const former = texts.get(text)
+  if (text.length > 120 && former !== undefined) return `As \`${former}\`.`
+  texts.set(text, key)
+  return text
+}
+
 function valueText(member: Node): string {
   if (member.expected !== undefined) {
-    return cell([member.expected, ...boundsInWords(member)].join(', '))
+    const expected = shortNames[member.expected] ?? member.expected
+    return cell([expected, ...boundsInWords(member)].join(', '))
   }
   if (member.const !== undefined) return `\`${JSON.stringify(member.const)}\``
   if (member.type === 'integer') return wholeNumberText(member)

@@ -60,17 +60,17 @@ export function recentlyUsed<V extends {}>(maxEntries: number): BoundedMap<V> {
 }
 
 /**
- * Caches decisions by header name: a console sends the same few with each request. Bounded, since
- * clients choose the names.
+ * Caches decisions by a text that most requests share, such as the name of a header or the address
+ * of a load balancer. Bounded, since clients choose the texts.
  */
-export function memoized<T extends {}>(decide: (name: string) => T): (name: string) => T {
+export function memoized<T extends {}>(decide: (text: string) => T): (text: string) => T {
   const decisions = new Map<string, T>()
-  return name => {
-    let decision = decisions.get(name)
+  return text => {
+    let decision = decisions.get(text)
     if (decision === undefined) {
       if (decisions.size >= 1000) decisions.clear()
-      decision = decide(name)
-      decisions.set(name, decision)
+      decision = decide(text)
+      decisions.set(ownText(text), decision)
     }
     return decision
   }

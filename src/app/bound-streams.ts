@@ -33,7 +33,7 @@ interface Entry extends BoundStream {
 const turns = 10
 
 interface Options {
-  readonly sessions: Pick<Sessions, 'cached' | 'find' | 'hasNews' | 'use' | 'now'>
+  readonly sessions: Pick<Sessions, 'cached' | 'read' | 'hasNews' | 'use' | 'now'>
   readonly metrics: Metrics
   readonly maintenance?: OperatorsMaintenance
   /** Called for what is neither an end nor a store that cannot answer. */
@@ -157,7 +157,7 @@ export class BoundStreams {
     if (this.#asked.has(key)) return
     this.#asked.add(key)
     try {
-      const evaluation = await this.#options.sessions.find(key)
+      const evaluation = await this.#options.sessions.read(key)
       if ('live' in evaluation) this.#judge(entries, evaluation.live)
       else this.#end(entries, `session.${evaluation.ended}`)
     } catch (error) {

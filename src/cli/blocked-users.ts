@@ -1,7 +1,7 @@
 /** `users block`, `unblock` and `blocked`. */
 import { toMilliseconds } from '../config/schema/primitives.ts'
 import { printable } from '../observability/unprintable.ts'
-import type { BlockJson } from '../ops/schemas.ts'
+import type { BlockJson } from '../ops/blocked-users.ts'
 import { ask, askAndPrint } from './ask.ts'
 import { type Invocation, type Output, UsageError } from './command.ts'
 import { jsonText } from './output.ts'

@@ -1,6 +1,6 @@
 /** `limits`: how limits are used, and the counts of one caller. */
 import type { Use } from '../limits/highest-use.ts'
-import type { CallerLimit, LimitRow } from '../ops/schemas.ts'
+import type { CallerLimit, LimitRow } from '../ops/limits.ts'
 import { askAndPrint } from './ask.ts'
 import type { Invocation, Output } from './command.ts'
 import { table } from './table.ts'

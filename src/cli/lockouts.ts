@@ -1,5 +1,5 @@
 /** `lockouts`: lists and lifts locks of sign-in. */
-import type { LockoutJson, LockoutsAnswer, LockoutsOf } from '../ops/schemas.ts'
+import type { LockoutJson, LockoutsAnswer, LockoutsOf } from '../ops/lockouts.ts'
 import { askAndPrint } from './ask.ts'
 import type { Invocation, Output } from './command.ts'
 import { table } from './table.ts'

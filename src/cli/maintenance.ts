@@ -2,7 +2,7 @@
 import { maintenanceInWords } from '../config/schema/maintenance.ts'
 import { toMilliseconds } from '../config/schema/primitives.ts'
 import { printableLines } from '../observability/unprintable.ts'
-import type { ShownMaintenance } from '../ops/schemas.ts'
+import type { ShownMaintenance } from '../ops/maintenance.ts'
 import { askAndPrint } from './ask.ts'
 import type { Invocation } from './command.ts'
 

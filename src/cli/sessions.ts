@@ -1,5 +1,5 @@
 /** `sessions`: lists and closes sessions. */
-import type { ClosedAnswer, NamedUser, SessionsAnswer } from '../ops/schemas.ts'
+import type { ClosedAnswer, NamedUser, SessionsAnswer } from '../ops/users.ts'
 import { ask } from './ask.ts'
 import { CommandError, type Invocation, type Output, UsageError } from './command.ts'
 import { jsonText } from './output.ts'
@@ -25,8 +25,7 @@ export async function listSessions(invocation: Sessions): Promise<number> {
   const named = userOf(invocation)
   const query = new URLSearchParams({ size: `${maxUsers}`, ...named })
   const answer = await ask<Answer>(invocation.gateway, `${path}?${query.toString()}`)
-  const isEmpty = answer.near?.length === 0 && (named.by ?? named.source) === undefined
-  return print(invocation, answer, isEmpty ? undefined : refusalOf(answer, named, invocation))
+  return print(invocation, answer, refusalOf(answer, named, invocation))
 }
 
 export async function closeSessions(invocation: Sessions): Promise<number> {
@@ -67,7 +66,7 @@ function userOf({ values: { by, source }, rest: [user] }: Sessions): NamedUser {
 
 /** The reason why nothing was done; undefined when something was. */
 function refusalOf(
-  { candidates, near, closed }: Answer,
+  { candidates, closed }: Answer,
   { user = '', by, source }: NamedUser,
   { io: { stderr } }: Sessions
 ): string | undefined {
@@ -78,15 +77,9 @@ function refusalOf(
       table(['SOURCE', 'ID', 'NAME'], rows, stderr)
     )
   }
-  if (near === undefined && closed !== 0) return undefined
+  if (closed !== 0) return undefined
   const ofSource = source === undefined ? '' : ` of ${source}`
-  const hints = (near ?? []).map(each =>
-    by === 'id'
-      ? `user name ${each.username} (id ${each.id})`
-      : `id ${each.id} of ${each.source} (user name ${each.username})`
-  )
-  const hint = hints.length === 0 ? '' : ` Did you mean ${hints.join(', or ')}?`
-  return `No session of a user with ${by ?? 'id or name'} ${user}${ofSource}.${hint}\n`
+  return `No session of a user with ${by ?? 'id or name'} ${user}${ofSource}.\n`
 }
 
 function sessionsText(answer: Answer, stream: Output): string {

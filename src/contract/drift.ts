@@ -47,10 +47,6 @@ interface State extends CompiledContract {
   readonly paths: Set<string>
   /** Each with the number of responses in a row that did not have it. */
   readonly present: Map<string, { readonly deviation: Deviation; calm: number }>
-  /** Responses that were held against a contract since the start. */
-  checked: number
-  /** Those that were refused. */
-  broken: number
   /** As of `steadyNow()`. */
   lookAt: number
 }
@@ -85,7 +81,6 @@ export class Drift {
       if (mode === 'strict') {
         const refusal = attempt(() => state.refusal(subjectOf(read)), whole)
         if (refusal !== undefined) {
-          state.broken++
           this.#count(state, 'broken', [refusal])
           const cause = new Error(`${refusal.kind}: ${refusal.path}`)
           throw new GatewayError('contract.broken', { cause })
@@ -104,14 +99,6 @@ export class Drift {
     }
   }
 
-  /** With the deviations that responses have at present. */
-  list() {
-    return Array.from(this.#states.values(), ({ route, checked, broken, present }) => {
-      const deviations = Array.from(present.values(), ({ deviation }) => deviation)
-      return { route, checked, broken, deviations }
-    })
-  }
-
   /** Deviations begin anew with another schema; a reload that leaves it goes on. */
   #stateOf(route: string, schema: JsonSchema): State {
     const schemaText = JSON.stringify(schema)
@@ -123,8 +110,6 @@ export class Drift {
       schemaText,
       paths: new Set<string>(),
       present: new Map(),
-      checked: known?.checked ?? 0,
-      broken: known?.broken ?? 0,
       lookAt: 0
     }
     this.#states.set(route, state)
@@ -152,7 +137,6 @@ export class Drift {
   /** @returns the deviations as they are counted, by kind and path */
   #count(state: State, outcome: string, found: readonly Deviation[]): Map<string, Deviation> {
     const { route, paths } = state
-    state.checked++
     this.#answers.labels(route, outcome).inc()
     const counted = new Map<string, Deviation>()
     for (const { kind, path } of found) {

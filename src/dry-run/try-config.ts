@@ -63,7 +63,7 @@ async function failures(
   name: string,
   expected: Expectation
 ): Promise<Failure[]> {
-  const { request: line, roles, headers, body, address = '198.18.0.1', times, answer } = expected
+  const { request: line, roles, headers, body, times, answer } = expected
   const [method = '', target = ''] = line.split(' ')
   const identity = { id: name, username: name, name, roles: roles ?? [], profile: {} }
   const chosen = Object.entries(headers).map(([field, value]) => [field.toLowerCase(), value])
@@ -72,7 +72,7 @@ async function failures(
     const request = {
       method,
       target,
-      address,
+      address: '198.18.0.1',
       answer,
       headers: {
         host: gateway.server.hosts[0] ?? 'localhost',

@@ -8,17 +8,15 @@ import type { Bucket, Lockouts, Taken } from './lockouts.ts'
 /** One that got no place in time: others of the key are still being judged. */
 export const timeIsOver = 'time is over'
 
-/** Of one key: there as long as a sign-in of it is judged, or waits. */
+/** Of one key: there as long as a sign-in of it is judged. */
 interface Line {
   running: number
-  /**
-   * Those that wait, in their order: each is called with whether it may try again (otherwise its
-   * time is over), which its timer does.
-   */
-  readonly waiting: Map<(mayTry: boolean) => void, NodeJS.Timeout>
+  /** Those that wait, in their order; each is called with whether it may try again. */
+  readonly waiting: Set<(mayTry: boolean) => void>
+  /** Sends all away that wait, where for so long no sign-in of the key ends. */
+  readonly timer: NodeJS.Timeout
 }
 
-/** So long one waits while none of the key ends. */
 const maxWaitMs = 5000
 
 export class SignInLines {
@@ -41,22 +39,19 @@ export class SignInLines {
    * @throws the reason of `leaving`
    */
   async take(buckets: readonly Bucket[], leaving: AbortSignal): Promise<Taken | typeof timeIsOver> {
-    let line = buckets.find(({ key }) => (this.#lines.get(key)?.waiting.size ?? 0) > 0)?.key
     for (;;) {
-      if (line !== undefined && !(await this.#wait(line, leaving))) return timeIsOver
-      const before = buckets.map(({ key }) => this.#running(key))
-      const taken = await this.#try(buckets, leaving).catch((error: unknown) => {
-        this.#callNext(line)
-        throw error
-      })
-      if (taken.isTaken) return taken
+      leaving.throwIfAborted()
+      const before = buckets.map(({ key }) => this.#lines.get(key))
+      const taken = await this.#lockouts.take(buckets)
+      if (taken.isTaken) {
+        for (const { key } of buckets) this.#lineOf(key).running++
+        return taken
+      }
       const full = taken.waitMs.findIndex(ms => ms > 0)
-      const { key } = buckets[full] as Bucket
-      const next = this.#running(key) > 0 ? key : undefined
-      if (line !== next) this.#callNext(line)
-      // Otherwise one may have been given back meanwhile.
-      if (next === undefined && before[full] === 0) return taken
-      line = next
+      const line = this.#lines.get(buckets[full]?.key ?? '')
+      // A line that is gone may have given a failure back meanwhile.
+      if (line === undefined && before[full] === undefined) return taken
+      if (line !== undefined && !(await wait(line, leaving))) return timeIsOver
     }
   }
 
@@ -69,60 +64,50 @@ export class SignInLines {
       const line = this.#lines.get(bucket.key)
       if (line === undefined) continue
       line.running--
-      for (const timer of line.waiting.values()) timer.refresh()
-      if (returned.includes(bucket) || line.running === 0) this.#callNext(bucket.key)
-      this.#forget(bucket.key)
+      line.timer.refresh()
+      if (line.running === 0) this.#close(bucket.key, line)
+      else if (returned.includes(bucket)) callFirst(line.waiting)
     }
-  }
-
-  async #try(buckets: readonly Bucket[], leaving: AbortSignal): Promise<Taken> {
-    leaving.throwIfAborted()
-    const taken = await this.#lockouts.take(buckets)
-    if (taken.isTaken) for (const { key } of buckets) this.#lineOf(key).running++
-    return taken
-  }
-
-  /** @returns whether it may try again; otherwise its time is over */
-  async #wait(key: string, leaving: AbortSignal): Promise<boolean> {
-    const { waiting } = this.#lineOf(key)
-    const turn = Promise.withResolvers<boolean>()
-    const call = (mayTry: boolean) => {
-      waiting.delete(call)
-      turn.resolve(mayTry)
-    }
-    const listener = addAbortListener(leaving, () => {
-      waiting.delete(call)
-      turn.reject(leaving.reason)
-    })
-    const timer = setTimeout(call, maxWaitMs, false)
-    waiting.set(call, timer)
-    try {
-      return await turn.promise
-    } finally {
-      clearTimeout(timer)
-      listener[Symbol.dispose]()
-      this.#forget(key)
-    }
-  }
-
-  #running(key: string): number {
-    return this.#lines.get(key)?.running ?? 0
-  }
-
-  #callNext(key: string | undefined): void {
-    if (key === undefined) return
-    const [first] = this.#lines.get(key)?.waiting.keys() ?? []
-    first?.(true)
   }
 
   #lineOf(key: string): Line {
     let line = this.#lines.get(key)
-    if (line === undefined) this.#lines.set(key, (line = { running: 0, waiting: new Map() }))
+    if (line === undefined) {
+      const waiting: Line['waiting'] = new Set()
+      const timer = setTimeout(() => callAll(waiting, false), maxWaitMs)
+      this.#lines.set(key, (line = { running: 0, waiting, timer }))
+    }
     return line
   }
 
-  #forget(key: string): void {
-    const line = this.#lines.get(key)
-    if (line?.running === 0 && line.waiting.size === 0) this.#lines.delete(key)
+  /** Nobody is left to be waited for. */
+  #close(key: string, { waiting, timer }: Line): void {
+    this.#lines.delete(key)
+    clearTimeout(timer)
+    callAll(waiting, true)
+  }
+}
+
+function callFirst(waiting: Line['waiting']): void {
+  const [first] = waiting
+  if (first === undefined) return
+  waiting.delete(first)
+  first(true)
+}
+
+function callAll(waiting: Line['waiting'], mayTry: boolean): void {
+  for (const call of waiting) call(mayTry)
+}
+
+/** @returns whether it may try again; otherwise its time is over */
+async function wait({ waiting }: Line, leaving: AbortSignal): Promise<boolean> {
+  const turn = Promise.withResolvers<boolean>()
+  const listener = addAbortListener(leaving, () => turn.reject(leaving.reason))
+  waiting.add(turn.resolve)
+  try {
+    return await turn.promise
+  } finally {
+    waiting.delete(turn.resolve)
+    listener[Symbol.dispose]()
   }
 }

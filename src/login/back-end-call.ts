@@ -25,24 +25,29 @@ export interface BackEnd {
   readonly credentialScheme?: string | undefined
 }
 
-/** A call with a session's credential. */
-interface SessionCall {
+interface Call {
   readonly path: string
   readonly method: string
-  readonly format?: 'json' | 'form'
-  readonly body?: Readonly<Record<string, unknown>>
-  readonly query?: Texts
+  readonly query?: Texts | undefined
+  readonly format?: Format | undefined
+  readonly body?: object | undefined
   readonly headers?: Texts
-  /** Headers that are no filled. */
-  readonly fixedHeaders?: Texts
-  readonly sendCredential?: boolean
   readonly timeoutMs: number
   readonly purpose: AttemptPurpose
   /** Of the request that needs it. */
   readonly trail: Trail | undefined
 }
 
-export const contentTypes = {
+/** A call with a session's credential, whose placeholders body, query and headers may have. */
+interface SessionCall extends Call {
+  /** Headers without placeholders. */
+  readonly fixedHeaders?: Texts
+  readonly sendCredential?: boolean
+}
+
+type Format = 'json' | 'form'
+
+const contentTypes = {
   json: 'application/json',
   form: 'application/x-www-form-urlencoded'
 } as const
@@ -53,31 +58,42 @@ export function withLowerNames(headers: Texts): Record<string, string> {
   return Object.fromEntries(pairs.map(([name, value]) => [name.toLowerCase(), value]))
 }
 
-/** @throws GatewayError `upstream.invalid` for a token that no header can hold */
-export function callWith(
-  backEnd: BackEnd,
-  call: SessionCall,
-  credential: Credential
-): Promise<RawResponse> {
-  const { token = '', refreshToken = '' } = credential
-  const { format = 'json', sendCredential = true, timeoutMs, purpose, trail } = call
-  const { body, query = {}, headers = {} } = call
-  const filled = fill({ body, query, headers }, { token, refreshToken })
-  for (const value of Object.values(filled.headers)) headerSafe(value)
-  return backEnd.send({
-    method: call.method,
-    path: withQuery(call.path, filled.query),
+/** @param call whose headers have names in lower case */
+export function ask({ send }: Pick<BackEnd, 'send'>, call: Call): Promise<RawResponse> {
+  const { method, path, query, format = 'json', body, headers, timeoutMs, purpose, trail } = call
+  return send({
+    method,
+    path: withQuery(path, query),
     headers: {
       accept: 'application/json',
-      ...call.fixedHeaders,
       ...(body !== undefined && { 'content-type': contentTypes[format] }),
-      ...(sendCredential && credentialHeaders(credential, backEnd)),
-      ...withLowerNames(filled.headers)
+      ...headers
     },
-    ...(body !== undefined && { body: writeBody(filled.body ?? {}, format) }),
+    ...(body !== undefined && { body: writeBody(body, format) }),
     timeoutMs,
     maxBytes: maxResponseBytes,
     recorded: trail && { trail, purpose }
+  })
+}
+
+/** @throws GatewayError `upstream.invalid` for a token that no header can hold */
+export function callWith(
+  backEnd: BackEnd,
+  { fixedHeaders, sendCredential = true, ...call }: SessionCall,
+  credential: Credential
+): Promise<RawResponse> {
+  const { token = '', refreshToken = '' } = credential
+  const { body, query, headers = {} } = call
+  const filled = fill({ body, query, headers }, { token, refreshToken })
+  for (const value of Object.values(filled.headers)) headerSafe(value)
+  return ask(backEnd, {
+    ...call,
+    ...filled,
+    headers: {
+      ...fixedHeaders,
+      ...(sendCredential && credentialHeaders(credential, backEnd)),
+      ...withLowerNames(filled.headers)
+    }
   })
 }
 
@@ -96,7 +112,7 @@ function credentialHeaders(
   }
 }
 
-export function writeBody(body: object, format: 'json' | 'form'): string {
+function writeBody(body: object, format: Format): string {
   if (format === 'json') return JSON.stringify(body)
   return new URLSearchParams(
     Object.entries(body).map(([name, value]): [string, string] => [
@@ -107,7 +123,7 @@ export function writeBody(body: object, format: 'json' | 'form'): string {
 }
 
 /** A path of config has no query of its own. */
-function withQuery(path: string, query: Texts): string {
+function withQuery(path: string, query: Texts = {}): string {
   const written = new URLSearchParams(query).toString()
   return written === '' ? path : `${path}?${written}`
 }

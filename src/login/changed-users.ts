@@ -15,8 +15,6 @@ export interface ReviewedUser extends ChangedUser {
 
 /** Enough to keep Redis busy; more would delay requests. */
 const maxAtOnce = 50
-/** Of users whose sessions a start reviews; those of others are reviewed on their next use. */
-const maxSignedIn = 100_000
 /** A change of fewer users is taken as meant. */
 const minChanged = 5
 
@@ -82,8 +80,10 @@ export async function reviewSignedIn(
   sessions: Pick<Sessions, 'endReviewed' | 'store'>,
   sources: Sources
 ): Promise<ReviewedUser[]> {
-  const { users } = await sessions.store.signedIn(maxSignedIn)
-  const reviewed = await reviewChanged(sessions, changesOf(users, sources))
+  const reviewed: ReviewedUser[] = []
+  for await (const users of sessions.store.scan('')) {
+    reviewed.push(...(await reviewChanged(sessions, changesOf(users, sources))))
+  }
   return reviewed.filter(({ closed }) => closed > 0)
 }
 

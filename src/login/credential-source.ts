@@ -81,17 +81,16 @@ interface SignOutOptions {
  * @throws where the source does not end it
  */
 export async function endAtSource(
-  source: Pick<CredentialSource, 'signOut'>,
-  sessions: SignOutOptions['sessions'],
+  { sources, sessions }: SignOutOptions,
   session: Session,
   trail?: Trail
 ): Promise<void> {
-  if (source.signOut === undefined) return
+  const source = sources.find(({ name }) => name === session.source)
+  if (source?.signOut === undefined) return
   // Where the store cannot tell: without the sign-out, nobody may ever end the back-end's session.
   const others = await sessions.list(signedInOf(session)).catch(() => [])
   const isShared = others.some(
-    ({ session: { id, credential } }) =>
-      id !== session.id && hasSameSecret(credential, session.credential)
+    other => other.session.id !== session.id && haveSameSecret(other.session, session)
   )
   if (!isShared) await source.signOut(session, trail)
 }
@@ -100,13 +99,13 @@ export async function endAtSource(
  * Some back-ends give an account one token for all its sign-ins, and end what the token stands for,
  * whatever the cookies beside it.
  */
-function hasSameSecret(a: Credential = {}, b: Credential = {}): boolean {
+function haveSameSecret({ credential: a = {} }: Session, { credential: b = {} }: Session): boolean {
   if (a.token !== undefined || b.token !== undefined) return a.token === b.token
   return a.cookies !== undefined && a.cookies === b.cookies
 }
 
 /**
- * Ends sessions of a user at their sources too, one after the other, and once where they share a
+ * Ends sessions of a user at their source too, one after the other, and once where they share a
  * credential. Not awaited: the gateway's sessions have ended, even if this fails.
  */
 export function signOutAtSource(
@@ -114,33 +113,20 @@ export function signOutAtSource(
   ended: Session | readonly Session[],
   signingOut: SigningOut
 ): void {
-  const sessions = [ended].flat()
-  const unshared = sessions.filter(({ source, credential }, index) => {
-    const same = (each: Session) =>
-      each.source === source && hasSameSecret(each.credential, credential)
-    return sessions.findIndex(same) === index
-  })
-  void signOutInTurn(options, unshared, signingOut)
+  void signOutInTurn(options, [ended].flat(), signingOut)
 }
 
 async function signOutInTurn(
-  { sources, sessions }: SignOutOptions,
-  ended: readonly Session[],
+  options: SignOutOptions,
+  sessions: readonly Session[],
   { log, trail }: SigningOut
 ): Promise<void> {
-  for (const session of ended) {
-    const source = sources.find(({ name }) => name === session.source)
-    if (source === undefined) continue
-    await endAtSource(source, sessions, session, trail).catch((error: unknown) =>
-      log.warn(
-        {
-          event: 'logout.source',
-          source: source.name,
-          session: session.id,
-          reason: error instanceof Error ? error.message : String(error)
-        },
-        'the back-end refused the sign-out'
-      )
-    )
+  for (const [index, session] of sessions.entries()) {
+    if (sessions.slice(0, index).some(each => haveSameSecret(each, session))) continue
+    await endAtSource(options, session, trail).catch((error: Error) => {
+      const { id, source } = session
+      const fields = { event: 'logout.source', source, session: id, reason: error.message }
+      log.warn(fields, 'the back-end refused the sign-out')
+    })
   }
 }

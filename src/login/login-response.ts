@@ -18,6 +18,12 @@ export interface RawResponse {
 
 export const maxResponseBytes = 256 * 1024
 
+/** Where a response tells of a token. */
+interface Places {
+  readonly token?: UpstreamLoginConfig['token']
+  readonly expires?: UpstreamLoginConfig['expires'] | undefined
+}
+
 export class LoginResponse {
   readonly #config: UpstreamLoginConfig
   readonly #status: number
@@ -76,45 +82,26 @@ export class LoginResponse {
   }
 
   /**
-   * @param sentCookies a `Cookie` header's value, sent with the sign-in: the session may be theirs
+   * The credential after it.
+   * @param former what it does not tell stays so, and cookies that it does not set anew: the
+   *   session may be that of the cookies which were sent
    * @throws GatewayError `upstream.invalid` where config names a token that is not there
    */
-  credential(sentCookies: string): Credential {
-    const { token: path, refreshToken, expires } = this.#config
-    const isHeader = typeof path === 'object'
-    const token = isHeader ? this.#tokenIn(path.header) : this.#textAt(path)
+  credential(former: Credential, { token: path, expires }: Places = this.#config): Credential {
+    const token = typeof path === 'object' ? this.#tokenIn(path.header) : this.#textAt(path)
     if (path !== undefined && token === undefined) {
-      throw invalid(
-        `the sign-in response has no ${isHeader ? `header ${path.header}` : `"${path}"`}`
-      )
+      throw invalid(`the response (status ${this.#status}) has no ${JSON.stringify(path)}`)
     }
-    return defined<Credential>({
-      token: headerSafe(token),
-      refreshToken: this.#textAt(refreshToken),
-      expiresAt: this.#expiryAt(expires),
-      cookies: this.#cookies(sentCookies)
-    })
-  }
-
-  /**
-   * The credential after a renewal; members that the response does not have stay as in `old`.
-   * @throws GatewayError `upstream.invalid` for a response without a token
-   */
-  renewedCredential(
-    refresh: NonNullable<UpstreamLoginConfig['refresh']>,
-    old: Credential
-  ): Credential {
-    const isSuccess = this.#status >= 200 && this.#status < 300
-    const token = isSuccess ? headerSafe(this.#textAt(refresh.token)) : undefined
-    if (token === undefined) {
-      throw invalid(`the renewal response (status ${this.#status}) has no "${refresh.token}"`)
+    const refreshToken = this.#textAt(this.#config.refreshToken) ?? former.refreshToken
+    const expiresAt = expires && expiryOf(this.#valuesAt(expires.path)[0], expires.as)
+    const setCookie = this.#headers['set-cookie']
+    const cookies = cookiesAfter(former.cookies ?? '', setCookie, this.#config.cookies)
+    return {
+      ...(token !== undefined && { token: headerSafe(token) }),
+      ...(refreshToken !== undefined && { refreshToken }),
+      ...(expiresAt !== undefined && { expiresAt }),
+      ...(cookies !== '' && { cookies: headerSafe(cookies) })
     }
-    return defined<Credential>({
-      token,
-      refreshToken: this.#textAt(this.#config.refreshToken) ?? old.refreshToken,
-      expiresAt: this.#expiryAt(refresh.expires ?? this.#config.expires),
-      cookies: this.#cookies(old.cookies ?? '')
-    })
   }
 
   #valuesAt(path: string | undefined): unknown[] {
@@ -133,18 +120,6 @@ export class LoginResponse {
     const token = typeof value === 'string' ? value.trim().split(' ').at(-1) : undefined
     return token === '' ? undefined : token
   }
-
-  #expiryAt(expires: UpstreamLoginConfig['expires']): number | undefined {
-    if (expires === undefined) return undefined
-    const [value] = this.#valuesAt(expires.path)
-    return expiryOf(value, expires.as)
-  }
-
-  /** A cookie that the back-end does not set anew keeps the value that was sent. */
-  #cookies(sentCookies: string): string | undefined {
-    const cookies = cookiesAfter(sentCookies, this.#headers['set-cookie'], this.#config.cookies)
-    return cookies === '' ? undefined : headerSafe(cookies)
-  }
 }
 
 export function invalid(reason: string): GatewayError {
@@ -152,17 +127,9 @@ export function invalid(reason: string): GatewayError {
 }
 
 /** @throws GatewayError `upstream.invalid` for text that cannot be sent in a header */
-export function headerSafe<T extends string | undefined>(value: T): T {
-  if (value !== undefined && /[^\x20-\x7e]/.test(value)) {
-    throw invalid('the credential has characters that no HTTP header can hold')
-  }
-  return value
-}
-
-/** The members that are there. */
-function defined<T>(members: { readonly [Name in keyof T]: T[Name] | undefined }): T {
-  const present = Object.entries(members).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(present) as T
+export function headerSafe(value: string): string {
+  if (!/[^\x20-\x7e]/.test(value)) return value
+  throw invalid('the credential has characters that no HTTP header can hold')
 }
 
 type ExpiryKind = NonNullable<UpstreamLoginConfig['expires']>['as']

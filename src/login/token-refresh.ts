@@ -24,12 +24,13 @@ const lockMs = 15_000
 const lockRetryMs = 25
 const maxPauses = 50_000
 
-export function createTokenRefresh({ sessions, sources, onFailed }: Options) {
+export function createTokenRefresh(options: Options) {
+  const { sessions, sources, onFailed } = options
   const running = new Map<string, Promise<Live>>()
   /** By the key of a session: until then its token is used, though it expires soon. */
   const pauses = new BoundedMap<number>(maxPauses)
 
-  const reread = async (live: Live): Promise<Live> => liveIn(await sessions.reread(live))
+  const reread = async (live: Live): Promise<Live> => liveIn(await sessions.read(live.key))
 
   /**
    * The session with a valid token. Waits for a renewal only when the old token has expired.
@@ -89,7 +90,7 @@ export function createTokenRefresh({ sessions, sources, onFailed }: Options) {
     if ('ended' in renewed) {
       // It ended before it had the new token, which would stay valid.
       const session = { ...live.session, credential }
-      endAtSource(source, sessions, session, trail).catch(onFailed)
+      endAtSource(options, session, trail).catch(onFailed)
     }
     return liveIn(renewed)
   }

@@ -4,17 +4,14 @@ import type { UpstreamLoginConfig } from '../config/schema/upstream-login.ts'
 import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
 import type { Credential } from '../session/types.ts'
-import {
-  type BackEnd,
-  callWith,
-  contentTypes,
-  fill,
-  withLowerNames,
-  writeBody
-} from './back-end-call.ts'
-import type { CredentialSource, SignInAttempt, SignInResult } from './credential-source.ts'
-import { invalid, LoginResponse, maxResponseBytes } from './login-response.ts'
-import { passedOn } from './passed-on.ts'
+import { ask, type BackEnd, callWith, fill, withLowerNames } from './back-end-call.ts'
+import type {
+  ConsoleRequest,
+  CredentialSource,
+  SignInAttempt,
+  SignInResult
+} from './credential-source.ts'
+import { invalid, LoginResponse } from './login-response.ts'
 
 interface Options extends BackEnd {
   /** Of the credential source. */
@@ -29,6 +26,8 @@ type Logout = NonNullable<UpstreamLoginConfig['logout']>
 
 const callMs = 10_000
 const signOutMs = 5000
+/** Of a header or cookie that is passed on. */
+const maxPassedLength = 1024
 
 /** For outcomes that config does not name. */
 const usualOutcomes: readonly OutcomeTest[] = [
@@ -58,24 +57,23 @@ export function createUpstreamLogin({ config, ...others }: Options): CredentialS
 }
 
 async function verify(options: Options, attempt: SignInAttempt): Promise<SignInResult> {
-  const { config, send, onFailed = () => {} } = options
+  const { config, onFailed = () => {} } = options
   const { address, requestId, trail } = attempt
   const { headers: passedHeaders, cookies } = passedOn(config, attempt.request)
   const headers = { 'x-forwarded-for': address, 'x-request-id': requestId, ...passedHeaders }
-  const raw = await send({
+  const raw = await ask(options, {
     method: 'POST',
     path: config.path,
+    format: config.format,
+    body: bodyOf(config, attempt),
     headers: {
-      'accept': 'application/json',
-      'content-type': contentTypes[config.format],
       ...headers,
       ...(cookies !== '' && { cookie: cookies }),
       ...withLowerNames(config.headers)
     },
-    body: bodyOf(config, attempt),
     timeoutMs: callMs,
-    maxBytes: maxResponseBytes,
-    recorded: trail && { trail, purpose: 'sign-in' }
+    purpose: 'sign-in',
+    trail
   })
   const response = new LoginResponse(config, raw)
   const outcome = response.outcome()
@@ -83,7 +81,7 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
     throw invalid(`the sign-in response (status ${raw.status}) is neither a success nor a refusal`)
   }
   if (outcome !== 'success') return response.refusal(outcome)
-  const credential = response.credential(cookies)
+  const credential = response.credential({ cookies })
   try {
     const { from } = config.user
     const telling = from ? await askUser(options, from, { headers, credential, trail }) : response
@@ -120,20 +118,18 @@ async function askUser(
 /** A new credential, or undefined where the back-end refuses. */
 async function renew(
   options: Options,
-  refresh: Refresh,
+  { token, expires = options.config.expires, refused, body, ...call }: Refresh,
   credential: Credential,
   trail: Trail | undefined
 ): Promise<Credential | undefined> {
-  const { config } = options
-  const { body, ...others } = refresh
-  const call = { ...others, ...(refresh.method !== 'GET' && { body }), trail }
-  const timing = { timeoutMs: callMs, purpose: 'renewal' } as const
-  const raw = await callWith(options, { ...call, ...timing }, credential)
-  const response = new LoginResponse(config, raw)
-  const { refused } = refresh
+  const timing = { timeoutMs: callMs, purpose: 'renewal', trail } as const
+  const sent = { ...call, ...(call.method !== 'GET' && { body }), ...timing }
+  const raw = await callWith(options, sent, credential)
+  const response = new LoginResponse(options.config, raw)
   const isRefused = refused ? response.matches(refused) : response.outcome() === 'refused'
   if (isRefused) return undefined
-  return response.renewedCredential(refresh, credential)
+  if (raw.status >= 300) throw invalid(`the renewal was answered with status ${raw.status}`)
+  return response.credential(credential, { token, expires })
 }
 
 async function signOut(
@@ -150,7 +146,33 @@ async function signOut(
   })
 }
 
-function bodyOf(config: UpstreamLoginConfig, { username, password, extra }: SignInAttempt): string {
-  const body = { ...(config.passExtra ? extra : {}), ...fill(config.body, { username, password }) }
-  return writeBody(body, config.format)
+function bodyOf(config: UpstreamLoginConfig, { username, password, extra }: SignInAttempt): object {
+  return { ...(config.passExtra ? extra : {}), ...fill(config.body, { username, password }) }
+}
+
+/**
+ * The parts of the console's sign-in that its back-end gets too, by the names of config.
+ * @throws GatewayError `request.malformed` for what is too long, or no text
+ */
+function passedOn(
+  { upstream, passHeaders, passCookies }: UpstreamLoginConfig,
+  request: ConsoleRequest | undefined
+) {
+  const cookies = passCookies.map(name =>
+    bounded(`cookie "${name}"`, request?.cookie(upstream, name) ?? '')
+  )
+  const sent = request?.headers ?? {}
+  const present = passHeaders.filter(name => Object.hasOwn(sent, name) && sent[name] !== undefined)
+  return {
+    headers: Object.fromEntries(
+      present.map(name => [name, bounded(`header "${name}"`, sent[name])])
+    ),
+    cookies: cookies.filter(cookie => cookie !== '').join('; ')
+  }
+}
+
+function bounded(what: string, value: unknown): string {
+  if (typeof value === 'string' && value.length <= maxPassedLength) return value
+  const message = `The ${what} of the sign-in must be one text of at most ${maxPassedLength} characters.`
+  throw new GatewayError('request.malformed', { message })
 }

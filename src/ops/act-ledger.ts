@@ -7,10 +7,11 @@ import type { AuditEntry } from '../observability/audit/line.ts'
 import type { Ledger } from '../observability/audit/ledger.ts'
 
 /**
- * Acts that only take rights away. They go on where the ledger cannot be written: who is signed in
- * with a stolen password must not stay so because a disk is full. Their lines wait in memory.
+ * They go on where the ledger cannot be written: acts that only take rights away, since who is
+ * signed in with a stolen password must not stay so because a disk is full, and the sign-in for
+ * them. Their lines wait in memory.
  */
-const protectiveActs = new Set(['sessions.close', 'users.block'])
+const protectiveActs = new Set(['sessions.close', 'users.block', 'ops.sign-in', 'ops.sign-out'])
 
 interface ActLedger {
   readonly ledger: Ledger
@@ -24,42 +25,39 @@ declare module 'fastify' {
   }
 }
 
-interface Act {
+interface Act<Result extends object> {
   readonly kind: string
-  readonly run: (body: unknown, request: FastifyRequest) => Promise<unknown>
+  readonly run: (body: unknown, request: FastifyRequest) => Promise<Result>
 }
 
 /** @throws GatewayError */
-export async function doInLedger({ kind, run }: Act, body: unknown, request: FastifyRequest) {
+export async function doInLedger<Result extends object>(
+  { kind, run }: Act<Result>,
+  body: object,
+  request: FastifyRequest,
+  { name: operator, via }: Operator = request.operator ?? secretOperator
+): Promise<Result> {
   const { actLedger } = request.server
   if (actLedger === undefined) return await run(body, request)
   const { ledger } = actLedger
-  const { operator = secretOperator } = request
-  const line = actLine(request, kind, operator)
-  const details = body as object
+  const of = { operator, via, address: clientAddress(request), requestId: request.id }
+  const line = { kind: 'act', act: kind, ...of, detail: scalarsOf(body) } as const
   try {
     if (!protectiveActs.has(kind)) ledger.check()
   } catch (cause) {
-    ledger.append({ ...line, outcome: 'failed', code: 'ops.ledger', detail: scalarsOf(details) })
+    ledger.append({ ...line, outcome: 'failed', code: 'ops.ledger' })
     throw new GatewayError('ops.ledger', { cause })
   }
   try {
     const result = await run(body, request)
-    const detail = scalarsOf({ ...details, ...(result as object) })
+    const detail = scalarsOf({ ...body, ...result })
     await commit(actLedger, { ...line, outcome: 'done', detail })
     return result
   } catch (error) {
     const { code } = toGatewayError(error)
-    await commit(actLedger, { ...line, outcome: 'failed', code, detail: scalarsOf(details) })
+    await commit(actLedger, { ...line, outcome: 'failed', code })
     throw error
   }
-}
-
-/** What the line of an act says of a request. */
-export function actLine(request: FastifyRequest, act: string, { name, via }: Operator) {
-  const { id: requestId } = request
-  const address = clientAddress(request)
-  return { kind: 'act', act, operator: name, via, address, requestId } as const
 }
 
 /** Resolves when the line is on disk, or it is logged that it waits. */

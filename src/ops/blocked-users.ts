@@ -1,35 +1,45 @@
 /** Keeps users out, of any credential source, and lets them in again. */
 import type { FastifyInstance } from 'fastify'
-import type { Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'
 import { type BlockedName, isBlockOf } from '../session/blocked-users.ts'
 import { accountKey } from '../session/types.ts'
 import type { Desk } from './desk.ts'
 import { addAct, addRead } from './routes.ts'
-import {
-  blockAnswer,
-  blockBody,
-  blockedName,
-  type BlockJson,
-  blocksAnswer,
-  unblockAnswer
-} from './schemas.ts'
+import { count, list, maxNameLength, name, object, optional, text, time } from './schemas.ts'
 import { endSessions, findUsers } from './users.ts'
+
+export type BlockJson = Static<typeof block>
+
+const tenYearsMs = 3650 * 86_400_000
+const block = object({ name: text(), source: optional(text()), until: optional(time) })
+const blockedName = object({
+  name: name('User name or id.'),
+  source: optional(
+    text('At this credential source; at any without it.', { maxLength: maxNameLength })
+  )
+})
+const blockBody = object({
+  ...blockedName.properties,
+  forMs: optional(
+    Type.Integer({
+      minimum: 1000,
+      maximum: tenYearsMs,
+      description: 'Milliseconds; until unblocked without it.'
+    })
+  )
+})
 
 const hint =
   'Name a user: {"name": "ID or NAME"}, with {"source": "NAME"} of one credential source only, ' +
   'and {"forMs": MILLISECONDS}, from a second to ten years.'
 
-export function addBlockedUsers(ops: FastifyInstance, desk: Desk) {
-  const { store } = desk.sessions
-  const list = async (): Promise<BlockJson[]> =>
-    (await store.blocked()).map(({ leftMs, ...name }) => toJson(name, leftMs))
-
+export function addBlockRoutes(ops: FastifyInstance, desk: Desk): void {
   addRead(ops, {
     path: '/users/blocked',
     summary: 'Users who are blocked, and until when.',
-    answer: blocksAnswer,
-    read: async () => ({ blocked: await list() })
+    answer: object({ blocked: list(block) }),
+    read: async () => ({ blocked: await listBlocks(desk) })
   })
   addAct(ops, {
     path: '/users/block',
@@ -37,8 +47,8 @@ export function addBlockedUsers(ops: FastifyInstance, desk: Desk) {
     summary: 'Ends the sessions of a user, and refuses sign-ins, for a time or until unblocked.',
     hint,
     body: blockBody,
-    answer: blockAnswer,
-    run: async body => await block(desk, body)
+    answer: object({ ...block.properties, closed: count }),
+    run: async body => await blockUser(desk, body)
   })
   addAct(ops, {
     path: '/users/unblock',
@@ -46,49 +56,54 @@ export function addBlockedUsers(ops: FastifyInstance, desk: Desk) {
     summary: 'Lets a user sign in again.',
     hint,
     body: blockedName,
-    answer: unblockAnswer,
-    run: async body => await unblock(desk, body)
+    answer: object({ unblocked: count }),
+    run: async body => await unblockUser(desk, body)
   })
-  return { list }
 }
 
-async function block(desk: Desk, { name, source, forMs }: Static<typeof blockBody>) {
+export async function listBlocks({ sessions }: Desk): Promise<BlockJson[]> {
+  return (await sessions.store.blocked()).map(({ leftMs, ...of }) => toJson(of, leftMs))
+}
+
+async function blockUser(desk: Desk, { forMs, ...blocked }: Static<typeof blockBody>) {
   const { config, sessions, log } = desk
-  if (accountKey(name) === '') throw malformed(hint)()
+  const { name: user, source } = blocked
+  if (accountKey(user) === '') throw malformed(hint)()
   const known = Object.keys(config().gateway.login.sources)
   if (source !== undefined && !known.includes(source)) {
     const message = `There is no credential source "${source}", but ${known.join(', ')}.`
     throw malformed(message)()
   }
-  const blocked = { name, source }
   await sessions.store.block(blocked, forMs)
   // After it: no sign-in slips between. Names are compared without case and accents: all are read.
   const users = await findUsers(sessions.store, '', isBlockOf(blocked))
   let closed = 0
-  for (const user of users) closed += await endSessions(desk, user)
+  for (const each of users) closed += await endSessions(desk, each)
   const answer = { ...toJson(blocked, forMs), closed }
   const { until } = answer
-  const fields = { event: 'users.blocked', by: 'operator', user: name, source, until, closed }
-  log.info(fields, 'blocked')
+  log.info({ event: 'users.blocked', by: 'operator', user, source, until, closed }, 'blocked')
   return answer
 }
 
 /** Without a source all blocks of the name. */
-async function unblock({ sessions: { store }, log }: Desk, { name, source }: BlockedName) {
-  const key = accountKey(name)
+async function unblockUser(
+  { sessions: { store }, log }: Desk,
+  { name: user, source }: BlockedName
+) {
+  const key = accountKey(user)
   const blocks = (await store.blocked()).filter(
     each => each.name === key && (source === undefined || each.source === source)
   )
   const lifted = await Promise.all(blocks.map(each => store.unblock(each)))
   const unblocked = lifted.filter(Boolean).length
-  const fields = { event: 'users.unblocked', by: 'operator', user: name, source, unblocked }
+  const fields = { event: 'users.unblocked', by: 'operator', user, source, unblocked }
   log.info(fields, 'may sign in again')
   return { unblocked }
 }
 
-function toJson({ name, source }: BlockedName, leftMs: number | undefined): BlockJson {
+function toJson({ name: user, source }: BlockedName, leftMs: number | undefined): BlockJson {
   return {
-    name,
+    name: user,
     ...(source !== undefined && { source }),
     ...(leftMs !== undefined && { until: new Date(Date.now() + leftMs).toISOString() })
   }

@@ -1,4 +1,4 @@
-/** Views of the gateway's state: its dependencies, what readiness says of them, its status. */
+/** Views of the gateway's state: what readiness says of its parts, and its status. */
 import type { LedgerStatus } from '../observability/audit/ledger.ts'
 import type { AddressUse } from '../proxy/pools.ts'
 import type { GatewayState } from '../services/gateway-state.ts'
@@ -10,99 +10,52 @@ export const stateTexts = {
   unhealthy: 'does not work: health checks fail'
 }
 
-interface Dependency {
-  readonly kind: 'config' | 'redis' | 'upstream' | 'audit' | 'maintenance'
-  readonly name: string
-  readonly state: 'up' | 'degraded' | 'down'
-  /** ISO 8601; missing where it has been so since the start. */
-  readonly since?: string
-  /** What is worth a word, for people. */
-  readonly detail?: string
-  readonly addresses?: ReadonlyArray<Record<'address' | 'state' | 'since', string>>
-}
-
-const iso = (ms: number) => new Date(ms).toISOString()
-
-/** Lists the dependencies of the gateway: each is up, degraded or down, and since when. */
-export function dependenciesOf(state: GatewayState): Dependency[] {
-  const { config, redis, ledger, maintenance, upstreams } = state
-  const byUpstream = Map.groupBy(upstreams, ({ upstream }) => upstream)
-  return [
-    configHealth(config),
-    ...(redis === undefined ? [] : [redisHealth(redis)]),
-    ...(ledger === undefined ? [] : [ledgerHealth(ledger)]),
-    ...maintenance.map((each): Dependency => ({ kind: 'maintenance', state: 'degraded', ...each })),
-    ...[...byUpstream].map(([name, all]) => upstreamHealth(name, all))
-  ]
-}
-
 /** The state of each part that is worth a word. */
 export function partsOf(state: GatewayState): Readonly<Record<string, string>> {
-  const { phase, redis, maintenance } = state
-  const closed = maintenance.map(({ name, detail }) => `${name} ${detail}`).join('; ')
-  const parts = dependenciesOf(state).flatMap(({ kind, name, detail }) => {
-    if (detail === undefined || kind === 'maintenance') return []
-    return [[kind === 'upstream' ? `upstream ${name}` : name, detail]]
-  })
-  return {
-    ...(phase !== 'serving' && { gateway: phase }),
-    ...(closed !== '' && { maintenance: closed }),
-    ...(redis === undefined && { sessions: 'in this process' }),
-    ...(Object.fromEntries(parts) as Readonly<Record<string, string>>)
+  const { phase, config, redis, ledger, maintenance, upstreams } = state
+  const byUpstream = Map.groupBy(upstreams, ({ upstream }) => upstream)
+  const parts = {
+    gateway: phase === 'serving' ? '' : phase,
+    maintenance: maintenance.map(({ name, detail }) => `${name} ${detail}`).join('; '),
+    sessions: redis === undefined ? 'in this process' : '',
+    config: configText(config),
+    redis: redisText(redis),
+    audit: ledgerText(ledger),
+    ...Object.fromEntries(
+      Array.from(byUpstream, ([name, all]) => [`upstream ${name}`, upstreamText(all)])
+    )
   }
+  return Object.fromEntries(Object.entries(parts).filter(([, text]) => text !== ''))
 }
 
 /** With refused files a replica stays ready, since it runs the last good config. */
-function configHealth({ files, generation }: GatewayState['config']): Dependency {
-  const of = { kind: 'config', name: 'config' } as const
-  if (files.state === 'running') return { ...of, state: 'up' }
+function configText({ files, generation }: GatewayState['config']): string {
+  if (files.state === 'running') return ''
   const { since, faults } = files
-  const [fault = ''] = faults
-  const detail = `generation ${generation} runs; the files were refused at ${since}: ${fault}`
-  return { ...of, state: 'degraded', since, detail }
+  return `generation ${generation} runs; the files were refused at ${since}: ${faults[0]}`
 }
 
-function redisHealth(redis: NonNullable<GatewayState['redis']>): Dependency {
-  const { up, hasConnected, fault = 'up', since } = redis
-  const away = hasConnected ? 'away: what needs a session answers 503' : 'not reached yet'
-  const of = { kind: 'redis', name: 'redis', since: iso(since) } as const
-  return up ? { ...of, state: 'up', detail: fault } : { ...of, state: 'down', detail: away }
+function redisText(redis: GatewayState['redis']): string {
+  if (redis === undefined) return ''
+  const { up, hasConnected, fault = 'up' } = redis
+  if (up) return fault
+  return hasConnected ? 'away: what needs a session answers 503' : 'not reached yet'
 }
 
-function ledgerHealth({ failing, headFailing, waiting, lost }: LedgerStatus): Dependency {
-  const of = { kind: 'audit', name: 'audit' } as const
+function ledgerText(status: LedgerStatus | undefined): string {
+  const { failing, headFailing, waiting, lost } = status ?? {}
   if (failing !== undefined) {
-    const since = iso(failing.since)
-    const counts = `${waiting} entries wait, ${lost} lost`
-    const detail = `cannot be written since ${since} (${failing.reason}): ${counts}`
-    return { ...of, state: 'degraded', since, detail }
+    const since = new Date(failing.since).toISOString()
+    return `cannot be written since ${since} (${failing.reason}): ${waiting} entries wait, ${lost} lost`
   }
-  if (headFailing === undefined) return { ...of, state: 'up' }
-  return { ...of, state: 'degraded', detail: `its head cannot be stored: ${headFailing}` }
+  return headFailing === undefined ? '' : `its head cannot be stored: ${headFailing}`
 }
 
-/** Down since its last address failed, degraded since the first, up since the last came back. */
-function upstreamHealth(name: string, all: readonly AddressUse[]): Dependency {
+function upstreamText(all: readonly AddressUse[]): string {
   const down = all.filter(({ state }) => state !== 'up')
-  const isDegraded = down.length > 0 && down.length < all.length
-  const changes = isDegraded ? down : all
-  const times = changes.map(({ since }) => since)
+  if (down.length === 0) return ''
   const list = down.map(({ address, state }) => `${address} ${stateTexts[state]}`).join(', ')
-  return {
-    kind: 'upstream',
-    name,
-    state: stateOf(down.length, all.length),
-    since: iso(isDegraded ? Math.min(...times) : Math.max(...times)),
-    ...(down.length > 0 && {
-      detail: `degraded, ${down.length} of ${all.length} addresses: ${list}`
-    }),
-    addresses: all.map(({ address, state, since: at }) => ({ address, state, since: iso(at) }))
-  }
-}
-
-function stateOf(failed: number, total: number): Dependency['state'] {
-  if (failed === 0) return 'up'
-  return failed === total ? 'down' : 'degraded'
+  return `degraded, ${down.length} of ${all.length} addresses: ${list}`
 }
 
 /** The answer to `status`: who runs which config, and which part fails. */

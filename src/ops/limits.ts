@@ -1,87 +1,116 @@
 /** The use of each limit, the counts of one caller, and their reset. */
 import { isIP } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { type Static, Type } from 'typebox'
 import type { Config } from '../config/schema/config.ts'
 import { countedAddress } from '../app/hooks/address.ts'
 import { eachMs, look } from '../limits/gcra.ts'
+import type { Use } from '../limits/highest-use.ts'
 import { callerOfAddress, callerOfUser, compilePlan } from '../limits/plan.ts'
 import type { SignedIn, UserId } from '../session/types.ts'
 import type { Desk } from './desk.ts'
 import { addAct, addRead, orUnavailable } from './routes.ts'
-import {
-  callerAnswer,
-  type CallerLimit,
-  callerSchema,
-  limitsAnswer,
-  type LimitRow,
-  resetAnswer
-} from './schemas.ts'
+import { count, flag, list, name, number, object, optional, text, union } from './schemas.ts'
 import { findUsers } from './users.ts'
 
-export function addOpsLimits(ops: FastifyInstance, desk: Desk) {
-  const { config, callers, highestUse, log } = desk
+export type LimitRow = Static<typeof limitRow>
+export type CallerLimit = Static<typeof callerLimit>
 
-  async function countsOf(subjects: readonly string[]): Promise<CallerLimit[]> {
-    const asked = Promise.all(subjects.map(each => callers.ofCaller(each)))
-    const counted = await orUnavailable(asked, 'counts')
-    const counts = counted.flat().map(({ limit, used }) => {
-      const [name = '', ...of] = limit.split(' ')
-      return { name, of: of.join(' '), used }
-    })
-    return compilePlan(config().limits).all.flatMap(({ name, rate, enforced }) => {
-      const ofLimit = counts.filter(each => each.name === name && each.used > 0)
-      return ofLimit.map(({ of, used }): CallerLimit => {
-        const { remaining, ...verdict } = look(rate, used * eachMs(rate), 0)
-        const mode = enforced ? 'enforce' : 'shadow'
-        const max = rate.burst
-        return { limit: name, of, mode, max, used: max - remaining, ...verdict }
-      })
-    })
-  }
+const mode = Type.Enum(['enforce', 'shadow', 'off'])
+const use = object({ used: Type.Integer(), caller: text() })
 
-  async function countAnew(caller: string) {
-    const subjects = await callersOf(desk, caller)
-    const reset = (await countsOf(subjects)).length
-    const forgotten = Promise.all(subjects.map(each => callers.forget(each)))
-    await orUnavailable(forgotten, 'counts')
-    log.info({ event: 'limits.reset', by: 'operator', caller, reset }, 'limits count a caller anew')
-    return { reset }
-  }
+const limitRow = object({
+  limit: text(),
+  mode,
+  by: union([text(), list(text())]),
+  max: number('So many at once; `windowMs` later all of them are free.'),
+  windowMs: Type.Integer(),
+  hour: optional(Type.Unsafe<Use | undefined>(use)),
+  day: optional(Type.Unsafe<Use | undefined>(use)),
+  over: list(text(), 'Callers that were over it in this hour, the last first.'),
+  nearest: list(use, 'Those of this hour that came nearest, the nearest first.')
+})
 
-  const list = () =>
-    Object.entries(config().limits.limits).map(([name, limit]): LimitRow => {
-      const { mode, by, max, burst = max, window } = limit
-      return { limit: name, mode, by, max: burst, windowMs: window, ...highestUse.read(name) }
-    })
+const callerLimit = object({
+  limit: text(),
+  of: text('Tells counts of one caller apart: session, address, sign-in.'),
+  mode,
+  max: Type.Integer(),
+  used: Type.Integer(),
+  exceeded: flag(),
+  retryMs: number('Until one more is allowed.'),
+  resetMs: number('Until all is free again.')
+})
 
-  const hint = 'Name the caller: {"caller": "192.0.2.1"}, or the id or name of a user.'
+const ofCaller = object({ caller: name('An IP address, or the id or name of a user.') })
+const hint = 'Name the caller: {"caller": "192.0.2.1"}, or the id or name of a user.'
+
+export function addLimitRoutes(ops: FastifyInstance, desk: Desk): void {
   addRead(ops, {
     path: '/limits',
     summary: 'The use of each limit.',
-    answer: limitsAnswer,
-    read: () => ({ limits: list() })
+    answer: object({ limits: list(limitRow) }),
+    read: () => ({ limits: limitsOf(desk) })
   })
   addRead(ops, {
     path: '/limits/caller',
     summary: 'The counts of one caller.',
     hint,
-    query: callerSchema,
-    answer: callerAnswer,
-    read: async ({ caller }) => ({ limits: await countsOf(await callersOf(desk, caller)) })
+    query: ofCaller,
+    answer: object({ limits: list(callerLimit) }),
+    read: async ({ caller }) => ({ limits: await countsOf(desk, await callersOf(desk, caller)) })
   })
   addAct(ops, {
     path: '/limits/caller/reset',
     kind: 'limits.reset',
     summary: 'Counts a caller anew.',
     hint,
-    body: callerSchema,
-    answer: resetAnswer,
-    run: async ({ caller }) => await countAnew(caller)
+    body: ofCaller,
+    answer: object({ reset: count }),
+    run: async ({ caller }) => await countAnew(desk, caller)
   })
-  return {
-    list,
-    ofUser: async (user: UserId) => await countsOf([callerOf(user)])
-  }
+}
+
+export function limitsOf({ config, highestUse }: Desk): LimitRow[] {
+  return Object.entries(config().limits.limits).map(([limit, { mode: of, by, ...rest }]) => {
+    const { max, burst = max, window: windowMs } = rest
+    return { limit, mode: of, by, max: burst, windowMs, ...highestUse.read(limit) }
+  })
+}
+
+export async function countsOfUser(desk: Desk, user: UserId): Promise<CallerLimit[]> {
+  return await countsOf(desk, [callerOf(user)])
+}
+
+async function countsOf(
+  { config, callers }: Desk,
+  subjects: readonly string[]
+): Promise<CallerLimit[]> {
+  const asked = Promise.all(subjects.map(each => callers.ofCaller(each)))
+  const counted = await orUnavailable(asked, 'counts')
+  const counts = counted.flat().map(({ limit, used }) => {
+    const [of = '', ...more] = limit.split(' ')
+    return { limit: of, of: more.join(' '), used }
+  })
+  return compilePlan(config().limits).all.flatMap(({ name: limit, rate, enforced }) => {
+    const ofLimit = counts.filter(each => each.limit === limit && each.used > 0)
+    return ofLimit.map(({ of, used }): CallerLimit => {
+      const { remaining, ...verdict } = look(rate, used * eachMs(rate), 0)
+      const max = rate.burst
+      const ofMode = enforced ? 'enforce' : 'shadow'
+      return { limit, of, mode: ofMode, max, used: max - remaining, ...verdict }
+    })
+  })
+}
+
+async function countAnew(desk: Desk, caller: string) {
+  const subjects = await callersOf(desk, caller)
+  const reset = (await countsOf(desk, subjects)).length
+  const forgotten = Promise.all(subjects.map(each => desk.callers.forget(each)))
+  await orUnavailable(forgotten, 'counts')
+  const fields = { event: 'limits.reset', by: 'operator', caller, reset }
+  desk.log.info(fields, 'limits count a caller anew')
+  return { reset }
 }
 
 function callerOf({ source, id }: UserId): string {
@@ -102,8 +131,9 @@ async function callersOf({ config, sessions }: Desk, named: string): Promise<str
 }
 
 /** The ids of users with this name in users files. */
-function idsOf(files: Config['users'], name: string): string[] {
+function idsOf(files: Config['users'], username: string): string[] {
   return Object.values(files).flatMap(({ users }) => {
-    return Object.hasOwn(users, name) && users[name] !== undefined ? [users[name].id ?? name] : []
+    const user = Object.hasOwn(users, username) ? users[username] : undefined
+    return user === undefined ? [] : [user.id ?? username]
   })
 }

@@ -1,5 +1,6 @@
 /** Lists who is locked out of signing in, and lifts locks. */
 import type { FastifyInstance } from 'fastify'
+import type { Static } from 'typebox'
 import { countedAddress } from '../app/hooks/address.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import { challenge, operatorsApart } from '../app/sign-in/guard.ts'
@@ -7,14 +8,23 @@ import type { Lock } from '../limits/lockouts.ts'
 import { accountKey } from '../session/types.ts'
 import type { Desk } from './desk.ts'
 import { addAct, addRead, orUnavailable } from './routes.ts'
-import {
-  liftAnswer,
-  type LockoutJson,
-  lockoutsAnswer,
-  type LockoutsAnswer,
-  lockoutsOf,
-  type LockoutsOf
-} from './schemas.ts'
+import { count, list, object, optional, text, time } from './schemas.ts'
+
+export type LockoutsOf = Static<typeof lockoutsOf>
+export type LockoutJson = Static<typeof lockout>
+export type LockoutsAnswer = Static<typeof lockoutsAnswer>
+
+const lockoutsOf = object({
+  account: optional(text('', { minLength: 1 })),
+  address: optional(text('', { format: 'ip' }))
+})
+const lockout = object({
+  kind: text(),
+  account: optional(text()),
+  address: optional(text()),
+  until: time
+})
+const lockoutsAnswer = object({ lockouts: list(lockout), total: count })
 
 /** Bounded: an attack may leave many. */
 const maxLocks = 1000
@@ -22,44 +32,19 @@ const maxLocks = 1000
 const hint = 'An account is given by its user name, an address as an IP address.'
 const ofNobody = 'Name an account or an address: {"account": "NAME"}, {"address": "IP"}, or both.'
 
-export function addOpsLockouts(ops: FastifyInstance, { lockouts, log }: Desk) {
-  /** As locks name them. */
-  const keysOf = ({ account, address }: LockoutsOf): LockoutsOf => ({
-    ...(account !== undefined && { account: accountKey(account) }),
-    ...(address !== undefined && { address: countedAddress({ ip: address }) })
-  })
+const kindNames: Readonly<Record<string, string>> = {
+  accountAndAddress: 'account from one address',
+  browser: 'known browser'
+}
 
-  /** All that are locked out, or those of an account or an address. */
-  async function locksOf(wanted: LockoutsOf) {
-    const all = await orUnavailable(lockouts.list(), 'lockouts')
-    return all.filter(lock => isWanted(lock, wanted))
-  }
-
-  async function list(query: LockoutsOf): Promise<LockoutsAnswer> {
-    const locks = await locksOf(keysOf(query))
-    return { lockouts: locks.slice(0, maxLocks).map(toJson), total: locks.length }
-  }
-
-  async function lift(body: LockoutsOf) {
-    const wanted = keysOf(body)
-    const { account, address } = wanted
-    if (account === undefined && address === undefined) throw malformed(ofNobody)()
-    const locked = await locksOf(wanted)
-    const keys = new Set([...locked.map(({ key }) => key), ...countedKeys(wanted)])
-    await orUnavailable(lockouts.lift([...keys]), 'lockouts')
-    const lifted = locked.length
-    const fields = { event: 'lockouts.lifted', by: 'operator', lifted, user: account, address }
-    log.info(fields, 'may try to sign in again')
-    return { lifted }
-  }
-
+export function addLockoutRoutes(ops: FastifyInstance, desk: Desk): void {
   addRead(ops, {
     path: '/lockouts',
     summary: 'Who is locked out of sign-in.',
     hint,
     query: lockoutsOf,
     answer: lockoutsAnswer,
-    read: list
+    read: async query => await listLockouts(desk, query)
   })
   addAct(ops, {
     path: '/lockouts/lift',
@@ -67,50 +52,75 @@ export function addOpsLockouts(ops: FastifyInstance, { lockouts, log }: Desk) {
     summary: 'Lifts the lockouts of an account or an address.',
     hint,
     body: lockoutsOf,
-    answer: liftAnswer,
-    run: lift
+    answer: object({ lifted: count }),
+    run: async body => await lift(desk, body)
   })
-  return { list }
+}
+
+/** All that are locked out, or those of an account or an address. */
+export async function listLockouts(desk: Desk, query: LockoutsOf = {}): Promise<LockoutsAnswer> {
+  const locks = await locksOf(desk, keysOf(query))
+  return { lockouts: locks.slice(0, maxLocks).map(toJson), total: locks.length }
+}
+
+async function lift(desk: Desk, body: LockoutsOf) {
+  const wanted = keysOf(body)
+  const { account: user, address } = wanted
+  if (user === undefined && address === undefined) throw malformed(ofNobody)()
+  const locked = await locksOf(desk, wanted)
+  const keys = new Set([...locked.map(({ key }) => key), ...countedKeys(wanted)])
+  await orUnavailable(desk.lockouts.lift([...keys]), 'lockouts')
+  const lifted = locked.length
+  const fields = { event: 'lockouts.lifted', by: 'operator', lifted, user, address }
+  desk.log.info(fields, 'may try to sign in again')
+  return { lifted }
+}
+
+/** As locks name them. */
+function keysOf({ account, address }: LockoutsOf): LockoutsOf {
+  return {
+    ...(account !== undefined && { account: accountKey(account) }),
+    ...(address !== undefined && { address: countedAddress({ ip: address }) })
+  }
+}
+
+/** Challenges are counted as locks are, and lock nobody out. */
+async function locksOf({ lockouts }: Desk, wanted: LockoutsOf): Promise<Lock[]> {
+  const all = await orUnavailable(lockouts.list(), 'lockouts')
+  return all.filter(lock => {
+    const { kind, account, address } = partsOf(lock)
+    if (kind === challenge) return false
+    if (wanted.account === undefined && wanted.address === undefined) return true
+    const isOfAccount = account !== undefined && account === wanted.account
+    return isOfAccount || (address !== undefined && address === wanted.address)
+  })
 }
 
 /** The keys of failures that may not have locked anybody yet: they are forgotten too. */
 function countedKeys({ account, address }: LockoutsOf): string[] {
   const keys = [
-    account !== undefined && `account ${account}`,
-    account !== undefined && `${challenge} ${account}`,
-    address !== undefined && `address ${address}`,
-    account !== undefined && address !== undefined && `accountAndAddress ${account} ${address}`
+    ...(account === undefined ? [] : [`account ${account}`, `${challenge} ${account}`]),
+    ...(address === undefined ? [] : [`address ${address}`]),
+    ...(account && address ? [`accountAndAddress ${account} ${address}`] : [])
   ]
-  return keys.flatMap(key => (key === false ? [] : [key, operatorsApart + key]))
+  return keys.flatMap(key => [key, operatorsApart + key])
 }
 
 /** Of `KIND OF …`, such as `account alice`; a known browser's id is not shown. */
 function partsOf({ key }: Lock): LockoutsOf & { readonly kind: string } {
-  const [kind = '', first = '', second = ''] = key.split(' ')
-  if (kind.endsWith('address')) return { kind, address: first }
-  return { kind, account: first, ...(kind !== 'browser' && second !== '' && { address: second }) }
+  const own = isOfOperators(key) ? key.slice(operatorsApart.length) : key
+  const [kind = '', first = '', second] = own.split(' ')
+  if (kind === 'address') return { kind, address: first }
+  return { kind, account: first, ...(kind === 'accountAndAddress' && { address: second }) }
 }
 
-/** Challenges are counted as locks are, and lock nobody out. */
-function isWanted(lock: Lock, wanted: LockoutsOf): boolean {
-  const { kind, account, address } = partsOf(lock)
-  if (kind.endsWith(challenge)) return false
-  if (wanted.account === undefined && wanted.address === undefined) return true
-  return (
-    (account !== undefined && account === wanted.account) ||
-    (address !== undefined && address === wanted.address)
-  )
-}
-
-const kindNames: Readonly<Record<string, string>> = {
-  accountAndAddress: 'account from one address',
-  browser: 'known browser'
+function isOfOperators(key: string): boolean {
+  return key.startsWith(operatorsApart)
 }
 
 function toJson(lock: Lock): LockoutJson {
-  const { kind: whole, ...of } = partsOf(lock)
-  const kind = whole.replace(operatorsApart, '')
-  const place = kind === whole ? '' : ' at the operators’ page'
+  const { kind, ...of } = partsOf(lock)
+  const place = isOfOperators(lock.key) ? ' at the operators’ page' : ''
   const until = new Date(Date.now() + lock.waitMs).toISOString()
   return { kind: `${kindNames[kind] ?? kind}${place}`, ...of, until }
 }

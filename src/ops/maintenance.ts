@@ -1,84 +1,114 @@
 /** Shows what is closed, and begins and ends maintenance for a time. */
 import type { FastifyInstance } from 'fastify'
-import type { BoundedClosing } from '../config/schema/maintenance.ts'
+import { type Static, Type } from 'typebox'
+import { type BoundedClosing, type Closing, timePattern } from '../config/schema/maintenance.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import type { Desk } from './desk.ts'
 import { secretOperator } from './operator.ts'
 import { addAct, addRead } from './routes.ts'
-import {
-  maintenanceAnswer,
-  type MaintenanceBody,
-  maintenanceBody,
-  maintenanceEndBody,
-  type ShownMaintenance
-} from './schemas.ts'
+import { flag, list, maxNameLength, name, object, optional, text, time, union } from './schemas.ts'
 
-const hint =
-  'Give the end: {"until": "2026-12-01T06:00:00Z"}, and as needed "from", "routes", "methods", ' +
-  '"allowRoles" and "message" (at most 500 characters).'
+export type ShownMaintenance = Static<typeof answer>
+
+const maxListed = 2000
+const written = (description: string) => text(description, { pattern: timePattern })
+const routeNames = (description: string) =>
+  optional(Type.Array(text('', { maxLength: maxNameLength }), { maxItems: maxListed, description }))
+
+/** As `maintenance` of routes.yaml, but its end is required. */
+const beginBody = object(
+  {
+    from: optional(written('The beginning; at once without it.')),
+    until: written('The end, such as 2026-12-01T06:00Z.'),
+    routes: routeNames('The routes to close; all without it. `login` closes sign-in.'),
+    methods: optional(
+      Type.Array(Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']), {
+        maxItems: 5,
+        description: 'The methods to close; all without it.'
+      })
+    ),
+    allowRoles: optional(Type.Array(name('Its users can continue to work.'), { maxItems: 100 })),
+    message: optional(text('The message for users.', { minLength: 1, maxLength: 500 }))
+  },
+  // A misspelt `routes` would close them all.
+  { additionalProperties: false }
+)
+
+const closing = Type.Unsafe<Closing>(
+  object({ ...beginBody.properties, until: optional(time) }, { description: 'As in routes.yaml.' })
+)
+const answer = object({
+  shared: flag({ description: 'Whether it is in force at all replicas, within a second.' }),
+  info: optional(text()),
+  file: union([closing, Type.Null()]),
+  operators: list(Type.Intersect([closing, object({ author: text(), since: time })]))
+})
+
 const inThisProcess =
   'No Redis is configured: this maintenance is in force in this process alone, and ends with it.'
 
-export function addMaintenanceRoutes(ops: FastifyInstance, desk: Desk) {
-  const { maintenance: record, config, log } = desk
-  const info = record.isShared ? {} : { info: inThisProcess }
-  const show = (): ShownMaintenance => ({
-    shared: record.isShared,
-    ...info,
-    file: config().routes.maintenance ?? null,
-    operators: record
-      .entries()
-      .map(({ maintenance, author, since }) => ({ ...maintenance, author, since }))
-  })
-
+export function addMaintenanceRoutes(ops: FastifyInstance, desk: Desk): void {
+  const { maintenance: record, log } = desk
   addRead(ops, {
     path: '/maintenance',
     summary: 'What is closed for maintenance, by routes.yaml and by operators.',
-    answer: maintenanceAnswer,
-    read: show
+    answer,
+    read: () => maintenanceOf(desk)
   })
   addAct(ops, {
     path: '/maintenance',
     kind: 'maintenance.begin',
     summary: 'Closes routes until a time, at all replicas, beside what operators closed before.',
-    hint,
-    body: maintenanceBody,
-    answer: maintenanceAnswer,
-    run: async (body, { operator = secretOperator }) => {
+    hint:
+      'Give the end: {"until": "2026-12-01T06:00:00Z"}, and as needed "from", "routes", ' +
+      '"methods", "allowRoles" and "message" (at most 500 characters).',
+    body: beginBody,
+    answer,
+    run: async (body, { operator: { name: by } = secretOperator }) => {
       const maintenance = readMaintenance(body, desk)
-      await record.begin(maintenance, operator.name)
+      await record.begin(maintenance, by)
       const { from, until, routes, methods } = maintenance
-      log.warn(
-        { event: 'maintenance.begun', by: operator.name, from, until, routes, methods },
-        'an operator closed routes for maintenance'
-      )
-      return show()
+      const fields = { event: 'maintenance.begun', by, from, until, routes, methods }
+      log.warn(fields, 'an operator closed routes for maintenance')
+      return maintenanceOf(desk)
     }
   })
   addAct(ops, {
     path: '/maintenance/end',
     kind: 'maintenance.end',
     summary: 'Opens what operators closed, or some routes of it; routes.yaml stays in force.',
-    body: maintenanceEndBody,
-    answer: maintenanceAnswer,
-    run: async ({ routes = [] }, { operator = secretOperator }) => {
+    body: object({
+      routes: routeNames('The routes to open; all that operators closed without it.')
+    }),
+    answer,
+    run: async ({ routes = [] }, { operator: { name: by } = secretOperator }) => {
       await record.end(routes)
-      log.warn(
-        { event: 'maintenance.ended', by: operator.name, routes },
-        'an operator ended maintenance'
-      )
-      return show()
+      log.warn({ event: 'maintenance.ended', by, routes }, 'an operator ended maintenance')
+      return maintenanceOf(desk)
     }
   })
-  return { show, routes: () => [...Object.keys(config().routes.routes), 'login'] }
+}
+
+export function maintenanceOf({ maintenance: record, config }: Desk): ShownMaintenance {
+  return {
+    shared: record.isShared,
+    ...(!record.isShared && { info: inThisProcess }),
+    file: config().routes.maintenance ?? null,
+    operators: record
+      .entries()
+      .map(({ maintenance, author, since }) => ({ ...maintenance, author, since }))
+  }
+}
+
+/** What can be closed. */
+export function closableRoutes({ config }: Desk): string[] {
+  return [...Object.keys(config().routes.routes), 'login']
 }
 
 /** @throws GatewayError for a route that config does not have */
-function readMaintenance(body: MaintenanceBody, { config }: Desk): BoundedClosing {
-  const { routes } = config().routes
-  const unknown = (body.routes ?? []).find(
-    route => route !== 'login' && !Object.hasOwn(routes, route)
-  )
+function readMaintenance(body: Static<typeof beginBody>, desk: Desk): BoundedClosing {
+  const known = new Set(closableRoutes(desk))
+  const unknown = body.routes?.find(route => !known.has(route))
   if (unknown !== undefined) throw malformed(`routes.yaml has no route "${unknown}".`)()
-  return { routes: [], methods: [], allowRoles: [], ...body, retryAfter: 60_000 }
+  return { routes: [], methods: [], allowRoles: [], ...body }
 }

@@ -1,34 +1,54 @@
 /** Requests of all replicas that failed, were slow or changed something. */
 import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
 import errorAdvice from '../errors/advice.json' with { type: 'json' }
 import { errorKinds } from '../errors/errors.ts'
-import type { KeptRequest, RequestQuery } from '../observability/failures.ts'
+import type { FoundRequests, KeptRequest } from '../observability/failures.ts'
 import type { Desk } from './desk.ts'
 import { addRead } from './routes.ts'
-import { requestParams, requestsAnswer, requestsQuery } from './schemas.ts'
+import { flag, list, name, object, optional, text, time } from './schemas.ts'
 
-export function addRequestRoutes(ops: FastifyInstance, { failures }: Desk) {
-  const find = async (query: RequestQuery) => await failures.find(query)
+const query = object({
+  status: optional(
+    text('`failed`, `4xx` or `404`.', { pattern: '^(?:failed|[1-5]xx|[1-5][0-9]{2})$' })
+  ),
+  route: optional(name('Of the config.')),
+  user: optional(name('Name or id of a user.')),
+  last: optional(
+    text('So many, at most 500; or 50.', { pattern: '^(?:[1-9][0-9]?|[1-4][0-9]{2}|500)$' })
+  )
+})
+
+const answer = Type.Unsafe<FoundRequests>(
+  object({
+    requests: list(object({}), 'Newest first; docs/observability.md has their members.'),
+    hasMore: flag({ description: 'Whether more fit.' }),
+    oldestAt: optional(time),
+    problem: optional(text('Why those of other replicas are missing.'))
+  })
+)
+
+export function addRequestRoutes(ops: FastifyInstance, { failures }: Desk): void {
   addRead(ops, {
     path: '/requests',
     summary: 'Requests that failed, were slow or changed something, newest first.',
     hint: 'status is failed, 4xx or 404, last a number up to 500: /requests?status=failed&last=20',
-    query: requestsQuery,
-    answer: requestsAnswer,
-    read: async ({ last = '50', ...query }) => await find({ ...query, last: Number(last) })
+    query,
+    answer,
+    read: async ({ last = '50', ...wanted }) =>
+      await failures.find({ ...wanted, last: Number(last) })
   })
   addRead(ops, {
     path: '/requests/:id',
     summary: 'All requests of one id, each with what to do about its error.',
     hint: 'A request id has up to 64 letters, digits, and _ . -',
-    params: requestParams,
-    answer: requestsAnswer,
+    params: object({ id: text('`X-Request-Id`.', { pattern: '^[A-Za-z0-9_.-]{1,64}$' }) }),
+    answer,
     read: async ({ id }) => {
-      const found = await find({ id })
+      const found = await failures.find({ id })
       return { ...found, requests: found.requests.map(withAdvice) }
     }
   })
-  return find
 }
 
 function withAdvice(request: KeptRequest): KeptRequest {

@@ -35,7 +35,7 @@ interface Act<A extends TSchema, B extends TSchema> extends Route {
   readonly kind: string
   readonly answer: A
   readonly body: B
-  readonly run: (body: Static<B>, request: FastifyRequest) => Promise<Static<A>>
+  readonly run: (body: Static<B>, request: FastifyRequest) => Promise<Static<A> & object>
 }
 
 declare module 'fastify' {
@@ -75,7 +75,7 @@ export function addAct<A extends TSchema, B extends TSchema>(
   ops.acts.set(path, act)
   const schema = { body, response: { 200: answer } }
   addRoute(ops, 'POST', { ...route, schema }, async request => {
-    return await doInLedger(act, request.body, request)
+    return await doInLedger(act, request.body as object, request)
   })
 }
 
@@ -113,7 +113,7 @@ export async function runAct(path: string, body: object, request: FastifyRequest
   // Fastify's type is a boolean; a validator of ours answers `true` or the errors.
   const fits: unknown = request.validateInput(body, act.body)
   if (fits !== true) throw malformed(hint)()
-  return (await doInLedger(act, body, request)) as object
+  return await doInLedger(act, body, request)
 }
 
 /** @throws GatewayError where Redis does not answer */

@@ -12,7 +12,7 @@ import type { GatewayState } from '../services/gateway-state.ts'
 import type { Services } from '../services/services.ts'
 import type { createAccess } from './access.ts'
 import { sendOpsError, sendRouterError } from './errors.ts'
-import { dependenciesOf, partsOf } from './health.ts'
+import { partsOf } from './health.ts'
 import { opsHeaders } from './response-headers.ts'
 
 interface Options {
@@ -56,22 +56,14 @@ export function createOpsServer(options: Options): FastifyInstance {
   ops.setErrorHandler(sendOpsError)
   addApiDescription(ops, version)
   ops.get('/healthz', () => ({ status: 'ok' }))
-  ops.get(
-    '/readyz',
-    { config: { isOpen: true, isProbe: true } },
-    async ({ operator, query }, reply) => {
-      const current = state()
-      const { ready } = current
-      const status = ready ? 'ready' : 'not ready'
-      const isVerbose = Object.hasOwn(query as object, 'verbose')
-      const body = {
-        status,
-        ...(operator !== undefined && partsOf(current)),
-        ...(operator !== undefined && isVerbose && { dependencies: dependenciesOf(current) })
-      }
-      return await reply.code(ready ? 200 : 503).send(body)
-    }
-  )
+  const ofReadyz = { isOpen: true, isProbe: true }
+  ops.get('/readyz', { config: ofReadyz }, async ({ operator }, reply) => {
+    const current = state()
+    const { ready } = current
+    const status = ready ? 'ready' : 'not ready'
+    const parts = operator === undefined ? {} : partsOf(current)
+    return await reply.code(ready ? 200 : 503).send({ status, ...parts })
+  })
   const ofMetrics = { isOpen: options.ops.openMetrics, isProbe: true }
   ops.get('/metrics', { config: ofMetrics }, async (_request, reply) => {
     const { type, body } = await metrics.text()

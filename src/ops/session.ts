@@ -15,11 +15,14 @@ import type { Operator } from './operator.ts'
 
 /** Whoever signs in. */
 export interface Entrant {
-  readonly identity: Identity
-  /** The credential source; undefined for the operators' secret, and for links. */
-  readonly source?: string
-  /** A digest of the password's hash in the users file; undefined for other sources. */
-  readonly password?: string | undefined
+  readonly name: string
+  /** Undefined for the operators' secret, and for links. */
+  readonly user?: {
+    readonly identity: Identity
+    readonly source: string
+    /** A digest of the password's hash in the users file; undefined for other sources. */
+    readonly password?: string | undefined
+  }
 }
 
 /** What the cookie holds. */
@@ -27,13 +30,10 @@ interface Pass extends Entrant {
   readonly until: number
   /** Of the operator, when the cookie was given. */
   readonly signOuts: number
-  /** A digest of the operators' secret, without a source. */
-  readonly secret?: string
 }
 
 interface Options {
   readonly gateway: GatewayConfig
-  readonly secret: string
   readonly services: Pick<Services, 'secrets' | 'fileUsers' | 'signOuts' | 'sessions' | 'redis'>
   /** Tells other replicas of sign-outs, and hears of theirs. */
   readonly exchange: () => Promise<void>
@@ -43,14 +43,13 @@ const lifeMs = 3_600_000
 
 export type OperatorSessions = ReturnType<typeof createOperatorSessions>
 
-export function createOperatorSessions({ gateway, secret, services, exchange }: Options) {
+export function createOperatorSessions({ gateway, services, exchange }: Options) {
   const { fileUsers, signOuts, sessions, redis } = services
-  const { role, tls, trustedProxies } = gateway.ops
+  const { role, tls, trustedProxies, secret = '' } = gateway.ops
   const sources = operatorSources(gateway)
-  // Without Redis nobody else knows of sign-outs, so the cookies end with this process.
-  const purpose = redis === undefined ? `operator ${randomUUID()}` : 'operator'
-  const seal = createSeal(services.secrets, purpose)
-  const ofSecret = digest(secret).toString('base64url')
+  // A new secret ends all. Without Redis nobody else knows of sign-outs: they end with this process.
+  const purpose = redis === undefined ? randomUUID() : digest(secret).toString('base64url')
+  const seal = createSeal(services.secrets, `operator ${purpose}`)
   // With TLS, here or at a trusted proxy, the browser binds the cookie to this host.
   const isSecure = tls !== undefined || trustedProxies.length > 0
   const cookie = isSecure ? `__Host-${opsCookie}` : opsCookie
@@ -63,11 +62,12 @@ export function createOperatorSessions({ gateway, secret, services, exchange }: 
     return blocks.some(block => isBlockOf(block)(user))
   }
 
-  /** Whether the user of a source is an operator now. */
-  async function isOperator({ identity, source, password }: Entrant): Promise<boolean> {
-    if (source === undefined || role === undefined || !sources.includes(source)) return false
-    const current = fileUsers.review({ source, identity, password })
-    if (current?.identity.roles.includes(role) !== true) return false
+  /** Whether an entrant is an operator now. */
+  async function isOperator({ user }: Entrant): Promise<boolean> {
+    if (user === undefined) return true
+    const { identity, source } = user
+    if (role === undefined || !sources.includes(source)) return false
+    if (fileUsers.review(user)?.identity.roles.includes(role) !== true) return false
     return !(await isBlocked({ source, id: identity.id, username: identity.username }))
   }
 
@@ -80,41 +80,39 @@ export function createOperatorSessions({ gateway, secret, services, exchange }: 
       const text = seal.open(cookie, value)
       if (text === undefined) return undefined
       const pass = JSON.parse(text) as Pass
-      if (pass.until <= Date.now()) return undefined
-      const operator = shown(pass)
-      if (pass.signOuts < signOuts.of(keyOf(operator))) return undefined
-      const isStill = pass.source === undefined ? pass.secret === ofSecret : await isOperator(pass)
-      return isStill ? operator : undefined
+      const { name, until, user } = pass
+      if (until <= Date.now() || pass.signOuts < signOuts.of(keyOf(name, user?.source))) {
+        return undefined
+      }
+      if (!(await isOperator(pass))) return undefined
+      return { name, via: 'session', source: user?.source, until }
     },
-    /** @returns the operator, and the `Set-Cookie` value */
-    open: async (entrant: Entrant): Promise<{ operator: Operator; setCookie: string }> => {
+    /** @returns the `Set-Cookie` value */
+    open: async ({ name, user }: Entrant): Promise<string> => {
       // A sign-out at another replica must not end what begins after it.
       await exchange()
-      const { id, username, name, roles } = entrant.identity
       const pass: Pass = {
-        ...entrant,
-        // Browsers keep 4 KiB of a cookie.
-        identity: { id, username, name, roles: roles.filter(each => each === role), profile: {} },
+        name,
+        ...(user && { user: { ...user, identity: essentialsOf(user.identity, role) } }),
         until: Date.now() + lifeMs,
-        signOuts: signOuts.of(keyOf({ name: username, source: entrant.source })),
-        ...(entrant.source === undefined && { secret: ofSecret })
+        signOuts: signOuts.of(keyOf(name, user?.source))
       }
-      const sealed = seal.close(cookie, JSON.stringify(pass))
-      return { operator: shown(pass), setCookie: `${cookie}=${sealed}${attributes}` }
+      return `${cookie}=${seal.close(cookie, JSON.stringify(pass))}${attributes}`
     },
     /** Ends all sessions of an operator, at each replica within a second. */
-    close: async (operator: Operator): Promise<{ setCookie: string }> => {
-      signOuts.add(keyOf(operator))
+    close: async ({ name, source }: Operator): Promise<string> => {
+      signOuts.add(keyOf(name, source))
       await exchange()
-      return { setCookie: `${cookie}=${attributes}; Max-Age=0` }
+      return `${cookie}=${attributes}; Max-Age=0`
     }
   }
 }
 
-function keyOf({ source = '', name }: Pick<Operator, 'name' | 'source'>): string {
-  return userDigest({ source, id: name })
+/** Browsers keep 4 KiB of a cookie. */
+function essentialsOf({ id, username, name, roles }: Identity, role: string | undefined): Identity {
+  return { id, username, name, roles: roles.filter(each => each === role), profile: {} }
 }
 
-function shown({ identity, source, until }: Pass): Operator {
-  return { name: identity.username, via: 'session', source, until }
+function keyOf(name: string, source = ''): string {
+  return userDigest({ source, id: name })
 }

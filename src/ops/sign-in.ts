@@ -1,15 +1,14 @@
 /** Sign-in and sign-out of operators: by a password, the operators' secret, or a link. */
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { actLine } from './act-ledger.ts'
+import { doInLedger } from './act-ledger.ts'
 import { addRoute } from './routes.ts'
 import { clientAddress } from '../app/hooks/address.ts'
 import { leavingOf } from '../app/hooks/leaving.ts'
 import { malformed } from '../app/hooks/validation.ts'
 import { GatewayError, toGatewayError } from '../errors/errors.ts'
-import type { AuditEntry } from '../observability/audit/line.ts'
 import type { Log } from '../services/services.ts'
-import { localOperator, type Operator, secretOperator } from './operator.ts'
+import { localOperator, secretOperator } from './operator.ts'
 import type { Entrant, OperatorSessions } from './session.ts'
 import type { Vouching } from './vouching.ts'
 
@@ -35,34 +34,9 @@ const maxPassword = 1024
 export type OperatorSignIn = ReturnType<typeof addOperatorSignIn>
 
 export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
-  const { sessions, vouching, hasRole, isSecret, urlOf } = options
+  const { hasRole, isSecret, urlOf } = options
   const links = createLinks()
   const makeLink = (ms: number) => urlOf(`/ops/link/${links.make(ms)}`)
-
-  const byPassword = async (reply: FastifyReply, username: string, password: string) => {
-    const isShort = username.length <= maxName && password.length <= maxPassword
-    if (username === '' || password === '' || !isShort) {
-      throw malformed('Give a user name and a password.')()
-    }
-    if (!hasRole) {
-      const message = 'Nobody signs in by name here: ops.role is not set.'
-      throw new GatewayError('ops.role', { message })
-    }
-    const leaving = leavingOf(reply.raw).signal
-    const by = { username, password }
-    await signIn(options, reply, username, async () => {
-      return await vouching().user(reply.request, by, sessions.isOperator, leaving)
-    })
-  }
-
-  const bySecret = async (reply: FastifyReply, secret: string) => {
-    const { name } = secretOperator
-    await signIn(options, reply, name, async () => {
-      const isRight = !hasRole && isSecret?.(secret) === true
-      await vouching().secret(reply.request, isRight, leavingOf(reply.raw).signal)
-      return nameless(name)
-    })
-  }
 
   const ofMe = { path: '/me', summary: 'The operator of this request, and the end of the session.' }
   addRoute(ops, 'GET', ofMe, async ({ operator }) => ({ ...operator }))
@@ -80,15 +54,15 @@ export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
     /** By the form of a page. @throws GatewayError */
     byForm: async (reply: FastifyReply, form: URLSearchParams): Promise<void> => {
       const secret = form.get('secret')
-      if (secret !== null) return await bySecret(reply, secret)
-      await byPassword(reply, form.get('username') ?? '', form.get('password') ?? '')
+      const typed = { username: form.get('username') ?? '', password: form.get('password') ?? '' }
+      if (secret === null) await byPassword(options, reply, typed)
+      else await bySecret(options, reply, secret)
     },
     /** @returns whether the link is good, which it is no more after this */
     byLink: async (reply: FastifyReply, token: string): Promise<boolean> => {
-      if (!links.take(token)) return false
-      const { name } = localOperator
-      await signIn(options, reply, name, async () => nameless(name))
-      return true
+      const isGood = links.take(token)
+      if (isGood) await signIn(options, reply, localOperator.name, async () => localOperator)
+      return isGood
     },
     signOut: async (reply: FastifyReply) => await signOut(options, reply)
   }
@@ -113,12 +87,37 @@ function createLinks() {
   }
 }
 
-/** Somebody with the secret or a link, of whom no more is known. */
-function nameless(name: string): Entrant {
-  return { identity: { id: name, username: name, name, roles: [], profile: {} } }
+async function byPassword(
+  options: Options,
+  reply: FastifyReply,
+  typed: Readonly<Record<'username' | 'password', string>>
+): Promise<void> {
+  const { vouching, sessions, hasRole } = options
+  const { username, password } = typed
+  const isShort = username.length <= maxName && password.length <= maxPassword
+  if (username === '' || password === '' || !isShort) {
+    throw malformed('Give a user name and a password.')()
+  }
+  if (!hasRole) {
+    const message = 'Nobody signs in by name here: ops.role is not set.'
+    throw new GatewayError('ops.role', { message })
+  }
+  const leaving = leavingOf(reply.raw).signal
+  await signIn(options, reply, username, async () => {
+    return await vouching().user(reply.request, typed, sessions.isOperator, leaving)
+  })
 }
 
-/** Sets the cookie. @param enter @throws GatewayError for whoever may not */
+async function bySecret(options: Options, reply: FastifyReply, secret: string): Promise<void> {
+  const { vouching, hasRole, isSecret } = options
+  await signIn(options, reply, secretOperator.name, async () => {
+    const isRight = !hasRole && isSecret?.(secret) === true
+    await vouching().secret(reply.request, isRight, leavingOf(reply.raw).signal)
+    return secretOperator
+  })
+}
+
+/** Sets the cookie. @throws GatewayError for whoever may not */
 async function signIn(
   { sessions, log }: Options,
   reply: FastifyReply,
@@ -126,20 +125,19 @@ async function signIn(
   enter: () => Promise<Entrant>
 ): Promise<void> {
   const { request } = reply
-  const address = clientAddress(request)
-  const by: Operator = { name, via: 'session' }
-  const append = (fields: Pick<AuditEntry, 'outcome' | 'code' | 'detail'>) =>
-    request.server.actLedger?.ledger.append({ ...actLine(request, 'ops.sign-in', by), ...fields })
+  const fields = { user: name, address: clientAddress(request) }
+  const run = async () => {
+    const entrant = await enter()
+    reply.header('set-cookie', await sessions.open(entrant))
+    return { source: entrant.user?.source }
+  }
   try {
-    const { operator, setCookie } = await sessions.open(await enter())
-    const { source } = operator
-    append({ outcome: 'done', detail: { source } })
-    log.info({ event: 'ops.login', user: name, source, address }, 'operator signed in')
-    reply.header('set-cookie', setCookie)
+    const act = { kind: 'ops.sign-in', run }
+    const { source } = await doInLedger(act, {}, request, { name, via: 'session' })
+    log.info({ event: 'ops.login', ...fields, source }, 'operator signed in')
   } catch (error) {
     const { code } = toGatewayError(error)
-    append({ outcome: 'failed', code })
-    log.info({ event: 'ops.login.refused', user: name, address, code }, 'sign-in refused')
+    log.info({ event: 'ops.login.refused', ...fields, code }, 'sign-in refused')
     throw error
   }
 }
@@ -148,10 +146,11 @@ async function signOut({ sessions, log }: Options, reply: FastifyReply): Promise
   const { request } = reply
   const { operator } = request
   if (operator?.via !== 'session') throw malformed('There is no session to end.')()
-  const { setCookie } = await sessions.close(operator)
-  const address = clientAddress(request)
-  const line = { ...actLine(request, 'ops.sign-out', operator), outcome: 'done' } as const
-  request.server.actLedger?.ledger.append(line)
-  log.info({ event: 'ops.logout', user: operator.name, address }, 'operator signed out')
-  reply.header('set-cookie', setCookie)
+  const run = async () => {
+    reply.header('set-cookie', await sessions.close(operator))
+    return {}
+  }
+  await doInLedger({ kind: 'ops.sign-out', run }, {}, request)
+  const fields = { event: 'ops.logout', user: operator.name, address: clientAddress(request) }
+  log.info(fields, 'operator signed out')
 }

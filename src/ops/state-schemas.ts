@@ -2,20 +2,12 @@
 import { type Static, Type } from 'typebox'
 import type { Change } from '../config/diff.ts'
 import type { FilesState } from '../services/gateway-state.ts'
-import { count, list, number, object, optional, text, time, union } from './schemas.ts'
+import { count, flag, list, number, object, optional, text, time, union } from './schemas.ts'
 
-const flag = Type.Boolean()
 const integer = Type.Integer()
 const words = (description: string) => list(text(), description)
 const hash = text('The same for the same config at all replicas.')
 const filesState = text('running or refused.')
-const place = object({
-  file: text(),
-  line: number('0 for the whole file.'),
-  path: text('Of the key, dotted.'),
-  message: text(),
-  severity: Type.Enum(['fault', 'warning'])
-})
 const address = object({
   upstream: text(),
   address: text(),
@@ -25,42 +17,26 @@ const address = object({
 })
 const restartNeeded = words('Keys of gateway.yaml that wait for a restart.')
 const taken = object({ at: time, by: text(), changes: words('Of the last reload.') })
-const numberOrNull = (description: string) => union([Type.Number(), Type.Null()], { description })
-
-const rates = {
-  requestsPerSecond: number('Over the last ten seconds.'),
-  errorShare: number('Of these requests, those that failed (5xx): 0 to 1.')
-}
-const p99Ms = numberOrNull('99 of 100 requests were faster; null without any.')
-const traffic = {
-  ...rates,
-  refusedShare: number('Those that were refused (4xx): 0 to 1.'),
-  p50Ms: numberOrNull('Half of the requests were faster; null without any.'),
-  p99Ms
-}
-const load = {
-  inFlight: number('Requests that are being answered.'),
-  queued: number('Requests that wait for an upstream.')
-}
-
 const replica = object({
   id: text(),
   host: text(),
   version: text(),
   pid: integer,
   startedAt: time,
-  ready: flag,
+  ready: flag(),
   generation: integer,
   configHash: hash,
   files: filesState,
   since: optional(time),
   fault: optional(text('The first, of refused files.')),
   restartNeeded,
-  ...rates,
-  ...load,
-  p99Ms,
+  requestsPerSecond: number('Over the last ten seconds.'),
+  errorShare: number('Of these requests, those that failed (5xx): 0 to 1.'),
+  inFlight: number('Requests that are being answered.'),
+  queued: number('Requests that wait for an upstream.'),
+  p99Ms: union([Type.Number(), Type.Null()], { description: '99 of 100 were faster.' }),
   seenAt: time,
-  isSilent: Type.Boolean({ description: 'It told nothing for more than 3 s.' })
+  isSilent: flag({ description: 'It told nothing for more than 3 s.' })
 })
 const replicas = list(replica, 'The one that was asked first.')
 
@@ -69,42 +45,12 @@ export const replicasAnswer = object({
   info: optional(text('Why others are not known.'))
 })
 
-export const nowAnswer = object({
-  process: object({
-    pid: integer,
-    eventLoopDelayMs: number('The longest in the last ten seconds.'),
-    rssBytes: integer,
-    cpu: number('Share of one core in the last ten seconds.')
-  }),
-  ...traffic,
-  ...load,
-  routes: list(
-    object({ route: text(), ...traffic }),
-    'Those with requests in the last ten seconds, the busiest first; 1,000 at most.'
-  ),
-  upstreams: list(
-    object({
-      upstream: text(),
-      address: text(),
-      state: text('up, open (too many requests failed) or unhealthy (by health checks).'),
-      ...load,
-      ...rates
-    })
-  ),
-  redis: object({
-    state: text('up, down, or embedded: none is configured.'),
-    latencyMs: numberOrNull('How long it took to answer the last time.'),
-    since: union([time, Type.Null()], { description: 'Since when the state is so.' })
-  }),
-  replicas
-})
-
 export const statusAnswer = object({
   version: text(),
   node: text(),
   pid: integer,
   startedAt: time,
-  ready: flag,
+  ready: flag(),
   parts: Type.Record(text(), text(), { description: 'The state of each part worth a word.' }),
   upstreams: list(address),
   folder: text(),
@@ -115,29 +61,21 @@ export const statusAnswer = object({
   files: Type.Unsafe<FilesState>(
     object({ state: filesState, since: optional(time), faults: optional(list(text())) })
   ),
-  places: list(place, 'The faults of refused files, as far as known.'),
   restartNeeded,
   taken
 })
 
-const contract = object({
-  route: text(),
-  mode: text(),
-  checked: number('Responses since the start of the process.'),
-  broken: number('Responses that were refused.'),
-  drift: words('How responses differ at present.')
-})
-
-export const contractsAnswer = object({ contracts: list(contract) })
-
 export const planAnswer = object({
   changes: list(
-    Type.Unsafe<Change>(object({ file: text(), path: text(), text: text(), restart: flag })),
+    Type.Unsafe<Change>(object({ file: text(), path: text(), text: text(), restart: flag() })),
     'Each may need a restart.'
   ),
   risks: words('Of these changes.'),
   faults: words('Why the files cannot run.')
 })
+
+/** Whether the operator accepts that most sessions of file users end: only `true` does. */
+export const reloadBody = object({ yes: optional(Type.Unknown()) })
 
 export const reloadAnswer = object({
   outcome: Type.Enum(['reloaded', 'unchanged', 'refused']),
@@ -149,12 +87,7 @@ export const reloadAnswer = object({
   taken: optional(taken)
 })
 
-export type Now = Static<typeof nowAnswer>
 export type ReplicasStatus = Static<typeof replicasAnswer>
 export type Status = Static<typeof statusAnswer>
-export type Contracts = Static<typeof contractsAnswer>
 export type PlanAnswer = Static<typeof planAnswer>
 export type ReloadAnswer = Static<typeof reloadAnswer>
-
-/** One point of the charts, each second: the figures of the ten seconds before it. */
-export type Past = Pick<Now, 'requestsPerSecond' | 'errorShare' | 'refusedShare' | 'p99Ms'>

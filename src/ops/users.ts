@@ -1,6 +1,6 @@
 /** Signed-in users and their sessions: finds, lists and ends them. */
 import type { FastifyInstance } from 'fastify'
-import type { Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'
 import { describeSession } from '../session/describe.ts'
 import type { Sessions } from '../session/sessions.ts'
@@ -9,17 +9,68 @@ import { type SignedIn, type UserId, userKey } from '../session/types.ts'
 import type { Desk } from './desk.ts'
 import { addAct, addRead } from './routes.ts'
 import {
-  type ClosedAnswer,
-  closedAnswer,
-  closeSessionsBody,
-  type NamedUser,
-  type SessionsAnswer,
-  sessionsAnswer,
-  sessionsQuery,
-  type ShownSession
+  count,
+  flag,
+  list,
+  maxNameLength,
+  number,
+  object,
+  optional,
+  text,
+  time,
+  union
 } from './schemas.ts'
 
-type Query = Static<typeof sessionsQuery>
+export type NamedUser = Pick<Static<typeof query>, 'user' | 'by' | 'source'>
+export type SessionsAnswer = Static<typeof sessionsAnswer>
+export type ShownSession = Static<typeof session>
+export type ClosedAnswer = Static<typeof closedAnswer>
+
+/** The members by which an operator names a user. */
+const user = {
+  user: optional(text('Name or id.', { minLength: 1 })),
+  by: optional(Type.Enum(['id', 'name'], { description: 'What `user` is; either without it.' })),
+  source: optional(text('The credential source; any without it.'))
+}
+const query = object({
+  ...user,
+  search: optional(text('Without `user`: a part of name or id.', { maxLength: maxNameLength })),
+  size: optional(
+    text('Without `user`: so many users, or 50.', { pattern: '^([1-9][0-9]{0,2}|1000)$' })
+  )
+})
+const closeBody = object({
+  ...user,
+  id: optional(text('One session of the user; all without it.')),
+  everyone: optional(flag({ description: 'In place of a user.' }))
+})
+
+const session = object({
+  id: text(),
+  user: text(),
+  userId: text(),
+  source: text(),
+  startedAt: time,
+  lastUsedAt: time,
+  idleIn: number('Seconds until it ends without use.'),
+  absoluteIn: number('Seconds until it ends in any case.'),
+  address: text(),
+  agent: text()
+})
+const signedIn = object({ source: text(), id: text(), username: text() })
+const candidates = optional(list(signedIn, 'Several users fit: name one of them.'))
+const sessionsAnswer = object({
+  sessions: list(session, 'Those of one user stand together.'),
+  user: optional(text()),
+  candidates,
+  users: optional(number('Signed in, whether they fit or not.')),
+  isWhole: optional(flag({ description: 'Whether nobody was left out.' }))
+})
+const closedAnswer = object({
+  closed: union([count, Type.Literal('everyone')]),
+  of: optional(signedIn),
+  candidates
+})
 
 const ofClose =
   'Name the sessions: {"user": "ID or NAME"}, {"user": "…", "id": "SESSION"} or ' +
@@ -30,133 +81,113 @@ const ofList =
 
 const maxLatest = 50
 
-export function addOpsSessions(ops: FastifyInstance, desk: Desk) {
-  const { sessions } = desk
-  const latest = async (search = '', max = maxLatest) => await latestOf(sessions, search, max)
-
-  async function list(query: Query): Promise<SessionsAnswer> {
-    const { user, by, source, search, size = String(maxLatest) } = query
-    if (user === undefined) {
-      if (by !== undefined || source !== undefined) throw malformed(ofList)()
-      return await latest(search, Number(size))
-    }
-    const found = await findNamed(sessions.store, user, query)
-    const shown = 'user' in found ? await sessionsOf(sessions, found.user) : []
-    return { ...found, user, sessions: shown }
-  }
-
+export function addSessionRoutes(ops: FastifyInstance, desk: Desk): void {
   addRead(ops, {
     path: '/sessions',
     summary: 'Live sessions of a user, or of the users who signed in last.',
     hint: ofList,
-    query: sessionsQuery,
+    query,
     answer: sessionsAnswer,
-    read: list
+    read: async asked => await listSessions(desk.sessions, asked)
   })
   addAct(ops, {
     path: '/sessions/close',
     kind: 'sessions.close',
     summary: 'Closes one session, all of a user, or everybody’s.',
     hint: ofClose,
-    body: closeSessionsBody,
+    body: closeBody,
     answer: closedAnswer,
     run: async body => await closeSessions(desk, body)
   })
-  return { latest, ofUser: async (user: UserId) => await sessionsOf(sessions, user) }
+}
+
+async function listSessions(
+  sessions: Sessions,
+  asked: Static<typeof query>
+): Promise<SessionsAnswer> {
+  const { user: named, by, source, search, size } = asked
+  if (named === undefined) {
+    if (by !== undefined || source !== undefined) throw malformed(ofList)()
+    return await latestSessions(sessions, search, size === undefined ? maxLatest : Number(size))
+  }
+  const fitting = await findNamed(sessions.store, named, asked)
+  if (fitting.length > 1) return { candidates: fitting, user: named, sessions: [] }
+  const all = await Promise.all(fitting.map(each => sessionsOf(sessions, each)))
+  return { user: named, sessions: all.flat() }
 }
 
 /** Ends sessions of a user, at their back-ends too. @returns how many were alive */
-export async function endSessions({ sessions, signOut }: Desk, user: SignedIn, id?: string) {
-  const ended = await sessions.endOf(user, id === undefined ? {} : { only: id })
+export async function endSessions({ sessions, signOut }: Desk, of: SignedIn, id?: string) {
+  const ended = await sessions.endOf(of, id === undefined ? {} : { only: id })
   signOut(ended.sessions)
   return ended.closed
 }
 
-async function closeSessions(
-  desk: Desk,
-  body: Static<typeof closeSessionsBody>
-): Promise<ClosedAnswer> {
+async function closeSessions(desk: Desk, body: Static<typeof closeBody>): Promise<ClosedAnswer> {
   const { sessions, log } = desk
-  const { user, by, source, id, everyone = false } = body
+  const { user: named, by, source: at, id, everyone = false } = body
+  const event = { event: 'sessions.closed', by: 'operator' }
   if (everyone) {
-    if ([user, by, source].some(each => each !== undefined)) throw malformed(ofClose)()
+    if ([named, by, at].some(each => each !== undefined)) throw malformed(ofClose)()
     await sessions.store.endAll()
-    log.info({ event: 'sessions.closed', by: 'operator', everyone }, 'all sessions closed')
+    log.info({ ...event, everyone }, 'all sessions closed')
     return { closed: 'everyone' }
   }
-  if (user === undefined) throw malformed(ofClose)()
-  const found = await findNamed(sessions.store, user, body)
-  if (!('user' in found)) return { closed: 0, ...found }
-  const { id: userId, username } = found.user
-  const closed = await endSessions(desk, found.user, id)
-  log.info(
-    {
-      event: 'sessions.closed',
-      by: 'operator',
-      user: username,
-      userId,
-      source: found.user.source,
-      closed,
-      ...(id !== undefined && { session: id.slice(0, 64) })
-    },
-    'sessions closed'
-  )
-  return { closed, of: found.user }
+  if (named === undefined) throw malformed(ofClose)()
+  const fitting = await findNamed(sessions.store, named, body)
+  const [of] = fitting
+  if (of === undefined) return { closed: 0 }
+  if (fitting.length > 1) return { closed: 0, candidates: fitting }
+  const closed = await endSessions(desk, of, id)
+  const { id: userId, username, source } = of
+  const which = id === undefined ? {} : { session: id.slice(0, 64) }
+  log.info({ ...event, user: username, userId, source, closed, ...which }, 'sessions closed')
+  return { closed, of }
 }
 
 type Store = Pick<SessionStore, 'scan'>
 
 /**
  * Users who fit, each once: their name may have changed between two sign-ins.
- * @param text a part of the name or id of all who fit
+ * @param part of the name or id of all who fit
  */
 export async function findUsers(
   store: Store,
-  text: string,
+  part: string,
   fits: (user: SignedIn) => boolean,
   max = Infinity
 ): Promise<SignedIn[]> {
   const found = new Map<string, SignedIn>()
-  for await (const users of store.scan(text)) {
-    for (const user of users) if (fits(user)) found.set(userKey(user), user)
+  for await (const users of store.scan(part)) {
+    for (const each of users) if (fits(each)) found.set(userKey(each), each)
     if (found.size >= max) break
   }
   return [...found.values()].slice(0, max)
 }
 
-/** The user whom an operator means, or those who may be meant. */
-async function findNamed(
-  store: Store,
-  user: string,
-  { by, source }: NamedUser
-): Promise<{ user: SignedIn } | Pick<SessionsAnswer, 'near' | 'candidates'>> {
-  const isOne = ({ id, username }: SignedIn) => id === user || username === user
-  const all = await findUsers(store, user, isOne)
-  const named = all.filter(({ id, username }) => (by === 'name' ? username : id) === user)
-  const fitting = (by === undefined ? all : named).filter(
-    each => source === undefined || each.source === source
-  )
-  const [first] = fitting
-  if (first === undefined) {
-    return { near: by === undefined ? all : all.filter(each => !named.includes(each)) }
-  }
-  return fitting.length > 1 ? { candidates: fitting } : { user: first }
+/** Those whom an operator may mean. */
+async function findNamed(store: Store, named: string, { by, source }: NamedUser) {
+  return await findUsers(store, named, each => {
+    const names = { id: each.id, name: each.username }
+    const isNamed = by === undefined ? Object.values(names).includes(named) : names[by] === named
+    return isNamed && (source === undefined || each.source === source)
+  })
 }
 
 /** The sessions of the users who signed in last, or of some whose name or id has the text. */
-async function latestOf(sessions: Sessions, text: string, max: number) {
-  const wanted = text.toLowerCase()
-  const hasText = ({ username, id }: SignedIn) =>
+export async function latestSessions(sessions: Sessions, part = '', max = maxLatest) {
+  const wanted = part.toLowerCase()
+  const hasPart = ({ username, id }: SignedIn) =>
     [username, id].some(each => each.toLowerCase().includes(wanted))
-  const { total, users } = await sessions.store.signedIn(text === '' ? max : 0)
-  const shown = text === '' ? users : await findUsers(sessions.store, text, hasText, max)
-  const all = await Promise.all(shown.map(user => sessionsOf(sessions, user)))
+  const { total, users } = await sessions.store.signedIn(part === '' ? max : 0)
+  const shown = part === '' ? users : await findUsers(sessions.store, part, hasPart, max)
+  const all = await Promise.all(shown.map(each => sessionsOf(sessions, each)))
   return { sessions: all.flat(), users: total, isWhole: shown.length === total }
 }
 
 /** All sessions of one user. */
-async function sessionsOf(sessions: Sessions, user: UserId): Promise<ShownSession[]> {
-  const listed = await sessions.list(user)
+export async function sessionsOf(sessions: Sessions, of: UserId): Promise<ShownSession[]> {
+  const listed = await sessions.list(of)
   const times = sessions.times()
   return listed.map(live => {
     const { id: userId, username } = live.session.identity

@@ -39,8 +39,9 @@ export function createVouching(gateway: Gateway) {
       const verdict = await mustVouch(sources, signingIn, attempt, request.log)
       // The gateway alone needs to know the user: a session of the back-end is not kept.
       signOutAtSource({ sources, sessions }, sessionBefore(verdict, Date.now()), request)
-      const { identity, password: digest } = verdict.result
-      const entrant = { identity, password: digest, source: verdict.source }
+      const { source, result } = verdict
+      const { identity, password: digest } = result
+      const entrant = { name: identity.username, user: { identity, source, password: digest } }
       if (!(await isOperator(entrant))) {
         // Counted: else whoever has a console account could have passwords checked without end.
         await attempt.refused()

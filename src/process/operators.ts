@@ -2,16 +2,15 @@
 import { randomBytes } from 'node:crypto'
 import type { Server } from 'node:http'
 import { resolve } from 'node:path'
-import type { FastifyInstance } from 'fastify'
 import { openApi } from '../api-docs/openapi.ts'
 import type { Config } from '../config/schema/config.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
 import { createAccess, isSameSecret } from '../ops/access.ts'
-import { addBlockedUsers } from '../ops/blocked-users.ts'
-import { addOpsLimits } from '../ops/limits.ts'
+import { addBlockRoutes } from '../ops/blocked-users.ts'
+import { addLimitRoutes } from '../ops/limits.ts'
 import type { Desk } from '../ops/desk.ts'
 import { createOpsListener } from '../ops/listener.ts'
-import { addOpsLockouts } from '../ops/lockouts.ts'
+import { addLockoutRoutes } from '../ops/lockouts.ts'
 import { addMaintenanceRoutes } from '../ops/maintenance.ts'
 import { addPages } from '../ops/page/pages.ts'
 import { addRequestRoutes } from '../ops/requests.ts'
@@ -20,7 +19,7 @@ import { createOperatorSessions } from '../ops/session.ts'
 import { addOperatorSignIn } from '../ops/sign-in.ts'
 import { version } from '../services/gateway-state.ts'
 import { listenLocally, socketFolders } from '../ops/socket.ts'
-import { addOpsSessions } from '../ops/users.ts'
+import { addSessionRoutes } from '../ops/users.ts'
 import { listen as listenOn, type PublicServer, urlOf } from './server.ts'
 import { addStateRoutes, type Operated } from './state-routes.ts'
 
@@ -35,7 +34,7 @@ export function createOperators(operated: Operated) {
   const { log } = services
   // One that nobody knows, where config has none.
   const secret = configured ?? randomBytes(32).toString('base64url')
-  const sessions = createOperatorSessions({ gateway, secret, services, exchange: fleet.exchange })
+  const sessions = createOperatorSessions({ gateway, services, exchange: fleet.exchange })
   const app = createOpsServer({
     state,
     openApi: () => openApi(generations.current.config),
@@ -62,8 +61,13 @@ export function createOperators(operated: Operated) {
     config: () => generations.current.config,
     signOut: ended => generations.current.signOut(ended)
   }
-  const shown = { ...addDesk(app, desk), ...addStateRoutes(app, operated) }
-  addPages(app, signIn, { state, past: present.past, ...shown })
+  addRequestRoutes(app, desk)
+  addSessionRoutes(app, desk)
+  addBlockRoutes(app, desk)
+  addLimitRoutes(app, desk)
+  addLockoutRoutes(app, desk)
+  addMaintenanceRoutes(app, desk)
+  addPages(app, signIn, { desk, state, present, ...addStateRoutes(app, operated) })
   return {
     /** @returns its address. @throws when it cannot listen */
     listen: async (fd: number | undefined): Promise<string> => {
@@ -81,17 +85,6 @@ export function createOperators(operated: Operated) {
       await listener.close()
       await app.close()
     }
-  }
-}
-
-function addDesk(app: FastifyInstance, desk: Desk) {
-  return {
-    requests: addRequestRoutes(app, desk),
-    sessions: addOpsSessions(app, desk),
-    limits: addOpsLimits(app, desk),
-    blocks: addBlockedUsers(app, desk),
-    lockouts: addOpsLockouts(app, desk),
-    maintenance: addMaintenanceRoutes(app, desk)
   }
 }
 

@@ -65,7 +65,6 @@ export class Reloader {
     this.#review = createUserReview(options.server, () => this.#isClosed)
     this.#state = {
       files: { state: 'running' },
-      places: [],
       restartNeeded: config.restartNeeded,
       taken: { at: new Date().toISOString(), by: 'start', changes: [] }
     }
@@ -116,7 +115,7 @@ export class Reloader {
     try {
       const read = await this.validate(before.gateway)
       this.#watch?.follow(read.inputs)
-      if ('faults' in read) return this.#refuse(by, read.faults.map(describeFault), read.faults)
+      if ('faults' in read) return this.#refuse(by, read.faults.map(describeFault))
       const config = keepInstall(before, read.config)
       logNewWarnings(this.#log, before, config)
       this.#noteRestartNeeded(config.restartNeeded)
@@ -147,7 +146,7 @@ export class Reloader {
       throw error
     }
     const taken = { at: new Date().toISOString(), by, changes }
-    this.#state = { ...this.#state, files: { state: 'running' }, places: [], taken }
+    this.#state = { ...this.#state, files: { state: 'running' }, taken }
     this.#keepLastGood(config)
     this.#log.info(
       { event: 'config.reloaded', generation, by, changes },
@@ -166,7 +165,7 @@ export class Reloader {
       `started with the config that was accepted at ${lastGoodOf}, since the files are refused`
     )
     const faults = all.filter(({ severity }) => severity === 'fault')
-    this.#refuse('start', faults.map(describeFault), faults)
+    this.#refuse('start', faults.map(describeFault))
   }
 
   /** The files hold the running config. */
@@ -179,23 +178,19 @@ export class Reloader {
     } else if (by === 'SIGHUP') {
       this.#log.info(fields, 'the config files are unchanged: nothing to reload')
     }
-    this.#state = { ...this.#state, files: { state: 'running' }, places: [] }
+    this.#state = { ...this.#state, files: { state: 'running' } }
     const unchanged = { outcome: 'unchanged', generation, restartNeeded } as const
     return taken.by === 'start' ? unchanged : { ...unchanged, taken }
   }
 
-  #refuse(
-    by: Trigger | 'start',
-    texts: readonly string[],
-    places: readonly Fault[] = []
-  ): ReloadAnswer {
+  #refuse(by: Trigger | 'start', texts: readonly string[]): ReloadAnswer {
     const { number: generation } = this.#options.server.generations.current
     const { files: before } = this.#state
     // An editor often saves a file in several steps: the same faults are logged once.
     const isKnown = by === 'files changed' && before.faults?.join('\n') === texts.join('\n')
     if (!isKnown) {
       const since = new Date().toISOString()
-      this.#state = { ...this.#state, files: { state: 'refused', since, faults: texts }, places }
+      this.#state = { ...this.#state, files: { state: 'refused', since, faults: texts } }
       this.#log.error(
         { event: 'config.refused', generation, by, faults: texts },
         `config refused, the running one stays: ${inWords(texts)}`

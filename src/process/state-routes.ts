@@ -5,21 +5,17 @@ import { describeFault } from '../config/schema/faults.ts'
 import type { GatewayState } from '../services/gateway-state.ts'
 import { statusOf } from '../ops/health.ts'
 import { addAct, addRead } from '../ops/routes.ts'
-import { reloadBody } from '../ops/schemas.ts'
 import {
-  type Contracts,
-  contractsAnswer,
-  type Now,
-  nowAnswer,
   type PlanAnswer,
   planAnswer,
   reloadAnswer,
+  reloadBody,
   replicasAnswer,
   statusAnswer
 } from '../ops/state-schemas.ts'
 import type { Fleet } from '../services/fleet.ts'
+import type { Present, ReplicaState } from '../services/present.ts'
 import type { Generations } from './generation.ts'
-import type { Present, ReplicaState } from './now.ts'
 import type { Reloader } from './reload.ts'
 import type { PublicServer } from './server.ts'
 
@@ -32,34 +28,12 @@ export interface Operated {
   readonly state: () => GatewayState
 }
 
-/** All who watch share what was read within this time. */
-const freshMs = 800
 /** The page of the config asks again every few seconds, and to validate the files takes a while. */
 const planFreshMs = 10_000
 
-/** Of deviations. */
-const kinds = {
-  missing: 'is missing',
-  retyped: 'has another type',
-  invalid: 'has a value that the schema does not allow',
-  new: 'is new'
-}
-
 export function addStateRoutes(ops: FastifyInstance, operated: Operated) {
-  const { server, reloader, state, fleet, present } = operated
-  const { generations } = server
-  const now = shared(generations, freshMs, async (): Promise<Now> => {
-    const { replicas } = await fleet.list()
-    return { ...present.read(), replicas }
-  })
+  const { server, reloader, state, fleet } = operated
   const plan = () => planOf(operated)
-  const contracts = () => contractsOf(operated)
-  addRead(ops, {
-    path: '/now',
-    summary: 'Requests, upstreams, process, Redis and replicas at present.',
-    answer: nowAnswer,
-    read: now
-  })
   addRead(ops, {
     path: '/status',
     summary: 'What runs: version, config, state.',
@@ -71,12 +45,6 @@ export function addStateRoutes(ops: FastifyInstance, operated: Operated) {
     summary: 'All replicas: host, version, config, faults.',
     answer: replicasAnswer,
     read: fleet.list
-  })
-  addRead(ops, {
-    path: '/config/contracts',
-    summary: 'The contracts of routes, and how responses differ from them.',
-    answer: contractsAnswer,
-    read: contracts
   })
   addRead(ops, {
     path: '/plan',
@@ -93,17 +61,17 @@ export function addStateRoutes(ops: FastifyInstance, operated: Operated) {
     run: async ({ yes }, { operator }) =>
       await reloader.reload('operator', { yes: yes === true, operator })
   })
-  return { now, contracts, plan: shared(generations, planFreshMs, plan) }
+  return { replicas: fleet.list, plan: shared(server.generations, plan) }
 }
 
-/** All who ask within `ms` share what was read once, unless another generation runs. */
-function shared<T>(generations: Generations, ms: number, read: () => Promise<T>): () => Promise<T> {
+/** All who ask within some seconds share what was read once, unless another generation runs. */
+function shared<T>(generations: Generations, read: () => Promise<T>): () => Promise<T> {
   let readAt = -Infinity
   let readOf = 0
   let last: Promise<T>
   return () => {
     const { number } = generations.current
-    if (performance.now() - readAt >= ms || readOf !== number) {
+    if (performance.now() - readAt >= planFreshMs || readOf !== number) {
       readAt = performance.now()
       readOf = number
       last = read()
@@ -119,16 +87,4 @@ async function planOf({ server, reloader }: Operated): Promise<PlanAnswer> {
     return { changes: [], risks: [], faults: read.faults.map(describeFault) }
   }
   return { ...comparePlan(before, read.config), faults: [] }
-}
-
-function contractsOf({ server: { generations, services } }: Operated): Contracts {
-  const drifts = new Map(services.drift.list().map(drift => [drift.route, drift]))
-  const { routes } = generations.current.config.routes
-  const contracts = Object.entries(routes).flatMap(([route, { contract }]) => {
-    if (contract === undefined) return []
-    const { checked = 0, broken = 0, deviations = [] } = drifts.get(route) ?? {}
-    const drift = new Set(deviations.map(({ path, kind }) => `${path} ${kinds[kind]}`))
-    return [{ route, mode: contract.mode, checked, broken, drift: [...drift] }]
-  })
-  return { contracts }
 }

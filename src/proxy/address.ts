@@ -7,18 +7,13 @@ import { adopt } from '../observability/emitters.ts'
 import { fixedHeadersOf } from './request-headers.ts'
 
 /** PEM texts, and the name that the certificate has to have. */
-export interface TlsFiles {
-  readonly ca?: string | undefined
-  readonly cert?: string | undefined
-  readonly key?: string | undefined
-  readonly servername?: string | undefined
-}
+export type TlsFiles = ReturnType<typeof tlsFilesOf>
 
 /** @param pemFiles what the files hold that upstreams name, by those names */
 export function tlsFilesOf(
   { tls }: Pick<UpstreamConfig, 'tls'>,
   pemFiles: Readonly<Record<string, string>>
-): TlsFiles {
+) {
   return {
     ca: pemFiles[tls?.ca ?? ''],
     cert: pemFiles[tls?.certificate ?? ''],
@@ -27,35 +22,14 @@ export function tlsFilesOf(
   }
 }
 
-export interface AddressChange {
-  /** `open`: too many requests failed in a row. `unhealthy`: its health checks fail. */
-  readonly to: 'open' | 'closed' | 'unhealthy' | 'healthy'
-  /** Of `open`. */
-  readonly failure?: Failure
-}
-
-type AddressState = 'up' | 'open' | 'unhealthy'
-
-type OnChange = (address: string, change: AddressChange) => void
+/** `open`: too many requests failed in a row. `unhealthy`: its health checks fail. */
+export type AddressChange = 'open' | 'closed' | 'unhealthy' | 'healthy'
 
 /** `connect`: there was no connection. `request`: a request failed by the back-end's doing. */
-type Failure = 'connect' | 'request'
+export type Failure = 'connect' | 'request'
 
-/** Errors that say nothing of an address: this machine had no sockets, or the pool was closed. */
-const localCodes = new Set([
-  'EMFILE',
-  'ENFILE',
-  'ENOBUFS',
-  'ENOMEM',
-  'EADDRNOTAVAIL',
-  'UND_ERR_CLOSED',
-  'UND_ERR_DESTROYED',
-  'UND_ERR_INVALID_ARG'
-])
-
-export function isLocalError(error: unknown): boolean {
-  return localCodes.has(String((error as { code?: unknown } | null)?.code))
-}
+/** @param failure of `open` */
+export type OnAddress = (address: string, change: AddressChange, failure?: Failure) => void
 
 /**
  * After this time connections are made anew, so that a name which has moved is followed.
@@ -77,7 +51,7 @@ const breaker = { failures: 5, openForMs: 10_000 }
 export class Address {
   /** Scheme, host and port. */
   readonly origin: string
-  state: AddressState = 'up'
+  state: 'up' | 'open' | 'unhealthy' = 'up'
   /** Requests that it has, WebSockets among them. */
   inFlight = 0
   /** Requests that it ever got; both numbers only rise. */
@@ -86,7 +60,7 @@ export class Address {
   #failures = 0
   readonly #config: UpstreamConfig
   readonly #connect: buildConnector.connector
-  readonly #onChange: OnChange
+  readonly #onChange: OnAddress
   #pool: Pool
   #poolUntil = Date.now() + connectionsMs
   /** In a row. */
@@ -97,7 +71,7 @@ export class Address {
   #since = Date.now()
   readonly #checking = new AbortController()
 
-  constructor(url: string, config: UpstreamConfig, tls: TlsFiles, onChange: OnChange) {
+  constructor(url: string, config: UpstreamConfig, tls: TlsFiles | undefined, onChange: OnAddress) {
     this.origin = new URL(url).origin
     this.#config = config
     this.#onChange = onChange
@@ -138,7 +112,7 @@ export class Address {
 
   succeeded(): void {
     this.#failed = 0
-    if (this.state === 'open') this.#become('up', { to: 'closed' })
+    if (this.state === 'open') this.#become('up', 'closed')
   }
 
   /** A connection that could not be made is enough, since the others can do without. */
@@ -147,13 +121,13 @@ export class Address {
     this.#failed = failure === 'connect' ? breaker.failures : this.#failed + 1
     if (this.#failed < breaker.failures) return
     this.#tryAt = performance.now() + breaker.openForMs
-    if (this.state === 'up') this.#become('open', { to: 'open', failure })
+    if (this.state === 'up') this.#become('open', 'open', failure)
   }
 
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     const now = Date.now()
     if (now >= this.#poolUntil) {
-      void retire(this.#pool)
+      void this.#pool.close().catch(() => {})
       this.#pool = this.#openPool()
       this.#poolUntil = now + connectionsMs
     }
@@ -161,34 +135,27 @@ export class Address {
   }
 
   /** A connection that is none of the pool's: a request until it is closed. */
-  async connect(): Promise<Socket> {
+  connect(): Promise<Socket> {
+    const { host, protocol, port, hostname: written } = new URL(this.origin)
+    const hostname = written.replace(/^\[|\]$/g, '')
     this.begin()
-    try {
-      const socket = adopt(await this.#dial())
-      socket.once('close', () => this.end())
-      this.succeeded()
-      return socket
-    } catch (error) {
-      this.end()
-      if (!isLocalError(error)) this.failedBy('connect')
-      throw error
-    }
-  }
-
-  #dial(): Promise<Socket> {
-    const { hostname, host, protocol, port } = new URL(this.origin)
-    const name = hostname.replace(/^\[|\]$/g, '')
     return new Promise((resolve, reject) => {
-      this.#connect({ hostname: name, host, protocol, port }, (error, socket) =>
-        error === null ? resolve(socket) : reject(error)
-      )
+      this.#connect({ hostname, host, protocol, port }, (error, socket) => {
+        if (error !== null) {
+          this.end()
+          return reject(error)
+        }
+        adopt(socket).once('close', () => this.end())
+        this.succeeded()
+        resolve(socket)
+      })
     })
   }
 
   /** Lets what is running finish. */
   async retire(): Promise<void> {
     this.#checking.abort()
-    await retire(this.#pool)
+    await this.#pool.close().catch(() => {})
   }
 
   /** Ends what is running. */
@@ -206,8 +173,8 @@ export class Address {
       if (signal.aborted) return
       failures = passes ? 0 : failures + 1
       const isUnhealthy = this.state === 'unhealthy'
-      if (passes && isUnhealthy) this.#become('up', { to: 'healthy' })
-      if (failures >= check.failures && !isUnhealthy) this.#become('unhealthy', { to: 'unhealthy' })
+      if (passes && isUnhealthy) this.#become('up', 'healthy')
+      if (failures >= check.failures && !isUnhealthy) this.#become('unhealthy', 'unhealthy')
       // A tenth more or less, so that checks of many replicas do not meet.
       const pauseMs = interval * (0.9 + Math.random() / 5)
       await wait(pauseMs, undefined, { ref: false, signal }).catch(() => {})
@@ -249,32 +216,25 @@ export class Address {
     )
   }
 
-  #become(state: AddressState, change: AddressChange): void {
+  #become(state: Address['state'], change: AddressChange, failure?: Failure): void {
     if (state === 'up' || this.state === 'up') this.#since = Date.now()
     this.state = state
-    this.#onChange(this.origin, change)
+    this.#onChange(this.origin, change, failure)
   }
-}
-
-/** What is running finishes. It fails for one that was ended meanwhile. */
-async function retire(pool: Pool): Promise<void> {
-  await pool.close().catch(() => {})
 }
 
 /**
  * Of the addresses that work the one with the fewest requests in flight, by turns where several
  * have as few; the same of all where none works.
- * @param addresses one at least
  */
 export function createPick(addresses: readonly Address[]) {
   let turn = 0
   /** @returns the best of those that were not tried, if there are any */
   return (tried?: readonly Address[]): Address | undefined => {
-    const { length } = addresses
-    turn = (turn + 1) % length
     let best: Address | undefined
-    for (let n = 0; n < length; n++) {
-      const address = addresses[(turn + n) % length] as Address
+    turn++
+    for (let n = 0; n < addresses.length; n++) {
+      const address = addresses[(turn + n) % addresses.length] as Address
       if (tried?.includes(address) === true) continue
       if (best === undefined || isBetter(address, best)) best = address
     }

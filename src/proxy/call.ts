@@ -9,9 +9,9 @@ import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { writeContext } from '../observability/traces/context.ts'
 import { TrailAttempt } from '../observability/trail.ts'
-import { type Address, type AddressChange, createPick, isLocalError } from './address.ts'
-import { upstreamError } from './failures.ts'
-import { type Call, Receiver } from './receiver.ts'
+import { type Address, createPick, type OnAddress } from './address.ts'
+import { isOfUpstream, upstreamError } from './failures.ts'
+import { type Call, type Failed, Receiver } from './receiver.ts'
 import { discard, failureStatuses, isEventStream, type UpstreamResponse } from './response.ts'
 import { overloaded, Slots } from './slots.ts'
 
@@ -19,7 +19,7 @@ import { overloaded, Slots } from './slots.ts'
 export type RecordedCall = Pick<Call, 'method' | 'path' | 'headers' | 'recorded'>
 
 export interface UpstreamEvents {
-  readonly onAddress: (address: string, change: AddressChange) => void
+  readonly onAddress: OnAddress
   /** A request goes to an address once more, or elsewhere since it found no connection. */
   readonly onRetry: (kind: 'again' | 'elsewhere') => void
   /** A request has waited for a connection, which it got or gave up. */
@@ -38,8 +38,8 @@ export function createCallContext(
   addresses: readonly Address[],
   { onWaited, onRetry }: UpstreamEvents
 ) {
-  const { connections } = config
-  const slotsOf = (slots: number) => new Slots({ slots, queue: config.queue }, onWaited)
+  const { connections, queue } = config
+  const slotsOf = (slots: number) => new Slots(slots, queue, onWaited)
   // At most 10 % more load on a back-end in trouble. Where there are several addresses, beside it
   // the requests of one that break at once when it dies.
   const { length } = addresses
@@ -87,8 +87,9 @@ export async function sendCall(context: CallContext, call: Call): Promise<Upstre
   const places = isOrdinary && slots.tryTake() ? [slots] : await waitForPlaces(context, call)
   const startedAt = performance.now()
   const run: Run = { call, startedAt, unreached: [], mayRepeat: isRepeatable(call) }
-  let address = pick() as Address
-  for (;;) {
+  let address = pick()
+  let failure: GatewayError | undefined
+  while (address !== undefined) {
     const receiver = new Receiver(call, startedAt, address, recordAttempt(context, call, address))
     receiver.dispatch()
     const outcome = await receiver.outcome
@@ -101,14 +102,11 @@ export async function sendCall(context: CallContext, call: Call): Promise<Upstre
       discard(outcome)
       throw tooManyStreams()
     }
-    const failure = upstreamError(outcome.error)
-    const next = afterFailure(context, run, receiver, { ...outcome, code: failure.code })
-    if (next === undefined) {
-      receiver.releaseAfter(places)
-      throw failure
-    }
-    address = next
+    failure = upstreamError(outcome.error)
+    address = afterFailure(context, run, receiver, { failure, ...outcome })
+    if (address === undefined) receiver.releaseAfter(places)
   }
+  throw failure
 }
 
 /** What a call takes of the upstream; an upload two. @throws as `sendCall` does */
@@ -167,28 +165,23 @@ function isRepeatable({ method, body }: Call): boolean {
   return isSafe && (body === undefined || body === null)
 }
 
-interface Failure {
-  readonly error: unknown
-  readonly code: GatewayError['code']
-  readonly isUnsent: boolean
-}
-
 /** @returns the address for another attempt, if there may be one */
 function afterFailure(
   { pick, mayRetry, onRetry }: CallContext,
   run: Run,
   { address, recorded, isOver }: Receiver,
-  { error, code, isUnsent }: Failure
+  { error, failure, isUnsent }: Failed & { readonly failure: GatewayError }
 ): Address | undefined {
   const { call, startedAt, unreached } = run
+  const { code } = failure
   const hasLeft = call.signal?.aborted === true
   recorded?.fail(error, hasLeft ? 'left' : code)
   // What the client did says nothing of an address.
   if (hasLeft) return undefined
-  const isUnreached = isUnsent && !isLocalError(error)
+  const isUnreached = isUnsent && isOfUpstream(failure)
   const isTimeout = code.startsWith('upstream.timeout') && !(call.body instanceof Readable)
   if (isUnreached) address.failedBy('connect')
-  else if (!isLocalError(error) && (isTimeout || isBroken(code))) address.failedBy('request')
+  else if (isTimeout || isBroken(code)) address.failedBy('request')
   if (!isOver) return undefined
   if (isUnreached && performance.now() - startedAt < call.timeoutMs) {
     unreached.push(address)

@@ -13,19 +13,24 @@ const codes = new Map<string, ErrorCode>([
   ['ENOTFOUND', 'upstream.refused'],
   ['EAI_AGAIN', 'upstream.refused'],
   ['EHOSTUNREACH', 'upstream.refused'],
+  ['EHOSTDOWN', 'upstream.refused'],
   ['ENETUNREACH', 'upstream.refused'],
-  ['EADDRNOTAVAIL', 'upstream.refused'],
-  ['ENOENT', 'upstream.refused'],
+  ['ENETDOWN', 'upstream.refused'],
+  ['EPERM', 'upstream.refused'],
   ['EPROTO', 'upstream.refused'],
   ['ECONNRESET', 'upstream.reset'],
   ['EPIPE', 'upstream.reset'],
   ['UND_ERR_SOCKET', 'upstream.reset'],
-  ['UND_ERR_CLOSED', 'upstream.reset'],
-  ['UND_ERR_DESTROYED', 'upstream.reset'],
-  ['ETIMEDOUT', 'upstream.timeout'],
+  ['ETIMEDOUT', 'upstream.timeout.connect'],
   ['UND_ERR_CONNECT_TIMEOUT', 'upstream.timeout.connect'],
-  ['UND_ERR_HEADERS_TIMEOUT', 'upstream.timeout'],
-  ['UND_ERR_BODY_TIMEOUT', 'upstream.timeout.idle'],
+  // This machine has no sockets left.
+  ['EMFILE', 'overloaded'],
+  ['ENFILE', 'overloaded'],
+  ['ENOBUFS', 'overloaded'],
+  ['ENOMEM', 'overloaded'],
+  ['EADDRNOTAVAIL', 'overloaded'],
+  ['UND_ERR_CLOSED', 'gateway.stopping'],
+  ['UND_ERR_DESTROYED', 'gateway.stopping'],
   ['UND_ERR_REQ_CONTENT_LENGTH_MISMATCH', 'request.malformed'],
   ['UND_ERR_INVALID_ARG', 'request.malformed']
 ])
@@ -37,16 +42,14 @@ const ofTls = /CERT|SIGNATURE|SELF_SIGNED|ERR_TLS|ERR_SSL/
  */
 export function upstreamError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
-  if (isConnectTimeout(error)) return new GatewayError('upstream.timeout.connect', { cause: error })
   const code = errorCodeOf(error)
   const unlisted = ofTls.test(code) ? 'upstream.refused' : 'upstream.invalid'
   return new GatewayError(codes.get(code) ?? unlisted, { cause: error })
 }
 
-/** The kernel's code for a connection without replies, while it is made or later. */
-function isConnectTimeout(error: unknown): boolean {
-  const { syscall } = (error ?? {}) as { syscall?: unknown }
-  return errorCodeOf(error) === 'ETIMEDOUT' && syscall !== 'read' && syscall !== 'write'
+/** Whether the upstream failed, and neither the client nor the gateway. */
+export function isOfUpstream({ code }: GatewayError): boolean {
+  return code.startsWith('upstream.')
 }
 
 /** An AggregateError of a dual-stack connection attempt has no code of its own. */
@@ -67,18 +70,11 @@ export function responseError(
   { status, headers, body }: UpstreamResponse,
   format: UpstreamConfig['errors']
 ): GatewayError {
-  const detail = Buffer.isBuffer(body) && isJson(headers) && readError(body, headers, format)
-  return new GatewayError('upstream.error', { status, ...detail })
-}
-
-function readError(
-  bytes: Buffer,
-  headers: UpstreamResponse['headers'],
-  format: UpstreamConfig['errors']
-) {
-  try {
-    return readErrorBody(readJson(bytes, headers, errorBytes), format)
-  } catch {
-    return {}
+  let detail = {}
+  if (Buffer.isBuffer(body) && isJson(headers)) {
+    try {
+      detail = readErrorBody(readJson(body, headers, errorBytes), format)
+    } catch {}
   }
+  return new GatewayError('upstream.error', { status, ...detail })
 }

@@ -10,39 +10,19 @@ import type { UpstreamEvents } from './call.ts'
 /** An address with what it ever did. */
 export type AddressUse = ReturnType<Address['use']> & { readonly upstream: string }
 
-interface SharedPool {
-  readonly key: string
-  readonly name: string
-  readonly upstream: UpstreamPool
-  leases: number
-}
-
 export type Pools = ReturnType<typeof createPools>
 
 /** @param eventsOf who is told of the upstream of a name */
 export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
-  const held = new Map<string, SharedPool>()
-
-  function hold(name: string, config: UpstreamConfig, tls?: TlsFiles): SharedPool {
-    const key = JSON.stringify([name, config, tls])
-    const known = held.get(key)
-    if (known !== undefined) return known
-    const upstream = createUpstream(config, { name, tls, events: eventsOf?.(name) })
-    const pool = { key, name, upstream, leases: 0 }
-    held.set(key, pool)
-    return pool
-  }
-
-  async function release(pool: SharedPool): Promise<void> {
-    if (--pool.leases > 0) return
-    held.delete(pool.key)
-    await pool.upstream.retire()
-  }
+  /** By their name, config and files. */
+  const pools = new Map<string, { readonly name: string; readonly upstream: UpstreamPool }>()
+  /** The keys that each generation uses. */
+  const leases = new Set<ReadonlySet<string>>()
 
   /** By the name of the upstream. */
   function sumsOf(count: (upstream: UpstreamPool) => number): Map<string, number> {
     const sums = new Map<string, number>()
-    for (const { name, upstream } of held.values()) {
+    for (const { name, upstream } of pools.values()) {
       sums.set(name, (sums.get(name) ?? 0) + count(upstream))
     }
     return sums
@@ -50,20 +30,25 @@ export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
 
   return {
     lease: () => {
-      const leased = new Set<SharedPool>()
+      const keys = new Set<string>()
+      leases.add(keys)
       return {
         /** The upstream of this name. The same config gets the same connections. */
         upstream: (name: string, config: UpstreamConfig, tls?: TlsFiles): Upstream => {
-          const pool = hold(name, config, tls)
-          if (!leased.has(pool)) pool.leases++
-          leased.add(pool)
-          return pool.upstream
+          const key = JSON.stringify([name, config, tls])
+          keys.add(key)
+          const { upstream } = pools.get(key) ?? {
+            upstream: createUpstream(config, { name, tls, events: eventsOf?.(name) })
+          }
+          pools.set(key, { name, upstream })
+          return upstream
         },
         /** Retires upstreams that no other lease uses: requests in flight finish first. */
         release: async () => {
-          const released = Array.from(leased, release)
-          leased.clear()
-          await Promise.all(released)
+          leases.delete(keys)
+          const unused = [...pools].filter(([key]) => ![...leases].some(used => used.has(key)))
+          for (const [key] of unused) pools.delete(key)
+          await Promise.all(unused.map(([, { upstream }]) => upstream.retire()))
         }
       }
     },
@@ -71,13 +56,13 @@ export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
     waiting: () => sumsOf(upstream => upstream.waiting()),
     /** Of upstreams that old and new generations have under one name, the latest. */
     addresses: (): AddressUse[] => {
-      const latest = new Map(Array.from(held.values(), ({ name, upstream }) => [name, upstream]))
+      const latest = new Map(Array.from(pools.values(), ({ name, upstream }) => [name, upstream]))
       return [...latest].flatMap(([upstream, { addresses }]) =>
         addresses.map(address => ({ upstream, ...address.use() }))
       )
     },
     close: async () => {
-      await Promise.all(Array.from(held.values(), ({ upstream }) => upstream.close()))
+      await Promise.all(Array.from(pools.values(), ({ upstream }) => upstream.close()))
     }
   }
 }

@@ -34,7 +34,7 @@ export interface Call {
 }
 
 /** It failed before the response began. */
-interface Failed {
+export interface Failed {
   readonly error: unknown
   /** Whether no connection was made, so that nothing was written. */
   readonly isUnsent: boolean

@@ -12,6 +12,7 @@ import { listedIn } from './response-headers.ts'
 import type { TokenNames } from './token-names.ts'
 
 type Headers = Record<string, string | string[]>
+type AddSession = (sent: Headers, session: Session) => void
 
 export interface RequestHeaderOptions {
   readonly identity: GatewayConfig['identity']
@@ -53,8 +54,10 @@ const readConditions = new Set(['if-none-match', 'if-modified-since'])
 export function requestHeaders(
   options: RequestHeaderOptions
 ): (headers: IncomingHttpHeaders, by: ForwardedFor, hasBody: boolean, isRead: boolean) => Headers {
+  const { tokenNames, shaped } = options
   const passes = memoized(compilePassing(options))
-  const addOwn = compileOwn(options)
+  const passCookies = (options.passCookies ?? []).filter(name => !tokenNames.cookies.has(name))
+  const addSession = compileSession(options)
   return (headers, caller, hasBody, isRead) => {
     const sent: Headers = {}
     const listed = listedIn(headers.connection)
@@ -62,13 +65,22 @@ export function requestHeaders(
       const value = headers[name]
       if (value === undefined || !passes(name) || listed?.includes(name) === true) continue
       if (name === 'content-type' && !hasBody) continue
-      if (options.shaped && isRead && readConditions.has(name)) continue
+      if (shaped && isRead && readConditions.has(name)) continue
       sent[name] = value
     }
     // The body passes byte for byte, so its length does too, even if `Connection` lists it.
     const length = headers['content-length']
     if (hasBody && length !== undefined) sent['content-length'] = length
-    addOwn(sent, headers, caller)
+    if (shaped) sent['accept-encoding'] = 'identity'
+    if (passCookies.length > 0 && headers.cookie !== undefined) {
+      const kept = keepCookies(headers.cookie, passCookies)
+      if (kept !== '') sent['cookie'] = kept
+    }
+    sent['x-request-id'] = caller.requestId
+    sent['x-forwarded-for'] = caller.address
+    sent['x-forwarded-proto'] = caller.protocol
+    if (caller.host !== undefined) sent['x-forwarded-host'] = caller.host
+    if (caller.session !== undefined) addSession(sent, caller.session)
     return sent
   }
 }
@@ -76,12 +88,10 @@ export function requestHeaders(
 /** Stands for a member of the user's profile. */
 const placeholder = /^\{profile\.([A-Za-z0-9_.-]+)\}$/
 
-type FixedHeaders = Readonly<Record<string, string>>
-
 /** The headers that an upstream always gets; undefined without any. */
 export function fixedHeadersOf({
   headers = {}
-}: Pick<UpstreamConfig, 'headers'>): FixedHeaders | undefined {
+}: Pick<UpstreamConfig, 'headers'>): Readonly<Record<string, string>> | undefined {
   const fixed = Object.entries(headers).filter(([, written]) => !placeholder.test(written))
   return fixed.length === 0 ? undefined : Object.fromEntries(fixed)
 }
@@ -120,27 +130,12 @@ function isHarmless(name: string): boolean {
   )
 }
 
-type Add = (sent: Headers, headers: IncomingHttpHeaders, caller: ForwardedFor) => void
-
-function compileOwn(options: RequestHeaderOptions): Add {
-  const { identity, tokenNames, upstream, shaped } = options
-  const passCookies = (options.passCookies ?? []).filter(name => !tokenNames.cookies.has(name))
+/** Adds what the upstream is told of a session. */
+function compileSession({ identity, upstream }: RequestHeaderOptions): AddSession {
   const ofProfile = profileValues(upstream.headers)
   const { from } = credentialOf(upstream.credential)
   const addCredential = compileCredential(upstream)
-
-  return (sent, headers, caller) => {
-    const { session } = caller
-    if (shaped) sent['accept-encoding'] = 'identity'
-    if (passCookies.length > 0 && headers.cookie !== undefined) {
-      const kept = keepCookies(headers.cookie, passCookies)
-      if (kept !== '') sent['cookie'] = kept
-    }
-    sent['x-request-id'] = caller.requestId
-    sent['x-forwarded-for'] = caller.address
-    sent['x-forwarded-proto'] = caller.protocol
-    if (caller.host !== undefined) sent['x-forwarded-host'] = caller.host
-    if (session === undefined) return
+  return (sent, session) => {
     if (upstream.identity) Object.assign(sent, identityHeaders(session, identity))
     for (const { name, valueOf } of ofProfile) {
       const value = valueOf(session)
@@ -152,9 +147,7 @@ function compileOwn(options: RequestHeaderOptions): Add {
   }
 }
 
-function compileCredential({
-  credential
-}: HeadersOfUpstream): (sent: Headers, session: Session) => void {
+function compileCredential({ credential }: HeadersOfUpstream): AddSession {
   const { as, scheme } = credentialOf(credential)
   if (as === 'none') return () => {}
   if (as === 'cookies') {

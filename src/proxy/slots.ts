@@ -1,12 +1,6 @@
 /** Bounds the requests that an upstream gets at a time; the others wait in order. */
 import { GatewayError } from '../errors/errors.ts'
 
-export interface SlotBounds {
-  readonly slots: number
-  /** Requests that may wait. */
-  readonly queue: number
-}
-
 const maxWaitMs = 10_000
 
 interface Waiting {
@@ -15,20 +9,22 @@ interface Waiting {
 }
 
 export class Slots {
-  readonly #bounds: SlotBounds
+  /** Slots that are taken. */
+  running = 0
+  readonly #slots: number
+  readonly #queue: number
   readonly #onWaited: (ms: number) => void
   /** In the order in which they came. */
   readonly #waiting = new Set<Waiting>()
-  #running = 0
 
-  /** @param onWaited called for each request that leaves the queue, whatever became of it */
-  constructor(bounds: SlotBounds, onWaited: (ms: number) => void) {
-    this.#bounds = bounds
+  /**
+   * @param queue requests that may wait
+   * @param onWaited called for each request that leaves the queue, whatever became of it
+   */
+  constructor(slots: number, queue: number, onWaited: (ms: number) => void) {
+    this.#slots = slots
+    this.#queue = queue
     this.#onWaited = onWaited
-  }
-
-  get running(): number {
-    return this.#running
   }
 
   get waiting(): number {
@@ -37,8 +33,8 @@ export class Slots {
 
   /** @returns whether a slot was free, which is now taken until `release()` */
   tryTake(): boolean {
-    if (this.#running >= this.#bounds.slots) return false
-    this.#running++
+    if (this.running >= this.#slots) return false
+    this.running++
     return true
   }
 
@@ -51,43 +47,37 @@ export class Slots {
     signal?.throwIfAborted()
     if (this.tryTake()) return
     const waiting = this.#waiting
-    if (waiting.size >= this.#bounds.queue) {
+    if (waiting.size >= this.#queue) {
       throw overloaded('too many requests wait for the upstream', 'queue')
     }
-    const onWaited = this.#onWaited
     const startedAt = performance.now()
-    await new Promise<void>((resolve, reject) => {
-      const onAbort = () => refuse(signal?.reason)
-      const timer = setTimeout(expire, maxWaitMs).unref()
-      const self = { start, refuse }
-      signal?.addEventListener('abort', onAbort)
-      waiting.add(self)
-
-      function start(): void {
-        leave()
-        resolve()
-      }
-      function refuse(error: unknown): void {
-        leave()
-        reject(error)
-      }
-      function expire(): void {
-        refuse(overloaded('no connection to the upstream was free in time', 'queueTimeout'))
-      }
-      function leave(): void {
-        clearTimeout(timer)
-        signal?.removeEventListener('abort', onAbort)
-        waiting.delete(self)
-        onWaited(performance.now() - startedAt)
-      }
-    })
+    const { promise, resolve: start, reject } = Promise.withResolvers<void>()
+    const refuse = (error: unknown) => {
+      waiting.delete(self)
+      reject(error)
+    }
+    const self = { start, refuse }
+    const late = () =>
+      refuse(overloaded('no connection to the upstream was free in time', 'queueTimeout'))
+    const onAbort = () => refuse(signal?.reason)
+    const timer = setTimeout(late, maxWaitMs).unref()
+    signal?.addEventListener('abort', onAbort)
+    waiting.add(self)
+    try {
+      await promise
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
+      this.#onWaited(performance.now() - startedAt)
+    }
   }
 
   release(): void {
     const [next] = this.#waiting
     // The slot goes on to the next one without being free in between.
-    if (next === undefined) this.#running--
-    else next.start()
+    if (next === undefined) return void this.running--
+    this.#waiting.delete(next)
+    next.start()
   }
 
   close(error: GatewayError): void {

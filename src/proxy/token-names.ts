@@ -4,28 +4,26 @@
  */
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 
-type EnvelopeConfig = Pick<
-  GatewayConfig['envelope'],
-  'tokenHeaders' | 'tokenCookies' | 'tokenQuery'
->
-
 export type TokenNames = ReturnType<typeof tokenNamesOf>
 
 /** Before each separator; some back-ends take `;` for one (HTML 4.01 §B.2.2). */
 const separators = /(?=[&;])/
 
-export function tokenNamesOf(envelope: EnvelopeConfig) {
+export function tokenNamesOf({
+  tokenHeaders,
+  tokenCookies,
+  tokenQuery
+}: Pick<GatewayConfig['envelope'], 'tokenHeaders' | 'tokenCookies' | 'tokenQuery'>) {
   return {
     /** In lower case. */
-    headers: new Set(envelope.tokenHeaders),
-    cookies: new Set(envelope.tokenCookies),
+    headers: new Set(tokenHeaders),
+    cookies: new Set(tokenCookies),
     /** Undefined where no query parameter is named. */
-    query: queryTokensOf(envelope.tokenQuery)
+    query: tokenQuery.length === 0 ? undefined : queryTokensOf(tokenQuery)
   }
 }
 
 function queryTokensOf(tokenQuery: readonly string[]) {
-  if (tokenQuery.length === 0) return undefined
   const { texts, has, hasNameOf } = lenientNames(tokenQuery)
   // perf: 0.13 µs, not 3.4 µs, for a query of five parameters; without it each is taken apart.
   const mayHoldOne = (query: string) => {

@@ -2,7 +2,7 @@
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { urlsOf } from '../config/schema/upstreams.ts'
 import { type ErrorCode, GatewayError } from '../errors/errors.ts'
-import { Address, isLocalError, type TlsFiles } from './address.ts'
+import { Address, type TlsFiles } from './address.ts'
 import {
   type CallContext,
   createCallContext,
@@ -12,7 +12,7 @@ import {
   takeStream,
   type UpstreamEvents
 } from './call.ts'
-import { upstreamError } from './failures.ts'
+import { isOfUpstream, upstreamError } from './failures.ts'
 import type { Call } from './receiver.ts'
 import { fixedHeadersOf } from './request-headers.ts'
 import { discard, isWhole, type UpstreamResponse, type WholeResponse } from './response.ts'
@@ -40,7 +40,7 @@ export interface Upstream extends Pick<
   readonly addedTo?: (call: RecordedCall & Pick<Call, 'body'>) => Promise<Record<string, string>>
 }
 
-export interface UpstreamOptions {
+interface UpstreamOptions {
   /** In `routes.yaml`. */
   readonly name?: string
   /** The PEM texts of `config.tls`. */
@@ -53,7 +53,7 @@ const noEvents: UpstreamEvents = { onAddress: () => {}, onRetry: () => {}, onWai
 /** One back-end. It outlives the routes that use it; its creator closes it. */
 export function createUpstream(
   config: UpstreamConfig,
-  { name = '', tls = {}, events = noEvents }: UpstreamOptions = {}
+  { name = '', tls, events = noEvents }: UpstreamOptions = {}
 ) {
   const urls = urlsOf(config)
   const { origin, pathname } = new URL(urls[0] ?? '')
@@ -123,36 +123,29 @@ export function createUpstream(
   }
 }
 
-/** Takes a place of event streams until the connection is closed. */
-async function connect(context: CallContext, call: RecordedCall) {
-  const place = takeStream(context)
-  try {
-    const connected = await dial(context, call)
-    connected.socket.once('close', () => place.release())
-    return connected
-  } catch (error) {
-    place.release()
-    throw error
-  }
-}
-
 /**
- * Connects to an address; where that fails, to another one, since nothing was written yet.
- * @throws GatewayError `upstream.*`
+ * Connects to an address; where that fails, to another one, since nothing was written yet. It takes
+ * a place of event streams until the connection is closed.
+ * @throws GatewayError `upstream.*`, or `overloaded`
  */
-async function dial(context: CallContext, call: RecordedCall) {
+async function connect(context: CallContext, call: RecordedCall) {
+  const { pick } = context
+  const place = takeStream(context)
   const tried: Address[] = []
-  let failure: unknown
-  for (;;) {
-    const address = isLocalError(failure) ? undefined : context.pick(tried)
-    if (address === undefined) throw upstreamError(failure)
+  let failure: GatewayError | undefined
+  for (let address = pick(); address !== undefined; address = pick(tried)) {
     tried.push(address)
     const recorded = recordAttempt(context, call, address)
     try {
-      return { socket: await address.connect(), origin: address.origin, recorded }
+      const socket = await address.connect()
+      socket.once('close', () => place.release())
+      return { socket, origin: address.origin, recorded }
     } catch (error) {
-      failure = error
-      recorded?.fail(error, upstreamError(error).code)
+      failure = upstreamError(error)
+      recorded?.fail(error, failure.code)
+      if (isOfUpstream(failure)) address.failedBy('connect')
     }
   }
+  place.release()
+  throw failure
 }

@@ -1,11 +1,14 @@
 /** Links the WebSocket of a client with that to its upstream: each gets the messages of the other. */
 import { type RawData, WebSocket } from 'ws'
 
-export interface RelayEnd {
+interface Cause {
   readonly by: 'client' | 'upstream' | 'gateway'
   /** Where the gateway ended it, or one side broke the protocol. */
   readonly closeCode?: number
   readonly reason?: string
+}
+
+export interface RelayEnd extends Cause {
   /** Messages that passed. */
   readonly toUpstream: number
   readonly toClient: number
@@ -31,9 +34,9 @@ export class Relay {
   readonly #upstream: Side
   readonly #times: RelayTimes
   readonly #onEnd: (end: RelayEnd) => void
-  readonly #looking: NodeJS.Timeout
+  readonly #looking = setInterval(() => this.#look(performance.now()), lookMs).unref()
   #pingedAt = performance.now()
-  #cause: Pick<RelayEnd, 'by' | 'closeCode' | 'reason'> | undefined
+  #cause: Cause | undefined
   #closing: NodeJS.Timeout | undefined
 
   /**
@@ -52,7 +55,6 @@ export class Relay {
     this.#onEnd = onEnd
     this.#pass(this.#client, this.#upstream, 'client')
     this.#pass(this.#upstream, this.#client, 'upstream')
-    this.#looking = setInterval(() => this.#look(performance.now()), lookMs).unref()
     upstream.resume()
   }
 
@@ -70,7 +72,7 @@ export class Relay {
   }
 
   /** Begins its end: what came first is the cause. */
-  #begin(cause: Pick<RelayEnd, 'by' | 'closeCode' | 'reason'>): void {
+  #begin(cause: Cause): void {
     this.#cause ??= cause
     this.#closing ??= setTimeout(() => this.destroy(), closeMs).unref()
   }

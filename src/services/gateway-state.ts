@@ -2,7 +2,6 @@
 import packageJson from '../../package.json' with { type: 'json' }
 import { configHash } from '../config/config-hash.ts'
 import type { Config } from '../config/schema/config.ts'
-import type { Fault } from '../config/schema/faults.ts'
 import { type MaintenanceConfig, maintenanceInWords } from '../config/schema/maintenance.ts'
 import type { Services } from './services.ts'
 
@@ -21,8 +20,6 @@ export interface Taken {
 /** What is known of the config that runs, and of its files. */
 export interface ReloadState {
   readonly files: FilesState
-  /** The faults of refused files with their places, as far as known. */
-  readonly places: readonly Fault[]
   readonly restartNeeded: readonly string[]
   readonly taken: Taken
 }
@@ -49,7 +46,6 @@ interface Described {
 /** In force; its name is that of the author: an operator, or `routes.yaml`. */
 interface Closed {
   readonly name: string
-  readonly since?: string
   readonly detail: string
 }
 
@@ -62,9 +58,8 @@ const startedAt = new Date().toISOString()
 export function stateOf({ life, services, reloader, generations }: Described) {
   const { redis, upstreams, ledger, maintenance } = services
   const { config, number, requests } = generations.current
-  const byOperators = maintenance.entries().map(({ maintenance: closing, author, since }) => ({
+  const byOperators = maintenance.entries().map(({ maintenance: closing, author }) => ({
     name: author,
-    since,
     detail: maintenanceInWords(closing)
   }))
   return {

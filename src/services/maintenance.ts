@@ -92,8 +92,11 @@ export function createMaintenance({ redis, prefix, seal, log }: Options) {
       const leftMs = endOf(until) - Date.now()
       if (!(leftMs > 0 && leftMs <= maxMs)) throw malformed(endHint)
       if (from !== undefined && !(endOf(from) < endOf(until))) throw malformed(startHint)
-      const since = new Date().toISOString()
-      await change(former => withBegun(former, { maintenance, author, since }))
+      const begun = { maintenance, author, since: new Date().toISOString() }
+      await change(former => [
+        ...former.filter(each => !isSame(each.maintenance, maintenance)),
+        begun
+      ])
     },
     /**
      * @param routes those to open; without any, all
@@ -108,43 +111,30 @@ function malformed(message: string): GatewayError {
   return new GatewayError('request.malformed', { message })
 }
 
-/**
- * The routes add up. One that is named again takes the new end, message and roles, unless the
- * former closing holds for more methods: a begin opens nothing.
- */
-function withBegun(
-  former: readonly MaintenanceEntry[],
-  begun: MaintenanceEntry
-): MaintenanceEntry[] {
-  const { routes, methods } = begun.maintenance
-  const isReplaced = ({ maintenance: { methods: others, routes: names } }: MaintenanceEntry) =>
-    (methods.length === 0 || (others.length > 0 && others.every(each => methods.includes(each)))) &&
-    (routes.length === 0) === (names.length === 0)
-  const kept = former.flatMap(entry => (isReplaced(entry) ? withoutNames(entry, routes) : [entry]))
-  return [...kept, begun]
+/** Closings add up; one of the same routes and methods takes the place of the former. */
+function isSame(one: BoundedClosing, other: BoundedClosing): boolean {
+  const isAlike = (all: readonly string[], others: readonly string[]) =>
+    new Set(all).symmetricDifference(new Set(others)).size === 0
+  return isAlike(one.routes, other.routes) && isAlike(one.methods, other.methods)
 }
 
 /** @throws GatewayError for a route that is not closed by its name */
 function withoutRoutes(
   entries: readonly MaintenanceEntry[],
-  routes: readonly string[]
+  names: readonly string[]
 ): MaintenanceEntry[] {
-  if (routes.length === 0) return []
-  const names = new Set(entries.flatMap(({ maintenance }) => maintenance.routes))
-  const open = routes.find(route => !names.has(route))
+  if (names.length === 0) return []
+  const closed = new Set(entries.flatMap(({ maintenance }) => maintenance.routes))
+  const open = names.find(name => !closed.has(name))
   if (open !== undefined) {
     throw malformed(
       `No operator closed the route "${open}" by its name. An end without routes opens all.`
     )
   }
-  return entries.flatMap(entry =>
-    entry.maintenance.routes.length === 0 ? [entry] : withoutNames(entry, routes)
-  )
-}
-
-/** @returns none where nothing is left of it */
-function withoutNames(entry: MaintenanceEntry, names: readonly string[]): MaintenanceEntry[] {
-  const { maintenance } = entry
-  const routes = maintenance.routes.filter(route => !names.includes(route))
-  return routes.length === 0 ? [] : [{ ...entry, maintenance: { ...maintenance, routes } }]
+  return entries.flatMap(entry => {
+    const { maintenance } = entry
+    const routes = maintenance.routes.filter(name => !names.includes(name))
+    const isOver = routes.length === 0 && maintenance.routes.length > 0
+    return isOver ? [] : [{ ...entry, maintenance: { ...maintenance, routes } }]
+  })
 }

@@ -1,6 +1,5 @@
 /** Whether what a config names can be reached: upstreams, Redis, and what sign-in needs. */
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Cluster, Redis } from 'ioredis'
 import type { Config } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { usesRedis } from '../config/schema/gateway.ts'
@@ -58,12 +57,6 @@ const writeBound =
   'set min-replicas-to-write 1 in Redis: else a primary that is cut off takes sign-outs that ' +
   'other replicas of the gateway hear of late'
 
-/** Only a server that has the bound tells how many replicas count for it. */
-async function takesWritesAlone(client: Redis | Cluster): Promise<boolean> {
-  const info = await client.info('replication').catch(() => undefined)
-  return info?.includes('min_slaves_good_slaves:') === false
-}
-
 async function reachRedis({ gateway, folder }: Config): Promise<Reached[]> {
   const { redis } = gateway
   if (redis === undefined || !usesRedis(gateway)) return []
@@ -79,7 +72,10 @@ async function reachRedis({ gateway, folder }: Config): Promise<Reached[]> {
       (await Promise.race([connecting.promise, late])) ??
       (await probeRedis(client, slotPrefix(redis.prefix)))
     if (fault !== undefined) return [{ ...place, fault }]
-    const isUnbounded = redis.sentinels.length > 0 && (await takesWritesAlone(client))
+    if (redis.sentinels.length === 0) return [place]
+    // Only a server that has the bound tells how many replicas count for it.
+    const info = await client.info('replication').catch(() => undefined)
+    const isUnbounded = info?.includes('min_slaves_good_slaves:') === false
     return [{ ...place, ...(isUnbounded && { advice: writeBound }) }]
   } finally {
     dialler.close()

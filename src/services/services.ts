@@ -72,9 +72,7 @@ export function createServices(config: Config, log: Log) {
     lifeTimes: gateway.session,
     perUser: gateway.session.perUser,
     ...countSessions(metrics),
-    ...(ledger && { onRevoked: recordRevocations(ledger) }),
-    onTouchFailed: err =>
-      log.debug({ err }, 'a session was used, but its idle clock could not be set')
+    ...(ledger && { onRevoked: recordRevocations(ledger) })
   })
   measureSessions(metrics, store, shared)
 

@@ -1,13 +1,12 @@
 /** Log lines and metrics of the addresses of upstreams. */
 import type { Metrics } from '../observability/metrics.ts'
-import type { AddressChange } from '../proxy/address.ts'
 import type { UpstreamEvents } from '../proxy/call.ts'
 import type { AddressUse } from '../proxy/pools.ts'
 import type { Log } from './logger.ts'
 
 const reasons = {
-  connect: 'no connection could be made',
-  request: 'requests failed'
+  connect: 'no connection could be made; its requests go to others that work',
+  request: 'requests failed; its requests go to others that work'
 }
 
 /** Seconds. */
@@ -37,26 +36,17 @@ export function createUpstreamEvents(log: Log, metrics: Metrics) {
   )
   return (upstream: string): UpstreamEvents => ({
     onWaited: ms => waits.labels(upstream).observe(ms / 1000),
-    onAddress: (address, change) => {
-      if (change.to === 'open') opened.labels(upstream).inc()
-      logChange(log, { upstream, address }, change)
+    onAddress: (address, change, failure = 'request') => {
+      if (change === 'open') opened.labels(upstream).inc()
+      const line = { event: `upstream.address.${change}`, upstream, address }
+      const text = `upstream ${upstream}: ${address}`
+      if (change === 'closed') log.info(line, `${text} works again`)
+      else if (change === 'healthy') log.info(line, `${text}: health checks pass`)
+      else if (change === 'open') log.warn({ ...line, failure }, `${text}: ${reasons[failure]}`)
+      else log.warn(line, `${text}: health checks fail`)
     },
     onRetry: kind => retries.labels(upstream, kind).inc()
   })
-}
-
-function logChange(
-  log: Log,
-  place: { readonly upstream: string; readonly address: string },
-  { to, failure = 'request' }: AddressChange
-): void {
-  const line = { event: `upstream.address.${to}`, ...place }
-  const text = `upstream ${place.upstream}: ${place.address}`
-  const others = 'its requests go to others that work'
-  if (to === 'open') log.warn({ ...line, failure }, `${text}: ${reasons[failure]}; ${others}`)
-  else if (to === 'unhealthy') log.warn(line, `${text}: health checks fail; ${others}`)
-  else if (to === 'closed') log.info(line, `${text} works again`)
-  else log.info(line, `${text}: health checks pass`)
 }
 
 export function measureAddresses(metrics: Metrics, addresses: () => AddressUse[]): void {

@@ -8,19 +8,14 @@ import type { Evaluation, Live } from './types.ts'
 
 const maxEntries = 50_000
 
-/** Reads the store. @throws StoreUnavailable */
-type Load = (key: string) => Promise<Evaluation>
-
 export class SessionCache {
   readonly #store: SessionStore
-  readonly #load: Load
   readonly #entries = recentlyUsed<Live>(maxEntries)
-  /** Reads that all callers for the key share, until the record changes: then none is kept. */
+  /** The latest read of each key, until the record changes: then its result is not kept. */
   readonly #reading = new Map<string, Promise<Evaluation>>()
 
-  constructor(store: SessionStore, load: Load) {
+  constructor(store: SessionStore) {
     this.#store = store
-    this.#load = load
     store.follow({ onChanged: key => this.drop(key), onReset: () => this.clear() })
   }
 
@@ -29,11 +24,8 @@ export class SessionCache {
     return this.#store.isFollowed() ? this.#entries.get(key) : undefined
   }
 
-  /** The session as the store has it now, which is kept. @throws StoreUnavailable */
-  async read(key: string): Promise<Evaluation> {
-    const running = this.#reading.get(key)
-    if (running !== undefined) return await running
-    const reading = this.#load(key)
+  /** Keeps what a read that has just begun finds. */
+  async keep(key: string, reading: Promise<Evaluation>): Promise<Evaluation> {
     this.#reading.set(key, reading)
     const isLatest = () => this.#reading.get(key) === reading
     try {

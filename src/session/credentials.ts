@@ -5,7 +5,7 @@ import type { Credential, Evaluation, Live, Session } from './types.ts'
 
 interface Records {
   /** The session as the store has it now. */
-  reread(live: Live): Promise<Evaluation>
+  read(key: string): Promise<Evaluation>
   /** Writes a session by compare-and-set. */
   replace(live: Live, session: Session): Promise<boolean>
 }
@@ -93,7 +93,7 @@ export class Credentials {
     next: (session: Session) => Credential | undefined
   ): Promise<Evaluation> {
     for (let tries = 0; tries < maxTries; tries++) {
-      const current = await this.#records.reread(live)
+      const current = await this.#records.read(live.key)
       const credential = 'live' in current ? next(current.live.session) : undefined
       if (!('live' in current) || credential === undefined) return current
       const session = { ...current.live.session, credential }

@@ -1,5 +1,4 @@
 /** The embedded session store: for one process, lost with it. */
-import { setImmediate as yieldToOthers } from 'node:timers/promises'
 import { steadyNow } from '../steady-clock.ts'
 import { type Block, type BlockedName, blockOf, blocksOf, readBlock } from './blocked-users.ts'
 import {
@@ -13,9 +12,9 @@ import {
   type Ended,
   type EndReason,
   type SignedIn,
-  splitKey,
   userDigest,
-  type UserId
+  type UserId,
+  userKey
 } from './types.ts'
 
 interface Entry {
@@ -28,14 +27,11 @@ interface Entry {
 }
 
 const sweepEveryMs = 60_000
-const scannedAtOnce = 2000
 
 export class MemoryStore implements SessionStore {
   readonly #now: () => number
-  /** By user and key. */
-  readonly #users = new Map<string, Map<string, Entry>>()
-  /** Those of them who have a session, or had one at the last sweep; who signed in last stands last. */
-  readonly #signedIn = new Set<string>()
+  /** By key, in the order of their sign-ins. */
+  readonly #entries = new Map<string, Entry>()
   readonly #locks = new Map<string, { readonly owner: string; readonly until: number }>()
   /** The ends of blocks. */
   readonly #blocks = new Map<string, number>()
@@ -46,42 +42,26 @@ export class MemoryStore implements SessionStore {
     this.#now = now
   }
 
-  #entry(key: string): Entry | undefined {
-    const [user] = splitKey(key)
-    return this.#users.get(user)?.get(key)
+  #alive(key: string): Entry | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined || entry.ended !== undefined) return undefined
+    return Math.min(entry.idleEnd, entry.absoluteEnd) > this.#now() ? entry : undefined
   }
 
-  #isAlive(entry: Entry | undefined): entry is Entry {
-    return entry !== undefined && Math.min(entry.idleEnd, entry.absoluteEnd) > this.#now()
-  }
-
-  #bury(key: string, ended: EndReason): boolean {
-    const entry = this.#entry(key)
-    if (!this.#isAlive(entry)) return false
+  /** @returns whether it was alive */
+  #end(key: string, ended: EndReason): boolean {
+    const entry = this.#alive(key)
+    if (entry === undefined) return false
     Object.assign(entry, { ended, sealed: '', absoluteEnd: this.#now() })
     this.#follower?.onChanged(key)
-    this.#forget(splitKey(key)[0])
     return true
   }
 
-  /** Where a user's sessions are over. */
-  #forget(digest: string): void {
-    if (this.#userOf(digest) === undefined) this.#signedIn.delete(digest)
-  }
-
-  /** As the last of the user's live sessions names it. */
-  #userOf(digest: string): SignedIn | undefined {
-    const entries = this.#users.get(digest)?.values()
-    return entries
-      ?.filter(entry => this.#isAlive(entry))
-      .toArray()
-      .at(-1)?.user
-  }
-
   /** Those that would be idle first stand first. */
-  #aliveOf(user: string): string[] {
-    return [...(this.#users.get(user) ?? [])]
-      .filter(([, entry]) => this.#isAlive(entry))
+  #keysOf(user: UserId): string[] {
+    const digest = userDigest(user)
+    return [...this.#entries]
+      .filter(([key]) => key.startsWith(digest) && this.#alive(key) !== undefined)
       .toSorted(([, a], [, b]) => a.idleEnd - b.idleEnd)
       .map(([key]) => key)
   }
@@ -92,24 +72,19 @@ export class MemoryStore implements SessionStore {
     this.#sweep(now)
     if (blocksOf(user).some(each => (this.#blocks.get(each) ?? 0) > now)) return 'blocked'
     // As in Redis: no key is opened twice, and none again.
-    if (this.#entry(key) !== undefined) return []
-    const [digest] = splitKey(key)
-    const others = this.#aliveOf(digest).filter(other => other !== former?.key)
+    if (this.#entries.has(key)) return []
+    const others = this.#keysOf(user).filter(other => other !== former?.key)
     const excess = Math.max(0, others.length + 1 - max)
     if (excess > 0 && refuse) return 'full'
     const leaving = [former?.key ?? '', ...others.slice(0, excess)]
-    const ended = leaving.filter(other => this.#bury(other, 'replaced'))
+    const ended = leaving.filter(other => this.#end(other, 'replaced'))
     const { sealed, idleMs, absoluteMs } = stored
-    const entry = { sealed, user, idleEnd: now + idleMs, absoluteEnd: now + absoluteMs }
-    const entries = this.#users.get(digest) ?? new Map<string, Entry>()
-    this.#users.set(digest, entries.set(key, entry))
-    this.#signedIn.delete(digest)
-    this.#signedIn.add(digest)
+    this.#entries.set(key, { sealed, user, idleEnd: now + idleMs, absoluteEnd: now + absoluteMs })
     return ended
   }
 
   async read(key: string): Promise<Stored | Ended | undefined> {
-    const entry = this.#entry(key)
+    const entry = this.#entries.get(key)
     const now = this.#now()
     if (entry === undefined || entry.absoluteEnd + tombstoneMs <= now) return undefined
     const { ended, sealed, idleEnd, absoluteEnd } = entry
@@ -118,14 +93,14 @@ export class MemoryStore implements SessionStore {
   }
 
   async touch(key: string, idleMs: number): Promise<boolean> {
-    const entry = this.#entry(key)
-    if (!this.#isAlive(entry)) return false
+    const entry = this.#alive(key)
+    if (entry === undefined) return false
     entry.idleEnd = this.#now() + idleMs
     return true
   }
 
   async replace(key: string, from: string, to: string): Promise<boolean> {
-    const entry = this.#entry(key)
+    const entry = this.#entries.get(key)
     if (entry === undefined || entry.ended !== undefined || entry.sealed !== from) return false
     entry.sealed = to
     this.#follower?.onChanged(key)
@@ -133,37 +108,28 @@ export class MemoryStore implements SessionStore {
   }
 
   async end(_user: unknown, keys: readonly string[], reason: EndReason): Promise<string[]> {
-    return keys.filter(key => this.#bury(key, reason))
+    return keys.filter(key => this.#end(key, reason))
   }
 
   async keysOf(user: UserId): Promise<string[]> {
-    return this.#aliveOf(userDigest(user))
+    return this.#keysOf(user)
   }
 
   async endAll(): Promise<void> {
-    for (const entries of this.#users.values()) {
-      for (const key of entries.keys()) this.#bury(key, 'revoked')
-    }
+    for (const key of this.#entries.keys()) this.#end(key, 'revoked')
   }
 
   async signedIn(max: number): Promise<{ total: number; users: SignedIn[] }> {
-    this.#sweep(this.#now())
-    const users: SignedIn[] = []
-    const digests = max === 0 ? [] : [...this.#signedIn]
-    for (let at = digests.length - 1; at >= 0 && users.length < max; at--) {
-      const user = this.#userOf(digests[at] ?? '')
-      if (user !== undefined) users.push(user)
+    const users = new Map<string, SignedIn>()
+    for (const key of [...this.#entries.keys()].toReversed()) {
+      const user = this.#alive(key)?.user
+      if (user !== undefined && !users.has(userKey(user))) users.set(userKey(user), user)
     }
-    return { total: this.#signedIn.size, users }
+    return { total: users.size, users: [...users.values()].slice(0, max) }
   }
 
   async *scan(): AsyncGenerator<readonly SignedIn[]> {
-    const digests = [...this.#signedIn]
-    for (let end = digests.length; end > 0; end -= scannedAtOnce) {
-      const some = digests.slice(Math.max(0, end - scannedAtOnce), end)
-      yield some.flatMap(digest => this.#userOf(digest) ?? [])
-      await yieldToOthers()
-    }
+    yield (await this.signedIn(Infinity)).users
   }
 
   async block(name: BlockedName, forMs = Infinity): Promise<void> {
@@ -204,12 +170,8 @@ export class MemoryStore implements SessionStore {
   #sweep(now: number): void {
     if (now - this.#sweptAt < sweepEveryMs) return
     this.#sweptAt = now
-    for (const [user, entries] of this.#users) {
-      for (const [key, { absoluteEnd }] of entries) {
-        if (absoluteEnd + tombstoneMs <= now) entries.delete(key)
-      }
-      if (entries.size === 0) this.#users.delete(user)
-      this.#forget(user)
+    for (const [key, { absoluteEnd }] of this.#entries) {
+      if (absoluteEnd + tombstoneMs <= now) this.#entries.delete(key)
     }
     for (const [name, { until }] of this.#locks) if (until <= now) this.#locks.delete(name)
     for (const [block, until] of this.#blocks) if (until <= now) this.#blocks.delete(block)

@@ -1,6 +1,6 @@
 /**
  * The session store's Lua scripts. Each names its keys, which are all in one slot. KEYS[1] is the
- * epoch, KEYS[2] the list of a user: a sorted set of sessions by their idle end.
+ * epoch, KEYS[2] the list of a user: a sorted set of their sessions' keys by their idle end.
  */
 import { tombstoneMs } from './store.ts'
 
@@ -22,31 +22,31 @@ local function look(name)
   if tonumber(epoch) < tonumber(redis.call('GET', KEYS[1]) or '0') then return '!revoked' end
   return sealed
 end
-local function idleOf(list, id)
-  local idle = redis.call('ZSCORE', list, id)
+local function idleOf(key)
+  local idle = redis.call('ZSCORE', KEYS[2], key)
   return idle and tonumber(idle) - now or 0
 end
 local function absoluteOf(name)
   return redis.call('PTTL', name) - ${tombstoneMs}
 end
-local function isAlive(list, id, name)
+local function isAlive(key, name)
   local stored = look(name)
   if not stored or string.sub(stored, 1, 1) == '!' then return false end
-  return idleOf(list, id) > 0 and absoluteOf(name) > 0
+  return idleOf(key) > 0 and absoluteOf(name) > 0
 end`
 
 export const scripts = {
   /**
-   * KEYS: record, users, blocks, records of the user's list. ARGV: id, sealed, idle and absolute
-   * time, maximum, whether to refuse, user, id of the browser's former session or nothing, the user's
-   * four blocks, epoch of an opening that is repeated, ids of the user's list. Returns the epoch, then
-   * the ids of those that gave way. A session that is not named among those of the list was opened a
+   * KEYS: record, users, blocks, records of the user's list. ARGV: key, sealed, idle and absolute
+   * time, maximum, whether to refuse, user, key of the browser's former session or nothing, the user's
+   * four blocks, epoch of an opening that is repeated, keys of the user's list. Returns the epoch, then
+   * the keys of those that gave way. A session that is not named among those of the list was opened a
    * moment ago. A record that is there stays, and one of a former epoch is not written: the journal
    * may tell of a session that has ended since. Nothing is written before the record, which a full
    * Redis refuses.
    */
   sessionOpen: `${now}${look}
-local id, idle, absolute, former = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[8]
+local key, idle, absolute, former = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[8]
 local current = tonumber(redis.call('GET', KEYS[1]) or '0')
 local epoch = tonumber(ARGV[13]) or current
 if redis.call('PTTL', KEYS[3]) ~= -2 or epoch < current then return { epoch } end
@@ -57,7 +57,7 @@ end
 local names, others, over, leaving = {}, {}, {}, {}
 for at = 14, #ARGV do names[ARGV[at]] = KEYS[at - 8] end
 for _, other in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
-  if names[other] and not isAlive(KEYS[2], other, names[other]) then
+  if names[other] and not isAlive(other, names[other]) then
     over[#over + 1] = other
   elseif other == former then
     leaving[1] = other
@@ -76,13 +76,13 @@ for _, other in ipairs(leaving) do
   redis.call('ZREM', KEYS[2], other)
   if names[other] then redis.call('SET', names[other], '!replaced', 'PX', ${tombstoneMs}) end
 end
-redis.call('ZADD', KEYS[2], now + idle, id)
+redis.call('ZADD', KEYS[2], now + idle, key)
 if redis.call('PTTL', KEYS[2]) < kept then redis.call('PEXPIRE', KEYS[2], kept) end
 redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', now)
 redis.call('ZADD', KEYS[4], 'GT', now + math.min(idle, absolute), ARGV[7])
 return { epoch, unpack(leaving) }`,
   /**
-   * KEYS: record. ARGV: id. Only a server that takes writes says that there is no session: a former
+   * KEYS: record. ARGV: its key. Only a server that takes writes says that there is no session: a former
    * primary may have lost it to the one that it follows now.
    */
   sessionRead: `${now}${look}
@@ -91,14 +91,14 @@ if not stored then
   if redis.call('PTTL', KEYS[3]) == -2 then redis.call('DEL', KEYS[3]) end
   return nil
 end
-return { stored, idleOf(KEYS[2], ARGV[1]), absoluteOf(KEYS[3]) }`,
+return { stored, idleOf(ARGV[1]), absoluteOf(KEYS[3]) }`,
   /**
-   * KEYS: users, record. ARGV: id, idle time, user. The sweep comes first: after a write, a full
+   * KEYS: users, record. ARGV: its key, idle time, user. The sweep comes first: after a write, a full
    * Redis lets the script finish.
    */
   sessionTouch: `${now}${look}
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
-if not isAlive(KEYS[2], ARGV[1], KEYS[4]) then return 0 end
+if not isAlive(ARGV[1], KEYS[4]) then return 0 end
 redis.call('ZADD', KEYS[2], 'XX', now + ARGV[2], ARGV[1])
 redis.call('ZADD', KEYS[3], 'GT', now + math.min(ARGV[2], absoluteOf(KEYS[4])), ARGV[3])
 return 1`,
@@ -109,20 +109,20 @@ if sealed ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], epoch .. ' ' .. ARGV[2], 'KEEPTTL')
 return 1`,
   /**
-   * KEYS: users, records. ARGV: reason, user, whether to write the reason for each, ids. An idle
+   * KEYS: users, records. ARGV: reason, user, whether to write the reason for each, keys. An idle
    * session keeps its reason. One that is not there gets it: after a failover its process may have
    * yet to write it again.
    */
   sessionEnd: `${now}${look}
 local ended = {}
 for at = 4, #ARGV do
-  local id, name = ARGV[at], KEYS[at]
-  local wasAlive = isAlive(KEYS[2], id, name)
-  redis.call('ZREM', KEYS[2], id)
+  local key, name = ARGV[at], KEYS[at]
+  local wasAlive = isAlive(key, name)
+  redis.call('ZREM', KEYS[2], key)
   if wasAlive or ARGV[3] == '1' or redis.call('PTTL', name) == -2 then
     redis.call('SET', name, '!' .. ARGV[1], 'PX', ${tombstoneMs})
   end
-  if wasAlive then ended[#ended + 1] = id end
+  if wasAlive then ended[#ended + 1] = key end
 end
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
 local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
@@ -152,12 +152,12 @@ return { redis.call('ZCARD', KEYS[1]), users }`,
   sessionBlock: `${now}
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 return redis.call('ZADD', KEYS[1], ARGV[2] == 'Infinity' and '+inf' or now + ARGV[2], ARGV[1])`,
-  /** KEYS: the blocks alone. Returns each with the time that is left, or `inf`. */
+  /** KEYS: the blocks alone. Returns each with the time that is left. */
   sessionBlocked: `${now}
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 local found = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
 for at = 2, #found, 2 do
-  if found[at] ~= 'inf' then found[at] = string.format('%.0f', found[at] - now) end
+  found[at] = found[at] == 'inf' and 'Infinity' or string.format('%.0f', found[at] - now)
 end
 return found`,
   /** KEYS: the lock alone. ARGV: owner. */

@@ -6,7 +6,6 @@ import type { Cluster, Redis } from 'ioredis'
 import { type Block, type BlockedName, blockOf, blocksOf, readBlock } from './blocked-users.ts'
 import { Journal } from './journal.ts'
 import { scripts } from './redis-scripts.ts'
-import { memberOf, patternOf, readMember, readPage } from './redis-users.ts'
 import {
   type Follower,
   type Opening,
@@ -16,11 +15,11 @@ import {
 } from './store.ts'
 import type { Tracking } from './tracking.ts'
 import {
+  digestIn,
   type Ended,
   type EndReason,
   keptReasons,
   type SignedIn,
-  splitKey,
   userDigest,
   type UserId
 } from './types.ts'
@@ -29,8 +28,8 @@ interface Options {
   readonly redis: Redis | Cluster
   /** The beginning of every key. */
   readonly prefix: string
-  /** Brings the announcements of changes of records; without it there are none. */
-  readonly tracking?: Pick<Tracking, 'follow' | 'isFollowed'>
+  /** Brings the announcements of changes of records. */
+  readonly tracking: Pick<Tracking, 'follow' | 'isFollowed'>
 }
 
 type Script = keyof typeof scripts
@@ -84,47 +83,40 @@ export class RedisStore implements SessionStore {
     const listed = await this.keysOf(user)
     const reply = await this.#run(...this.#opening(opening, listed))
     if (reply === 'full' || reply === 'blocked') return reply
-    const [epoch, ...ids] = reply as [number, ...string[]]
+    const [epoch, ...ended] = reply as [number, ...string[]]
     if (typeof epoch !== 'number') throw nonsense()
     const openAgain = async (ageMs: number) => {
-      const absoluteMs = Math.ceil(stored.absoluteMs - ageMs)
-      if (absoluteMs <= 0) return
-      const again = { ...opening, stored: { ...stored, absoluteMs }, max: unbounded }
-      await this.#runAgain(...this.#opening({ ...again, former: undefined }, [], epoch))
+      const left = { ...stored, absoluteMs: stored.absoluteMs - ageMs }
+      const again = { ...opening, stored: left, max: unbounded, former: undefined }
+      await this.#runAgain(...this.#opening(again, [], epoch))
     }
     this.#journal.add(key, openAgain, true)
-    const ended = listOf(ids).map(id => userDigest(user) + id)
     for (const each of ended) this.#noteEnd(each, 'replaced')
     // Opened a moment ago: the script could not name their records.
     const unnamed = ended.filter(each => !listed.includes(each))
     if (unnamed.length > 0) await this.#run(...this.#ending(user, unnamed, 'replaced', true))
-    if (former === undefined || splitKey(former.key)[0] === splitKey(key)[0]) return ended
+    if (former === undefined || digestIn(former.key) === digestIn(key)) return ended
     return [...(await this.end(former.user, [former.key], 'replaced')), ...ended]
   }
 
   /** @param epoch of an opening that is repeated */
   #opening(opening: Opening, listed: readonly string[], epoch?: number): Call {
     const { key, stored, user, max, refuse, former } = opening
-    const [digest, id] = splitKey(key)
-    const [formerUser, formerId] = splitKey(former?.key ?? '')
     const { sealed, idleMs, absoluteMs } = stored
     const { epoch: current, list, record, users, blocks } = this.#names
-    const keys = [current, list(digest), record(key), users, blocks]
+    const keys = [current, list(key), record(key), users, blocks]
     const times = [Math.ceil(idleMs), Math.ceil(absoluteMs)]
-    const ownFormer = formerUser === digest ? formerId : ''
-    const args = [id, sealed, ...times, max, Number(refuse), memberOf(user), ownFormer]
+    const args = [key, sealed, ...times, max, Number(refuse), memberOf(user), former?.key ?? '']
     return [
       'sessionOpen',
       [...keys, ...listed.map(record)],
-      [...args, ...blocksOf(user), epoch ?? '', ...listed.map(each => splitKey(each)[1])]
+      [...args, ...blocksOf(user), epoch ?? '', ...listed]
     ]
   }
 
   async read(key: string): Promise<Stored | Ended | undefined> {
-    const [user, id] = splitKey(key)
     const { epoch, list, record } = this.#names
-    const keys = [epoch, list(user), record(key)]
-    const reply = await this.#run('sessionRead', keys, [id])
+    const reply = await this.#run('sessionRead', [epoch, list(key), record(key)], [key])
     if (reply === null && performance.now() < this.#othersFollowUntil) throw notYet()
     if (reply === null) return undefined
     const [sealed, idleMs, absoluteMs] = Array.isArray(reply) ? (reply as unknown[]) : []
@@ -138,10 +130,9 @@ export class RedisStore implements SessionStore {
   }
 
   async touch(key: string, idleMs: number, user: SignedIn): Promise<boolean> {
-    const [digest, id] = splitKey(key)
     const { epoch, list, users, record } = this.#names
-    const keys = [epoch, list(digest), users, record(key)]
-    const args = [id, Math.ceil(idleMs), memberOf(user)]
+    const keys = [epoch, list(key), users, record(key)]
+    const args = [key, Math.ceil(idleMs), memberOf(user)]
     return (await this.#run('sessionTouch', keys, args)) === 1
   }
 
@@ -154,11 +145,9 @@ export class RedisStore implements SessionStore {
     keys: readonly string[],
     reason: EndReason
   ): Promise<readonly string[]> {
-    const [first] = keys
-    if (first === undefined) return []
+    if (keys.length === 0) return []
     for (const key of keys) this.#noteEnd(key, reason)
-    const alive = listOf(await this.#run(...this.#ending(user, keys, reason, false)))
-    return alive.map(id => splitKey(first)[0] + id)
+    return listOf(await this.#run(...this.#ending(user, keys, reason, false)))
   }
 
   #noteEnd(key: string, reason: EndReason): void {
@@ -177,20 +166,17 @@ export class RedisStore implements SessionStore {
     isForced: boolean
   ): Call {
     const { epoch, list, users, record } = this.#names
-    const [digest] = splitKey(keys[0] ?? '')
-    const ids = keys.map(key => splitKey(key)[1])
     const member = user === undefined ? '' : memberOf(user)
     return [
       'sessionEnd',
-      [epoch, list(digest), users, ...keys.map(record)],
-      [reason, member, Number(isForced), ...ids]
+      [epoch, list(keys[0] ?? ''), users, ...keys.map(record)],
+      [reason, member, Number(isForced), ...keys]
     ]
   }
 
   async keysOf(user: UserId): Promise<readonly string[]> {
-    const digest = userDigest(user)
-    const ids = await orUnavailable(this.#redis.zrange(this.#names.list(digest), '0', '-1'))
-    return listOf(ids).map(id => digest + id)
+    const list = this.#names.list(userDigest(user))
+    return listOf(await orUnavailable(this.#redis.zrange(list, '0', '-1')))
   }
 
   async endAll(): Promise<void> {
@@ -213,18 +199,16 @@ export class RedisStore implements SessionStore {
     do {
       const page = this.#redis.zscan(this.#names.users, cursor, ...match)
       const [next, found] = await orUnavailable(page)
-      yield readPage(listOf(found))
+      // Each member is followed by its score.
+      yield listOf(found).flatMap((text, at) => (at % 2 === 0 ? readMember(text) : []))
       cursor = next
     } while (cursor !== '0')
   }
 
   async block(name: BlockedName, forMs = Infinity): Promise<void> {
     const block = blockOf(name)
-    const callFor = (ms: number): Call => [
-      'sessionBlock',
-      [this.#names.blocks],
-      [block, Math.ceil(ms)]
-    ]
+    const { blocks } = this.#names
+    const callFor = (ms: number): Call => ['sessionBlock', [blocks], [block, Math.ceil(ms)]]
     await this.#run(...callFor(forMs))
     this.#journal.add(block, async ageMs => {
       if (forMs > ageMs) await this.#runAgain(...callFor(forMs - ageMs))
@@ -241,10 +225,10 @@ export class RedisStore implements SessionStore {
 
   async blocked(): Promise<Block[]> {
     const found = listOf(await this.#run('sessionBlocked', [this.#names.blocks], []))
-    return found.flatMap((block, index) => {
-      const left = found[index + 1]
-      return index % 2 === 0 ? readBlock(block, left === 'inf' ? Infinity : Number(left)) : []
-    })
+    // Each is followed by the time that is left.
+    return found.flatMap((block, at) =>
+      at % 2 === 0 ? readBlock(block, Number(found[at + 1])) : []
+    )
   }
 
   async lock(name: string, owner: string, ttlMs: number): Promise<boolean> {
@@ -257,11 +241,11 @@ export class RedisStore implements SessionStore {
   }
 
   follow(follower: Follower): void {
-    this.#tracking?.follow(follower, this.#names.record(''))
+    this.#tracking.follow(follower, this.#names.record(''))
   }
 
   isFollowed(): boolean {
-    return this.#tracking?.isFollowed() ?? false
+    return this.#tracking.isFollowed()
   }
 }
 
@@ -273,7 +257,8 @@ function createNames(prefix: string) {
   return {
     record,
     epoch: record('epoch'),
-    list: (user: string) => `${prefix}u:${user}`,
+    /** @param key of a session, or the digest of its user */
+    list: (key: string) => `${prefix}u:${digestIn(key)}`,
     users: `${prefix}users`,
     blocks: `${prefix}blocked`,
     lock: (name: string) => `${prefix}lock:${name}`
@@ -301,4 +286,25 @@ function notYet(): StoreUnavailable {
 function listOf(reply: unknown): string[] {
   if (Array.isArray(reply) && reply.every(each => typeof each === 'string')) return reply
   throw nonsense()
+}
+
+/** Names a user in the list of those who are signed in. */
+function memberOf({ source, id, username }: SignedIn): string {
+  return JSON.stringify([source, id, username])
+}
+
+function readMember(member: string): SignedIn {
+  const [source, id, username] = JSON.parse(member) as [string, string, string]
+  return { source, id, username }
+}
+
+/** Finds the longest part in either case: of letters with two, globs of Redis know ASCII alone. */
+function patternOf(text: string): string {
+  const parts = text.match(/[\w.@\p{Lo}-]+/gu) ?? ['']
+  const [longest = ''] = parts.toSorted((a, b) => b.length - a.length)
+  const signs = Array.from(longest, sign => {
+    const [lower, upper] = [sign.toLowerCase(), sign.toUpperCase()]
+    return lower === upper ? sign : `[${lower}${upper}]`
+  })
+  return `*","*${signs.join('')}*`
 }

@@ -3,11 +3,11 @@ import { recentlyUsed } from '../bounded-map.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import type { Duration } from '../config/schema/primitives.ts'
 import { GatewayError } from '../errors/errors.ts'
+import { parseKeepingDigits } from '../json/digits.ts'
 import { aheadOf, steadyNow } from '../steady-clock.ts'
 import { SessionCache } from './cache.ts'
 import { Credentials } from './credentials.ts'
 import type { SessionTimes } from './describe.ts'
-import { openSession, sealSession } from './record.ts'
 import type { Seal } from './seal.ts'
 import type { SessionStore, Stored } from './store.ts'
 import {
@@ -40,7 +40,6 @@ interface Options {
    */
   readonly review?: (session: Session) => Session | undefined
   readonly now?: () => number
-  readonly onTouchFailed?: (error: unknown) => void
   readonly onOpened?: (source: string) => void
   /**
    * Called for sessions that were ended, or found over by their own time; not for those of
@@ -81,23 +80,40 @@ export class Sessions {
     this.#options = options
     this.store = options.store
     this.now = options.now ?? steadyNow
-    this.#cache = new SessionCache(this.store, async key => await this.reread({ key }))
+    this.#cache = new SessionCache(this.store)
     this.credentials = new Credentials(this)
   }
 
-  /** The session as the store has it now, past reads in progress. */
-  async reread({ key }: Pick<Live, 'key'>): Promise<Evaluation> {
-    const { seal, review } = this.#options
+  /** The session as the store has it now, or why there is none. It does not count as use. */
+  async read(key: string): Promise<Evaluation> {
+    return await this.#cache.keep(key, this.#evaluate(key))
+  }
+
+  async #evaluate(key: string): Promise<Evaluation> {
+    const { review } = this.#options
     const stored = await this.store.read(key)
     if (stored === undefined) return { ended: 'unknown' }
     if ('ended' in stored) return stored
-    const opened = openSession(seal, key, stored.sealed)
+    const opened = this.#unseal(key, stored.sealed)
     if (opened === undefined) return { ended: 'unknown' }
     if (stored.absoluteMs <= 0) return this.#expire(key, 'absolute')
     if (stored.idleMs <= 0) return this.#expire(key, 'idle')
     const session = review === undefined ? opened : review(opened)
     if (session === undefined) return { ended: 'revoked' }
     return { live: this.#liveFor(key, session, stored) }
+  }
+
+  /** The record does not open under another key. */
+  #seal(key: string, session: Session): string {
+    return this.#options.seal.close(key, JSON.stringify(session))
+  }
+
+  /** @returns undefined for what is damaged, none of ours, or sealed with another secret */
+  #unseal(key: string, sealed: string): Session | undefined {
+    const text = this.#options.seal.open(key, sealed)
+    if (text === undefined) return undefined
+    const session = parseKeepingDigits(text) as Session | { readonly identity: null }
+    return session.identity === null ? undefined : session
   }
 
   #liveFor(key: string, session: Session, { sealed, idleMs, absoluteMs }: Stored): Live {
@@ -119,22 +135,6 @@ export class Sessions {
     return this.now() < Math.min(live.idleEnd, live.absoluteEnd) ? live : undefined
   }
 
-  /** The session of a key as the store has it now. A lookup does not keep it from going idle. */
-  async read(key: string): Promise<Evaluation> {
-    return await this.#cache.read(key)
-  }
-
-  /** The session of a key, or why there is none. */
-  async find(key: string): Promise<Evaluation> {
-    const live = this.cached(key)
-    return live === undefined ? await this.read(key) : { live }
-  }
-
-  /** The same by the cookie's value. */
-  async get(secretId: string): Promise<Evaluation> {
-    return await this.find(keyOf(secretId))
-  }
-
   /**
    * Opens a session in the place of the browser's former one.
    * @throws GatewayError `login.too-many`, `login.blocked-by-operator`
@@ -145,7 +145,7 @@ export class Sessions {
     former?: Live,
     requestId?: string
   ): Promise<Live> {
-    const { seal, lifeTimes, perUser, onOpened } = this.#options
+    const { lifeTimes, perUser, onOpened } = this.#options
     const key = keyOf(secretId)
     const { idle, absolute: absoluteMs } = opening.remembered
       ? { ...lifeTimes, ...lifeTimes.remembered }
@@ -153,7 +153,7 @@ export class Sessions {
     const idleMs = Math.min(idle, absoluteMs)
     const { address } = opening
     const session = { ...opening, id: publicId(key), createdAt: Date.now(), idleMs }
-    const stored = { sealed: sealSession(seal, key, session), idleMs, absoluteMs }
+    const stored = { sealed: this.#seal(key, session), idleMs, absoluteMs }
     const user = signedInOf(session)
     const ended = await this.store.open({
       key,
@@ -191,10 +191,9 @@ export class Sessions {
       isAlive => {
         if (!isAlive) this.#cache.drop(key)
       },
-      (error: unknown) => {
+      () => {
         // Later use has to be written, but a Redis that takes no writes is not asked each time.
         live.idleEnd -= Math.max(0, touchEveryMs(session) - retryMs)
-        this.#options.onTouchFailed?.(error)
       }
     )
   }
@@ -206,13 +205,12 @@ export class Sessions {
   /** Restarts the idle clock now. @returns the session with its new end */
   async extend(live: Live): Promise<Evaluation> {
     await this.#touch(live)
-    this.#cache.drop(live.key)
     return await this.read(live.key)
   }
 
   /** Puts a session in the place of exactly `live`. @returns whether it did */
   async replace(live: Live, session: Session): Promise<boolean> {
-    const sealed = sealSession(this.#options.seal, live.key, session)
+    const sealed = this.#seal(live.key, session)
     const isDone = await this.store.replace(live.key, live.sealed, sealed)
     this.#cache.drop(live.key)
     return isDone
@@ -220,18 +218,18 @@ export class Sessions {
 
   /** The live sessions of a user, oldest first. */
   async list(user: UserId): Promise<Live[]> {
-    const found = await this.#evaluate(user)
+    const found = await this.#evaluateOf(user)
     const live = found.flatMap(({ evaluation }) => ('live' in evaluation ? [evaluation.live] : []))
     return live.toSorted((a, b) => a.session.createdAt - b.session.createdAt)
   }
 
-  async #evaluate(user: UserId, { only, except }: Which = {}) {
+  async #evaluateOf(user: UserId, { only, except }: Which = {}) {
     const keys = (await this.store.keysOf(user)).filter(
       key =>
         (only === undefined || publicId(key) === only) &&
         (except === undefined || publicId(key) !== except)
     )
-    const evaluate = async (key: string) => ({ key, evaluation: await this.reread({ key }) })
+    const evaluate = async (key: string) => ({ key, evaluation: await this.#evaluate(key) })
     return await Promise.all(keys.map(evaluate))
   }
 
@@ -250,7 +248,7 @@ export class Sessions {
    * @returns how many were alive, and those of them that can be read
    */
   async endOf(user: SignedIn, which: Which = {}, end: End = {}) {
-    const chosen = await this.#evaluate(user, which)
+    const chosen = await this.#evaluateOf(user, which)
     const keys = chosen.map(({ key }) => key)
     const ended = await this.#end(user, keys, 'revoked', end)
     const sessions = chosen.flatMap(({ key, evaluation }) =>
@@ -261,7 +259,7 @@ export class Sessions {
 
   /** Ends the sessions of a user that the users file refuses. @returns how many were alive */
   async endReviewed(user: SignedIn): Promise<number> {
-    const refused = (await this.#evaluate(user)).flatMap(({ key, evaluation }) =>
+    const refused = (await this.#evaluateOf(user)).flatMap(({ key, evaluation }) =>
       'ended' in evaluation && evaluation.ended === 'revoked' ? [key] : []
     )
     return (await this.#end(user, refused, 'revoked', { by: 'users-file' })).length

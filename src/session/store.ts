@@ -64,10 +64,7 @@ export interface SessionStore {
   keysOf(user: UserId): Promise<readonly string[]>
   /** Ends the sessions of everyone. */
   endAll(): Promise<void>
-  /**
-   * The users who signed in last, at most so many of them, and the number of all. Without Redis it
-   * counts those whose sessions ended by their own time within the last minute too.
-   */
+  /** The users who signed in last, at most so many of them, and the number of all. */
   signedIn(max: number): Promise<{ readonly total: number; readonly users: readonly SignedIn[] }>
   /**
    * All users who have a session, some at a time, so that other work goes on; one may come twice.

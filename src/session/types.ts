@@ -152,10 +152,8 @@ export function userDigest(user: UserId): string {
   return hash('sha256', userKey(user), 'base64url').slice(0, userLength)
 }
 
-/** The user and the session of a session's key. */
-export function splitKey(key: string): [user: string, id: string] {
-  return [key.slice(0, userLength), key.slice(userLength)]
-}
+/** Names the user in a session's key. */
+export const digestIn = (key: string) => key.slice(0, userLength)
 
 /** A new value of the cookie: the user's digest and 192 random bits. */
 export function createSecretId(user: UserId): string {

@@ -16,6 +16,7 @@ import { configFolder } from '../support/gateway.ts'
 import { lookAgain } from '../support/look-again.ts'
 import { standstill } from '../support/machine.ts'
 import { testRedis, type TestRedis } from '../support/redis.ts'
+import { look } from '../support/sessions.ts'
 import { opening } from '../support/session-steps.ts'
 import { until } from '../support/until.ts'
 
@@ -268,14 +269,14 @@ function local(t: Test) {
   })
   const asked = { count: 0 }
   const news = { come: true }
-  const counted: Pick<Sessions, 'cached' | 'find' | 'hasNews' | 'use' | 'now'> = {
+  const counted: Pick<Sessions, 'cached' | 'read' | 'hasNews' | 'use' | 'now'> = {
     now: sessions.now,
     use: live => sessions.use(live),
     hasNews: () => news.come,
     cached: key => (news.come ? sessions.cached(key) : undefined),
-    find: async key => {
+    read: async key => {
       asked.count++
-      return await sessions.find(key)
+      return await sessions.read(key)
     }
   }
   const metrics = new Metrics()
@@ -344,7 +345,7 @@ t.test(
   async t => {
     const { sessions, streams, asked } = local(t)
     const user = await signIn({ sessions })
-    await sessions.get(user.secretId)
+    await look(sessions, user.secretId)
     for (let index = 0; index < 100; index++) addTo(streams, user.live)
     const last = addTo(streams, (await signIn({ sessions })).live)
     await until('a session that is not cached was asked for', () => asked.count > 0)

@@ -2,7 +2,7 @@ import Fastify from 'fastify'
 import t from 'tap'
 import { schemaController } from '../../src/app/hooks/validation.ts'
 import type { Desk } from '../../src/ops/desk.ts'
-import { addOpsLockouts } from '../../src/ops/lockouts.ts'
+import { addLockoutRoutes } from '../../src/ops/lockouts.ts'
 import { createMemoryLockouts } from '../../src/limits/lockouts.ts'
 import { bucketOf } from '../suites/lockouts.ts'
 import { run } from '../support/command.ts'
@@ -106,7 +106,7 @@ t.test('of very many the first are shown, and all of an account are lifted', asy
   }
   const ops = Fastify({ schemaController })
   ops.decorate('acts', new Map())
-  addOpsLockouts(ops, { lockouts, log: { info: () => {} } } as unknown as Desk)
+  addLockoutRoutes(ops, { lockouts, log: { info: () => {} } } as unknown as Desk)
   t.teardown(() => ops.close())
   const list = await ops.inject({ url: '/ops/api/lockouts' })
   const { lockouts: shown, total } = list.json<{ lockouts: unknown[]; total: number }>()

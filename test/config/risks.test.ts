@@ -23,13 +23,17 @@ t.test('a limit that refuses nobody any more, or not all that it refused, is a r
   const cases: Array<[old: object, now: object, risk: string]> = [
     [login, { ...login, mode: 'off' }, 'no longer refuses anyone'],
     [login, { ...login, mode: 'shadow' }, 'no longer refuses anyone'],
-    [user, { ...user, routes: ['profile'] }, 'no longer applies to all routes that it applied to'],
-    [user, { ...user, methods: ['GET'] }, 'no longer applies to all methods that it applied to'],
-    [user, { ...user, roles: ['viewer'] }, 'no longer applies to all roles that it applied to'],
+    [
+      user,
+      { ...user, routes: ['profile'] },
+      'no longer applies to all requests that it applied to'
+    ],
+    [user, { ...user, methods: ['GET'] }, 'no longer applies to all requests that it applied to'],
+    [user, { ...user, roles: ['viewer'] }, 'no longer applies to all requests that it applied to'],
     [
       { ...user, roles: ['viewer', 'editor'] },
       { ...user, roles: ['viewer', 'admin'] },
-      'no longer applies to all roles that it applied to'
+      'no longer applies to all requests that it applied to'
     ],
     [user, { ...user, by: ['session', 'user'] }, 'counts by session and user, it was by user']
   ]

@@ -42,7 +42,7 @@ async function failures(expect: object, more: object = {}): Promise<string[]> {
 
 const own = { request: 'POST /api/orders', roles: ['admin'], body: { a: 1 } }
 const guess = { request: 'POST /api/auth/admin/login', body: { username: 'x', password: 'y' } }
-const files = { request: 'GET /api/files/a', address: '203.0.113.7' }
+const files = { request: 'GET /api/files/a' }
 const told = { request: 'GET /api/told' }
 const evil = { 'origin': 'https://evil.example', 'sec-fetch-site': 'cross-site' }
 
@@ -150,9 +150,6 @@ t.test('a case that makes no sense is a fault of the config', async t => {
       'a: expects nothing: set status, code, upstream, upstreamPath or response'
     ]
   )
-  t.same(faults({ d: { request: 'GET /x', status: 200, address: 'x' } }), [
-    'd.address: expected an IP address such as 192.0.2.10, found "x"'
-  ])
   t.same(faults({ e: { request: 'x', status: 200 } }), [
     'e.request: expected a method and a path, such as GET /api/orders?page=2, found "x"'
   ])

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { MemoryStore } from '../../src/session/memory-store.ts'
 import { createSeal } from '../../src/session/seal.ts'
 import { Sessions } from '../../src/session/sessions.ts'
+import { keyOf } from '../../src/session/types.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
 import { testRedis } from '../support/redis.ts'
 import { cookieIn, signInAt } from '../support/sign-in.ts'
@@ -118,12 +119,12 @@ t.test('case 7: a session is written once in 5 s, however often it changes', asy
   const identity = { id: '1', username: 'anna', name: 'Anna', roles: [], profile: {} }
   const visitor = { source: 'b', remembered: false, address: '', agent: '' }
   await sessions.open('id', { identity, ...visitor, credential: { cookies: 'SID=0' } })
-  const evaluation = await sessions.get('id')
+  const evaluation = await sessions.read(keyOf('id'))
   const live = 'live' in evaluation ? evaluation.live : t.fail('no session')
   if (typeof live === 'boolean') return
   const change = (value: number) => sessions.credentials.take(live, { cookies: `SID=${value}` })
   const stored = async () => {
-    const current = await sessions.reread(live)
+    const current = await sessions.read(live.key)
     return 'live' in current ? current.live.session.credential?.cookies : undefined
   }
   change(1)

@@ -22,7 +22,7 @@ t.test(
     const read = async (answer: typeof opened) => {
       const cookie = String(answer.headers['set-cookie']).split(';')[0] ?? ''
       const headers = { cookie, 'sec-fetch-site': 'same-origin' }
-      return (await callOps(origin, '/ops/api/now', { headers })).status
+      return (await callOps(origin, '/ops/api/status', { headers })).status
     }
     t.equal(await read(opened), 200)
     const signIn = async (username: string) =>

@@ -13,7 +13,7 @@ import {
   passwordDigest,
   type Sources
 } from '../../src/login/file-users.ts'
-import { newSession, sharedMemory, signIn } from '../support/sessions.ts'
+import { newSession, sharedMemory, signIn, look } from '../support/sessions.ts'
 
 type User = Parameters<typeof passwordDigest>[0]
 
@@ -95,7 +95,7 @@ t.test('a reload ends the sessions of changed users, and of nobody else', async 
     'users.disabled disabled; 1 session closed',
     'users.password password changed; 1 session closed'
   ])
-  const found = await Promise.all(all.map(async each => await sessions.get(each.secretId)))
+  const found = await Promise.all(all.map(async each => await look(sessions, each.secretId)))
   t.same(
     found.map(each => 'live' in each),
     [true, false, false, false, true, false]

@@ -14,16 +14,17 @@ function responseOf(...cookies: string[]): LoginResponse {
 
 t.test('a renewal keeps the cookies that it does not set anew', async t => {
   const cookiesAfter = (old: string, ...set: string[]) => {
-    const refresh = { token: 'token' } as NonNullable<UpstreamLoginConfig['refresh']>
     const credential = { token: 'old', cookies: old }
-    return responseOf(...set).renewedCredential(refresh, credential).cookies
+    return responseOf(...set).credential(credential, { token: 'token' }).cookies
   }
   t.equal(cookiesAfter('sid=1; csrf=1', 'csrf=2; Path=/', 'other=3'), 'sid=1; csrf=2')
   t.equal(cookiesAfter('sid=1; csrf=1'), 'sid=1; csrf=1')
 })
 
 t.test('of a cookie that is set twice the last value counts', async t => {
-  const { cookies } = responseOf('sid=; Max-Age=0', 'csrf=1', 'sid=new').credential('sid=sent')
+  const { cookies } = responseOf('sid=; Max-Age=0', 'csrf=1', 'sid=new').credential({
+    cookies: 'sid=sent'
+  })
   t.equal(cookies, 'csrf=1; sid=new')
 })
 
@@ -31,7 +32,7 @@ t.test('an expiry that is empty, negative or of 1970 is none: the token does not
   const expiryOf = (value: unknown, as: NonNullable<UpstreamLoginConfig['expires']>['as']) => {
     const body = Buffer.from(JSON.stringify({ value }))
     const expiring = { ...config, expires: { path: 'value', as } }
-    return new LoginResponse(expiring, { status: 200, headers: {}, body }).credential('').expiresAt
+    return new LoginResponse(expiring, { status: 200, headers: {}, body }).credential({}).expiresAt
   }
   for (const value of [-1, -2, '-1', '', ' ', null, false, 'never']) {
     for (const as of ['seconds', 'milliseconds', 'epoch-seconds', 'epoch-milliseconds'] as const) {

@@ -4,7 +4,7 @@ import { createTokenRefresh } from '../../src/login/token-refresh.ts'
 import type { Credential, Session } from '../../src/session/types.ts'
 import { wallClock } from '../support/clock.ts'
 import { cookieOf, testGateway } from '../support/gateway.ts'
-import { hour, newSession, sharedMemory, signIn } from '../support/sessions.ts'
+import { hour, newSession, sharedMemory, signIn, look } from '../support/sessions.ts'
 import { signInAt } from '../support/sign-in.ts'
 import { until } from '../support/until.ts'
 import { json, testUpstream } from '../support/upstream.ts'
@@ -55,7 +55,7 @@ t.test('12 calls at once over two replicas with a rotating token: one grant', as
   const calls = Array.from({ length: 12 }, async (_, n) => await (n % 2 ? a : b).ensureFresh(live))
   t.same(new Set((await Promise.all(calls)).map(tokenOf)), new Set(['new 1']))
   t.equal(state.renewals, 1)
-  t.match(await b.sessions.get(secretId), {
+  t.match(await look(b.sessions, secretId), {
     live: { session: { credential: { token: 'new 1', refreshToken: 'r2' } } }
   })
 })
@@ -86,7 +86,7 @@ t.test('while the old token holds nobody waits, and a failure is not tried each 
   await until('it has failed', () => state.failed.length === 1)
   for (let turn = 0; turn < 20; turn++) t.equal(await a.ensureFresh(live), live)
   t.equal(state.renewals, 1)
-  t.match(await a.sessions.get(secretId), { live: {} })
+  t.match(await look(a.sessions, secretId), { live: {} })
 })
 
 t.test('refused: another process may have been faster, else the session ends', async t => {
@@ -103,7 +103,7 @@ t.test('refused: another process may have been faster, else the session ends', a
   const current = await b.sessions.credentials.renew(renewed, expired)
   if (!('live' in current)) throw new Error('it lives')
   await t.rejects(a.ensureFresh(current.live), { code: 'session.upstream', status: 401 })
-  t.same(await b.sessions.get(secretId), { ended: 'upstream' })
+  t.same(await look(b.sessions, secretId), { ended: 'upstream' })
   t.same(state.signedOut, [])
 })
 
@@ -112,7 +112,7 @@ t.test('a back-end that cannot be asked ends nothing, and frees the lock', async
   const { answer } = grant
   grant.answer = async () => await Promise.reject(new Error('down'))
   await t.rejects(a.ensureFresh(live), { message: 'down' })
-  t.match(await a.sessions.get(secretId), { live: {} })
+  t.match(await look(a.sessions, secretId), { live: {} })
   grant.answer = answer
   t.equal(tokenOf(await b.ensureFresh(live)), 'new 1')
 })

@@ -73,15 +73,10 @@ t.test('a file without users refuses everybody', async t => {
   t.same(await createUsersFile('users-file', { users: {} }).verify(attempt()), refusal)
 })
 
-t.test('with hashes of several costs, an unknown user costs what most users do', async t => {
+t.test('with hashes of several costs, an unknown user costs the greatest', async t => {
   const { costs } = watchArgon2(t.after)
   const costly = { ...user, password: password.replace('t=2', 't=3') }
-  const unknownCosts = async (users: Record<string, typeof user>) => {
-    const source = createUsersFile('users-file', { users })
-    await source.verify(attempt({ username: 'nobody', password: 'wrong' }))
-    return costs()
-  }
-  t.match(await unknownCosts({ a: user, b: costly, c: costly }), [{ passes: 3 }])
-  t.match(await unknownCosts({ a: costly, b: user, c: user }), [{ passes: 2 }])
-  t.match(await unknownCosts({ a: user, b: costly }), [{ passes: 3 }], 'of as many, the greater')
+  const source = createUsersFile('users-file', { users: { a: user, b: costly, c: user } })
+  await source.verify(attempt({ username: 'nobody', password: 'wrong' }))
+  t.match(costs(), [{ passes: 3 }])
 })

@@ -1,38 +1,15 @@
-/** The operators' listener: TLS, proxies in front of it, and who is no operator. */
+/** The operators' listener: TLS, and proxies in front of it. */
 import { join } from 'node:path'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { connect, Server } from 'node:tls'
 import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
 import { testAuthority } from '../support/authority.ts'
-import { configFolder, testGateway } from '../support/gateway.ts'
-import { askOps, testSecret } from '../support/ops.ts'
+import { testGateway } from '../support/gateway.ts'
 import { callOps, signInToOps } from '../support/operator.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
 const me = '/ops/api/me'
-
-t.test('no header makes a caller an operator, or another one', async t => {
-  const { opsUrl } = await testGateway(t.after, { gateway: { ops: { role: 'admin' } } })
-  const { cookie } = await signInToOps(opsUrl)
-  const forged = Object.fromEntries(
-    ['operator', 'x-operator', 'forwarded', 'x-forwarded-user', 'x-remote-user'].map(name => [
-      name,
-      JSON.stringify({ name: 'root', via: 'secret' })
-    ])
-  )
-  t.equal((await callOps(opsUrl, me, { headers: forged })).status, 401)
-  t.match((await callOps(opsUrl, me, { headers: { ...forged, cookie } })).json, {
-    name: 'alice',
-    via: 'session'
-  })
-  const headers = { ...forged, authorization: `Bearer ${testSecret}` }
-  t.same((await callOps(opsUrl, me, { headers })).json, { name: 'operator', via: 'secret' })
-  const paths = ['/ops/api/sessions', '/ops/api/me/', '//ops/api/me', '/ops/api/m%65']
-  for (const path of paths) t.equal((await callOps(opsUrl, path, {})).status, 401, path)
-  const described = await callOps(opsUrl, '/ops/api/openapi.json', { headers: { cookie } })
-  t.match(Object.keys(described.json.paths).toSorted().join(), /sessions\/close.*status/)
-})
 
 /** A gateway with `ops.tls`, the certificate that clients see, and one that renews it. */
 async function withOpsTls(t: Test) {
@@ -128,26 +105,3 @@ t.test(
     t.equal((await signInToOps(direct.opsUrl, 'alice', { headers })).status, 403)
   }
 )
-
-t.test('/openapi.json is the document of the running config', async t => {
-  const folder = await configFolder({})
-  const gateway = await testGateway(t.after, folder)
-  const paths = async () => {
-    const response = await gateway.ops('/openapi.json')
-    t.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
-    const document = (await response.json()) as { paths: object }
-    return Object.keys(document.paths)
-  }
-  const before = await paths()
-  t.notOk(before.includes('/api/added'))
-  t.same(await paths(), before)
-  writeFileSync(
-    join(folder, 'routes.yaml'),
-    stringify({
-      upstreams: { b: { url: 'http://127.0.0.1:1' } },
-      routes: { added: { path: '/api/added', upstream: 'b', rewrite: '/x', access: 'public' } }
-    })
-  )
-  await askOps(gateway.opsUrl, '/ops/api/reload', { json: { yes: true } })
-  t.ok((await paths()).includes('/api/added'))
-})

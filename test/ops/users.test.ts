@@ -1,13 +1,10 @@
 /** Signed-in users: the last, and those that a search finds, with 100,000 of them. */
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { findUsers } from '../../src/ops/users.ts'
-import type { SessionsAnswer } from '../../src/ops/schemas.ts'
-import { MemoryStore } from '../../src/session/memory-store.ts'
-import { createSecretId, keyOf } from '../../src/session/types.ts'
+import type { SessionsAnswer } from '../../src/ops/users.ts'
 import { type TestGateway, testGateway } from '../support/gateway.ts'
 import { testRedis } from '../support/redis.ts'
-import { hour, minute } from '../support/sessions.ts'
+import { minute } from '../support/sessions.ts'
 import { password } from '../support/sign-in.ts'
 import { hashOf } from '../support/users.ts'
 
@@ -98,21 +95,3 @@ t.test(
     }
   }
 )
-
-t.test('with 100,000 users in memory neither does', async t => {
-  const store = new MemoryStore()
-  const stored = { sealed: '', idleMs: hour, absoluteMs: hour }
-  for (let index = 0; index < many; index++) {
-    const user = userAt(index)
-    await store.open({ key: keyOf(createSecretId(user)), stored, user, max: 1, refuse: false })
-  }
-  const page = await stretchOf(async () => {
-    t.equal((await store.signedIn(50)).users[0]?.id, `i${many - 1}`, 'the last')
-  })
-  t.ok(page <= maxMs, `a page: ${page.toFixed(1)} ms`)
-  const search = await stretchOf(async () => {
-    const found = await findUsers(store, 'x', ({ username }) => username.includes('-99999'))
-    t.match(found, [{ id: 'i99999' }])
-  })
-  t.ok(search <= maxMs, `a search: ${search.toFixed(1)} ms`)
-})

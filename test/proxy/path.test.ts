@@ -47,153 +47,77 @@ const accepted = [
   '/api/notices?<>"{}`'
 ]
 
+/** Some of each kind; `test/wire/paths.test.ts` tries more through HTTP. */
 const refused: Readonly<Record<string, readonly string[]>> = {
   'dot segments': [
     '/api/../secret',
     '/api/..',
-    '/..',
     '/.',
-    '/api/.',
     '/api/./notices',
-    '/api/notices/../../secret',
-    '/../api',
-    '/api/...',
     '/api/..;/secret',
-    '/api/..;x=1/secret',
-    '/api/..a/secret'
+    '/api/...'
   ],
-  'dots that somebody decodes': [
-    '/api/%2e%2e/secret',
-    '/api/%2E%2E/secret',
-    '/api/.%2e/secret',
-    '/api/%2e./secret',
-    '/api/%2e',
-    '/api/notices%2e',
-    '/api/..%2fsecret',
-    '/api/%2e%2e%2fsecret',
-    '/api/..%5csecret',
-    '/api/%2e%2e%5csecret'
-  ],
+  'dots that somebody decodes': ['/api/%2E%2e/secret', '/api/.%2e/x', '/api/%2e', '/api/..%5cx'],
   'dots that are decoded twice': [
-    '/api/%252e%252e/secret',
-    '/api/%252E%252E%252Fsecret',
+    '/api/%252e%252E/secret',
     '/api/%25%32%65%25%32%65/secret',
-    '/api/%%32%65',
     '/api/%25252e%25252e/secret',
     '/api/%u002e%u002e/secret',
-    '/api/..%252fsecret',
     '/api/%25c0%25ae%25C0%25AE/secret',
     '/api/%25e0%2580%25af',
     '/api/%25F0%2580%2580%25AF',
-    '/api/%255c..',
-    '/api/%255C%255C',
+    '/api/%255C%255c',
     '/api/%2500'
   ],
-  'dots in longer forms than UTF-8 allows': [
-    '/api/%c0%ae%c0%ae/secret',
-    '/api/%c0%af',
-    '/api/%e0%80%af',
-    '/api/%f0%80%80%af',
-    '/api/%c1%9c'
-  ],
-  'empty segments': [
-    '//',
-    '//api/notices',
-    '/api//notices',
-    '/api/notices//',
-    '///evil.example/x',
-    '//evil.example/api'
-  ],
-  'separators': [
-    '/api\\notices',
-    '/api/..\\secret',
-    '\\api',
-    '/api/a%2fb',
-    '/api/a%2Fb',
-    '/api/a%5cb',
-    '/api/a%5Cb',
-    '/api/notices;x',
-    '/api/notices;jsessionid=1',
-    ';/api/notices',
-    '/api;/notices'
-  ],
+  'dots in longer forms than UTF-8 allows': ['/api/%c0%ae%c0%ae/secret', '/api/%f0%80%80%af'],
+  'empty segments': ['//', '//api/notices', '/api/notices//', '///evil.example/x'],
+  'separators': ['/api\\notices', '/api/a%2fb', '/api/a%5Cb', '/api/notices;x', ';/api/notices'],
   'controls and line ends': [
-    '/api/%00',
     '/api/notices%00.css',
     '/api/%0d%0aSet-Cookie:x',
-    '/api/%0D%0A',
-    '/api/%0a',
-    '/api/%09',
-    '/api/%1f',
     '/api/%7f',
     '/api/%250d%250a',
     '/api/a\r\nX: y',
-    '/api/a\nb',
-    '/api/a\tb',
     '/api/a b',
     '/api/\u0000',
-    '/api/\u007f',
     '/api/notices?a=\r\nX: y',
     '/api/notices?a b',
-    '/api/notices?\u0000',
     '/api/notices?é',
     '/api/notices?\u0085'
   ],
   'fragments, and marks that are decoded twice': [
-    '/api/notices#',
     '/api/notices#/../secret',
     '/api/notices?a#b',
     '#',
     '/api/%2523',
-    '/api/%253f',
     '/api/%253F'
   ],
   'other spellings of what needs none (C11)': [
     '/api/%6e%6f%74%69%63%65%73',
     '/%61pi/notices',
-    '/api/notice%73',
-    '/api/%4eotices',
-    '/api/%6Eotices',
+    '/api/%4Eotices',
     '/api/%30',
     '/api/a%2db',
     '/api/a%5fb',
-    '/api/a%7eb',
-    '/%41'
+    '/api/a%7eb'
   ],
   'escapes that are none': [
     '/api/%',
-    '/api/%z',
     '/api/%zz',
     '/api/%2',
     '/api/%e4%bd',
     '/api/%ff',
-    '/api/%80',
-    '/api/%ed%a0%80',
-    '/api/a%'
+    '/api/%ed%a0%80'
   ],
-  'raw bytes beyond ASCII': [
-    '/api/é',
-    '/api/\u00a0',
-    '/api/\uff0e\uff0e/secret',
-    '/api/\uff0f',
-    '/api/\u2215',
-    '/api/😀',
-    '/api/\ud800'
-  ],
+  'raw bytes beyond ASCII': ['/api/é', '/api/\u00a0', '/api/\uff0e\uff0e/secret', '/api/\ud800'],
   'what is no path': [
     '',
     '*',
     'api/notices',
     'http://evil.example/',
-    'http://gateway.test/api/notices',
-    'https:/evil',
-    '?',
     '?/api',
     '@evil.example',
-    ':80/',
-    ' /api',
-    '.',
-    'evil.example:443'
+    ':80/'
   ],
   'marks that no client sends unescaped': ['/api/<x>', '/api/"x"', '/api/{x}', '/api/`x`']
 }
@@ -220,41 +144,6 @@ for (const [what, targets] of Object.entries(refused)) {
     }
   })
 }
-
-t.test(
-  'refused alike at the start, in the middle and at the end of a path, and in any case of the escapes',
-  async t => {
-    for (const bit of [
-      '..',
-      '.',
-      '',
-      '%2e%2e',
-      '%2E%2e',
-      '%2f',
-      '%5c',
-      '%00',
-      '%0d',
-      '%0a',
-      '%252f',
-      '%252e',
-      '%255c',
-      '%2500',
-      ';',
-      '\\',
-      '%c0%ae'
-    ]) {
-      for (const target of [
-        `/${bit}/api/x`,
-        `/api/${bit}/x`,
-        `/api/x/${bit}${bit === '' ? '/' : ''}`,
-        `/api/x/${bit}/`,
-        `/api/x/${bit.toUpperCase()}/y`
-      ]) {
-        t.equal(verdict(target), 'request.path 400', target)
-      }
-    }
-  }
-)
 
 t.test('a long path of any kind is judged in no time', async t => {
   const began = performance.now()

@@ -3,7 +3,6 @@ import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { GatewayError } from '../../src/errors/errors.ts'
 import { createUpstream } from '../../src/proxy/upstream.ts'
-import { freePort } from '../support/ports.ts'
 import { sendStreamed, trackedUpstream } from '../support/tracked-upstream.ts'
 import { rawUpstream } from '../support/upstream.ts'
 import { upstreamConfig } from '../support/upstream-config.ts'
@@ -91,24 +90,6 @@ t.test('a streamed response that breaks is cut, and its request goes nowhere els
   })
   t.equal(received, start)
   t.equal(one.requests() + two.requests(), 1)
-})
-
-t.test('retries are a tenth of the requests, and what one address had in flight', async t => {
-  const [one, two] = [await rawUpstream(t.after, broken), await rawUpstream(t.after, broken)]
-  const upstream = upstreamOf(t, { urls: [one.url, two.url], connections: 40 })
-  for (let count = 0; count < 300; count++) await t.rejects(upstream.fetchWhole(options))
-  const asked = one.requests() + two.requests()
-  t.ok(asked > 350 && asked <= 300 + 10 + 20 + 30, `${asked}`)
-})
-
-t.test('a request that found no connection anywhere fails in its time', async t => {
-  const urls = await Promise.all(
-    Array.from({ length: 4 }, async () => `http://127.0.0.1:${await freePort()}`)
-  )
-  const upstream = upstreamOf(t, { urls })
-  await t.rejects(upstream.fetchWhole({ ...options, method: 'POST' }), {
-    code: 'upstream.refused'
-  })
 })
 
 t.test('a kept connection that the back-end has closed loses no request', async t => {

@@ -5,13 +5,11 @@ import { GatewayError } from '../../src/errors/errors.ts'
 import { Slots } from '../../src/proxy/slots.ts'
 import { shorterTimes } from '../support/shorter-times.ts'
 
-const bounds = { slots: 2, queue: 3 }
-
 /** Slots that are all taken, and what becomes of those who wait. */
-function takenSlots(more: Partial<typeof bounds> = {}) {
+function takenSlots(queue = 3) {
   const events: string[] = []
   const waits: number[] = []
-  const slots = new Slots({ ...bounds, ...more }, ms => waits.push(ms))
+  const slots = new Slots(2, queue, ms => waits.push(ms))
   while (slots.tryTake());
   const wait = async (name: string, signal?: AbortSignal) => {
     try {
@@ -76,7 +74,7 @@ t.test('one that waited for too long is refused', async t => {
 })
 
 t.test('thousands that fail as they start leave nothing', async t => {
-  const { slots, wait } = takenSlots({ queue: 20_000 })
+  const { slots, wait } = takenSlots(20_000)
   const all = Array.from({ length: 20_000 }, () => wait('x').then(() => slots.release()))
   slots.release()
   slots.release()

@@ -6,7 +6,14 @@ import { keyOf, signedInOf, userDigest } from '../../src/session/types.ts'
 import { testRedis } from '../support/redis.ts'
 import { seed } from '../support/seed.ts'
 import { type Step, stepOf, type Wait, waitOf } from '../support/session-steps.ts'
-import { hour, newSession, redisStore, sessionsOver, withMethods } from '../support/sessions.ts'
+import {
+  hour,
+  newSession,
+  redisStore,
+  sessionsOver,
+  withMethods,
+  look as lookUp
+} from '../support/sessions.ts'
 import { until } from '../support/until.ts'
 
 const runs = Number(process.env['CHAOS_RUNS'] ?? 15)
@@ -87,7 +94,7 @@ async function play(both: readonly [Replica, Replica], rounds: ReadonlyArray<Ste
   /** @param isAlone nothing else happens to it at the same time */
   async function look(sessions: Sessions, known: Model, isAlone: boolean) {
     const began = Date.now()
-    const found = await timed(sessions.get(known.secretId))
+    const found = await timed(lookUp(sessions, known.secretId))
     const isAlive = 'live' in found
     const what = `session ${known.secretId} of ${JSON.stringify(known)}`
     if (known.hasEnded) {
@@ -161,7 +168,7 @@ async function play(both: readonly [Replica, Replica], rounds: ReadonlyArray<Ste
     const marker = newSession('marker', { remembered: true })
     const secretId = `${userDigest(userOf('marker'))}-${Math.random()}`
     const live = await both[0].sessions.open(secretId, marker)
-    for (const { sessions } of both) await sessions.get(secretId)
+    for (const { sessions } of both) await lookUp(sessions, secretId)
     await both[0].sessions.end(live, 'revoked')
     await until('all have heard', () =>
       both.every(({ sessions }) => sessions.cached(keyOf(secretId)) === undefined)

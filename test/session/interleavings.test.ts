@@ -4,7 +4,14 @@ import { MemoryStore } from '../../src/session/memory-store.ts'
 import { signedInOf, userDigest } from '../../src/session/types.ts'
 import { seed } from '../support/seed.ts'
 import { type Step, stepOf, type Wait, waitOf } from '../support/session-steps.ts'
-import { newSession, sessionsOver, sharedMemory, signIn, withMethods } from '../support/sessions.ts'
+import {
+  newSession,
+  sessionsOver,
+  sharedMemory,
+  signIn,
+  withMethods,
+  look
+} from '../support/sessions.ts'
 
 const lifeTimes = { idle: 10_000, absolute: 40_000, remembered: {} }
 const perUser = { max: 100, over: 'refuse' } as const
@@ -53,7 +60,7 @@ async function play(steps: ReadonlyArray<Step | Wait>): Promise<string | undefin
       return
     }
     if (known === undefined) return
-    const found = await sessions.get(known.secretId)
+    const found = await look(sessions, known.secretId)
     if (!('live' in found)) {
       if (isAlive(known) && !mayBeIdle(known)) return `${step.id} ended early: ${found.ended}`
       known.hasEnded = true
@@ -78,7 +85,7 @@ async function play(steps: ReadonlyArray<Step | Wait>): Promise<string | undefin
     if (fault !== undefined) return fault
   }
   for (const [id, { hasEnded, secretId }] of model) {
-    const found = await Promise.all(replicas.map(async each => await each.get(secretId)))
+    const found = await Promise.all(replicas.map(async each => await look(each, secretId)))
     if (hasEnded && found.some(each => 'live' in each)) return `${id} is back`
   }
   return undefined
@@ -113,15 +120,15 @@ t.test('requests, touches and ends at the very same time leave no ended session 
     const { secretId, live } = await signIn(sessions)
     const all = Promise.allSettled([
       sessions.extend(live),
-      sessions.get(secretId),
+      look(sessions, secretId),
       sessions.credentials.renew(live, { token: 'x' }),
       sessions.end(live, 'revoked'),
       sessions.extend(live),
-      sessions.get(secretId),
+      look(sessions, secretId),
       sessions.credentials.renew(live, { token: 'y' })
     ])
     await scheduler.waitFor(all)
-    const after = sessions.get(secretId)
+    const after = look(sessions, secretId)
     await scheduler.waitFor(after)
     return !('live' in (await after))
   })

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { keyOf } from '../../src/session/types.ts'
 import { testRedis } from '../support/redis.ts'
-import { redisStore, sessionsOver, signIn, withMethods } from '../support/sessions.ts'
+import { redisStore, sessionsOver, signIn, withMethods, look } from '../support/sessions.ts'
 import { until } from '../support/until.ts'
 
 async function replica(t: Test, url: string) {
@@ -42,7 +42,7 @@ async function setUp(t: Test) {
 /** The announcement of its opening may come during a read, or after it. */
 async function keep(sessions: ReturnType<typeof sessionsOver>, secretId: string): Promise<void> {
   await until('it is kept', async () => {
-    await sessions.get(secretId)
+    await look(sessions, secretId)
     await wait(10)
     return sessions.cached(keyOf(secretId)) !== undefined
   })
@@ -62,11 +62,11 @@ t.test('a repeated request asks Redis for nothing; a change is there within 100 
     const { secretId, live } = await signIn(here.sessions)
     await keep(there.sessions, secretId)
     const { count } = there.reads
-    for (let request = 0; request < 5; request++) await there.sessions.get(secretId)
+    for (let request = 0; request < 5; request++) await look(there.sessions, secretId)
     t.equal(there.reads.count, count)
     await here.sessions.end(live, 'revoked')
     times.push(await dropped(there.sessions, live.key))
-    t.same(await there.sessions.get(secretId), { ended: 'revoked' })
+    t.same(await look(there.sessions, secretId), { ended: 'revoked' })
   }
   const median = times.toSorted((a, b) => a - b)[10] ?? Infinity
   t.ok(median < 100, `${median.toFixed(1)} ms`)
@@ -79,7 +79,7 @@ t.test('a connection that is cut: each request asks, then none again', async t =
   await cut()
   await until('nothing is kept', () => there.sessions.cached(live.key) === undefined)
   await here.sessions.end(live, 'revoked')
-  t.same(await there.sessions.get(secretId), { ended: 'revoked' })
+  t.same(await look(there.sessions, secretId), { ended: 'revoked' })
   await until('both follow again', areFollowed)
   const next = await signIn(here.sessions)
   await keep(there.sessions, next.secretId)
@@ -97,7 +97,7 @@ t.test('a Redis that hangs is not followed after two seconds, and is once it ans
   t.ok(performance.now() - startedAt > 1000, 'a short fault goes unnoticed')
   redis.signal('SIGCONT')
   await until('both follow again', areFollowed)
-  t.match(await there.sessions.get(secretId), { live: { key: live.key } })
+  t.match(await look(there.sessions, secretId), { live: { key: live.key } })
 })
 
 t.test('a change that comes during a read: its result is not kept', async t => {
@@ -115,13 +115,13 @@ t.test('a change that comes during a read: its result is not kept', async t => {
   const sessions = sessionsOver(slow)
   await until('it is followed', () => sessions.hasNews())
   const { secretId, live } = await signIn(sessions)
-  const overtaken = sessions.get(secretId)
+  const overtaken = look(sessions, secretId)
   await until('it reads', () => gates.length === 0)
   await sessions.credentials.renew(live, { token: 'new' })
-  const later = sessions.get(secretId)
+  const later = look(sessions, secretId)
   gate.resolve()
   const tokenOf = async (found: typeof later) =>
     ((await found) as { live: typeof live }).live.session.credential?.token
   t.same([await tokenOf(overtaken), await tokenOf(later)], [undefined, 'new'])
-  t.equal(await tokenOf(sessions.find(keyOf(secretId))), 'new')
+  t.equal(await tokenOf(look(sessions, secretId)), 'new')
 })

@@ -7,7 +7,14 @@ import { createSeal } from '../../src/session/seal.ts'
 import { Sessions } from '../../src/session/sessions.ts'
 import type { Follower, SessionStore } from '../../src/session/store.ts'
 import { Tracking } from '../../src/session/tracking.ts'
-import { createSecretId, type Live, type NewSession, signedInOf } from '../../src/session/types.ts'
+import {
+  createSecretId,
+  type Evaluation,
+  keyOf,
+  type Live,
+  type NewSession,
+  signedInOf
+} from '../../src/session/types.ts'
 import { redisConfig } from './config.ts'
 import { until } from './until.ts'
 
@@ -40,6 +47,13 @@ export const sessionsOver = (store: SessionStore, more: Partial<Options> = {}): 
 export async function signIn(sessions: Sessions, opening = newSession(), former?: Live) {
   const secretId = createSecretId(signedInOf(opening))
   return { secretId, live: await sessions.open(secretId, opening, former) }
+}
+
+/** The session of a cookie's value, as a request finds it. */
+export async function look(sessions: Sessions, secretId: string): Promise<Evaluation> {
+  const key = keyOf(secretId)
+  const live = sessions.cached(key)
+  return live === undefined ? await sessions.read(key) : { live }
 }
 
 /** A store with other methods in the place of some of its own. */

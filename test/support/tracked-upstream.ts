@@ -12,7 +12,7 @@ export function trackedUpstream(
   const transitions: string[] = []
   const upstream = createUpstream(upstreamConfig(cleanUp, written), {
     events: {
-      onAddress: (address, { to }) => transitions.push(`${address} ${to}`),
+      onAddress: (address, change) => transitions.push(`${address} ${change}`),
       onRetry: () => {},
       onWaited: () => {}
     }

@@ -100,7 +100,7 @@ export function addRefresh(scope: FastifyInstance): void {
   addOwn(scope, 'refresh', {
     config: { touch: false, maxBody: maxRefreshBody },
     handler: async (request, reply) => {
-      const live = liveIn(await sessions.reread(mustLive(request)))
+      const live = liveIn(await sessions.read(mustLive(request).key))
       const times = sessions.times()
       setTimeLeft(reply, live, times.now)
       if (answer === undefined) return envelope.success(timeLeft(live, times.now))

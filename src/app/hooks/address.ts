@@ -2,7 +2,7 @@
 import { BlockList, isIP } from 'node:net'
 import { normalizeIP } from '@fastify/rate-limit'
 import type { FastifyRequest } from 'fastify'
-import { ownText, recentlyUsed } from '../../bounded-map.ts'
+import { memoized, ownText, recentlyUsed } from '../../bounded-map.ts'
 
 const withPort = /^(?:\[([0-9A-Fa-f:.]+)\](?::\d{1,5})?|(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5})$/
 
@@ -43,11 +43,11 @@ export function createTrust(blocks: readonly string[]): (address: string) => boo
     if (bits === undefined) trusted.addAddress(address, family)
     else trusted.addSubnet(address, Number(bits), family)
   }
-  return text => {
+  return memoized(text => {
     const version = isIP(text)
     // A block list ignores the zone that link-local addresses may have.
     return version !== 0 && trusted.check(text, version === 6 ? 'ipv6' : 'ipv4')
-  }
+  })
 }
 
 /** A customer usually has a /64. */

@@ -60,9 +60,12 @@ export function createMaintenance({ config, maintenance: operators }: Gateway): 
   }
 }
 
-function errorOf({ config: { message, until, retryAfter }, msLeft }: Refusal): GatewayError {
+/** Of a closing without an end. */
+const retryAfterMs = 60_000
+
+function errorOf({ config: { message, until }, msLeft }: Refusal): GatewayError {
   return new GatewayError('maintenance', {
-    retryAfter: (msLeft === Infinity ? retryAfter : msLeft) / 1000,
+    retryAfter: (msLeft === Infinity ? retryAfterMs : msLeft) / 1000,
     ...(message !== undefined && { message }),
     ...(until !== undefined && { extra: { until } })
   })

@@ -1,5 +1,5 @@
 /** Config's routes as the app answers them: with aliases, upstreams, compiled shapes. */
-import type { ContractConfig } from '../../config/schema/contracts.ts'
+import type { ContractConfig } from '../../config/schema/proxied.ts'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import {
   pathsOf,

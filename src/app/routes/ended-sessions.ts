@@ -30,7 +30,7 @@ const distrustMs = 10_000
 const maxSuspects = 10_000
 
 /** @returns what has the judges of several routes, which know of each other */
-export function createJudges(sessions: Pick<Sessions, 'endRefused' | 'reread' | 'credentials'>) {
+export function createJudges(sessions: Pick<Sessions, 'endRefused' | 'read' | 'credentials'>) {
   /** Sessions of which one response said so, by upstream and key. */
   const suspects = new BoundedMap<true>(maxSuspects)
   /** The last failure of an upstream, as of `performance.now()`. */
@@ -67,7 +67,7 @@ export function createJudges(sessions: Pick<Sessions, 'endRefused' | 'reread' | 
         discard(second)
       }
       suspects.delete(key)
-      const current = await sessions.reread(live)
+      const current = await sessions.read(live.key)
       if ('live' in current) {
         const latest = sessions.credentials.withHeld(current.live)
         const held = latest.session.credential

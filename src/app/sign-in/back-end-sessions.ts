@@ -69,7 +69,7 @@ export async function openFor(
 async function rereadFormer(request: FastifyRequest): Promise<Live | undefined> {
   const former = request.live
   if (former === undefined) return undefined
-  const current = await request.server.gateway.sessions.reread(former).catch(() => undefined)
+  const current = await request.server.gateway.sessions.read(former.key).catch(() => undefined)
   return current !== undefined && 'live' in current ? current.live : former
 }
 

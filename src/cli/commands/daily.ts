@@ -101,7 +101,8 @@ function addMaintenance(program: CliCommand): void {
     .command('maintenance')
     .description('show what is closed, close routes for a time, and open them again').details(`
 A time is such as 2026-12-01T06:00:00Z, or a duration from now such as 30m; at most 7 days
-ahead. Without --route all routes are meant, without --method all methods.
+ahead. Without --route all routes are meant, without --method all methods. The same
+routes and methods again take the new end and message.
 
 Examples:
   console-gateway maintenance begin --until 30m --message 'Back at 06:00.'

@@ -11,12 +11,10 @@ import { checkParts } from './parts.ts'
 import { checkPaths } from './paths.ts'
 import { checkReferences } from './references.ts'
 import type { CheckedConfig, Report } from './report.ts'
-import { checkRequestMapping } from './request-mapping.ts'
 import { checkShapes } from './shapes.ts'
 import { checkSources } from './sources.ts'
 import { checkTls } from './tls.ts'
 import { checkUpstreams } from './upstreams.ts'
-import { checkWithoutEffect } from './without-effect.ts'
 
 const rules = [
   checkReferences,
@@ -28,10 +26,8 @@ const rules = [
   checkNames,
   checkUpstreams,
   checkPaths,
-  checkRequestMapping,
   checkParts,
   checkAnswers,
-  checkWithoutEffect,
   checkShapes,
   checkContracts,
   checkLimits,

@@ -1,6 +1,6 @@
 /** Rules for contracts: a valid JSON Schema, and a response that is read. */
 import { type JsonSchema, schemaProblem } from '../../contract/schema.ts'
-import type { ContractConfig } from '../schema/contracts.ts'
+import type { ContractConfig } from '../schema/proxied.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
 import type { Steps } from '../schema/steps.ts'
 import type { CheckedConfig, Report } from './report.ts'

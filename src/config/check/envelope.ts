@@ -32,7 +32,7 @@ export function checkEnvelope(config: CheckedConfig, report: Report): void {
   if (custom === undefined) return
   checkMembers(custom, report)
   checkErrors(custom, envelope, report)
-  checkRefreshCodes(custom, config, report)
+  checkRefreshCodes(custom, envelope, report)
 }
 
 const bareEnvelope =
@@ -108,27 +108,20 @@ const signedOutCodes = codes.filter(
 )
 
 /** The refresh of an ended session is refused with the same code: the console would never stop. */
-function checkRefreshCodes(
-  custom: CustomEnvelope,
-  { gateway, routes }: CheckedConfig,
-  report: Report
-): void {
+function checkRefreshCodes(custom: CustomEnvelope, envelope: Envelope, report: Report): void {
   // As the envelope writes it.
   const written = (code: ErrorCode) =>
     errorEntryOf(custom.errors, code)?.entry.code ?? errorKinds[code].status
   custom.refreshCodes.forEach((refreshCode, index) => {
     const place = ['envelope', 'custom', 'refreshCodes', index]
-    if (isSuccess(refreshCode, gateway.envelope)) report(place, 'is a code of success')
+    if (isSuccess(refreshCode, envelope)) report(place, 'is a code of success')
     const clash = signedOutCodes.find(code => readsAs(written(code), refreshCode))
     if (clash !== undefined) {
       const message =
         `is the code of \`${clash}\`, too: a console would answer the end of its session with a ` +
         'refresh, whose refusal has the same code, and so on for ever. Give `session.*` in ' +
         '`errors` the code on which the console signs out'
-      return report(place, message)
+      report(place, message)
     }
-    if (index > 0 || routes.endpoints.refresh !== undefined) return
-    const message = 'has no effect for the console: `endpoints.refresh` of routes.yaml is not set'
-    report(place, message, { warning: true })
   })
 }

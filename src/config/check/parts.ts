@@ -12,6 +12,9 @@ export function checkParts(
   for (const [name, route] of Object.entries(routes)) {
     const place = ['routes', name]
     if (hasParts(route)) checkAggregated(route, place, report)
+    if (route.websocket !== undefined && !route.methods.includes('GET')) {
+      report([...place, 'websocket'], 'needs GET among the methods: a WebSocket begins as one')
+    }
   }
   checkRewrites(endpoints.profile, ['endpoints', 'profile'], report)
   checkPlaces(endpoints.profile, ['endpoints', 'profile'], report)
@@ -25,6 +28,9 @@ function checkAggregated(route: RouteConfig, place: Path, report: Report): void 
   if (route.methods.some(method => method !== 'GET')) {
     const message = 'a response made of parts can only be read: set methods: [GET]'
     report([...place, 'methods'], message)
+  }
+  if (route.websocket !== undefined) {
+    report([...place, 'websocket'], 'cannot be combined with parts')
   }
   checkRewrites(route, place, report)
   checkPlaces(route, place, report)

@@ -9,6 +9,7 @@ type Shapes = RoutesConfig['shapes']
 
 export function checkShapes({ routes }: Pick<CheckedConfig, 'routes'>, report: Report): void {
   const { shapes } = routes
+  checkBodies(routes, report)
   const check = { shapes, report, hasPaging: routes.paging !== undefined }
   const reported = new Set<string>()
   for (const [name, steps] of Object.entries(shapes)) {
@@ -54,15 +55,6 @@ function checkStep(step: ShapeStep, path: Path, check: ShapesCheck): void {
       report([...path, 'move', from], 'cannot be moved into itself')
     }
   }
-  const statusNames = Object.keys(step.status?.statuses ?? {})
-  for (const ok of step.status?.ok ?? []) {
-    if (statusNames.includes(String(ok))) {
-      report(
-        [...path, 'status', 'statuses', String(ok)],
-        'is listed in `ok` too, so it never applies'
-      )
-    }
-  }
   for (const [where, steps] of inner(step)) {
     steps.forEach((each, index) => {
       const place = [...path, ...where, index]
@@ -87,7 +79,7 @@ function checkInner(step: ShapeStep, path: Path, { shapes, report }: ShapesCheck
 }
 
 /** The operation of a step that is for the whole response. */
-export function outermostOf(step: ShapeStep): string | undefined {
+function outermostOf(step: ShapeStep): string | undefined {
   return outermost.find(operation => step[operation] !== undefined)
 }
 
@@ -124,4 +116,15 @@ function usesOf(steps: readonly ShapeStep[]): string[] {
     ...(step.use === undefined ? [] : [step.use]),
     ...inner(step).flatMap(([, within]) => usesOf(within))
   ])
+}
+
+/** The shape of a request's body has nothing that is about responses. */
+function checkBodies({ routes, shapes }: RoutesConfig, report: Report): void {
+  for (const [name, { body }] of Object.entries(routes)) {
+    const steps = body?.shape === undefined ? [] : flatten([{ use: body.shape }], shapes)
+    const step = steps.map(outermostOf).find(each => each !== undefined && each !== 'module')
+    if (step === undefined) continue
+    const place = ['routes', name, 'body', 'shape']
+    report(place, `must not use \`${step}\`, which is about responses`)
+  }
 }

@@ -3,6 +3,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { splitHostPort, splitPublicHost } from '../schema/host-port.ts'
+import type { ServerTls } from '../schema/config.ts'
 import { ownMember, type Path } from '../schema/node.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
@@ -14,13 +15,11 @@ export function checkTls(config: TlsConfig, report: Report): void {
   checkRedirect(config, report)
   checkAuthority(['redis', 'ca'], config.redisCa, report)
   for (const [name, { tls }] of Object.entries(config.routes.upstreams)) {
-    const place = ['upstreams', name]
-    checkAuthority([...place, 'tls', 'ca'], pemOf(config, tls?.ca), report)
-    const cert = pemOf(config, tls?.certificate)
-    const reason = cert === undefined || tls?.key === undefined ? undefined : misfit(cert, tls.key)
-    if (reason === undefined) continue
-    const message = `the certificate and the key do not fit each other (${reason})`
-    report([...place, 'tls', 'key'], message)
+    const place = ['upstreams', name, 'tls']
+    checkAuthority([...place, 'ca'], pemOf(config, tls?.ca), report)
+    const certificate = pemOf(config, tls?.certificate)
+    if (certificate === undefined || tls?.key === undefined) continue
+    checkPair({ certificate, key: tls.key }, place, report)
   }
 }
 
@@ -42,39 +41,41 @@ function parsed<T>(parse: () => T): T | undefined {
   }
 }
 
-/** Why a certificate and its key cannot be used together. */
-function misfit(cert: string, key: string): string | undefined {
-  try {
-    createSecureContext({ cert, key })
-    return undefined
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? 'unknown reason'
-  }
-}
-
 function checkListener(name: 'server' | 'ops', config: TlsConfig, report: Report): void {
   const pair = config[`${name}Tls`]
   if (pair === undefined) return
+  const certificate = checkPair(pair, [name, 'tls'], report)
+  if (certificate === undefined) return
   const place = [name, 'tls', 'certificate']
-  const keyPlace = [name, 'tls', 'key']
+  checkValidity(certificate, { place, name, hosts: config.gateway[name].hosts }, report)
+}
+
+/** @returns the certificate, unless it is none */
+function checkPair(pair: ServerTls, at: Path, report: Report): X509Certificate | undefined {
+  const [place, keyPlace] = [
+    [...at, 'certificate'],
+    [...at, 'key']
+  ]
   const certificate = parsed(() => new X509Certificate(pair.certificate))
   const key = parsed(() => createPrivateKey(pair.key))
   if (certificate === undefined) {
-    report(
-      place,
-      'the file does not begin with a certificate: expected PEM, the server’s own first'
-    )
+    const message = 'the file does not begin with a certificate: expected PEM, the own one first'
+    report(place, message)
   }
   if (key === undefined) report(keyPlace, 'is not a private key: expected PEM without a password')
-  if (certificate === undefined) return
-  checkValidity(certificate, { place, name, hosts: config.gateway[name].hosts }, report)
-  if (key === undefined) return
+  if (certificate === undefined || key === undefined) return certificate
   if (!certificate.checkPrivateKey(key)) {
     const message = 'does not fit the certificate: it is the key of another one'
-    return report(keyPlace, message, { also: place })
+    report(keyPlace, message, { also: place })
+    return certificate
   }
-  const reason = misfit(pair.certificate, pair.key)
-  if (reason !== undefined) report(place, `cannot be used with its key (${reason})`)
+  try {
+    createSecureContext({ cert: pair.certificate, key: pair.key })
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code ?? 'unknown reason'
+    report(place, `cannot be used with its key (${reason})`)
+  }
+  return certificate
 }
 
 interface Listener {

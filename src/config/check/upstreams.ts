@@ -1,4 +1,4 @@
-/** Rules for upstreams and for the profile that one of them knows. */
+/** Rules for upstreams. */
 import type { UpstreamConfig } from '../schema/routes.ts'
 import { urlsOf } from '../schema/upstreams.ts'
 import type { Path } from '../schema/node.ts'
@@ -14,7 +14,7 @@ export function checkUpstreams(config: UpstreamsConfig, report: Report): void {
     checkTls(upstream, reportKeys)
     checkPlaceholders(upstream, reportKeys)
   }
-  checkProfile(config, report)
+  checkSharedPaging(config.routes, report)
 }
 
 function checkAddresses(upstream: UpstreamConfig, report: ReportKeys): void {
@@ -71,16 +71,18 @@ function checkAlike(
   }
 }
 
-function checkProfile({ routes }: UpstreamsConfig, report: Report): void {
-  const { upstream, rewrite, timeout, shape, parts } = routes.endpoints.profile
-  const ofUpstream = {
-    rewrite,
-    timeout,
-    ...(Object.keys(parts).length === 0 && { shape })
-  }
-  for (const [key, value] of Object.entries(ofUpstream)) {
-    if (upstream !== undefined || value === undefined) continue
-    const message = 'has no effect: the session answers; name an `upstream` too'
-    report(['endpoints', 'profile', key], message)
+/** Each half is checked by itself: the other one may come from a preset. */
+function checkSharedPaging({ paging, upstreams }: UpstreamsConfig['routes'], report: Report): void {
+  for (const [name, { paging: taken }] of Object.entries(upstreams)) {
+    if (taken === undefined) continue
+    if ((taken.page === undefined) === (taken.offset === undefined)) {
+      report(['upstreams', name, 'paging'], 'needs one of page and offset')
+    }
+    if (taken.offset !== undefined && paging !== undefined && paging.defaultSize === undefined) {
+      const message =
+        `the upstream "${name}" takes an offset, which needs \`paging.defaultSize\`: the ` +
+        'console may send a page without a size'
+      report(['paging'], message)
+    }
   }
 }

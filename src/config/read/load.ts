@@ -14,7 +14,7 @@ import {
   type Named,
   type ServerTls
 } from '../schema/config.ts'
-import { schemaFile } from '../schema/contracts.ts'
+import { schemaFile } from '../schema/proxied.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
 import type { Path } from '../schema/node.ts'

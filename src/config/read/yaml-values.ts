@@ -94,7 +94,7 @@ interface Options {
   readonly lines: LineCounter
   readonly file: string
   readonly preset?: string | undefined
-  /** The whole file is a JSON Schema. */
+  /** The whole file is a JSON Schema, whose bounds are rounded as the console's numbers are. */
   readonly isJsonSchema: boolean
   readonly report: (line: number, message: string) => void
 }
@@ -102,7 +102,7 @@ interface Options {
 /** @throws AliasError; RangeError for a document that is nested too deeply */
 export function valueOfDocument(document: Document, options: Options): unknown {
   const { contents } = document
-  return contents === null ? null : new Converter(options).valueOf(contents, options.isJsonSchema)
+  return contents === null ? null : new Converter(options).valueOf(contents)
 }
 
 class Converter {
@@ -118,31 +118,27 @@ class Converter {
     this.#options = options
   }
 
-  /**
-   * Copies the value of each alias: a value may be replaced at one place only.
-   * @param mayRound in a contract, whose bounds are rounded as the console's numbers are
-   * @param name the key that holds it
-   */
-  valueOf(node: unknown, mayRound: boolean, name = ''): unknown {
+  /** Copies the value of each alias: a value may be replaced at one place only. */
+  valueOf(node: unknown): unknown {
     this.#values += 1
     if (this.#values > maxValues) throw new AliasError()
     if (isAlias(node)) {
-      return this.#within(node.source, target => this.valueOf(target, mayRound, name))
+      return this.#within(node.source, target => this.valueOf(target))
     }
     if (!isNode(node)) return null
     this.#note(node)
-    if (isMap(node)) return this.#mappingOf(node, mayRound, name)
-    if (isScalar(node)) return this.#scalarOf(node, mayRound)
+    if (isMap(node)) return this.#mappingOf(node)
+    if (isScalar(node)) return this.#scalarOf(node)
     if (!isSeq(node)) return null
     const places = new Map<string, Place>()
     const items = node.items.map((item, index) => {
       places.set(String(index), this.#placeOf(item, item))
-      return this.valueOf(item, mayRound)
+      return this.valueOf(item)
     })
     return withPlaces(items, places)
   }
 
-  #mappingOf(node: YAMLMap, mayRound: boolean, name: string): object {
+  #mappingOf(node: YAMLMap): object {
     const members = new Map<string, unknown>()
     const places = new Map<string, Place>()
     const firsts = new Map<string, unknown>()
@@ -157,10 +153,7 @@ class Converter {
       if (firsts.has(member)) this.#reportTwice(member, firsts.get(member), written)
       else firsts.set(member, written)
       places.set(member, this.#placeOf(written, value))
-      members.set(
-        member,
-        this.valueOf(value, mayRound || (name === 'contract' && member === 'schema'), member)
-      )
+      members.set(member, this.valueOf(value))
     }
     return withPlaces(Object.fromEntries(members), places)
   }
@@ -173,7 +166,7 @@ class Converter {
       if (!isMap(this.#resolved(source))) {
         throw new AliasError('the merge key "<<" takes a mapping, or an alias (*name) of one')
       }
-      const merged = this.valueOf(source, false) as Readonly<Record<string, unknown>>
+      const merged = this.valueOf(source) as Readonly<Record<string, unknown>>
       for (const [key, place] of placesOf(merged)) {
         if (members.has(key)) continue
         members.set(key, merged[key])
@@ -182,10 +175,10 @@ class Converter {
     }
   }
 
-  #scalarOf(node: Scalar, mayRound: boolean): unknown {
+  #scalarOf(node: Scalar): unknown {
     const { value } = node
     if (typeof value !== 'bigint') return value
-    if (!mayRound && !Number.isSafeInteger(Number(value))) {
+    if (!this.#options.isJsonSchema && !Number.isSafeInteger(Number(value))) {
       this.#report(node, 'this number is too long to be exact: write it as text, in quotes')
     }
     return Number(value)

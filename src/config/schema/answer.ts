@@ -1,6 +1,6 @@
 /** `answer`: the body of a response as config writes it, with names that the session fills in. */
 import { type Static, Type } from 'typebox'
-import { closed, maybe, oneOf, optional, pairs, whole } from './primitives.ts'
+import { closed, may, maybe, optional } from './primitives.ts'
 
 /**
  * The names that a template may have, as `{name}`: the closed list, with the type of each value.
@@ -38,20 +38,16 @@ const answer = {
       [{ accessToken: '{token}', userId: '{id}', roles: '{roles}' }]
     )
   ),
-  byRole: maybe(
-    pairs(
-      anyValue('The value for users with this role.', [['*:*:*']]),
-      'Values by role, in place of `json`; of several roles of a user the first in this list ' +
-        'wins. (Names that are whole numbers count as the first, in ascending order.)',
-      { examples: [{ admin: ['*:*:*'], user: [] }] }
-    )
+  byRole: may.pairs(
+    anyValue('The value for users with this role.', [['*:*:*']]),
+    'Values by role, in place of `json`; of several roles of a user the first in this list ' +
+      'wins. (Names that are whole numbers count as the first, in ascending order.)',
+    { examples: [{ admin: ['*:*:*'], user: [] }] }
   ),
-  inEnvelope: maybe(
-    oneOf(
-      ['data', 'flat', 'none'],
-      'The place of the value: `data`: under that member of the envelope (the default). `flat`: ' +
-        'its members stand beside the code and the message. `none`: it is the whole body.'
-    )
+  inEnvelope: may.oneOf(
+    ['data', 'flat', 'none'],
+    'The place of the value: `data`: under that member of the envelope (the default). `flat`: ' +
+      'its members stand beside the code and the message. `none`: it is the whole body.'
   )
 }
 
@@ -62,9 +58,11 @@ export const answerSchema = (description: string) => optional(answer, descriptio
 export const routeAnswerSchema = closed(
   {
     ...answer,
-    status: maybe(
-      whole('The HTTP status. Default: 200.', { minimum: 200, maximum: 599, examples: [404] })
-    )
+    status: may.whole('The HTTP status. Default: 200.', {
+      minimum: 200,
+      maximum: 599,
+      examples: [404]
+    })
   },
   'The response itself: menus, permission codes, `captchaEnabled: false`. Names of the session ' +
     'need a route that is not public. A request’s body is ignored.'

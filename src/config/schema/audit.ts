@@ -18,8 +18,7 @@ export const audit = optional(
       { default: 'files' }
     ),
     folder: text('The folder of the files. Several processes may share it.', {
-      default: 'audit',
-      examples: ['/var/lib/console-gateway/audit']
+      default: 'audit'
     }),
     key: oneOrMany<string>(
       secret('At least 32 characters.'),
@@ -33,7 +32,7 @@ export const audit = optional(
     ),
     keep: lifetime(
       'Files that were last written longer ago are deleted, and named in the ledger. `0s`: none.',
-      { default: '0s', minimum: 0, maximum: 3700 * day, examples: ['365d'] }
+      { default: '0s', minimum: 0, maximum: 3700 * day }
     ),
     fields: named(
       pairs(howToShow, 'Members of the body, as names joined by dots.', {

@@ -2,7 +2,7 @@
 import { answerSchema } from './answer.ts'
 import { partsSchema } from './parts.ts'
 import { proxied } from './proxied.ts'
-import { closed, list, maybe, name, oneOf, path } from './primitives.ts'
+import { closed, list, may, oneOf, path } from './primitives.ts'
 
 const methods = (initial: Array<'GET' | 'POST'>) =>
   list(oneOf(['GET', 'POST'], 'An HTTP method.'), 'The allowed methods. A body is ignored.', {
@@ -12,20 +12,17 @@ const methods = (initial: Array<'GET' | 'POST'>) =>
   })
 
 /** The call with which consoles renew their own token. */
-const refresh = maybe(
-  closed(
-    {
-      path: path('The path of the refresh call (POST). Its body is not read.', {
-        format: 'x-public-path',
-        examples: ['/auth/refresh']
-      }),
-      answer: answerSchema(
-        'The response, such as the inert token once more. Default: that of `endpoints.session`.'
-      )
-    },
-    'The call with which consoles renew their own token, by the session cookie alone. It is no ' +
-      'use of the session, since a timer makes it. Default: none.'
-  )
+const refresh = may.closed(
+  {
+    path: path('The path of the refresh call (POST). Its body is not read.', {
+      format: 'x-public-path'
+    }),
+    answer: answerSchema(
+      'The response, such as the inert token once more. Default: that of `endpoints.session`.'
+    )
+  },
+  'The call with which consoles renew their own token, by the session cookie alone. It is no ' +
+    'use of the session, since a timer makes it. Default: none.'
 )
 
 export const endpoints = closed(
@@ -65,21 +62,17 @@ export const endpoints = closed(
           default: '/api/account/profile'
         }),
         methods: methods(['GET']),
-        upstream: maybe(
-          name(
-            'The upstream that knows the user; it is called with GET. Default: the user is what ' +
-              'sign-in stored in the session.',
-            { names: 'upstream' }
-          )
+        upstream: may.name(
+          'The upstream that knows the user; it is called with GET. Default: the user is what ' +
+            'sign-in stored in the session.',
+          { names: 'upstream' }
         ),
         rewrite: proxied.rewrite,
         timeout: proxied.timeout,
-        shape: maybe(
-          name(
-            'The shape that builds the members of the user, without an envelope: the gateway adds ' +
-              'its own.',
-            { names: 'shape' }
-          )
+        shape: may.name(
+          'The shape that builds the members of the user, without an envelope: the gateway adds ' +
+            'its own.',
+          { names: 'shape' }
         ),
         answer: answerSchema(
           'The response, in place of the user with the members that consoles read. `{profile}` is ' +
@@ -92,17 +85,15 @@ export const endpoints = closed(
       { default: {} }
     ),
     refresh,
-    check: maybe(
-      closed(
-        {
-          path: path('The path of the check (GET).', {
-            format: 'x-public-path',
-            default: '/api/auth/check'
-          })
-        },
-        'For proxies that ask before they pass a request on: 204 with the headers of `identity`, ' +
-          '401, or 403 without any role of the query (`?role=admin&role=ops`). Default: none.'
-      )
+    check: may.closed(
+      {
+        path: path('The path of the check (GET).', {
+          format: 'x-public-path',
+          default: '/api/auth/check'
+        })
+      },
+      'For proxies that ask before they pass a request on: 204 with the headers of `identity`, ' +
+        '401, or 403 without any role of the query (`?role=admin&role=ops`). Default: none.'
     ),
     session: closed(
       {

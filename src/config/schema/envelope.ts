@@ -57,14 +57,13 @@ const members = section(
 
 const errorEntry = closed(
   {
-    code: maybe(responseCode('The code in the envelope.', { examples: [50008] })),
+    code: maybe(responseCode('The code in the envelope.')),
     status: maybe(
       Type.Integer({
         minimum: 200,
         maximum: 599,
         description:
-          'The HTTP status: 200, or 400 to 599. It wins over `errorStatus`, also of a route.',
-        examples: [200]
+          'The HTTP status: 200, or 400 to 599. It wins over `errorStatus`, also of a route.'
       })
     )
   },
@@ -95,19 +94,16 @@ const customEnvelope = optional(
     members,
     successMessage: Type.String({
       default: 'OK',
-      description: 'The message of a success.',
-      examples: ['操作成功']
+      description: 'The message of a success.'
     }),
     alsoSuccess: list(
       responseCode('A code.'),
-      'Other codes that the console takes for a success; no error ever carries one of them.',
-      { default: [], examples: [[0]] }
+      'Other codes that the console takes for a success; no error ever carries one of them.'
     ),
     refreshCodes: list(
       responseCode('A code.'),
       'Codes on which the console calls its refresh endpoint and repeats the request. A ' +
-        'back-end’s own number never becomes one of them.',
-      { default: [], examples: [['9999']] }
+        'back-end’s own number never becomes one of them.'
     ),
     errors
   },
@@ -166,14 +162,13 @@ export const envelope = section(
       expected: 'at most 128 letters, digits, dots, dashes, underscores and tildes',
       description:
         'The token that sign-in answers, for consoles that insist on one. It opens nothing. Name ' +
-        'where the console sends it in `tokenHeaders`, `tokenCookies` and `tokenQuery`.',
-      examples: ['console-gateway']
+        'where the console sends it in `tokenHeaders`, `tokenCookies` and `tokenQuery`.'
     }),
     tokenHeaders: list(
       header('A request header.'),
       'Headers in which a console sends its own token: dropped on every way to a back-end, ' +
         'WebSockets included (`sec-websocket-protocol`).',
-      { default: [], examples: [['authorization'], ['x-access-token']] }
+      { examples: [['authorization'], ['x-access-token']] }
     ),
     tokenCookies: list(
       cookieName,
@@ -184,8 +179,7 @@ export const envelope = section(
     tokenQuery: list(
       parameterName,
       'Query parameters in which a console sends its own token: dropped on every way to a ' +
-        'back-end, in upper and lower case, also as members of the sign-in body.',
-      { default: [], examples: [['token']] }
+        'back-end, in upper and lower case, also as members of the sign-in body.'
     )
   },
   'The format of responses.'

@@ -1,15 +1,11 @@
 /** The JSON Schemas of the config files as editors use them. */
-import { gatewaySchema } from './gateway.ts'
-import { limitsSchema } from './limits.ts'
-import { routesSchema } from './routes.ts'
+import { schemaOf } from './config.ts'
 import { usersSchema } from './users.ts'
 import { asNode, type Node } from './node.ts'
 
 /** The schemas of the config files, by name. */
 export const fileSchemas: ReadonlyArray<readonly [name: string, schema: Node]> = [
-  ['gateway', asNode(gatewaySchema)],
-  ['routes', asNode(routesSchema)],
-  ['limits', asNode(limitsSchema)],
+  ...Object.entries(schemaOf),
   ['users', asNode(usersSchema)]
 ]
 

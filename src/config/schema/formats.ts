@@ -23,7 +23,6 @@ const formats: Readonly<Record<string, Format>> = {
     const { port } = splitHostPort(address)
     return unless(isPort(port), 'a port of at most 65535')
   },
-  'x-ip': address => unless(isIP(address) !== 0, 'an IP address such as 192.0.2.10'),
   'x-addresses': block => unless(isBlock(block), 'an address or a CIDR block such as 10.0.0.0/8'),
   'x-url': url => unless(URL.canParse(url), 'a valid URL such as http://orders.internal:8080'),
   'x-redis-url': url =>

@@ -1,19 +1,19 @@
 /** `limits.yaml`: rate limits, concurrency, lockout and sizes. */
 import { Type, type Static } from 'typebox'
 import {
+  anyText,
   closed,
   flag,
   lifetime,
   list,
   maxStreamedBytes,
-  maybe,
+  may,
   name,
   named,
   oneOf,
   oneOrMany,
   section,
   size,
-  text,
   whole
 } from './primitives.ts'
 
@@ -45,16 +45,13 @@ const limit = closed(
     ),
     max: whole(
       'How many requests a window allows. A used one becomes free after `window` divided by `max`.',
-      { minimum: 1, maximum: 1_000_000_000, examples: [600] }
+      { minimum: 1, maximum: 1_000_000_000 }
     ),
-    window: lifetime('The length of the window.', { examples: ['1m'] }),
-    burst: maybe(
-      whole('How many requests may come at once. Default: `max`.', {
-        minimum: 1,
-        maximum: 1_000_000_000,
-        examples: [20]
-      })
-    ),
+    window: lifetime('The length of the window.'),
+    burst: may.whole('How many requests may come at once. Default: `max`.', {
+      minimum: 1,
+      maximum: 1_000_000_000
+    }),
     mode: oneOf(
       ['enforce', 'shadow', 'off'],
       '`enforce`: refuse. `shadow`: refuse nobody, but tell in metrics and log who would have ' +
@@ -65,15 +62,10 @@ const limit = closed(
       name('The name of a route, or `login`, `logout`, `profile` or `session`.', {
         names: 'route or endpoint'
       }),
-      'Only these routes. Default: all public paths.',
-      { default: [], examples: [['orders', 'login']] }
+      'Only these routes. Default: all public paths.'
     ),
-    methods: list(oneOf([...methods], 'An HTTP method.'), 'Only these methods. Default: all.', {
-      default: [],
-      examples: [['POST', 'PUT', 'DELETE']]
-    }),
-    roles: list(text('A role.'), 'Only users with these roles. Default: everyone.', {
-      default: [],
+    methods: list(oneOf([...methods], 'An HTTP method.'), 'Only these methods. Default: all.'),
+    roles: list(anyText, 'Only users with these roles. Default: everyone.', {
       examples: [['viewer']]
     })
   },
@@ -111,7 +103,11 @@ const lock = (failures: number, every: string, of: string) =>
         of
       )
     ],
-    { default: {}, expected: '`off`, or `failures` and `every`', description: of }
+    {
+      default: {},
+      expected: '`off`, or `failures` and `every`',
+      description: `${of} Default: ${failures}, then one each ${every}.`
+    }
   )
 
 const lockout = section(
@@ -135,7 +131,7 @@ export const limitsSchema = Type.Object(
     inFlightPerRoute: named(
       whole('The maximum number of requests.', { minimum: 1, maximum: 100_000 }),
       'By route: the maximum number of concurrent requests in one process. More get 503.',
-      { keysName: 'route or endpoint', examples: [{ reports: 4 }] }
+      { keysName: 'route or endpoint' }
     ),
     lockout,
     inFlightPerUser: whole(

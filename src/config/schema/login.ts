@@ -22,15 +22,13 @@ const cipher = optional(
     key: Type.String({
       pattern: '^(?:[ -~]{16}|[ -~]{24}|[ -~]{32})$',
       expected: '16, 24 or 32 characters of ASCII',
-      description: 'The key in the console’s source, which is no secret.',
-      examples: ['0123456789abcdef']
+      description: 'The key in the console’s source, which is no secret.'
     }),
     iv: maybe(
       Type.String({
         pattern: '^[ -~]{16}$',
         expected: '16 characters of ASCII',
-        description: 'The initialization vector: AES in CBC. Without it: ECB.',
-        examples: ['fedcba9876543210']
+        description: 'The initialization vector: AES in CBC. Without it: ECB.'
       })
     )
   },

@@ -1,6 +1,6 @@
 /** `maintenance` of `routes.yaml`: routes that are closed for a time. */
 import { Type, type Static } from 'typebox'
-import { duration, list, maybe, name, oneOf, text } from './primitives.ts'
+import { anyText, list, may, maybe, name, oneOf } from './primitives.ts'
 
 const timeText = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/
 export const timePattern = timeText.source
@@ -11,18 +11,16 @@ export const maintenanceSchema = maybe(
       routes: list(
         name('A route of this file, or `login`.', { names: 'route or login' }),
         'The routes to close. Default: all. The gateway’s own endpoints stay open, but for `login` ' +
-          'if it is listed.',
-        { default: [], examples: [['orders']] }
+          'if it is listed.'
       ),
       methods: list(
         oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], 'An HTTP method.'),
         'The methods to close. Default: all. `[POST, PUT, PATCH, DELETE]` is read-only mode.',
-        { default: [], uniqueItems: true, examples: [['POST', 'PUT', 'PATCH', 'DELETE']] }
+        { uniqueItems: true }
       ),
       allowRoles: list(
-        text('A role.'),
-        'Users with one of these roles can go on, but for public routes, which know no roles.',
-        { default: [], examples: [['admin']] }
+        anyText,
+        'Users with one of these roles can go on, but for public routes, which know no roles.'
       ),
       until: maybe(
         Type.String({
@@ -33,14 +31,7 @@ export const maintenanceSchema = maybe(
           examples: ['2026-12-01T06:00:00Z']
         })
       ),
-      retryAfter: duration('The `Retry-After` of responses if `until` is not set.', {
-        default: '1m'
-      }),
-      message: maybe(
-        text('The message for users.', {
-          examples: ['Orders are closed until 06:00 for the yearly stock-taking.']
-        })
-      )
+      message: may.text('The message for users.')
     },
     {
       additionalProperties: false,

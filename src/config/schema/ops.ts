@@ -1,6 +1,6 @@
 /** `ops` of `gateway.yaml`: the listener for operators, health checks and Prometheus. */
 import { Type } from 'typebox'
-import { flag, list, listen, maybe, optional, secret, section, text } from './primitives.ts'
+import { flag, list, listen, may, maybe, optional, section, text } from './primitives.ts'
 import { certificatePair } from './server.ts'
 
 /** The cookie of operators' sessions; with TLS it gets the prefix `__Host-`. */
@@ -11,38 +11,30 @@ export const ops = section(
     listen: listen('Where `/healthz`, `/readyz`, `/metrics` and operators are answered.', {
       default: '127.0.0.1:9090'
     }),
-    secret: maybe(
-      secret(
-        'What scrapers and commands with `--url` send as `Authorization: Bearer SECRET`: at least ' +
-          '32 visible ASCII characters. `console-gateway generate-secret` makes one.',
-        { examples: ['${OPS_SECRET}', 'file:/run/secrets/ops-secret'] }
-      )
+    secret: may.secret(
+      'What scrapers and commands with `--url` send as `Authorization: Bearer SECRET`: at least ' +
+        '32 visible ASCII characters. `console-gateway generate-secret` makes one.',
+      { examples: ['${OPS_SECRET}', 'file:/run/secrets/ops-secret'] }
     ),
     socket: maybe(
       Type.Union([Type.String(), Type.Literal(false)], {
         minLength: 1,
         description:
           'The folder of the Unix socket for commands on this machine. Empty: the first usual one ' +
-          'that can be used. `false`: none, so that commands need `--url`.',
-        examples: ['/var/lib/console-gateway/run']
+          'that can be used. `false`: none, so that commands need `--url`.'
       })
     ),
     hosts: list(
       text('A host name, without port.', { format: 'x-host' }),
       'More host names of this listener, beside IP addresses and `localhost`. Others get 421, ' +
         'against DNS rebinding.',
-      { default: [], examples: [['gateway.monitoring.svc']] }
+      { examples: [['gateway.monitoring.svc']] }
     ),
-    role: maybe(
-      text('The role whose users, if they come from `ops.sources`, are operators.', {
-        examples: ['operator']
-      })
-    ),
+    role: may.text('The role whose users, if they come from `ops.sources`, are operators.'),
     sources: list(
       text('The name of a credential source.', { names: 'source' }),
       'The credential sources of operators. Empty: those of kind `users-file`. Whoever gives ' +
-        'roles in the back-end of an `upstream-login` makes operators.',
-      { default: [], examples: [['users-file']] }
+        'roles in the back-end of an `upstream-login` makes operators.'
     ),
     tls: optional(
       certificatePair('ops.example.com'),
@@ -52,11 +44,9 @@ export const ops = section(
       text('An address or CIDR block.', { format: 'x-addresses' }),
       'Proxies that end TLS in front of this listener. With `ops.role`, an address other than ' +
         'loopback needs this or `ops.tls`.',
-      { default: [], examples: [['10.0.0.5']] }
+      { examples: [['10.0.0.5']] }
     ),
-    openMetrics: flag('Answer `/metrics` without `ops.secret`, in a private network.', {
-      default: false
-    })
+    openMetrics: flag('Answer `/metrics` without `ops.secret`, in a private network.')
   },
   'The listener for operators, health checks and Prometheus. Keep it private.'
 )

@@ -1,6 +1,6 @@
 /** `parts` of a route or of the profile: calls to other upstreams, added to the response. */
 import { Type, type Static } from 'typebox'
-import { closed, dotted, flag, maybe, name, named, pathTemplate } from './primitives.ts'
+import { closed, flag, may, maybe, name, named, pathTemplate } from './primitives.ts'
 
 const part = closed(
   {
@@ -10,15 +10,12 @@ const part = closed(
     rewrite: pathTemplate(
       'The path at the upstream, called with GET. `/*` at its end and `:name` are what they ' +
         'matched in the route’s `path`.',
-      { format: 'x-upstream-path', examples: ['/notices/unread'] }
+      { format: 'x-upstream-path' }
     ),
-    shape: maybe(name('A shape of this file, for this part only.', { names: 'shape' })),
-    into: maybe(
-      dotted(
-        'Where to put the value in the response, before the route’s own shape. Default: the ' +
-          'part’s members are added to the response.',
-        { examples: ['unreadCount'] }
-      )
+    shape: may.name('A shape of this file, for this part only.', { names: 'shape' }),
+    into: may.dotted(
+      'Where to put the value in the response, before the route’s own shape. Default: the ' +
+        'part’s members are added to the response.'
     ),
     required: flag(
       'Whether the request fails with the error of this part. `false`: the response leaves the ' +
@@ -32,10 +29,11 @@ const part = closed(
       })
     )
   },
-  'A call to another upstream whose result is added to the response. All are called at once.'
+  'A call to another upstream.'
 )
 
-const description = 'Calls to other upstreams whose results are added to the response, by name.'
+const description =
+  'Calls to other upstreams whose results are added to the response, by name. All are called at once.'
 
 export const partsSchema = named(part, description)
 

@@ -1,6 +1,6 @@
 /** `extends` and `backend` of `gateway.yaml`: the presets that the config folder builds on. */
 import { Type } from 'typebox'
-import { maybe, oneOf } from './primitives.ts'
+import { may } from './primitives.ts'
 
 /** The files of `presets/`: the members of each are parts of the config files. */
 const presetNames = {
@@ -36,20 +36,16 @@ export const presetKeys = { console: 'extends', backend: 'backend' } as const sa
 >
 
 export const presetChoice = {
-  extends: maybe(
-    oneOf(
-      [...presetNames.console],
-      'A preset for the console: what its family of consoles calls and expects. The files of ' +
-        'this folder override it key by key; `null` removes a key of it. `console-gateway ' +
-        'presets show NAME` prints it.'
-    )
+  extends: may.oneOf(
+    [...presetNames.console],
+    'A preset for the console: what its family of consoles calls and expects. The files of ' +
+      'this folder override it key by key; `null` removes a key of it. `console-gateway ' +
+      'presets show NAME` prints it.'
   ),
-  backend: maybe(
-    oneOf(
-      [...presetNames.backend],
-      'A preset for the back-end, which is the upstream `backend`. It is applied after ' +
-        '`extends` and before the files of this folder.'
-    )
+  backend: may.oneOf(
+    [...presetNames.backend],
+    'A preset for the back-end, which is the upstream `backend`. It is applied after ' +
+      '`extends` and before the files of this folder.'
   )
 }
 

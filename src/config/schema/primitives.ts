@@ -61,111 +61,87 @@ function measure(
   )
 }
 
-export const secret = (description: string, more: Keywords = {}) =>
-  Type.String({
-    format: 'x-secret',
-    minLength: 1,
-    expected: 'a reference, ${NAME} or file:PATH (a secret never stands in the file itself)',
-    description,
-    ...more
-  })
-export const text = (description: string, more: Keywords = {}) =>
-  Type.String({ minLength: 1, description, ...more })
+/** A kind of text, of which a key has a description. */
+export const textOf =
+  (kind: Keywords) =>
+  (description: string, more: Keywords = {}) =>
+    Type.String({ ...kind, description, ...more })
+
+export const secret = textOf({
+  format: 'x-secret',
+  minLength: 1,
+  expected: 'a reference, ${NAME} or file:PATH (a secret never stands in the file itself)'
+})
+export const text = textOf({ minLength: 1 })
+/** A text as an item of a list. */
+export const anyText = Type.String({ minLength: 1 })
+/** A choice that is `false` by default. */
 export const flag = (description: string, more: Keywords = {}) =>
-  Type.Boolean({ description, ...more })
+  Type.Boolean({ default: false, description, ...more })
 export const whole = (description: string, more: Keywords = {}) =>
   Type.Integer({ minimum: 0, description, ...more })
-export const listen = (description: string, more: Keywords = {}) =>
-  Type.String({
-    format: 'x-port',
-    pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9.-]+):[0-9]{1,5}$',
-    expected: 'HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080',
-    description,
-    ...more
-  })
-export const hostPort = (description: string, more: Keywords = {}) =>
-  Type.String({
-    format: 'x-port',
-    pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9._-]+):[0-9]{1,5}$',
-    expected: 'HOST:PORT',
-    description,
-    ...more
-  })
-export const url = (description: string, more: Keywords = {}) =>
-  Type.String({
-    format: 'x-url',
-    pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
-    expected: 'an http:// or https:// address without user, query or fragment',
-    description,
-    ...more
-  })
-export const origin = (description: string, more: Keywords = {}) =>
-  Type.String({
-    format: 'x-origin',
-    pattern: '^https?://[^\\s/?#@*]+$',
-    expected: 'an origin such as https://console.example.com (no path, no wildcard)',
-    description,
-    ...more
-  })
+const address = {
+  format: 'x-port',
+  pattern: '^(\\[[0-9a-fA-F:]+\\]|[A-Za-z0-9._-]+):[0-9]{1,5}$'
+}
+export const listen = textOf({
+  ...address,
+  expected: 'HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080'
+})
+export const hostPort = textOf({ ...address, expected: 'HOST:PORT' })
+export const url = textOf({
+  format: 'x-url',
+  pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
+  expected: 'an http:// or https:// address without user, query or fragment'
+})
+export const origin = textOf({
+  format: 'x-origin',
+  pattern: '^https?://[^\\s/?#@*]+$',
+  expected: 'an origin such as https://console.example.com (no path, no wildcard)'
+})
 const pathPattern = "^/(?:\\*|[A-Za-z0-9._~!$&'()+,=@/-]*(/\\*)?)$"
 export const templatePattern =
   "^(?=/)(?:/(?::[A-Za-z][A-Za-z0-9_]*|[A-Za-z0-9._~!$&'()+,=@-]*))*(?:/\\*)?$"
 /** A public or upstream path; `/*` at its end matches everything below. */
-export const path = (description: string, more: Keywords = {}) =>
-  Type.String({
-    pattern: pathPattern,
-    expected: 'a path that begins with /, with /* at its end at most',
-    description,
-    ...more
-  })
+export const path = textOf({
+  pattern: pathPattern,
+  expected: 'a path that begins with /, with /* at its end at most'
+})
 /** A path of a route: a segment `:name` matches any one segment. */
-export const pathTemplate = (description: string, more: Keywords = {}) =>
-  Type.String({
-    pattern: templatePattern,
-    expected: 'a path that begins with /, with :name as a whole segment, and /* at its end at most',
-    description,
-    ...more
-  })
-export const dotted = (description: string, more: Keywords = {}) =>
-  Type.String({
-    pattern: '^[^.\\s]+(\\.[^.\\s]+)*$',
-    expected: 'names joined by dots, such as result.items',
-    description,
-    ...more
-  })
-export const pemFile = (description: string, more: Keywords = {}) =>
-  text(description, { names: 'PEM file', ...more })
+export const pathTemplate = textOf({
+  pattern: templatePattern,
+  expected: 'a path that begins with /, with :name as a whole segment, and /* at its end at most'
+})
+export const dotted = textOf({
+  pattern: '^[^.\\s]+(\\.[^.\\s]+)*$',
+  expected: 'names joined by dots, such as result.items'
+})
+export const pemFile = textOf({ minLength: 1, names: 'PEM file' })
 /** A file of own code below the config folder. */
-export const moduleFile = (description: string, more: Keywords = {}) =>
-  Type.String({
-    names: 'module',
-    pattern: '^(?:\\./)?(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)*[A-Za-z0-9_-][A-Za-z0-9._-]*\\.m?[jt]s$',
-    expected: 'a .js, .mjs or .ts file below the config folder, such as ./shapes/orders.js',
-    description,
-    ...more
-  })
-export const header = (description: string, more: Keywords = {}) =>
-  Type.String({
-    pattern: headerPattern,
-    expected: 'a header name in lower case, such as x-user-id',
-    description,
-    ...more
-  })
+export const moduleFile = textOf({
+  names: 'module',
+  pattern: '^(?:\\./)?(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)*[A-Za-z0-9_-][A-Za-z0-9._-]*\\.m?[jt]s$',
+  expected: 'a .js, .mjs or .ts file below the config folder, such as ./shapes/orders.js'
+})
+export const header = textOf({
+  pattern: headerPattern,
+  expected: 'a header name in lower case, such as x-user-id'
+})
 /** The value of a header; undici and Node refuse others, or send them as Latin-1. */
-export const headerValue = (description: string, more: Keywords = {}) =>
-  Type.String({ pattern: '^[\\x20-\\x7e]*$', expected: 'printable ASCII', description, ...more })
+export const headerValue = textOf({ pattern: '^[\\x20-\\x7e]*$', expected: 'printable ASCII' })
 /** The same, or a reference to a secret. */
 export const valueOrSecret = (description: string) =>
   headerValue(description, { format: 'x-maybe-secret' })
-export const name = (description: string, more: Keywords = {}) =>
-  Type.String({
-    pattern: namePattern,
-    expected: 'a name in lower case with dashes',
-    description,
-    ...more
-  })
+export const name = textOf({
+  pattern: namePattern,
+  expected: 'a name in lower case with dashes'
+})
+/** A list that is empty by default. */
 export const list = <T extends TSchema>(items: T, description: string, more: Keywords = {}) =>
-  Type.Array(items, { description, ...more })
+  Type.Array(items, { default: [], description, ...more })
+/** A list without a default. */
+export const someOf = <T extends TSchema>(items: T, description: string, more: Keywords = {}) =>
+  Type.Array(items, { minItems: 1, description, ...more })
 export const oneOf = <const T extends string[]>(
   values: T,
   description: string,
@@ -181,7 +157,7 @@ export const oneOrMany = <T>(
   { ofMany, ...more }: Keywords & { readonly ofMany: string }
 ) => {
   const format = 'x-one-or-many'
-  const items = list(item, ofMany, { minItems: 1, uniqueItems: true, format })
+  const items = someOf(item, ofMany, { uniqueItems: true, format })
   return Type.Unsafe<readonly T[]>(Type.Union([item, items], { description, ...more }))
 }
 /** Whether a branch of {@link oneOrMany} is the list. */
@@ -190,10 +166,9 @@ export const isOneOrMany = ({ format }: { readonly format?: string }): boolean =
 /** A mapping from names that the operator chooses to values of one schema. */
 export const named = <T extends TSchema>(value: T, description: string, more: Keywords = {}) =>
   Type.Record(Type.String({ pattern: namePattern }), value, { default: {}, description, ...more })
+/** A mapping from any texts; without a default. */
 export const pairs = <T extends TSchema>(value: T, description: string, more: Keywords = {}) =>
   Type.Record(Type.String({ pattern: '^.+$' }), value, { description, ...more })
-
-export const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema)
 
 /** A mapping with these members and no others. */
 export const closed = <T extends TProperties>(
@@ -207,6 +182,36 @@ export const section = <T extends TProperties>(properties: T, description: strin
 /** A mapping that is absent by default. */
 export const optional = <T extends TProperties>(properties: T, description: string) =>
   Type.Optional(closed(properties, description))
+
+export const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema)
+
+const orNone =
+  <A extends unknown[], T extends TSchema>(make: (...args: A) => T) =>
+  (...args: A) =>
+    maybe(make(...args))
+
+/** The same schemas for keys that may be missing and have no default. */
+export const may = {
+  closed: orNone(closed),
+  dotted: orNone(dotted),
+  duration: orNone(duration),
+  header: orNone(header),
+  lifetime: orNone(lifetime),
+  listen: orNone(listen),
+  moduleFile: orNone(moduleFile),
+  name: orNone(name),
+  oneOf: orNone(oneOf),
+  pairs: orNone(pairs),
+  path: orNone(path),
+  pathTemplate: orNone(pathTemplate),
+  pemFile: orNone(pemFile),
+  secret: orNone(secret),
+  size: orNone(size),
+  someOf: orNone(someOf),
+  text: orNone(text),
+  url: orNone(url),
+  whole: orNone(whole)
+}
 
 const durationUnits: Record<string, number> = {
   ms: 1,

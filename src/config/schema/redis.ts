@@ -1,16 +1,6 @@
 /** `redis` of `gateway.yaml`: the shared store of sessions and counters. */
 import { Type } from 'typebox'
-import {
-  duration,
-  flag,
-  hostPort,
-  list,
-  maybe,
-  optional,
-  pemFile,
-  secret,
-  text
-} from './primitives.ts'
+import { duration, flag, hostPort, list, may, optional, text } from './primitives.ts'
 
 export const redis = optional(
   {
@@ -23,42 +13,24 @@ export const redis = optional(
         'user and password stand in their own keys',
       description:
         'One Redis server; `rediss://` uses TLS. Without it, `sentinels` and `cluster`, sessions ' +
-        'and counters are kept in memory.',
-      examples: ['redis://redis:6379', '${REDIS_URL:-}']
+        'and counters are kept in memory.'
     }),
     sentinels: list(hostPort('HOST:PORT.'), 'The Sentinels to ask for the primary.', {
-      default: [],
       examples: [['sentinel-1:26379', 'sentinel-2:26379', 'sentinel-3:26379']]
     }),
     primary: text('The name of the primary in the Sentinels’ configuration.', {
       default: 'mymaster'
     }),
-    sentinelPassword: maybe(
-      secret('The password of the Sentinels.', {
-        examples: ['file:/run/secrets/sentinel-password']
-      })
-    ),
+    sentinelPassword: may.secret('The password of the Sentinels.'),
     cluster: list(
       hostPort('HOST:PORT.'),
-      'Some nodes of a Redis Cluster, which name the others. All keys are on one shard.',
-      { default: [], examples: [['redis-1:6379', 'redis-2:6379']] }
+      'Some nodes of a Redis Cluster, which name the others. All keys are on one shard.'
     ),
-    tls: flag('Use TLS with a Cluster, or with the Sentinels and the servers that they name.', {
-      default: false
-    }),
-    username: maybe(text('The user name of the Redis ACL.', { examples: ['gateway'] })),
-    password: maybe(
-      secret('The password of the Redis server.', {
-        examples: ['file:/run/secrets/redis-password']
-      })
-    ),
-    ca: maybe(
-      pemFile(
-        'A PEM file with the certificate authority of Redis, if the system does not trust it.',
-        {
-          examples: ['/etc/ssl/redis-ca.pem']
-        }
-      )
+    tls: flag('Use TLS with a Cluster, or with the Sentinels and the servers that they name.'),
+    username: may.text('The user name of the Redis ACL.'),
+    password: may.secret('The password of the Redis server.'),
+    ca: may.pemFile(
+      'A PEM file with the certificate authority of Redis, if the system does not trust it.'
     ),
     prefix: Type.String({
       pattern: '^[A-Za-z0-9:_-]{0,32}$',

@@ -1,6 +1,6 @@
 /** Live config, `query` and `body` of a route: what the upstream gets in place of the console's. */
 import { type Static, Type } from 'typebox'
-import { closed, list, maybe, name, oneOf, optional, pairs, text, whole } from './primitives.ts'
+import { anyText, may, maybe, optional, text, whole } from './primitives.ts'
 
 const parameter = (description: string, examples: string[]) => text(description, { examples })
 const firstPage = (whose: string) =>
@@ -12,11 +12,11 @@ export const consolePaging = optional(
     page: parameter('The console’s parameter with the page number.', ['current']),
     size: maybe(parameter('The console’s parameter with the page size.', ['pageSize'])),
     firstPage: firstPage('for the console'),
-    defaultSize: maybe(
-      whole('The page size if the console sends none. An upstream that takes `offset` needs it.', {
-        minimum: 1,
-        examples: [20]
-      })
+    defaultSize: may.whole(
+      'The page size if the console sends none. An upstream that takes `offset` needs it.',
+      {
+        minimum: 1
+      }
     )
   },
   'How the console sends page number and size. GET routes to an upstream with `paging` turn them ' +
@@ -37,62 +37,43 @@ export const upstreamPaging = optional(
     '`paging` at the top of this file says what the console sends.'
 )
 
-export const querySchema = maybe(
-  closed(
-    {
-      rename: maybe(
-        pairs(
-          text('The upstream’s name.'),
-          'Rename parameters: the console’s name to the upstream’s.',
-          { examples: [{ keyword: 'q' }] }
-        )
-      ),
-      drop: maybe(
-        list(text('A parameter.'), 'Parameters of the console that the upstream does not get.', {
-          minItems: 1,
-          examples: [['_t']]
-        })
-      ),
-      set: maybe(
-        pairs(
-          Type.String({ description: 'The value.' }),
-          'Parameters that the upstream always gets. A value of the client is replaced.',
-          { examples: [{ expand: 'lines' }] }
-        )
-      ),
-      paging: maybe(
-        Type.Literal(false, {
-          description: '`false`: page number and size pass as the console sends them.'
-        })
-      )
-    },
-    'Changes the query for the upstream. A parameter that this sets or renames to is not ' +
-      'taken from the client under its own name. Default: the query passes unchanged.',
-    { examples: [{ rename: { keyword: 'q' }, drop: ['_t'] }] }
-  )
+export const querySchema = may.closed(
+  {
+    rename: may.pairs(
+      text('The upstream’s name.'),
+      'Rename parameters: the console’s name to the upstream’s.',
+      { examples: [{ keyword: 'q' }] }
+    ),
+    drop: may.someOf(anyText, 'Parameters of the console that the upstream does not get.'),
+    set: may.pairs(
+      Type.String({ description: 'The value.' }),
+      'Parameters that the upstream always gets. A value of the client is replaced.',
+      { examples: [{ expand: 'lines' }] }
+    ),
+    paging: maybe(
+      Type.Literal(false, {
+        description: '`false`: page number and size pass as the console sends them.'
+      })
+    )
+  },
+  'Changes the query for the upstream. A parameter that this sets or renames to is not ' +
+    'taken from the client under its own name. Default: the query passes unchanged.'
 )
 
-export const bodySchema = maybe(
-  closed(
-    {
-      shape: maybe(
-        name(
-          'A shape of this file for the JSON or form body, without `open`, `status`, `wrap` and ' +
-            '`paging`, which are about responses.',
-          { names: 'shape' }
-        )
-      ),
-      as: maybe(
-        oneOf(
-          ['json', 'form'],
-          'The type of the body that the upstream gets. Default: the type that the client sent.'
-        )
-      )
-    },
-    'Changes JSON and form bodies of at most `sizes.shape`; other types are refused (415). ' +
-      'Default: bodies pass byte for byte.',
-    { examples: [{ shape: 'order-request' }, { as: 'form' }] }
-  )
+export const bodySchema = may.closed(
+  {
+    shape: may.name(
+      'A shape of this file for the JSON or form body, without `open`, `status`, `wrap` and ' +
+        '`paging`, which are about responses.',
+      { names: 'shape' }
+    ),
+    as: may.oneOf(
+      ['json', 'form'],
+      'The type of the body that the upstream gets. Default: the type that the client sent.'
+    )
+  },
+  'Changes JSON and form bodies of at most `sizes.shape`; other types are refused (415). ' +
+    'Default: bodies pass byte for byte.'
 )
 
 type Written<Schema extends Parameters<typeof maybe>[0]> = NonNullable<Static<Schema>>

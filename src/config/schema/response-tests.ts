@@ -1,28 +1,22 @@
 /** How a back-end's response is recognised: by its status, by a member, or by where it leads. */
 import { type Static, type TProperties, Type } from 'typebox'
-import { closed, dotted, list, maybe, oneOf, text, whole } from './primitives.ts'
+import { anyText, closed, list, may, oneOf, whole } from './primitives.ts'
 
 const conditions = {
-  status: maybe(
-    list(whole('A status.', { minimum: 100, maximum: 599 }), 'HTTP statuses that match.', {
-      minItems: 1
-    })
+  status: may.someOf(
+    whole('A status.', { minimum: 100, maximum: 599 }),
+    'HTTP statuses that match.'
   ),
-  path: maybe(dotted('The path of a member of the JSON response.', { examples: ['code'] })),
-  in: maybe(
-    list(
-      Type.Union([Type.String(), Type.Number(), Type.Boolean()]),
-      'Values of that member that match. Without it and `startsWith` it must be there, and ' +
-        'neither null nor false.',
-      { examples: [[0, 200]], minItems: 1 }
-    )
+  path: may.dotted('The path of a member of the JSON response.'),
+  in: may.someOf(
+    Type.Union([Type.String(), Type.Number(), Type.Boolean()]),
+    'Values of that member that match. Without it and `startsWith` it must be there, and ' +
+      'neither null nor false.',
+    { examples: [[0, 200]] }
   ),
-  startsWith: maybe(
-    list(text('The beginning of a text.'), 'Beginnings of that member, a text, that match too.', {
-      examples: [['captcha']],
-      minItems: 1
-    })
-  )
+  startsWith: may.someOf(anyText, 'Beginnings of that member, a text, that match too.', {
+    examples: [['captcha']]
+  })
 }
 
 const testOf = <T extends TProperties>(members: T, description: string, more: object = {}) =>
@@ -36,13 +30,7 @@ export type AnswerTest = Static<ReturnType<typeof answerTest>>
 export const endedTest = (description: string) =>
   testOf(
     {
-      location: maybe(
-        list(
-          text('The beginning of a path.'),
-          'Where a redirect leads: the beginnings of its path.',
-          { examples: [['/login']], minItems: 1 }
-        )
-      )
+      location: may.someOf(anyText, 'Where a redirect leads: the beginnings of its path.')
     },
     description
   )
@@ -63,7 +51,6 @@ export const outcomes = list(
   'What the responses mean; the first that matches counts. Without a `success` status 200 is one, ' +
     'and without a `refused` 400, 401, 403, 404 and 422.',
   {
-    default: [],
     examples: [
       [
         { is: 'refused', path: 'code', in: [401] },

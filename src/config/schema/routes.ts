@@ -6,7 +6,7 @@ import { maintenanceSchema } from './maintenance.ts'
 import { route, type RouteConfig } from './route.ts'
 import { shapesSchema } from './shapes.ts'
 import { type CredentialConfig, upstream } from './upstreams.ts'
-import { list, named, pairs, pathTemplate, text } from './primitives.ts'
+import { anyText, list, named, pairs, pathTemplate } from './primitives.ts'
 import { consolePaging } from './request-mapping.ts'
 
 export const routesSchema = Type.Object(
@@ -26,7 +26,7 @@ export const routesSchema = Type.Object(
     ),
     routes: named(route, 'The routes, by name. Logs, metrics and limits use the name.'),
     permissions: pairs(
-      list(text('A permission.'), 'The permissions of the role.'),
+      list(anyText, 'The permissions of the role.'),
       'The permissions of each role, for `{permissions}` in answers. They decide what a console ' +
         'shows; `access` of a route decides who may call it.',
       { default: {}, examples: [{ admin: ['*:*:*'], user: ['order:read'] }] }

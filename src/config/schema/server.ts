@@ -6,6 +6,7 @@ import {
   header,
   list,
   listen,
+  may,
   maybe,
   optional,
   origin,
@@ -19,8 +20,7 @@ import {
 /** Of a listener. A running one takes another pair. */
 export const certificatePair = (host: string) => ({
   certificate: pemFile('A PEM file with the certificate, and after it those of its issuers.', {
-    restart: false,
-    examples: [`/etc/ssl/${host}.pem`]
+    restart: false
   }),
   key: secret('Its private key, as PEM text without a password.', {
     restart: false,
@@ -38,49 +38,43 @@ export const server = section(
       text('A host name.', { format: 'x-public-host' }),
       'The host names of the console, with the port of its public URL if that has one. Others are ' +
         'refused (empty: none). Only these are sent to upstreams as `X-Forwarded-Host`.',
-      { default: [], examples: [['console.example.com'], ['console.example.com:8443']] }
+      { examples: [['console.example.com'], ['console.example.com:8443']] }
     ),
     origins: list(
       origin('An origin.'),
       'Other origins whose pages may call with credentials (CORS). Pages of another *site* also ' +
         'need `session.cookie.sameSite: none`.',
-      { default: [], examples: [['https://console.example.com']] }
+      { examples: [['https://console.example.com']] }
     ),
     exposeHeaders: list(
       header('A response header.'),
       'More response headers that pages of `origins` may read, beside `Content-Disposition`, ' +
-        '`Content-Range`, `ETag`, `X-Total-Count`, `X-Request-ID` and those of limits and sessions.',
-      { default: [], examples: [['x-next-page']] }
+        '`Content-Range`, `ETag`, `X-Total-Count`, `X-Request-ID` and those of limits and sessions.'
     ),
     compress: flag(
       'Compress text of more than 1 KiB with br or gzip, if no proxy in front does. Files of the ' +
-        'console that are compressed beside the plain ones are used in any case.',
-      { default: false }
+        'console that are compressed beside the plain ones are used in any case.'
     ),
     trustedProxies: list(
       text('An address or CIDR block.', { format: 'x-addresses' }),
       'The load balancers in front of the gateway. Only their `X-Forwarded-For` and ' +
         '`X-Forwarded-Proto` are used.',
-      { default: [], examples: [['10.0.0.0/8']] }
+      { examples: [['10.0.0.0/8']] }
     ),
     mount: maybe(
       Type.String({
         pattern: "^(/(?!\\.\\.?(/|$))[A-Za-z0-9._~!$&'()+,=@-]+)+$",
         expected: 'a path such as /admin, with no / or * at its end and no empty or dot segments',
         description:
-          'A prefix of every public path: `/admin` makes `/admin/api/notices` of `/api/notices`.',
-        examples: ['/admin']
+          'A prefix of every public path: `/admin` makes `/admin/api/notices` of `/api/notices`.'
       })
     ),
     tls: optional(
       {
         ...certificatePair('console.example.com'),
-        redirect: maybe(
-          listen(
-            'Where a second listener redirects http to https (308), for the names in ' +
-              '`server.hosts`: to the port that stands there, or else to 443.',
-            { examples: ['0.0.0.0:80'] }
-          )
+        redirect: may.listen(
+          'Where a second listener redirects http to https (308), for the names in ' +
+            '`server.hosts`: to the port that stands there, or else to 443.'
         )
       },
       'https by the gateway itself, where no proxy ends TLS: TLS 1.2 and newer, HTTP/1.1.'
@@ -109,13 +103,12 @@ export const server = section(
 
 export const consoleFiles = optional(
   {
-    root: text('The folder with the built console.', { examples: ['../console/dist'] }),
+    root: text('The folder with the built console.'),
     contentSecurityPolicy: text(
       'The `Content-Security-Policy` header of the console’s pages. The default works with ' +
         'every console; make it stricter if yours allows it.',
       {
-        default: "base-uri 'self'; object-src 'none'; frame-ancestors 'none'",
-        examples: ["default-src 'self'; frame-ancestors 'none'"]
+        default: "base-uri 'self'; object-src 'none'; frame-ancestors 'none'"
       }
     )
   },

@@ -1,6 +1,6 @@
 /** `session` of `gateway.yaml`: secrets, lifetimes, the cookie, sessions per user. */
 import { Type } from 'typebox'
-import { flag, lifetime, list, maybe, oneOf, secret, section, whole } from './primitives.ts'
+import { flag, lifetime, list, may, oneOf, secret, section, whole } from './primitives.ts'
 
 export const session = section(
   {
@@ -8,7 +8,7 @@ export const session = section(
       secret('At least 32 characters.'),
       'Secrets that sign the cookie and encrypt the data in Redis: the first for new data. Add one ' +
         'as the second at every replica, then make it the first. Without Redis it may be empty.',
-      { default: [], examples: [['${SESSION_SECRET}']] }
+      { examples: [['${SESSION_SECRET}']] }
     ),
     idle: lifetime('A session ends after this time without use.', { default: '30m' }),
     absolute: lifetime('A session ends this long after sign-in, even if it is in use.', {
@@ -16,10 +16,8 @@ export const session = section(
     }),
     remembered: section(
       {
-        idle: maybe(lifetime('Default: `session.idle`.', { examples: ['7d'] })),
-        absolute: maybe(
-          lifetime('Also of the cookie. Default: `session.absolute`.', { examples: ['30d'] })
-        )
+        idle: may.lifetime('Default: `session.idle`.'),
+        absolute: may.lifetime('Also of the cookie. Default: `session.absolute`.')
       },
       'Sessions whose sign-in asked to be remembered (`autoLogin: true`). Their cookie survives ' +
         'closing the browser.'

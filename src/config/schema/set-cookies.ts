@@ -1,10 +1,10 @@
 /** `setCookies` of a route: which cookies its upstream may set in the browser, and how. */
 import { Type } from 'typebox'
-import { closed, list, text } from './primitives.ts'
+import { anyText, closed, list } from './primitives.ts'
 
 type SetCookie = string | { readonly name: string; readonly sealed: true }
 
-const cookieName = text('A cookie name.')
+const cookieName = anyText
 
 export const setCookiesSchema = list(
   Type.Unsafe<SetCookie>(
@@ -30,8 +30,7 @@ export const setCookiesSchema = list(
       }
     )
   ),
-  'Cookies that this upstream may set in the browser. All others are dropped.',
-  { default: [], examples: [['theme'], [{ name: 'JSESSIONID', sealed: true }]] }
+  'Cookies that this upstream may set in the browser. All others are dropped.'
 )
 
 export const nameOfCookie = (each: SetCookie): string =>

@@ -1,49 +1,49 @@
 /** A credential source of `login.sources`: the sign-in call of a back-end, and its further calls. */
 import { type Static, Type } from 'typebox'
 import {
+  anyText,
   closed,
   dotted,
   flag,
   header,
   headerValue,
   list,
+  may,
   maybe,
   name,
   oneOf,
   optional,
   pairs,
-  path,
-  text
+  path
 } from './primitives.ts'
 import { answerTest, outcomes } from './response-tests.ts'
 
 const placeholders = '`{token}` and `{refreshToken}` are those of the session.'
 
 const sendCredential = maybe(
-  flag(
-    'Whether the session’s credential is sent too. Default: `true`. `false`: for back-ends that ' +
+  Type.Boolean({
+    description:
+      'Whether the session’s credential is sent too. Default: `true`. `false`: for back-ends that ' +
       'refuse an expired token.'
-  )
+  })
 )
 
-const expires = maybe(
-  closed(
-    {
-      path: dotted('The path of the member that tells it.', { examples: ['data.expiresIn'] }),
-      as: oneOf(
-        ['seconds', 'milliseconds', 'epoch-seconds', 'epoch-milliseconds', 'date'],
-        'The unit: from now, from 1970 (`epoch-…`), or a date as text. A negative number, an ' +
-          'empty text and 0 since 1970 mean never.',
-        { default: 'seconds' }
-      )
-    },
-    'When the token expires.'
-  )
+const expires = may.closed(
+  {
+    path: dotted('The path of the member that tells it.'),
+    as: oneOf(
+      ['seconds', 'milliseconds', 'epoch-seconds', 'epoch-milliseconds', 'date'],
+      'The unit: from now, from 1970 (`epoch-…`), or a date as text. A negative number, an ' +
+        'empty text and 0 since 1970 mean never.',
+      { default: 'seconds' }
+    )
+  },
+  'When the token expires.'
 )
 
 const userCall = optional(
   {
-    path: path('The path of the call that tells who the user is.', { examples: ['/getInfo'] }),
+    path: path('The path of the call that tells who the user is.'),
     method: oneOf(['GET', 'POST'], 'The method.', { default: 'GET' }),
     query: pairs(Type.String(), 'Members of the query.', {
       default: {},
@@ -60,34 +60,22 @@ const userCall = optional(
 const user = closed(
   {
     from: userCall,
-    id: dotted('The path of the user’s id.', { examples: ['data.user.id'] }),
-    username: maybe(
-      dotted('The path of the user name. Default: the name that the user typed.', {
-        examples: ['data.user.login']
-      })
-    ),
-    name: maybe(
-      dotted('The path of the display name. Default: the user name.', {
-        examples: ['data.user.name']
-      })
-    ),
-    roles: maybe(
-      dotted(
-        'The path of a role or of roles. It goes on in each item of a list, or in one by its ' +
-          'number: `roles.code`, `roles.0.code`.',
-        { examples: ['data.user.roles', 'data.user.roles.roleKey'] }
-      )
+    id: dotted('The path of the user’s id.'),
+    username: may.dotted('The path of the user name. Default: the name that the user typed.'),
+    name: may.dotted('The path of the display name. Default: the user name.'),
+    roles: may.dotted(
+      'The path of a role or of roles. It goes on in each item of a list, or in one by its ' +
+        'number: `roles.code`, `roles.0.code`.',
+      { examples: ['data.user.roles', 'data.user.roles.roleKey'] }
     ),
     roleMap: pairs(
       Type.String(),
       'Roles of the console in the place of the back-end’s. Other roles stay as they are.',
       { default: {}, examples: [{ ADMINISTRATOR: 'admin' }] }
     ),
-    profile: maybe(
-      dotted('The path of an object with more data of the user, kept for the profile.', {
-        examples: ['data.user']
-      })
-    )
+    profile: may.dotted('The path of an object with more data of the user, kept for the profile.', {
+      examples: ['data.user']
+    })
   },
   'Where the response tells who signed in.'
 )
@@ -115,22 +103,22 @@ const token = maybe(
 
 const refresh = optional(
   {
-    path: path('The path of the call that renews a token.', { examples: ['/auth/refresh'] }),
+    path: path('The path of the call that renews a token.'),
     method: oneOf(['POST', 'PUT', 'GET'], 'The method.', { default: 'POST' }),
-    format: maybe(oneOf(['json', 'form'], 'The format of the body. Default: `json`.')),
+    format: may.oneOf(['json', 'form'], 'The format of the body. Default: `json`.'),
     body: pairs(Type.Unknown(), `The request body. ${placeholders}`, {
       default: {},
       examples: [{ refreshToken: '{refreshToken}' }]
     }),
-    query: maybe(
-      pairs(Type.String(), `Members of the query. ${placeholders}`, {
-        examples: [{ refreshToken: '{refreshToken}' }]
-      })
-    ),
-    headers: maybe(
-      pairs(headerValue('The value of the header.'), `Headers of the request. ${placeholders}`, {
+    query: may.pairs(Type.String(), `Members of the query. ${placeholders}`, {
+      examples: [{ refreshToken: '{refreshToken}' }]
+    }),
+    headers: may.pairs(
+      headerValue('The value of the header.'),
+      `Headers of the request. ${placeholders}`,
+      {
         examples: [{ 'x-refresh-token': '{refreshToken}' }]
-      })
+      }
     ),
     sendCredential,
     refused: maybe(
@@ -148,13 +136,11 @@ const refresh = optional(
 
 const logout = optional(
   {
-    path: path('The path of the sign-out call.', { examples: ['/auth/logout'] }),
+    path: path('The path of the sign-out call.'),
     method: oneOf(['POST', 'GET', 'DELETE'], 'The method.', { default: 'POST' }),
-    body: maybe(
-      pairs(Type.Unknown(), `The request body. ${placeholders} Default: none.`, {
-        examples: [{ refresh_token: '{refreshToken}' }]
-      })
-    ),
+    body: may.pairs(Type.Unknown(), `The request body. ${placeholders} Default: none.`, {
+      examples: [{ refresh_token: '{refreshToken}' }]
+    }),
     sendCredential
   },
   'The back-end’s own sign-out, called at the end of a session, unless another live session of ' +
@@ -165,7 +151,7 @@ export const upstreamLogin = Type.Object(
   {
     kind: Type.Literal('upstream-login', { description: 'The sign-in call of a back-end.' }),
     upstream: name('An upstream of `routes.yaml`.', { names: 'upstream' }),
-    path: path('The path of the back-end’s sign-in call (POST).', { examples: ['/auth/login'] }),
+    path: path('The path of the back-end’s sign-in call (POST).'),
     format: oneOf(['json', 'form'], 'The format of the request body.', { default: 'json' }),
     body: pairs(
       Type.Unknown(),
@@ -187,41 +173,30 @@ export const upstreamLogin = Type.Object(
       header('A request header.'),
       'Headers of the console’s sign-in that the back-end’s sign-in and `user.from` get too. One ' +
         'of more than 1024 characters is refused (400).',
-      { default: [], examples: [['tenant-id', 'accept-language']] }
+      { examples: [['tenant-id', 'accept-language']] }
     ),
     passCookies: list(
-      text('A cookie name.'),
+      anyText,
       'Cookies of the browser that the back-end’s sign-in gets too, sealed ones with their own ' +
-        'value. One of more than 1024 characters is refused (400).',
-      { default: [], examples: [['lang']] }
+        'value. One of more than 1024 characters is refused (400).'
     ),
     outcomes,
-    message: maybe(
-      dotted(
-        'The path of the back-end’s message for the user, in the place of ours: a text without ' +
-          'markup, of which 200 characters are shown.',
-        { examples: ['msg'] }
-      )
+    message: may.dotted(
+      'The path of the back-end’s message for the user, in the place of ours: a text without ' +
+        'markup, of which 200 characters are shown.'
     ),
     user,
     token,
-    renewedToken: maybe(
-      header('A header in which the back-end sends a new token with any response.', {
-        examples: ['new-token']
-      })
-    ),
+    renewedToken: may.header('A header in which the back-end sends a new token with any response.'),
     expires,
     refresh,
-    refreshToken: maybe(
-      dotted('The path of the refresh token in the responses to sign-in and renewal.', {
-        examples: ['data.refreshToken']
-      })
+    refreshToken: may.dotted(
+      'The path of the refresh token in the responses to sign-in and renewal.'
     ),
     cookies: list(
-      text('A cookie name.'),
+      anyText,
       'Cookies that the session keeps, also as later responses change them. Upstreams with ' +
-        '`credential: cookies` get them.',
-      { default: [], examples: [['backend_sid']] }
+        '`credential: cookies` get them.'
     ),
     logout
   },

@@ -8,12 +8,10 @@ import {
   flag,
   header,
   headerPattern,
-  list,
+  may,
   maybe,
-  moduleFile,
   optional,
-  pemFile,
-  secret,
+  someOf,
   url,
   valueOrSecret,
   whole
@@ -47,8 +45,7 @@ const credential = Type.Unsafe<CredentialConfig>(
       expected: `none, ${styles}, or { as: ${styles}, from: SOURCE, scheme: WORD }`,
       description:
         'How it gets the token or cookies of a session: as `bearer`, `cookies` or a header. `from` ' +
-        'names their source where several have some, `scheme` the word before the token.',
-      examples: ['bearer', { from: 'orders', as: 'bearer' }, { as: 'bearer', scheme: 'Token' }]
+        'names their source where several have some, `scheme` the word before the token.'
     }
   )
 )
@@ -58,8 +55,7 @@ const health = optional(
     path: Type.String({
       pattern: '^/[^\\s?#]*$',
       expected: 'a path that begins with /, such as /healthz',
-      description: 'What is asked by GET: the whole path, without that of the URL before it.',
-      examples: ['/healthz']
+      description: 'What is asked by GET: the whole path, without that of the URL before it.'
     }),
     interval: duration('The pause between two checks.', { default: '5s' })
   },
@@ -68,7 +64,7 @@ const health = optional(
 )
 
 const errorPaths = (description: string) =>
-  list(dotted('A path; lists have numbers.', { examples: ['errors.0.detail'] }), description)
+  someOf(dotted('A path; lists have numbers.'), description, { minItems: 0 })
 
 const ownErrors = closed(
   {
@@ -100,15 +96,11 @@ const errors = Type.Unsafe<keyof typeof errorFormats | ErrorFormat>(
 
 const tls = optional(
   {
-    ca: maybe(
-      pemFile('A PEM file of authorities, in the place of those of the system.', {
-        examples: ['/etc/ssl/internal-ca.pem']
-      })
-    ),
-    certificate: maybe(pemFile('A PEM file with the certificate that it is shown.')),
-    key: maybe(
-      secret('Its private key, as PEM text.', { examples: ['file:/run/secrets/orders-client.key'] })
-    ),
+    ca: may.pemFile('A PEM file of authorities, in the place of those of the system.'),
+    certificate: may.pemFile('A PEM file with the certificate that it is shown.'),
+    key: may.secret('Its private key, as PEM text.', {
+      examples: ['file:/run/secrets/orders-client.key']
+    }),
     serverName: maybe(
       Type.String({
         pattern: '^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$',
@@ -122,21 +114,13 @@ const tls = optional(
 
 export const upstream = closed(
   {
-    url: maybe(
-      url('The address of the back-end. A path in it comes before every upstream path.', {
-        examples: ['http://orders.internal:8080']
-      })
-    ),
-    urls: maybe(
-      list(
-        url('An address.'),
-        'Several addresses that answer alike, with the same path: the least busy one is asked.',
-        {
-          minItems: 1,
-          maxItems: 100,
-          examples: [['http://orders-1.internal:8080', 'http://orders-2.internal:8080']]
-        }
-      )
+    url: may.url('The address of the back-end. A path in it comes before every upstream path.'),
+    urls: may.someOf(
+      url('An address.'),
+      'Several addresses that answer alike, with the same path: the least busy one is asked.',
+      {
+        maxItems: 100
+      }
     ),
     health,
     connectTimeout: duration('How long connecting may take.', { default: '2s' }),
@@ -178,18 +162,12 @@ export const upstream = closed(
         ]
       })
     ),
-    module: maybe(
-      moduleFile('Own code for headers that no config can hold, such as a signature.', {
-        examples: ['./upstreams/sign.js']
-      })
-    ),
-    passHeaders: maybe(
-      list(
-        header('A request header.'),
-        'The only headers of the client that this upstream gets. Default: all, except those that ' +
-          'back-ends trust as set by a proxy.',
-        { examples: [['accept', 'accept-language', 'content-type', 'user-agent']] }
-      )
+    module: may.moduleFile('Own code for headers that no config can hold, such as a signature.'),
+    passHeaders: may.someOf(
+      header('A request header.'),
+      'The only headers of the client that this upstream gets. Default: all, except those that ' +
+        'back-ends trust as set by a proxy.',
+      { minItems: 0, examples: [['accept', 'accept-language', 'content-type', 'user-agent']] }
     ),
     paging: upstreamPaging,
     tls

@@ -1,16 +1,14 @@
 /** The notices on top of every page, each a link to the page that helps; the worst first. */
-import type { Now } from '../state-schemas.ts'
 import type { GatewayState } from '../../services/gateway-state.ts'
+import type { ReplicasStatus } from '../state-schemas.ts'
 
 export type Notice = readonly [tone: 'bad' | 'warn', place: string, text: string]
 
+type Replicas = ReplicasStatus['replicas']
+
 const notAgain = 'and the gateway will not start again with them'
 
-export function attention(
-  state: GatewayState,
-  replicas: Now['replicas'],
-  lockouts: number
-): Notice[] {
+export function attention(state: GatewayState, replicas: Replicas, lockouts: number): Notice[] {
   const { config, redis, upstreams, ledger, maintenance, refusing } = state
   const { restartNeeded, files } = config
   const [fault] = files.faults ?? []
@@ -43,7 +41,7 @@ function namesOf(upstreams: GatewayState['upstreams']): string {
   return upstreams.map(({ upstream, address }) => `${upstream} (${address})`).join(', ')
 }
 
-function hostsOf(replicas: Now['replicas']): string {
+function hostsOf(replicas: Replicas): string {
   return replicas.map(({ id, host }) => `${id} at ${host}`).join(', ')
 }
 

@@ -1,13 +1,13 @@
 /** Config: what runs, why files were refused, and what a reload would change. */
 import type { GatewayState } from '../../services/gateway-state.ts'
-import type { Contracts, PlanAnswer } from '../state-schemas.ts'
+import type { PlanAnswer } from '../state-schemas.ts'
 import { ago, time } from './format.ts'
 import { html, type Html } from './html.ts'
 import { act, card, facts, list, pill } from './parts.ts'
 
 type Config = GatewayState['config']
 
-export function configPage(config: Config, plan: PlanAnswer, { contracts }: Contracts): Html {
+export function configPage(config: Config, plan: PlanAnswer): Html {
   const { generation, hash, folder, restartNeeded, taken } = config
   return html`
     <div class="columns">
@@ -24,10 +24,6 @@ export function configPage(config: Config, plan: PlanAnswer, { contracts }: Cont
       )}
       ${filesCard(config, plan)}
     </div>
-    ${
-      contracts.length > 0 &&
-      card({ title: 'Contracts' }, facts(contracts.map(each => [each.route, contractOf(each)])))
-    }
   `
 }
 
@@ -56,10 +52,4 @@ function filesCard({ files: running }: Config, { changes, risks, ...found }: Pla
     list('Mind', risks),
     !isRefused && isSame && html`<p class="empty">The files hold what runs.</p>`
   )
-}
-
-function contractOf({ mode, checked, broken, drift }: Contracts['contracts'][number]): Html {
-  const text = drift.length === 0 ? `${checked} responses fit` : drift.join('; ')
-  const refused = broken > 0 ? `, ${broken} refused` : ''
-  return pill(drift.length === 0 ? 'ok' : 'warn', `${mode}: ${text}${refused}`)
 }

@@ -1,5 +1,5 @@
 /** Maintenance: what is closed, by the files and by operators; begins and ends it. */
-import type { ShownMaintenance } from '../schemas.ts'
+import type { ShownMaintenance } from '../maintenance.ts'
 import { type Closing, maintenanceInWords } from '../../config/schema/maintenance.ts'
 import { ago, time } from './format.ts'
 import { html, type Html } from './html.ts'
@@ -15,11 +15,11 @@ interface Row extends Closing {
 }
 
 const columns: ReadonlyArray<Column<Row>> = [
-  { head: 'By', cell: ({ by }) => by },
-  { head: 'What', kind: 'wide', cell: maintenanceInWords },
-  { head: 'Ends', cell: ({ until }) => (until === undefined ? 'with the file' : ago(until)) },
-  { head: 'Message', kind: 'extra', cell: ({ message }) => message },
-  { head: 'Act', cell: row => row.isOfFile !== true && row.routes.map(openRoute) }
+  ['By', '', ({ by }) => by],
+  ['What', 'wide', maintenanceInWords],
+  ['Ends', '', ({ until }) => (until === undefined ? 'with the file' : ago(until))],
+  ['Message', 'extra', ({ message }) => message],
+  ['Act', '', row => row.isOfFile !== true && row.routes.map(openRoute)]
 ]
 
 export function maintenancePage(shown: ShownMaintenance, routes: readonly string[]): Html {

@@ -1,9 +1,14 @@
 /** Overview: the traffic of the last minutes, routes, upstreams, Redis and replicas. */
-import type { Now, Past } from '../state-schemas.ts'
+import type { Now, Past } from '../../services/present.ts'
+import type { ReplicasStatus } from '../state-schemas.ts'
 import { bytes, duration, number, percent } from './format.ts'
 import { html, type Html } from './html.ts'
 import { card, type Column, linkTo, pill, table, type Tone } from './parts.ts'
 import { sparkline } from './sparkline.ts'
+
+type Replica = ReplicasStatus['replicas'][number]
+
+const maxRoutes = 50
 
 const figures = [
   { label: 'Requests per second', name: 'requestsPerSecond', show: number },
@@ -19,48 +24,40 @@ const troubles: Readonly<Record<string, readonly [share: number, tone: Tone]>> =
 }
 
 const routeColumns: ReadonlyArray<Column<Now['routes'][number]>> = [
-  {
-    head: 'Route',
-    kind: 'wide',
-    cell: ({ route }) => linkTo('requests', { route, status: '' }, route)
-  },
-  { head: 'Req/s', kind: 'number', cell: row => number(row.requestsPerSecond) },
-  { head: 'Failed', kind: 'number', cell: row => shareOf(row, 'errorShare') },
-  { head: 'Refused', kind: 'number', cell: row => shareOf(row, 'refusedShare') },
-  { head: 'p50', kind: 'number extra', cell: row => duration(row.p50Ms) },
-  { head: 'p99', kind: 'number', cell: row => duration(row.p99Ms) }
+  ['Route', 'wide', ({ route }) => linkTo('requests', { route, status: '' }, route)],
+  ['Req/s', 'number', row => number(row.requestsPerSecond)],
+  ['Failed', 'number', row => shareOf(row, 'errorShare')],
+  ['Refused', 'number', row => shareOf(row, 'refusedShare')],
+  ['p50', 'number extra', row => duration(row.p50Ms)],
+  ['p99', 'number', row => duration(row.p99Ms)]
 ]
 
 const upstreamColumns: ReadonlyArray<Column<Now['upstreams'][number]>> = [
-  {
-    head: 'Upstream',
-    kind: 'wide',
-    cell: ({ upstream, address }) => html`${upstream} <small class="mono">${address}</small>`
-  },
-  { head: 'State', cell: ({ state }) => pill(state === 'up' ? 'ok' : 'bad', state) },
-  { head: 'Req/s', kind: 'number extra', cell: row => number(row.requestsPerSecond) },
-  { head: 'In flight', kind: 'number extra', cell: ({ inFlight }) => number(inFlight) },
-  { head: 'Waiting', kind: 'number extra', cell: ({ queued }) => number(queued) },
-  { head: 'Failed', kind: 'number', cell: row => shareOf(row, 'errorShare') }
+  ['Upstream', 'wide', row => html`${row.upstream} <small class="mono">${row.address}</small>`],
+  ['State', '', ({ state }) => pill(state === 'up' ? 'ok' : 'bad', state)],
+  ['Req/s', 'number extra', row => number(row.requestsPerSecond)],
+  ['In flight', 'number extra', ({ inFlight }) => number(inFlight)],
+  ['Waiting', 'number extra', ({ queued }) => number(queued)],
+  ['Failed', 'number', row => shareOf(row, 'errorShare')]
 ]
 
-const replicaColumns: ReadonlyArray<Column<Now['replicas'][number]>> = [
-  { head: 'Replica', kind: 'wide', cell: ({ id, host }) => html`${id} <small>${host}</small>` },
-  { head: 'State', cell: replicaState },
-  { head: 'Config', kind: 'extra', cell: ({ configHash }) => html`<code>${configHash}</code>` },
-  { head: 'Req/s', kind: 'number', cell: row => number(row.requestsPerSecond) },
-  { head: 'Failed', kind: 'number', cell: row => shareOf(row, 'errorShare') },
-  { head: 'p99', kind: 'number extra', cell: row => duration(row.p99Ms) }
+const replicaColumns: ReadonlyArray<Column<Replica>> = [
+  ['Replica', 'wide', ({ id, host }) => html`${id} <small>${host}</small>`],
+  ['State', '', replicaState],
+  ['Config', 'extra', ({ configHash }) => html`<code>${configHash}</code>`],
+  ['Req/s', 'number', row => number(row.requestsPerSecond)],
+  ['Failed', 'number', row => shareOf(row, 'errorShare')],
+  ['p99', 'number extra', row => duration(row.p99Ms)]
 ]
 
-export function overview(now: Now, past: readonly Past[]): Html {
-  const { routes, upstreams, replicas } = now
+export function overview(now: Now, past: readonly Past[], { replicas }: ReplicasStatus): Html {
+  const { routes, upstreams } = now
   return html`
-    <div class="figures">${figures.map(each => figure(each, past))}</div>
+    <div class="columns figures">${figures.map(each => figure(each, past))}</div>
     <div class="columns">
       ${card(
         { title: 'Routes', count: routes.length },
-        table(routes.slice(0, 50), routeColumns, 'No requests in the last seconds.')
+        table(routes.slice(0, maxRoutes), routeColumns, 'No requests in the last seconds.')
       )}
       ${card(
         { title: 'Upstreams', count: upstreams.length },
@@ -94,20 +91,17 @@ function toneOf(name: string, value = 0): Tone | undefined {
   return value > share ? tone : undefined
 }
 
-function replicaState({ ready, isSilent }: Now['replicas'][number]): Html {
+function replicaState({ ready, isSilent }: Replica): Html {
   if (isSilent) return pill('bad', 'silent')
   return ready ? pill('ok', 'ready') : pill('bad', 'not ready')
 }
 
-function processOf({ process, inFlight, queued }: Now): Html {
-  const { rssBytes, cpu, eventLoopDelayMs } = process
-  return html`<small>
-    ${inFlight} in flight, ${queued} waiting, ${bytes(rssBytes)}, CPU ${percent(cpu)}, event loop
-    ${duration(eventLoopDelayMs)}
-  </small>`
+function processOf({ rssBytes, cpu, inFlight, queued }: Now): Html {
+  const traffic = `${inFlight} in flight, ${queued} waiting`
+  return html`<small>${traffic}, ${bytes(rssBytes)}, CPU ${percent(cpu)}</small>`
 }
 
-function redisOf({ redis: { state, latencyMs } }: Now): Html {
-  if (state === 'embedded') return pill('plain', 'no Redis: one process')
-  return state === 'up' ? pill('ok', `Redis: ${duration(latencyMs)}`) : pill('bad', 'Redis: down')
+function redisOf({ redis }: Now): Html {
+  if (redis === undefined) return pill('plain', 'no Redis: one process')
+  return redis.up ? pill('ok', `Redis: ${duration(redis.latencyMs)}`) : pill('bad', 'Redis: down')
 }

@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { runAct } from '../routes.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { prepareError } from '../errors.ts'
+import { listLockouts } from '../lockouts.ts'
 import type { OperatorSignIn } from '../sign-in.ts'
 import { attention } from './attention.ts'
 import { frame, signInPage } from './frame.ts'
@@ -81,9 +82,9 @@ export function addPages(ops: FastifyInstance, signIn: OperatorSignIn, data: Pag
   })
 }
 
-async function notices({ state, now, lockouts }: PageData) {
-  const { total } = await lockouts.list({}).catch(() => ({ total: 0 }))
-  return attention(state(), (await now()).replicas, total)
+async function notices({ desk, state, replicas }: PageData) {
+  const { total } = await listLockouts(desk).catch(() => ({ total: 0 }))
+  return attention(state(), (await replicas()).replicas, total)
 }
 
 /**

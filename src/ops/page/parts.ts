@@ -26,12 +26,10 @@ export function card({ title, count, tools }: Card, ...content: readonly Content
   </section>`
 }
 
-export interface Column<T> {
-  readonly head: string
-  readonly cell: (row: T) => Content
-  /** `wide` takes the room in one line, `text` in several; `extra` is left out on phones. */
-  readonly kind?: 'number' | 'wide' | 'text' | 'extra' | 'number extra'
-}
+/** `wide` takes the room in one line, `text` in several; `extra` is left out on phones. */
+type Kind = '' | 'number' | 'wide' | 'text' | 'extra' | 'number extra'
+
+export type Column<T> = readonly [head: string, kind: Kind, cell: (row: T) => Content]
 
 export function table<T>(
   rows: readonly T[],
@@ -39,18 +37,21 @@ export function table<T>(
   empty: Content
 ): Html {
   if (rows.length === 0) return html`<p class="empty">${empty}</p>`
+  const heads = columns.map(([head, kind]) => html`<th class="${kind}">${head}</th>`)
+  const cellsOf = (row: T) =>
+    columns.map(([, kind, cell]) => html`<td class="${kind}">${cell(row)}</td>`)
   return html`<div class="scroll" tabindex="0">
     <table>
       <thead>
         <tr>
-          ${columns.map(({ head, kind }) => html`<th class="${kind}">${head}</th>`)}
+          ${heads}
         </tr>
       </thead>
       <tbody>
         ${rows.map(
           row =>
             html`<tr>
-              ${columns.map(({ cell, kind }) => html`<td class="${kind}">${cell(row)}</td>`)}
+              ${cellsOf(row)}
             </tr>`
         )}
       </tbody>
@@ -81,7 +82,7 @@ export function list(title: string, lines: readonly Content[]): Html | false {
   )
 }
 
-export interface Act {
+interface Act {
   readonly path: string
   readonly body: object
   readonly label: string
@@ -93,12 +94,13 @@ export interface Act {
 
 /** A button that asks first, in a popover of the browser: without scripts. */
 export function act({ path, body, label, text, fields, isDanger = false }: Act): Html {
-  const id = encodeURIComponent(`act ${path} ${JSON.stringify(body)}`)
+  const json = JSON.stringify(body)
+  const id = encodeURIComponent(`act ${path} ${json}`)
   return html`<button popovertarget="${id}" class="${isDanger && 'danger'}">${label}</button>
     <form popover id="${id}" method="post">
       <h2>${label}?</h2>
       <p>${text}</p>
-      ${hidden('act', path)} ${hidden('body', JSON.stringify(body))} ${fields}
+      ${hidden('act', path)} ${hidden('body', json)} ${fields}
       <footer>
         <button type="button" popovertarget="${id}" popovertargetaction="hide">Cancel</button>
         <button class="primary">${label}</button>

@@ -15,19 +15,12 @@ const barWidth = 120
 const kept = 'requests that failed or were refused, took more than a second, or were no GET'
 
 const columns: ReadonlyArray<Column<KeptRequest>> = [
-  {
-    head: 'Time',
-    cell: ({ at, requestId }) => html`<a href="/ops/requests/${requestId}">${time(at)}</a>`
-  },
-  { head: 'Status', cell: statusOf },
-  {
-    head: 'Request',
-    kind: 'wide',
-    cell: ({ method, path }) => html`<code>${method} ${path}</code>`
-  },
-  { head: 'Why', cell: whyOf },
-  { head: 'User', kind: 'extra', cell: userOf },
-  { head: 'Took', kind: 'number extra', cell: ({ ms }) => duration(ms) }
+  ['Time', '', ({ at, requestId: id }) => html`<a href="/ops/requests/${id}">${time(at)}</a>`],
+  ['Status', '', statusOf],
+  ['Request', 'wide', ({ method, path }) => html`<code>${method} ${path}</code>`],
+  ['Why', '', whyOf],
+  ['User', 'extra', userOf],
+  ['Took', 'number extra', ({ ms }) => duration(ms)]
 ]
 
 export function requestsPage(found: FoundRequests, query: RequestQuery): Html {
@@ -103,9 +96,9 @@ function stepColumns(totalMs: number): ReadonlyArray<Column<Step>> {
       <rect x="${share(atMs)}" width="${Math.max(1, share(ms))}" height="6" />
     </svg>`
   return [
-    { head: 'Step', cell: ({ name }) => name },
-    { head: 'What happened', kind: 'text', cell: ({ text }) => withCode(text) },
-    { head: 'When', kind: 'extra', cell: bar },
-    { head: 'Took', kind: 'number', cell: ({ ms }) => ms !== undefined && duration(ms) }
+    ['Step', '', ({ name }) => name],
+    ['What happened', 'text', ({ text }) => withCode(text)],
+    ['When', 'extra', bar],
+    ['Took', 'number', ({ ms }) => ms !== undefined && duration(ms)]
   ]
 }

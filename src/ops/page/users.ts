@@ -4,13 +4,10 @@ import type { UserId } from '../../session/types.ts'
 import { ago, browser, duration, time } from './format.ts'
 import { html, type Html } from './html.ts'
 import { act, card, type Column, field, filters, linkTo, pill, table } from './parts.ts'
-import type {
-  BlockJson,
-  CallerLimit,
-  LockoutJson,
-  SessionsAnswer,
-  ShownSession
-} from '../schemas.ts'
+import type { BlockJson } from '../blocked-users.ts'
+import type { CallerLimit } from '../limits.ts'
+import type { LockoutJson } from '../lockouts.ts'
+import type { SessionsAnswer, ShownSession } from '../users.ts'
 import { requestsCard } from './requests.ts'
 
 /** Who is kept out. */
@@ -28,78 +25,73 @@ interface OneUser extends UserId, KeptOut {
   readonly found: FoundRequests
 }
 
-const userColumn: Column<ShownSession> = {
-  head: 'User',
-  kind: 'wide',
-  cell: ({ user, userId, source }) =>
+const userColumn: Column<ShownSession> = [
+  'User',
+  'wide',
+  ({ user, userId, source }) =>
     html`${linkTo('users', { user: userId, source }, user)} <small>${source}</small>`
-}
+]
 
 const sessionColumns: ReadonlyArray<Column<ShownSession>> = [
-  { head: 'Signed in', cell: ({ startedAt }) => ago(startedAt) },
-  { head: 'Last used', kind: 'extra', cell: ({ lastUsedAt }) => ago(lastUsedAt) },
-  { head: 'From', kind: 'extra', cell: ({ address }) => html`<code>${address}</code>` },
-  { head: 'With', kind: 'extra', cell: ({ agent }) => browser(agent) },
-  { head: 'Ends in', kind: 'number extra', cell: ({ idleIn }) => duration(idleIn * 1000) },
-  {
-    head: 'Act',
-    cell: ({ id, user, userId, source }) =>
-      act({
-        path: '/sessions/close',
-        body: { user: userId, by: 'id', source, id },
-        label: 'End session',
-        text: `Signs ${user} out on this device, at once. Other sessions go on.`
-      })
-  }
+  ['Signed in', '', ({ startedAt }) => ago(startedAt)],
+  ['Last used', 'extra', ({ lastUsedAt }) => ago(lastUsedAt)],
+  ['From', 'extra', ({ address }) => html`<code>${address}</code>`],
+  ['With', 'extra', ({ agent }) => browser(agent)],
+  ['Ends in', 'number extra', ({ idleIn }) => duration(idleIn * 1000)],
+  ['Act', '', endSession]
 ]
 
 const limitColumns: ReadonlyArray<Column<CallerLimit>> = [
-  { head: 'Limit', kind: 'wide', cell: ({ limit, of }) => html`${limit} <small>${of}</small>` },
-  {
-    head: 'Used',
-    kind: 'number',
-    cell: ({ used, max, exceeded }) =>
-      exceeded ? pill('bad', `${used} of ${max}`) : `${used} of ${max}`
-  },
-  { head: 'All free in', kind: 'number', cell: ({ resetMs }) => duration(resetMs) }
+  ['Limit', 'wide', ({ limit, of }) => html`${limit} <small>${of}</small>`],
+  [
+    'Used',
+    'number',
+    ({ used, max, exceeded }) => pill(exceeded ? 'bad' : 'ok', `${used} of ${max}`)
+  ],
+  ['All free in', 'number', ({ resetMs }) => duration(resetMs)]
 ]
 
 const lockoutColumns: ReadonlyArray<Column<LockoutJson>> = [
-  {
-    head: 'Account',
-    kind: 'wide',
-    cell: ({ account }) => account && linkTo('users', { search: account }, account)
-  },
-  { head: 'Address', cell: ({ address }) => html`<code>${address}</code>` },
-  { head: 'What', kind: 'extra', cell: ({ kind }) => kind },
-  { head: 'Until', cell: ({ until }) => time(until) },
-  {
-    head: 'Act',
-    cell: ({ kind, account, address }) =>
-      act({
-        path: '/lockouts/lift',
-        body: { account, address },
-        label: 'Lift',
-        text: `Forgets all failures of ${account ?? address} (${kind}).`
-      })
-  }
+  ['Account', 'wide', ({ account }) => account && linkTo('users', { search: account }, account)],
+  ['Address', '', ({ address }) => html`<code>${address}</code>`],
+  ['What', 'extra', ({ kind }) => kind],
+  ['Until', '', ({ until }) => time(until)],
+  ['Act', '', lift]
 ]
 
 const blockColumns: ReadonlyArray<Column<BlockJson>> = [
-  { head: 'Name or id', kind: 'wide', cell: ({ name }) => linkTo('users', { search: name }, name) },
-  { head: 'At', kind: 'extra', cell: ({ source = 'any source' }) => source },
-  { head: 'Until', cell: ({ until }) => (until === undefined ? 'lifted' : time(until)) },
-  {
-    head: 'Act',
-    cell: ({ name, source }) =>
-      act({
-        path: '/users/unblock',
-        body: { name, source },
-        label: 'Unblock',
-        text: `${name} may sign in again.`
-      })
-  }
+  ['Name or id', 'wide', ({ name }) => linkTo('users', { search: name }, name)],
+  ['At', 'extra', ({ source = 'any source' }) => source],
+  ['Until', '', ({ until }) => (until === undefined ? 'lifted' : time(until))],
+  ['Act', '', unblock]
 ]
+
+function endSession({ id, user, userId, source }: ShownSession): Html {
+  return act({
+    path: '/sessions/close',
+    body: { user: userId, by: 'id', source, id },
+    label: 'End session',
+    text: `Signs ${user} out on this device, at once. Other sessions go on.`
+  })
+}
+
+function lift({ kind, account, address }: LockoutJson): Html {
+  return act({
+    path: '/lockouts/lift',
+    body: { account, address },
+    label: 'Lift',
+    text: `Forgets all failures of ${account ?? address} (${kind}).`
+  })
+}
+
+function unblock({ name, source }: BlockJson): Html {
+  return act({
+    path: '/users/unblock',
+    body: { name, source },
+    label: 'Unblock',
+    text: `${name} may sign in again.`
+  })
+}
 
 export function usersPage(latest: Latest, search: string): Html {
   const { sessions, users = 0, lockouts, blocks } = latest

@@ -100,7 +100,6 @@ t.test('it ends by itself', async t => {
     routes: [],
     methods: ['GET'],
     allowRoles: [],
-    retryAfter: 1000,
     until: '2026-12-01T14:00+08:00'
   }
   const config = { routes: { a: {} }, maintenance } as unknown as Config['routes']

@@ -128,14 +128,6 @@ t.test('what the account refuses is no failure of its address', async t => {
   t.same(await guess(2, 'bob'), ['', 'limit.exceeded'])
 })
 
-t.test('a right password gives back what was counted', async t => {
-  for (const bounds of [{ account: of(1) }, { address: of(1) }, { accountAndAddress: of(1) }]) {
-    const { attempt, guess } = setUp(t, bounds)
-    for (let n = 0; n < 4; n++) await (await attempt()).refund()
-    t.same(await guess(1), [''], JSON.stringify(bounds))
-  }
-})
-
 t.test('wrong captchas are failures of the address, and at first none of the account', async t => {
   const ofAccount = setUp(t, { account: of(2) })
   for (let n = 0; n < 50; n++) {
@@ -146,7 +138,6 @@ t.test('wrong captchas are failures of the address, and at first none of the acc
     t.equal(await (await ofAccount.attempt()).undecided(false), true, 'from then on they count')
   }
   await t.rejects(ofAccount.attempt(), { code: 'login.locked' })
-
   const ofAddress = setUp(t, { address: of(2), account: of(5) })
   for (let n = 0; n < 2; n++) t.equal(await (await ofAddress.attempt()).undecided(false), false)
   await t.rejects(ofAddress.attempt(), { code: 'limit.exceeded' })
@@ -155,47 +146,6 @@ t.test('wrong captchas are failures of the address, and at first none of the acc
   const atOnce = setUp(t, { account: of(2) })
   for (let n = 0; n < 2; n++) t.equal(await (await atOnce.attempt()).undecided(true), true)
   await t.rejects(atOnce.attempt(), { code: 'login.locked' })
-})
-
-t.test('a client that left while its sign-in was counted has tried nothing', async t => {
-  const { attempt, guess, lockouts } = setUp(t, { account: of(1), address: of(1) })
-  const { take } = lockouts
-  const left = new Error('the client left')
-  for (let n = 0; n < 4; n++) {
-    const client = new AbortController()
-    lockouts.take = async buckets => {
-      const taken = await take(buckets)
-      client.abort(left)
-      return taken
-    }
-    const leaving = client.signal
-    await t.rejects(attempt('alice', { leaving }), left)
-    await t.rejects(attempt('alice', { leaving }), left, 'nor later')
-  }
-  lockouts.take = take
-  t.same(await guess(1), [''])
-})
-
-t.test('where the lockouts cannot be asked, nothing is left behind', async t => {
-  const { attempt, guess, lockouts } = setUp(t, { account: of(1) })
-  const { take } = lockouts
-  const away = new Error('away')
-  lockouts.take = async () => await Promise.reject(away)
-  for (let n = 0; n < 5; n++) await t.rejects(attempt(), away)
-  lockouts.take = take
-  t.same(await guess(2), ['', 'login.locked'])
-})
-
-t.test('who waits for others of the address, then of the account, is let in', async t => {
-  const { attempt } = setUp(t, { address: of(3), accountAndAddress: of(1) })
-  const alice = await attempt('alice')
-  const others = [await attempt('bob'), await attempt('carol')]
-  const waiting = attempt('alice')
-  await others[0]?.refund()
-  // Held up by the account from now on, though the address has a place.
-  await others[1]?.refund()
-  await alice.refund()
-  await (await waiting).refund()
 })
 
 t.test('guesses at the operators’ page are counted apart', async t => {

@@ -122,7 +122,4 @@ t.test('a code of its own for sign-outs is no fault, nor is one of an outage', a
   const refreshCodes = ['9999']
   const errors = { 'session.*': { code: '8888' }, 'session.unavailable': { code: '9999' } }
   t.same(reportsIn({ refreshCodes, errors }), [])
-  t.match(reportsIn({ refreshCodes, errors }, {}), [
-    /: warning: has no effect for the console: `endpoints\.refresh`/
-  ])
 })

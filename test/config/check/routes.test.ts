@@ -40,17 +40,6 @@ t.test('an upstream has either of them, and its addresses are alike', async t =>
   t.same(faults({ urls: ['http://b/x', 'http://c/x'] }), [])
 })
 
-t.test('a fallback and the browser’s cache are for reads of an upstream', async t => {
-  const faultsOf = (route: object) =>
-    routeReports({ route }).filter(report => isFault(report) && report.startsWith('routes.r.'))
-  t.same(faultsOf({ fallback: { body: [] }, cache: 'browser' }), [])
-  t.same(faultsOf({ fallback: { body: [] }, access: 'public' }), [])
-  t.match(faultsOf({ fallback: {} }), [/^routes.r.fallback: the key "body" is missing/])
-  t.match(faultsOf({ fallback: { body: [] }, methods: ['POST'] }), [/does not take GET/])
-  t.match(faultsOf({ cache: 'browser', methods: ['POST'] }), [/does not take GET/])
-  t.match(faultsOf({ cache: 'browser', access: 'public' }), [/passes as it is/])
-})
-
 t.test('what a WebSocket needs of its route is told', async t => {
   const about = (route: object) =>
     routeReports({ route: { websocket: {}, ...route } }).filter(each => each.includes('.websocket'))

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { createSecretId, signedInOf } from '../../../src/session/types.ts'
 import { testCluster, type TestCluster } from '../../support/cluster.ts'
 import { redisCli } from '../../support/redis-cli.ts'
-import { newSession, sessionsOver, storeAt } from '../../support/sessions.ts'
+import { newSession, sessionsOver, storeAt, look } from '../../support/sessions.ts'
 import { until } from '../../support/until.ts'
 
 const epochKey = '{cg}:s:epoch'
@@ -35,7 +35,7 @@ async function openAll(processes: readonly Process[], count: number): Promise<st
 }
 
 async function alive(process: Process, secretIds: readonly string[]): Promise<number> {
-  const found = await Promise.all(secretIds.map(async each => await process.get(each)))
+  const found = await Promise.all(secretIds.map(async each => await look(process, each)))
   return found.filter(each => 'live' in each).length
 }
 
@@ -58,14 +58,14 @@ t.test(
   async t => {
     const { cluster, here, there } = await setUp(t)
     const [a = '', b = ''] = await openAll([here], 2)
-    t.match(await here.get(a), { live: {} })
+    t.match(await look(here, a), { live: {} })
     const frozen = await cluster.primaryOf(epochKey)
     frozen.signal('SIGSTOP')
     t.after(() => frozen.signal('SIGCONT'))
-    t.match(await here.get(a), { live: {} })
-    await t.rejects(there.get(b), { code: 'session.unavailable' })
+    t.match(await look(here, a), { live: {} })
+    await t.rejects(look(there, b), { code: 'session.unavailable' })
     frozen.signal('SIGCONT')
-    await until('all is known again', async () => 'live' in (await there.get(b)))
+    await until('all is known again', async () => 'live' in (await look(there, b)))
   }
 )
 
@@ -77,11 +77,11 @@ t.test('a failover of the Cluster is followed: what ended stays so, and is annou
   await redisCli(Number(replicas[0]?.slice('port='.length)), 'CLUSTER', 'FAILOVER', 'TAKEOVER')
   await until('another is primary', async () => (await cluster.primaryOf(epochKey)) !== old)
   for (const each of [here, there]) {
-    await until('it is known', async () => 'live' in (await each.get(b)))
+    await until('it is known', async () => 'live' in (await look(each, b)))
   }
   await until('it ends', async () => {
-    const found = await here.get(a)
+    const found = await look(here, a)
     return 'live' in found && (await here.end(found.live, 'revoked'))
   })
-  await until('the other one hears', async () => !('live' in (await there.get(a))))
+  await until('the other one hears', async () => !('live' in (await look(there, a))))
 })

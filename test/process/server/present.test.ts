@@ -3,14 +3,12 @@ import t from 'tap'
 import { createCounters, type Meter } from '../../../src/app/hooks/metrics.ts'
 import { Metrics } from '../../../src/observability/metrics.ts'
 import { boundsMs, RequestRates } from '../../../src/observability/request-rates.ts'
-import { createPresent } from '../../../src/process/now.ts'
+import { createPresent } from '../../../src/services/present.ts'
 import type { AddressUse } from '../../../src/proxy/pools.ts'
-import { RedisHealth } from '../../../src/services/redis-watch.ts'
-import { until } from '../../support/until.ts'
 
 type Services = Parameters<typeof createPresent>[0]
 
-function processWith(routes: number, addresses: AddressUse[], redis?: Services['redis']) {
+function processWith(routes: number, addresses: AddressUse[]) {
   const rates = new RequestRates()
   const { meter: createMeter } = createCounters(new Metrics(), rates)
   const meters = Array.from({ length: routes }, (_, index) => createMeter(`r${index}`, undefined))
@@ -18,7 +16,7 @@ function processWith(routes: number, addresses: AddressUse[], redis?: Services['
   const present = createPresent({
     rates,
     upstreams: upstreams as Services['upstreams'],
-    redis
+    redis: undefined
   })
   t.after(() => present.close())
   return { meters, present }
@@ -65,7 +63,7 @@ t.test('percentiles are read from the sum of the buckets of all routes', t => {
   const { meters, present } = processWith(2, [])
   for (let count = 0; count < 980; count++) meters[0]?.(answered(200, 2))
   for (let count = 0; count < 20; count++) meters[1]?.(answered(200, 900))
-  const { p50Ms, p99Ms, routes, process: ours } = present.read()
+  const { p50Ms, p99Ms, routes } = present.read()
   t.ok((p50Ms ?? Infinity) < 2.5, `${p50Ms}`)
   t.ok((p99Ms ?? 0) > 500, `${p99Ms}`)
   t.same(
@@ -73,28 +71,9 @@ t.test('percentiles are read from the sum of the buckets of all routes', t => {
     ['r0', 'r1'],
     'the busiest first'
   )
-  t.equal(ours.pid, process.pid)
   const idle = processWith(1, []).present.read()
   t.match(idle, { p50Ms: null, p99Ms: null, requestsPerSecond: 0, errorShare: 0, routes: [] })
   t.end()
-})
-
-t.test('Redis has its latency', t => {
-  const since = 5000
-  const health = Object.assign(new RedisHealth(), { up: true, since, latencyMs: 0.4 })
-  const { present } = processWith(0, [], health)
-  t.same(present.read().redis, { state: 'up', latencyMs: 0.4, since: '1970-01-01T00:00:05.000Z' })
-  t.end()
-})
-
-t.test('the longest delay of the event loop shows, and is forgotten after ten seconds', async t => {
-  const { present } = processWith(0, [])
-  const delay = () => present.read().process.eventLoopDelayMs ?? 0
-  const end = performance.now() + 500
-  while (performance.now() < end);
-  await until('it shows', () => delay() > 400)
-  for (let second = 0; second < 11; second++) present.sample()
-  t.ok(delay() < 400, `${delay()}`)
 })
 
 t.test('1,000 routes and 100 addresses cost little', t => {

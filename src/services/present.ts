@@ -1,9 +1,8 @@
 /** This process at present: rates of the last ten seconds, its upstreams, its own load. */
-import type { Now, Past } from '../ops/state-schemas.ts'
-import type { GatewayState } from '../services/gateway-state.ts'
 import { boundsMs, RouteCounts } from '../observability/request-rates.ts'
 import type { AddressUse } from '../proxy/pools.ts'
-import type { Services } from '../services/services.ts'
+import type { GatewayState } from './gateway-state.ts'
+import type { Services } from './services.ts'
 
 interface Sample {
   readonly at: number
@@ -11,34 +10,24 @@ interface Sample {
   /** By upstream and address. */
   readonly upstreams: ReadonlyMap<string, AddressUse>
   readonly cpu: NodeJS.CpuUsage
-  readonly delayMs: number
 }
 
 const sampleEveryMs = 1000
 /** One more than the seconds of the period. */
 const maxSamples = 11
-const loopTimerMs = 20
-const maxRoutes = 1000
 /** Five minutes of charts. */
 const maxPast = 300
 
 export type Present = ReturnType<typeof createPresent>
+export type Now = ReturnType<Present['read']>
+/** One point of the charts, each second: the figures of the ten seconds before it. */
+export type Past = ReturnType<typeof inSeconds>
 
 /** Samples once a second: 0.15 ms for 1,000 routes and 100 addresses. */
 export function createPresent(services: Pick<Services, 'rates' | 'upstreams' | 'redis'>) {
   const { rates, upstreams } = services
   const samples: Sample[] = []
   const past: Past[] = []
-  let loopAt = performance.now()
-  /** Since the last sample. */
-  let maxDelayMs = 0
-
-  /** Node's own histogram forgets a delay in which it is reset. */
-  function measureDelay(): void {
-    const now = performance.now()
-    maxDelayMs = Math.max(maxDelayMs, now - loopAt - loopTimerMs)
-    loopAt = now
-  }
 
   /** Of the last ten seconds, each route with requests. */
   function counts() {
@@ -52,15 +41,12 @@ export function createPresent(services: Pick<Services, 'rates' | 'upstreams' | '
   }
 
   function sample(): void {
-    measureDelay()
     samples.push({
       at: performance.now(),
       totals: rates.read(),
       upstreams: new Map(upstreams.addresses().map(each => [keyOf(each), each])),
-      cpu: process.cpuUsage(),
-      delayMs: maxDelayMs
+      cpu: process.cpuUsage()
     })
-    maxDelayMs = 0
     if (samples.length > maxSamples) samples.shift()
     const { routes, seconds } = counts()
     past.push(inSeconds(sumOf(routes), seconds))
@@ -68,36 +54,30 @@ export function createPresent(services: Pick<Services, 'rates' | 'upstreams' | '
   }
 
   sample()
-  const timers = [
-    setInterval(sample, sampleEveryMs).unref(),
-    setInterval(measureDelay, loopTimerMs).unref()
-  ]
+  const timer = setInterval(sample, sampleEveryMs).unref()
   return {
     /** Oldest first. */
     past: past as readonly Past[],
     sample,
-    read: (): Omit<Now, 'replicas'> => {
+    read: () => {
       const { first, seconds, routes } = counts()
       const { user, system } = process.cpuUsage(first.cpu)
       routes.sort(([, a], [, b]) => b.requests - a.requests)
       return {
-        process: {
-          pid: process.pid,
-          rssBytes: process.memoryUsage.rss(),
-          cpu: rounded((user + system) / 1e6 / seconds),
-          eventLoopDelayMs: rounded(Math.max(...samples.map(({ delayMs }) => delayMs)))
-        },
+        rssBytes: process.memoryUsage.rss(),
+        /** Share of one core. */
+        cpu: rounded((user + system) / 1e6 / seconds),
         ...inSeconds(sumOf(routes), seconds),
-        routes: routes
-          .slice(0, maxRoutes)
-          .map(([route, of]) => ({ route, ...inSeconds(of, seconds) })),
+        /** The busiest first. */
+        routes: routes.map(([route, of]) => ({ route, ...inSeconds(of, seconds) })),
         inFlight: rates.inFlight,
         queued: Array.from(upstreams.waiting()).reduce((sum, [, waiting]) => sum + waiting, 0),
         upstreams: upstreamsSince(upstreams, first, seconds),
-        redis: redisNow(services.redis)
+        /** Undefined without one. */
+        redis: services.redis
       }
     },
-    close: (): void => timers.forEach(clearInterval)
+    close: (): void => clearInterval(timer)
   }
 }
 
@@ -115,16 +95,6 @@ function upstreamsSince(upstreams: Services['upstreams'], first: Sample, seconds
     const queued = waiting.get(upstream) ?? 0
     return { upstream, address, state, inFlight, queued, ...ratesOf(requests, errors, seconds) }
   })
-}
-
-function redisNow(redis: Services['redis']): Now['redis'] {
-  if (redis === undefined) return { state: 'embedded', latencyMs: null, since: null }
-  const { up, latencyMs, since } = redis
-  return {
-    state: up ? 'up' : 'down',
-    latencyMs: latencyMs === undefined ? null : rounded(latencyMs),
-    since: new Date(since).toISOString()
-  }
 }
 
 export type ReplicaState = ReturnType<typeof describeReplica>
