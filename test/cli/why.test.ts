@@ -213,7 +213,7 @@ t.test('a sign-in that failed at the back-end: the reason itself', async t => {
   await remembered(gateway, id)
   const { out } = await run(['why', id, '-c', gateway.folder])
   t.match(out, /upstream +b http.*, for the sign-in, at .*: 200 after/)
-  t.match(out, /error +[a-z.-]+: [^]*\n +reason +the sign-in response has no "token"/)
+  t.match(out, /error +[a-z.-]+: [^]*\n +reason +the response \(status 200\) has no "token"/)
 })
 
 t.test('a request that another replica answered is found', async t => {
