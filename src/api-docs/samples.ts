@@ -1,12 +1,12 @@
 /** Schemas of what the gateway itself writes, learned from samples of it. */
 import type { OwnKey } from '../config/schema/own-endpoints.ts'
-import { learnSchema } from '../contract/learn.ts'
 import type { JsonSchema } from '../contract/schema.ts'
 import { type ErrorCode, errorKinds, GatewayError } from '../errors/errors.ts'
 import { describeSession, timeLeft } from '../session/describe.ts'
 import type { Live } from '../session/types.ts'
 import { fillCurrentUser } from '../shaping/current-user.ts'
 import type { Envelope, Placement } from '../shaping/envelope.ts'
+import { learnSchema } from './learn.ts'
 
 const identity = { id: '1', username: 'alice', name: 'Alice', roles: ['admin'], profile: {} }
 const live: Live = {
