@@ -21,8 +21,6 @@ interface Options {
   readonly state?: string
   /** Whether that one is started where the files are refused. */
   readonly lastGood?: boolean
-  /** Called at the end. */
-  readonly alsoStop?: () => Promise<void>
 }
 
 /** Time for the end of the process after the drain. */
@@ -39,7 +37,7 @@ export async function start({ config, values }: Invocation<Options>): Promise<nu
  */
 export async function serve(
   folder: string,
-  { state, lastGood = false, alsoStop }: Options = {}
+  { state, lastGood = false }: Options = {}
 ): Promise<Gateway | undefined> {
   const started = Promise.withResolvers<Gateway>()
   reloadOnHangUp(started.promise)
@@ -87,7 +85,6 @@ export async function serve(
       // SIGINT comes from a terminal, where no load balancer needs notice.
       const isAtOnce = signal === 'SIGINT' || err !== undefined
       await gateway.stop(isAtOnce ? { noticeMs: 0 } : {})
-      await alsoStop?.()
     }
   )
   started.resolve(gateway)
