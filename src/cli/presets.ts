@@ -10,8 +10,7 @@ import { nearest } from '../config/schema/faults.ts'
 import { presetKinds, presetsOfKind } from '../config/schema/presets.ts'
 import type { Path } from '../config/schema/node.ts'
 import { CommandError, type Invocation, type Io } from './command.ts'
-import { jsonText } from './output.ts'
-import { aligned } from './table.ts'
+import { aligned, jsonText } from './output.ts'
 
 export async function listPresets({ json, io }: Invocation): Promise<number> {
   const all = allPresets()

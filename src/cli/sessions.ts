@@ -2,9 +2,8 @@
 import type { ClosedAnswer, NamedUser, SessionsAnswer } from '../ops/users.ts'
 import { ask } from './ask.ts'
 import { CommandError, type Invocation, type Output, UsageError } from './command.ts'
-import { jsonText } from './output.ts'
+import { jsonText, table } from './output.ts'
 import { askYes } from './prompt.ts'
-import { table } from './table.ts'
 
 type Answer = Partial<SessionsAnswer & ClosedAnswer>
 
