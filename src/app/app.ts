@@ -16,15 +16,15 @@ import { addAudit } from './hooks/audit.ts'
 import { addCors, answerPreflights } from './hooks/cors.ts'
 import type { RequestHook } from './hooks/context.ts'
 import { createGuard } from './hooks/guard.ts'
-import { readForms, readJsonBodies } from './hooks/json-body.ts'
+import { redirectToHttps } from './hooks/https-redirect.ts'
 import { createLimits, registerRateLimit } from './hooks/limits.ts'
 import { createMaintenance } from './hooks/maintenance.ts'
 import { refuseUnderPressure } from './hooks/pressure.ts'
 import { requestPolicy } from './hooks/request-policy.ts'
 import { sameOrigin } from './hooks/same-origin.ts'
 import { addCompression, addSending } from './hooks/sending.ts'
-import { addSessionReader, addSessions } from './hooks/session.ts'
-import { addTokenRefresh } from './hooks/token-refresh.ts'
+import { addSessionReader, addSessions, addTokenRefresh } from './hooks/session.ts'
+import { readForms, readJsonBodies } from './hooks/validation.ts'
 import { compileRoutes } from './routes/compile.ts'
 import { addForwarded, addOwnRoute } from './routes/register.ts'
 import type { Route } from './routes/route.ts'
@@ -67,6 +67,9 @@ async function addAll(app: FastifyInstance, routes: readonly Route[]): Promise<v
   await addCors(app)
   await refuseUnderPressure(app)
   app.addHook('onRequest', requestPolicy(gateway, knownPaths.hidesNearer))
+  if (gateway.config.gateway.server.tls?.redirect !== undefined) {
+    app.addHook('onRequest', redirectToHttps(gateway))
+  }
   answerPreflights(app)
 
   // Then each group of endpoints, after hooks of its own.
@@ -77,20 +80,17 @@ async function addAll(app: FastifyInstance, routes: readonly Route[]): Promise<v
   const ofPublic = [checkOrigin, checkLimits, refuseClosed]
   const ofSession = [checkOrigin, checkLimits, createGuard(gateway), refuseClosed]
   const { mount: prefix } = gateway
-  app.register(scope => addSignIn(scope, { hooks: ofSession, routes }), { prefix })
-  app.register(scope => addBehindSession(scope, { hooks: ofSession, routes }), { prefix })
-  app.register(scope => addPublic(scope, { hooks: ofPublic, routes }), { prefix })
+  app.register(scope => addSignIn(scope, ofSession), { prefix })
+  app.register(scope => addBehindSession(scope, ofSession, routes), { prefix })
+  app.register(scope => addPublic(scope, ofPublic, routes), { prefix })
   addConsole(app)
   addUnknown(app, knownPaths, checkLimits)
 }
 
-interface Group {
-  readonly hooks: readonly RequestHook[]
-  readonly routes: readonly Route[]
-}
+type Hooks = readonly RequestHook[]
 
 /** Endpoints that open and close sessions: the session plugin sets and clears the cookie. */
-async function addSignIn(scope: FastifyInstance, { hooks }: Group): Promise<void> {
+async function addSignIn(scope: FastifyInstance, hooks: Hooks): Promise<void> {
   await scope.register(cookie, { hook: 'onRequest' })
   await addSessions(scope)
   addHooks(scope, hooks)
@@ -101,7 +101,11 @@ async function addSignIn(scope: FastifyInstance, { hooks }: Group): Promise<void
 }
 
 /** Endpoints that only read the session: the gateway's own, and back-ends' behind a sign-in. */
-async function addBehindSession(scope: FastifyInstance, { hooks, routes }: Group): Promise<void> {
+async function addBehindSession(
+  scope: FastifyInstance,
+  hooks: Hooks,
+  routes: readonly Route[]
+): Promise<void> {
   // The session's is the only cookie that is read, or cleared: no hook parses them all.
   await scope.register(cookie, { hook: false })
   addSessionReader(scope)
@@ -126,7 +130,11 @@ async function addBehindSession(scope: FastifyInstance, { hooks, routes }: Group
 }
 
 /** Back-ends' endpoints that anyone may call: no session is looked up. */
-async function addPublic(scope: FastifyInstance, { hooks, routes }: Group): Promise<void> {
+async function addPublic(
+  scope: FastifyInstance,
+  hooks: Hooks,
+  routes: readonly Route[]
+): Promise<void> {
   addHooks(scope, hooks)
   scope.removeAllContentTypeParsers()
   const open = routes.filter(({ access }) => access === 'public')
@@ -140,6 +148,6 @@ function addOwnRoutes(scope: FastifyInstance, routes: readonly Route[]): void {
   })
 }
 
-function addHooks(scope: FastifyInstance, hooks: Group['hooks']): void {
+function addHooks(scope: FastifyInstance, hooks: Hooks): void {
   for (const hook of hooks) scope.addHook('onRequest', hook)
 }

@@ -48,8 +48,9 @@ export class BoundStreams {
   readonly #ended: Counter
   #routes: Config['routes']['routes'] = {}
   #closingOf: RefusalOf = () => undefined
-  #timer: NodeJS.Timeout | undefined
-  #isStopping = false
+  readonly #timer = setInterval(() => this.#sweep(), sweepEveryMs).unref()
+  /** Of all generations, at a stop. */
+  readonly #all = { isDrained: false }
   #opened = 0
   #sweeps = 0
 
@@ -85,50 +86,47 @@ export class BoundStreams {
   /** Streams of a generation of their own, which it can drain by itself. */
   scope() {
     const scope = { isDrained: false }
-    const add: BindStream = stream => this.#add({ ...stream, scope, turn: this.#opened++ % turns })
-    return {
-      add,
-      /** Ends them, spread over the time, so that clients do not all come back at once. */
-      drain: (overMs: number): void => {
-        scope.isDrained = true
-        this.#drain(overMs)
-      }
+    const add: BindStream = stream => {
+      const entry = { ...stream, scope, turn: this.#opened++ % turns }
+      this.#entries.add(entry)
+      // Not within `add`: the caller has not got to know yet how to take it back.
+      if (this.#isDrained(entry)) setImmediate(() => this.#end([entry], 'gateway.stopping'))
+      return () => void this.#entries.delete(entry)
     }
+    return { add, drain: (overMs: number) => this.drain(overMs, scope) }
   }
 
-  /** Ends all streams, spread over the time; those that are added from now on end at once. */
-  drain(overMs: number): void {
-    this.#isStopping = true
-    this.#drain(overMs)
+  /**
+   * Ends streams, spread over the time, so that clients do not all come back at once; those that
+   * are added from now on end at once.
+   * @param of their generation; by default all
+   */
+  drain(overMs: number, of: Entry['scope'] = this.#all): void {
+    of.isDrained = true
+    const entries = [...this.#entries].filter(entry => this.#isDrained(entry))
+    const startedAt = performance.now()
+    let ended = 0
+    const endDue = () => {
+      const share = overMs === 0 ? 1 : (performance.now() - startedAt + drainStepMs) / overMs
+      const due = Math.min(entries.length, Math.ceil(entries.length * share))
+      this.#end(entries.slice(ended, due), 'gateway.stopping')
+      ended = due
+      if (ended < entries.length) setTimeout(endDue, drainStepMs).unref()
+    }
+    endDue()
   }
 
   close(): void {
     clearInterval(this.#timer)
-    this.#timer = undefined
-  }
-
-  #add(entry: Entry): () => void {
-    this.#entries.add(entry)
-    this.#timer ??= setInterval(() => this.#sweep(), sweepEveryMs).unref()
-    // Not within `add`: the caller has not got to know yet how to take it back.
-    if (this.#isDrained(entry)) setImmediate(() => this.#end([entry], 'gateway.stopping'))
-    return () => this.#remove(entry)
   }
 
   #isDrained({ scope, isFinite }: Entry): boolean {
-    return (this.#isStopping || scope.isDrained) && isFinite !== true
-  }
-
-  /** @returns whether it was there */
-  #remove(entry: Entry): boolean {
-    const wasThere = this.#entries.delete(entry)
-    if (this.#entries.size === 0) this.close()
-    return wasThere
+    return (this.#all.isDrained || scope.isDrained) && isFinite !== true
   }
 
   #end(entries: readonly Entry[], reason: ErrorCode): void {
     for (const entry of entries) {
-      if (!this.#remove(entry)) continue
+      if (!this.#entries.delete(entry)) continue
       this.#ended.labels(reason).inc()
       entry.stream.end(reason)
     }
@@ -183,19 +181,5 @@ export class BoundStreams {
     const current = Object.hasOwn(this.#routes, route) ? this.#routes[route]?.access : undefined
     if (!mayUse(current ?? access, session)) return 'route.forbidden'
     return this.#closingOf(route, 'GET', session) === undefined ? undefined : 'maintenance'
-  }
-
-  #drain(overMs: number): void {
-    const entries = [...this.#entries].filter(entry => this.#isDrained(entry))
-    const startedAt = performance.now()
-    let ended = 0
-    const endDue = () => {
-      const share = overMs === 0 ? 1 : (performance.now() - startedAt + drainStepMs) / overMs
-      const due = Math.min(entries.length, Math.ceil(entries.length * share))
-      this.#end(entries.slice(ended, due), 'gateway.stopping')
-      ended = due
-      if (ended < entries.length) setTimeout(endDue, drainStepMs).unref()
-    }
-    endDue()
   }
 }

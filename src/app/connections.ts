@@ -1,8 +1,11 @@
-/** The open connections of a process, bounded so that no client takes them all. */
+/** The open connections of a process: no client takes them all, or keeps one by being slow. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { isBodyPending, maxCollectedBytes } from '../proxy/request-body.ts'
 import { countedAddress, createTrust } from './hooks/address.ts'
-import { countingIn } from './hooks/limits.ts'
+import { slotsIn } from './hooks/limits.ts'
+import { stalled } from './hooks/sending.ts'
+import { webSockets } from './hooks/upgrade.ts'
 
 interface Bound {
   /** Connections to all listeners together; one address gets at most a quarter of them. */
@@ -16,19 +19,20 @@ interface Bound {
 interface Connection {
   /** With https, the one below the encryption. */
   readonly socket: Socket
-  readonly address: string
   /** Those that have begun, and not ended. They end in their order. */
   readonly responses: ServerResponse[]
   /** For good, as a WebSocket. */
   isUpgraded: boolean
+  /** Takes it from the counts. */
+  leave: () => void
 }
 
 /** By the socket that requests come from: with https, the one with the encryption. */
 const connections = new WeakMap<Socket, Connection>()
 
 /** Also of a client that has left, and has no address any more: its requests are still read. */
-function begin(socket: Socket, address = ''): Connection {
-  const connection = { socket, address, responses: [], isUpgraded: false }
+function begin(socket: Socket): Connection {
+  const connection = { socket, responses: [], isUpgraded: false, leave: () => {} }
   connections.set(socket, connection)
   return connection
 }
@@ -50,29 +54,31 @@ export function responsesOf(socket: Socket): readonly ServerResponse[] {
   return connections.get(socket)?.responses ?? []
 }
 
-export function createConnections(bound: Bound) {
-  const { max, onRefused } = bound
-  const maxOfAddress = Math.floor(max / 4)
-  const isTrusted = createTrust(bound.trustedProxies)
+export function createConnections({ max, trustedProxies, onRefused }: Bound) {
+  const isTrusted = createTrust(trustedProxies)
   /** The oldest first. */
   const open = new Map<string, Connection>()
-  const ofAddress = new Map<string, number>()
-  const count = countingIn(ofAddress)
+  const take = slotsIn(new Map())
 
   function accept(socket: Socket): void {
+    const connection = begin(socket)
     const { remoteAddress: ip } = socket
-    const address = ip === undefined ? '' : countedAddress({ ip, ips: [ip] })
-    const connection = begin(socket, address)
     if (ip === undefined) return
-    const hasTooMany = (ofAddress.get(address) ?? 0) >= maxOfAddress && !isTrusted(ip)
-    if (hasTooMany || (open.size >= max && !closeIdle())) {
+    const address = countedAddress({ ip, ips: [ip] })
+    const release = take(address, isTrusted(ip) ? Infinity : Math.floor(max / 4))
+    if (release === undefined || (open.size >= max && !closeIdle())) {
+      release?.()
       onRefused?.(address)
       return void socket.resetAndDestroy()
     }
     const key = keyOf(socket)
     open.set(key, connection)
-    count(address, 1)
-    socket.once('close', () => forget(key, connection))
+    connection.leave = () => {
+      open.delete(key)
+      release()
+      connection.leave = () => {}
+    }
+    socket.once('close', () => connection.leave())
   }
 
   function secure(socket: Socket): void {
@@ -82,21 +88,14 @@ export function createConnections(bound: Bound) {
   }
 
   function closeIdle(): boolean {
-    for (const [key, connection] of open) {
-      const { socket, responses, isUpgraded } = connection
+    for (const { socket, responses, isUpgraded, leave } of open.values()) {
       if (responses.length > 0 || isUpgraded) continue
       // Not after its `close`, which comes in a later turn: the next one would close another.
-      forget(key, connection)
+      leave()
       socket.destroy()
       return true
     }
     return false
-  }
-
-  function forget(key: string, connection: Connection): void {
-    if (open.get(key) !== connection) return
-    open.delete(key)
-    count(connection.address, -1)
   }
 
   return {
@@ -117,4 +116,88 @@ export function createConnections(bound: Bound) {
 /** The same for the two sockets of an encrypted connection. */
 function keyOf({ remoteAddress, remotePort, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localPort}`
+}
+
+function sweepEach(server: Server, ms: number, sweep: () => void): void {
+  const timer = setInterval(sweep, Math.min(1000, ms)).unref()
+  server.once('close', () => clearInterval(timer))
+}
+
+/**
+ * A body that is collected has to be whole in `timeoutMs`. A longer one is streamed, and has a
+ * minimum rate in the place of a time (`watchRate`).
+ */
+export function endSlowBodies(
+  server: Server,
+  timeoutMs: number,
+  end: (socket: Socket) => void
+): void {
+  const pending = new Map<IncomingMessage, { since: number; bytesBefore: number }>()
+  server.prependListener('request', (request: IncomingMessage) => {
+    if (!isBodyPending(request)) return
+    pending.set(request, { since: performance.now(), bytesBefore: request.socket.bytesRead })
+  })
+  sweepEach(server, timeoutMs / 4, () => {
+    for (const [request, { since, bytesBefore }] of pending) {
+      const { socket } = request
+      const isOver = request.complete || socket.destroyed
+      if (!isOver && performance.now() - since < timeoutMs) continue
+      pending.delete(request)
+      if (!isOver && socket.bytesRead - bytesBefore <= maxCollectedBytes) end(socket)
+    }
+  })
+}
+
+/** Node looks at a socket's progress when its time is over, so one long time would be two. */
+const looks = 10
+
+/**
+ * Ends connections whose client takes nothing of its responses, which hold memory and files. Each
+ * byte that the client takes is progress.
+ * @param stallMs how long no byte of what was written may be taken
+ */
+export function endStalledConnections(server: Server, stallMs: number): void {
+  const watches = new Map<Socket, () => void>()
+  // Its part of a millisecond tells it from Node's own times, such as that of unused connections.
+  const stepMs = Math.floor(stallMs / looks) + 0.5
+
+  function add(socket: Socket): void {
+    let stillMs = 0
+    let lookedAt = 0
+    const watch = () => {
+      if (socket.writableLength === 0 || (socket.timeout ?? 0) > 0 || webSockets.has(socket)) return
+      stillMs = 0
+      lookedAt = performance.now()
+      socket.setTimeout(stepMs)
+    }
+    const look = () => {
+      if (socket.timeout !== stepMs) return
+      const passedMs = performance.now() - lookedAt
+      lookedAt += passedMs
+      // Without progress a look follows upon the other.
+      stillMs = passedMs < 1.5 * stepMs ? stillMs + passedMs : stepMs
+      // With nothing left to take, not the client is slow but the response, or the next request.
+      if (socket.writableLength === 0) socket.setTimeout(0)
+      else if (stillMs >= stallMs) end(socket)
+      else socket.setTimeout(stepMs)
+    }
+    watches.set(socket, watch)
+    socket.on('timeout', look).once('close', () => watches.delete(socket))
+  }
+
+  function end(socket: Socket): void {
+    const [current] = responsesOf(socket)
+    if (current !== undefined) stalled.add(current)
+    socket.destroy()
+  }
+
+  // Before the sockets' own listeners. Without it, Node ends a connection at any time-out.
+  server.on('timeout', (socket: Socket) => {
+    if (socket.timeout !== stepMs) socket.destroy()
+  })
+  // With TLS, what is written waits in the second.
+  server.on('connection', add).on('secureConnection', add)
+  sweepEach(server, stallMs / looks, () => {
+    for (const watch of watches.values()) watch()
+  })
 }

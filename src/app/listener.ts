@@ -23,7 +23,7 @@ import { recordUnrouted, type UnroutedRecords } from './hooks/errors.ts'
 import { adopt } from '../observability/emitters.ts'
 import { Trail } from '../observability/trail.ts'
 import type { Services } from '../services/services.ts'
-import { endSlowBodies, endStalledConnections } from './slow-clients.ts'
+import { endSlowBodies, endStalledConnections } from './connections.ts'
 import { refuseUnparsed, sendRefusal, takeUpgrade } from './unparsed.ts'
 
 /** How long a client may take to send its headers, or to agree on keys. */

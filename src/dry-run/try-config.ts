@@ -1,5 +1,5 @@
 /** Tries a config before it is used: loads its own code, and runs its expectations. */
-import { createYield } from '../app/yield.ts'
+import { setImmediate as requestsInBetween } from 'node:timers/promises'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import type { Expectation } from '../config/schema/expectations.ts'
 import { ConfigError, type Fault } from '../config/schema/faults.ts'
@@ -15,10 +15,7 @@ export async function assertUsable(config: LoadedConfig): Promise<void> {
 }
 
 /** One fault for each module that fails, or else for each expectation that does. */
-export async function tryConfig(
-  config: LoadedConfig,
-  yieldToRequests = createYield()
-): Promise<Fault[]> {
+export async function tryConfig(config: LoadedConfig): Promise<Fault[]> {
   const faults = await moduleFaults(config)
   const cases = Object.entries(config.routes.expect)
   if (faults.length > 0 || cases.length === 0) return faults
@@ -29,7 +26,7 @@ export async function tryConfig(
   const app = await createDryApp({ ...config, routes })
   try {
     for (const [name, expected] of cases) {
-      await yieldToRequests()
+      await requestsInBetween()
       app.forget()
       for (const [key, message] of await failures(app, config, name, expected)) {
         faults.push(config.fault(['expect', name, ...key], message))

@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buildApp } from '../app/app.ts'
 import type { BoundStreams } from '../app/bound-streams.ts'
-import type { ShedLog } from '../app/shed-log.ts'
+import type { ShedLog } from '../app/hooks/metrics.ts'
 import type { Config } from '../config/schema/config.ts'
 import { signOutAtSource } from '../login/credential-source.ts'
 import { createVouching } from '../ops/vouching.ts'

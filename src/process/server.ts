@@ -8,9 +8,9 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { BoundStreams } from '../app/bound-streams.ts'
 import { createConnections } from '../app/connections.ts'
-import { createHttpsRedirect } from '../app/https-redirect.ts'
+import { redirectAll } from '../app/hooks/https-redirect.ts'
 import { createListener, type Handler, isTlsServer, setCertificate } from '../app/listener.ts'
-import { createShedLog, type ShedLog } from '../app/shed-log.ts'
+import { createShedLog, type ShedLog } from '../app/hooks/metrics.ts'
 import type { Config } from '../config/schema/config.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
 import { createServices, type Log } from '../services/services.ts'
@@ -72,7 +72,8 @@ export function createPublicServer(config: Config, log: Log) {
 type Behind = Pick<PublicServer, 'generations' | 'services'> & { readonly shed: ShedLog }
 
 function createListeners(config: Config, { generations, services, shed }: Behind) {
-  const { server: settings } = config.gateway
+  const { gateway } = config
+  const { server: settings } = gateway
   const connections = createConnections({
     max: settings.maxConnections,
     trustedProxies: settings.trustedProxies,
@@ -82,10 +83,13 @@ function createListeners(config: Config, { generations, services, shed }: Behind
   const server = createListener(config, handle, services, true)
   const redirect = settings.tls?.redirect
   const redirectServer =
-    redirect === undefined ? undefined : createHttpsRedirect(config.gateway, services)
+    redirect === undefined ? undefined : createListener({ gateway }, handle, services)
   let lingerMs = 0
   connections.add(server)
-  if (redirectServer !== undefined) connections.add(redirectServer)
+  if (redirectServer !== undefined) {
+    connections.add(redirectServer)
+    redirectAll(redirectServer)
+  }
 
   return {
     server,

@@ -1,5 +1,5 @@
 /** Reads and tries a config folder, as a reload does: requests are answered in between. */
-import { createYield } from '../app/yield.ts'
+import { setImmediate as requestsInBetween } from 'node:timers/promises'
 import { configHash } from '../config/config-hash.ts'
 import { createInputs } from '../config/read/inputs.ts'
 import { loadSteps } from '../config/read/load.ts'
@@ -22,16 +22,15 @@ export async function validate(
   running?: GatewayConfig
 ): Promise<Validated> {
   const inputs = createInputs()
-  const yieldToRequests = createYield()
   let faults: readonly Fault[]
   try {
     const steps = loadSteps(folder, environment, { inputs, ...(running && { running }) })
     let step = steps.next()
-    for (; step.done !== true; step = steps.next()) await yieldToRequests()
+    for (; step.done !== true; step = steps.next()) await requestsInBetween()
     const { fault, named, ...config } = step.value
     configHash(config)
-    await yieldToRequests()
-    faults = await tryConfig({ ...config, fault, named }, yieldToRequests)
+    await requestsInBetween()
+    faults = await tryConfig({ ...config, fault, named })
     if (faults.length === 0) return { inputs: inputs.fingerprints(), config }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import t from 'tap'
-import { endStalledConnections } from '../../src/app/slow-clients.ts'
+import { endStalledConnections } from '../../src/app/connections.ts'
 import { takeUpgrade } from '../../src/app/unparsed.ts'
 import { listen } from '../support/ports.ts'
 import { request } from '../support/raw.ts'

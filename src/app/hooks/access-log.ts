@@ -11,7 +11,7 @@ import { writeLines } from '../../services/logger.ts'
 import type { Gateway } from '../gateway.ts'
 import { clientAddress } from './address.ts'
 import { unknownRoute } from './context.ts'
-import { stalled } from './leaving.ts'
+import { stalled } from './sending.ts'
 
 /** Members of requests: `context.ts`. */
 const ofRequests = [

@@ -2,19 +2,22 @@
  * Records in the audit ledger each sign-in and each unsafe request to a back-end when it has
  * ended, answered or not, with the facts of its trail.
  */
+import { createHmac } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { AuditConfig, HowToShow } from '../../config/schema/audit.ts'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
+import { readJson } from '../../json/body.ts'
+import { type Json, textAt } from '../../json/values.ts'
 import type { AuditEntry } from '../../observability/audit/line.ts'
 import { safeMethods } from '../../observability/failures.ts'
 import { toHundredths } from '../../observability/request-json.ts'
-import { compileBodyFields, fieldsOf } from './audit-fields.ts'
 
 /** Add it after the access log, whose trail is complete when a response is closed. */
 export function addAudit(app: FastifyInstance): void {
   const { ledger, config } = app.gateway
   const { audit } = config.gateway
   if (ledger === undefined || audit === undefined) return
-  const fields = compileBodyFields(audit)
+  const fieldsOf = createFields(audit)
   app.addHook('onRequest', function observeUnsafe(request, _reply, done) {
     if (safeMethods.has(request.method)) return done()
     request.onResponseClose.push(() => {
@@ -27,7 +30,7 @@ export function addAudit(app: FastifyInstance): void {
         code: trail.code,
         upstream: trail.attempts?.at(-1)?.address,
         ms: toHundredths(trail.ms),
-        fields: kind === 'request' ? fieldsOf(request, fields.get(trail.route)) : undefined
+        fields: kind === 'request' ? fieldsOf(request) : undefined
       })
     })
     done()
@@ -60,4 +63,48 @@ function factsOf({ trail }: FastifyRequest, kind: AuditEntry['kind']): AuditEntr
 /** Records a sign-out, by whatever method it came. */
 export function recordSignOut(request: FastifyRequest): void {
   request.server.gateway.ledger?.append(factsOf(request, 'sign-out'))
+}
+
+const maxBodyBytes = 64 * 1024
+const maxText = 256
+const shownEnd = 4
+const hashLength = 16
+
+/** @returns the members of a request's body that `audit.fields` names; undefined where it names none */
+function createFields({ fields, key: [key = ''] }: AuditConfig) {
+  const membersOf = new Map(
+    Object.entries(fields).map(([route, members]) => [
+      route,
+      Object.entries(members).map(([name, how]) => ({ name, show: shownBy(how, key) }))
+    ])
+  )
+  return ({ clientBody: body, headers, trail }: FastifyRequest) => {
+    const members = membersOf.get(trail.route)
+    if (members === undefined) return undefined
+    // A larger body was streamed, and no part of it is in memory any more.
+    if (!Buffer.isBuffer(body) || body.length > maxBodyBytes) return undefined
+    const value = valueOf(body, headers)
+    const shown = members.flatMap(({ name, show }) => {
+      const text = textAt(value, name)
+      return text === undefined ? [] : [[name, show(text)] as const]
+    })
+    return Object.fromEntries(shown)
+  }
+}
+
+function shownBy(how: HowToShow, key: string): (text: string) => string {
+  if (how === 'plain') return text => text.slice(0, maxText)
+  if (how === 'last4') {
+    return text => (text.length > 2 * shownEnd ? `…${text.slice(-shownEnd)}` : '…')
+  }
+  return text => createHmac('sha256', key).update(text).digest('base64url').slice(0, hashLength)
+}
+
+/** Null for a body that cannot be read: the upstream decides what is wrong with it. */
+function valueOf(body: Buffer, headers: FastifyRequest['headers']): Json {
+  try {
+    return readJson(body, headers, maxBodyBytes)
+  } catch {
+    return null
+  }
 }

@@ -41,8 +41,6 @@ declare module 'fastify' {
     trail: Trail
     /** The config of its route; set by its first hook, since `routeOptions` is made at each use. */
     routeConfig: FastifyRequest['routeOptions']['config']
-    /** The key that the next limiter counts. */
-    limitKey: string
     /** The client's address, once it was computed. */
     address: string | undefined
     /**

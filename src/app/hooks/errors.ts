@@ -11,39 +11,34 @@ import type { Gateway } from '../gateway.ts'
 import { unknownRoute } from './context.ts'
 
 /** Headers of an upstream's response that an error in its place must not keep. */
-const bodyHeaders = [
-  'content-encoding',
-  'content-length',
-  'content-disposition',
-  'content-language',
-  'content-range',
-  'etag',
-  'last-modified',
-  'accept-ranges',
-  'content-md5',
-  'digest',
-  'content-digest',
-  'repr-digest',
-  'cache-control'
-]
+const ofBody =
+  /^(?:content-(?:encoding|length|disposition|language|range|md5|digest)|(?:repr-)?digest|etag|last-modified|accept-ranges)$/
 
 export function createErrorHandler({ config, envelope, counters, shed }: Gateway) {
-  const { errorStatus } = config.gateway.envelope
+  const { errorStatus: usual } = config.gateway.envelope
   const { failure, statusOf, errorType, notSignedIn } = envelope
   return function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
     if (isAbandoned(thrown, reply)) return void reply.hijack()
     const error = withoutSecrets(toGatewayError(thrown), request)
+    const { code, status, detail } = error
+    const { route, errorStatus = usual } = request.routeOptions.config
     record(error, request, shed)
-    counters.onError(error.code)
-    const route = request.routeOptions.config
-    const isProfile = route.route === ownRoutes.profile.name
-    const extra = isProfile && error.status === 401 ? notSignedIn : undefined
-    const generalStatus = (route.errorStatus ?? errorStatus) === 'ok' ? 200 : error.status
-    replyWith(reply, error, {
-      body: { ...failure(error, request.id, languageOf(request)), ...extra },
-      type: errorType,
-      status: statusOf(error.code) ?? generalStatus
-    })
+    counters.onError(code)
+    request.errorCode = code
+    for (const name of Object.keys(reply.getHeaders())) {
+      if (ofBody.test(name)) reply.removeHeader(name)
+    }
+    reply
+      .code(statusOf(code) ?? (errorStatus === 'ok' ? 200 : status))
+      .headers({ 'cache-control': 'no-store', 'content-type': errorType, ...detail.headers })
+    if (detail.retryAfter !== undefined) {
+      reply.header('retry-after', String(Math.max(1, Math.ceil(detail.retryAfter))))
+    }
+    // The unread rest of a request's body would be parsed as the next request.
+    if (isBodyPending(request.raw)) reply.header('connection', 'close')
+    const extra = route === ownRoutes.profile.name && status === 401 ? notSignedIn : undefined
+    const body = { ...failure(error, request.id, languageOf(request)), ...extra }
+    void reply.send(JSON.stringify(body))
   }
 }
 
@@ -83,25 +78,6 @@ function withoutSecrets(error: GatewayError, request: FastifyRequest): GatewayEr
 function isAbandoned(thrown: unknown, reply: FastifyReply): boolean {
   const { code } = (thrown ?? {}) as NodeJS.ErrnoException
   return code === 'ERR_STREAM_PREMATURE_CLOSE' && reply.raw.destroyed && !reply.raw.headersSent
-}
-
-/** Sends an error in the place of the response that was being made. */
-function replyWith(
-  reply: FastifyReply,
-  error: GatewayError,
-  { body, type, status }: { readonly body: object; readonly type: string; readonly status: number }
-): void {
-  const { request } = reply
-  request.errorCode = error.code
-  for (const name of bodyHeaders) reply.removeHeader(name)
-  reply.code(status).header('cache-control', 'no-store').header('content-type', type)
-  if (error.detail.retryAfter !== undefined) {
-    reply.header('retry-after', String(Math.max(1, Math.ceil(error.detail.retryAfter))))
-  }
-  if (error.detail.headers !== undefined) reply.headers({ ...error.detail.headers })
-  // The unread rest of a request's body would be parsed as the next request.
-  if (isBodyPending(request.raw)) reply.header('connection', 'close')
-  void reply.send(JSON.stringify(body))
 }
 
 /** One line: an upstream that is away needs no stack. */

@@ -1,16 +1,12 @@
 /**
- * Limits of requests: finds those of a request, and refuses it when one is exceeded. Each is a
- * limiter of @fastify/rate-limit over our counts, which adds no hook, no header and no reply.
+ * Limits of requests: finds those of a request, and refuses it when one is exceeded. They are
+ * counted by @fastify/rate-limit over our counts, which adds no hook, no header and no reply.
  */
-import rateLimit, {
-  type CreateRateLimitOptions,
-  type FastifyRateLimitStore
-} from '@fastify/rate-limit'
+import rateLimit, { type FastifyRateLimitStore } from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
-import type { Rate, Verdict } from '../../limits/gcra.ts'
+import type { Verdict } from '../../limits/gcra.ts'
 import { compilePlan, type Limit, signInRoute } from '../../limits/plan.ts'
-import type { SharedCounts } from '../../limits/shared-counts.ts'
 import { identityKey, publicId, type VouchedUser } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import { countedAddress } from './address.ts'
@@ -23,6 +19,45 @@ interface Counted extends Verdict {
   readonly isCounted: boolean
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The limit that is counted next. */
+    counting: Counted | undefined
+  }
+}
+
+const isRefusal = ({ limit, exceeded }: Counted): boolean => limit.enforced && exceeded
+
+/**
+ * Counts `request.counting`, whose members it sets. The plugin's key is that state, since a text
+ * would not have the rate.
+ */
+export async function registerRateLimit(app: FastifyInstance): Promise<void> {
+  const { counts } = app.gateway
+  app.decorateRequest('counting', undefined)
+  await app.register(rateLimit, {
+    global: false,
+    max: 0,
+    keyGenerator: ({ counting }: FastifyRequest) => counting as never,
+    store: class implements FastifyRateLimitStore {
+      incr(key: string, done: Parameters<FastifyRateLimitStore['incr']>[1]): void {
+        const state = key as unknown as Counted
+        const set = (verdict: Verdict) => {
+          Object.assign(state, verdict, { isCounted: true })
+          done(null, { current: Number(verdict.exceeded), ttl: verdict.resetMs })
+        }
+        const verdict = counts.hit(state.key, state.limit.rate)
+        if (verdict instanceof Promise) verdict.then(set, (error: Error) => done(error))
+        else set(verdict)
+      }
+
+      child(): FastifyRateLimitStore {
+        return this
+      }
+    }
+  })
+}
+
 /**
  * A hook after the session's.
  * @param app has the rate-limit plugin
@@ -31,8 +66,21 @@ export function createLimits(app: FastifyInstance): RequestHook {
   const { config, counts } = app.gateway
   const plan = compilePlan(config.limits)
   const acquireSlot = createSlots(app.gateway)
-  const count = createCounting(app)
+  const count = app.createRateLimit()
   const decide = createDecision(app.gateway)
+
+  /**
+   * Counts a request by its limits in their order; by none after one that refuses it, and by no
+   * other where one refuses it by what is known here.
+   */
+  async function countAll(request: FastifyRequest, states: readonly Counted[]): Promise<void> {
+    const known = states.find(isRefusal)
+    for (const state of known === undefined ? states : [known]) {
+      request.counting = state
+      await count(request)
+      if (isRefusal(state)) return
+    }
+  }
 
   return function checkLimits(request, reply, done) {
     const session = request.live?.session
@@ -56,7 +104,7 @@ export function createLimits(app: FastifyInstance): RequestHook {
       return { limit, key, isCounted: false, ...counts.look(key, limit.rate) }
     })
     trail.limits = states
-    count(request, states).then(() => {
+    countAll(request, states).then(() => {
       if (startedAt > 0) trail.limitsMs = performance.now() - startedAt
       done(decide(request, reply, states))
     }, done)
@@ -66,27 +114,6 @@ export function createLimits(app: FastifyInstance): RequestHook {
 /** The public id of the session that the cookie names, where that is over. */
 function endedIdOf({ ended }: FastifyRequest): string | undefined {
   return ended && publicId(ended.key)
-}
-
-const isRefusal = ({ limit, exceeded }: Counted): boolean => limit.enforced && exceeded
-
-/**
- * Counts a request by its limits in their order; by none after one that refuses it, and by no
- * other where one refuses it by what is known here.
- */
-function createCounting(app: FastifyInstance) {
-  const limiters = new Map<Limit, Limiter>()
-  return async (request: FastifyRequest, states: Counted[]): Promise<void> => {
-    const known = states.findIndex(isRefusal)
-    for (const [index, { limit, key }] of states.entries()) {
-      if (known !== -1 && known !== index) continue
-      let limiter = limiters.get(limit)
-      if (limiter === undefined) limiters.set(limit, (limiter = createLimiter(app, limit.rate)))
-      const counted = { limit, key, isCounted: true, ...(await limiter(request, key)) }
-      states[index] = counted
-      if (isRefusal(counted)) return
-    }
-  }
 }
 
 /** Turns the state of a request's limits into headers, log lines, metrics and a refusal. */
@@ -103,19 +130,12 @@ function createDecision({ counts, highestUse, counters }: Gateway) {
     if (!exceeded) return
     counters.onRefused(name, !enforced)
     if (!counts.isNews(key)) return
-    request.log.info(
-      {
-        event: 'limit.over',
-        limit: name,
-        route,
-        mode: enforced ? 'enforce' : 'shadow',
-        ...(user === undefined
-          ? { address: countedAddress(request) }
-          : { user, session: session?.id }),
-        seconds: Math.ceil(retryMs / 1000)
-      },
-      enforced ? 'over a limit' : 'over a limit that is in shadow'
-    )
+    const who =
+      user === undefined ? { address: countedAddress(request) } : { user, session: session?.id }
+    const mode = enforced ? 'enforce' : 'shadow'
+    const seconds = Math.ceil(retryMs / 1000)
+    const fields = { event: 'limit.over', limit: name, route, mode, ...who, seconds }
+    request.log.info(fields, 'over a limit')
   }
 
   return (
@@ -145,19 +165,28 @@ function setLimitHeaders(reply: FastifyReply, all: readonly Counted[]): void {
   reply.header('ratelimit-policy', policies.join(', ')).header('ratelimit', states.join(', '))
 }
 
-/** @returns adds to the count of a key; one of 0 is forgotten */
-export function countingIn(counts: Map<string, number>): (key: string, by: number) => void {
-  return (key, by) => {
-    const count = (counts.get(key) ?? 0) + by
-    if (count > 0) counts.set(key, count)
-    else counts.delete(key)
+/**
+ * Bounds what runs at the same time, by keys.
+ * @param counts of those that run
+ * @returns takes a place, and returns what gives it back, once; undefined where none is free
+ */
+export function slotsIn(counts: Map<string, number>) {
+  return (key: string, max: number): (() => void) | undefined => {
+    const count = counts.get(key) ?? 0
+    if (count >= max) return undefined
+    counts.set(key, count + 1)
+    return () => {
+      const left = (counts.get(key) ?? 0) - 1
+      if (left > 0) counts.set(key, left)
+      else counts.delete(key)
+    }
   }
 }
 
-/** Counts requests in flight: of each caller, and of routes that have a bound of their own. */
+/** Bounds requests in flight: of each caller, and of routes that have a bound of their own. */
 function createSlots({ config: { limits }, inFlight, counters: { onRefused } }: Gateway) {
   const maxOf = new Map(Object.entries(limits.inFlightPerRoute))
-  const change = countingIn(inFlight)
+  const take = slotsIn(inFlight)
 
   return function acquireSlot(
     subject: string,
@@ -168,30 +197,24 @@ function createSlots({ config: { limits }, inFlight, counters: { onRefused } }: 
     // If the client disconnected during the lookup, `close` has fired already and the slot would
     // leak.
     if (reply.raw.closed) return undefined
-    const bound = route === signInRoute ? 'inFlightSignIns' : 'inFlightPerUser'
-    const max = limits[bound]
-    const maxOfRoute = maxOf.get(route)
-    const routeKey = `route:${route}`
-    if ((inFlight.get(subject) ?? 0) >= max) {
-      onRefused(bound)
-      return new GatewayError('limit.exceeded', {
-        retryAfter: 1,
-        limit: bound,
-        limitMax: max,
-        message: 'Too many requests at the same time. Please wait for some to finish.'
-      })
-    }
-    if (maxOfRoute !== undefined && (inFlight.get(routeKey) ?? 0) >= maxOfRoute) {
-      const limit = 'inFlightPerRoute'
+    const limit = route === signInRoute ? 'inFlightSignIns' : 'inFlightPerUser'
+    const limitMax = limits[limit]
+    const release = take(subject, limitMax)
+    if (release === undefined) {
       onRefused(limit)
-      return new GatewayError('overloaded', { retryAfter: 1, limit, limitMax: maxOfRoute })
+      const message = 'Too many requests at the same time. Please wait for some to finish.'
+      return new GatewayError('limit.exceeded', { retryAfter: 1, limit, limitMax, message })
     }
-    change(subject, 1)
-    if (maxOfRoute !== undefined) change(routeKey, 1)
-    request.onResponseClose.push(() => {
-      change(subject, -1)
-      if (maxOfRoute !== undefined) change(routeKey, -1)
-    })
+    request.onResponseClose.push(release)
+    const maxOfRoute = maxOf.get(route)
+    if (maxOfRoute === undefined) return undefined
+    const releaseRoute = take(`route:${route}`, maxOfRoute)
+    if (releaseRoute === undefined) {
+      const ofRoute = 'inFlightPerRoute'
+      onRefused(ofRoute)
+      return new GatewayError('overloaded', { retryAfter: 1, limit: ofRoute, limitMax: maxOfRoute })
+    }
+    request.onResponseClose.push(releaseRoute)
     return undefined
   }
 }
@@ -200,57 +223,4 @@ function createSlots({ config: { limits }, inFlight, counters: { onRefused } }: 
 function inFlightKey(route: string, address: string, user: VouchedUser | undefined): string {
   if (route === signInRoute) return `sign-in:${address}`
   return user === undefined ? `address:${address}` : `user:${identityKey(user)}`
-}
-
-/** Counts a request under a key, unless the limit is exceeded. */
-type Limiter = (request: FastifyRequest, key: string) => Promise<Verdict>
-
-interface LimiterOptions extends CreateRateLimitOptions {
-  readonly counts: SharedCounts
-  readonly rate: Rate
-}
-
-export async function registerRateLimit(app: FastifyInstance): Promise<void> {
-  app.decorateRequest('limitKey', '')
-  await app.register(rateLimit, {
-    global: false,
-    store: CountsStore as new (options: object) => CountsStore,
-    keyGenerator: ({ limitKey }: FastifyRequest) => limitKey
-  })
-}
-
-function createLimiter(app: FastifyInstance, rate: Rate): Limiter {
-  const { counts } = app.gateway
-  const options: LimiterOptions = { max: rate.burst, timeWindow: rate.windowMs, counts, rate }
-  const count = app.createRateLimit(options)
-  return async (request, key) => {
-    request.limitKey = key
-    const result = await count(request)
-    if (result.isAllowed || result.isExceeded) {
-      return { ...counts.look(key, rate), exceeded: !result.isAllowed }
-    }
-    return { exceeded: false, remaining: result.remaining, retryMs: 0, resetMs: result.ttl }
-  }
-}
-
-class CountsStore implements FastifyRateLimitStore {
-  readonly #options: LimiterOptions
-
-  constructor(options: LimiterOptions) {
-    this.#options = options
-  }
-
-  /** The plugin compares `current` with `max`, the size of the bucket. */
-  incr(key: string, done: Parameters<FastifyRateLimitStore['incr']>[1]): void {
-    const { counts, rate } = this.#options
-    const answer = ({ exceeded, remaining, resetMs }: Verdict) =>
-      done(null, { current: rate.burst + (exceeded ? 1 : -remaining), ttl: resetMs })
-    const verdict = counts.hit(key, rate)
-    if (verdict instanceof Promise) verdict.then(answer, (error: Error) => done(error))
-    else answer(verdict)
-  }
-
-  child(options: object): CountsStore {
-    return new CountsStore(options as LimiterOptions)
-  }
 }

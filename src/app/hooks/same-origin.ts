@@ -10,13 +10,11 @@ const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
  * @param origins other origins whose pages may call
- * @returns a hook for unsafe methods; `always` also holds it against GET (sign-out), where a
- * prefetch is refused too
+ * @returns a hook for unsafe methods
  */
-export function sameOrigin(origins: readonly string[], { always = false } = {}): RequestHook {
+export function sameOrigin(origins: readonly string[]): RequestHook {
   return function checkOrigin(request, _reply, done) {
-    const isChecked = always || !isHarmless(request.method)
-    const isRefused = isChecked && !mayCall(request, origins, always)
+    const isRefused = !isHarmless(request.method) && !mayCall(request, origins)
     done(isRefused ? new GatewayError('origin.refused') : undefined)
   }
 }
@@ -27,19 +25,18 @@ export function isHarmless(method: string): boolean {
 }
 
 /**
- * The check of `always`, outside of a hook.
+ * For what does harm by GET as well, such as a sign-out: a prefetch is refused too.
  * @throws GatewayError `origin.refused`
  */
 export function requireOrigin(request: FastifyRequest, origins: readonly string[]): void {
-  if (!mayCall(request, origins, true)) throw new GatewayError('origin.refused')
+  if (isPrefetch(request) || !mayCall(request, origins)) throw new GatewayError('origin.refused')
 }
 
 /**
  * Fetch Metadata first, then `Origin`, then `Referer`. A client that sends none of them is not a
  * browser, so it has only its own cookies.
  */
-function mayCall(request: FastifyRequest, origins: readonly string[], always: boolean): boolean {
-  if (always && isPrefetch(request)) return false
+function mayCall(request: FastifyRequest, origins: readonly string[]): boolean {
   const { 'sec-fetch-site': site, origin, referer } = request.headers
   if (site === 'same-origin' || site === 'none') return true
   if (origin !== undefined) return origins.includes(origin) || isOwn(origin, request)

@@ -1,7 +1,10 @@
-/** Completes each response: standard headers, compression, small bodies in one write. */
+/** Completes each response: standard headers, compression, small bodies in one write; and its end. */
 import { isAscii } from 'node:buffer'
+import type { ServerResponse } from 'node:http'
 import { constants } from 'node:zlib'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { GatewayError } from '../../errors/errors.ts'
+import { isRedirected } from './https-redirect.ts'
 
 /** Larger bodies may wait for their reader, and are not copied. */
 const oneWriteBytes = 16 * 1024
@@ -28,7 +31,8 @@ const standardHeaders = Object.entries({
 
 export function setStandardHeaders(reply: FastifyReply): void {
   for (const [name, value] of standardHeaders) if (!reply.hasHeader(name)) reply.header(name, value)
-  if (reply.server.gateway.cookie.options.secure && !reply.hasHeader(transportHeader)) {
+  const { secure } = reply.server.gateway.cookie.options
+  if (secure && !reply.hasHeader(transportHeader) && !isRedirected(reply.request)) {
     reply.header(transportHeader, 'max-age=31536000')
   }
   reply.header('x-request-id', reply.request.id)
@@ -48,4 +52,22 @@ export async function addCompression(app: FastifyInstance): Promise<void> {
     // Events have to be sent at once.
     customTypes: /^text\/(?!event-stream)|[/+](?:json|xml|javascript|wasm)(?:;|$)/
   })
+}
+
+/** Responses whose client took nothing for too long. */
+export const stalled = new WeakSet<ServerResponse>()
+
+/**
+ * Aborted when the response is closed before its end, with the error of a client that left.
+ * Fastify's own signal is aborted as soon as the body of a POST is read.
+ */
+export function leavingOf(response: ServerResponse): AbortController {
+  const end = new AbortController()
+  const leave = () => {
+    if (response.writableFinished) return
+    end.abort(new GatewayError('request.malformed', { cause: new Error('the client left') }))
+  }
+  if (response.closed) leave()
+  else response.once('close', leave)
+  return end
 }

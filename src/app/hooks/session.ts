@@ -5,6 +5,7 @@
 import fastifySession from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
+import { createTokenRefresh } from '../../login/token-refresh.ts'
 import type { Trail } from '../../observability/trail.ts'
 import {
   createSecretId,
@@ -77,16 +78,35 @@ export async function addSessions(scope: FastifyInstance): Promise<void> {
     rolling: false,
     saveUninitialized: false
   })
-  scope.addHook('onSend', function sessionFirst(_request, reply, _payload, done) {
-    // Simple clients read only one cookie.
-    const cookies = [reply.getHeader('set-cookie') ?? []].flat().map(String)
-    const rank = (text: string) => (text.startsWith(`${cookie.name}=`) ? 0 : 1)
-    reply.removeHeader('set-cookie')
-    reply.header(
-      'set-cookie',
-      cookies.toSorted((one, other) => rank(one) - rank(other))
+}
+
+/** Renews an expiring token before a proxied request goes out with it. */
+export function addTokenRefresh(scope: FastifyInstance): void {
+  const { sessions, sources, log } = scope.gateway
+  const { ensureFresh } = createTokenRefresh({
+    sessions,
+    sources,
+    onFailed: err =>
+      log.warn(
+        { err },
+        'could not renew a back-end’s token; the current one is valid for a short time still'
+      )
+  })
+  scope.addHook('onRequest', function ensureCredential(request, _reply, done) {
+    const live = request.live
+    if (live?.session.credential === undefined) return done()
+    if (live.session.credential.expiresAt === undefined) {
+      const held = sessions.credentials.withHeld(live)
+      if (held !== live) request.live = held
+      return done()
+    }
+    ensureFresh(live, request.trail).then(
+      kept => {
+        if (kept !== live) request.live = kept
+        done()
+      },
+      (error: Error) => done(error)
     )
-    done()
   })
 }
 

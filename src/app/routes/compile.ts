@@ -1,4 +1,5 @@
 /** Config's routes as the app answers them: with aliases, upstreams, compiled shapes. */
+import { setImmediate as requestsInBetween } from 'node:timers/promises'
 import type { ContractConfig } from '../../config/schema/proxied.ts'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import {
@@ -20,7 +21,6 @@ import { createAnswer } from '../../shaping/answer.ts'
 import { fillCurrentUser } from '../../shaping/current-user.ts'
 import { isWrapped } from '../../shaping/shape.ts'
 import type { Gateway } from '../gateway.ts'
-import { createYield } from '../yield.ts'
 import { publicPathsOf, responseShapeOf, shapeOf, upstreamOf } from './compile-common.ts'
 import { compileParts } from './parts.ts'
 import type { OwnRoute, Route, Shaping, Target } from './route.ts'
@@ -30,10 +30,9 @@ type Written = Pick<RouteConfig, 'path' | 'methods'> & Partial<RouteConfig>
 
 /** Those of config, and the profile. */
 export async function compileRoutes(gateway: Gateway): Promise<Route[]> {
-  const yieldToRequests = createYield()
   const routes: Route[] = []
   for (const [name, route] of Object.entries(gateway.config.routes.routes)) {
-    await yieldToRequests()
+    await requestsInBetween()
     routes.push(compileRoute(gateway, name, route))
   }
   return [...routes, compileProfile(gateway)]

@@ -10,7 +10,7 @@ import { announcesBody, maxCollectedBytes, watchRate } from '../../proxy/request
 import type { Call } from '../../proxy/receiver.ts'
 import { sendJsonText } from '../endpoints/own.ts'
 import type { Gateway } from '../gateway.ts'
-import { leavingOf } from '../hooks/leaving.ts'
+import { leavingOf } from '../hooks/sending.ts'
 import { takeCredentialOf } from './changed-credentials.ts'
 import type { Judge } from './ended-sessions.ts'
 import { sendFallback, sendWithFallback } from './fallback.ts'

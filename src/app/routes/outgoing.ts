@@ -8,7 +8,7 @@ import { requestHeaders } from '../../proxy/request-headers.ts'
 import { compileQuery } from '../../proxy/query.ts'
 import { announcesBody, maxCollectedBytes, readBody } from '../../proxy/request-body.ts'
 import type { Gateway } from '../gateway.ts'
-import { forwardedForOf } from '../hooks/forwarded-for.ts'
+import { forwardedForOf } from '../hooks/address.ts'
 import type { ForwardedRoute, Target } from './route.ts'
 
 /** Without its body. */

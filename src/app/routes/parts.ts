@@ -11,7 +11,7 @@ import { requestHeaders } from '../../proxy/request-headers.ts'
 import { hasNoContent, invalid } from '../../proxy/response.ts'
 import type { Gateway } from '../gateway.ts'
 import { reasonOf } from '../hooks/errors.ts'
-import { forwardedForOf } from '../hooks/forwarded-for.ts'
+import { forwardedForOf } from '../hooks/address.ts'
 import { publicPathsOf, responseShapeOf, upstreamOf } from './compile-common.ts'
 
 /** The parts of a route. */

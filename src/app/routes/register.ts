@@ -1,9 +1,9 @@
 /** Adds the routes of config to the app, behind the hooks of their scope (`app.ts`). */
+import { setImmediate as requestsInBetween } from 'node:timers/promises'
 import httpProxy from '@fastify/http-proxy'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { toRouterPath, withHead } from '../../config/schema/public-path.ts'
 import { credentialOf } from '../../config/schema/routes.ts'
-import { createYield } from '../yield.ts'
 import { createJudges } from './ended-sessions.ts'
 import { compileWay, createHandler, createOwnHandler } from './handler.ts'
 import type { ForwardedRoute, OwnRoute, Route } from './route.ts'
@@ -17,7 +17,6 @@ export async function addForwarded(
 ): Promise<void> {
   const { gateway } = scope
   const judgeOf = createJudges(gateway.sessions)
-  const yieldToRequests = createYield()
   for (const route of routes) {
     if (route.target === undefined) continue
     const way = compileWay(route, gateway, all)
@@ -35,7 +34,7 @@ export async function addForwarded(
       disableRequestLogging: true,
       disableCache: true
     })
-    await yieldToRequests()
+    await requestsInBetween()
   }
 }
 

@@ -14,8 +14,8 @@ import { openWebSocket, readRefusal } from '../../proxy/websocket.ts'
 import { identityKey } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import { countedAddress } from '../hooks/address.ts'
-import { leavingOf } from '../hooks/leaving.ts'
-import { countingIn } from '../hooks/limits.ts'
+import { leavingOf } from '../hooks/sending.ts'
+import { slotsIn } from '../hooks/limits.ts'
 import { requireOrigin } from '../hooks/same-origin.ts'
 import { UpgradeResponse } from '../hooks/upgrade.ts'
 import { type Handler, sendError, type Way } from './handler.ts'
@@ -215,23 +215,16 @@ function createSlots(
   { name }: ForwardedRoute,
   { inFlight, counters: { onRefused } }: Gateway
 ): (request: FastifyRequest) => () => void {
-  const change = countingIn(inFlight)
+  const take = slotsIn(inFlight)
   return request => {
     const session = request.live?.session
     const subject = session === undefined ? countedAddress(request) : identityKey(session)
-    const key = `websocket:${name}:${subject}`
-    if ((inFlight.get(key) ?? 0) >= maxPerUser) {
-      const limit = 'websocket.perUser'
-      onRefused(limit, false)
-      const message = 'Too many open connections. Please close some first.'
-      throw new GatewayError('limit.exceeded', {
-        retryAfter: 1,
-        limit,
-        limitMax: maxPerUser,
-        message
-      })
-    }
-    change(key, 1)
-    return () => change(key, -1)
+    const release = take(`websocket:${name}:${subject}`, maxPerUser)
+    if (release !== undefined) return release
+    const limit = 'websocket.perUser'
+    onRefused(limit)
+    const message = 'Too many open connections. Please close some first.'
+    const detail = { retryAfter: 1, limit, limitMax: maxPerUser, message }
+    throw new GatewayError('limit.exceeded', detail)
   }
 }

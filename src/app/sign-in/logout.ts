@@ -8,7 +8,7 @@ import { signOutAtSource } from '../../login/credential-source.ts'
 import { addOwn, sendJsonText } from '../endpoints/own.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { recordSignOut } from '../hooks/audit.ts'
-import { sameOrigin } from '../hooks/same-origin.ts'
+import { requireOrigin } from '../hooks/same-origin.ts'
 import { closeSession, expireTokenCookies } from '../hooks/session.ts'
 
 /** @param scope ignores bodies */
@@ -19,9 +19,9 @@ export function addLogout(scope: FastifyInstance): void {
   const text = writeJson(envelope.success(answer?.render() ?? {}, undefined, answer?.placement))
   addOwn(scope, 'logout', {
     config: { access: 'public' },
-    // A page of another origin must not sign out, by GET as well.
-    onRequest: sameOrigin(config.gateway.server.origins, { always: true }),
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
+      // A page of another origin must not sign out, by GET as well.
+      requireOrigin(request, config.gateway.server.origins)
       const session = request.live?.session
       await closeSession(request, reply)
       expireTokenCookies(reply)

@@ -39,7 +39,7 @@ export const audit = optional(
         minProperties: 1,
         maxProperties: 16
       }),
-      'By route: members of request bodies (JSON or form, up to 64 KiB) that are recorded, up to ' +
+      'By route: members of request bodies (JSON, up to 64 KiB) that are recorded, up to ' +
         '256 characters of each. Never name passwords or tokens.',
       {
         keysName: 'route in the ledger',
@@ -53,6 +53,3 @@ export const audit = optional(
 
 export type AuditConfig = NonNullable<Static<typeof audit>>
 export type HowToShow = AuditConfig['fields'][string][string]
-
-/** The steps of a member's name, such as `customer.iban`. */
-export const memberPathOf = (name: string): string[] => name.split('.')

@@ -62,7 +62,7 @@ function measure(
 }
 
 /** A kind of text, of which a key has a description. */
-export const textOf =
+const textOf =
   (kind: Keywords) =>
   (description: string, more: Keywords = {}) =>
     Type.String({ ...kind, description, ...more })
@@ -118,7 +118,7 @@ export const dotted = textOf({
 })
 export const pemFile = textOf({ minLength: 1, names: 'PEM file' })
 /** A file of own code below the config folder. */
-export const moduleFile = textOf({
+const moduleFile = textOf({
   names: 'module',
   pattern: '^(?:\\./)?(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)*[A-Za-z0-9_-][A-Za-z0-9._-]*\\.m?[jt]s$',
   expected: 'a .js, .mjs or .ts file below the config folder, such as ./shapes/orders.js'

@@ -87,7 +87,7 @@ const websocket = optional(
   'Takes upgrades to WebSocket, beside ordinary GETs; `websocket: {}` is enough.'
 )
 
-export const upstreamRoute = closed(
+const upstreamRoute = closed(
   {
     ...common,
     parts: partsSchema,

@@ -33,23 +33,10 @@ t.test(
       'localhost',
       `10.0.0.1${' '.repeat(100)}`
     ]
-    for (const times of ['first', 'second']) {
-      for (const address of believed) {
-        t.equal(trusts(address), true, `${address}, asked for the ${times} time`)
-      }
-      for (const address of others) {
-        t.equal(trusts(address), false, `${address}, asked for the ${times} time`)
-      }
-    }
+    for (const address of believed) t.equal(trusts(address), true, address)
+    for (const address of others) t.equal(trusts(address), false, address)
   }
 )
-
-t.test('nobody is believed by an address that others were before', async t => {
-  const trusts = createTrust(['10.0.0.0/8'])
-  for (let index = 0; index < 30_000; index++) trusts(`172.16.${(index >> 8) & 255}.${index & 255}`)
-  t.equal(trusts('10.1.1.1'), true)
-  t.equal(trusts('172.16.0.1'), false)
-})
 
 t.test('an address is found once for each request, without the port that some append', async t => {
   let asked = 0
@@ -78,23 +65,6 @@ t.test('an address is found once for each request, without the port that some ap
   }
 })
 
-t.test('what is no address is replaced by the nearest proxy that has one', async t => {
-  const of = (...ips: string[]) => clientAddress({ ip: ips.at(-1) as string, ips })
-  for (const text of [
-    'unknown',
-    'unknown-14',
-    '_hidden',
-    '',
-    '1.2.3',
-    '::1::',
-    'a'.repeat(10_000)
-  ]) {
-    t.equal(of('10.0.0.1', text), '10.0.0.1', text.slice(0, 20))
-    t.equal(of('10.0.0.1', '10.0.0.2:80', text), '10.0.0.2', text.slice(0, 20))
-  }
-  t.equal(of('10.0.0.1', '203.0.113.9'), '203.0.113.9')
-})
-
 t.test('of X-Forwarded-For only the address is kept, not what stands before it', async t => {
   const trusts = createTrust(['10.0.0.0/8'])
   const count = 1000
@@ -116,17 +86,12 @@ t.test('of X-Forwarded-For only the address is kept, not what stands before it',
 })
 
 t.test('however many addresses come, a bounded number is kept', async t => {
-  const trusts = createTrust(['10.0.0.0/8'])
-  const of30Thousand = async (use: (ip: string) => unknown) =>
-    await retainedBytes(() => {
-      for (let n = 0; n < 30_000; n++) {
-        use(`2001:db8:${(n >> 8).toString(16)}:${(n & 255).toString(16)}::1`)
-      }
-    })
-  const trusted = await of30Thousand(trusts)
-  const counted = await of30Thousand(ip => countedAddress({ ip, ips: [] }))
-  t.ok(trusted < 2_500_000, `${trusted} bytes for trust`)
-  t.ok(counted < 2_500_000, `${counted} bytes for counting`)
-  t.equal(trusts('10.0.0.1'), true)
+  const retained = await retainedBytes(() => {
+    for (let n = 0; n < 30_000; n++) {
+      const ip = `2001:db8:${(n >> 8).toString(16)}:${(n & 255).toString(16)}::1`
+      countedAddress({ ip, ips: [] })
+    }
+  })
+  t.ok(retained < 2_500_000, `${retained} bytes`)
   t.equal(countedAddress({ ip: '2001:db8::2', ips: [] }), '2001:db8::')
 })

@@ -1,11 +1,19 @@
 /** Which origins may change something, by each of the fields that a browser tells it with. */
 import t from 'tap'
-import { sameOrigin } from '../../../src/app/hooks/same-origin.ts'
+import type { FastifyRequest } from 'fastify'
+import { requireOrigin, sameOrigin } from '../../../src/app/hooks/same-origin.ts'
 
 const allowed = 'https://console.example.com'
 const hook = sameOrigin([allowed, 'https://other.example.com'])
 /** That of endpoints such as sign-out. */
-const strict = sameOrigin([allowed], { always: true })
+const strict: typeof hook = (request, _reply, done) => {
+  try {
+    requireOrigin(request as FastifyRequest, [allowed])
+    done()
+  } catch (error) {
+    done(error as Error)
+  }
+}
 
 interface Called {
   readonly method?: string
