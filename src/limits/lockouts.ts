@@ -47,37 +47,29 @@ interface Failures {
   readonly full: number
 }
 
-/** Of made-up names: those that were not tried for the longest time are forgotten. */
-const maxKeys = 100_000
+/**
+ * Of made-up names: those that were not tried for the longest time are forgotten. So many are not
+ * tried while a lock lasts.
+ */
+const maxKeys = 200_000
 
 /** `clear` deletes all failures. */
 export function createMemoryLockouts(): Lockouts & { readonly clear: () => void } {
   const failures = new BoundedMap<Failures>(maxKeys)
-  // Apart: made-up names push out nobody who is locked out.
-  const locked = new BoundedMap<Failures>(maxKeys)
-  const forget = (key: string) => {
-    locked.delete(key)
-    failures.delete(key)
-  }
   /** No fuller than its size: the rate may have changed. */
   const fullOf = ({ key, rate }: Bucket, now: number) =>
-    Math.min((locked.peek(key) ?? failures.peek(key))?.full ?? 0, now + roomMs(rate))
-  /** @returns the milliseconds until one more is free */
-  const keep = ({ key, rate }: Bucket, full: number, now: number) => {
-    const { retryMs } = look(rate, full, now)
-    const kept = retryMs > 0 ? locked : failures
-    forget(key)
-    if (full > now) kept.set(key, { rate, full })
-    return retryMs
-  }
+    Math.min(failures.peek(key)?.full ?? 0, now + roomMs(rate))
   /** Adds so many failures to each bucket, unless one of them has no room for more. */
   const count = (buckets: readonly Bucket[], failed: 1 | -1): Taken => {
     const now = steadyClock.now()
     const isFull = (bucket: Bucket) => look(bucket.rate, fullOf(bucket, now), now).exceeded
     const isTaken = failed < 0 || !buckets.some(isFull)
     const waitMs = buckets.map(bucket => {
-      const after = fullAfter(bucket.rate, fullOf(bucket, now), isTaken ? failed : 0, now)
-      return keep(bucket, after, now)
+      const { key, rate } = bucket
+      const full = fullAfter(rate, fullOf(bucket, now), isTaken ? failed : 0, now)
+      if (full > now) failures.set(key, { rate, full })
+      else failures.delete(key)
+      return look(rate, full, now).retryMs
     })
     return { isTaken, waitMs }
   }
@@ -87,17 +79,14 @@ export function createMemoryLockouts(): Lockouts & { readonly clear: () => void 
     giveBack: async buckets => void count(buckets, -1),
     list: async () => {
       const now = steadyClock.now()
-      return Array.from(locked.entries(), ([key, { rate, full }]) => ({
+      return Array.from(failures.entries(), ([key, { rate, full }]) => ({
         key,
         waitMs: look(rate, full, now).retryMs
       }))
         .filter(({ waitMs }) => waitMs > 0)
         .toSorted((a, b) => a.waitMs - b.waitMs)
     },
-    lift: async keys => keys.forEach(forget),
-    clear: () => {
-      locked.clear()
-      failures.clear()
-    }
+    lift: async keys => keys.forEach(key => failures.delete(key)),
+    clear: () => failures.clear()
   }
 }

@@ -2,7 +2,7 @@
 import type { LimitConfig, LimitsConfig } from '../config/schema/limits.ts'
 import { ownRoutes } from '../config/schema/own-endpoints.ts'
 import { textAt } from '../json/values.ts'
-import { identityKey, type Session, type VouchedUser } from '../session/types.ts'
+import { identityKey, type Session } from '../session/types.ts'
 import type { Rate } from './gcra.ts'
 
 export interface Limit {
@@ -53,9 +53,11 @@ export function compilePlan({ limits }: Pick<LimitsConfig, 'limits'>) {
   }
 }
 
-/** The first part of each key of a caller who is signed in; it holds no blank. */
-export function callerOfUser(user: VouchedUser): string {
-  const key: string = identityKey(user)
+/**
+ * The first part of each key of a caller who is signed in; it holds no blank.
+ * @param key of the user
+ */
+export function callerOfUser(key: string): string {
   return `u:${/[ %]/.test(key) ? key.replaceAll('%', '%25').replaceAll(' ', '%20') : key}`
 }
 
@@ -81,7 +83,7 @@ function compile(name: string, config: LimitConfig, apart = ''): Compiled {
       const text = shared && textAt(caller.identity.profile, shared)
       const who =
         text === undefined
-          ? callerOfUser(caller)
+          ? callerOfUser(identityKey(caller))
           : `p:${encodeURIComponent(`${shared}=${text}`.toWellFormed())}`
       return `${who} ${field}${session}${withAddress ? ` ${address}` : ''}`
     },

@@ -13,7 +13,7 @@ interface Line {
   running: number
   /** Those that wait, in their order; each is called with whether it may try again. */
   readonly waiting: Set<(mayTry: boolean) => void>
-  /** Sends all away that wait, where for so long no sign-in of the key ends. */
+  /** Sends all away that wait, whenever for so long no sign-in of the key ended. */
   readonly timer: NodeJS.Timeout
 }
 
@@ -74,7 +74,7 @@ export class SignInLines {
     let line = this.#lines.get(key)
     if (line === undefined) {
       const waiting: Line['waiting'] = new Set()
-      const timer = setTimeout(() => callAll(waiting, false), maxWaitMs)
+      const timer = setInterval(() => callAll(waiting, false), maxWaitMs)
       this.#lines.set(key, (line = { running: 0, waiting, timer }))
     }
     return line
@@ -83,7 +83,7 @@ export class SignInLines {
   /** Nobody is left to be waited for. */
   #close(key: string, { waiting, timer }: Line): void {
     this.#lines.delete(key)
-    clearTimeout(timer)
+    clearInterval(timer)
     callAll(waiting, true)
   }
 }

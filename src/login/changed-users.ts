@@ -13,8 +13,6 @@ export interface ReviewedUser extends ChangedUser {
   readonly closed: number
 }
 
-/** Enough to keep Redis busy; more would delay requests. */
-const maxAtOnce = 50
 /** A change of fewer users is taken as meant. */
 const minChanged = 5
 
@@ -59,18 +57,14 @@ export function massChange(before: Sources, after: Sources): string | undefined 
   return undefined
 }
 
-/** Ends the sessions of users that changed. @throws StoreUnavailable */
+/** Ends the sessions of users that changed, one user after the other. @throws StoreUnavailable */
 export async function reviewChanged(
   sessions: Pick<Sessions, 'endReviewed'>,
   changed: readonly ChangedUser[]
 ): Promise<ReviewedUser[]> {
   const reviewed: ReviewedUser[] = []
-  const review = async (user: ChangedUser) => {
-    return { ...user, closed: await sessions.endReviewed(user) }
-  }
-  for (let at = 0; at < changed.length; at += maxAtOnce) {
-    const some = changed.slice(at, at + maxAtOnce)
-    reviewed.push(...(await Promise.all(some.map(review))))
+  for (const user of changed) {
+    reviewed.push({ ...user, closed: await sessions.endReviewed(user) })
   }
   return reviewed
 }
@@ -85,9 +79,4 @@ export async function reviewSignedIn(
     reviewed.push(...(await reviewChanged(sessions, changesOf(users, sources))))
   }
   return reviewed.filter(({ closed }) => closed > 0)
-}
-
-/** `users.bob removed; 2 sessions closed` */
-export function describeReview({ username, change, closed }: ReviewedUser): string {
-  return `users.${username} ${change}; ${closed} session${closed === 1 ? '' : 's'} closed`
 }

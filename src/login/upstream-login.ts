@@ -156,19 +156,15 @@ function bodyOf(config: UpstreamLoginConfig, { username, password, extra }: Sign
  */
 function passedOn(
   { upstream, passHeaders, passCookies }: UpstreamLoginConfig,
-  request: ConsoleRequest | undefined
+  { headers: sent, cookie }: ConsoleRequest = { headers: {}, cookie: () => '' }
 ) {
-  const cookies = passCookies.map(name =>
-    bounded(`cookie "${name}"`, request?.cookie(upstream, name) ?? '')
-  )
-  const sent = request?.headers ?? {}
-  const present = passHeaders.filter(name => Object.hasOwn(sent, name) && sent[name] !== undefined)
-  return {
-    headers: Object.fromEntries(
-      present.map(name => [name, bounded(`header "${name}"`, sent[name])])
-    ),
-    cookies: cookies.filter(cookie => cookie !== '').join('; ')
+  const headers: Record<string, string> = {}
+  for (const name of passHeaders) {
+    const value = Object.hasOwn(sent, name) ? sent[name] : undefined
+    if (value !== undefined) headers[name] = bounded(`header "${name}"`, value)
   }
+  const cookies = passCookies.map(name => bounded(`cookie "${name}"`, cookie(upstream, name)))
+  return { headers, cookies: cookies.filter(each => each !== '').join('; ') }
 }
 
 function bounded(what: string, value: unknown): string {

@@ -7,7 +7,7 @@ import { countedAddress } from '../app/hooks/address.ts'
 import { eachMs, look } from '../limits/gcra.ts'
 import type { Use } from '../limits/highest-use.ts'
 import { callerOfAddress, callerOfUser, compilePlan } from '../limits/plan.ts'
-import type { SignedIn, UserId } from '../session/types.ts'
+import { type SignedIn, type UserId, userKey } from '../session/types.ts'
 import type { Desk } from './desk.ts'
 import { addAct, addRead, orUnavailable } from './routes.ts'
 import { count, flag, list, name, number, object, optional, text, union } from './schemas.ts'
@@ -79,7 +79,7 @@ export function limitsOf({ config, highestUse }: Desk): LimitRow[] {
 }
 
 export async function countsOfUser(desk: Desk, user: UserId): Promise<CallerLimit[]> {
-  return await countsOf(desk, [callerOf(user)])
+  return await countsOf(desk, [callerOfUser(userKey(user))])
 }
 
 async function countsOf(
@@ -113,10 +113,6 @@ async function countAnew(desk: Desk, caller: string) {
   return { reset }
 }
 
-function callerOf({ source, id }: UserId): string {
-  return callerOfUser({ source, identity: { id } })
-}
-
 /** The callers whom an operator names: an IP address, or users by id or name. */
 async function callersOf({ config, sessions }: Desk, named: string): Promise<string[]> {
   const { gateway, users } = config()
@@ -127,7 +123,7 @@ async function callersOf({ config, sessions }: Desk, named: string): Promise<str
   const ids = [named, ...idsOf(users, named)]
   const sources = Object.keys(gateway.login.sources)
   const possible = sources.flatMap(source => ids.map(id => ({ source, id })))
-  return [...new Set([...signedIn, ...possible].map(callerOf))]
+  return [...new Set([...signedIn, ...possible].map(user => callerOfUser(userKey(user))))]
 }
 
 /** The ids of users with this name in users files. */

@@ -2,7 +2,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import {
   changedUsers,
-  describeReview,
   type ReviewedUser,
   reviewChanged,
   reviewSignedIn
@@ -62,9 +61,9 @@ export function createUserReview(
 
 /** @returns the results, in words */
 function logReview(log: Log, reviewed: readonly ReviewedUser[]): readonly string[] {
-  const lines = reviewed.slice(0, maxLines).map(user => {
-    const { source, username, change, closed } = user
-    const line = describeReview(user)
+  const lines = reviewed.slice(0, maxLines).map(({ source, username, change, closed }) => {
+    const sessions = closed === 1 ? 'session' : 'sessions'
+    const line = `users.${username} ${change}; ${closed} ${sessions} closed`
     log.info({ event: 'users.changed', source, user: username, change, closed }, line)
     return line
   })

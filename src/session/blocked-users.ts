@@ -24,11 +24,9 @@ export function blocksOf({ source, id, username }: SignedIn): string[] {
 }
 
 /** Whether a block would keep a user out. */
-export function isBlockOf({ source, name }: BlockedName): (user: SignedIn) => boolean {
-  const key = accountKey(name)
-  return user =>
-    (source === undefined || source === user.source) &&
-    (accountKey(user.username) === key || accountKey(user.id) === key)
+export function isBlockOf(name: BlockedName): (user: SignedIn) => boolean {
+  const block = blockOf(name)
+  return user => blocksOf(user).includes(block)
 }
 
 /** @param block its name in the store */

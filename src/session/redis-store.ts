@@ -200,7 +200,7 @@ export class RedisStore implements SessionStore {
       const page = this.#redis.zscan(this.#names.users, cursor, ...match)
       const [next, found] = await orUnavailable(page)
       // Each member is followed by its score.
-      yield listOf(found).flatMap((text, at) => (at % 2 === 0 ? readMember(text) : []))
+      yield listOf(found).flatMap((member, at) => (at % 2 === 0 ? readMember(member) : []))
       cursor = next
     } while (cursor !== '0')
   }

@@ -59,6 +59,9 @@ interface Which {
 const touchAtMostEveryMs: Duration = 60_000
 const retryMs: Duration = 1000
 
+/** Begins each sealed record. */
+const recordVersion = '1'
+
 /** Use within this time of a write is not written again. */
 const touchEveryMs = ({ idleMs }: Session) => Math.min(touchAtMostEveryMs, idleMs / 4)
 
@@ -105,12 +108,13 @@ export class Sessions {
 
   /** The record does not open under another key. */
   #seal(key: string, session: Session): string {
-    return this.#options.seal.close(key, JSON.stringify(session))
+    return recordVersion + this.#options.seal.close(key, JSON.stringify(session))
   }
 
   /** @returns undefined for what is damaged, none of ours, or sealed with another secret */
   #unseal(key: string, sealed: string): Session | undefined {
-    const text = this.#options.seal.open(key, sealed)
+    if (!sealed.startsWith(recordVersion)) return undefined
+    const text = this.#options.seal.open(key, sealed.slice(recordVersion.length))
     if (text === undefined) return undefined
     const session = parseKeepingDigits(text) as Session | { readonly identity: null }
     return session.identity === null ? undefined : session

@@ -111,13 +111,6 @@ export interface Revoked extends End {
   readonly sessions: readonly string[]
 }
 
-/** A user as a credential source vouched for them. A session is one. */
-export interface VouchedUser {
-  /** The name of the credential source. */
-  readonly source: string
-  readonly identity: { readonly id: string }
-}
-
 /**
  * Names a user: two credential sources may give the same id to two people. `SOURCE/ID`; names of
  * sources hold no slash, so that no two users have one key.
@@ -126,8 +119,9 @@ export function userKey({ source, id }: UserId): string {
   return `${source}/${id}`
 }
 
-export function identityKey({ source, identity: { id } }: VouchedUser): string {
-  return userKey({ source, id })
+/** The same of a session's user. */
+export function identityKey({ source, identity }: Pick<Session, 'source' | 'identity'>): string {
+  return `${source}/${identity.id}`
 }
 
 /**

@@ -1,14 +1,9 @@
 /** Back-ends that change a session's cookie or token in ordinary responses. */
 import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { MemoryStore } from '../../src/session/memory-store.ts'
-import { createSeal } from '../../src/session/seal.ts'
-import { Sessions } from '../../src/session/sessions.ts'
-import { keyOf } from '../../src/session/types.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
 import { testRedis } from '../support/redis.ts'
 import { cookieIn, signInAt } from '../support/sign-in.ts'
-import { until } from '../support/until.ts'
 import { testUpstream } from '../support/upstream.ts'
 
 /** Takes the latest value alone, and makes a new one with each response. */
@@ -100,45 +95,6 @@ t.test('case 7: other replicas get to know it', async t => {
   // The first change is written at once.
   await wait(300)
   t.equal((await there.call('/strict', { cookie })).status, 200)
-})
-
-t.test('case 7: a session is written once in 5 s, however often it changes', async t => {
-  const store = new MemoryStore()
-  let writes = 0
-  const replace = store.replace.bind(store)
-  store.replace = async (...all) => {
-    writes++
-    return await replace(...all)
-  }
-  const sessions = new Sessions({
-    store,
-    seal: createSeal(['a secret of at least thirty-two characters']),
-    lifeTimes: { idle: 60_000, absolute: 3_600_000, remembered: {} },
-    perUser: { max: 10, over: 'refuse' }
-  })
-  const identity = { id: '1', username: 'anna', name: 'Anna', roles: [], profile: {} }
-  const visitor = { source: 'b', remembered: false, address: '', agent: '' }
-  await sessions.open('id', { identity, ...visitor, credential: { cookies: 'SID=0' } })
-  const evaluation = await sessions.read(keyOf('id'))
-  const live = 'live' in evaluation ? evaluation.live : t.fail('no session')
-  if (typeof live === 'boolean') return
-  const change = (value: number) => sessions.credentials.take(live, { cookies: `SID=${value}` })
-  const stored = async () => {
-    const current = await sessions.read(live.key)
-    return 'live' in current ? current.live.session.credential?.cookies : undefined
-  }
-  change(1)
-  await until('the first change is written', async () => (await stored()) === 'SID=1')
-  for (let value = 2; value <= 200; value++) change(value)
-  t.equal(
-    sessions.credentials.withHeld(live).session.credential?.cookies,
-    'SID=200',
-    'here it counts at once'
-  )
-  await wait(1000)
-  t.equal(writes, 1)
-  await until('the last one is written', async () => (await stored()) === 'SID=200')
-  t.equal(writes, 2)
 })
 
 t.end()

@@ -1,19 +1,13 @@
 /** The users file is the truth at each look-up; a change of it ends sessions after a reload. */
 import t from 'tap'
-import {
-  changedUsers,
-  describeReview,
-  massChange,
-  reviewChanged,
-  reviewSignedIn
-} from '../../src/login/changed-users.ts'
+import { massChange } from '../../src/login/changed-users.ts'
 import {
   createFileUsers,
   identityOf,
   passwordDigest,
   type Sources
 } from '../../src/login/file-users.ts'
-import { newSession, sharedMemory, signIn, look } from '../support/sessions.ts'
+import { newSession } from '../support/sessions.ts'
 
 type User = Parameters<typeof passwordDigest>[0]
 
@@ -60,61 +54,6 @@ t.test('the file decides at each look-up who its user is', t => {
   const atBackEnd = { ...session, source: 'hr' }
   t.equal(users.review(atBackEnd), atBackEnd, 'of a back-end the file says nothing')
   t.end()
-})
-
-t.test('a reload ends the sessions of changed users, and of nobody else', async t => {
-  const names = ['kept', 'removed', 'disabled', 'password', 'roles']
-  const before = filesOf(Object.fromEntries(names.map(name => [name, userOf()])))
-  const after = filesOf({
-    kept: userOf(),
-    disabled: userOf({ disabled: true }),
-    password: userOf({ password: 'another' }),
-    roles: userOf({ roles: [] })
-  })
-  const changes = changedUsers(before, after)
-  t.same(
-    changes.map(({ username, change }) => [username, change]),
-    [
-      ['removed', 'removed'],
-      ['disabled', 'disabled'],
-      ['password', 'password changed']
-    ]
-  )
-  const { replica, state } = sharedMemory()
-  const files = createFileUsers()
-  files.activate(before)
-  const sessions = replica({ review: files.review })
-  const all = await Promise.all(
-    [...names, 'removed'].map(async name => await signIn(sessions, sessionOf(name)))
-  )
-  files.activate(after)
-  sessions.forget()
-  const reviewed = await reviewChanged(sessions, changes)
-  t.same(reviewed.map(describeReview), [
-    'users.removed removed; 2 sessions closed',
-    'users.disabled disabled; 1 session closed',
-    'users.password password changed; 1 session closed'
-  ])
-  const found = await Promise.all(all.map(async each => await look(sessions, each.secretId)))
-  t.same(
-    found.map(each => 'live' in each),
-    [true, false, false, false, true, false]
-  )
-  t.equal(state.calls['replace'], undefined)
-  t.same(await reviewSignedIn(sessions, after), [], 'a start finds nothing more')
-})
-
-t.test('a start ends the sessions of users who changed while nothing ran', async t => {
-  const { replica } = sharedMemory()
-  const files = createFileUsers()
-  const sessions = replica({ review: files.review })
-  for (const name of ['kept', 'removed']) await signIn(sessions, sessionOf(name))
-  const after = filesOf({ kept: userOf() })
-  files.activate(after)
-  t.match(await reviewSignedIn(sessions, after), [
-    { username: 'removed', change: 'removed', closed: 1 }
-  ])
-  t.equal((await sessions.store.signedIn(9)).total, 1)
 })
 
 t.test('more than half of a file’s users, and at least five, are a mass change', t => {

@@ -32,7 +32,7 @@ t.test('of two exchanges at once one counts, and both get it', async t => {
   for (const sessions of [a, b]) t.same(await credentialAt(sessions, live), { token: tokens[0] })
 })
 
-t.test('what a response changed is used here at once, and written within 5 s', async t => {
+t.test('case 7: what a response changed is used here at once, and written once in 5 s', async t => {
   const { a, b, live, state } = await setUp(t)
   a.credentials.take(live, { cookies: 'a=2' })
   t.equal((await credentialAt(a, live))?.cookies, 'a=2')

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { MemoryStore } from '../../src/session/memory-store.ts'
 import { createSecretId, keyOf } from '../../src/session/types.ts'
-import { hour, minute } from '../support/sessions.ts'
+import { minute } from '../support/sessions.ts'
 import { sessionStoreContract } from '../suites/session-store.ts'
 
 t.test('sessions in memory', async t => {
@@ -29,16 +29,4 @@ t.test('what is over leaves no memory behind', async t => {
   now -= 10 * minute
   t.equal(await store.read(key), undefined)
   t.same(await store.keysOf(user), [])
-})
-
-t.test('the users who signed in last stand first', async t => {
-  const store = new MemoryStore()
-  const stored = { sealed: 'x', idleMs: hour, absoluteMs: hour }
-  for (const id of ['a', 'b', 'c', 'a']) {
-    const user = { source: 's', id, username: id }
-    const key = keyOf(createSecretId(user))
-    await store.open({ key, stored, user, max: 5, refuse: false })
-  }
-  const { total, users } = await store.signedIn(2)
-  t.same([total, users.map(({ id }) => id)], [3, ['a', 'c']])
 })

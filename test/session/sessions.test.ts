@@ -1,7 +1,6 @@
 /** Sessions through their class, at one replica or two over one store. */
 import t from 'tap'
 import { describeSession, timeLeft } from '../../src/session/describe.ts'
-import { createSeal } from '../../src/session/seal.ts'
 import { liveIn } from '../../src/session/store.ts'
 import type { Revoked, Session } from '../../src/session/types.ts'
 import { steadyClock } from '../../src/steady-clock.ts'
@@ -12,7 +11,6 @@ import {
   sessionsOver,
   sharedMemory,
   signIn,
-  withMethods,
   look
 } from '../support/sessions.ts'
 import { until } from '../support/until.ts'
@@ -158,22 +156,6 @@ t.test('at most so many sessions of a user: the one unused longest gives way', a
   t.equal(events.opened.length, 5)
 })
 
-t.test('R8: a sign-in that is refused leaves the browser’s session alone', async t => {
-  const { replica, store } = sharedMemory()
-  const events = recorder()
-  const perUser = { max: 1, over: 'refuse' } as const
-  const sessions = replica({ perUser, ...events })
-  await signIn(sessions)
-  const former = await signIn(sessions, newSession('v'))
-  const isRefused = { code: 'login.too-many', status: 409 }
-  await t.rejects(signIn(sessions, newSession(), former.live), isRefused)
-  const open = async () => await Promise.reject(new Error('away'))
-  const away = sessionsOver(withMethods(store, { open }), { perUser })
-  await t.rejects(signIn(away, newSession(), former.live))
-  t.match(await look(sessions, former.secretId), { live: {} })
-  t.same([events.opened.length, events.ended, events.revoked], [2, [], []])
-})
-
 t.test('a user’s sessions: listed oldest first, ended one by one, all but one, all', async t => {
   const { replica, clock } = sharedMemory()
   const events = recorder()
@@ -235,24 +217,6 @@ t.test('the users file decides at each look-up, and nothing is written', async t
   t.same(await look(old, secretId), { ended: 'revoked' })
   t.match(events.revoked, [{ by: 'users-file', sessions: [live.session.id] }])
   t.match(await look(sessions, kept.secretId), { live: {} })
-})
-
-t.test('secrets rotate; a record of another secret, or damaged, is no session', async t => {
-  const { replica, store } = sharedMemory()
-  const [old, next] = [
-    'an old secret of thirty-two characters',
-    'a new secret of thirty-two characters'
-  ]
-  const before = replica({ seal: createSeal([old]) })
-  const { secretId, live } = await signIn(before)
-  const between = replica({ seal: createSeal([next, old]) })
-  await between.credentials.renew(liveIn(await look(between, secretId)), { token: 'new' })
-  const after = replica({ seal: createSeal([next]) })
-  const { session, sealed } = liveIn(await look(after, secretId))
-  t.equal(session.credential?.token, 'new')
-  t.same(await look(before, secretId), { ended: 'unknown' })
-  await store.replace(live.key, sealed, `x${sealed}`)
-  t.same(await look(after, secretId), { ended: 'unknown' })
 })
 
 t.test('times for people follow the wall clock; ends do not', async t => {

@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Verdict } from '../../limits/gcra.ts'
 import { compilePlan, type Limit, signInRoute } from '../../limits/plan.ts'
-import { identityKey, publicId, type VouchedUser } from '../../session/types.ts'
+import { identityKey, publicId, type Session } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import { countedAddress } from './address.ts'
 import { type RequestHook, unknownRoute } from './context.ts'
@@ -220,7 +220,7 @@ function createSlots({ config: { limits }, inFlight, counters: { onRefused } }: 
 }
 
 /** The name under which a caller's requests in flight are counted. */
-function inFlightKey(route: string, address: string, user: VouchedUser | undefined): string {
+function inFlightKey(route: string, address: string, user: Session | undefined): string {
   if (route === signInRoute) return `sign-in:${address}`
   return user === undefined ? `address:${address}` : `user:${identityKey(user)}`
 }
