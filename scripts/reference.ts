@@ -20,6 +20,32 @@ const shortNames: Readonly<Record<string, string>> = {
   'a header name in lower case, such as x-user-id': 'a header'
 }
 
+/** What most installations set, by what it is for. */
+const usual: Readonly<Record<string, readonly string[]>> = {
+  'the console and its back-end': ['extends', 'backend', 'upstreams.NAME.url'],
+  'addresses': ['server.listen', 'server.hosts', 'server.trustedProxies', 'console.root'],
+  'https by the gateway': ['server.tls.certificate', 'server.tls.key'],
+  'sessions': [
+    'session.secrets',
+    'session.idle',
+    'session.absolute',
+    'redis.url',
+    'redis.password'
+  ],
+  'sign-in': [
+    ...['kind', 'file', 'upstream', 'path', 'body', 'outcomes', 'message', 'token'],
+    ...['user.id', 'user.roles', 'logout.path']
+  ].map(key => `login.sources.NAME.${key}`),
+  'calls of a back-end': ['credential', 'headers', 'responseTimeout', 'sessionEnded'].map(
+    key => `upstreams.NAME.${key}`
+  ),
+  'routes': ['path', 'methods', 'access', 'upstream', 'rewrite', 'shape', 'maxBody'].map(
+    key => `routes.NAME.${key}`
+  ),
+  'limits': ['limits.NAME.by', 'limits.NAME.max', 'limits.NAME.window', 'limits.NAME.routes'],
+  'operators': ['ops.listen', 'ops.secret', 'ops.role', 'audit.key']
+}
+
 /** The keys that have a text. */
 const texts = new Map<string, string>()
 /** Where the keys of a mapping stand, by these keys. */
@@ -44,7 +70,7 @@ function configurationPage(): string {
 
 <!-- Written by \`node scripts/reference.ts\` from the schemas in src/config. Do not edit. -->
 
-A config folder contains \`gateway.yaml\`, \`routes.yaml\`, \`limits.yaml\` and the users file that \`gateway.yaml\` names. The first three are read as one: a key may stand in any of them, but in one only. \`console-gateway check --config DIR\` lists all faults of a folder, with file and line.
+A config folder contains \`gateway.yaml\`, \`routes.yaml\`, \`limits.yaml\` and the users file that \`gateway.yaml\` names. The first three are read as one: a key may stand in any of them, but in one only. \`console-gateway check --config DIR\` lists all faults of a folder, with file and line. Of several folders, \`--config base --config prod\`, the files of a later one override those of the former key by key, lists as a whole, and \`null\` removes a key; a file may then be missing in one of them, and relative paths start at the last.
 
 - An unknown key is a fault. A missing key has its default.
 - \`\${NAME}\` is replaced by an environment variable, \`\${NAME:-text}\` by a variable with a default. A secret is always such a reference or \`file:PATH\`. It never stands in the file itself.
@@ -52,6 +78,12 @@ A config folder contains \`gateway.yaml\`, \`routes.yaml\`, \`limits.yaml\` and 
 - A member is named by the names that lead to it, joined by dots: \`result.items\`, in lists also by numbers. A name has lower-case letters, digits and dashes. A path of requests begins with \`/\`; where its description says so, \`/*\` at its end is all below it, and a segment \`:name\` any one. Headers are written in lower case.
 - Put the JSON Schema into the first line of each file, as the files in \`config\` do: then editors complete and check keys.
 - \`gateway.yaml\` needs a restart to change, unless a key says otherwise; the other files [do not](operations.md#changing-the-config-while-it-runs).
+
+## What most people need
+
+${Object.entries(usual)
+  .map(([what, keys]) => `- ${what}: ${keys.map(key => `\`${key}\``).join(', ')}`)
+  .join('\n')}
 
 ${parts.join('\n\n')}
 `
@@ -97,10 +129,12 @@ function rows(schema: Node, prefix: string, above: readonly Node[] = []): string
   ]
   return members.flatMap(([key, member, required]) => {
     const former = formerPlace(member, key)
+    if (former !== undefined) {
+      return [row(key, member, required, ` Its keys are those of \`${former}\`.`)]
+    }
+    // What a mapping has by a name of the operator's choice says nothing of its own.
     const isListed = !key.endsWith('.NAME') || member.expected !== undefined
-    const own = isListed ? [row(key, member, required)] : []
-    if (former === undefined) return [...own, ...inner(member, key, here)]
-    return [row(key, member, required, ` Its keys are those of \`${former}\`.`)]
+    return [...(isListed ? [row(key, member, required)] : []), ...inner(member, key, here)]
   })
 }
 

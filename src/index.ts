@@ -10,8 +10,8 @@ export { errorKinds as errors } from './errors/errors.ts'
 export type { Gateway } from './process/gateway.ts'
 
 export interface GatewayOptions {
-  /** The config folder. */
-  readonly config: string
+  /** The config folder; of several, a later one wins. */
+  readonly config: string | readonly string[]
   /** The values of references in config (default: the environment of the process). */
   readonly env?: Environment
   /** Gets every line of the log, from the level debug on, in place of standard output. */
@@ -24,8 +24,8 @@ export interface GatewayOptions {
  * @throws ConfigError for a faulty config; what `listen` throws where a listener cannot be opened
  */
 export async function createGateway(options: GatewayOptions): Promise<Gateway> {
-  const { config: folder, env = process.env, log } = options
-  const config = loadConfig(folder, env)
+  const { config: folders, env = process.env, log } = options
+  const config = loadConfig(folders, env)
   const logger =
     log === undefined
       ? createLogger(config.gateway.log)

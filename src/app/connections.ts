@@ -44,7 +44,8 @@ function onRequest({ socket }: IncomingMessage, response: ServerResponse): void 
   response.on('finish', () => responses?.shift())
 }
 
-function onUpgrade({ socket }: IncomingMessage): void {
+/** From now on the connection is not idle: it may become a WebSocket. */
+export function setUpgraded(socket: Socket): void {
   const connection = connections.get(socket)
   if (connection !== undefined) connection.isUpgraded = true
 }
@@ -103,8 +104,6 @@ export function createConnections({ max, trustedProxies, onRefused }: Bound) {
     add: (server: Server): void => {
       server.on('connection', accept).on('secureConnection', secure)
       server.prependListener('request', onRequest)
-      // Where nobody takes upgrades, Node gives them as requests; a listener would change that.
-      if (server.listenerCount('upgrade') > 0) server.prependListener('upgrade', onUpgrade)
     },
     /** Also what no server knows: sockets that have not agreed on keys yet, and WebSockets. */
     destroyAll: (): void => {

@@ -73,7 +73,7 @@ declare module 'fastify' {
 
 /** @param modules own code, by its file in config */
 export function createGateway(config: Config, given: GatewayServices, modules: Modules) {
-  const services = { ...given, upstream: withOwnCode(given.upstream, modules) }
+  const services = { ...given, upstream: withOwnCode(given.upstream, modules, config.routes) }
   const { server, envelope, session } = config.gateway
   const cookie = sessionCookie(session.cookie)
   const { login, logout, profile, refresh } = config.routes.endpoints
@@ -95,7 +95,7 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
     sessionKeyIn: createSessionCookieReader(cookie.name, services.secrets),
     tokenNames: tokenNamesOf(envelope),
     /** In the order of the config. */
-    sources: services.sources ?? createSources(config, services),
+    sources: services.sources ?? createSources(config, services.upstream, services.log),
     sealedCookies: createSealedCookies(config, cookie, services.secrets),
     forwardedHost: createForwardedHost(server.hosts),
     /** `server.mount`, the prefix of every public path. */
@@ -104,20 +104,20 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
 }
 
 function createSources(
-  { gateway, routes, users }: Config,
-  { upstream, log }: GatewayServices
+  { gateway, users }: Config,
+  upstream: (name: string) => Upstream,
+  log: GatewayServices['log']
 ): CredentialSource[] {
   return Object.entries(gateway.login.sources).map(([name, source]) => {
     if (source.kind === 'users-file') {
       return createUsersFile(name, users[source.file] ?? { users: {} })
     }
-    const config = routes.upstreams[source.upstream]
-    if (config === undefined) throw new Error(`there is no upstream "${source.upstream}"`)
+    const { config, fetchWhole } = upstream(source.upstream)
     const { as, scheme } = credentialOf(config.credential)
     return createUpstreamLogin({
       name,
       config: source,
-      send: upstream(source.upstream, config).fetchWhole,
+      send: fetchWhole,
       credentialStyle: as,
       credentialScheme: scheme,
       onFailed: err =>

@@ -15,8 +15,7 @@ import type { Socket } from 'node:net'
 import type { Config, ServerTls } from '../config/schema/config.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import { type ErrorCode, GatewayError } from '../errors/errors.ts'
-import { responsesOf } from './connections.ts'
-import { countedErrors } from './hooks/metrics.ts'
+import { countingErrors } from './hooks/metrics.ts'
 import { endAfterOffer, isUpgrade } from './hooks/upgrade.ts'
 import { maxHeaders } from './hooks/request-policy.ts'
 import { recordUnrouted, type UnroutedRecords } from './hooks/errors.ts'
@@ -67,11 +66,7 @@ export function createListener(
     handle(request, adopt(response))
   })
   server.on('upgrade', (request: IncomingMessage, socket: Socket, early: Buffer) => {
-    // Behind a request that is still being answered, nothing could be answered in its turn.
-    const isPipelined = responsesOf(socket).length > 0
-    if (isPipelined || !takeUpgrade(request, socket, early, handle)) {
-      refuse(socket, 'request.malformed', request)
-    }
+    if (!takeUpgrade(request, socket, early, handle)) refuse(socket, 'request.malformed', request)
   })
   refuseUnparsed(server, refuse, (reason, address) =>
     log.debug({ event: 'connection.refused', reason, address }, 'TLS failed')
@@ -89,25 +84,20 @@ export function createListener(
 /** Refuses what reaches no app. */
 function createRefuse({ envelope }: Config['gateway'], records: Records) {
   const { errorType, failure } = createEnvelope(envelope)
-  const errors = countedErrors(records.metrics)
+  const countError = countingErrors(records.metrics)
   return (socket: Socket, code: ErrorCode, request?: IncomingMessage): void => {
-    const error = new GatewayError(code)
     const requestId = randomUUID()
     // The parser may have given up before the method.
     const { method = '', url = '' } = request ?? {}
     recordUnrouted(records, new Trail(requestId, method, url, socket.remoteAddress ?? ''), code)
-    errors.labels(code).inc()
-    const refusal = {
-      status: error.status,
-      headers: {
-        'content-type': errorType,
-        'x-request-id': requestId,
-        'cache-control': 'no-store',
-        'x-content-type-options': 'nosniff'
-      },
-      text: JSON.stringify(failure(error, requestId))
+    countError(code)
+    const headers = {
+      'content-type': errorType,
+      'x-request-id': requestId,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff'
     }
-    sendRefusal(adopt(socket), refusal, responsesOf(socket))
+    sendRefusal(adopt(socket), code, headers, failure(new GatewayError(code), requestId))
   }
 }
 

@@ -1,19 +1,30 @@
 /** Headers of calls to upstreams by own code (`upstreams.NAME.module`). */
 import { Readable } from 'node:stream'
 import { headerName } from '../config/schema/primitives.ts'
-import type { UpstreamConfig } from '../config/schema/routes.ts'
+import type { RoutesConfig, UpstreamConfig } from '../config/schema/routes.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { isRecord } from '../json/values.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import type { Modules, OwnCode } from '../shaping/module.ts'
 
+const inAscii = /^[\x20-\x7e]*$/
+
 type Ask = (name: string, config: UpstreamConfig) => Upstream
 type Added = NonNullable<Upstream['addedTo']>
 type Call = Parameters<Added>[0]
 
-/** Gives each call to an upstream that names own code the headers which that adds. */
-export function withOwnCode(ask: Ask, modules: Modules): Ask {
-  return (name, config) => {
+/**
+ * Gives each call to an upstream that names own code the headers which that adds.
+ * @returns the upstream of a name in config
+ */
+export function withOwnCode(
+  ask: Ask,
+  modules: Modules,
+  { upstreams }: RoutesConfig
+): (name: string) => Upstream {
+  return name => {
+    const config = upstreams[name]
+    if (config === undefined) throw new Error(`there is no upstream "${name}"`)
     const upstream = ask(name, config)
     const { module: file = '' } = config
     const code = modules.get(file)
@@ -41,11 +52,9 @@ async function headersBy(file: string, code: OwnCode, call: Call): Promise<Recor
     const route = recorded?.trail.route ?? ''
     const added = await code({ method, path, headers: { ...headers }, body: text }, { route })
     if (!isRecord(added)) throw new TypeError(`${file}: it returned no object of headers`)
-    const isHeader = ([name, value]: [string, unknown]) =>
-      headerName.test(name) && typeof value === 'string' && /^[\x20-\x7e]*$/.test(value)
-    const unfit = Object.entries(added).find(each => !isHeader(each))
-    if (unfit !== undefined) {
-      throw new TypeError(`${file}: "${unfit[0]}" is no header in lower case with text in ASCII`)
+    for (const [name, value] of Object.entries(added)) {
+      if (headerName.test(name) && typeof value === 'string' && inAscii.test(value)) continue
+      throw new TypeError(`${file}: "${name}" is no header in lower case with text in ASCII`)
     }
     return added as Record<string, string>
   } catch (cause) {

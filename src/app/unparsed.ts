@@ -1,8 +1,9 @@
 /** Answers what Node's server leaves to its user: bytes that its parser refuses, upgrades, CONNECT. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { ErrorCode } from '../errors/errors.ts'
+import { type ErrorCode, errorKinds } from '../errors/errors.ts'
 import { adopt } from '../observability/emitters.ts'
+import { responsesOf, setUpgraded } from './connections.ts'
 import { canMeet } from './hooks/request-policy.ts'
 import { UpgradeResponse } from './hooks/upgrade.ts'
 
@@ -44,21 +45,14 @@ export function refuseUnparsed(
   server.on('checkExpectation', pass).on('checkContinue', pass)
 }
 
-export interface Refusal {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly text: string
-}
-
-/**
- * Answers what is no request, and closes the connection: its framing is in doubt.
- * @param open the responses to requests before it that have not ended, or have just
- */
+/** Answers what is no request, and closes the connection: its framing is in doubt. */
 export function sendRefusal(
   socket: Socket,
-  { status, headers, text }: Refusal,
-  open: readonly ServerResponse[]
+  code: ErrorCode,
+  headers: Readonly<Record<string, string>>,
+  body: object
 ): void {
+  const open = responsesOf(socket)
   // Node does so itself, but not once an upgrade or CONNECT has come behind them.
   socket.once('close', () => {
     for (const response of open) response.destroy()
@@ -69,12 +63,13 @@ export function sendRefusal(
     response => response.socket === socket && (response.headersSent || response.req.complete)
   )
   if (current !== undefined && !current.writableEnded) return void socket.destroy()
+  const text = JSON.stringify(body)
   const fields = Object.entries({
     ...headers,
     'connection': 'close',
     'content-length': Buffer.byteLength(text)
   }).map(([name, value]) => `${name}: ${value}`)
-  const refusal = [`HTTP/1.1 ${status} Refused`, ...fields, '', text].join('\r\n')
+  const refusal = [`HTTP/1.1 ${errorKinds[code].status} Refused`, ...fields, '', text].join('\r\n')
   endUnread(socket, current === undefined ? refusal : '')
 }
 
@@ -103,7 +98,8 @@ export function takeUpgrade(
   early: Buffer,
   handle: (request: IncomingMessage, response: ServerResponse) => void
 ): boolean {
-  if (early.length > 0) return false
+  // Behind a request that is still being answered, nothing could be answered in its turn.
+  if (early.length > 0 || responsesOf(socket).length > 0) return false
   const response = adopt(new UpgradeResponse(request))
   try {
     response.assignSocket(socket)
@@ -111,6 +107,7 @@ export function takeUpgrade(
     return false
   }
   adopt(socket)
+  setUpgraded(socket)
   response.once('finish', () => {
     response.leave()
     endUnread(socket)

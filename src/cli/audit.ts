@@ -37,7 +37,7 @@ interface Ledger {
   readonly fault?: string
 }
 
-export async function audit({ config, values, json, io }: Invocation<Values>): Promise<number> {
+export async function audit({ configs, values, json, io }: Invocation<Values>): Promise<number> {
   const { folder, keyFile, collected } = values
   const isElsewhere = (folder ?? keyFile) !== undefined
   const isComplete = keyFile !== undefined && (folder === undefined) !== (collected === undefined)
@@ -46,7 +46,7 @@ export async function audit({ config, values, json, io }: Invocation<Values>): P
   }
   const { files, keys, heads, fault } =
     keyFile === undefined
-      ? await ledgerOf(loadConfig(config, io.env), collected)
+      ? await ledgerOf(loadConfig(configs, io.env), collected)
       : { files: collected ?? filesIn(folder ?? ''), keys: readKeys(keyFile) }
   const isCollected = collected !== undefined
   const options = { files, isCollected, keys: keys.map(auditKey), heads: heads ?? {} }

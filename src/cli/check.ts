@@ -36,9 +36,9 @@ export async function check(invocation: Invocation<Values>): Promise<number> {
   return values.strict === true && warnings.length > 0 ? 3 : 0
 }
 
-async function resultOf({ config: folder, values, io }: Invocation<Values>): Promise<Result> {
+async function resultOf({ configs, values, io }: Invocation<Values>): Promise<Result> {
   try {
-    const config = loadConfig(folder, io.env)
+    const config = loadConfig(configs, io.env)
     await assertUsable(config)
     return {
       found: config.warnings,

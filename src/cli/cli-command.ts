@@ -98,16 +98,17 @@ export class CliCommand extends Command {
   /** Once; or at each gateway of which it asks. @returns the greatest exit code */
   async #runEach<V>(load: Load<V>): Promise<number> {
     const {
-      config = defaultFolder,
+      config: configs = [defaultFolder],
       json = false,
       url,
       ...values
     } = this.optsWithGlobals<{
-      readonly config?: string
+      readonly config?: readonly string[]
       readonly json?: boolean
       readonly url?: string
     }>()
     const { io } = this.#run
+    const config = configs.at(-1) ?? defaultFolder
     return await this.#guarded(async () => {
       let code = 0
       const gateways = this.#asksGateway(this.args)
@@ -117,7 +118,8 @@ export class CliCommand extends Command {
       for (const gateway of gateways) {
         // Not among the output, which may be for programs.
         if (gateways.length > 1) io.stderr.write(`process ${gateway?.id}:\n`)
-        const invocation = { config, gateway, json, values: values as V, rest: this.args, io }
+        const rest = this.args
+        const invocation = { config, configs, gateway, json, values: values as V, rest, io }
         // A command that fails at one gateway is still sent to the others.
         code = Math.max(code, await this.#guarded(() => run(invocation)))
       }

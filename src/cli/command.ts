@@ -25,8 +25,10 @@ export interface Connection {
 export type Values = Readonly<Record<string, unknown>>
 
 export interface Invocation<V = Values> {
-  /** The config folder. */
+  /** The config folder; the last of several. */
   readonly config: string
+  /** All of them: a later one wins. */
+  readonly configs: readonly string[]
   /** For commands that ask one. */
   readonly gateway: Connection | undefined
   /** `--json`: print for programs. */

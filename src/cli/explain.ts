@@ -11,7 +11,6 @@ import type { GatewayError } from '../errors/errors.ts'
 import { readJson } from '../json/body.ts'
 import type { Json } from '../json/values.ts'
 import { identityOf } from '../login/file-users.ts'
-import { tlsFilesOf } from '../proxy/address.ts'
 import { createUpstream, type Upstream, type UpstreamPool } from '../proxy/upstream.ts'
 import type { Credential, Identity } from '../session/types.ts'
 import { CommandError, type Invocation, type Io, UsageError } from './command.ts'
@@ -31,7 +30,7 @@ interface Values {
 
 export async function explain(invocation: Invocation<Values>): Promise<number> {
   const { values, json, io } = invocation
-  const config = loadConfig(invocation.config, io.env)
+  const config = loadConfig(invocation.configs, io.env)
   const asked = askedIn(config, invocation)
   const answer = values.answer === undefined ? undefined : await readAnswer(values.answer, io)
   const live = values.live ? liveUpstreams(config, asked.headers) : undefined
@@ -82,13 +81,13 @@ async function readAnswer(file: string, { stdin }: Pick<Io, 'stdin'>): Promise<J
  * The real upstreams of a config.
  * @param sent headers for upstreams, in the place of those that the gateway sends
  */
-function liveUpstreams({ authorities }: LoadedConfig, sent: Asked['headers']) {
+function liveUpstreams({ authorities: pemFiles }: LoadedConfig, sent: Asked['headers']) {
   const pools: UpstreamPool[] = []
   return {
     open: (name: string, configured: UpstreamConfig): Upstream => {
       // Without health checks: they would be requests that nobody has asked for.
       const { health: _, ...config } = configured
-      const pool = createUpstream(config, { name, tls: tlsFilesOf(config, authorities) })
+      const pool = createUpstream(config, { name, pemFiles })
       pools.push(pool)
       const ofPart = credentialOf(config.credential).as === 'none' ? {} : sent
       return {

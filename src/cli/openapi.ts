@@ -4,7 +4,7 @@ import { loadConfig } from '../config/read/load.ts'
 import type { Invocation } from './command.ts'
 import { jsonText } from './output.ts'
 
-export async function openapi({ config, io }: Invocation): Promise<number> {
-  io.stdout.write(jsonText(openApi(loadConfig(config, io.env))))
+export async function openapi({ configs, io }: Invocation): Promise<number> {
+  io.stdout.write(jsonText(openApi(loadConfig(configs, io.env))))
   return 0
 }

@@ -9,7 +9,7 @@ import { CommandError, type Connection, type Invocation, type Output } from './c
 import { jsonText, paint } from './output.ts'
 
 export async function plan({
-  config: folder,
+  configs,
   gateway,
   rest: [target],
   json,
@@ -22,7 +22,7 @@ export async function plan({
     const next = loadConfig(target, io.env)
     // A reload would refuse it otherwise.
     await assertUsable(next)
-    found = comparePlan(loadConfig(folder, io.env), next)
+    found = comparePlan(loadConfig(configs, io.env), next)
   }
   const { changes, risks } = found
   io.stdout.write(json ? jsonText({ changes, risks }) : planText(found, io.stdout))

@@ -2,7 +2,7 @@
 import { basename, dirname } from 'node:path'
 import { Document, isMap, isScalar, isSeq } from 'yaml'
 import { placeAt } from '../config/read/document.ts'
-import { openFolder } from '../config/read/files.ts'
+import { type Folders, openFolder } from '../config/read/files.ts'
 import { folderSteps, presetText, writtenOf } from '../config/read/presets.ts'
 import { runSteps } from '../config/schema/steps.ts'
 import type { Place } from '../config/read/yaml-values.ts'
@@ -19,8 +19,8 @@ export async function listPresets({ json, io }: Invocation): Promise<number> {
   return 0
 }
 
-export async function showPreset({ config, rest: [name], io }: Invocation): Promise<number> {
-  io.stdout.write(name === undefined ? mergedText(config, io.env) : textOf(name))
+export async function showPreset({ configs, rest: [name], io }: Invocation): Promise<number> {
+  io.stdout.write(name === undefined ? mergedText(configs, io.env) : textOf(name))
   return 0
 }
 
@@ -44,8 +44,8 @@ function textOf(name: string): string {
   return found.map(preset => presetText(preset.kind, preset.name)).join('\n---\n')
 }
 
-function mergedText(folder: string, env: Io['env']): string {
-  const tree = runSteps(folderSteps(openFolder(folder, env)))
+function mergedText(folders: Folders, env: Io['env']): string {
+  const tree = runSteps(folderSteps(openFolder(folders, env)))
   const originOf: OriginOf = path => originAt(placeAt(tree, path))
   return Object.entries(writtenOf(tree))
     .map(([file, value]) => {

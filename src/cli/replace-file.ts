@@ -11,6 +11,7 @@ import {
   statSync,
   writeFileSync
 } from 'node:fs'
+import type { Folders } from '../config/read/files.ts'
 import { createInputs, decodeText, NotUtf8Error } from '../config/read/inputs.ts'
 import { loadConfig } from '../config/read/load.ts'
 import type { Environment } from '../config/read/references.ts'
@@ -69,12 +70,12 @@ export function cannotWrite(file: string, error: unknown): CommandError {
  * @param texts by absolute path
  */
 export function faultsWith(
-  folder: string,
+  folders: Folders,
   texts: ReadonlyMap<string, string>,
   env: Environment
 ): Fault[] {
   try {
-    loadConfig(folder, env, { inputs: createInputs(texts) })
+    loadConfig(folders, env, { inputs: createInputs(texts) })
     return []
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error

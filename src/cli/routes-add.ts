@@ -7,7 +7,6 @@ import { describeFault } from '../config/schema/faults.ts'
 import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { createUpstreamLogin } from '../login/upstream-login.ts'
-import { tlsFilesOf } from '../proxy/address.ts'
 import { createUpstream } from '../proxy/upstream.ts'
 import type { Session } from '../session/types.ts'
 import { CommandError, type Invocation, UsageError } from './command.ts'
@@ -20,10 +19,10 @@ import { faultsWith, readText, replaceFile } from './replace-file.ts'
 import { parseTexts, setMember, textOf } from './yaml-text.ts'
 
 export async function routes(invocation: Invocation): Promise<number> {
-  const { config: folder, rest, values, io } = invocation
+  const { config: folder, configs, rest, values, io } = invocation
   const [method, target = ''] = rest
   if (method !== 'GET') throw new UsageError('Only GET: another call could change something.')
-  const config = loadConfig(folder, io.env)
+  const config = loadConfig(configs, io.env)
   const route = routeFor(target, Object.keys(config.routes.routes))
   const upstream = upstreamOf(config, values['upstream'])
   const reply = await call(config, upstream, route.path, new Answers(invocation))
@@ -31,7 +30,7 @@ export async function routes(invocation: Invocation): Promise<number> {
   const file = resolve(folder, 'routes.yaml')
   const seen = shapeOf(reply.body, sourceOf(config, upstream)?.message)
   const { added, text } = textWith(readText(file), config, { ...route, upstream, seen })
-  const faults = faultsWith(folder, new Map([[file, text]]), io.env)
+  const faults = faultsWith(configs, new Map([[file, text]]), io.env)
   if (faults.length > 0) throw new CommandError(faults.map(describeFault).join('\n'))
   io.stdout.write(`# ${seen.found}\n${stringify(added)}`)
   if (values['write'] === true) {
@@ -74,7 +73,7 @@ function sourceOf({ gateway }: LoadedConfig, upstream: string) {
 /** As the gateway would send it, with the credential of an account that is asked for. */
 async function call(config: LoadedConfig, name: string, path: string, answers: Answers) {
   const { health: _, ...upstream } = config.routes.upstreams[name] as UpstreamConfig
-  const pool = createUpstream(upstream, { name, tls: tlsFilesOf(upstream, config.authorities) })
+  const pool = createUpstream(upstream, { name, pemFiles: config.authorities })
   const client = createClient(pool.fetchWhole, {})
   const { as: credentialStyle, scheme: credentialScheme } = credentialOf(upstream.credential)
   const source = sourceOf(config, name)

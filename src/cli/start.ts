@@ -4,6 +4,7 @@ import { flushCompileCache } from 'node:module'
 import { inspect } from 'node:util'
 import closeWithGrace from 'close-with-grace'
 import { ConfigError } from '../config/schema/faults.ts'
+import type { Folders } from '../config/read/files.ts'
 import { createInputs } from '../config/read/inputs.ts'
 import { type LastGood, readLastGood } from '../config/last-good.ts'
 import { loadConfig } from '../config/read/load.ts'
@@ -26,8 +27,8 @@ interface Options {
 /** Time for the end of the process after the drain. */
 const endMs = 3000
 
-export async function start({ config, values }: Invocation<Options>): Promise<number> {
-  return (await serve(config, values)) === undefined ? 1 : 0
+export async function start({ configs, values }: Invocation<Options>): Promise<number> {
+  return (await serve(configs, values)) === undefined ? 1 : 0
 }
 
 /**
@@ -36,7 +37,7 @@ export async function start({ config, values }: Invocation<Options>): Promise<nu
  * @returns undefined when it could not start; the reason is on standard error
  */
 export async function serve(
-  folder: string,
+  folders: Folders,
   { state, lastGood = false }: Options = {}
 ): Promise<Gateway | undefined> {
   const started = Promise.withResolvers<Gateway>()
@@ -46,7 +47,7 @@ export async function serve(
   let gateway: Gateway
   let log: Log
   try {
-    const read = await usableConfig(folder, lastGood ? state : undefined)
+    const read = await usableConfig(folders, lastGood ? state : undefined)
     config = read.config
     log = createLogger(config.gateway.log)
     gateway = await startGateway(config, log, process.env, { state, refused: read.refused })
@@ -96,23 +97,23 @@ export async function serve(
  * @throws ConfigError
  */
 async function usableConfig(
-  folder: string,
+  folders: Folders,
   state: string | undefined
 ): Promise<{ readonly config: Config; readonly refused?: FilesAtStart['refused'] }> {
   try {
-    return { config: await readConfig(folder) }
+    return { config: await readConfig(folders) }
   } catch (error) {
     if (state === undefined || !(error instanceof ConfigError)) throw error
     const lastGood = readLastGood(state)
     if (lastGood === undefined) throw error
-    const config = await readConfig(folder, lastGood.texts)
+    const config = await readConfig(folders, lastGood.texts)
     return { config, refused: { faults: error.faults, lastGoodOf: lastGood.at } }
   }
 }
 
 /** @throws ConfigError */
-async function readConfig(folder: string, texts?: LastGood['texts']): Promise<Config> {
-  const loaded = loadConfig(folder, process.env, { inputs: createInputs(texts) })
+async function readConfig(folders: Folders, texts?: LastGood['texts']): Promise<Config> {
+  const loaded = loadConfig(folders, process.env, { inputs: createInputs(texts) })
   await assertUsable(loaded)
   const { fault: _, ...config } = loaded
   return config

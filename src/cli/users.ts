@@ -6,7 +6,7 @@ import { maxAliasCount } from '../config/read/yaml-values.ts'
 import { describeFault, nearest } from '../config/schema/faults.ts'
 import { isRecord } from '../json/values.ts'
 import { hashPassword } from '../login/argon2.ts'
-import { CommandError, type Invocation, type Io, UsageError } from './command.ts'
+import { CommandError, type Invocation, UsageError } from './command.ts'
 import { readNewPassword } from './prompt.ts'
 import { faultsWith, readText, replaceFile } from './replace-file.ts'
 import { parseTexts, setMember, textOf } from './yaml-text.ts'
@@ -59,10 +59,10 @@ export async function setPassword(invocation: Invocation<Values>): Promise<numbe
  * The user that is named, and the users file with the names of its users.
  * @throws UsageError, CommandError
  */
-function open({ config: folder, values, rest, io }: Invocation<Values>) {
-  const [name = ''] = rest
+function open(invocation: Invocation<Values>) {
+  const [name = ''] = invocation.rest
   if (!userName.test(name)) throw new UsageError('Not a valid user name.')
-  const file = usersFileOf(folder, values.file, io.env)
+  const file = usersFileOf(invocation)
   const before = existsSync(file) ? readText(file) : newFile
   const document = parseTexts(before)
   const { users = {} } = (document.toJS({ maxAliasCount }) ?? {}) as { readonly users?: unknown }
@@ -75,11 +75,11 @@ function open({ config: folder, values, rest, io }: Invocation<Values>) {
  * @throws CommandError for a fault, or if another process changed the file meanwhile
  */
 function write(
-  { config: folder, io }: Invocation<Values>,
+  { configs, io }: Invocation<Values>,
   { file, before, document }: ReturnType<typeof open>
 ): void {
   const text = textOf(document, before)
-  const faults = faultsWith(folder, new Map([[file, text]]), io.env)
+  const faults = faultsWith(configs, new Map([[file, text]]), io.env)
   const own = faults.filter(fault => resolve(fault.file) === file)
   if (own.length > 0) {
     throw new CommandError(`Not written:\n${own.map(describeFault).join('\n')}`)
@@ -94,8 +94,9 @@ function write(
  * The users file of the folder's only `users-file` source. Only `gateway.yaml` is read, since the
  * folder may still have faults.
  */
-function usersFileOf(folder: string, chosen: string | undefined, env: Io['env']): string {
-  const files = readUsersFiles(folder, env)
+function usersFileOf({ config: folder, configs, values, io }: Invocation<Values>): string {
+  const chosen = values.file
+  const files = readUsersFiles(configs, io.env)
   const [file, ...others] = files.filter(each => chosen === undefined || each === chosen)
   if (file !== undefined && others.length === 0) return resolve(folder, file)
   if (files.length === 0) {

@@ -3,15 +3,14 @@ import { randomUUID } from 'node:crypto'
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { createConnections, responsesOf } from '../app/connections.ts'
+import { createConnections, endStalledConnections } from '../app/connections.ts'
 import { endAfterOffer } from '../app/hooks/upgrade.ts'
 import { createHttpServer, headersTimeout, setCertificate } from '../app/listener.ts'
-import { endStalledConnections } from '../app/connections.ts'
 import { refuseUnparsed, sendRefusal } from '../app/unparsed.ts'
 import type { ServerTls } from '../config/schema/config.ts'
 import { type ErrorCode, errorKinds } from '../errors/errors.ts'
 import { adopt } from '../observability/emitters.ts'
-import { opsHeaders } from './response-headers.ts'
+import { opsHeaders } from './responses.ts'
 
 const options = {
   headersTimeout,
@@ -76,11 +75,10 @@ function serve(app: FastifyInstance, tls: ServerTls | undefined): Server {
 /** Answers what is no request. */
 function refuse(socket: Socket, code: ErrorCode): void {
   const requestId = randomUUID()
-  const { status, en: error } = errorKinds[code]
+  const { en: error } = errorKinds[code]
   const type = 'application/json; charset=utf-8'
   const headers = { ...opsHeaders, 'content-type': type, 'x-request-id': requestId }
-  const text = JSON.stringify({ error, code, requestId })
-  sendRefusal(adopt(socket), { status, headers, text }, responsesOf(socket))
+  sendRefusal(adopt(socket), code, headers, { error, code, requestId })
 }
 
 function closed(server: Server): Promise<void> {

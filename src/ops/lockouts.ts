@@ -6,8 +6,7 @@ import { malformed } from '../app/hooks/validation.ts'
 import { challenge, operatorsApart } from '../app/sign-in/guard.ts'
 import type { Lock } from '../limits/lockouts.ts'
 import { accountKey } from '../session/types.ts'
-import type { Desk } from './desk.ts'
-import { addAct, addRead, orUnavailable } from './routes.ts'
+import { addAct, addRead, type Desk, orUnavailable } from './routes.ts'
 import { count, list, object, optional, text, time } from './schemas.ts'
 
 export type LockoutsOf = Static<typeof lockoutsOf>

@@ -3,9 +3,8 @@ import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { type BoundedClosing, type Closing, timePattern } from '../config/schema/maintenance.ts'
 import { malformed } from '../app/hooks/validation.ts'
-import type { Desk } from './desk.ts'
 import { secretOperator } from './operator.ts'
-import { addAct, addRead } from './routes.ts'
+import { addAct, addRead, type Desk } from './routes.ts'
 import { flag, list, maxNameLength, name, object, optional, text, time, union } from './schemas.ts'
 
 export type ShownMaintenance = Static<typeof answer>

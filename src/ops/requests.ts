@@ -4,8 +4,7 @@ import { Type } from 'typebox'
 import errorAdvice from '../errors/advice.json' with { type: 'json' }
 import { errorKinds } from '../errors/errors.ts'
 import type { FoundRequests, KeptRequest } from '../observability/failures.ts'
-import type { Desk } from './desk.ts'
-import { addRead } from './routes.ts'
+import { addRead, type Desk } from './routes.ts'
 import { flag, list, name, object, optional, text, time } from './schemas.ts'
 
 const query = object({

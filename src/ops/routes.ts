@@ -6,11 +6,24 @@ import swagger from '@fastify/swagger'
 import type { FastifyInstance, FastifyRequest, FastifySchema, RouteHandlerMethod } from 'fastify'
 import { type Static, type TSchema, Type } from 'typebox'
 import { malformed } from '../app/hooks/validation.ts'
+import type { Config } from '../config/schema/config.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { isRecord } from '../json/values.ts'
+import type { Services } from '../services/services.ts'
+import type { Session } from '../session/types.ts'
 import { doInLedger } from './act-ledger.ts'
 
 const prefix = '/ops/api'
+
+type Used = 'sessions' | 'lockouts' | 'callers' | 'highestUse' | 'maintenance' | 'failures' | 'log'
+
+/** What operators see and act on. */
+export interface Desk extends Pick<Services, Used> {
+  /** The one in force. */
+  readonly config: () => Config
+  /** Signs sessions that have ended out at their back-ends; not awaited. */
+  readonly signOut: (ended: readonly Session[]) => void
+}
 
 interface Route {
   /** Below `/ops/api`. */
@@ -56,12 +69,12 @@ export function addRead<A extends TSchema, Q extends TSchema>(
 ): void {
   const { query, params, answer, read } = route
   const schema = {
-    ...(query !== undefined && { querystring: query }),
-    ...(params !== undefined && { params }),
+    ...(query && { querystring: query }),
+    ...(params && { params }),
     response: { 200: answer }
   }
   addRoute(ops, 'GET', { ...route, schema }, async request => {
-    return await read((params === undefined ? request.query : request.params) as Static<Q>)
+    return await read((params ? request.params : request.query) as Static<Q>)
   })
 }
 
@@ -70,10 +83,9 @@ export function addAct<A extends TSchema, B extends TSchema>(
   ops: FastifyInstance,
   route: Act<A, B>
 ): void {
-  const { path, body, answer } = route
   const act = route as unknown as Act<TSchema, TSchema>
-  ops.acts.set(path, act)
-  const schema = { body, response: { 200: answer } }
+  ops.acts.set(route.path, act)
+  const schema = { body: route.body, response: { 200: route.answer } }
   addRoute(ops, 'POST', { ...route, schema }, async request => {
     return await doInLedger(act, request.body as object, request)
   })

@@ -8,19 +8,17 @@ import { schemaController } from '../app/hooks/validation.ts'
 import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { toGatewayError } from '../errors/errors.ts'
 import { addApiDescription } from './routes.ts'
-import type { GatewayState } from '../services/gateway-state.ts'
+import { type GatewayState, version } from '../services/gateway-state.ts'
 import type { Services } from '../services/services.ts'
 import type { createAccess } from './access.ts'
-import { sendOpsError, sendRouterError } from './errors.ts'
 import { partsOf } from './health.ts'
-import { opsHeaders } from './response-headers.ts'
+import { opsHeaders, sendOpsError, sendRouterError } from './responses.ts'
 
 interface Options {
   readonly state: () => GatewayState
   /** The OpenAPI document of the config in force, as JSON. */
   readonly openApi: () => object
   readonly access: ReturnType<typeof createAccess>
-  readonly version: string
   readonly services: Pick<Services, 'metrics' | 'ledger' | 'log'>
   readonly ops: Pick<GatewayConfig['ops'], 'trustedProxies' | 'openMetrics'>
 }
@@ -33,7 +31,7 @@ const maxBody = 64 * 1024
  * developers.
  */
 export function createOpsServer(options: Options): FastifyInstance {
-  const { state, openApi, access, version } = options
+  const { state, openApi, access } = options
   const { metrics, ledger, log } = options.services
   const ops = createOpsApp(options.ops.trustedProxies)
   ops.decorate('actLedger', ledger && { ledger, log })

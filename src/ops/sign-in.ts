@@ -1,11 +1,13 @@
 /** Sign-in and sign-out of operators: by a password, the operators' secret, or a link. */
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { isSameSecret } from './access.ts'
 import { doInLedger } from './act-ledger.ts'
 import { addRoute } from './routes.ts'
 import { clientAddress } from '../app/hooks/address.ts'
 import { leavingOf } from '../app/hooks/sending.ts'
 import { malformed } from '../app/hooks/validation.ts'
+import type { GatewayConfig } from '../config/schema/gateway.ts'
 import { GatewayError, toGatewayError } from '../errors/errors.ts'
 import type { Log } from '../services/services.ts'
 import { localOperator, secretOperator } from './operator.ts'
@@ -16,10 +18,8 @@ interface Options {
   readonly sessions: OperatorSessions
   /** Of the config in force. */
   readonly vouching: () => Vouching
-  /** Whether users sign in: `ops.role` is set. */
-  readonly hasRole: boolean
-  /** Compares with `ops.secret`; undefined where config sets none, so that nobody knows it. */
-  readonly isSecret: ((text: string) => boolean) | undefined
+  /** Of config. With a role users sign in, else whoever has the secret. */
+  readonly ops: Pick<GatewayConfig['ops'], 'role' | 'secret'>
   /** The address of a path of this listener, for people on this machine. */
   readonly urlOf: (path: string) => string
   readonly log: Log
@@ -34,9 +34,10 @@ const maxPassword = 1024
 export type OperatorSignIn = ReturnType<typeof addOperatorSignIn>
 
 export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
-  const { hasRole, isSecret, urlOf } = options
+  const { role, secret } = options.ops
+  const nameless = secret === undefined ? undefined : ('secret' as const)
   const links = createLinks()
-  const makeLink = (ms: number) => urlOf(`/ops/link/${links.make(ms)}`)
+  const makeLink = (ms: number) => options.urlOf(`/ops/link/${links.make(ms)}`)
 
   const ofMe = { path: '/me', summary: 'The operator of this request, and the end of the session.' }
   addRoute(ops, 'GET', ofMe, async ({ operator }) => ({ ...operator }))
@@ -49,14 +50,14 @@ export function addOperatorSignIn(ops: FastifyInstance, options: Options) {
 
   return {
     /** What the form asks for. */
-    form: hasRole ? ('password' as const) : isSecret && ('secret' as const),
+    form: role === undefined ? nameless : ('password' as const),
     makeLink,
     /** By the form of a page. @throws GatewayError */
     byForm: async (reply: FastifyReply, form: URLSearchParams): Promise<void> => {
-      const secret = form.get('secret')
+      const typedSecret = form.get('secret')
       const typed = { username: form.get('username') ?? '', password: form.get('password') ?? '' }
-      if (secret === null) await byPassword(options, reply, typed)
-      else await bySecret(options, reply, secret)
+      if (typedSecret === null) await byPassword(options, reply, typed)
+      else await bySecret(options, reply, typedSecret)
     },
     /** @returns whether the link is good, which it is no more after this */
     byLink: async (reply: FastifyReply, token: string): Promise<boolean> => {
@@ -92,13 +93,13 @@ async function byPassword(
   reply: FastifyReply,
   typed: Readonly<Record<'username' | 'password', string>>
 ): Promise<void> {
-  const { vouching, sessions, hasRole } = options
+  const { vouching, sessions, ops } = options
   const { username, password } = typed
   const isShort = username.length <= maxName && password.length <= maxPassword
   if (username === '' || password === '' || !isShort) {
     throw malformed('Give a user name and a password.')()
   }
-  if (!hasRole) {
+  if (ops.role === undefined) {
     const message = 'Nobody signs in by name here: ops.role is not set.'
     throw new GatewayError('ops.role', { message })
   }
@@ -109,9 +110,11 @@ async function byPassword(
 }
 
 async function bySecret(options: Options, reply: FastifyReply, secret: string): Promise<void> {
-  const { vouching, hasRole, isSecret } = options
+  const { vouching, ops } = options
+  const { role, secret: ofConfig } = ops
   await signIn(options, reply, secretOperator.name, async () => {
-    const isRight = !hasRole && isSecret?.(secret) === true
+    const isKnown = role === undefined && ofConfig !== undefined
+    const isRight = isKnown && isSameSecret(ofConfig)(secret)
     await vouching().secret(reply.request, isRight, leavingOf(reply.raw).signal)
     return secretOperator
   })

@@ -6,8 +6,7 @@ import { describeSession } from '../session/describe.ts'
 import type { Sessions } from '../session/sessions.ts'
 import type { SessionStore } from '../session/store.ts'
 import { type SignedIn, type UserId, userKey } from '../session/types.ts'
-import type { Desk } from './desk.ts'
-import { addAct, addRead } from './routes.ts'
+import { addAct, addRead, type Desk } from './routes.ts'
 import {
   count,
   flag,

@@ -6,7 +6,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Gateway } from '../app/gateway.ts'
 import { clientAddress } from '../app/hooks/address.ts'
-import { sessionBefore } from '../app/sign-in/back-end-sessions.ts'
 import { createSignInGuard, operatorsApart } from '../app/sign-in/guard.ts'
 import { mustVouch } from '../app/sign-in/vouching.ts'
 import { operatorSources } from '../config/schema/gateway.ts'
@@ -20,7 +19,7 @@ export function createVouching(gateway: Gateway) {
   const { sessions, config } = gateway
   const names = operatorSources(config.gateway)
   const sources = gateway.sources.filter(({ name }) => names.includes(name))
-  const guard = createSignInGuard(gateway, { apart: operatorsApart })
+  const guard = createSignInGuard(gateway, operatorsApart)
   return {
     /**
      * @param isOperator whether the user may be one
@@ -36,11 +35,10 @@ export function createVouching(gateway: Gateway) {
       const attempt = await guard(request, username, leaving)
       const address = clientAddress(request)
       const signingIn = { username, password, extra: {}, address, requestId: request.id }
-      const verdict = await mustVouch(sources, signingIn, attempt, request.log)
+      const session = await mustVouch(sources, signingIn, attempt, request.log)
       // The gateway alone needs to know the user: a session of the back-end is not kept.
-      signOutAtSource({ sources, sessions }, sessionBefore(verdict, Date.now()), request)
-      const { source, result } = verdict
-      const { identity, password: digest } = result
+      signOutAtSource({ sources, sessions }, session, request)
+      const { identity, password: digest, source } = session
       const entrant = { name: identity.username, user: { identity, source, password: digest } }
       if (!(await isOperator(entrant))) {
         // Counted: else whoever has a console account could have passwords checked without end.

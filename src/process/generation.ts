@@ -9,7 +9,6 @@ import type { ShedLog } from '../app/hooks/metrics.ts'
 import type { Config } from '../config/schema/config.ts'
 import { signOutAtSource } from '../login/credential-source.ts'
 import { createVouching } from '../ops/vouching.ts'
-import { tlsFilesOf } from '../proxy/address.ts'
 import type { Log, Services } from '../services/services.ts'
 import type { Session } from '../session/types.ts'
 import { createActiveRequests } from './active-requests.ts'
@@ -38,13 +37,12 @@ export async function createGeneration(
   const running = createActiveRequests<{ readonly destroy: () => unknown }>(() => {
     if (closed !== undefined) idle.resolve()
   })
-  const lease = services.upstreams.lease()
+  const lease = services.upstreams.lease(config.authorities)
   const streams = boundStreams.scope()
   const app = await buildApp(config, {
     ...services,
     shed,
-    upstream: (name, upstream) =>
-      lease.upstream(name, upstream, tlsFilesOf(upstream, config.authorities)),
+    upstream: lease.upstream,
     running: { begin: running.enter },
     bindStream: streams.add
   }).catch(async (error: unknown) => {

@@ -1,14 +1,13 @@
 /** The operators' listener of the running gateway, and its routes. */
-import { randomBytes } from 'node:crypto'
 import type { Server } from 'node:http'
 import { resolve } from 'node:path'
 import { openApi } from '../api-docs/openapi.ts'
 import type { Config } from '../config/schema/config.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
-import { createAccess, isSameSecret } from '../ops/access.ts'
+import { createAccess } from '../ops/access.ts'
 import { addBlockRoutes } from '../ops/blocked-users.ts'
 import { addLimitRoutes } from '../ops/limits.ts'
-import type { Desk } from '../ops/desk.ts'
+import type { Desk } from '../ops/routes.ts'
 import { createOpsListener } from '../ops/listener.ts'
 import { addLockoutRoutes } from '../ops/lockouts.ts'
 import { addMaintenanceRoutes } from '../ops/maintenance.ts'
@@ -17,7 +16,6 @@ import { addRequestRoutes } from '../ops/requests.ts'
 import { createOpsServer } from '../ops/server.ts'
 import { createOperatorSessions } from '../ops/session.ts'
 import { addOperatorSignIn } from '../ops/sign-in.ts'
-import { version } from '../services/gateway-state.ts'
 import { listenLocally, socketFolders } from '../ops/socket.ts'
 import { addSessionRoutes } from '../ops/users.ts'
 import { listen as listenOn, type PublicServer, urlOf } from './server.ts'
@@ -30,26 +28,22 @@ export function createOperators(operated: Operated) {
   const { server, present, state, fleet } = operated
   const { generations, services } = server
   const { opsTls, gateway } = generations.current.config
-  const { listen, socket, trustedProxies, secret: configured, role, hosts } = gateway.ops
+  const { ops } = gateway
   const { log } = services
-  // One that nobody knows, where config has none.
-  const secret = configured ?? randomBytes(32).toString('base64url')
   const sessions = createOperatorSessions({ gateway, services, exchange: fleet.exchange })
   const app = createOpsServer({
     state,
     openApi: () => openApi(generations.current.config),
-    access: createAccess({ secret, hosts, ...sessions, log }),
-    version,
+    access: createAccess({ ops, ...sessions, log }),
     services,
-    ops: gateway.ops
+    ops
   })
-  const listener = createOpsListener(app, opsTls, trustedProxies)
-  const address = splitHostPort(listen)
+  const listener = createOpsListener(app, opsTls, ops.trustedProxies)
+  const address = splitHostPort(ops.listen)
   const signIn = addOperatorSignIn(app, {
     sessions,
     vouching: () => generations.current.vouching,
-    hasRole: role !== undefined,
-    isSecret: configured === undefined ? undefined : isSameSecret(secret),
+    ops,
     log,
     urlOf: path => {
       const isAny = address.host === '0.0.0.0' || address.host === '::'
@@ -73,7 +67,7 @@ export function createOperators(operated: Operated) {
     listen: async (fd: number | undefined): Promise<string> => {
       await app.ready()
       const url = await listenOn(listener.server, address, fd)
-      if (socket !== false) await openSocket(listener.local, socket, server)
+      if (ops.socket !== false) await openSocket(listener.local, ops.socket, server)
       return url
     },
     makeLink: signIn.makeLink,

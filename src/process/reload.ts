@@ -80,7 +80,8 @@ export class Reloader {
   /** Validates the config files; with the running config it finds the keys that need a restart. */
   validate(running?: GatewayConfig): Promise<Validated> {
     const { server, environment } = this.#options
-    return validate(server.generations.current.config.folder, { ...environment }, running)
+    const { bases, folder } = server.generations.current.config
+    return validate([...bases, folder], { ...environment }, running)
   }
 
   /** Reviews all sessions; from now on a change of the files is a reload. */

@@ -1,6 +1,7 @@
 /** Reads and tries a config folder, as a reload does: requests are answered in between. */
 import { setImmediate as requestsInBetween } from 'node:timers/promises'
 import { configHash } from '../config/config-hash.ts'
+import type { Folders } from '../config/read/files.ts'
 import { createInputs } from '../config/read/inputs.ts'
 import { loadSteps } from '../config/read/load.ts'
 import type { Environment } from '../config/read/references.ts'
@@ -17,14 +18,14 @@ export type Validated = {
 
 /** @param running the install config of the process; by default that of the files */
 export async function validate(
-  folder: string,
+  folders: Folders,
   environment: Environment,
   running?: GatewayConfig
 ): Promise<Validated> {
   const inputs = createInputs()
   let faults: readonly Fault[]
   try {
-    const steps = loadSteps(folder, environment, { inputs, ...(running && { running }) })
+    const steps = loadSteps(folders, environment, { inputs, ...(running && { running }) })
     let step = steps.next()
     for (; step.done !== true; step = steps.next()) await requestsInBetween()
     const { fault, named, ...config } = step.value

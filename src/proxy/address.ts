@@ -6,14 +6,11 @@ import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { adopt } from '../observability/emitters.ts'
 import { fixedHeadersOf } from './request-headers.ts'
 
-/** PEM texts, and the name that the certificate has to have. */
-export type TlsFiles = ReturnType<typeof tlsFilesOf>
+/** What the files hold that upstreams name, by those names. */
+export type PemFiles = Readonly<Record<string, string>>
 
-/** @param pemFiles what the files hold that upstreams name, by those names */
-export function tlsFilesOf(
-  { tls }: Pick<UpstreamConfig, 'tls'>,
-  pemFiles: Readonly<Record<string, string>>
-) {
+/** PEM texts, and the name that the certificate has to have. */
+export function tlsOptionsOf({ tls }: UpstreamConfig, pemFiles: PemFiles) {
   return {
     ca: pemFiles[tls?.ca ?? ''],
     cert: pemFiles[tls?.certificate ?? ''],
@@ -71,14 +68,14 @@ export class Address {
   #since = Date.now()
   readonly #checking = new AbortController()
 
-  constructor(url: string, config: UpstreamConfig, tls: TlsFiles | undefined, onChange: OnAddress) {
+  constructor(url: string, config: UpstreamConfig, pemFiles: PemFiles, onChange: OnAddress) {
     this.origin = new URL(url).origin
     this.#config = config
     this.#onChange = onChange
     this.#connect = buildConnector({
       timeout: config.connectTimeout,
       rejectUnauthorized: true,
-      ...tls
+      ...tlsOptionsOf(config, pemFiles)
     })
     this.#pool = this.#openPool()
     if (config.health !== undefined) void this.#checkHealth(config.health)

@@ -7,6 +7,7 @@ import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { readJson } from '../json/body.ts'
 import { readErrorBody } from '../json/error-body.ts'
 import { isJson, type UpstreamResponse } from './response.ts'
+import { overloaded } from './slots.ts'
 
 const codes = new Map<string, ErrorCode>([
   ['ECONNREFUSED', 'upstream.refused'],
@@ -23,17 +24,13 @@ const codes = new Map<string, ErrorCode>([
   ['UND_ERR_SOCKET', 'upstream.reset'],
   ['ETIMEDOUT', 'upstream.timeout.connect'],
   ['UND_ERR_CONNECT_TIMEOUT', 'upstream.timeout.connect'],
-  // This machine has no sockets left.
-  ['EMFILE', 'overloaded'],
-  ['ENFILE', 'overloaded'],
-  ['ENOBUFS', 'overloaded'],
-  ['ENOMEM', 'overloaded'],
-  ['EADDRNOTAVAIL', 'overloaded'],
   ['UND_ERR_CLOSED', 'gateway.stopping'],
   ['UND_ERR_DESTROYED', 'gateway.stopping'],
   ['UND_ERR_REQ_CONTENT_LENGTH_MISMATCH', 'request.malformed'],
   ['UND_ERR_INVALID_ARG', 'request.malformed']
 ])
+/** This machine has no sockets left. */
+const noSockets = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL'])
 const ofTls = /CERT|SIGNATURE|SELF_SIGNED|ERR_TLS|ERR_SSL/
 
 /**
@@ -43,6 +40,7 @@ const ofTls = /CERT|SIGNATURE|SELF_SIGNED|ERR_TLS|ERR_SSL/
 export function upstreamError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   const code = errorCodeOf(error)
+  if (noSockets.has(code)) return overloaded(`no socket for the upstream: ${code}`, 'sockets')
   const unlisted = ofTls.test(code) ? 'upstream.refused' : 'upstream.invalid'
   return new GatewayError(codes.get(code) ?? unlisted, { cause: error })
 }

@@ -3,7 +3,7 @@
  * such generation.
  */
 import type { UpstreamConfig } from '../config/schema/routes.ts'
-import type { Address, TlsFiles } from './address.ts'
+import { type Address, type PemFiles, tlsOptionsOf } from './address.ts'
 import { createUpstream, type Upstream, type UpstreamPool } from './upstream.ts'
 import type { UpstreamEvents } from './call.ts'
 
@@ -29,16 +29,16 @@ export function createPools(eventsOf?: (name: string) => UpstreamEvents) {
   }
 
   return {
-    lease: () => {
+    lease: (pemFiles: PemFiles = {}) => {
       const keys = new Set<string>()
       leases.add(keys)
       return {
         /** The upstream of this name. The same config gets the same connections. */
-        upstream: (name: string, config: UpstreamConfig, tls?: TlsFiles): Upstream => {
-          const key = JSON.stringify([name, config, tls])
+        upstream: (name: string, config: UpstreamConfig): Upstream => {
+          const key = JSON.stringify([name, config, tlsOptionsOf(config, pemFiles)])
           keys.add(key)
           const { upstream } = pools.get(key) ?? {
-            upstream: createUpstream(config, { name, tls, events: eventsOf?.(name) })
+            upstream: createUpstream(config, { name, pemFiles, events: eventsOf?.(name) })
           }
           pools.set(key, { name, upstream })
           return upstream

@@ -3,19 +3,14 @@ import { GatewayError } from '../errors/errors.ts'
 
 const maxWaitMs = 10_000
 
-interface Waiting {
-  readonly start: () => void
-  readonly refuse: (error: unknown) => void
-}
-
 export class Slots {
   /** Slots that are taken. */
   running = 0
   readonly #slots: number
   readonly #queue: number
   readonly #onWaited: (ms: number) => void
-  /** In the order in which they came. */
-  readonly #waiting = new Set<Waiting>()
+  /** In the order in which they came: what starts each, and what refuses it. */
+  readonly #waiting = new Map<() => void, (error: unknown) => void>()
 
   /**
    * @param queue requests that may wait
@@ -53,16 +48,15 @@ export class Slots {
     const startedAt = performance.now()
     const { promise, resolve: start, reject } = Promise.withResolvers<void>()
     const refuse = (error: unknown) => {
-      waiting.delete(self)
+      waiting.delete(start)
       reject(error)
     }
-    const self = { start, refuse }
     const late = () =>
       refuse(overloaded('no connection to the upstream was free in time', 'queueTimeout'))
     const onAbort = () => refuse(signal?.reason)
     const timer = setTimeout(late, maxWaitMs).unref()
     signal?.addEventListener('abort', onAbort)
-    waiting.add(self)
+    waiting.set(start, refuse)
     try {
       await promise
     } finally {
@@ -73,15 +67,15 @@ export class Slots {
   }
 
   release(): void {
-    const [next] = this.#waiting
+    const [next] = this.#waiting.keys()
     // The slot goes on to the next one without being free in between.
     if (next === undefined) return void this.running--
     this.#waiting.delete(next)
-    next.start()
+    next()
   }
 
   close(error: GatewayError): void {
-    for (const waiting of this.#waiting) waiting.refuse(error)
+    for (const refuse of this.#waiting.values()) refuse(error)
   }
 }
 

@@ -2,7 +2,7 @@
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { urlsOf } from '../config/schema/upstreams.ts'
 import { type ErrorCode, GatewayError } from '../errors/errors.ts'
-import { Address, type TlsFiles } from './address.ts'
+import { Address, type PemFiles } from './address.ts'
 import {
   type CallContext,
   createCallContext,
@@ -43,8 +43,7 @@ export interface Upstream extends Pick<
 interface UpstreamOptions {
   /** In `routes.yaml`. */
   readonly name?: string
-  /** The PEM texts of `config.tls`. */
-  readonly tls?: TlsFiles | undefined
+  readonly pemFiles?: PemFiles
   readonly events?: UpstreamEvents | undefined
 }
 
@@ -53,12 +52,12 @@ const noEvents: UpstreamEvents = { onAddress: () => {}, onRetry: () => {}, onWai
 /** One back-end. It outlives the routes that use it; its creator closes it. */
 export function createUpstream(
   config: UpstreamConfig,
-  { name = '', tls, events = noEvents }: UpstreamOptions = {}
+  { name = '', pemFiles = {}, events = noEvents }: UpstreamOptions = {}
 ) {
   const urls = urlsOf(config)
   const { origin, pathname } = new URL(urls[0] ?? '')
   const base = pathname.replace(/\/$/, '')
-  const addresses = urls.map(url => new Address(url, config, tls, events.onAddress))
+  const addresses = urls.map(url => new Address(url, config, pemFiles, events.onAddress))
   const context = createCallContext(name, config, addresses, events)
   const { slots, uploads, streams } = context
   const fixedHeaders = fixedHeadersOf(config)

@@ -3,7 +3,6 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Config } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { usesRedis } from '../config/schema/gateway.ts'
-import { tlsFilesOf } from '../proxy/address.ts'
 import { createUpstream } from '../proxy/upstream.ts'
 import { connectMsOf, createRedisDialler, slotPrefix } from './redis.ts'
 import { probeRedis } from './redis-probe.ts'
@@ -34,7 +33,7 @@ async function reachUpstream(
   config: UpstreamConfig,
   { authorities }: Config
 ): Promise<Reached[]> {
-  const upstream = createUpstream(config, { tls: tlsFilesOf(config, authorities) })
+  const upstream = createUpstream(config, { pemFiles: authorities })
   try {
     return await Promise.all(
       upstream.addresses.map(async (address): Promise<Reached> => {

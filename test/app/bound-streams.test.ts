@@ -1,6 +1,5 @@
 /** Live streams end with their session, role and route, wherever that was changed. */
 import { mock } from 'node:test'
-import { isDeepStrictEqual } from 'node:util'
 import t, { type Test } from 'tap'
 import { BoundStreams } from '../../src/app/bound-streams.ts'
 import type { BoundStream } from '../../src/app/routes/bound-stream.ts'
@@ -121,72 +120,6 @@ async function endsInTime(
   t.ok(ms <= promisedMs + stoodStillMs(), `${reason}: within ${Math.round(ms)} ms`)
   t.equal(stream.reason(), reason)
 }
-
-t.test('what ends a session at one replica ends its streams at another within 1 s', async t => {
-  const redis = await testRedis(t.after)
-  const [here, there] = await Promise.all([replica(t, redis), replica(t, redis)])
-  const { sessions } = there.services
-
-  const signedOut = await signIn(here.services)
-  const stays = addTo(here.streams, (await signIn(here.services)).live)
-  const chat = addTo(here.streams, signedOut.live)
-  const second = addTo(here.streams, signedOut.live)
-  await endsInTime(t, chat, 'session.revoked', () => sessions.end(signedOut.live, 'revoked'))
-  t.equal(second.reason(), 'session.revoked', 'each stream of the session')
-
-  const revoked = await signIn(here.services)
-  await endsInTime(t, addTo(here.streams, revoked.live), 'session.revoked', () =>
-    sessions.endOf(signedInOf(revoked.live.session))
-  )
-  const replaced = await signIn(here.services)
-  await endsInTime(t, addTo(here.streams, replaced.live), 'session.replaced', () =>
-    sessions.end(replaced.live, 'replaced')
-  )
-  t.equal(stays.reason(), undefined, 'another session’s goes on')
-  await endsInTime(t, stays, 'session.revoked', () => sessions.store.endAll())
-  t.equal(here.streams.size, 0)
-})
-
-t.test('expiry ends streams within 1 s, idle and absolute, at a replica of its own', async t => {
-  const redis = await testRedis(t.after)
-  const [here, there] = await Promise.all([
-    replica(t, redis, { idle: '1s', absolute: '1h' }),
-    replica(t, redis, { idle: '1s', absolute: '2s' })
-  ])
-  const lateBy = async (stream: Watched, endsAt: number) => {
-    const endsAtTicks = performance.now() + endsAt - here.services.sessions.now()
-    return (await stream.endedAt) - endsAtTicks
-  }
-  const look = async () => {
-    const stoodStillMs = standstill()
-    const idle = await signIn(here.services)
-    const polled = addTo(there.streams, idle.live)
-    const used = addTo(here.streams, (await signIn(here.services)).live, { touch: true })
-    const ending = await signIn(there.services)
-    const absolute = addTo(here.streams, ending.live, { touch: true })
-    const [idleMs, absoluteMs] = await Promise.all([
-      lateBy(polled, idle.live.idleEnd),
-      lateBy(absolute, ending.live.absoluteEnd)
-    ])
-    const bound = promisedMs + stoodStillMs()
-    return [
-      idleMs > -50 && idleMs <= bound ? 'idle: in time' : `idle: ${idleMs} ms late`,
-      absoluteMs > -50 && absoluteMs <= bound ? 'absolute: in time' : `absolute: ${absoluteMs} ms`,
-      `a stream alone does not keep its session alive: ${polled.reason()}`,
-      `nothing moves the absolute end: ${absolute.reason()}`,
-      `a stream whose route touches does keep it: ${used.reason()}`
-    ]
-  }
-  // A process that stands still for as long as a session may be idle uses none meanwhile.
-  const promised = [
-    'idle: in time',
-    'absolute: in time',
-    'a stream alone does not keep its session alive: session.idle',
-    'nothing moves the absolute end: session.absolute',
-    'a stream whose route touches does keep it: undefined'
-  ]
-  t.same(await lookAgain(look, seen => isDeepStrictEqual(seen, promised)), promised)
-})
 
 t.test('new config counts for old streams: roles, maintenance, routes that are gone', async t => {
   const redis = await testRedis(t.after)

@@ -7,6 +7,7 @@ import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import t, { type Test } from 'tap'
 import { endStalledConnections } from '../../src/app/connections.ts'
+import { takeUpgrade } from '../../src/app/unparsed.ts'
 import { testAuthority } from '../support/authority.ts'
 import { testGateway } from '../support/gateway.ts'
 import { listen } from '../support/ports.ts'
@@ -93,4 +94,24 @@ t.test('the public listener does so after server.idleTimeout', async t => {
   await fill(t, connect(Number(new URL(url).port), '127.0.0.1'), '/api/open/x')
   const cut = await logged(({ msg, status }) => msg === 'request' && status === 499)
   t.equal(cut['path'], '/api/open/x')
+})
+
+t.test('a client that reads nothing of a refusal loses its connection', async t => {
+  const server = createServer()
+  endStalledConnections(server, 200)
+  t.after(() => server.close())
+  const closed = new Promise<void>(resolve => {
+    server.on('upgrade', (incoming, socket, early) => {
+      socket.once('close', () => resolve())
+      const isTaken = takeUpgrade(incoming, socket as never, early, (_request, response) => {
+        response.end(Buffer.alloc(30_000_000))
+      })
+      t.ok(isTaken)
+    })
+  })
+  const client = connect(await listen(server), '127.0.0.1').on('error', () => {})
+  t.after(() => client.destroy())
+  client.pause().write(request('GET /', ['Connection: Upgrade', 'Upgrade: websocket']))
+  await closed
+  t.equal(client.bytesRead, 0)
 })

@@ -1,10 +1,9 @@
 /** What reaches no app is answered once, in its turn, with a code; the connection ends. */
-import { createServer, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { createConnections, responsesOf } from '../../src/app/connections.ts'
+import { createConnections } from '../../src/app/connections.ts'
 import { refuseUnparsed, sendRefusal } from '../../src/app/unparsed.ts'
-import type { ErrorCode } from '../../src/errors/errors.ts'
 import { adopt } from '../../src/observability/emitters.ts'
 import { listen } from '../support/ports.ts'
 import { raw, request } from '../support/raw.ts'
@@ -14,19 +13,12 @@ const answerAtEnd: RequestListener = (incoming, response) =>
   incoming.resume().on('end', () => response.end('x'))
 
 async function open(t: Test, answer = answerAtEnd) {
-  const responses = new Set<ServerResponse>()
-  const openOf = (socket: Socket) => [...responses].filter(({ req }) => req.socket === socket)
-  const server = createServer({ maxHeaderSize: 2048 }, (incoming, response) => {
-    responses.add(response)
-    answer(incoming, response)
-  })
-  const refusalOf = (code: ErrorCode) => ({ status: 400, headers: { 'x-code': code }, text: '{}' })
-  refuseUnparsed(server, (socket, code) =>
-    sendRefusal(adopt(socket), refusalOf(code), openOf(socket))
-  )
+  const server = createServer({ maxHeaderSize: 2048 }, answer)
+  createConnections({ max: 64, trustedProxies: [] }).add(server)
+  refuseUnparsed(server, (socket, code) => sendRefusal(adopt(socket), code, { 'x-code': code }, {}))
   t.after(() => server.close())
   t.after(() => server.closeAllConnections())
-  return { server, openOf, url: `http://127.0.0.1:${await listen(server)}` }
+  return { server, url: `http://127.0.0.1:${await listen(server)}` }
 }
 
 const untilClosed = { enough: () => false }
@@ -118,12 +110,11 @@ for (const second of [
   const [method] = second.split(' ')
   t.test(`responses before ${method} to switch are closed with their connection`, async t => {
     const closed: string[] = []
-    const { server, openOf, url } = await open(t, ({ url = '' }, response) => {
+    const { server, url } = await open(t, ({ url = '' }, response) => {
       response.on('close', () => closed.push(url))
     })
     server.on('upgrade', (_request, socket: Socket) => {
-      const refusal = { status: 400, headers: {}, text: '{}' }
-      sendRefusal(adopt(socket), refusal, openOf(socket))
+      sendRefusal(adopt(socket), 'request.malformed', {}, {})
     })
     const first = ['/1', '/2', '/3'].map(path => request(`GET ${path}`)).join('')
     const { whole } = await raw(url, first + second, untilClosed)
@@ -142,10 +133,6 @@ t.test(
     })
     server.prependListener('connection', socket => {
       Object.defineProperty(socket, 'remoteAddress', { get: () => undefined })
-    })
-    createConnections({ max: 8, trustedProxies: [] }).add(server)
-    server.removeAllListeners('connect').on('connect', (_request, socket: Socket) => {
-      sendRefusal(adopt(socket), { status: 400, headers: {}, text: '{}' }, responsesOf(socket))
     })
     const requests = request('GET /1') + request('GET /2') + request('CONNECT example.com:443')
     await raw(url, requests, untilClosed)

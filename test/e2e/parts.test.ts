@@ -357,14 +357,11 @@ t.test('a client that leaves ends all of them, and nothing is called missing', a
   const gateway = await setUp(t.after, {
     own: () => {},
     other: () => {},
-    route: { parts: { unread: { ...unread, required: false } } }
+    route: { parts: { unread: { ...unread, required: false }, needed: { ...unread, into: 'n' } } }
   })
   const abort = new AbortController()
   const call = fetch(`${gateway.url}/api/r`, { signal: abort.signal }).catch(() => 'left')
-  await until(
-    'both parts were asked',
-    () => gateway.b.seen.length === 1 && gateway.c.seen.length === 1
-  )
+  await until('all were asked', () => gateway.b.seen.length === 1 && gateway.c.seen.length === 2)
   abort.abort()
   await Promise.all([gateway.b.aborted(), gateway.c.aborted()])
   t.equal(await call, 'left')
@@ -372,9 +369,21 @@ t.test('a client that leaves ends all of them, and nothing is called missing', a
     gateway.log.some(({ status }) => status === 499)
   )
   t.equal(
-    gateway.log.find(({ part }) => part !== undefined),
+    gateway.log.find(({ missing }) => missing !== undefined),
     undefined
   )
+  t.notMatch(await metricsOf(gateway), /console_gateway_errors_total\{.*\} [1-9]/)
+})
+
+t.test('a compressed part is unpacked', async t => {
+  const gateway = await setUp(t.after, {
+    other: (_request, response) => {
+      const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
+      response.writeHead(200, headers).end(gzipSync('{"count":7}'))
+    },
+    route: { parts: { unread } }
+  })
+  t.same((await gateway.call('/api/r')).json, { id: 1, user: { unreadCount: 7 } })
 })
 
 t.test('a route may be made of parts alone', async t => {

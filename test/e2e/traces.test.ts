@@ -58,7 +58,7 @@ t.test(
     t.not(pattern.exec(first ?? '')?.[1], pattern.exec(second ?? '')?.[1], 'two traces')
     const headers = { traceparent, tracestate: 'foo=1 , bar=2' }
     await gateway.call('/api/any', { headers })
-    t.match(backend.seen[2]?.headers, { traceparent, tracestate: 'foo=1,bar=2' })
+    t.match(backend.seen[2]?.headers, headers)
     await gateway.call('/api/strict', { headers })
     t.equal(backend.seen[3]?.headers['traceparent'], traceparent)
     t.notOk(

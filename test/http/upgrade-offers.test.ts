@@ -12,17 +12,13 @@ const handshake = [
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
   'Sec-WebSocket-Version: 13'
 ]
+/** wire/upgrades tries more of them, by all methods. */
 const offers: Readonly<Record<string, string[]>> = {
   'curl --http2, Java': h2c,
-  'h2c, and the connection ends': ['Connection: close, Upgrade', 'Upgrade: h2c'],
-  'TLS': ['Connection: Upgrade', 'Upgrade: TLS/1.0'],
-  'several': ['Connection: upgrade', 'Upgrade: h2c, TLS/1.2, IRC/6.9'],
   'two fields': ['Connection: Upgrade', 'Upgrade: h2c', 'Upgrade: TLS/1.2'],
-  'nothing': ['Connection: Upgrade', 'Upgrade: '],
-  'not named by Connection': ['Connection: keep-alive', 'Upgrade: h2c'],
+  'not named by Connection': ['Connection: close', 'Upgrade: h2c'],
   'WebSocket': handshake,
-  'WebSocket, by a proxy’s fixed line': handshake.slice(0, 2),
-  'WebSocket, not named by Connection': ['Upgrade: websocket']
+  'WebSocket, by a proxy’s fixed line': handshake.slice(0, 2)
 }
 
 const backend = await testUpstream(t.after, json(200, { data: 1 }))
@@ -32,36 +28,28 @@ const gateway = await testGateway(t.after, {
     upstreams: { backend: { url: backend.url }, sockets: { url: sockets.url } },
     shapes: { unwrapped: [{ unwrap: 'data' }] },
     routes: {
-      'raw': { path: '/raw', access: 'public', methods: ['GET', 'POST'], upstream: 'backend' },
-      'shaped': { path: '/shaped', access: 'public', upstream: 'backend', shape: 'unwrapped' },
-      'signed-in': { path: '/signed-in', upstream: 'backend' },
-      'chat': { path: '/chat', access: 'public', upstream: 'sockets', websocket: {} }
+      raw: { path: '/raw', access: 'public', methods: ['GET', 'POST'], upstream: 'backend' },
+      shaped: { path: '/shaped', access: 'public', upstream: 'backend', shape: 'unwrapped' },
+      chat: { path: '/chat', access: 'public', upstream: 'sockets', websocket: {} }
     }
   }
 })
 const signedIn = `Cookie: ${await gateway.signIn()}`
-const ask = async (line: string, fields: string[], behind = '') =>
-  await raw(gateway.url, request(line, fields, behind), { enough: () => false })
+const ask = async (line: string, fields: string[], body = '') =>
+  await raw(gateway.url, request(line, fields, body), { enough: () => false })
 
-for (const [name, offer] of Object.entries(offers)) {
-  const fields =
-    offer[0]?.startsWith('Connection: keep') === true || offer.length === 1
-      ? [...offer, 'Connection: close']
-      : offer
+for (const [name, fields] of Object.entries(offers)) {
   t.test(`case 3: the offer is ignored on every route: ${name}`, async t => {
     for (const [line, status] of [
       ['GET /raw', 200],
-      ['HEAD /raw', 200],
       ['GET /shaped', 200],
-      ['GET /signed-in', 200],
       ['GET /api/session', 200],
-      ['GET /nowhere', 404],
-      ['DELETE /raw', 405]
+      ['GET /nowhere', 404]
     ] as const) {
       const answer = await ask(line, [signedIn, ...fields])
       t.same([answer.status, answer.closed], [status, true], line)
     }
-    t.equal((await ask('GET /signed-in', fields)).status, 401, 'without a session')
+    t.equal((await ask('GET /api/session', fields)).status, 401, 'without a session')
     for (const body of [['Content-Length: 2'], ['Transfer-Encoding: chunked']]) {
       const bytes = body[0] === 'Content-Length: 2' ? '{}' : '2\r\n{}\r\n0\r\n\r\n'
       const type = 'Content-Type: application/json'
@@ -100,17 +88,6 @@ t.test('case 3: an offer beside WebSocket is ignored where a route takes WebSock
     t.match(answer.head, /^upgrade: websocket\r?$/im)
   }
   t.not((await ask('GET /chat', h2c)).status, 101)
-})
-
-t.test('case 3: no request behind an offer waits for ever: the connection ends', async t => {
-  for (const fields of [h2c, handshake]) {
-    backend.seen.splice(0)
-    const behind = request('GET /raw?behind')
-    const answer = await ask('GET /raw', fields, behind)
-    t.ok(answer.closed)
-    t.equal(answer.whole.split('HTTP/1.1 ').length - 1, 1)
-    t.notOk(backend.seen.some(({ url }) => url.includes('behind')))
-  }
 })
 
 t.end()

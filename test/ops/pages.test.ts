@@ -216,7 +216,7 @@ t.test('Requests: those that failed or were refused, why, and the story of each'
 })
 
 t.test('Users: one found by a part of the name, their page, and the end of sessions', async t => {
-  const { gateway } = await start(t)
+  const { gateway } = await start(t, { gateway: { audit: { key: '${SECRET}' } } })
   const cookie = await gateway.signIn('bob')
   const other = await gateway.signIn('bob')
   const operator = await operatorAt(gateway.opsUrl)
@@ -234,6 +234,8 @@ t.test('Users: one found by a part of the name, their page, and the end of sessi
   t.match(await operator.press('/ops/users', 'Sign everybody out'), /Nobody who is signed in fits/)
   t.equal(await statusOf(again), 401)
   t.match(await operator.read('/ops/'), /Overview/, 'the operator stays signed in')
+  const line = linesIn(gateway.folder).findLast(({ act }) => act === 'sessions.close')
+  t.match(line, { kind: 'act', operator: 'alice', via: 'session', outcome: 'done' })
 })
 
 t.test('Users: counts of limits are reset, a lockout is lifted', async t => {
@@ -320,15 +322,6 @@ t.test('Maintenance: all, or a route, begun and ended here', async t => {
   await operator.press(page, 'Open orders')
   t.match(await operator.read(page), /Nothing is closed/)
   t.match(await begin({ minutes: '999999' }), /at most 7 days ahead/)
-})
-
-t.test('acts of the pages stand in the ledger with their operator', async t => {
-  const { gateway } = await start(t, { gateway: { audit: { key: '${SECRET}' } } })
-  await gateway.signIn('bob')
-  const operator = await operatorAt(gateway.opsUrl)
-  await operator.press('/ops/users', 'Sign everybody out')
-  const line = linesIn(gateway.folder).find(({ act }) => act === 'sessions.close')
-  t.match(line, { kind: 'act', operator: 'alice', via: 'session', outcome: 'done' })
 })
 
 t.test('what needs attention stands on each page: limits, lockouts, a restart', async t => {

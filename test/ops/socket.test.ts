@@ -73,14 +73,23 @@ t.test(
   }
 )
 
-t.test('a folder that others share is not closed to them', async t => {
-  const { sockets, command, begin } = await place(t)
-  mkdirSync(sockets, { mode: 0o755 })
-  writeFileSync(join(sockets, 'of-others'), '')
-  await begin()
-  t.equal(modeOf(sockets), '755')
-  t.match(await command('status'), { code: 1 })
-})
+t.test(
+  'a folder that others can enter is closed to them, or not used where it is theirs',
+  async t => {
+    const { sockets, command, begin } = await place(t)
+    mkdirSync(sockets, { mode: 0o755 })
+    t.match(await command('status'), { code: 1 }, 'what stands in it is not believed')
+    await begin()
+    t.equal(modeOf(sockets), '700')
+    t.match(await command('status'), { code: 0 })
+    const shared = await place(t)
+    mkdirSync(shared.sockets, { mode: 0o755 })
+    writeFileSync(join(shared.sockets, 'of-others'), '')
+    await shared.begin()
+    t.equal(modeOf(shared.sockets), '755')
+    t.match(await shared.command('status'), { code: 1 })
+  }
+)
 
 t.test('without a place the gateway starts, with a warning; with false it wants none', async t => {
   const file = temporaryFolder()
@@ -99,15 +108,6 @@ t.test('without a place the gateway starts, with a warning; with false it wants 
   const silent = await none.begin()
   t.notOk(silent.log.some(({ msg }) => /socket/.test(String(msg))))
   t.match(await none.command('status'), { code: 1, err: /ops\.socket is false.*--url/ })
-})
-
-t.test('a folder that others can enter is closed to them before it is used', async t => {
-  const { sockets, command, begin } = await place(t)
-  mkdirSync(sockets, { mode: 0o755 })
-  t.match(await command('status'), { code: 1 }, 'what stands in it is not believed')
-  await begin()
-  t.equal(modeOf(sockets), '700')
-  t.match(await command('status'), { code: 0 })
 })
 
 t.test(

@@ -140,19 +140,6 @@ t.test('the only address gets requests whatever became of the last ones', async 
   const { ask, transitions } = upstreamOf(t, { url: bad.url })
   for (let count = 0; count < 20; count++) t.match(await ask(), { status: 503 })
   t.same(transitions, [`${bad.url} open`], 'said once')
-
-  const port = await freePort()
-  const refusing = upstreamOf(t, { url: `http://127.0.0.1:${port}` })
-  for (let count = 0; count < 10; count++) {
-    await t.rejects(refusing.ask('POST'), { code: 'upstream.refused' })
-  }
-  const server = createServer((_request, response) => response.end('back'))
-  await new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve))
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  t.match(await refusing.ask('POST'), { status: 200 }, 'the first request after it is back')
 })
 
 t.test('where no address works all get requests', async t => {

@@ -44,7 +44,7 @@ t.test('another name, config or authority is another pool', async t => {
     lease.upstream('b', config),
     lease.upstream('c', config),
     lease.upstream('b', { ...config, connections: 1 }),
-    lease.upstream('b', upstreamOf(t, '{ url: https://127.0.0.1:1 }'), undefined)
+    lease.upstream('b', upstreamOf(t, '{ url: https://127.0.0.1:1 }'))
   ]
   t.equal(new Set(all).size, all.length)
 })

@@ -95,10 +95,6 @@ const vices: Readonly<Record<string, (visit: Visit) => void>> = {
     response.writeHead(200, { 'content-type': 'application/octet-stream' })
     writeBytes(response, Infinity)
   },
-  /** Sends more than it says. */
-  'too-long': ({ socket }) => {
-    socket.write(`${okLine}Content-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\n\r\npoison`)
-  },
   'two-lengths': ({ socket }) => {
     socket.write(`${okLine}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`)
   },
@@ -129,15 +125,6 @@ const vices: Readonly<Record<string, (visit: Visit) => void>> = {
     response.writeHead(200, { ...json, 'content-length': bytes })
     writeBytes(response, bytes)
   },
-  /** Answers before it has read the body, which it never reads. */
-  'early': ({ request, response }) => {
-    request.pause()
-    response.writeHead(413, { ...json, connection: 'close' }).end('{"early":true}')
-  },
-  'continue': ({ response }) => {
-    response.writeContinue()
-    setImmediate(() => response.writeHead(200, json).end('{"continued":true}'))
-  },
   /** Sound, but half of the connections are closed soon afterwards, without a word. */
   'closes-kept': ({ response, socket, random, onClosedKept }) => {
     response.writeHead(200, json).end('{"kept":true}')
@@ -167,7 +154,7 @@ export async function misbehavingUpstream(
     const name = pathname.slice(pathname.lastIndexOf('/') + 1)
     requests.set(name, (requests.get(name) ?? 0) + 1)
     const vice = Object.hasOwn(vices, name) ? vices[name] : undefined
-    if (name !== 'early') request.resume()
+    request.resume()
     if (vice === undefined) return void response.writeHead(200, json).end('{"fine":true}')
     vice({
       request,

@@ -1,11 +1,9 @@
 /** A back-end that misbehaves: its fault is told as such, in time, and touches nobody else's answer. */
 import t from 'tap'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
-import { freePort } from '../support/ports.ts'
 import { rawUpstream } from '../support/upstream.ts'
 import { answersBegun, type Assert, inside, isEnvelope, open, wireRoutes } from './support.ts'
 import { until } from '../support/until.ts'
@@ -477,27 +475,6 @@ t.test('an error page of a back-end is told in the envelope, without its insides
       isEnvelope(t, result.body, `${status} ${type}`)
     }
   }
-})
-
-t.test('a back-end that is down is 502 at once, and is used again when it is back', async t => {
-  const free = await freePort()
-  const alone = await testGateway(t.after, {
-    routes: wireRoutes(`http://127.0.0.1:${free}`)
-  })
-  const down = await alone.call('/api/open/x')
-  t.match(down, { status: 502, json: { errorCode: 'upstream.refused' } })
-  isEnvelope(t, down.text)
-  t.notMatch(down.text, `:${free}`)
-  const server: Server = createServer((_request, response) => {
-    response.end('{}')
-  })
-  await new Promise<void>(resolve => server.listen(free, '127.0.0.1', resolve))
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  t.equal((server.address() as AddressInfo).port, free)
-  t.equal((await alone.call('/api/open/x')).status, 200)
 })
 
 t.test('compressed answers pass as they are, a bomb takes no memory', async t => {

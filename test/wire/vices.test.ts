@@ -222,37 +222,6 @@ t.test('an endless response ends with its reader', async t => {
   await isFineAgain(t)
 })
 
-t.test('bytes beyond the said length are served to nobody', async t => {
-  const { status, whole } = await ask('/api/open/too-long')
-  t.ok([200, 502].includes(status), `${status}`)
-  t.notMatch(whole, /poison/)
-  await isFineAgain(t)
-})
-
-t.test('a gzip bomb that is not shaped passes as it is', async t => {
-  const response = await gateway.call('/api/open/gzip-bomb', { method: 'HEAD' })
-  t.match(response.headers.get('content-encoding'), 'gzip')
-  await isFineAgain(t)
-})
-
-t.test('an early answer to an upload passes', async t => {
-  const line = await open(t.after, gateway.url)
-  const fields = ['Content-Type: text/plain', 'Content-Length: 300000']
-  line.socket.write(request('POST /api/open/early', fields, 'x'.repeat(100_000)))
-  await line.until(received => answersBegun(received) === 1)
-  t.match(line.received(), /^HTTP\/1\.1 413 /)
-  line.socket.destroy()
-  await isFineAgain(t)
-})
-
-t.test('100 Continue that nobody asked for does not hide the response', async t => {
-  const { status, whole, body } = await ask('/api/open/continue')
-  t.equal(answersBegun(whole), 1)
-  if (status === 200) t.equal(body, '{"continued":true}')
-  else t.equal(status, 502)
-  await isFineAgain(t)
-})
-
 t.test('kept connections that are closed at random cost no GET', async t => {
   const statuses = new Map<number, number>()
   for (let turn = 0; turn < 100; turn++) {

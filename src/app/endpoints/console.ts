@@ -45,13 +45,15 @@ function isApi(path: string) {
 }
 
 /** Whether a request that no route takes is a browser opening a page of the console. */
-export function opensPage(request: FastifyRequest, prefix: string): boolean {
-  const path = request.raw.url ?? ''
+export function opensPage({ method, raw, headers, server }: FastifyRequest): boolean {
+  const { config, mount } = server.gateway
+  const path = raw.url ?? ''
   return (
-    (request.method === 'GET' || request.method === 'HEAD') &&
-    path.startsWith(`${prefix}/`) &&
-    !isApi(path.slice(prefix.length)) &&
-    (request.headers.accept?.includes('text/html') ?? false)
+    config.gateway.console !== undefined &&
+    (method === 'GET' || method === 'HEAD') &&
+    path.startsWith(`${mount}/`) &&
+    !isApi(path.slice(mount.length)) &&
+    headers.accept?.includes('text/html') === true
   )
 }
 

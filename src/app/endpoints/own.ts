@@ -1,6 +1,6 @@
 /** Adds the gateway's own endpoints, and sends what they answer. */
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, RouteOptions } from 'fastify'
-import { type OwnKey, ownMethods, ownPaths, ownRoutes } from '../../config/schema/own-endpoints.ts'
+import { ownEndpoints, type OwnKey } from '../../config/schema/own-endpoints.ts'
 import { pathsOf } from '../../config/schema/resolved.ts'
 import { writeJson } from '../../json/body.ts'
 import { jsonType } from '../../shaping/envelope.ts'
@@ -12,13 +12,12 @@ export function addOwn(
   options: Omit<RouteOptions, 'method' | 'url'>
 ): void {
   const { routes } = scope.gateway.config
-  const path = ownPaths(routes.endpoints)[key]
-  if (path === undefined) return
-  const { name: route } = ownRoutes[key]
-  const config: FastifyContextConfig = { route, access: 'session', ...options.config }
-  const method = [...ownMethods(key, routes.endpoints)]
+  const own = ownEndpoints(routes.endpoints).find(each => each.key === key)
+  if (own === undefined) return
+  const config: FastifyContextConfig = { route: own.name, access: 'session', ...options.config }
+  const method = [...own.methods]
   const bodyLimit = config.maxBody
-  for (const url of pathsOf(routes, path)) {
+  for (const url of pathsOf(routes, own.path)) {
     scope.route({ ...(bodyLimit && { bodyLimit }), ...options, config, method, url })
   }
 }
@@ -40,9 +39,5 @@ export function addBodiless(scope: FastifyInstance, add: (inner: FastifyInstance
 
 /** Any value is JSON here: Fastify would send a text as text/plain, and null as nothing. */
 export function sendAnswer(reply: FastifyReply, body: unknown): FastifyReply {
-  return sendJsonText(reply, 200, writeJson(body))
-}
-
-export function sendJsonText(reply: FastifyReply, status: number, text: string): FastifyReply {
-  return reply.code(status).header('content-type', jsonType).send(text)
+  return reply.header('content-type', jsonType).send(writeJson(body))
 }

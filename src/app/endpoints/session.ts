@@ -1,17 +1,21 @@
 /**
- * The session itself: what is left of it, refreshing and extending it, and the user's own list of
- * sessions.
+ * The session itself: what is left of it, its refresh, extension and end, the user's own list of
+ * sessions, and the check of proxies.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { closeBody } from '../../config/schema/request-bodies.ts'
 import { GatewayError } from '../../errors/errors.ts'
+import { signOutAtSource } from '../../login/credential-source.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
+import { identityHeaders } from '../../proxy/request-headers.ts'
 import { describeSession, timeLeft } from '../../session/describe.ts'
 import { liveIn } from '../../session/store.ts'
 import { signedInOf } from '../../session/types.ts'
 import { clientAddress } from '../hooks/address.ts'
+import { recordSignOut } from '../hooks/audit.ts'
 import { setTimeLeft } from '../hooks/guard.ts'
-import { clearSessionCookie, mustLive } from '../hooks/session.ts'
+import { isHarmless, requireOrigin } from '../hooks/same-origin.ts'
+import { clearSessionCookie, closeSession, expireTokenCookies, mustLive } from '../hooks/session.ts'
 import { addOwn, sendAnswer } from './own.ts'
 
 /** Bytes: far more than a request needs. */
@@ -57,36 +61,31 @@ export function addSession(scope: FastifyInstance): void {
         cause: request.validationError
       })
     }
-    const { id, others } = request.body as { readonly id?: unknown; readonly others?: unknown }
-    const which = whichOf(id, others, session.id)
+    const which = whichOf(request.body as CloseBody, session.id)
     const { closed } = await sessions.endOf(signedInOf(session), which, {
       by: 'user',
       address: clientAddress(request),
       requestId: request.id
     })
     const { id: userId, username: user } = session.identity
-    const fields = { event: 'sessions.closed', user, userId, by: 'user', closed }
-    request.log.info({ ...fields, ...loggedOf(which, closed) }, 'sessions closed')
-    if (which.except === undefined && (which.only === undefined || which.only === session.id)) {
-      clearSessionCookie(reply)
-    }
+    const fields = { event: 'sessions.closed', user, userId, by: 'user', closed, ...which }
+    // An id that matches no session may hold anything.
+    const only = closed === 0 && which.only !== undefined && `${which.only.slice(0, 8)}…`
+    request.log.info({ ...fields, ...(only && { only }) }, 'sessions closed')
+    const { only: id = session.id, except } = which
+    if (except === undefined && id === session.id) clearSessionCookie(reply)
     return envelope.success({ closed })
   }
 }
 
-interface Which {
-  readonly only?: string
-  readonly except?: string
+interface CloseBody {
+  readonly id?: unknown
+  readonly others?: unknown
 }
 
-function whichOf(id: unknown, others: unknown, currentId: string): Which {
+function whichOf({ id, others }: CloseBody, current: string): { only?: string; except?: string } {
   if (typeof id === 'string' && id !== '') return { only: id }
-  return others === true ? { except: currentId } : {}
-}
-
-/** For the log: an id that matches no session may hold anything, so it is cut. */
-function loggedOf(which: Which, closed: number): Which {
-  return which.only === undefined || closed > 0 ? which : { only: `${which.only.slice(0, 8)}…` }
+  return others === true ? { except: current } : {}
 }
 
 /**
@@ -107,6 +106,65 @@ export function addRefresh(scope: FastifyInstance): void {
       const value = answer.render({ ...live, ...times })
       refuseLeak(value, live.session.credential, 'endpoints.refresh.answer')
       return sendAnswer(reply, envelope.success(value, undefined, answer.placement))
+    }
+  })
+}
+
+/**
+ * `GET` check, for proxies that ask before they pass a request on (`auth_request` of nginx,
+ * `forward_auth` of Caddy): 204 with the identity headers, 401, or 403.
+ * @param scope ignores bodies
+ */
+export function addCheck(scope: FastifyInstance): void {
+  const { identity, server } = scope.gateway.config.gateway
+  addOwn(scope, 'check', {
+    handler: (request: FastifyRequest, reply: FastifyReply) => {
+      const { headers, trail, raw } = request
+      // A proxy asks with GET, and names the method of the client's request in a header.
+      const methods = [headers['x-forwarded-method'], headers['x-original-method']].flat()
+      if (!methods.every((method = 'GET') => isHarmless(method.toUpperCase()))) {
+        requireOrigin(request, server.origins)
+      }
+      const { session } = mustLive(request)
+      // Any of those that the proxy asks for.
+      const roles = new URL(raw.url ?? '', 'http://gateway').searchParams.getAll('role')
+      if (roles.length > 0 && !roles.some(role => session.identity.roles.includes(role))) {
+        trail.needsRoles = roles
+        throw new GatewayError('route.forbidden')
+      }
+      return reply.code(204).headers(identityHeaders(session, identity)).send()
+    }
+  })
+}
+
+/**
+ * Sign-out: always a success, also without a session. Only a store that cannot answer makes it 503,
+ * since the session may live on.
+ * @param scope ignores bodies
+ */
+export function addLogout(scope: FastifyInstance): void {
+  const { gateway } = scope
+  const { config, answers, envelope } = gateway
+  const answer = answers.logout
+  addOwn(scope, 'logout', {
+    config: { access: 'public' },
+    handler: async (request: FastifyRequest, reply: FastifyReply) => {
+      // A page of another origin must not sign out, by GET as well.
+      requireOrigin(request, config.gateway.server.origins)
+      const session = request.live?.session
+      await closeSession(request, reply)
+      expireTokenCookies(reply)
+      if (session !== undefined) {
+        recordSignOut(request)
+        const { id: userId, username: user } = session.identity
+        const fields = { user, userId, session: session.id, address: clientAddress(request) }
+        request.log.info({ event: 'logout', ...fields }, 'signed out')
+        signOutAtSource(gateway, session, request)
+      }
+      return sendAnswer(
+        reply,
+        envelope.success(answer?.render() ?? {}, undefined, answer?.placement)
+      )
     }
   })
 }

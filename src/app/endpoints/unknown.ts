@@ -1,12 +1,78 @@
 /**
  * Requests that no route takes: 405 for another method of a known path, the page for an address of
- * the console, otherwise 404.
+ * the console, otherwise 404. The known paths also find what would get past a nearer one.
  */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
+import {
+  contains,
+  fromRouterPath,
+  hasParameters,
+  nearerFirst,
+  pathsAround,
+  takes,
+  toRouterPath
+} from '../../config/schema/public-path.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import type { RequestHook } from '../hooks/context.ts'
 import { opensPage, sendPage } from './console.ts'
-import type { KnownPaths } from './known-paths.ts'
+
+export type KnownPaths = ReturnType<typeof collectMethods>
+
+/**
+ * The known paths and their methods, beside the router, which has a tree for each method: every
+ * path in all of them would double the build time of a generation.
+ */
+export function collectMethods(app: FastifyInstance) {
+  const byPath = new Map<string, Set<string>>()
+  const withParameters: string[] = []
+  let deepest = 0
+  app.addHook('onRoute', ({ url: routerUrl, method, config }) => {
+    if (config?.access === undefined) return
+    const url = fromRouterPath(routerUrl)
+    if (url.endsWith('/*')) deepest = Math.max(deepest, url.split('/').length)
+    let methods = byPath.get(url)
+    if (methods === undefined) {
+      byPath.set(url, (methods = new Set()))
+      if (hasParameters(url)) withParameters.push(url)
+    }
+    for (const each of [method].flat()) methods.add(each)
+  })
+
+  /** The known paths around a path, the nearest first; with itself, if it is known. */
+  const around = (path: string, fits: (path: string, other: string) => boolean): string[] =>
+    [
+      ...(byPath.has(path) ? [path] : []),
+      ...withParameters.filter(template => template !== path && fits(template, path)),
+      ...pathsAround(path, deepest).filter(open => byPath.has(open))
+    ].toSorted(nearerFirst)
+
+  return {
+    /** The methods of the nearest path that a target fits; undefined where it fits none. */
+    methodsAt: (target: string): ReadonlySet<string> | undefined => {
+      const [nearest = ''] = around(target.split('?', 1)[0] ?? '', takes)
+      return byPath.get(nearest)
+    },
+    /**
+     * Whether escapes that the router keeps, such as `%40`, hide a nearer path: a back-end that
+     * decodes them reads that one.
+     * @param path of a request, whose escapes can all be decoded
+     */
+    hidesNearer: (path: string): boolean => {
+      if (!path.includes('%')) return false
+      const [kept, decoded] = [decodeURI(path), decodeURIComponent(path)]
+      if (kept === decoded) return false
+      const [nearest, hidden] = [around(kept, takes)[0], around(decoded, takes)[0]]
+      if (hidden === undefined) return false
+      return nearest === undefined || nearerFirst(hidden, nearest) < 0
+    },
+    /** Of each path the methods that only a wider path (`/*`) takes. */
+    lostMethods: (): Array<[url: string, methods: string[]]> =>
+      [...byPath].map(([path, methods]) => {
+        const others = around(path, contains).flatMap(other => [...(byPath.get(other) ?? [])])
+        return [toRouterPath(path), [...new Set(others).difference(methods)]]
+      })
+  }
+}
 
 const doubledBase =
   'There is nothing at this address. The console’s base URL ends in /api, and its paths begin with ' +
@@ -18,19 +84,17 @@ export function addUnknown(
   knownPaths: KnownPaths,
   checkLimits: RequestHook
 ): void {
-  const { config, mount } = app.gateway
-  const hasConsole = config.gateway.console !== undefined
   // The nearest path decides alone: a method that it does not take must not reach a wider `/*`.
   app.register(async scope => {
     for (const [url, method] of knownPaths.lostMethods()) {
+      if (method.length === 0) continue
       scope.route({ url, method, handler: (_request, reply) => reply.callNotFound() })
     }
   })
-  const isPage = (request: FastifyRequest) => hasConsole && opensPage(request, mount)
   app.setNotFoundHandler(
     {
       preHandler: (request, reply, done) =>
-        isPage(request) ? done() : checkLimits(request, reply, done)
+        opensPage(request) ? done() : checkLimits(request, reply, done)
     },
     (request, reply) => {
       const target = request.raw.url ?? ''
@@ -39,8 +103,8 @@ export function addUnknown(
         // RFC 9110 §15.5.6
         throw new GatewayError('route.method', { headers: { allow: [...allowed].join(', ') } })
       }
-      if (isPage(request)) return sendPage(reply)
-      const isDoubled = target.startsWith(`${mount}/api/api/`)
+      if (opensPage(request)) return sendPage(reply)
+      const isDoubled = target.startsWith(`${app.gateway.mount}/api/api/`)
       throw new GatewayError('route.unknown', isDoubled ? { message: doubledBase } : {})
     }
   )

@@ -2,7 +2,7 @@
 import { BlockList, isIP } from 'node:net'
 import { normalizeIP } from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { memoized, ownText, recentlyUsed } from '../../bounded-map.ts'
+import { memoized, ownText } from '../../bounded-map.ts'
 import type { ForwardedFor } from '../../proxy/request-headers.ts'
 
 const withPort = /^(?:\[([0-9A-Fa-f:.]+)\](?::\d{1,5})?|(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5})$/
@@ -33,8 +33,6 @@ function addressIn(text: string | undefined): string | undefined {
   return isIP(address) === 0 ? undefined : address
 }
 
-const maxCached = 5000
-
 /** Tells whether an address is in `server.trustedProxies`. */
 export function createTrust(blocks: readonly string[]): (address: string) => boolean {
   const trusted = new BlockList()
@@ -53,8 +51,9 @@ export function createTrust(blocks: readonly string[]): (address: string) => boo
 
 /** A customer usually has a /64. */
 const ipv6Prefix = 64
-/** perf: an IPv6 address takes 6 µs. */
-const countedAddresses = recentlyUsed<string>(maxCached)
+
+/** perf: an IPv6 address takes 6 µs. Limits keep what it returns: a copy holds on to no header. */
+const toCounted = memoized(address => normalizeIP(ownText(address), ipv6Prefix))
 
 /**
  * Limits count an IPv4 address as it is, also when it is mapped to IPv6. Of an IPv6 address they
@@ -63,13 +62,7 @@ const countedAddresses = recentlyUsed<string>(maxCached)
 export function countedAddress(request: Request): string {
   const address = clientAddress(request)
   // It is empty once the socket is closed.
-  if (address === '') return 'gone'
-  const cached = countedAddresses.get(address)
-  if (cached !== undefined) return cached
-  // Limits keep their keys for as long as they count: a copy does not hold on to the header.
-  const counted = normalizeIP(ownText(address), ipv6Prefix)
-  countedAddresses.set(address, counted)
-  return counted
+  return address === '' ? 'gone' : toCounted(address)
 }
 
 /**

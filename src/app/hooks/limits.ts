@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Verdict } from '../../limits/gcra.ts'
 import { compilePlan, type Limit, signInRoute } from '../../limits/plan.ts'
-import { identityKey, publicId, type Session } from '../../session/types.ts'
+import { identityKey, type Session } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import { countedAddress } from './address.ts'
 import { type RequestHook, unknownRoute } from './context.ts'
@@ -27,6 +27,9 @@ declare module 'fastify' {
 }
 
 const isRefusal = ({ limit, exceeded }: Counted): boolean => limit.enforced && exceeded
+
+/** The public id of the session that the cookie names, where that is over. */
+const endedIdOf = ({ ended, trail }: FastifyRequest) => ended && trail.session
 
 /**
  * Counts `request.counting`, whose members it sets. The plugin's key is that state, since a text
@@ -111,11 +114,6 @@ export function createLimits(app: FastifyInstance): RequestHook {
   }
 }
 
-/** The public id of the session that the cookie names, where that is over. */
-function endedIdOf({ ended }: FastifyRequest): string | undefined {
-  return ended && publicId(ended.key)
-}
-
 /** Turns the state of a request's limits into headers, log lines, metrics and a refusal. */
 function createDecision({ counts, highestUse, counters }: Gateway) {
   function report(request: FastifyRequest, counted: Counted): void {
@@ -128,7 +126,8 @@ function createDecision({ counts, highestUse, counters }: Gateway) {
     const caller = user ?? endedIdOf(request) ?? countedAddress(request)
     highestUse.note(name, caller, rate.burst - remaining, exceeded)
     if (!exceeded) return
-    counters.onRefused(name, !enforced)
+    if (enforced) counters.onRefused(name)
+    else counters.onShadowed(name)
     if (!counts.isNews(key)) return
     const who =
       user === undefined ? { address: countedAddress(request) } : { user, session: session?.id }

@@ -25,6 +25,7 @@ export function createClosings(
   { routes, maintenance }: Pick<RoutesConfig, 'routes' | 'maintenance'>,
   operators?: OperatorsMaintenance
 ): RefusalOf {
+  const ofConfig = maintenance === undefined ? [] : [maintenance]
   const isRoute = (name: string) => Object.hasOwn(routes, name)
 
   function msLeft(closing: Closing, route: string, method: string): number {
@@ -39,13 +40,11 @@ export function createClosings(
     // Nobody's roles are known on public routes.
     const roles = session?.identity.roles ?? []
     let longest: Refusal | undefined
-    const add = (config: Closing) => {
-      if (config.allowRoles.some(role => roles.includes(role))) return
+    for (const config of [...ofConfig, ...(operators?.current ?? [])]) {
+      if (config.allowRoles.some(role => roles.includes(role))) continue
       const ms = msLeft(config, route, method)
       if (ms > (longest?.msLeft ?? 0)) longest = { config, msLeft: ms }
     }
-    if (maintenance !== undefined) add(maintenance)
-    for (const closing of operators?.current ?? []) add(closing)
     return longest
   }
 }

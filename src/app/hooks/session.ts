@@ -78,6 +78,15 @@ export async function addSessions(scope: FastifyInstance): Promise<void> {
     rolling: false,
     saveUninitialized: false
   })
+  scope.addHook('onSend', function sessionFirst(_request, reply, _payload, done) {
+    // Simple clients read only one cookie.
+    const cookies = [reply.getHeader('set-cookie') ?? []].flat().map(String)
+    const rank = (text: string) => (text.startsWith(`${cookie.name}=`) ? 0 : 1)
+    reply.removeHeader('set-cookie')
+    const sorted = cookies.toSorted((one, other) => rank(one) - rank(other))
+    reply.header('set-cookie', sorted)
+    done()
+  })
 }
 
 /** Renews an expiring token before a proxied request goes out with it. */

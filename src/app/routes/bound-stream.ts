@@ -1,5 +1,4 @@
 /** A live stream (WebSocket, event stream, download) that ends with its session or access. */
-import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ErrorCode } from '../../errors/errors.ts'
@@ -36,13 +35,11 @@ const endMs = 250
 /**
  * Streamed responses end with the session that asked for them. Those of a public route belong to
  * no session.
- * @param isReadOnly whether the upstream is called with GET, whatever the client's method
  * @returns called before a response whose body is a stream is sent
  */
 export function createBinding(
   bindStream: BindStream,
-  bound: Pick<BoundStream, 'route' | 'access' | 'touch'>,
-  isReadOnly = false
+  bound: Pick<BoundStream, 'route' | 'access' | 'touch'>
 ) {
   return (
     request: FastifyRequest,
@@ -53,14 +50,16 @@ export function createBinding(
     const live = request.live
     const hasEvents = isEventStream(headers)
     // The client of an unsafe request has to learn what became of it.
-    const isUnsafe = request.method !== 'GET' && !isReadOnly
-    if (bound.access === 'public' || live === undefined || (isUnsafe && !hasEvents)) return
+    if (live === undefined || (request.method !== 'GET' && !hasEvents)) return
     const end = (reason: ErrorCode) => {
       request.errorCode = reason
       request.trail.code = reason
       // A length that was announced cannot be kept any more.
       if (!hasEvents || raw.hasHeader('content-length')) return void raw.destroy()
-      endEvents(raw, body)
+      body.unpipe(raw)
+      raw.once('close', () => body.destroy())
+      raw.end()
+      setTimeout(() => raw.destroy(), endMs).unref()
     }
     // Most streamed responses are short: only those that go on are held against their session.
     setImmediate(() => {
@@ -69,11 +68,4 @@ export function createBinding(
       request.onResponseClose.push(remove)
     })
   }
-}
-
-function endEvents(raw: ServerResponse, body: Readable): void {
-  body.unpipe(raw)
-  raw.once('close', () => body.destroy())
-  raw.end()
-  setTimeout(() => raw.destroy(), endMs).unref()
 }

@@ -16,14 +16,39 @@ import { isRecord } from '../../json/values.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
 import type { BodyMapping } from '../../proxy/body-mapping.ts'
 import { createRewrite } from '../../proxy/path.ts'
-import type { Live } from '../../session/types.ts'
+import type { UpstreamResponse } from '../../proxy/response.ts'
+import type { Identity, Live } from '../../session/types.ts'
 import { createAnswer } from '../../shaping/answer.ts'
 import { fillCurrentUser } from '../../shaping/current-user.ts'
 import { isWrapped } from '../../shaping/shape.ts'
 import type { Gateway } from '../gateway.ts'
-import { publicPathsOf, responseShapeOf, shapeOf, upstreamOf } from './compile-common.ts'
+import { publicPathsOf, responseShapeOf, shapeOf } from './compile-common.ts'
 import { compileParts } from './parts.ts'
-import type { OwnRoute, Route, Shaping, Target } from './route.ts'
+
+const profileName = ownRoutes.profile.name
+
+type CommonRoute = ReturnType<typeof commonOf>
+export type Target = ReturnType<typeof targetOf>
+export type Shaping = ReturnType<typeof shapingOf>
+
+export interface ForwardedRoute extends CommonRoute {
+  readonly target: Target
+  /** Without it, bodies pass byte for byte. */
+  readonly shaping?: Shaping
+  /** Sees JSON that passes byte for byte, where it was small enough to be collected. */
+  readonly observe?: (bytes: Buffer, headers: UpstreamResponse['headers']) => void
+}
+
+/** Without an upstream: parts alone, the profile of the session, or an answer of config. */
+export interface OwnRoute extends CommonRoute {
+  readonly target?: undefined
+  readonly status: number
+  /** Parts are added to it, before it is shaped. */
+  readonly initialValue: (live: Live | undefined) => unknown
+  readonly shaping: Partial<Shaping> & Pick<Shaping, 'shape'>
+}
+
+export type Route = ForwardedRoute | OwnRoute
 
 /** A route, or the profile, which has some of the same keys. */
 type Written = Pick<RouteConfig, 'path' | 'methods'> & Partial<RouteConfig>
@@ -39,82 +64,91 @@ export async function compileRoutes(gateway: Gateway): Promise<Route[]> {
 }
 
 function compileRoute(gateway: Gateway, name: string, route: RouteConfig): Route {
-  const { config, envelope } = gateway
-  const { routes, limits } = config
-  const common = { ...commonOf(gateway, name, route), access: route.access }
+  const { routes, limits } = gateway.config
+  const common = commonOf(gateway, name, route)
   if (route.answer !== undefined) {
     return { ...common, ...answerOf(gateway, name, route.answer) }
   }
   const isInEnvelope = isWrapped(routes.shapes[route.shape ?? ''] ?? [], routes.shapes)
-  const contract = contractOf(gateway, name, route.contract, isInEnvelope && envelope.dataName)
+  const { dataName } = gateway.envelope
+  const contract = contractOf(gateway, name, route.contract, isInEnvelope && dataName)
   const usual = shapingOf(gateway, name, route)
-  const { parts } = usual
   const shaping: Shaping = {
     ...usual,
     shape: async (body, live, sent) => {
       const shaped = await usual.shape(body, live, sent)
-      contract?.(() => shaped)
+      if (body !== undefined) contract?.(() => shaped)
       return shaped
     }
   }
   if (route.upstream === undefined) {
     return { ...common, status: 200, initialValue: () => ({}), shaping }
   }
-  const isShaped = route.shape !== undefined || parts !== undefined
-  return {
-    ...common,
-    ...(isShaped && { shaping }),
-    target: {
-      ...targetOf(gateway, name, route),
-      query: queryMapsOf(routes, route),
-      body: bodyMappingOf(gateway, name, route),
-      ...(!isShaped &&
-        contract && {
-          observe: (bytes, fields) => contract(() => readJson(bytes, fields, limits.sizes.shape))
-        })
-    }
-  }
+  const target = targetOf(gateway, name, route)
+  if (route.shape !== undefined || usual.parts !== undefined) return { ...common, target, shaping }
+  if (contract === undefined) return { ...common, target }
+  const { shape: maxBytes } = limits.sizes
+  const observe: ForwardedRoute['observe'] = (bytes, headers) =>
+    contract(() => readJson(bytes, headers, maxBytes))
+  return { ...common, target, observe }
 }
 
 function compileProfile(gateway: Gateway): Route {
-  const { name } = ownRoutes.profile
-  const { profile } = gateway.config.routes.endpoints
-  const common = { ...commonOf(gateway, name, profile), access: 'session' } as const
-  const usual = shapingOf(gateway, name, profile)
-  const { parts } = usual
-  const bodyOf = createProfileBody(gateway)
-  const shapeNothing: Shaping['shape'] = (nothing, live) => live && bodyOf(nothing, live)
+  const { config, envelope, sessions, answers } = gateway
+  const { profile } = config.routes.endpoints
+  const common = commonOf(gateway, profileName, profile)
+  const usual = shapingOf(gateway, profileName, profile)
+  const answer = answers.profile
+  const placement = answer?.placement ?? 'data'
+  const dataName = placement === 'data' && envelope.dataName
+  const contract = contractOf(gateway, profileName, profile.contract, dataName)
   const shaping: Shaping = {
     ...usual,
-    shape: async (user, live, sent) =>
-      shapeNothing(await usual.shape(user, live, sent), live, sent),
-    shapeNothing
+    shape: async (body, live, sent) => {
+      if (live === undefined) return undefined
+      const user = body === undefined ? null : await usual.shape(body, live, sent)
+      const value =
+        answer === undefined
+          ? filledUser(gateway, user, live.session.identity)
+          : answer.render({ ...live, ...sessions.times(), profile: user })
+      refuseLeak(value, live.session.credential, 'endpoints.profile')
+      const whole = envelope.success(value, undefined, placement)
+      contract?.(() => whole)
+      return whole
+    }
   }
   if (profile.upstream !== undefined) {
-    return { ...common, shaping, target: { ...targetOf(gateway, name, profile), isReadOnly: true } }
+    return { ...common, shaping, target: targetOf(gateway, profileName, profile) }
   }
-  return {
-    ...common,
-    status: 200,
-    initialValue: live => live?.session.identity.profile,
-    shaping: parts === undefined ? { shape: shapeNothing } : shaping
-  }
+  return { ...common, status: 200, initialValue: live => live?.session.identity.profile, shaping }
+}
+
+/** The user with the members that consoles of the dialect read. */
+function filledUser({ config, envelope }: Gateway, user: unknown, identity: Identity): unknown {
+  if (envelope.fillsUser) return fillCurrentUser(user, identity)
+  const { upstream } = config.routes.endpoints.profile
+  if (upstream !== undefined || !isRecord(user)) return user
+  const { id, username, name, roles } = identity
+  return { id, username, name, roles, ...user }
 }
 
 function commonOf({ config }: Gateway, name: string, written: Written) {
   const { touch, errorStatus } = routeSettings(config, name, written)
+  const { methods, access = 'session' } = written
+  /** The public path and its aliases. */
   const paths = pathsOf(config.routes, written.path)
-  return { name, paths, methods: written.methods, touch, errorStatus }
+  return { name, paths, methods, access, touch, errorStatus }
 }
 
-function shapingOf(gateway: Gateway, name: string, written: Written): Shaping {
-  const maxShaped = gateway.config.limits.sizes.shape
-  const parts = compileParts(gateway, { ...written, name })
+function shapingOf(gateway: Gateway, name: string, written: Written) {
   return {
-    ...responseShapeOf(gateway, name, written.shape),
-    maxShaped,
+    shape: responseShapeOf(gateway, name, written.shape),
+    /** Bytes of the body, as it comes and unpacked. */
+    maxShaped: gateway.config.limits.sizes.shape,
+    /** Told of a label of the body, such as its charset, that is wrong. */
     onIgnored: logLabels(gateway, name),
-    ...(parts && { parts })
+    /** Responses of other upstreams that are added before it is shaped. */
+    parts: compileParts(gateway, { ...written, name })
   }
 }
 
@@ -129,18 +163,28 @@ function logLabels({ log }: Gateway, route: string): (label: string) => void {
   }
 }
 
-function targetOf(gateway: Gateway, name: string, written: Written): Target {
+/** The upstream of a route, what it gets of a request, and what the client gets of its response. */
+function targetOf(gateway: Gateway, name: string, written: Written) {
   const { upstream: upstreamName = '' } = written
-  const upstream = upstreamOf(gateway, upstreamName)
+  const upstream = gateway.upstream(upstreamName)
   const { config, base } = upstream
   const paths = publicPathsOf(gateway, written.path)
+  const isReadOnly = name === profileName
   return {
     written,
     upstream,
     upstreamName,
+    /** From public paths to the upstream's, and back. */
     rewrite: createRewrite(paths, upstreamPathOf(written), base),
+    /** The longest wait for a byte of the response. */
     timeoutMs: timeoutOf(written, config),
-    maxBody: routeSettings(gateway.config, name, written).maxBody
+    maxBody: routeSettings(gateway.config, name, written).maxBody,
+    /** Whether the upstream is called with GET and without a body, whatever the client's method. */
+    isReadOnly,
+    /** Without it the query passes byte for byte. */
+    query: isReadOnly ? undefined : queryMapsOf(gateway.config.routes, written),
+    /** Without it the request's body passes byte for byte. */
+    body: bodyMappingOf(gateway, name, written)
   }
 }
 
@@ -163,17 +207,14 @@ function answerOf(
   }
 }
 
-function bodyMappingOf(
-  gateway: Gateway,
-  name: string,
-  route: RouteConfig
-): BodyMapping | undefined {
+function bodyMappingOf(gateway: Gateway, name: string, route: Written): BodyMapping | undefined {
   if (route.body === undefined) return undefined
-  const shape = shapeOf(gateway, route.body.shape)
+  const { shape: shapeName, as } = route.body
+  const shape = shapeName === undefined ? undefined : shapeOf(gateway, shapeName)
   return {
     maxBytes: gateway.config.limits.sizes.shape,
     shape: (value, user) => shape?.apply(value, { target: '', route: name, user }) ?? value,
-    as: route.body.as
+    as
   }
 }
 
@@ -187,29 +228,4 @@ function contractOf(
   const schema = config.contracts[route]
   if (contract === undefined || contract.mode === 'off' || schema === undefined) return undefined
   return drift.contract({ route, schema, mode: contract.mode, dataName })
-}
-
-/** The whole body for a user, as the session or the upstream has it. */
-function createProfileBody(gateway: Gateway): (user: unknown, live: Live) => unknown {
-  const { config, envelope, sessions } = gateway
-  const answer = gateway.answers.profile
-  const { contract: rules, upstream } = config.routes.endpoints.profile
-  const placement = answer?.placement ?? 'data'
-  const contract = contractOf(gateway, 'profile', rules, placement === 'data' && envelope.dataName)
-  const usual = (user: unknown, { session: { identity } }: Live) => {
-    if (envelope.fillsUser) return fillCurrentUser(user, identity)
-    if (upstream !== undefined || (user !== undefined && !isRecord(user))) return user
-    const { id, username, name, roles } = identity
-    return { id, username, name, roles, ...user }
-  }
-  return (user, live) => {
-    const value =
-      answer === undefined
-        ? usual(user, live)
-        : answer.render({ ...live, ...sessions.times(), profile: user })
-    refuseLeak(value, live.session.credential, 'endpoints.profile')
-    const whole = envelope.success(value, undefined, placement)
-    contract?.(() => whole)
-    return whole
-  }
 }

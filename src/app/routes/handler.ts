@@ -3,60 +3,99 @@
  * response: asks the upstream and the parts, and gives both to `respond.ts`.
  */
 import { Readable } from 'node:stream'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import { setImmediate as requestsInBetween } from 'node:timers/promises'
+import httpProxy from '@fastify/http-proxy'
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { toRouterPath, withHead } from '../../config/schema/public-path.ts'
+import type { FallbackConfig } from '../../config/schema/route.ts'
+import { credentialOf } from '../../config/schema/routes.ts'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
-import { writeJson } from '../../json/body.ts'
 import { announcesBody, maxCollectedBytes, watchRate } from '../../proxy/request-body.ts'
 import type { Call } from '../../proxy/receiver.ts'
-import { sendJsonText } from '../endpoints/own.ts'
+import { discard, failureStatuses, type UpstreamResponse } from '../../proxy/response.ts'
+import type { Upstream } from '../../proxy/upstream.ts'
+import { jsonType } from '../../shaping/envelope.ts'
 import type { Gateway } from '../gateway.ts'
 import { leavingOf } from '../hooks/sending.ts'
-import { takeCredentialOf } from './changed-credentials.ts'
-import type { Judge } from './ended-sessions.ts'
-import { sendFallback, sendWithFallback } from './fallback.ts'
+import { UpgradeResponse } from '../hooks/upgrade.ts'
+import { createBackEndSessions, type ReadSession } from './back-end-sessions.ts'
+import type { ForwardedRoute, OwnRoute, Route } from './compile.ts'
 import { compileOutgoing, readOutgoingBody } from './outgoing.ts'
 import { fetchParts, type Merge } from './parts.ts'
-import { createRespond } from './respond.ts'
-import type { ForwardedRoute, OwnRoute, Route } from './route.ts'
-import { sendShaped } from './shaped.ts'
+import { createRespond, sendError, sendShaped } from './respond.ts'
+import { createOpening } from './websocket.ts'
 
 /** It sends the response, or an error, whenever it can: nothing is to wait for it. */
-export type Handler = (request: FastifyRequest, reply: FastifyReply) => void
+type Handler = (request: FastifyRequest, reply: FastifyReply) => void
 
-/** Both directions of a route, which its WebSockets use too. */
-export type Way = ReturnType<typeof compileWay>
-
-export function compileWay(route: ForwardedRoute, gateway: Gateway, routes: readonly Route[]) {
-  return {
-    toOutgoing: compileOutgoing(route, gateway),
-    respond: createRespond(route, gateway, routes)
+/** Adds those of `routes` that go to an upstream. @param all routes of the app */
+export async function addForwarded(
+  scope: FastifyInstance,
+  routes: readonly Route[],
+  all: readonly Route[]
+): Promise<void> {
+  const { gateway } = scope
+  const ofBackEnd = createBackEndSessions(gateway)
+  for (const route of routes) {
+    if (route.target === undefined) continue
+    await scope.register(httpProxy, {
+      upstream: route.target.upstream.origin,
+      routes: route.paths.map(toRouterPath),
+      httpMethods: withHead(route.methods),
+      config: configOf(route),
+      // A reply sent by it ends the request, so the plugin's own handler never runs.
+      preHandler: createHandler(route, gateway, all, ofBackEnd(route.target)),
+      // That one gets no connections of its own.
+      http: {},
+      globalAgent: true,
+      disableRequestLogging: true,
+      disableCache: true
+    })
+    await requestsInBetween()
   }
 }
 
-export function createHandler(
+/** Adds one without an upstream. @param scope ignores bodies */
+export function addOwnRoute(scope: FastifyInstance, route: OwnRoute): void {
+  const handler = createOwnHandler(route)
+  const method = withHead(route.methods)
+  for (const path of route.paths) {
+    scope.route({ method, url: toRouterPath(path), config: configOf(route), handler })
+  }
+}
+
+function configOf({ name, access, touch, errorStatus, target }: Route): FastifyContextConfig {
+  const common = { route: name, access, touch, errorStatus }
+  if (target === undefined) return common
+  const { passEncodedSlashes = false, websocket } = target.written
+  const { from } = credentialOf(target.upstream.config.credential)
+  return {
+    ...common,
+    upstream: target.upstreamName,
+    ...(from !== undefined && { credentialFrom: from }),
+    maxBody: target.maxBody,
+    passEncodedSlashes,
+    takesUpgrades: websocket !== undefined
+  }
+}
+
+function createHandler(
   route: ForwardedRoute,
-  { toOutgoing, respond }: Way,
   gateway: Gateway,
-  judge: Judge | undefined
+  routes: readonly Route[],
+  readSession: ReadSession | undefined
 ): Handler {
   const { target, shaping } = route
-  const { upstream, timeoutMs, isReadOnly, written } = target
-  const { fallback, passGetBody } = written
+  const { upstream, timeoutMs, written } = target
+  const { fallback } = written
+  const toOutgoing = compileOutgoing(route, gateway)
+  const respond = createRespond(route, gateway, routes)
+  const open = written.websocket && createOpening(route, gateway, toOutgoing, respond)
   const collectBytes = shaping?.maxShaped ?? maxCollectedBytes
   const { totalTimeout: totalMs } = upstream.config
   const receiving = { timeoutMs, totalMs, collectBytes, collectsAll: shaping !== undefined }
   const send = sendWithFallback(upstream, fallback)
-  const take = takeCredentialOf(gateway, target)
-  let isNoted = false
-  /** Once for the route: a client that sends a body with GET does so each time. */
-  const noteDropped = ({ body, raw, log }: FastifyRequest) => {
-    if (isNoted || body !== undefined || passGetBody === true || isReadOnly === true) return
-    isNoted = true
-    log.warn(
-      { event: 'request.body-dropped', route: route.name, method: raw.method },
-      'the body of the request was dropped: `passGetBody` of the route would send it'
-    )
-  }
+  const noteDropped = createDroppedNote(route)
 
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
     const end = leavingOf(reply.raw)
@@ -76,13 +115,12 @@ export function createHandler(
       const recorded = { trail: request.trail, purpose: 'request' } as const
       const call = { method, path, headers, body, signal, recorded, ...receiving }
       const asked = send(call)
-      let response = await (parts === undefined ? asked : unlessFailed(parts, asked))
-      const live = request.live
-      if (judge !== undefined && response !== undefined) {
-        response = await judge(live, call, response)
-      }
-      if (take !== undefined && live !== undefined && response !== undefined) {
-        take(live, response.headers)
+      // A required part that fails ends the request at once.
+      let response = await (parts === undefined
+        ? asked
+        : Promise.race([asked, parts.then(() => asked)]))
+      if (response !== undefined && readSession !== undefined && request.live !== undefined) {
+        response = await readSession(request.live, call, response)
       }
       if (reply.raw.closed) return
       if (response !== undefined) await respond(request, reply, response, parts)
@@ -94,12 +132,24 @@ export function createHandler(
       sendError(reply, error)
     }
   }
-  return (request, reply) => void answer(request, reply)
+  return (request, reply) => {
+    const { raw } = reply
+    if (open === undefined || !(raw instanceof UpgradeResponse)) return void answer(request, reply)
+    open(request, reply, raw).catch((error: unknown) => sendError(reply, error))
+  }
 }
 
-/** A required part that fails ends the request at once. */
-async function unlessFailed<T>(parts: Promise<Merge>, asked: Promise<T>): Promise<T> {
-  return await Promise.race([asked, parts.then(() => asked)])
+/** Logs once for the route that bodies are dropped: a client that sends one does so each time. */
+function createDroppedNote({ name: route, target }: ForwardedRoute) {
+  let isNoted = target.isReadOnly || target.written.passGetBody === true
+  return ({ body, raw: { method }, log }: FastifyRequest) => {
+    if (isNoted || body !== undefined) return
+    isNoted = true
+    log.warn(
+      { event: 'request.body-dropped', route, method },
+      'the body of the request was dropped: `passGetBody` of the route would send it'
+    )
+  }
 }
 
 /** Ends an upload that is too slow, unless its response has begun. */
@@ -109,27 +159,48 @@ function watchUpload({ raw, trail }: FastifyRequest, end: AbortController): void
   })
 }
 
-export function createOwnHandler({ status, initialValue, shaping }: OwnRoute): Handler {
+/** @returns what sends a call, and returns undefined where the fixed response is to be sent */
+function sendWithFallback(
+  { send }: Upstream,
+  fallback: FallbackConfig | undefined
+): (call: Call) => Promise<UpstreamResponse | undefined> {
+  if (fallback === undefined) return send
+  return async call => {
+    if (call.method !== 'GET' && call.method !== 'HEAD') return await send(call)
+    try {
+      const response = await send(call)
+      if (!failureStatuses.has(response.status)) return response
+      discard(response)
+    } catch (error) {
+      const { code, status } = toGatewayError(error)
+      if (!code.startsWith('upstream.') || !failureStatuses.has(status)) throw error
+    }
+    return undefined
+  }
+}
+
+/** The fixed response of a route whose upstream failed. */
+function sendFallback(
+  { trail, method }: FastifyRequest,
+  reply: FastifyReply,
+  { status, body }: FallbackConfig
+): void {
+  trail.isFallback = true
+  const text = JSON.stringify(body)
+  reply.code(status).header('content-type', jsonType)
+  if (method === 'HEAD') reply.header('content-length', Buffer.byteLength(text)).send()
+  else reply.send(text)
+}
+
+function createOwnHandler({ status, initialValue, shaping }: OwnRoute): Handler {
   const { parts, shape } = shaping
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
     try {
-      const live = request.live
-      const value = initialValue(live)
-      if (parts === undefined) {
-        const shaped = await shape(value, live, { target: request.raw.url ?? '' })
-        sendJsonText(reply, status, writeJson(shaped))
-        return
-      }
-      const merge = await fetchParts(request, parts, leavingOf(reply.raw).signal)
-      await sendShaped(reply.code(status), value, shape, merge)
+      const merge = parts && (await fetchParts(request, parts, leavingOf(reply.raw).signal))
+      await sendShaped(reply.code(status), initialValue(request.live), shape, merge)
     } catch (error) {
       sendError(reply, error)
     }
   }
   return (request, reply) => void answer(request, reply)
-}
-
-/** Unless nobody reads it. */
-export function sendError(reply: FastifyReply, error: unknown): void {
-  if (!reply.raw.closed && !reply.sent) void reply.send(toGatewayError(error))
 }

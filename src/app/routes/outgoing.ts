@@ -9,7 +9,7 @@ import { compileQuery } from '../../proxy/query.ts'
 import { announcesBody, maxCollectedBytes, readBody } from '../../proxy/request-body.ts'
 import type { Gateway } from '../gateway.ts'
 import { forwardedForOf } from '../hooks/address.ts'
-import type { ForwardedRoute, Target } from './route.ts'
+import type { ForwardedRoute, Target } from './compile.ts'
 
 /** Without its body. */
 export type Outgoing = Pick<Call, 'method' | 'path' | 'headers'>
@@ -37,7 +37,7 @@ export function compileOutgoing(
 
   return request => {
     const { raw } = request
-    const method = target.isReadOnly === true && raw.method === 'POST' ? 'GET' : request.method
+    const method = target.isReadOnly && raw.method === 'POST' ? 'GET' : request.method
     const isRead = method === 'GET' || method === 'HEAD'
     const url = raw.url ?? ''
     const mark = url.indexOf('?')
@@ -60,7 +60,7 @@ export function compileOutgoing(
  * of reads they parse none.
  */
 function bodyOf({ body, raw }: FastifyRequest, target: Target): Readable | undefined {
-  if (target.isReadOnly === true) return undefined
+  if (target.isReadOnly) return undefined
   if (body instanceof Readable) return body
   return target.written.passGetBody === true && raw.method === 'GET' && announcesBody(raw)
     ? raw

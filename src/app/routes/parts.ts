@@ -12,7 +12,7 @@ import { hasNoContent, invalid } from '../../proxy/response.ts'
 import type { Gateway } from '../gateway.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { forwardedForOf } from '../hooks/address.ts'
-import { publicPathsOf, responseShapeOf, upstreamOf } from './compile-common.ts'
+import { publicPathsOf, responseShapeOf } from './compile-common.ts'
 
 /** The parts of a route. */
 export interface Parts {
@@ -21,31 +21,24 @@ export interface Parts {
   readonly into: readonly string[]
 }
 
+type Composed = Pick<RouteConfig, 'path'> & Partial<RouteConfig> & { readonly name: string }
+
 interface Part {
   readonly name: string
+  readonly written: PartConfig
   /** The path of its value; empty: the members of its value are added to the response. */
   readonly into: readonly string[]
-  readonly isRequired: boolean
-  /** Used where the part is missing or null. */
-  readonly fallback: Json
   /** @throws GatewayError, also for a response that is no whole success */
   readonly fetch: (request: FastifyRequest, signal: AbortSignal) => Promise<Json>
 }
 
-/** A route, or the profile, which has some of the same keys. */
-type Composed = Pick<RouteConfig, 'path'> & Partial<RouteConfig> & { readonly name: string }
-
-/** @returns undefined for a route without parts */
+/** @param route or the profile @returns undefined for one without parts */
 export function compileParts(gateway: Gateway, route: Composed): Parts | undefined {
-  const parts = Object.entries(route.parts ?? {}).map(([name, part]): Part => ({
-    name,
-    into: part.into?.split('.') ?? [],
-    isRequired: part.required,
-    fallback: part.default,
-    fetch: compileFetch(gateway, route, [name, part])
-  }))
-  if (parts.length === 0) return undefined
-  return { parts, into: route.into?.split('.') ?? [] }
+  const parts = Object.entries(route.parts ?? {}).map(([name, written]): Part => {
+    const into = written.into?.split('.') ?? []
+    return { name, written, into, fetch: compileFetch(gateway, route, [name, written]) }
+  })
+  return parts.length === 0 ? undefined : { parts, into: route.into?.split('.') ?? [] }
 }
 
 function compileFetch(
@@ -55,7 +48,7 @@ function compileFetch(
 ): Part['fetch'] {
   const { tokenNames, sealedCookies, config } = gateway
   const { passHeaders, passCookies = [] } = route
-  const upstream = upstreamOf(gateway, part.upstream)
+  const upstream = gateway.upstream(part.upstream)
   const sealed = sealedCookies.get(part.upstream)?.names
   const toHeaders = requestHeaders({
     identity: config.gateway.identity,
@@ -68,7 +61,7 @@ function compileFetch(
     })
   })
   const { toUpstream } = createRewrite(publicPathsOf(gateway, route.path), part.rewrite, '')
-  const { shape } = responseShapeOf(gateway, route.name, part.shape)
+  const shape = responseShapeOf(gateway, route.name, part.shape)
   const maxBytes = config.limits.sizes.shape
   return async (request, signal) => {
     const { raw, trail } = request
@@ -99,12 +92,6 @@ function compileFetch(
  */
 export type Merge = (response: Json, shape: (whole: Json) => Json) => Promise<Json>
 
-interface PartResult {
-  readonly part: Part
-  readonly value: Json
-  readonly isMissing: boolean
-}
-
 /**
  * Asks for all parts.
  * @param signal ends it
@@ -112,79 +99,74 @@ interface PartResult {
  */
 export async function fetchParts(
   request: FastifyRequest,
-  rules: Parts,
+  { parts, into }: Parts,
   signal: AbortSignal
 ): Promise<Merge> {
-  const results = await Promise.all(
-    rules.parts.map(async (part): Promise<PartResult> => {
-      try {
-        return { part, value: await part.fetch(request, signal), isMissing: false }
-      } catch (thrown) {
-        const error = toGatewayError(thrown)
-        if (part.isRequired) {
-          const cause = new Error(`the part "${part.name}"`, { cause: error.cause })
-          throw new GatewayError(error.code, { ...error.detail, cause })
-        }
-        if (!signal.aborted) noteMissing(request, part, error)
-        return { part, value: part.fallback, isMissing: true }
-      }
-    })
-  )
+  const results = await Promise.all(parts.map(part => fetchPart(request, part, signal)))
   return async (response, shape) => {
-    const value = ownValue(response, rules)
-    const missing = results.filter(result => !addPart(request, value, result))
-    const shaped = await shape(value)
-    if (missing.length === 0 || !isRecord(shaped)) return shaped
-    return { ...shaped, missing: missing.map(({ part }) => part.name) }
+    const whole: JsonRecord = {}
+    if (!place(whole, into, response ?? null)) {
+      throw invalid('the response is not an object to which parts can be added')
+    }
+    const missing: string[] = []
+    for (const { part, value, error } of results) {
+      const { name, written } = part
+      const hasPlace = place(whole, part.into, value)
+      if (hasPlace && error === undefined) continue
+      const fault =
+        error ?? invalid(`the part "${name}" has no place: what would hold it is not an object`)
+      if (written.required) throw fault
+      if (!signal.aborted) noteMissing(request, name, fault)
+      missing.push(name)
+    }
+    const shaped = await shape(whole)
+    return missing.length > 0 && isRecord(shaped) ? { ...shaped, missing } : shaped
+  }
+}
+
+interface PartResult {
+  readonly part: Part
+  readonly value: Json
+  /** Why it is missing, where it is not required. */
+  readonly error?: GatewayError
+}
+
+async function fetchPart(
+  request: FastifyRequest,
+  part: Part,
+  signal: AbortSignal
+): Promise<PartResult> {
+  const { name, written } = part
+  try {
+    return { part, value: await part.fetch(request, signal) }
+  } catch (thrown) {
+    const error = toGatewayError(thrown)
+    if (!written.required) return { part, value: written.default, error }
+    const cause = new Error(`the part "${name}"`, { cause: error.cause })
+    throw new GatewayError(error.code, { ...error.detail, cause })
   }
 }
 
 /** For the log and the metrics: a part that is not required has failed. */
 function noteMissing(
   { trail, server }: FastifyRequest,
-  { name }: Part,
+  part: string,
   { code, cause }: GatewayError
 ): void {
-  server.gateway.counters.onMissingPart(trail.route, name)
-  trail.missing = [...(trail.missing ?? []), name]
+  server.gateway.counters.onMissingPart(trail.route, part)
+  trail.missing = [...(trail.missing ?? []), part]
   const why = cause === undefined ? '' : ` (${reasonOf(cause)})`
-  trail.reason = `part ${name}: ${code}${why}`
-}
-
-/** The route's own response, copied: parts are added to it. */
-function ownValue(response: Json, { into }: Parts): JsonRecord {
-  const value: JsonRecord = {}
-  const isNothing = into.length === 0 && (response === null || response === undefined)
-  if (!isNothing && !place(value, into, response)) {
-    throw invalid('the response is not an object to which parts can be added')
-  }
-  return value
+  trail.reason = `part ${part}: ${code}${why}`
 }
 
 /**
- * @returns whether it is there and has a place
- * @throws GatewayError `upstream.invalid` for a required one without a place
- */
-function addPart(
-  request: FastifyRequest,
-  target: JsonRecord,
-  { part, value, isMissing }: PartResult
-): boolean {
-  const isNothing = value === undefined || (value === null && part.into.length === 0)
-  if (isNothing || place(target, part.into, value)) return !isMissing
-  const error = invalid(`the part "${part.name}" has no place: what would hold it is not an object`)
-  if (part.isRequired) throw error
-  if (!isMissing) noteMissing(request, part, error)
-  return false
-}
-
-/**
- * Sets a value at a path; objects along the path are copied or created. Without a path the members
- * of the value are set.
+ * Sets a value, if there is one, at a path; objects along the path are copied or created. Without a
+ * path the members of the value are set.
  * @returns false where a value along the path, or one whose members are to be set, is no object
  */
 function place(target: JsonRecord, path: readonly string[], value: Json): boolean {
   const last = path.at(-1)
+  if (value === undefined || (value === null && last === undefined)) return true
   if (last === undefined) {
     if (!isRecord(value)) return false
     for (const name of Object.keys(value)) put(target, name, value[name])
@@ -194,7 +176,7 @@ function place(target: JsonRecord, path: readonly string[], value: Json): boolea
   for (const name of path.slice(0, -1)) {
     const next = Object.hasOwn(holder, name) ? holder[name] : undefined
     if (next !== undefined && next !== null && !isRecord(next)) return false
-    const copy = isRecord(next) ? { ...next } : {}
+    const copy = { ...next }
     put(holder, name, copy)
     holder = copy
   }

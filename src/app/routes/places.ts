@@ -6,7 +6,7 @@ import type { FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Rewrite } from '../../proxy/path.ts'
 import { isRedirect, type UpstreamResponse } from '../../proxy/response.ts'
-import type { Route, Target } from './route.ts'
+import type { Route, Target } from './compile.ts'
 
 type Headers = Record<string, string | string[]>
 
@@ -18,13 +18,12 @@ export function createPlaces(target: Target, routes: readonly Route[]) {
   const { upstream, upstreamName, rewrite } = target
   const { redirects } = target.written
   const toPublic = (path: string): string | undefined => {
-    const own = rewrite.toPublic(path)
-    if (own !== undefined) return own
+    let found = rewrite.toPublic(path)
     for (const { target: other } of routes) {
-      const found = other?.upstreamName === upstreamName ? other.rewrite.toPublic(path) : undefined
-      if (found !== undefined) return found
+      if (found !== undefined) break
+      if (other?.upstreamName === upstreamName) found = other.rewrite.toPublic(path)
     }
-    return undefined
+    return found
   }
 
   /** @returns undefined for a place that is none of the upstream's, and does not pass */

@@ -3,23 +3,30 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { plainCookies, sealedCookies } from '../../config/schema/set-cookies.ts'
+import { GatewayError, toGatewayError } from '../../errors/errors.ts'
+import { readJson, writeJson } from '../../json/body.ts'
 import { responseError, upstreamError } from '../../proxy/failures.ts'
 import { isBodyPending } from '../../proxy/request-body.ts'
 import { joinedVary, privateCaching, responseHeaders } from '../../proxy/response-headers.ts'
 import {
   discard,
   hasNoContent,
+  invalid,
   isBodiless,
   isEventStream,
   isJson,
+  isRedirect,
   type UpstreamResponse
 } from '../../proxy/response.ts'
+import { entityTagOf } from '../../shaping/entity-tag.ts'
+import { jsonType } from '../../shaping/envelope.ts'
 import type { Gateway } from '../gateway.ts'
 import { createBinding } from './bound-stream.ts'
+import type { ForwardedRoute, Route, Shaping } from './compile.ts'
 import type { Merge } from './parts.ts'
 import { createPlaces } from './places.ts'
-import type { ForwardedRoute, Route, Target } from './route.ts'
-import { respondShaped } from './shaped.ts'
+
+export type Respond = ReturnType<typeof createRespond>
 
 /**
  * @param routes whichever of them leads to a place
@@ -27,10 +34,10 @@ import { respondShaped } from './shaped.ts'
  */
 export function createRespond(route: ForwardedRoute, gateway: Gateway, routes: readonly Route[]) {
   const { name, access, target, shaping } = route
-  const { upstream, isReadOnly, written } = target
+  const { upstream, written } = target
   const describe = createDescribing(route, gateway, routes)
   const bound = { route: name, access, touch: written.touch === 'always' }
-  const bind = createBinding(gateway.bindStream, bound, isReadOnly)
+  const bind = createBinding(gateway.bindStream, bound)
   return async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -52,7 +59,7 @@ export function createRespond(route: ForwardedRoute, gateway: Gateway, routes: r
         })
       }
       if (shaping !== undefined) return await respondShaped(reply, response, shaping, parts)
-      relay(reply, response, target.observe)
+      relay(reply, response, route.observe)
     } catch (error) {
       discard(response)
       throw error
@@ -110,7 +117,11 @@ function varyOf(reply: FastifyReply): string | string[] | undefined {
 }
 
 /** Sends the body byte for byte: in one write where it was collected, else as a stream. */
-function relay(reply: FastifyReply, response: UpstreamResponse, observe: Target['observe']): void {
+function relay(
+  reply: FastifyReply,
+  response: UpstreamResponse,
+  observe: ForwardedRoute['observe']
+): void {
   const { status, headers, body } = response
   if (isBodiless(status)) {
     if (status !== 304) reply.removeHeader('content-length')
@@ -142,4 +153,86 @@ function passTrailers({ raw }: FastifyReply, { trailers = {} }: UpstreamResponse
   try {
     raw.addTrailers(Object.fromEntries(kept) as OutgoingHttpHeaders)
   } catch {}
+}
+
+/** Reads, shapes and sends JSON. @throws GatewayError to be sent in the place of the response */
+async function respondShaped(
+  reply: FastifyReply,
+  response: UpstreamResponse,
+  shaping: Shaping,
+  parts: Promise<Merge> | undefined
+): Promise<void> {
+  const { status } = response
+  if (status === 304 || status === 206) {
+    throw invalid(`${status}, although neither a condition nor a range was sent`)
+  }
+  if (isRedirect(status)) {
+    discard(response)
+    return void reply.removeHeader('content-type').send()
+  }
+  if (isBodiless(status)) {
+    if (parts === undefined) return void reply.send()
+    reply.code(200)
+  }
+  // The length of a shaped body is unknown before it is shaped, so HEAD does not name one.
+  if (reply.request.method === 'HEAD') return void reply.header('content-type', jsonType).send()
+  const merge = await parts
+  reply.request.trail.shapeAt = performance.now()
+  const value = hasNoContent(response) ? undefined : readResponse(response, shaping)
+  return sendShaped(reply, value, shaping.shape, merge)
+}
+
+function readResponse(
+  { headers, body }: UpstreamResponse,
+  { maxShaped, onIgnored }: Shaping
+): unknown {
+  if (isEventStream(headers)) {
+    const cause = new Error('the response is not valid JSON: it is a stream of events')
+    throw new GatewayError('shape.not-json', { cause })
+  }
+  if (!Buffer.isBuffer(body)) throw new GatewayError('shape.too-large')
+  return readJson(body, headers, maxShaped, onIgnored)
+}
+
+export async function sendShaped(
+  reply: FastifyReply,
+  value: unknown,
+  shape: Shaping['shape'],
+  merge?: Merge
+): Promise<void> {
+  const { request } = reply
+  const { trail } = request
+  if (trail.shapeAt === 0) trail.shapeAt = performance.now()
+  const sent = { target: request.raw.url ?? '', body: request.clientBody }
+  const shapeWhole = (whole: unknown) => shape(whole, request.live, sent)
+  const shaped = await (merge === undefined ? shapeWhole(value) : merge(value, shapeWhole))
+  const text = writeJson(shaped)
+  trail.shapeMs = performance.now() - trail.shapeAt
+  if (!reply.raw.closed) sendText(reply, text)
+}
+
+/** Sends a text; one that may be cached has an `ETag`, and a client that has it gets 304. */
+function sendText(reply: FastifyReply, text: string): void {
+  reply.header('content-type', jsonType)
+  const caching = String(reply.getHeader('cache-control') ?? 'no-store')
+  const { method, headers } = reply.request
+  if (method === 'GET' && reply.statusCode === 200 && !caching.includes('no-store')) {
+    const tag = entityTagOf(text)
+    reply.header('etag', tag)
+    if (namesTag(headers['if-none-match'], tag)) {
+      return void reply.code(304).removeHeader('content-type').send()
+    }
+  }
+  void reply.send(text)
+}
+
+/** RFC 9110 §13.1.2: a proxy on the way may have marked the tag as weak. */
+function namesTag(condition: string | undefined, tag: string): boolean {
+  const tags = condition?.split(',') ?? []
+  return tags.some(each => ['*', tag].includes(each.trim().replace(/^W\//, '')))
+}
+
+/** Unless nobody reads it. */
+export function sendError(reply: FastifyReply, error: unknown): void {
+  if (!reply.raw.closed && !reply.sent) void reply.send(toGatewayError(error))
 }

@@ -2,6 +2,7 @@
  * Cookies of a back-end that the browser keeps encrypted (`setCookies: [{ name, sealed: true }]`):
  * nobody there reads or chooses them, and no other back-end gets them.
  */
+import { fastifyCookie } from '@fastify/cookie'
 import type { Config } from '../../config/schema/config.ts'
 import { sealedCookiesOf } from '../../config/schema/set-cookies.ts'
 import { cookieName, cookieText, decodedCookie } from '../../proxy/cookie-header.ts'
@@ -19,15 +20,7 @@ function sealedCookies(
   seal: Seal,
   { options }: SessionCookie
 ) {
-  const { path, secure, sameSite, partitioned } = options
-  const prefix = secure ? '__Host-' : ''
-  const attributes = [
-    `Path=${path}`,
-    'HttpOnly',
-    ...(secure ? ['Secure'] : []),
-    `SameSite=${sameSite}`,
-    ...(partitioned ? ['Partitioned'] : [])
-  ].join('; ')
+  const prefix = options.secure ? '__Host-' : ''
   return {
     /** By whichever route they are set. */
     names,
@@ -47,7 +40,8 @@ function sealedCookies(
         const value = pair.slice(pair.indexOf('=') + 1).trim()
         if (!asked.includes(name) || !headerValue.test(value)) return []
         const sealed = seal.close(`${upstream} ${name}`, value)
-        return sealed.length > maxLength ? [] : [`${prefix}${name}=${sealed}; ${attributes}`]
+        if (sealed.length > maxLength) return []
+        return [fastifyCookie.serialize(prefix + name, sealed, options)]
       })
   }
 }

@@ -17,14 +17,17 @@ import { countedAddress } from '../hooks/address.ts'
 import { leavingOf } from '../hooks/sending.ts'
 import { slotsIn } from '../hooks/limits.ts'
 import { requireOrigin } from '../hooks/same-origin.ts'
-import { UpgradeResponse } from '../hooks/upgrade.ts'
-import { type Handler, sendError, type Way } from './handler.ts'
-import type { ForwardedRoute } from './route.ts'
+import type { UpgradeResponse } from '../hooks/upgrade.ts'
+import type { ForwardedRoute } from './compile.ts'
+import type { Outgoing } from './outgoing.ts'
+import type { Respond } from './respond.ts'
 
 /** Quiet connections are pinged; of one that is gone not even a pong comes. */
 const quiet = { pingMs: 30_000, idleMs: 5 * 60_000 }
 
 const protocolHeader = 'sec-websocket-protocol'
+
+const tooEarly = 'A WebSocket client has to wait for the response before it sends more.'
 
 /** Close codes of the gateway's own; those of 4000 and above are private (RFC 6455 §7.4.2). */
 const sessionEnded = 4401
@@ -34,42 +37,32 @@ const closeCodes: Partial<Readonly<Record<ErrorCode, number>>> = {
   'gateway.stopping': 1012
 }
 
-/**
- * @param handler of ordinary requests
- * @returns the handler of a route that may take upgrades too
- */
-export function takeUpgrades(
+/** @returns what answers upgrades to a route that takes them */
+export function createOpening(
   route: ForwardedRoute,
-  way: Way,
   gateway: Gateway,
-  handler: Handler
-): Handler {
-  if (route.target.written.websocket === undefined) return handler
-  const open = createOpening(route, way, gateway)
-  return (request, reply) => {
-    const { raw } = reply
-    if (!(raw instanceof UpgradeResponse)) return handler(request, reply)
-    open(request, reply, raw).catch((error: unknown) => sendError(reply, error))
-  }
-}
-
-function createOpening(route: ForwardedRoute, { toOutgoing, respond }: Way, gateway: Gateway) {
+  toOutgoing: (request: FastifyRequest) => Outgoing,
+  respond: Respond
+) {
   const { upstream, timeoutMs, written } = route.target
   const { setCookies = [], websocket: { maxMessage = 0 } = {} } = written
-  const acquire = createSlots(route, gateway)
   const hidesProtocols = gateway.tokenNames.headers.has(protocolHeader)
   const toClientHeaders = responseHeaders({ setCookies: plainCookies(setCookies), mayCache: false })
 
-  return async (request: FastifyRequest, reply: FastifyReply, upgrade: UpgradeResponse) => {
+  return async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    upgrade: UpgradeResponse
+  ): Promise<void> => {
     // Browsers let any page open a WebSocket to anywhere, and send cookies along.
     requireOrigin(request, gateway.config.gateway.server.origins)
     const offered = protocolsOf(request.raw)
-    if (upgrade.isBroken) throw tooEarly()
-    const release = acquire(request)
+    if (upgrade.isBroken) throw malformed(tooEarly)
+    const release = takePlace(request, route.name)
     let isKept = false
     try {
       const end = leavingOf(reply.raw)
-      upgrade.onBroken = () => end.abort(tooEarly())
+      upgrade.onBroken = () => end.abort(malformed(tooEarly))
       const { path, headers } = toOutgoing(request)
       const { trail } = request
       const startedAt = performance.now()
@@ -98,7 +91,7 @@ function createOpening(route: ForwardedRoute, { toOutgoing, respond }: Way, gate
       })
       if (client === undefined) return socket.terminate()
       isKept = true
-      startRelay(route, request, gateway, { client, upstream: socket, release })
+      startRelay(route, request, [client, socket], release)
     } finally {
       if (!isKept) release()
     }
@@ -110,27 +103,15 @@ function createOpening(route: ForwardedRoute, { toOutgoing, respond }: Way, gate
  * @throws GatewayError `request.malformed`
  */
 function protocolsOf({ headers }: IncomingMessage): string[] {
-  if (headers['sec-websocket-version'] !== '13') {
-    throw new GatewayError('request.malformed', {
-      message: 'Only version 13 of the WebSocket protocol is supported here.',
-      headers: { 'sec-websocket-version': '13' }
-    })
-  }
   const list = headers[protocolHeader]
   const protocols = list === undefined ? [] : list.split(',').map(each => each.trim())
   const isWellFormed =
+    headers['sec-websocket-version'] === '13' &&
     /^[A-Za-z0-9+/]{22}==$/.test(headers['sec-websocket-key'] ?? '') &&
     protocols.every(name => /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) &&
     new Set(protocols).size === protocols.length
-  if (isWellFormed) return protocols
-  const message = 'The WebSocket handshake is not well-formed.'
-  throw new GatewayError('request.malformed', { message })
-}
-
-function tooEarly(): GatewayError {
-  return new GatewayError('request.malformed', {
-    message: 'A WebSocket client has to wait for the response before it sends more.'
-  })
+  if (!isWellFormed) throw malformed('The WebSocket handshake is not well-formed.')
+  return protocols
 }
 
 const ofHandshake = /^(?:sec-websocket-|content-|transfer-encoding$|connection$|upgrade$|date$)/
@@ -163,38 +144,32 @@ function accept(
   return client
 }
 
-interface Linked {
-  readonly client: WebSocket
-  readonly upstream: WebSocket
-  readonly release: () => void
-}
-
 /** Holds on to nothing of the request: a connection may last for days. */
 function startRelay(
   { name, access, target }: ForwardedRoute,
   request: FastifyRequest,
-  gateway: Gateway,
-  { client, upstream, release }: Linked
+  [client, upstream]: readonly [WebSocket, WebSocket],
+  release: () => void
 ): void {
-  const { id: requestId } = request
+  const { id: requestId, live, server } = request
+  const { config, log, running, bindStream } = server.gateway
   const startedAt = performance.now()
-  const live = request.live
   const user = live && {
     user: live.session.identity.username,
     userId: live.session.identity.id,
     session: live.session.id
   }
-  const times = { ...quiet, stallMs: gateway.config.gateway.server.idleTimeout }
+  const times = { ...quiet, stallMs: config.gateway.server.idleTimeout }
   const over = [release]
   const relay = new Relay(client, upstream, times, end => {
     for (const leave of over) leave()
     const ms = Math.round(performance.now() - startedAt)
     const line = { event: 'websocket.closed', ...end, requestId, route: name, ms, ...user }
-    gateway.log.info(line, 'WebSocket closed')
+    log.info(line, 'WebSocket closed')
   })
   over.push(
-    gateway.running.begin(relay),
-    gateway.bindStream({
+    running.begin(relay),
+    bindStream({
       live,
       route: name,
       access,
@@ -209,22 +184,21 @@ const maxPerUser = 10
 
 /**
  * Bounds the WebSockets that a user has on a route at once; those of all are bounded by the upstream.
- * @returns takes a place, and returns what gives it back
+ * @returns gives the place back
  */
-function createSlots(
-  { name }: ForwardedRoute,
-  { inFlight, counters: { onRefused } }: Gateway
-): (request: FastifyRequest) => () => void {
-  const take = slotsIn(inFlight)
-  return request => {
-    const session = request.live?.session
-    const subject = session === undefined ? countedAddress(request) : identityKey(session)
-    const release = take(`websocket:${name}:${subject}`, maxPerUser)
-    if (release !== undefined) return release
-    const limit = 'websocket.perUser'
-    onRefused(limit)
-    const message = 'Too many open connections. Please close some first.'
-    const detail = { retryAfter: 1, limit, limitMax: maxPerUser, message }
-    throw new GatewayError('limit.exceeded', detail)
-  }
+function takePlace(request: FastifyRequest, route: string): () => void {
+  const { inFlight, counters } = request.server.gateway
+  const session = request.live?.session
+  const subject = session === undefined ? countedAddress(request) : identityKey(session)
+  const release = slotsIn(inFlight)(`websocket:${route}:${subject}`, maxPerUser)
+  if (release !== undefined) return release
+  const limit = 'websocket.perUser'
+  counters.onRefused(limit)
+  const message = 'Too many open connections. Please close some first.'
+  const detail = { retryAfter: 1, limit, limitMax: maxPerUser, message }
+  throw new GatewayError('limit.exceeded', detail)
+}
+
+function malformed(message: string): GatewayError {
+  return new GatewayError('request.malformed', { message })
 }

@@ -1,22 +1,17 @@
 /** Bounds how often passwords may be guessed: by account, by address, and by both together. */
+import { hash, randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { LockoutConfig } from '../../config/schema/limits.ts'
+import { knownBrowserCookie, type LockoutConfig } from '../../config/schema/limits.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import type { Bucket, Taken } from '../../limits/lockouts.ts'
 import { SignInLines, timeIsOver } from '../../limits/sign-in-line.ts'
+import { createSeal } from '../../session/seal.ts'
 import { accountKey } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import { countedAddress } from '../hooks/address.ts'
-import type { KnownBrowsers } from './known-browser.ts'
 
 export type SignInGuard = ReturnType<typeof createSignInGuard>
 export type AttemptHandle = Awaited<ReturnType<SignInGuard>>
-
-interface Options {
-  /** Begins the keys of failures that are counted apart from those of the console. */
-  readonly apart?: string
-  readonly browsers?: KnownBrowsers | undefined
-}
 
 type Kind = 'account' | 'address' | 'accountAndAddress' | 'browser'
 
@@ -31,14 +26,11 @@ export const challenge = 'challenge'
 /** Begins the keys of guesses at the operators' page: they lock nobody out of the console. */
 export const operatorsApart = 'ops-'
 
-export function createSignInGuard(gateway: Gateway, { apart = '', browsers }: Options = {}) {
+/** @param apart begins the keys of failures that are counted apart from those of the console */
+export function createSignInGuard(gateway: Gateway, apart = '', browsers?: KnownBrowsers) {
   const { lockouts, counters } = gateway
   const lines = new SignInLines(lockouts)
   const bucketsOf = createBuckets(gateway, apart)
-  const isWithinChallenges = async (account: string) => {
-    const bucket = { key: `${apart}${challenge} ${account}`, rate: undecidedRate }
-    return (await lockouts.take([bucket])).isTaken
-  }
 
   /**
    * Counts a sign-in as a failure before its password is judged. A browser that signed in before
@@ -88,7 +80,8 @@ export function createSignInGuard(gateway: Gateway, { apart = '', browsers }: Op
        * @returns whether it counted as refused
        */
       undecided: async (isFailure: boolean) => {
-        const isRefused = isFailure || !(await isWithinChallenges(account))
+        const bucket = { key: `${apart}${challenge} ${account}`, rate: undecidedRate }
+        const isRefused = isFailure || !(await lockouts.take([bucket])).isTaken
         reportLocks(isRefused ? undefined : 'address')
         if (isRefused) lines.end(buckets, [])
         else await giveBack(buckets.filter(({ kind }) => kind !== 'address'))
@@ -143,5 +136,63 @@ function lockFields({ kind, key }: KindBucket, ms: number) {
     ...(kind === 'address' ? { address: first } : { user: first }),
     ...(kind === 'accountAndAddress' && { address: second }),
     seconds: Math.ceil(ms / 1000)
+  }
+}
+
+type KnownBrowsers = ReturnType<typeof createKnownBrowsers>
+
+const lifetimeSeconds = 90 * 24 * 3600
+/** People share browsers. The account that was not used for the longest time is dropped. */
+const maxAccounts = 5
+/** Of the cookie's value. */
+const maxSealed = 1000
+
+interface KnownBrowser {
+  readonly id: string
+  /** A digest of each account, since names may be long, with the second of its last sign-in. */
+  readonly accounts: ReadonlyArray<readonly [account: string, seconds: number]>
+}
+
+/** The sealed cookie that recognizes a browser which signed in before. It gives no access. */
+export function createKnownBrowsers({
+  cookie: { options },
+  secrets
+}: Pick<Gateway, 'cookie' | 'secrets'>) {
+  const seal = createSeal(secrets, 'known-browser')
+  const name = options.secure ? `__Host-${knownBrowserCookie}` : knownBrowserCookie
+  const nowSeconds = () => Math.floor(Date.now() / 1000)
+  const digestOf = (username: string) => hash('sha256', username, 'base64url').slice(0, 22)
+
+  function read({ cookies }: FastifyRequest): KnownBrowser | undefined {
+    const { [name]: sealed = '' } = cookies
+    const text = sealed.length > maxSealed ? undefined : seal.open(name, sealed)
+    if (text === undefined) return undefined
+    const { id, accounts } = JSON.parse(text) as KnownBrowser
+    const oldest = nowSeconds() - lifetimeSeconds
+    return { id, accounts: accounts.filter(([, seconds]) => seconds > oldest) }
+  }
+
+  return {
+    /**
+     * The browser's id, if it signed in under this user name before.
+     * @param username as it was typed: an account with almost this name is another one
+     */
+    idOf(request: FastifyRequest, username: string): string | undefined {
+      const { id, accounts = [] } = read(request) ?? {}
+      const digest = digestOf(username)
+      return accounts.some(([account]) => account === digest) ? id : undefined
+    },
+    /** Adds the account to the browser's cookie. */
+    remember(request: FastifyRequest, reply: FastifyReply, username: string): void {
+      const { id = randomBytes(16).toString('base64url'), accounts = [] } = read(request) ?? {}
+      const digest = digestOf(username)
+      const others = accounts.filter(([account]) => account !== digest)
+      const kept = [[digest, nowSeconds()], ...others].slice(0, maxAccounts)
+      // For every path: a proxy in front may serve the gateway under another prefix.
+      reply.setCookie(name, seal.close(name, JSON.stringify({ id, accounts: kept })), {
+        ...options,
+        maxAge: lifetimeSeconds
+      })
+    }
   }
 }

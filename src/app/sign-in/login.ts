@@ -12,17 +12,17 @@ import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { loginBody } from '../../config/schema/request-bodies.ts'
 import { type ErrorCode, GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { escapeStep } from '../../json/pointer.ts'
+import { signOutAtSource } from '../../login/credential-source.ts'
+import { refuseLeak } from '../../login/leaked-credential.ts'
 import { decryptPassword } from '../../login/password-cipher.ts'
-import type { TokenNames } from '../../proxy/token-names.ts'
-import type { Live } from '../../session/types.ts'
+import type { Sessions } from '../../session/sessions.ts'
+import type { Live, Session } from '../../session/types.ts'
 import { authorityOf } from '../../shaping/current-user.ts'
 import { addOwn, sendAnswer } from '../endpoints/own.ts'
 import { clientAddress } from '../hooks/address.ts'
 import { leavingOf } from '../hooks/sending.ts'
-import { expireTokenCookies } from '../hooks/session.ts'
-import { openFor } from './back-end-sessions.ts'
-import { createSignInGuard, type SignInGuard } from './guard.ts'
-import { createKnownBrowsers } from './known-browser.ts'
+import { abandonSession, expireTokenCookies, openSession } from '../hooks/session.ts'
+import { createKnownBrowsers, createSignInGuard, type SignInGuard } from './guard.ts'
 import { consoleRequest, mustVouch } from './vouching.ts'
 
 const maxSignInBody = 4096
@@ -31,7 +31,7 @@ export function addLogin(scope: FastifyInstance): void {
   const { gateway } = scope
   const { gateway: config, limits } = gateway.config
   const browsers = limits.lockout.knownBrowser ? createKnownBrowsers(gateway) : undefined
-  const guard = createSignInGuard(gateway, { browsers })
+  const guard = createSignInGuard(gateway, '', browsers)
   addOwn(scope, 'login', {
     schema: { body: loginBody(config.login.fields) },
     attachValidation: true,
@@ -58,10 +58,7 @@ async function signIn(
   if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') {
     throw new GatewayError('request.type')
   }
-  const { username, password, extra, remember } = readBody(
-    request,
-    gateway.config.gateway.login.fields
-  )
+  const { username, password, extra, remember } = readBody(request)
   const address = clientAddress(request)
   trail.user = username
   const leaving = leavingOf(reply.raw).signal
@@ -69,7 +66,7 @@ async function signIn(
   const signingIn = {
     username,
     password,
-    extra: withoutTokens(extra, gateway.tokenNames),
+    extra,
     address,
     requestId: request.id,
     trail,
@@ -79,14 +76,14 @@ async function signIn(
   trail.source = vouched.source
   let opened: Live
   try {
-    opened = await openFor(request, vouched, remember, leaving)
+    opened = await open(request, { ...vouched, remembered: remember }, leaving)
   } finally {
     // An unreachable store must not count as a failed sign-in.
     await attempt.refund()
   }
   attempt.remember(reply)
   expireTokenCookies(reply)
-  gateway.counters.onSignIn('accepted', vouched.source)
+  gateway.counters.onSignIn(vouched.source, 'accepted')
   const { id: session, identity, source } = opened.session
   const { id: userId, username: user, roles } = identity
   request.log.info({ event: 'login', user, userId, roles, source, session, address }, 'signed in')
@@ -96,6 +93,59 @@ async function signIn(
     return sendAnswer(reply, envelope.success(value, undefined, answer.placement))
   }
   return envelope.login({ type: typeOf(request.body), authority: authorityOf(identity) })
+}
+
+/**
+ * Opens the session of a user whom a source vouches for, in the place of the browser's former one.
+ * Where none is opened, that of the back-end ends as well.
+ * @param leaving aborted when the client leaves: nobody would get the session
+ * @throws StoreUnavailable; GatewayError `login.too-many`, `login.blocked-by-operator`, and
+ *   `upstream.invalid` for a secret of the session's credential in the answer, such as a token in a
+ *   member of the profile; the reason of `leaving`
+ */
+async function open(
+  request: FastifyRequest,
+  session: Session,
+  leaving: AbortSignal
+): Promise<Live> {
+  const { gateway } = request.server
+  const { sessions, cookie, answers } = gateway
+  if (cookie.options.secure && request.protocol !== 'https') warnOnce(sessions, request)
+  let opened: Live | undefined
+  try {
+    leaving.throwIfAborted()
+    const now = sessions.now()
+    const facts = { session, idleEnd: now, absoluteEnd: now, now, aheadMs: 0 }
+    refuseLeak(answers.login?.render(facts), session.credential, 'endpoints.login.answer')
+    const former = request.live
+    // Its token may have been renewed while the password was checked.
+    const current = former && (await sessions.read(former.key).catch(() => undefined))
+    const replaced = current !== undefined && 'live' in current ? current.live : former
+    const agent = (request.headers['user-agent'] ?? '').slice(0, 256)
+    opened = await openSession(request, { ...session, agent })
+    if (replaced !== undefined) signOutAtSource(gateway, replaced.session, request)
+    if (leaving.aborted) await abandonSession(request, opened)
+    leaving.throwIfAborted()
+    return opened
+  } catch (error) {
+    // Nobody else would ever end it.
+    signOutAtSource(gateway, opened?.session ?? session, request)
+    throw error
+  }
+}
+
+/** Keyed by the sessions of this process, which outlive reloads: one line is enough. */
+const warned = new WeakSet<Sessions>()
+
+function warnOnce(sessions: Sessions, { log }: FastifyRequest): void {
+  if (warned.has(sessions)) return
+  warned.add(sessions)
+  log.warn(
+    { event: 'login.insecure' },
+    'a sign-in seems to have come over plain http: a browser then drops the secure session cookie ' +
+      'and shows the sign-in page again. Serve the console by https, and name the proxy that ends ' +
+      'TLS in server.trustedProxies; it has to send X-Forwarded-Proto'
+  )
 }
 
 /** The outcomes of refused sign-ins, as the metric counts them. */
@@ -117,7 +167,7 @@ function refuse(request: FastifyRequest, error: GatewayError): never {
   const { trail } = request
   const { code } = error
   const outcome = outcomes[code]
-  request.server.gateway.counters.onSignIn(outcome ?? outcomeOf(error), trail.source ?? '')
+  request.server.gateway.counters.onSignIn(trail.source ?? '', outcome ?? outcomeOf(error))
   // It signed nobody in.
   trail.source = undefined
   if (code === 'login.blocked-by-operator') {
@@ -128,15 +178,6 @@ function refuse(request: FastifyRequest, error: GatewayError): never {
   throw error
 }
 
-/** Back-ends read a member of a form as they read the query parameter of its name. */
-function withoutTokens(
-  extra: Readonly<Record<string, unknown>>,
-  { query }: TokenNames
-): Readonly<Record<string, unknown>> {
-  if (query === undefined) return extra
-  return Object.fromEntries(Object.entries(extra).filter(([name]) => !query.isToken(name)))
-}
-
 /** The kind of sign-in that the console sent, such as with a password or by a text message. */
 function typeOf(body: unknown): string {
   const { type } = body as Record<string, unknown>
@@ -144,10 +185,9 @@ function typeOf(body: unknown): string {
 }
 
 /** @throws GatewayError `request.malformed`, which names the first member that is wrong */
-function readBody(
-  { body, validationError }: FastifyRequest,
-  fields: GatewayConfig['login']['fields']
-) {
+function readBody({ body, validationError, server }: FastifyRequest) {
+  const { config, tokenNames } = server.gateway
+  const { fields } = config.gateway.login
   if (validationError !== undefined) {
     const message = needOf(validationError.validation, fields)
     throw new GatewayError('request.malformed', { message })
@@ -156,7 +196,7 @@ function readBody(
     [fields.username]: username,
     [fields.password]: password,
     [fields.remember]: remember,
-    ...extra
+    ...others
   } = body as Record<string, unknown>
   const { cipher } = fields
   return {
@@ -164,7 +204,10 @@ function readBody(
     password:
       cipher === undefined ? (password as string) : decryptPassword(password as string, cipher),
     remember: remember === true,
-    extra
+    // Back-ends read a member of a form as they read the query parameter of its name.
+    extra: Object.fromEntries(
+      Object.entries(others).filter(([name]) => tokenNames.query?.isToken(name) !== true)
+    )
   }
 }
 
@@ -173,12 +216,16 @@ function needOf(
   faults: readonly FastifySchemaValidationError[],
   { username, password, remember }: GatewayConfig['login']['fields']
 ): string {
-  const isWrong = (name: string) =>
+  const needs = [
+    [username, `Sign-in needs "${username}", a text of 1 to 255 characters.`],
+    [password, `Sign-in needs "${password}", a text of 1 to 1024 characters.`],
+    [remember, `"${remember}" is true or false.`]
+  ] as const
+  const wrong = needs.find(([name]) =>
     faults.some(
       ({ instancePath, params }) =>
         params['missingProperty'] === name || instancePath === `/${escapeStep(name)}`
     )
-  if (isWrong(username)) return `Sign-in needs "${username}", a text of 1 to 255 characters.`
-  if (isWrong(password)) return `Sign-in needs "${password}", a text of 1 to 1024 characters.`
-  return isWrong(remember) ? `"${remember}" is true or false.` : 'Sign-in needs a JSON object.'
+  )
+  return wrong?.[1] ?? 'Sign-in needs a JSON object.'
 }

@@ -3,32 +3,22 @@
  * none does is counted.
  */
 import type { FastifyRequest } from 'fastify'
-import { type ErrorCode, GatewayError, toGatewayError } from '../../errors/errors.ts'
+import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import type {
   ConsoleRequest,
   CredentialSource,
   Refusal,
-  RefusalKind,
-  SignInAttempt,
-  SignInResult
+  SignInAttempt
 } from '../../login/credential-source.ts'
 import { keepCookies } from '../../proxy/cookie-header.ts'
+import type { Session } from '../../session/types.ts'
 import type { AttemptHandle } from './guard.ts'
 
-/** A user, and the source that vouches for its password. */
-export interface VouchedUser {
-  readonly source: string
-  readonly result: Extract<SignInResult, { readonly vouched: true }>
-}
-
-const codeOfRefusal = {
-  'challenge': 'login.challenge',
-  'blocked': 'login.blocked',
-  'expired-password': 'login.expired-password'
-} as const satisfies Record<RefusalKind, ErrorCode>
+/** What only an open session has. */
+const unopened = { id: '', remembered: false, createdAt: 0, idleMs: 0, agent: '' }
 
 /**
- * The user for whom a source vouches. The refusal of all of them is the first that tells more than
+ * The session that may be opened for the user for whom a source vouches. The refusal of all of them is the first that tells more than
  * a wrong password, else the first: a wrong captcha at one source does not end the search.
  * @throws the refusal, or the failure of a source
  */
@@ -37,13 +27,16 @@ export async function mustVouch(
   signIn: SignInAttempt,
   attempt: AttemptHandle,
   log: FastifyRequest['log']
-): Promise<VouchedUser> {
+): Promise<Session> {
   const refusals: Array<Refusal & { readonly source: string }> = []
   let failure: unknown
   for (const source of sources) {
     try {
       const result = await source.verify(signIn)
-      if (result.vouched) return { source: source.name, result }
+      if (result.vouched) {
+        const { vouched: _, ...user } = result
+        return { ...unopened, ...user, source: source.name, address: signIn.address }
+      }
       refusals.push({ ...result, source: source.name })
       if (result.isFinal === true) break
     } catch (error) {
@@ -53,7 +46,11 @@ export async function mustVouch(
   const telling = refusals.find(({ kind }) => kind !== undefined)
   const wasGuess = refusals.some(({ kind, isUnknown }) => kind !== 'challenge' && !isUnknown)
   if (telling === undefined && failure !== undefined) {
-    await countUndecided(attempt, failure, wasGuess)
+    // An unreachable source must not count as a failed sign-in. But if another one refused the
+    // password, its users could be guessed at without end meanwhile: the address counts at once, the
+    // account after a bound. A request that made the source fail counts as refused.
+    if (wasGuess) await attempt.undecided(toGatewayError(failure).status < 500)
+    else await attempt.refund()
     throw failure
   }
   const refusal = telling ?? refusals[0]
@@ -69,23 +66,7 @@ export async function mustVouch(
     const outcome = kind !== undefined && { outcome: kind }
     log.info({ event: 'login.refused', user, address, ...outcome }, 'sign-in refused')
   }
-  const code = kind === undefined ? 'login.refused' : codeOfRefusal[kind]
-  throw new GatewayError(code, message === undefined ? {} : { message })
-}
-
-/**
- * An unreachable source must not count as a failed sign-in. But if another one refused the
- * password, its users could be guessed at without end meanwhile: the address counts at once, the
- * account after a bound. A request that made the source fail counts as refused.
- */
-async function countUndecided(
-  attempt: AttemptHandle,
-  failure: unknown,
-  wasGuess: boolean
-): Promise<void> {
-  if (!wasGuess) return await attempt.refund()
-  const isOfClient = toGatewayError(failure).status < 500
-  await attempt.undecided(isOfClient)
+  throw new GatewayError(`login.${kind ?? 'refused'}`, message === undefined ? {} : { message })
 }
 
 /** The parts of the console's request that sources may pass on. */

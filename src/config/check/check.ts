@@ -2,7 +2,6 @@
 import { checkAdvice } from './advice.ts'
 import { checkAnswers } from './answers.ts'
 import { checkContracts } from './contracts.ts'
-import { checkCredentials } from './credentials.ts'
 import { checkEnvelope } from './envelope.ts'
 import { checkGateway } from './gateway.ts'
 import { checkLimits } from './limits.ts'
@@ -22,7 +21,6 @@ const rules = [
   checkTls,
   checkEnvelope,
   checkSources,
-  checkCredentials,
   checkNames,
   checkUpstreams,
   checkPaths,

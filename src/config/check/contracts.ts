@@ -12,24 +12,23 @@ function contractsIn({ routes, endpoints: { profile } }: RoutesConfig) {
   )
 }
 
-/** The content of a contract's file, and the reporter of its faults. */
-export interface ContractFile {
-  readonly value: JsonSchema
-  readonly report: Report
-}
-
-/** The JSON Schema of each contract by its route's name. Faults are reported in its file. */
-export function* contractSteps(
+/**
+ * The JSON Schema of each contract by its route's name.
+ * @param files by their names; what config names and is not there was reported
+ * @param reportIn reports a fault in a file
+ */
+export function* contractSteps<File extends { readonly value: JsonSchema }>(
   routes: RoutesConfig,
-  fileOf: (name: string) => ContractFile | undefined
+  files: Readonly<Record<string, File>>,
+  reportIn: (file: File) => Report
 ): Steps<Record<string, JsonSchema>> {
   const schemas: Record<string, JsonSchema> = {}
-  for (const [name, { file }] of contractsIn(routes)) {
-    const source = fileOf(file)
-    if (source === undefined) continue
-    const problem = schemaProblem(source.value)
-    if (problem === undefined) schemas[name] = source.value
-    else source.report(problem.path, problem.message)
+  for (const [name, { file: fileName }] of contractsIn(routes)) {
+    const file = files[fileName]
+    if (file === undefined) continue
+    const problem = schemaProblem(file.value)
+    if (problem === undefined) schemas[name] = file.value
+    else reportIn(file)(problem.path, problem.message)
     yield
   }
   return schemas

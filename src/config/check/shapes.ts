@@ -3,7 +3,7 @@ import type { CheckedConfig, Report } from './report.ts'
 import type { RoutesConfig } from '../schema/routes.ts'
 import { flatten } from '../schema/shape-steps.ts'
 import type { ShapeStep } from '../schema/shapes.ts'
-import { ownMember, type Path } from '../schema/node.ts'
+import type { Path } from '../schema/node.ts'
 
 type Shapes = RoutesConfig['shapes']
 
@@ -11,16 +11,13 @@ export function checkShapes({ routes }: Pick<CheckedConfig, 'routes'>, report: R
   const { shapes } = routes
   checkBodies(routes, report)
   const check = { shapes, report, hasPaging: routes.paging !== undefined }
-  const reported = new Set<string>()
   for (const [name, steps] of Object.entries(shapes)) {
     steps.forEach((step, index) => checkStep(step, ['shapes', name, index], check))
-    const cycle = cycleOf(name, shapes)
-    if (cycle === undefined) {
-      checkOrder(steps, ['shapes', name], shapes, report)
-      continue
-    }
-    if (!reported.has(cycle)) report(['shapes', name], `contains itself: ${cycle}`)
-    reported.add(cycle)
+    const cycles: Array<readonly string[]> = []
+    flatten([{ use: name }], shapes, [], names => cycles.push(names))
+    const cycle = cycles.find(names => names.at(-1) === name)
+    if (cycle === undefined) checkOrder(steps, ['shapes', name], shapes, report)
+    else report(['shapes', name], `contains itself: ${cycle.join(' → ')}`)
   }
 }
 
@@ -71,7 +68,7 @@ function checkInner(step: ShapeStep, path: Path, { shapes, report }: ShapesCheck
     const message = `\`${misplaced}\` is for the whole response: it cannot stand within another operation`
     report(path, message)
   }
-  if (step.use === undefined || cycleOf(step.use, shapes) !== undefined) return
+  if (step.use === undefined) return
   const brought = flatten([step], shapes).map(outermostOf).find(Boolean)
   if (brought === undefined) return
   const message = `the shape "${step.use}" has \`${brought}\`, which is for the whole response`
@@ -96,26 +93,6 @@ function checkOrder(steps: readonly ShapeStep[], path: Path, shapes: Shapes, rep
       report([...path, index], `\`${operation}\` has to be the last operation`)
     }
   })
-}
-
-/** The cycle of `use` that leads back to `start`, as `a → b → a`. */
-function cycleOf(start: string, shapes: Shapes): string | undefined {
-  const follow = (name: string, way: readonly string[]): string | undefined => {
-    if (way.includes(name)) return name === start ? [...way, name].join(' → ') : undefined
-    for (const next of usesOf(ownMember(shapes, name) ?? [])) {
-      const cycle = follow(next, [...way, name])
-      if (cycle !== undefined) return cycle
-    }
-    return undefined
-  }
-  return follow(start, [])
-}
-
-function usesOf(steps: readonly ShapeStep[]): string[] {
-  return steps.flatMap(step => [
-    ...(step.use === undefined ? [] : [step.use]),
-    ...inner(step).flatMap(([, within]) => usesOf(within))
-  ])
 }
 
 /** The shape of a request's body has nothing that is about responses. */

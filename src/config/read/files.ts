@@ -12,15 +12,21 @@ import { type FolderReading, folderSteps } from './presets.ts'
 import { read } from './read.ts'
 import type { Environment } from './references.ts'
 
+/** A config folder, or several of which a later one wins. */
+export type Folders = string | readonly string[]
+
 /** @throws ConfigError for a `.env` that cannot be read */
 export function openFolder(
-  folder: string,
+  folders: Folders,
   environment: Environment,
   inputs: Inputs = createInputs()
 ): FolderReading {
+  const all = [folders].flat().map(folder => resolve(folder))
+  const withFile = (known: Environment, folder: string) => withEnvFile(folder, known, inputs)
   return {
-    folder: resolve(folder),
-    environment: withEnvFile(folder, environment, inputs),
+    folder: all.at(-1) ?? '',
+    bases: all.slice(0, -1),
+    environment: all.reduceRight(withFile, environment),
     inputs,
     faults: []
   }
@@ -106,8 +112,8 @@ const hidesUsersFiles = /^(|extends|backend|login|login\.sources(\.[a-z0-9-]+(\.
  * must work while an operator mends it.
  * @throws ConfigError when `gateway.yaml` does not say them
  */
-export function readUsersFiles(folder: string, environment: Environment): string[] {
-  const reading = openFolder(folder, environment)
+export function readUsersFiles(folders: Folders, environment: Environment): string[] {
+  const reading = openFolder(folders, environment)
   const tree = runSteps(folderSteps(reading, ['gateway.yaml']))
   const named: Named[] = []
   readTree(asNode(gatewaySchema), tree, reading, named)

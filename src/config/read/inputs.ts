@@ -13,6 +13,8 @@ export interface Inputs {
   readonly read: (file: string) => string
   /** @throws the system's error; RangeError for a file over 1 MiB */
   readonly readBytes: (file: string) => Buffer
+  /** A file that is missing is watched too. */
+  readonly isThere: (file: string) => boolean
   /** As `read`, of a YAML file of config or own code: its text is kept. */
   readonly readDocument: (file: string) => string
   /** By absolute path: as `fingerprintOf`, before it was read first. */
@@ -53,14 +55,16 @@ function firstLineNotUtf8(content: Buffer): number {
 export function createInputs(texts: ReadonlyMap<string, string> = new Map()): Inputs {
   const fingerprints: Record<string, string> = {}
   const documents: Record<string, string> = {}
+  const fingerprint = (file: string) => (fingerprints[file] ??= fingerprintOf(file))
   const readBytes = (file: string): Buffer => {
-    fingerprints[file] ??= fingerprintOf(file)
+    fingerprint(file)
     return contentOf(file, texts.get(file))
   }
   const read = (file: string) => decodeText(readBytes(file)).replace(/^\ufeff/, '')
   return {
     read,
     readBytes,
+    isThere: file => texts.has(file) || fingerprint(file) !== '',
     readDocument: file => (documents[file] = read(file)),
     fingerprints: () => ({ ...fingerprints }),
     documents: () => ({ ...documents })

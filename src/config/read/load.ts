@@ -22,7 +22,7 @@ import { presetKeys } from '../schema/presets.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
 import { usersSchema } from '../schema/users.ts'
 import { faultAt, placeAt, type Tree } from './document.ts'
-import { type LoadedFile, openFolder, readMappings, readTexts, readTree } from './files.ts'
+import { type Folders, openFolder, readMappings, readTexts, readTree } from './files.ts'
 import type { Inputs } from './inputs.ts'
 import { type FolderReading, folderSteps, sectionsOf } from './presets.ts'
 import type { Environment } from './references.ts'
@@ -42,11 +42,11 @@ export const loadConfig = (...args: Parameters<typeof loadSteps>): LoadedConfig 
   runSteps(loadSteps(...args))
 
 export function* loadSteps(
-  folder: string,
+  folders: Folders,
   environment: Environment,
   { running, inputs }: Options = {}
 ): Steps<LoadedConfig> {
-  const reading = openFolder(folder, environment, inputs)
+  const reading = openFolder(folders, environment, inputs)
   const { faults } = reading
   const tree = yield* folderSteps(reading)
   const named: Named[] = []
@@ -60,9 +60,10 @@ export function* loadSteps(
     throw new ConfigError(faults)
   }
   const sections = sectionsOf(value) as Sections
-  const config = { folder: reading.folder, named, ...sections, ...contentOf(sections, files) }
-  const contracts = yield* contractSteps(config.routes, name =>
-    contractFileOf(files.contracts[name], faults)
+  const { folder, bases } = reading
+  const config = { folder, bases, named, ...sections, ...contentOf(sections, files) }
+  const contracts = yield* contractSteps(config.routes, files.contracts, file =>
+    reporterOf(file.tree, faults)
   )
   for (const { value: users, tree: file } of Object.values(files.users)) {
     checkUsers(users, reporterOf(file, faults))
@@ -151,11 +152,6 @@ function contentOf({ gateway }: Sections, { users, pemTexts, ofUpstreams }: Name
     ...(opsTls && { opsTls }),
     ...(redisCa !== undefined && { redisCa })
   }
-}
-
-function contractFileOf(file: LoadedFile<Record<string, unknown>> | undefined, faults: Fault[]) {
-  if (file === undefined) return undefined
-  return { value: file.value, report: reporterOf(file.tree, faults) }
 }
 
 /** @param note after each message; warnings were reported without it */

@@ -1,7 +1,6 @@
 /** The presets of this installation, and the files of a config folder that builds on them. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { isRecord, type JsonRecord } from '../../json/values.ts'
 import { type ConfigFile, configSchema, fileOfKey, schemaOf } from '../schema/config.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
@@ -9,6 +8,7 @@ import { asNode, type Node, replaceSecrets } from '../schema/node.ts'
 import {
   type PresetChoice,
   presetChoiceSchema,
+  presetFile,
   presetKeys,
   type PresetKind,
   presetKinds,
@@ -21,14 +21,6 @@ import { mergeMappings } from './merge.ts'
 import { read } from './read.ts'
 import { type Environment, isReference } from './references.ts'
 
-/** The folder stands beside `src/` and beside `dist/`. */
-const isBuilt = !import.meta.url.endsWith('.ts')
-const presetsFolder = new URL(isBuilt ? '../presets/' : '../../../presets/', import.meta.url)
-
-export function presetFile(kind: PresetKind, name: string): string {
-  return fileURLToPath(new URL(`${kind}/${name}.yaml`, presetsFolder))
-}
-
 export function presetText(kind: PresetKind, name: string): string {
   return readFileSync(presetFile(kind, name), 'utf8')
 }
@@ -37,6 +29,8 @@ export function presetText(kind: PresetKind, name: string): string {
 export interface FolderReading {
   /** Absolute. */
   readonly folder: string
+  /** Those whose files it overrides, absolute. */
+  readonly bases: readonly string[]
   readonly environment: Environment
   readonly inputs: Inputs
   readonly faults: Fault[]
@@ -51,11 +45,19 @@ export function* folderSteps(
   names: readonly string[] = ['gateway.yaml', 'routes.yaml', 'limits.yaml']
 ): Steps<Tree> {
   const { faults } = reading
-  const own = yield* ownFiles(reading, names)
+  const fileNames: Record<string, string> = {}
+  const layers: JsonRecord[] = []
+  for (const folder of [...reading.bases, reading.folder]) {
+    layers.push(yield* ownFiles(folder, { ...reading, names, fileNames }))
+  }
   if (faults.length > 0) throw new ConfigError(faults)
+  const own: Tree = {
+    value: layers.reduce(mergeMappings, {}),
+    fileOf: ([key = '']) => fileNames[`${fileOfKey(String(key))}.yaml`] ?? ''
+  }
   const presets = yield* readPresets(own, reading)
   if (faults.length > 0) throw new ConfigError(faults)
-  return { ...own, value: [...presets, own.value].reduce(mergeMappings, {}) }
+  return { ...own, value: [...presets, ...layers].reduce(mergeMappings, {}) }
 }
 
 /** The keys of each file. */
@@ -79,23 +81,32 @@ export function writtenOf({ value }: Pick<Tree, 'value'>): Record<ConfigFile, Js
   return sectionsOf(written as JsonRecord)
 }
 
+interface OwnFiles extends FolderReading {
+  readonly names: readonly string[]
+  /** Gets, by the name of a file, the last that was read. */
+  readonly fileNames: Record<string, string>
+}
+
+/** The files of one folder. One that another folder has may be missing; else it is in the last. */
 function* ownFiles(
-  { folder, inputs, faults }: FolderReading,
-  names: readonly string[]
-): Steps<Tree> {
+  here: string,
+  { folder, bases, inputs, faults, names, fileNames }: OwnFiles
+): Steps<JsonRecord> {
+  const isThere = (each: string, name: string) => inputs.isThere(resolve(each, name))
   let value: JsonRecord = {}
-  const files: Record<string, string> = {}
   for (const name of names) {
-    const tree = yield* documentSteps(resolve(folder, name), name, { inputs, faults })
+    const isElsewhere = here !== folder || bases.some(each => isThere(each, name))
+    if (isElsewhere && !isThere(here, name)) continue
+    const tree = yield* documentSteps(resolve(here, name), name, { inputs, faults })
     if (tree === undefined) continue
     for (const key of Object.keys(tree.value).filter(each => Object.hasOwn(value, each))) {
       const { file = '', line = 0 } = placeAt({ value }, [key]) ?? {}
       faults.push(faultAt(tree, [key], `stands in ${file}:${line} too: keep one of the two`))
     }
-    files[name] = tree.fileOf([])
+    fileNames[name] = tree.fileOf([])
     value = mergeMappings(value, tree.value)
   }
-  return { value, fileOf: ([key = '']) => files[`${fileOfKey(String(key))}.yaml`] ?? '' }
+  return value
 }
 
 /** In the order of merging. An unknown name is left out: its schema reports it. */

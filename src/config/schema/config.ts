@@ -40,6 +40,8 @@ export interface ServerTls {
 export interface Config {
   /** The config folder, absolute. Relative paths in config start here. */
   readonly folder: string
+  /** The folders whose files it overrides, absolute. */
+  readonly bases: readonly string[]
   readonly gateway: GatewayConfig
   readonly routes: RoutesConfig
   readonly limits: LimitsConfig

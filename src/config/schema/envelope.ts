@@ -92,10 +92,7 @@ const errors = Type.Record(
 const customEnvelope = optional(
   {
     members,
-    successMessage: Type.String({
-      default: 'OK',
-      description: 'The message of a success.'
-    }),
+    successMessage: Type.String({ default: 'OK', description: 'The message of a success.' }),
     alsoSuccess: list(
       responseCode('A code.'),
       'Other codes that the console takes for a success; no error ever carries one of them.'

@@ -1,13 +1,12 @@
 /** `expect` of `routes.yaml`: tests that a config must pass before it is used. */
 import { Type, type Static } from 'typebox'
-import { anyText, closed, may, maybe, named, pairs, whole } from './primitives.ts'
+import { anyText, closed, may, maybe, named, pairs, text, whole } from './primitives.ts'
 
 const expectation = closed(
   {
-    request: Type.String({
+    request: text('The method and the path, with `server.mount`, letters outside ASCII encoded.', {
       pattern: '^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) /[!-~]*$',
-      expected: 'a method and a path, such as GET /api/orders?page=2',
-      description: 'The method and the path, with `server.mount`, letters outside ASCII encoded.'
+      expected: 'a method and a path, such as GET /api/orders?page=2'
     }),
     roles: may.someOf(
       anyText,
@@ -40,13 +39,10 @@ const expectation = closed(
     upstream: may.name('The upstream that is expected to get it.', {
       names: 'upstream'
     }),
-    upstreamPath: maybe(
-      Type.String({
-        pattern: '^/[!-~]*$',
-        expected: 'a path',
-        description: 'The path, with its query, that the upstream is expected to get.'
-      })
-    ),
+    upstreamPath: may.text('The path, with its query, that the upstream is expected to get.', {
+      pattern: '^/[!-~]*$',
+      expected: 'a path'
+    }),
     response: maybe(
       Type.Unknown({
         description: 'The expected body, or some of its members. Lists are compared whole.',

@@ -14,6 +14,7 @@ import {
   oneOrMany,
   section,
   size,
+  text,
   whole
 } from './primitives.ts'
 
@@ -25,10 +26,9 @@ export const knownBrowserCookie = 'console_known'
 
 type Whom = 'address' | 'user' | 'session' | `profile.${string}`
 
-const whom = Type.String({
+const whom = text('One kind of caller.', {
   pattern: '^(?:address|user|session|profile\\.[A-Za-z0-9_.-]+)$',
-  expected: 'address, user, session, or a member of the profile such as profile.tenantId',
-  description: 'One kind of caller.'
+  expected: 'address, user, session, or a member of the profile such as profile.tenantId'
 })
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 

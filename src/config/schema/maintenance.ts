@@ -22,15 +22,13 @@ export const maintenanceSchema = maybe(
         anyText,
         'Users with one of these roles can go on, but for public routes, which know no roles.'
       ),
-      until: maybe(
-        Type.String({
-          pattern: timePattern,
-          format: 'x-time',
-          expected: 'a time such as 2026-12-01T06:00:00Z or 2026-12-01T14:00+08:00',
-          description: 'The time when it ends. Consoles get it as `until` and as `Retry-After`.',
-          examples: ['2026-12-01T06:00:00Z']
-        })
-      ),
+      until: may.text('The time when it ends. Consoles get it as `until` and as `Retry-After`.', {
+        pattern: timePattern,
+        format: 'x-time',
+        expected: 'a time such as 2026-12-01T06:00:00Z or 2026-12-01T14:00+08:00',
+
+        examples: ['2026-12-01T06:00:00Z']
+      }),
       message: may.text('The message for users.')
     },
     {

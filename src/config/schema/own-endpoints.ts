@@ -7,78 +7,60 @@ export const endpointNames = ['login', 'logout', 'profile', 'session'] as const
 
 export type EndpointName = (typeof endpointNames)[number]
 
+type Endpoints = RoutesConfig['endpoints']
+
 interface OwnRoute {
   readonly name: EndpointName
+  /** The member of `endpoints` that has its path; by default its name. */
+  readonly section?: keyof Endpoints
+  /** What follows that path. */
+  readonly below?: string
+  /** Where config does not say them. */
   readonly methods: ReadonlyArray<'GET' | 'HEAD' | 'POST'>
   /** Whether it answers 401, or does nothing, without a session. */
   readonly needsSession: boolean
 }
 
-/** All but what config names: the paths, and the methods of `logout` and `profile`. */
 export const ownRoutes = {
   login: { name: 'login', methods: ['POST'], needsSession: false },
   logout: { name: 'logout', methods: ['GET', 'POST'], needsSession: true },
   profile: { name: 'profile', methods: ['GET', 'HEAD'], needsSession: true },
-  refresh: { name: 'session', methods: ['POST'], needsSession: true },
-  check: { name: 'session', methods: ['GET', 'HEAD'], needsSession: true },
+  refresh: { name: 'session', section: 'refresh', methods: ['POST'], needsSession: true },
+  check: { name: 'session', section: 'check', methods: ['GET', 'HEAD'], needsSession: true },
   session: { name: 'session', methods: ['GET'], needsSession: true },
-  extend: { name: 'session', methods: ['POST'], needsSession: true },
-  list: { name: 'session', methods: ['GET'], needsSession: true },
-  close: { name: 'session', methods: ['POST'], needsSession: true }
+  extend: { name: 'session', below: '/extend', methods: ['POST'], needsSession: true },
+  list: { name: 'session', below: '/list', methods: ['GET'], needsSession: true },
+  close: { name: 'session', below: '/close', methods: ['POST'], needsSession: true }
 } as const satisfies Record<string, OwnRoute>
 
 export type OwnKey = keyof typeof ownRoutes
 
-/** The methods of an endpoint, with HEAD where it takes GET for reading. */
-export function ownMethods(
-  key: OwnKey,
-  { logout, profile }: RoutesConfig['endpoints']
-): readonly string[] {
-  if (key === 'logout') return logout.methods
-  return key === 'profile' ? withHead(profile.methods) : ownRoutes[key].methods
-}
-
-/** Without a path an endpoint is not there. */
-type Optional = 'refresh' | 'check'
-type OwnPaths = Readonly<
-  Record<Exclude<OwnKey, Optional>, string> & Partial<Record<Optional, string>>
->
-
-export function ownPaths(endpoints: RoutesConfig['endpoints']): OwnPaths {
-  const { login, logout, profile, refresh, check, session } = endpoints
-  return {
-    login: login.path,
-    logout: logout.path,
-    profile: profile.path,
-    ...(refresh && { refresh: refresh.path }),
-    ...(check && { check: check.path }),
-    session: session.path,
-    extend: `${session.path}/extend`,
-    list: `${session.path}/list`,
-    close: `${session.path}/close`
-  }
-}
-
-interface OwnEndpoint extends Omit<OwnRoute, 'name' | 'methods'> {
+interface OwnEndpoint {
   readonly key: OwnKey
-  readonly name: string
-  readonly methods: readonly string[]
-  readonly path: string
+  readonly name: EndpointName
   /** The member of `endpoints` that has its path. */
-  readonly section: string
+  readonly section: keyof Endpoints
+  readonly path: string
+  /** With HEAD where it takes GET for reading. */
+  readonly methods: readonly string[]
+  readonly needsSession: boolean
 }
 
-/** One row for each path. */
-export function ownEndpoints(endpoints: RoutesConfig['endpoints']): OwnEndpoint[] {
-  const paths = ownPaths(endpoints)
-  const keys = Object.keys(ownRoutes) as OwnKey[]
-  return keys.flatMap(key => {
-    const path = paths[key]
-    const route = ownRoutes[key]
-    const section = key === 'refresh' || key === 'check' ? key : route.name
+/** One row for each path; none where config has no such endpoint. */
+export function ownEndpoints(endpoints: Endpoints): OwnEndpoint[] {
+  const { logout, profile } = endpoints
+  const ofConfig: Partial<Record<OwnKey, readonly string[]>> = {
+    logout: logout.methods,
+    profile: withHead(profile.methods)
+  }
+  return (Object.keys(ownRoutes) as OwnKey[]).flatMap(key => {
+    const route: OwnRoute = ownRoutes[key]
+    const { name, section = name, below = '', needsSession } = route
+    const path = endpoints[section]?.path
+    const methods = ofConfig[key] ?? route.methods
     return path === undefined
       ? []
-      : [{ ...route, key, methods: ownMethods(key, endpoints), path, section }]
+      : [{ key, name, section, path: path + below, methods, needsSession }]
   })
 }
 

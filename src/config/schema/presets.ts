@@ -1,49 +1,40 @@
 /** `extends` and `backend` of `gateway.yaml`: the presets that the config folder builds on. */
+import { readdirSync } from 'node:fs'
+import { basename } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { Type } from 'typebox'
 import { may } from './primitives.ts'
 
-/** The files of `presets/`: the members of each are parts of the config files. */
-const presetNames = {
-  console: [
-    'ant-design-pro',
-    'arco',
-    'base-response',
-    'gin-vue-admin',
-    'jeecg',
-    'ruoyi',
-    'soybean',
-    'tdesign',
-    'vben',
-    'vue-element-admin',
-    'vue-pure-admin',
-    'yudao'
-  ],
-  backend: ['directus', 'drf', 'gin-vue-admin', 'jeecg', 'json-api', 'ruoyi', 'strapi', 'yudao']
-} as const satisfies Record<string, readonly string[]>
+/** The key of `gateway.yaml` that names a preset of each kind, in the order of merging. */
+export const presetKeys = { console: 'extends', backend: 'backend' } as const
 
-export type PresetKind = keyof typeof presetNames
+export type PresetKind = keyof typeof presetKeys
 
-export const presetKinds = Object.keys(presetNames) as PresetKind[]
+export const presetKinds = Object.keys(presetKeys) as PresetKind[]
 
-export function presetsOfKind(kind: PresetKind): readonly string[] {
-  return presetNames[kind]
+/** The folder stands beside `src/` and beside `dist/`. */
+const isBuilt = !import.meta.url.endsWith('.ts')
+const presetsFolder = new URL(isBuilt ? '../presets/' : '../../../presets/', import.meta.url)
+
+/** The members of a preset's file are parts of the config files. */
+export function presetFile(kind: PresetKind, name: string): string {
+  return fileURLToPath(new URL(`${kind}/${name}.yaml`, presetsFolder))
 }
 
-/** The key of `gateway.yaml` that names a preset of each kind. */
-export const presetKeys = { console: 'extends', backend: 'backend' } as const satisfies Record<
-  PresetKind,
-  string
->
+export function presetsOfKind(kind: PresetKind): string[] {
+  const files = readdirSync(new URL(kind, presetsFolder))
+  return files.map(file => basename(file, '.yaml')).toSorted()
+}
 
 export const presetChoice = {
   extends: may.oneOf(
-    [...presetNames.console],
+    presetsOfKind('console'),
     'A preset for the console: what its family of consoles calls and expects. The files of ' +
       'this folder override it key by key; `null` removes a key of it. `console-gateway ' +
       'presets show NAME` prints it.'
   ),
   backend: may.oneOf(
-    [...presetNames.backend],
+    presetsOfKind('backend'),
     'A preset for the back-end, which is the upstream `backend`. It is applied after ' +
       '`extends` and before the files of this folder.'
   )

@@ -202,7 +202,6 @@ export const may = {
   name: orNone(name),
   oneOf: orNone(oneOf),
   pairs: orNone(pairs),
-  path: orNone(path),
   pathTemplate: orNone(pathTemplate),
   pemFile: orNone(pemFile),
   secret: orNone(secret),

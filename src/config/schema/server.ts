@@ -1,5 +1,4 @@
 /** `server` of `gateway.yaml`, the public listener, and `console`, the files that it serves. */
-import { Type } from 'typebox'
 import {
   duration,
   flag,
@@ -7,7 +6,6 @@ import {
   list,
   listen,
   may,
-  maybe,
   optional,
   origin,
   pemFile,
@@ -61,13 +59,12 @@ export const server = section(
         '`X-Forwarded-Proto` are used.',
       { examples: [['10.0.0.0/8']] }
     ),
-    mount: maybe(
-      Type.String({
+    mount: may.text(
+      'A prefix of every public path: `/admin` makes `/admin/api/notices` of `/api/notices`.',
+      {
         pattern: "^(/(?!\\.\\.?(/|$))[A-Za-z0-9._~!$&'()+,=@-]+)+$",
-        expected: 'a path such as /admin, with no / or * at its end and no empty or dot segments',
-        description:
-          'A prefix of every public path: `/admin` makes `/admin/api/notices` of `/api/notices`.'
-      })
+        expected: 'a path such as /admin, with no / or * at its end and no empty or dot segments'
+      }
     ),
     tls: optional(
       {

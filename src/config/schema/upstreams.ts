@@ -12,6 +12,7 @@ import {
   maybe,
   optional,
   someOf,
+  text,
   url,
   valueOrSecret,
   whole
@@ -52,10 +53,9 @@ const credential = Type.Unsafe<CredentialConfig>(
 
 const health = optional(
   {
-    path: Type.String({
+    path: text('What is asked by GET: the whole path, without that of the URL before it.', {
       pattern: '^/[^\\s?#]*$',
-      expected: 'a path that begins with /, such as /healthz',
-      description: 'What is asked by GET: the whole path, without that of the URL before it.'
+      expected: 'a path that begins with /, such as /healthz'
     }),
     interval: duration('The pause between two checks.', { default: '5s' })
   },
@@ -101,12 +101,9 @@ const tls = optional(
     key: may.secret('Its private key, as PEM text.', {
       examples: ['file:/run/secrets/orders-client.key']
     }),
-    serverName: maybe(
-      Type.String({
-        pattern: '^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$',
-        expected: 'a host name',
-        description: 'The name in the back-end’s certificate, where it is not that of the URL.'
-      })
+    serverName: may.text(
+      'The name in the back-end’s certificate, where it is not that of the URL.',
+      { pattern: '^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$', expected: 'a host name' }
     )
   },
   'TLS of an https upstream. Files are read again when they change.'

@@ -4,11 +4,13 @@ import type { ReplicasStatus } from '../state-schemas.ts'
 import { bytes, duration, number, percent } from './format.ts'
 import { html, type Html } from './html.ts'
 import { card, type Column, linkTo, pill, table, type Tone } from './parts.ts'
-import { sparkline } from './sparkline.ts'
 
 type Replica = ReplicasStatus['replicas'][number]
 
 const maxRoutes = 50
+/** Of a chart. */
+const width = 300
+const height = 60
 
 const figures = [
   { label: 'Requests per second', name: 'requestsPerSecond', show: number },
@@ -80,6 +82,33 @@ function figure({ label, name, show }: (typeof figures)[number], past: readonly 
     <b class="${tone}">${show(past.at(-1)?.[name])}</b>
     ${sparkline(values, `${label} in the last ${minutes} minutes`, tone)}
   </div>`
+}
+
+/** The gateway keeps the numbers, so a new page has them too. */
+function sparkline(values: readonly number[], label: string, tone = 'accent'): Html {
+  const top = Math.max(...values) || 1
+  const start = width - values.length
+  const points = values.map((value, index) => {
+    return `${start + index},${(height - (value / top) * (height - 4)).toFixed(1)}`
+  })
+  const line = points.join(' ')
+  return html`<svg
+    class="spark ${tone}"
+    viewBox="0 0 ${width} ${height}"
+    preserveAspectRatio="none"
+    role="img"
+    aria-label="${label}"
+    fill="currentColor"
+  >
+    <polygon points="${start},${height} ${line} ${width},${height}" opacity="0.1" />
+    <polyline
+      points="${line}"
+      fill="none"
+      stroke="currentColor"
+      stroke-width="1.5"
+      vector-effect="non-scaling-stroke"
+    />
+  </svg>`
 }
 
 function shareOf<N extends string>(row: Readonly<Record<N, number>>, name: N): Html {

@@ -172,16 +172,6 @@ t.test('limits and maintenance hold as for other routes', async t => {
   t.match(await gateway.call('/api/closed'), { status: 503, json: { errorCode: 'maintenance' } })
 })
 
-t.test('the headers with the time left of the session are sent as on other routes', async t => {
-  const gateway = await testGateway(t.after, {
-    routes: { routes: { mine: { path: '/api/mine', answer: { json: '{idleEndsAt}' } } } }
-  })
-  const answer = await gateway.call('/api/mine', { cookie: await gateway.signIn() })
-  t.equal(answer.status, 200)
-  t.ok(Number(answer.headers.get('x-session-idle-in')) > 0)
-  t.ok(answer.json.data > Date.now())
-})
-
 t.test('an answer with a credential of the back-end is refused', async t => {
   const login = { id: 7, token: 't-1', more: { nick: 'al', deep: [{ key: 't-1' }] } }
   const backend = await testUpstream(t.after, json(200, login))

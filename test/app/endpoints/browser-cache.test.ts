@@ -34,7 +34,8 @@ t.test('`cache: browser`: the browser may keep it for its user, shared caches ma
           cache: 'browser',
           shape: 'list'
         },
-        other: { path: '/api/other/*', upstream: 'b', rewrite: '/*' }
+        other: { path: '/api/other/*', upstream: 'b', rewrite: '/*' },
+        open: { path: '/api/open/*', access: 'public', upstream: 'b', rewrite: '/*' }
       }
     }
   })
@@ -55,6 +56,7 @@ t.test('`cache: browser`: the browser may keep it for its user, shared caches ma
   t.same(await headersOf('/api/kept/never'), ['private, no-store', 'Accept-Language, Cookie'])
   t.equal((await headersOf('/api/kept/none'))[0], 'no-store')
   t.equal((await headersOf('/api/other/fresh'))[0], 'no-store')
+  t.equal((await headersOf('/api/open/fresh'))[0], controls['/fresh'], 'a public route')
   const shaped = await gateway.call('/api/shaped/fresh', { cookie })
   t.equal(shaped.headers.get('cache-control'), 'private, max-age=60, immutable')
   const etag = shaped.headers.get('etag') ?? ''

@@ -60,16 +60,6 @@ t.test('the value may stand beside the code, or be the whole body', async t => {
   t.equal(await bodyWith({ inEnvelope: 'none' }), '200 null')
 })
 
-t.test('a refused sign-in is not affected', async t => {
-  const gateway = await testGateway(t.after, {
-    routes: { endpoints: { login: { answer: { json: 1, inEnvelope: 'none' } } } }
-  })
-  t.match(await gateway.call(path, { json: { ...right, password: 'wrong' } }), {
-    status: 401,
-    json: { errorCode: 'login.refused' }
-  })
-})
-
 const token = 'back-end-token'
 const secrets = { 'token': token, 'refresh token': 'back-end-refresh' }
 
@@ -129,43 +119,6 @@ for (const [what, secret] of [
   )
 }
 
-t.test('where no session may be opened, the back-end’s ends as well', async t => {
-  let signIns = 0
-  const backend = await testUpstream(t.after, (request, response, seen) => {
-    if (seen.url === '/login') signIns++
-    return answerJson(200, { token: `${token}${signIns}`, id: 7 })(request, response, seen)
-  })
-  const gateway = await testGateway(t.after, {
-    gateway: {
-      session: { perUser: { max: 1, over: 'refuse' } },
-      login: {
-        sources: {
-          b: {
-            kind: 'upstream-login',
-            upstream: 'b',
-            path: '/login',
-            user: { id: 'id' },
-            token: 'token',
-            logout: { path: '/bye' }
-          }
-        }
-      }
-    },
-    routes: { upstreams: { b: { url: backend.url, credential: 'bearer' } } }
-  })
-  t.equal((await gateway.call(path, { json: right })).status, 200)
-  t.match(await gateway.call(path, { json: right }), {
-    status: 409,
-    json: { errorCode: 'login.too-many' }
-  })
-  const ended = () => backend.seen.filter(({ url }) => url === '/bye')
-  await until('the back-end’s session was ended', () => ended().length > 0)
-  t.same(
-    ended().map(({ headers }) => headers.authorization),
-    [`Bearer ${token}2`]
-  )
-})
-
 t.test(
   'case R8: a session that may not be opened ends at its back-end, and the former one nowhere',
   async t => {
@@ -200,33 +153,3 @@ t.test(
     )
   }
 )
-
-t.test('the former session of the browser survives a sign-in that failed so', async t => {
-  let profile: object = { nick: 'al' }
-  const backend = await testUpstream(t.after, (request, response, seen) =>
-    answerJson(200, { token, id: 7, profile })(request, response, seen)
-  )
-  const gateway = await testGateway(t.after, {
-    gateway: {
-      login: {
-        sources: {
-          b: {
-            kind: 'upstream-login',
-            upstream: 'b',
-            path: '/login',
-            user: { id: 'id', profile: 'profile' },
-            token: 'token'
-          }
-        }
-      }
-    },
-    routes: {
-      upstreams: { b: { url: backend.url, credential: 'bearer' } },
-      endpoints: { login: { answer: { json: '{profile}' } } }
-    }
-  })
-  const cookie = await gateway.signIn()
-  profile = { nick: token }
-  t.equal((await gateway.call(path, { json: right, cookie })).status, 502)
-  t.equal((await gateway.call('/api/session', { cookie })).status, 200)
-})

@@ -122,67 +122,12 @@ t.test('a failed sign-in keeps a cookie that an older secret signed', async t =>
   t.ok(await isIn())
 })
 
-t.test('a cookie of the client’s own choice is never adopted', async t => {
-  const gateway = await testGateway(t.after)
-  const chosen = `console_sid=${'A'.repeat(32)}.signature`
-  const given = cookieOf(await gateway.call(path, { json: right, cookie: chosen }))
-  t.notMatch(given, 'A'.repeat(16))
-  t.equal((await gateway.call('/api/account/profile', { cookie: chosen })).status, 401)
-})
-
-t.test('a wrong password and an unknown user get the same answer, and no session', async t => {
-  const gateway = await testGateway(t.after)
-  const wrong = await gateway.call(path, { json: { username: 'alice', password: 'wrong' } })
-  const unknown = await gateway.call(path, { json: { username: 'nobody', password: 'wrong' } })
-  for (const answer of [wrong, unknown]) {
-    t.equal(answer.status, 401)
-    t.match(answer.json, {
-      ok: false,
-      code: 401,
-      success: false,
-      errorCode: 'login.refused',
-      message: 'The user name or the password is wrong.'
-    })
-    t.same(answer.headers.getSetCookie(), [])
-  }
-  const shape = ({ headers, json }: typeof wrong) => [
-    { ...json, requestId: '' },
-    [...headers.keys()].sort()
-  ]
-  t.same(shape(wrong), shape(unknown))
-  t.equal(gateway.log.filter(({ event }) => event === 'login.refused').length, 2)
-})
-
 t.test('the fields have the names that config gives them', async t => {
   const gateway = await testGateway(t.after, {
     gateway: { login: { fields: { username: 'account', password: 'pwd' } } }
   })
   t.equal((await gateway.call(path, { json: { account: 'alice', pwd: password } })).status, 200)
   t.equal((await gateway.call(path, { json: right })).status, 400)
-})
-
-t.test('what is no sign-in is 400 and says what is needed', async t => {
-  const gateway = await testGateway(t.after)
-  for (const body of [
-    null,
-    [],
-    'text',
-    7,
-    {},
-    { username: 'alice' },
-    { type: 'mobile', mobile: '1', captcha: '2' },
-    { username: ['alice'], password },
-    { username: { $ne: 1 }, password },
-    { username: '', password },
-    { username: 'a'.repeat(256), password },
-    { username: 'alice', password: 'p'.repeat(1025) },
-    { ...right, autoLogin: 'yes' }
-  ]) {
-    const answer = await gateway.call(path, { method: 'POST', json: body })
-    t.equal(answer.status, 400, JSON.stringify(body)?.slice(0, 60))
-    t.match(answer.json, { errorCode: 'request.malformed', message: /\w/ })
-    t.same(answer.headers.getSetCookie(), [])
-  }
 })
 
 t.test('a refused sign-in body is told the first member that is wrong', async t => {
@@ -252,17 +197,6 @@ t.test(
     )
   }
 )
-
-t.test('no trailing slash, and only POST', async t => {
-  const gateway = await testGateway(t.after)
-  t.match(await gateway.call(`${path}/`, { json: right }), {
-    status: 404,
-    json: { errorCode: 'route.unknown' }
-  })
-  const get = await gateway.call(path)
-  t.match(get, { status: 405, json: { errorCode: 'route.method' } })
-  t.equal(get.headers.get('allow'), 'POST')
-})
 
 t.test(
   'sources are asked in their order: who is not in the file is asked of the back-end',

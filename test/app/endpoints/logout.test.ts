@@ -1,7 +1,6 @@
 import t from 'tap'
 import { cookieOf, testGateway } from '../../support/gateway.ts'
 import { signInAt } from '../../support/sign-in.ts'
-import { raw, request } from '../../support/raw.ts'
 import { json, testUpstream } from '../../support/upstream.ts'
 import { until } from '../../support/until.ts'
 
@@ -36,28 +35,6 @@ t.test('over https the __Host- cookie is cleared as browsers demand: Secure, Pat
   t.match(cleared, /^__Host-console_sid=; Max-Age=0; Path=\/;.* HttpOnly; Secure; SameSite=Strict$/)
 })
 
-t.test(
-  'it is the same 200 without a session, with a dead one, with garbage, and twice in a row',
-  async t => {
-    const gateway = await testGateway(t.after)
-    const cookie = await gateway.signIn()
-    await gateway.call(path, { cookie })
-    for (const sent of [
-      {},
-      { cookie },
-      { cookie },
-      { cookie: 'console_sid=garbage' },
-      { cookie: 'console_sid=' }
-    ]) {
-      for (const method of ['GET', 'POST']) {
-        const answer = await gateway.call(path, { method, ...sent })
-        t.equal(answer.status, 200)
-        t.match(answer.json, { success: true, data: {} })
-      }
-    }
-  }
-)
-
 t.test('whatever body a console sends with it is not read', async t => {
   const gateway = await testGateway(t.after)
   for (const [body, type] of [
@@ -74,108 +51,6 @@ t.test('whatever body a console sends with it is not read', async t => {
       type
     )
   }
-})
-
-t.test('HEAD, OPTIONS and other methods never sign anyone out', async t => {
-  const gateway = await testGateway(t.after)
-  const cookie = await gateway.signIn()
-  for (const method of ['HEAD', 'OPTIONS', 'PUT', 'DELETE', 'PATCH']) {
-    const answer = await gateway.call(path, { method, cookie })
-    t.equal(answer.status, 405, method)
-    t.equal(answer.headers.get('allow'), 'GET, POST')
-  }
-  t.equal((await gateway.call(profile, { cookie })).status, 200)
-})
-
-t.test('another site cannot sign anyone out, by GET or POST, nor can a prefetch', async t => {
-  const gateway = await testGateway(t.after)
-  const cookie = await gateway.signIn()
-  const foreign = [
-    ['Sec-Fetch-Site: cross-site', 'Sec-Fetch-Mode: no-cors', 'Sec-Fetch-Dest: image'],
-    ['Sec-Fetch-Site: same-site'],
-    ['Origin: https://evil.example'],
-    ['Origin: null'],
-    ['Referer: https://evil.example/page'],
-    ['Sec-Fetch-Site: same-origin', 'Sec-Purpose: prefetch'],
-    ['Purpose: prefetch']
-  ]
-  for (const method of ['GET', 'POST']) {
-    for (const headers of foreign) {
-      const answer = await raw(
-        gateway.url,
-        request(`${method} ${path}`, [
-          `Cookie: ${cookie}`,
-          ...(method === 'POST' ? ['Content-Length: 0'] : []),
-          ...headers
-        ])
-      )
-      t.equal(answer.status, 403, `${method} ${headers.join(', ')}`)
-      t.match(answer.body, 'origin.refused')
-    }
-  }
-  t.equal((await gateway.call(profile, { cookie })).status, 200, 'still signed in')
-  t.equal(
-    (
-      await raw(
-        gateway.url,
-        request(`GET ${path}`, [
-          `Cookie: ${cookie}`,
-          'Sec-Fetch-Site: none',
-          'Sec-Fetch-Mode: navigate'
-        ])
-      )
-    ).status,
-    200,
-    'typed into the address bar'
-  )
-})
-
-t.test(
-  'a request that is under way while its session is closed does not bring it back',
-  async t => {
-    let finish = () => {}
-    const backend = await testUpstream(t.after, (_request, response) => {
-      finish = () => json(200, {})(_request, response, {} as never)
-    })
-    const gateway = await testGateway(t.after, {
-      routes: {
-        upstreams: { slow: { url: backend.url } },
-        routes: { slow: { path: '/api/slow', upstream: 'slow' } }
-      }
-    })
-    const cookie = await gateway.signIn()
-    const slow = gateway.call('/api/slow', { cookie })
-    await until('the back-end was told', () => backend.seen.length > 0)
-    t.equal((await gateway.call(path, { cookie })).status, 200)
-    finish()
-    t.equal((await slow).status, 200)
-    t.match(await gateway.call(profile, { cookie }), { status: 401 })
-  }
-)
-
-t.test('a session that a new sign-in replaces is ended at the back-end too', async t => {
-  let signIns = 0
-  const backend = await testUpstream(t.after, (request, response, seen) => {
-    if (seen.url === '/login') signIns++
-    json(200, { id: '7', token: `T${signIns}` })(request, response, seen)
-  })
-  const gateway = await testGateway(
-    t.after,
-    signInAt(backend.url, { token: 'token', logout: { path: '/bye' } })
-  )
-  const first = cookieOf(
-    await gateway.call('/api/auth/admin/login', { json: { username: 'carol', password: 'pw' } })
-  )
-  await gateway.call('/api/auth/admin/login', {
-    json: { username: 'carol', password: 'pw' },
-    cookie: first
-  })
-  await until('the back-end was told three times', () => backend.seen.length >= 3)
-  t.same(
-    backend.seen.map(({ url }) => url),
-    ['/login', '/login', '/bye']
-  )
-  t.equal(backend.seen[2]?.headers.authorization, 'Bearer T1')
 })
 
 t.test(

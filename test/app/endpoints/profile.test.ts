@@ -27,16 +27,6 @@ t.test('from the session: both families of console find their names', async t =>
   t.equal(answer.headers.get('cache-control'), 'no-store')
 })
 
-t.test('without a session it is 401 and says isLogin: false', async t => {
-  const gateway = await testGateway(t.after)
-  const answer = await gateway.call(path)
-  t.match(answer, {
-    status: 401,
-    json: { success: false, errorCode: 'session.none', data: { isLogin: false } }
-  })
-  t.same(answer.headers.getSetCookie(), [], 'nothing is stored for who is not signed in')
-})
-
 t.test('HEAD gets the status and headers of GET, without the body', async t => {
   const gateway = await testGateway(t.after)
   const cookie = await gateway.signIn()

@@ -67,7 +67,7 @@ t.test('the picture’s cookie comes back at sign-in, opened, and nowhere else',
   t.equal(picture.headers.get('cache-control'), 'no-store', 'no cache keeps it')
   const [written = '', ...others] = picture.headers.getSetCookie()
   t.same(others, [])
-  t.match(written, /^SID=[\w.-]+; Path=\/; HttpOnly; SameSite=strict$/)
+  t.match(written, /^SID=[\w.-]+; Path=\/; HttpOnly; SameSite=Strict$/)
   t.notMatch(Buffer.from(written, 'base64url').toString('latin1'), 's1')
   const cookie = cookieOf(picture, 'SID')
   await gateway.call('/api/picture', { cookie })
@@ -85,7 +85,7 @@ t.test('where the console uses https the cookie is __Host- and Secure', async t 
   const { gateway, signIn } = await setUp(t, { gateway: { session: { cookie: { secure: true } } } })
   const picture = await gateway.call('/api/picture')
   const [written = ''] = picture.headers.getSetCookie()
-  t.match(written, /^__Host-SID=[\w.-]+; Path=\/; HttpOnly; Secure; SameSite=strict$/)
+  t.match(written, /^__Host-SID=[\w.-]+; Path=\/; HttpOnly; Secure; SameSite=Strict$/)
   t.equal((await signIn(cookieOf(picture, 'SID'))).status, 200)
 })
 

@@ -69,6 +69,12 @@ t.test(
   }
 )
 
+t.test('a doubled /api gets a hint', async t => {
+  const gateway = await testGateway(t.after)
+  const answer = await gateway.call('/api/api/account/profile')
+  t.match(answer, { status: 404, json: { errorCode: 'route.unknown', message: /base URL/ } })
+})
+
 t.test('of paths with :name segments the nearest decides alone, and its access counts', async t => {
   const backend = await testUpstream(t.after)
   const route = (path: string, methods: string[], more: object = {}) => ({

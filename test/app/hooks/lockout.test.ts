@@ -228,36 +228,6 @@ t.test(
   }
 )
 
-t.test(
-  'right passwords never lock, however many sign in from one address at the same time',
-  async t => {
-    stopClock(t.after)
-    const hash = hashOf(password)
-    const gateway = await guarded(t, {
-      accountAndAddress: { failures: 2 },
-      address: { failures: 2 },
-      account: { failures: 2 }
-    })
-    for (let round = 0; round < 6; round++) {
-      t.equal(
-        (await attempt(gateway, round % 2 === 0 ? 'alice' : 'bob', { typed: password })).status,
-        200
-      )
-    }
-    const users = Object.fromEntries(
-      Array.from({ length: 30 }, (_, index) => [
-        `user-${index}`,
-        { password: hash, id: `${index}` }
-      ])
-    )
-    const office = await testGateway(t.after, { users: { users }, limits: { lockout, limits: {} } })
-    const answers = await Promise.all(
-      Object.keys(users).map(username => office.call(login, { json: { username, password } }))
-    )
-    t.same([...new Set(answers.map(({ status }) => status))], [200])
-  }
-)
-
 t.test('what could not be decided is no failure', async t => {
   stopClock(t.after)
   const backend = await testUpstream(t.after, (_request, response) => {
@@ -312,13 +282,6 @@ t.test('for the account it counts from the 51st on within an hour', async t => {
   const gateway = await withFailingSource(t, { account: { failures: 2 } })
   t.same(new Set(await statuses(gateway, 52, 'alice')), new Set([502]))
   t.same(await statuses(gateway, 1, 'alice'), [429])
-})
-
-t.test('a users file that does not know the name refused no guess', async t => {
-  stopClock(t.after)
-  const bounds = { address: { failures: 2 } }
-  const gateway = await withFailingSource(t, bounds, { kind: 'users-file' })
-  t.same(await statuses(gateway, 3, 'zoe'), [502, 502, 502])
 })
 
 t.test('where nothing is counted nobody is held up, nor is a known browser', async t => {

@@ -52,13 +52,6 @@ t.test(
   }
 )
 
-t.test('who may not pass anyway is told that, and not to come back later', async t => {
-  const gateway = await testGateway(t.after, routes('http://127.0.0.1:9', {}))
-  t.match((await gateway.call('/api/orders')).json, { errorCode: 'session.none' })
-  t.equal((await gateway.call('/api/nothing')).status, 404)
-  t.equal((await gateway.call('/api/orders', { method: 'PUT' })).status, 405)
-})
-
 t.test('by route, with roles that go on, an end and a message', async t => {
   const backend = await testUpstream(t.after)
   const until = new Date(Date.now() + 3_600_000).toISOString()
@@ -85,12 +78,18 @@ t.test('by route, with roles that go on, an end and a message', async t => {
   t.equal((await gateway.call('/api/news')).status, 200)
 })
 
-t.test('sign-in may be closed by name', async t => {
-  const gateway = await testGateway(t.after, routes('http://127.0.0.1:9', { routes: ['login'] }))
-  t.match(
-    await gateway.call('/api/auth/admin/login', { json: { username: 'alice', password: 'x' } }),
-    { status: 503, json: { errorCode: 'maintenance' } }
-  )
+t.test('who may not pass anyway is told that; sign-in is closed by its name alone', async t => {
+  const { call } = await testGateway(t.after, routes('http://127.0.0.1:9', {}))
+  t.match((await call('/api/orders')).json, { errorCode: 'session.none' })
+  t.equal((await call('/api/nothing')).status, 404)
+  t.equal((await call('/api/orders', { method: 'PUT' })).status, 405)
+  const byName = await testGateway(t.after, routes('http://127.0.0.1:9', { routes: ['login'] }))
+  const json = { username: 'alice', password: 'x' }
+  t.equal((await call('/api/auth/admin/login', { json })).status, 401)
+  t.match(await byName.call('/api/auth/admin/login', { json }), {
+    status: 503,
+    json: { errorCode: 'maintenance' }
+  })
 })
 
 t.test('it ends by itself', async t => {

@@ -153,6 +153,12 @@ t.test(
   }
 )
 
+/** Each pattern of the schemas takes one of them, but for that of a hash. */
+const plainTexts = [
+  ...['a', '/a', 'http://a', 'redis://a', 'a:1', '1s', '1B', 'bearer', 'user', 'string'],
+  ...['GET /a', './a.js', 'file:a', 'a'.repeat(16), '2026-12-01T06:00:00Z']
+]
+
 /**
  * A value for each key of a schema; it need not pass the rules between keys.
  * @param branch the one to take of each union
@@ -169,8 +175,13 @@ function everyKey(schema: Node, branch: number, above: readonly Node[] = []): un
     const members = [...Object.entries(properties), ...named]
     return Object.fromEntries(members.map(([key, member]) => [key, valueOf(member)]))
   }
-  const values = [schema.enum?.[0], schema.examples?.[0], schema.default, schema.minimum]
-  return values.find(value => value !== undefined) ?? 'a'
+  if (schema.format === 'x-secret') return '${S}'
+  if (schema.format === 'x-addresses') return '10.0.0.0/8'
+  if (schema.type === 'string') {
+    const { pattern = '', enum: texts = plainTexts } = schema
+    return texts.find(text => new RegExp(pattern).test(String(text)))
+  }
+  return schema.default ?? schema.minimum ?? 'a'
 }
 
 t.test('so does one value anywhere in a file with every key', async t => {

@@ -1,9 +1,8 @@
 /** Presets of this installation: each is sound by itself, and every pair with each other. */
-import { readdirSync } from 'node:fs'
 import t from 'tap'
 import { parse } from 'yaml'
-import { presetFile, presetText } from '../../../src/config/read/presets.ts'
-import { presetKinds, presetsOfKind } from '../../../src/config/schema/presets.ts'
+import { presetText } from '../../../src/config/read/presets.ts'
+import { presetFile, presetKinds, presetsOfKind } from '../../../src/config/schema/presets.ts'
 import { loadConfig } from '../../../src/config/read/load.ts'
 import { faultsOf, textFolder, writeTexts } from '../../support/config-files.ts'
 
@@ -14,14 +13,6 @@ const folderOf = (extended?: string, backend?: string) =>
       'routes.yaml': 'upstreams: { backend: { url: "http://127.0.0.1:1" } }'
     })
   })
-
-t.test('the names of presets are those of the files', t => {
-  for (const kind of presetKinds) {
-    const files = readdirSync(`presets/${kind}`).map(file => file.replace(/\.yaml$/, ''))
-    t.same(files.toSorted(), [...presetsOfKind(kind)].toSorted(), kind)
-  }
-  t.end()
-})
 
 t.test('a preset has parts of the config files, without what only an installation can know', t => {
   for (const kind of presetKinds) {

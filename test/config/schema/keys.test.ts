@@ -46,3 +46,12 @@ t.test('each key of the first presets and of the demo is a key, has moved, or is
   t.equal(places.length + Object.keys(cut).length, 223)
   t.end()
 })
+
+t.test('what the reference says that most people need are keys', t => {
+  const page = readFileSync('docs/configuration.md', 'utf8')
+  const [, part = ''] = /## What most people need\n([\s\S]*?)\n## /.exec(page) ?? []
+  const keys = [...part.matchAll(/`([^`]+)`/g)].map(([, key = '']) => key)
+  t.ok(keys.length >= 40)
+  for (const key of keys) t.ok(isKey(key), key)
+  t.end()
+})

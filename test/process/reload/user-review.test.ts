@@ -4,7 +4,13 @@ import t, { type Test } from 'tap'
 import { stringify } from 'yaml'
 import { hashOf } from '../../support/users.ts'
 import { run } from '../../support/command.ts'
-import { configFolder, password, type TestGateway, testGateway } from '../../support/gateway.ts'
+import {
+  configFolder,
+  cookieOf,
+  password,
+  type TestGateway,
+  testGateway
+} from '../../support/gateway.ts'
 import { freePort } from '../../support/ports.ts'
 import { testRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
@@ -125,7 +131,7 @@ t.test('a replica with an older file ends no session that a later file allows', 
   const login = await a.call('/api/auth/admin/login', {
     json: { username: 'bob', password: 'another password' }
   })
-  const bobs = login.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+  const bobs = cookieOf(login)
   for (const cookie of [carols, bobs]) {
     t.equal(await seen(b, cookie), '401 session.revoked', 'its file does not know them')
   }

@@ -1,7 +1,29 @@
-/** Errors of the operators' listener: for its page and for people with curl, not for consoles. */
+/** Headers of every response of the operators' listener, and its errors: for its page and for curl. */
 import type { FastifyReply } from 'fastify'
 import { errorKinds, toGatewayError } from '../errors/errors.ts'
-import { opsHeaders } from './response-headers.ts'
+
+/** Pages run nothing but their own. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'"
+].join('; ')
+
+/** Also for answers to what is no request, which are written past Fastify. */
+export const opsHeaders: Readonly<Record<string, string>> = {
+  'cache-control': 'no-store',
+  'content-security-policy': contentSecurityPolicy,
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY'
+}
 
 export function sendOpsError(
   thrown: unknown,

@@ -1,22 +1,27 @@
 /**
- * Recognises in ordinary responses that a back-end's own session has ended (`sessionEnded` of the
- * upstream), and ends the user's. A faulty back-end must not sign everybody out: two responses in
- * a row say so, none while it fails, and none about a credential that is not the latest.
+ * What ordinary responses of a back-end say of the session that it has for a user: that it has
+ * ended (`sessionEnded` of the upstream), or has another credential from now on.
  */
 import { BoundedMap } from '../../bounded-map.ts'
 import { credentialOf, type UpstreamConfig } from '../../config/schema/routes.ts'
 import { GatewayError } from '../../errors/errors.ts'
 import { readJson } from '../../json/body.ts'
+import { cookiesAfter } from '../../login/credential-cookies.ts'
 import { matchesTest } from '../../login/response-values.ts'
 import type { Call } from '../../proxy/receiver.ts'
 import { discard, type UpstreamResponse } from '../../proxy/response.ts'
 import type { Sessions } from '../../session/sessions.ts'
 import type { Live } from '../../session/types.ts'
-import type { Target } from './route.ts'
+import type { Gateway } from '../gateway.ts'
+import type { Target } from './compile.ts'
 
-/** @throws GatewayError `session.upstream` where the session was ended */
-export type Judge = (
-  live: Live | undefined,
+/**
+ * Reads the response to a call of a session.
+ * @returns the response for the client
+ * @throws GatewayError `session.upstream` where the session was ended
+ */
+export type ReadSession = (
+  live: Live,
   call: Call,
   response: UpstreamResponse
 ) => Promise<UpstreamResponse>
@@ -29,22 +34,37 @@ const maxBytes = 16 * 1024
 const distrustMs = 10_000
 const maxSuspects = 10_000
 
-/** @returns what has the judges of several routes, which know of each other */
-export function createJudges(sessions: Pick<Sessions, 'endRefused' | 'read' | 'credentials'>) {
+/** @returns what reads for a route; undefined for an upstream that gets no credential */
+export function createBackEndSessions(
+  gateway: Gateway
+): (target: Target) => ReadSession | undefined {
+  const judgeOf = createJudges(gateway.sessions)
+  return target => {
+    const { credential, sessionEnded } = target.upstream.config
+    if (credentialOf(credential).as === 'none') return undefined
+    const judge = sessionEnded && judgeOf(target, sessionEnded)
+    return async (live, call, response) => {
+      const judged = judge === undefined ? response : await judge(live, call, response)
+      takeCredential(gateway, target.upstreamName, live, judged.headers)
+      return judged
+    }
+  }
+}
+
+/**
+ * A faulty back-end must not sign everybody out: two responses in a row say that a session has
+ * ended, none while it fails, and none about a credential that is not the latest.
+ * @returns what has the judges of several routes, which know of each other
+ */
+function createJudges(sessions: Sessions): (target: Target, test: EndedTest) => ReadSession {
   /** Sessions of which one response said so, by upstream and key. */
   const suspects = new BoundedMap<true>(maxSuspects)
   /** The last failure of an upstream, as of `performance.now()`. */
   const failures = new Map<string, number>()
 
-  /**
-   * @returns judges the response to a call, and gives the one for the client; undefined for an
-   * upstream without the test, or one that gets no credential of sessions
-   */
-  return ({ upstream, upstreamName: name }: Target): Judge | undefined => {
-    const { sessionEnded: test, credential } = upstream.config
-    if (test === undefined || credentialOf(credential).as === 'none') return undefined
-    return async (live, call, response) => {
-      if (live?.session.credential === undefined) return response
+  return ({ upstream, upstreamName: name }, test) =>
+    async (live, call, response) => {
+      if (live.session.credential === undefined) return response
       const { token, cookies } = live.session.credential
       const key = `${name} ${live.key}`
       if (response.status >= 500) failures.set(name, performance.now())
@@ -76,7 +96,6 @@ export function createJudges(sessions: Pick<Sessions, 'endRefused' | 'read' | 'c
       }
       throw new GatewayError('session.upstream')
     }
-  }
 }
 
 function saysEnded(test: EndedTest, { status, headers, body }: UpstreamResponse): boolean {
@@ -94,15 +113,15 @@ function saysEnded(test: EndedTest, { status, headers, body }: UpstreamResponse)
 
 /** perf: most responses do not hold the value at all, so they need not be parsed for it. */
 function mayHold(
-  { in: values, startsWith }: EndedTest,
+  { in: values = [], startsWith = [] }: EndedTest,
   headers: UpstreamResponse['headers'],
   body: Buffer
 ): boolean {
-  if (headers['content-encoding'] !== undefined) return true
-  const texts = [values ?? [], startsWith ?? []].flat().map(String)
+  const texts = [...values, ...startsWith].map(String)
   // Others may be written as escapes.
   const arePlain = texts.length > 0 && texts.every(text => /^[\w .,-]+$/.test(text))
-  return !arePlain || texts.some(text => body.includes(text))
+  const isPacked = headers['content-encoding'] !== undefined
+  return isPacked || !arePlain || texts.some(text => body.includes(text))
 }
 
 function leadsTo(location: string | string[] | undefined, paths: readonly string[]): boolean {
@@ -118,4 +137,38 @@ function unconfirmed(): GatewayError {
     retryAfter: 1,
     cause: new Error('the response says that the back-end’s session has ended, once')
   })
+}
+
+/**
+ * Back-ends renew a cookie with each response (PHP, ASP.NET, Laravel), or a token in a header.
+ * @param upstream the credential of one back-end is none of another's to change
+ */
+function takeCredential(
+  { config, sessions: { credentials } }: Gateway,
+  upstream: string,
+  asked: Live,
+  headers: UpstreamResponse['headers']
+): void {
+  const source = config.gateway.login.sources[asked.session.source]
+  if (source?.kind !== 'upstream-login' || source.upstream !== upstream) return
+  const { cookies: names, renewedToken = '' } = source
+  const setCookie = headers['set-cookie']
+  const token = headers[renewedToken]
+  if (setCookie === undefined && token === undefined) return
+  // Another response may have changed it meanwhile: of two at once the later one counts.
+  const live = credentials.withHeld(asked)
+  const { credential = {} } = live.session
+  const before = credential.cookies ?? ''
+  const cookies = cookiesAfter(before, setCookie, names)
+  const isNewToken = typeof token === 'string' && isSendable(token) && token !== credential.token
+  const areNewCookies = cookies !== before && isSendable(cookies)
+  if (!isNewToken && !areNewCookies) return
+  credentials.take(live, {
+    ...(areNewCookies && { cookies }),
+    ...(isNewToken && { token })
+  })
+}
+
+function isSendable(value: string): boolean {
+  return /^[\x20-\x7e]+$/.test(value)
 }

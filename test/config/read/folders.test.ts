@@ -1,0 +1,81 @@
+/** Several config folders, of which a later one wins. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { loadConfig } from '../../../src/config/read/load.ts'
+import { createGateway } from '../../../src/index.ts'
+import { run } from '../../support/command.ts'
+import { textFolder } from '../../support/config-files.ts'
+
+const base = textFolder(t.after, {
+  'gateway.yaml': 'server: { hosts: [a, b], listen: 127.0.0.1:1 }\nlog: { level: "${LEVEL}" }',
+  'routes.yaml': `upstreams: { b: { url: "http://b" } }
+routes: { r: { path: /api/r, upstream: b }, s: { path: /api/s, upstream: b } }`,
+  'limits.yaml': 'inFlightPerUser: 7',
+  '.env': 'LEVEL=warn\nURL=http://base'
+})
+const prod = textFolder(t.after, {
+  'gateway.yaml': 'server: { hosts: [c] }',
+  'routes.yaml': 'upstreams: { b: { url: "${URL}" } }\nroutes: { s: null }',
+  'limits.yaml': null,
+  '.env': 'URL=http://prod'
+})
+
+t.test('a later folder overrides a former one key by key, and null removes a key', t => {
+  const { folder, bases, gateway, routes, limits, inputs } = loadConfig([base, prod], {})
+  t.match(gateway.server, { hosts: ['c'], listen: '127.0.0.1:1' })
+  t.equal(gateway.log.level, 'warn')
+  t.match(routes.upstreams, { b: { url: 'http://prod' } })
+  t.same(Object.keys(routes.routes), ['r'])
+  t.equal(limits.inFlightPerUser, 7)
+  t.same([folder, bases], [prod, [base]])
+  for (const each of [base, prod]) {
+    t.ok(Object.hasOwn(inputs, join(each, 'routes.yaml')))
+    t.ok(Object.hasOwn(inputs, join(each, 'limits.yaml')), 'also one that may be made')
+  }
+  t.end()
+})
+
+t.test('a preset is below all of them', t => {
+  const extending = textFolder(t.after, { 'gateway.yaml': 'extends: vben' })
+  const removing = textFolder(t.after, { 'routes.yaml': 'paging: null' })
+  t.not(loadConfig(extending, {}).routes.paging, undefined)
+  t.equal(loadConfig([extending, removing], {}).routes.paging, undefined)
+  t.end()
+})
+
+t.test(
+  'a fault names the file of its key, and the last folder where a file is in none',
+  async t => {
+    const wrong = textFolder(t.after, {
+      'gateway.yaml': 'log:\n  format: soap',
+      'routes.yaml': null,
+      'limits.yaml': null
+    })
+    const checked = async (...folders: string[]) =>
+      await run(['check', ...folders.flatMap(folder => ['--config', folder])])
+    t.match(await checked(wrong, base), {
+      code: 1,
+      err: /gateway\.yaml:2 log\.format: expected one of auto/
+    })
+    const { err } = await checked(wrong, prod)
+    t.equal(err.split('\n')[0], `${prod}/limits.yaml the file cannot be read (ENOENT)`)
+    t.match(err, `${prod}: 1 fault`)
+    t.match(await checked(base, prod), { code: 0 })
+  }
+)
+
+t.test('a reload reads all of them again', async t => {
+  const listen = 'listen: 127.0.0.1:0'
+  const below = textFolder(t.after, {
+    'gateway.yaml': `server: { ${listen} }\nops: { ${listen}, socket: false }\nreload: { watch: false }`,
+    'limits.yaml': 'inFlightPerUser: 7'
+  })
+  const above = textFolder(t.after, { 'limits.yaml': null })
+  const options = { config: [below, above], env: {}, log: () => {} }
+  const gateway = await createGateway(options)
+  t.teardown(() => gateway.stop({ noticeMs: 0 }))
+  writeFileSync(join(below, 'limits.yaml'), 'inFlightPerUser: 8')
+  const outcome = await gateway.reload('operator')
+  t.match(JSON.stringify(outcome), /inFlightPerUser 7 → 8/)
+})
