@@ -21,7 +21,7 @@ try {
   process.stderr.write(`The demo's back-end cannot listen: ${reason}.\n`)
   process.exit(1)
 }
-const gateway = await serve('config', { alsoStop: () => backend.close() })
+const gateway = await serve('config')
 if (gateway === undefined) {
   await backend.close()
   process.exitCode = 1

@@ -7,7 +7,7 @@ import type { RouteConfig } from '../config/schema/routes.ts'
 import type { JsonSchema } from '../contract/schema.ts'
 import type { Envelope } from '../shaping/envelope.ts'
 import { isWrapped } from '../shaping/shape.ts'
-import { answerSchema, ownSchema, successSchema } from './samples.ts'
+import { ownSchema, successSchema } from './samples.ts'
 
 /** The schemas of a body, by its type. */
 export type Content = Readonly<Record<string, { readonly schema?: JsonSchema | undefined }>>
@@ -67,7 +67,7 @@ function contentOf(
   contract: JsonSchema | undefined
 ): Content {
   const { shapes } = config.routes
-  if (answer !== undefined) return json(answerSchema(config, envelope, answer))
+  if (answer !== undefined) return json(successSchema(envelope, {}, answer.inEnvelope))
   if (isWrapped(shapes[shape] ?? [], shapes)) return json(successSchema(envelope, contract ?? {}))
   const isJson = contract !== undefined || shape !== '' || Object.keys(parts).length > 0
   return isJson ? json(contract ?? {}) : bytes
@@ -90,7 +90,8 @@ function ownOperations(
       return successSchema(envelope, profileContract, placement)
     }
     const answer = written[key]?.answer
-    return answer === undefined ? ownSchema(envelope, key) : answerSchema(config, envelope, answer)
+    // Config writes it: a value of any kind.
+    return answer ? successSchema(envelope, {}, answer.inEnvelope) : ownSchema(envelope, key)
   }
   return ownEndpoints(routes.endpoints).map(({ key, path, methods, needsSession }) => {
     const request = requests[key]

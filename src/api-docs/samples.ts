@@ -1,15 +1,12 @@
 /** Schemas of what the gateway itself writes, learned from samples of it. */
-import type { AnswerConfig } from '../config/schema/answer.ts'
-import type { Config } from '../config/schema/config.ts'
 import type { OwnKey } from '../config/schema/own-endpoints.ts'
-import { learnSchema } from '../contract/learn.ts'
 import type { JsonSchema } from '../contract/schema.ts'
 import { type ErrorCode, errorKinds, GatewayError } from '../errors/errors.ts'
 import { describeSession, timeLeft } from '../session/describe.ts'
 import type { Live } from '../session/types.ts'
-import { createAnswer } from '../shaping/answer.ts'
 import { fillCurrentUser } from '../shaping/current-user.ts'
 import type { Envelope, Placement } from '../shaping/envelope.ts'
+import { learnSchema } from './learn.ts'
 
 const identity = { id: '1', username: 'alice', name: 'Alice', roles: ['admin'], profile: {} }
 const live: Live = {
@@ -38,20 +35,6 @@ export function successSchema(
 ): JsonSchema {
   if (placement !== 'data' || dataName === false) return data
   return withMember(learnSchema([success('value')]), dataName, data)
-}
-
-/** Of an answer that config writes; anything where a profile is in it. */
-export function answerSchema(
-  config: Config,
-  { success }: Envelope,
-  { json, byRole = {}, inEnvelope }: AnswerConfig
-): JsonSchema {
-  const templates = [json, ...Object.values(byRole)]
-  if (JSON.stringify(templates).includes('"{profile')) return {}
-  const answers = templates.map(template => createAnswer(config, { json: template }))
-  return learnSchema(
-    answers.map(({ render }) => success(render({ ...live, ...times }), undefined, inEnvelope))
-  )
 }
 
 /** Of an endpoint of the gateway, as it is where config writes no answer. */

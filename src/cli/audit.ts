@@ -39,14 +39,10 @@ interface Ledger {
 
 export async function audit({ configs, values, json, io }: Invocation<Values>): Promise<number> {
   const { folder, keyFile, collected } = values
-  if (folder !== undefined && collected !== undefined) {
-    throw new UsageError('Give --folder or --collected.')
-  }
-  if (keyFile !== undefined && (folder ?? collected) === undefined) {
-    throw new UsageError('With --key-file give --folder or --collected.')
-  }
-  if (folder !== undefined && keyFile === undefined) {
-    throw new UsageError('With --folder give --key-file.')
+  const isElsewhere = (folder ?? keyFile) !== undefined
+  const isComplete = keyFile !== undefined && (folder === undefined) !== (collected === undefined)
+  if (isElsewhere && !isComplete) {
+    throw new UsageError('Elsewhere give --key-file, and --folder or --collected.')
   }
   const { files, keys, heads, fault } =
     keyFile === undefined

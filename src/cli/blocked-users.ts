@@ -4,8 +4,7 @@ import { printable } from '../observability/unprintable.ts'
 import type { BlockJson } from '../ops/blocked-users.ts'
 import { ask, askAndPrint } from './ask.ts'
 import { type Invocation, type Output, UsageError } from './command.ts'
-import { jsonText } from './output.ts'
-import { table } from './table.ts'
+import { jsonText, table } from './output.ts'
 
 const path = '/ops/api/users'
 

@@ -20,12 +20,6 @@ interface Run {
 
 type Load<V> = () => Promise<(invocation: Invocation<V>) => Promise<number>>
 
-interface SharedValues {
-  readonly config?: readonly string[]
-  readonly json?: boolean
-  readonly url?: string
-}
-
 export class CliCommand extends Command {
   readonly #run: Run
   #asksGateway: (words: readonly string[]) => boolean = () => false
@@ -108,7 +102,11 @@ export class CliCommand extends Command {
       json = false,
       url,
       ...values
-    } = this.optsWithGlobals<SharedValues>()
+    } = this.optsWithGlobals<{
+      readonly config?: readonly string[]
+      readonly json?: boolean
+      readonly url?: string
+    }>()
     const { io } = this.#run
     const config = configs.at(-1) ?? defaultFolder
     return await this.#guarded(async () => {

@@ -11,9 +11,8 @@ import { printable, printableLines } from '../observability/unprintable.ts'
 import type { Identity } from '../session/types.ts'
 import { changeLines } from './changes.ts'
 import type { Output } from './command.ts'
-import { paint } from './output.ts'
+import { paint, stepLines } from './output.ts'
 import { traceShape } from './shape-steps.ts'
-import { stepLines } from './table.ts'
 
 interface Asked {
   readonly method: string

@@ -3,7 +3,7 @@ import type { Use } from '../limits/highest-use.ts'
 import type { CallerLimit, LimitRow } from '../ops/limits.ts'
 import { askAndPrint } from './ask.ts'
 import type { Invocation, Output } from './command.ts'
-import { table } from './table.ts'
+import { table } from './output.ts'
 
 interface Rows<Row> {
   readonly limits: readonly Row[]

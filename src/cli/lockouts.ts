@@ -2,7 +2,7 @@
 import type { LockoutJson, LockoutsAnswer, LockoutsOf } from '../ops/lockouts.ts'
 import { askAndPrint } from './ask.ts'
 import type { Invocation, Output } from './command.ts'
-import { table } from './table.ts'
+import { table } from './output.ts'
 
 export async function listLockouts(invocation: Invocation<LockoutsOf>): Promise<number> {
   const query = new URLSearchParams({ ...invocation.values }).toString()

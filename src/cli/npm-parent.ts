@@ -10,11 +10,9 @@ const everyMs = 1000
  * Whether npm's script names this program. One that another program has started in between, such as
  * a shell that was opened by npm, is none: it may outlive who started it.
  */
-export function isNpmScript(
-  script = process.env['npm_lifecycle_script'],
-  program = process.argv[1] ?? ''
-): boolean {
-  return script?.includes(parse(program).name) === true
+export function isNpmScript(): boolean {
+  const { name } = parse(process.argv[1] ?? '')
+  return process.env['npm_lifecycle_script']?.includes(name) === true
 }
 
 /**

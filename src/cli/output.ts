@@ -1,6 +1,8 @@
 /** The output of commands: for people, and for programs. */
 import { styleText } from 'node:util'
-import { escapeInJson } from '../observability/unprintable.ts'
+import columnsOf from 'fast-string-width'
+import type { Step } from '../observability/request-story.ts'
+import { escapeInJson, printable } from '../observability/unprintable.ts'
 import type { Output } from './command.ts'
 
 /** JSON for programs, and for terminals that would obey what clients put into names and paths. */
@@ -18,4 +20,40 @@ export function paint(
   stream: Output
 ): string {
   return styleText(style, text, { stream })
+}
+
+/** Lines of aligned columns. Cells may hold text of clients, so it is escaped. */
+export function aligned(cells: ReadonlyArray<readonly string[]>): string[] {
+  const rows = cells.map(row => row.map(printable))
+  const widths: number[] = []
+  for (const row of rows) {
+    for (const [column, cell] of row.entries()) {
+      widths[column] = Math.max(widths[column] ?? 0, columnsOf(cell))
+    }
+  }
+  return rows.map(row =>
+    row
+      .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - columnsOf(cell)))
+      .join('  ')
+      .trimEnd()
+  )
+}
+
+/** Aligned columns below a head. */
+export function table(
+  head: readonly string[],
+  rows: ReadonlyArray<readonly string[]>,
+  stream: Output
+): string {
+  const [first = '', ...lines] = aligned([head, ...rows])
+  return `${[paint('bold', first, stream), ...lines].join('\n')}\n`
+}
+
+/** The steps of a request, as `why` and `explain` show them: a name that comes again is blank. */
+export function stepLines(steps: readonly Step[]): string[] {
+  const rows = steps.map(({ name, text }, index) => [
+    steps[index - 1]?.name === name ? '' : name,
+    text
+  ])
+  return aligned(rows).map(line => `  ${line}`)
 }

@@ -7,15 +7,15 @@ import { folderSteps, presetText, writtenOf } from '../config/read/presets.ts'
 import { runSteps } from '../config/schema/steps.ts'
 import type { Place } from '../config/read/yaml-values.ts'
 import { nearest } from '../config/schema/faults.ts'
-import { type PresetKind, presetKinds, presetsOfKind } from '../config/schema/presets.ts'
+import { presetKinds, presetsOfKind } from '../config/schema/presets.ts'
 import type { Path } from '../config/schema/node.ts'
 import { CommandError, type Invocation, type Io } from './command.ts'
-import { jsonText } from './output.ts'
-import { aligned } from './table.ts'
+import { aligned, jsonText } from './output.ts'
 
 export async function listPresets({ json, io }: Invocation): Promise<number> {
   const all = allPresets()
-  io.stdout.write(json ? jsonText(all) : listText(all))
+  const rows = all.map(({ kind, name, summary }) => [`${kind}/${name}`, summary])
+  io.stdout.write(json ? jsonText(all) : `${aligned(rows).join('\n')}\n`)
   return 0
 }
 
@@ -33,21 +33,7 @@ function allPresets() {
   )
 }
 
-const titles: Readonly<Record<PresetKind, string>> = {
-  console: 'Consoles (extends)',
-  backend: 'Back-ends (backend)'
-}
-
-function listText(all: ReturnType<typeof allPresets>): string {
-  const lines = aligned(all.map(({ name, summary }) => [name, summary]))
-  const sections = presetKinds.map(kind => {
-    const own = lines.filter((_, index) => all[index]?.kind === kind)
-    return `${titles[kind]}:\n${own.map(line => `  ${line}\n`).join('')}`
-  })
-  return sections.join('\n')
-}
-
-/** @param name may be preceded by its kind, such as `console/ruoyi` */
+/** @param name may be preceded by its kind, such as `console/ruoyi`; without, it may be two */
 function textOf(name: string): string {
   const all = allPresets()
   const found = all.filter(({ kind, name: own }) => own === name || `${kind}/${own}` === name)
@@ -55,12 +41,7 @@ function textOf(name: string): string {
     const names = all.map(preset => preset.name)
     throw new CommandError(`There is no preset "${name}".${nearest(name, names)}`)
   }
-  return found
-    .map(preset => {
-      const text = presetText(preset.kind, preset.name)
-      return found.length === 1 ? text : `# presets/${preset.kind}/${name}.yaml\n${text}`
-    })
-    .join('\n---\n')
+  return found.map(preset => presetText(preset.kind, preset.name)).join('\n---\n')
 }
 
 function mergedText(folders: Folders, env: Io['env']): string {

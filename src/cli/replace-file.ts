@@ -1,4 +1,4 @@
-/** Replaces a file as a whole: a reader, such as a running gateway, never sees half of it. */
+/** Changes of files: what faults they would make, and their replacement as a whole. */
 import { randomUUID } from 'node:crypto'
 import {
   chmodSync,
@@ -11,7 +11,11 @@ import {
   statSync,
   writeFileSync
 } from 'node:fs'
-import { decodeText, NotUtf8Error } from '../config/read/inputs.ts'
+import type { Folders } from '../config/read/files.ts'
+import { createInputs, decodeText, NotUtf8Error } from '../config/read/inputs.ts'
+import { loadConfig } from '../config/read/load.ts'
+import type { Environment } from '../config/read/references.ts'
+import { ConfigError, type Fault } from '../config/schema/faults.ts'
 import { CommandError } from './command.ts'
 
 /**
@@ -28,7 +32,7 @@ export function readText(file: string): string {
 }
 
 /**
- * Keeps the mode and owner of the file; follows a symbolic link.
+ * A reader, such as a running gateway, never sees half of it. Keeps the mode and owner of the file; follows a symbolic link.
  * @param mode of a new file
  * @throws CommandError when it cannot be written; the old file is unchanged then
  */
@@ -59,4 +63,22 @@ export function cannotWrite(file: string, error: unknown): CommandError {
   return new CommandError(`${file} cannot be written (${code}).${advice[code] ?? ''}`, {
     cause: error
   })
+}
+
+/**
+ * The faults that a config would have if some of its files had other texts.
+ * @param texts by absolute path
+ */
+export function faultsWith(
+  folders: Folders,
+  texts: ReadonlyMap<string, string>,
+  env: Environment
+): Fault[] {
+  try {
+    loadConfig(folders, env, { inputs: createInputs(texts) })
+    return []
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return error.faults.filter(({ severity }) => severity === 'fault')
+  }
 }

@@ -2,9 +2,8 @@
 import type { ClosedAnswer, NamedUser, SessionsAnswer } from '../ops/users.ts'
 import { ask } from './ask.ts'
 import { CommandError, type Invocation, type Output, UsageError } from './command.ts'
-import { jsonText } from './output.ts'
+import { jsonText, table } from './output.ts'
 import { askYes } from './prompt.ts'
-import { table } from './table.ts'
 
 type Answer = Partial<SessionsAnswer & ClosedAnswer>
 
@@ -13,8 +12,7 @@ const maxUsers = 1000
 const maxAgent = 60
 
 interface Values {
-  readonly id?: string
-  readonly name?: string
+  readonly by?: 'id' | 'name'
   readonly source?: string
   readonly everyone?: boolean
   readonly yes?: boolean
@@ -23,19 +21,19 @@ interface Values {
 type Sessions = Invocation<Values>
 
 export async function listSessions(invocation: Sessions): Promise<number> {
-  const [user] = userOf(invocation)
-  const query = new URLSearchParams(user.user === undefined ? { size: `${maxUsers}` } : { ...user })
+  const named = userOf(invocation)
+  const query = new URLSearchParams({ size: `${maxUsers}`, ...named })
   const answer = await ask<Answer>(invocation.gateway, `${path}?${query.toString()}`)
-  return print(invocation, answer, refusalOf(answer, user, invocation))
+  return print(invocation, answer, refusalOf(answer, named, invocation))
 }
 
 export async function closeSessions(invocation: Sessions): Promise<number> {
   const { everyone = false, yes = false } = invocation.values
-  const [user, session] = userOf(invocation)
+  const named = userOf(invocation)
   if (everyone && !yes) await confirmEveryone(invocation)
-  const which = everyone ? { everyone } : { ...user, id: session }
+  const which = everyone ? { everyone } : { ...named, id: invocation.rest[1] }
   const answer = await ask<Answer>(invocation.gateway, `${path}/close`, which)
-  return print(invocation, answer, refusalOf(answer, user, invocation))
+  return print(invocation, answer, refusalOf(answer, named, invocation))
 }
 
 function print({ json, io }: Sessions, answer: Answer, refusal: string | undefined): number {
@@ -57,18 +55,12 @@ async function confirmEveryone({ gateway, io }: Sessions): Promise<void> {
   throw new CommandError('Nothing was closed.')
 }
 
-/** The user that is named, and the session behind. */
-function userOf({ values, rest }: Sessions): readonly [user: NamedUser, session?: string] {
-  const { id, name, source } = values
-  const named = id ?? name
-  const [user, session] = named === undefined ? rest : [named, ...rest]
-  const by = id === undefined ? ('name' as const) : ('id' as const)
-  const query = {
+function userOf({ values: { by, source }, rest: [user] }: Sessions): NamedUser {
+  return {
     ...(user !== undefined && { user }),
-    ...(named !== undefined && { by }),
+    ...(by !== undefined && { by }),
     ...(source !== undefined && { source })
   }
-  return session === undefined ? [query] : [query, session]
 }
 
 /** The reason why nothing was done; undefined when something was. */
@@ -80,7 +72,7 @@ function refusalOf(
   if (candidates !== undefined) {
     const rows = candidates.map(each => [each.source, each.id, each.username])
     return (
-      `"${user}" may be any of these users; choose one with --id, --name or --source:\n` +
+      `"${user}" may be any of these users; choose one with --by or --source:\n` +
       table(['SOURCE', 'ID', 'NAME'], rows, stderr)
     )
   }

@@ -22,8 +22,6 @@ interface Options {
   readonly state?: string
   /** Whether that one is started where the files are refused. */
   readonly lastGood?: boolean
-  /** Called at the end. */
-  readonly alsoStop?: () => Promise<void>
 }
 
 /** Time for the end of the process after the drain. */
@@ -40,7 +38,7 @@ export async function start({ configs, values }: Invocation<Options>): Promise<n
  */
 export async function serve(
   folders: Folders,
-  { state, lastGood = false, alsoStop }: Options = {}
+  { state, lastGood = false }: Options = {}
 ): Promise<Gateway | undefined> {
   const started = Promise.withResolvers<Gateway>()
   reloadOnHangUp(started.promise)
@@ -88,7 +86,6 @@ export async function serve(
       // SIGINT comes from a terminal, where no load balancer needs notice.
       const isAtOnce = signal === 'SIGINT' || err !== undefined
       await gateway.stop(isAtOnce ? { noticeMs: 0 } : {})
-      await alsoStop?.()
     }
   )
   started.resolve(gateway)

@@ -4,7 +4,7 @@ import type { ReplicasStatus, Status } from '../ops/state-schemas.ts'
 import { printableLines } from '../observability/unprintable.ts'
 import { askAndPrint } from './ask.ts'
 import type { Invocation, Output } from './command.ts'
-import { aligned, table } from './table.ts'
+import { aligned, table } from './output.ts'
 
 export async function status(invocation: Invocation<{ readonly all?: boolean }>): Promise<number> {
   if (invocation.values.all === true) return await statusOfAll(invocation)

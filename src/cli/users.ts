@@ -7,9 +7,8 @@ import { describeFault, nearest } from '../config/schema/faults.ts'
 import { isRecord } from '../json/values.ts'
 import { hashPassword } from '../login/argon2.ts'
 import { CommandError, type Invocation, UsageError } from './command.ts'
-import { faultsWith } from './config-change.ts'
 import { readNewPassword } from './prompt.ts'
-import { readText, replaceFile } from './replace-file.ts'
+import { faultsWith, readText, replaceFile } from './replace-file.ts'
 import { parseTexts, setMember, textOf } from './yaml-text.ts'
 
 /** As the schema of users.yaml. */

@@ -4,8 +4,7 @@ import { formatMs, storyOf } from '../observability/request-story.ts'
 import { printable } from '../observability/unprintable.ts'
 import { askAndPrint } from './ask.ts'
 import { CommandError, type Invocation, type Output } from './command.ts'
-import { paint } from './output.ts'
-import { stepLines, table } from './table.ts'
+import { paint, stepLines, table } from './output.ts'
 
 /** More requests are shown as one line each. */
 const maxStories = 10

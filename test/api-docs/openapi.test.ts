@@ -203,47 +203,25 @@ t.test('what the document says of answers is true of the running gateway', async
   t.equal(document['components'].securitySchemes.session.name, 'console_sid')
 })
 
-t.test('answers of config are described by their methods, types, places and status', async t => {
+t.test('answers of config are described by their methods, places and status', async t => {
   const { paths } = await documentIn({
     routes: parse(`
 endpoints:
-  login: { answer: { json: { token: '{token}', ends: '{absoluteEndsAt}' } } }
   logout: { methods: [POST], answer: { json: { bye: true }, inEnvelope: none } }
-  profile: { methods: [POST], answer: { json: { roles: '{roles}', mail: null } } }
-  refresh: { path: /api/refresh, answer: { json: { own: '{profile.a}' } } }
 routes:
-  menus:
-    path: /api/menus
-    methods: [GET, POST]
-    answer: { json: [{ a: 1 }, null], byRole: { admin: x } }
-  gone:
-    path: /api/gone
-    access: public
-    answer: { json: { code: 1 }, status: 410, inEnvelope: none }
+  menus: { path: /api/menus, methods: [GET, POST], answer: { json: [{ a: 1 }, null] } }
+  made: { path: /api/made, access: public, answer: { json: { code: 1 }, status: 201 } }
 `) as Tree
   })
-  const methodsOf = (path: string) => Object.keys(paths[path]).join(' ')
-  t.equal(methodsOf('/api/account/logout'), 'post')
-  t.equal(methodsOf('/api/account/profile'), 'post')
-  t.equal(methodsOf('/api/menus'), 'get post')
+  t.same(Object.keys(paths['/api/account/logout']), ['post'])
   const { get, post } = paths['/api/menus']
   t.equal(post.requestBody, undefined)
   t.ok(get.responses[401])
   const schemaOf = (operation: Tree, status = 200) =>
     operation['responses'][status].content['application/json'].schema
-  const dataOf = (operation: Tree) => schemaOf(operation).properties.data
-  const menus = { type: ['array', 'string'], items: { type: ['object', 'null'] } }
-  t.match(dataOf(get), menus)
-  t.match(schemaOf(paths['/api/account/logout'].post), {
-    properties: { bye: { type: 'boolean' } },
-    required: ['bye']
-  })
-  t.match(schemaOf(paths['/api/gone'].get, 410).properties, { code: { type: 'number' } })
-  const signedIn = { token: { type: 'string' }, ends: { type: 'number' } }
-  t.match(dataOf(paths['/api/auth/admin/login'].post).properties, signedIn)
-  const roles = { type: 'array', items: { type: 'string' } }
-  t.same(dataOf(paths['/api/account/profile'].post).properties, { roles, mail: { type: 'null' } })
-  t.same(schemaOf(paths['/api/refresh'].post), {}, 'a profile may hold anything')
+  t.match(schemaOf(get).properties, { success: { type: 'boolean' }, data: {} })
+  t.same(schemaOf(paths['/api/account/logout'].post), {})
+  t.ok(schemaOf(paths['/api/made'].get, 201).properties.data)
 })
 
 t.test('failures may have field errors, unless config says otherwise', async t => {

@@ -61,12 +61,6 @@ t.test('a reader that has seen enough ends a command without a word', async t =>
 t.test('output that cannot be written is one line', async t => {
   const full = await shell('node src/launch.js --help > /dev/full; echo $?')
   t.same([full.stdout, full.stderr], ['1\n', 'The output could not be written (ENOSPC).\n'])
-  const nowhere = await run(['openapi', '--output', 'not/there.json'])
-  t.same(nowhere, {
-    code: 1,
-    out: '',
-    err: 'not/there.json cannot be written (ENOENT). Does its folder exist?\n'
-  })
 })
 
 t.test('what a terminal would obey in a word or an option is shown', async t => {

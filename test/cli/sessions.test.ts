@@ -63,7 +63,7 @@ t.test(
       gateway.log.find(({ msg, user }) => msg === 'request' && user === 'bob'),
       { userId: '2' }
     )
-    t.match(await command('close', '--id', 'bob'), {
+    t.match(await command('close', 'bob', '--by', 'id'), {
       code: 3,
       out: '',
       err: 'No session of a user with id bob.\n'
@@ -80,7 +80,7 @@ t.test(
     t.equal(unclear.code, 3)
     t.match(
       unclear.err,
-      /^"alice" may be any of these users; choose one with --id, --name or --source:\nSOURCE +ID +NAME\n/
+      /^"alice" may be any of these users; choose one with --by or --source:\nSOURCE +ID +NAME\n/
     )
     t.match(unclear.err, /^b +alice +carol$/m)
     t.match(unclear.err, /^users-file +1 +alice$/m)
@@ -89,7 +89,7 @@ t.test(
     t.match(all.out, /^SESSION +STARTED +LAST USED +USER +ID +SOURCE +ADDRESS +AGENT\n/)
     t.match(all.out, / alice +1 +users-file /)
     t.match(all.out, / carol +alice +b /)
-    t.match(await command('list', '--name', 'alice'), { code: 0, out: /^SESSION/ })
+    t.match(await command('list', 'alice', '--by', 'name'), { code: 0, out: /^SESSION/ })
     t.match(await command('close', 'alice', '--source', 'users-file'), {
       code: 0,
       out: 'closed: 1\n'

@@ -56,10 +56,9 @@ function addDocuments(program: CliCommand): void {
   program
     .command('openapi')
     .description('write an OpenAPI 3.1 document of all that the console can call')
-    .option('-o, --output <file>', 'the file to write (default: standard output)')
     .runs(async () => (await import('../openapi.ts')).openapi).details(`
 Examples:
-  console-gateway openapi -o openapi.json
+  console-gateway openapi > openapi.json
   npx openapi-typescript openapi.json -o src/services/gateway.d.ts`)
   const audit = program.command('audit').description('verify the audit ledger').details(`
 Examples:

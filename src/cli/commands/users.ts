@@ -1,4 +1,5 @@
 /** The commands for users, their sessions, and locks of sign-in. */
+import { Option } from 'commander'
 import type { CliCommand } from '../cli-command.ts'
 
 export function addUserCommands(program: CliCommand): void {
@@ -23,30 +24,26 @@ Exit codes: 3 if no user or several users match.`)
     sessions
       .command(words)
       .description(description)
-      .option('--id <id>', 'the user with this id')
-      .option('--name <name>', 'the user with this user name')
+      .addOption(
+        new Option('--by <what>', 'whether USER is an id or a name (default: either)').choices([
+          'id',
+          'name'
+        ])
+      )
       .option('--source <name>', 'of this credential source')
       .asksGateway()
-  const wanted = 'Give USER, or --id ID, or --name NAME'
   subcommand('list [user]', 'the sessions of a user, or of all; 1000 at most')
-    .checks(({ id, name, source }, [user]) => {
-      const named = [id, name, user].filter(each => each !== undefined)
-      const fits = named.length === 1 || (named.length === 0 && source === undefined)
-      return fits ? undefined : `${wanted}.`
-    })
+    .checks(({ by, source }, [user]) =>
+      user === undefined && (by ?? source) !== undefined ? 'Give USER.' : undefined
+    )
     .runs(async () => (await import('../sessions.ts')).listSessions)
-  subcommand(
-    'close [user] [session-id]',
-    'close sessions; with --id or --name, the only word is that of a session'
-  )
+  subcommand('close [user] [session-id]', 'close the sessions of a user, or one of them')
     .option('--everyone', 'all sessions of all users')
     .option('--yes', 'with --everyone: do not ask')
-    .checks(({ id, name, source, everyone = false, yes = false }, words) => {
-      const options = [id, name].filter(each => each !== undefined).length
-      const isUser = options === 0 ? words.length > 0 : options === 1 && words.length < 2
-      const isNobody = words.length === 0 && options === 0 && source === undefined
-      const fits = everyone === true ? isNobody : isUser && yes === false
-      return fits ? undefined : `${wanted}, or --everyone.`
+    .checks(({ by, source, everyone, yes }, [user]) => {
+      const isOfUser = user !== undefined && (everyone ?? yes) === undefined
+      const isOfAll = (user ?? by ?? source) === undefined && everyone === true
+      return isOfUser || isOfAll ? undefined : 'Give USER, or --everyone.'
     })
     .runs(async () => (await import('../sessions.ts')).closeSessions)
 }

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import t from 'tap'
-import { table } from '../../src/cli/table.ts'
+import { table } from '../../src/cli/output.ts'
 
 t.test('columns stand under each other where characters are wide', t => {
   const rows = [
