@@ -202,12 +202,13 @@ export async function sendShaped(
 ): Promise<void> {
   const { request } = reply
   const { trail } = request
-  if (trail.shapeAt === 0) trail.shapeAt = performance.now()
+  // What config answers has no span of its own.
+  if (trail.shapeAt === 0 && merge !== undefined) trail.shapeAt = performance.now()
   const sent = { target: request.raw.url ?? '', body: request.clientBody }
   const shapeWhole = (whole: unknown) => shape(whole, request.live, sent)
   const shaped = await (merge === undefined ? shapeWhole(value) : merge(value, shapeWhole))
   const text = writeJson(shaped)
-  trail.shapeMs = performance.now() - trail.shapeAt
+  if (trail.shapeAt > 0) trail.shapeMs = performance.now() - trail.shapeAt
   if (!reply.raw.closed) sendText(reply, text)
 }
 
