@@ -1,7 +1,7 @@
 /** Own code: modules of shapes and of upstreams, through HTTP and commands. */
 import { spawnSync } from 'node:child_process'
 import { createHmac } from 'node:crypto'
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
@@ -227,18 +227,25 @@ t.test('another content is taken by a reload; what cannot be loaded is refused',
 })
 
 t.test('check loads it, also as TypeScript, and says what no check finds', async t => {
+  const marker = join(temporaryFolder(), 'loaded')
   const folder = await configFolder({
     routes: {
       ...oneShape('http://127.0.0.1:9', './own.ts'),
       expect: { twice: { request: 'GET /api/r', answer: [4], response: [8] } }
     },
     code: {
-      'own.ts': `import type { Shape } from 'console-gateway'
+      'own.ts': `import { writeFileSync } from 'node:fs'
+import type { Shape } from 'console-gateway'
+writeFileSync(${JSON.stringify(marker)}, '')
 export default (list => list.map((n: number) => n * 2)) as Shape`
     }
   })
   const explain = ['explain', 'GET', '/api/r', '--answer', '-', '-c', folder]
-  t.match(await runProcess(['check', '-c', folder]), { code: 0, out: /no faults/ })
+  const unseen = await run(['check', '-c', folder, '--no-code'])
+  t.match(unseen, { code: 0, out: /own code: .\/own.ts: not loaded, and no expectation tried/ })
+  t.notOk(existsSync(marker), 'it did not run')
+  const checked = await runProcess(['check', '-c', folder])
+  t.match(checked, { code: 0, out: /own code: .\/own.ts: loaded; a loop without an end/ })
   const explained = await run(explain, { input: '[3]' })
   t.match(explained, { code: 0, out: /module: \.\/own\.ts[^]*\[\s*6\s*\]/ })
   writeFileSync(join(folder, 'own.ts'), 'export default list => list[0].id.x')

@@ -29,10 +29,11 @@ Examples:
     .description('report all faults of the config, without starting')
     .option('--strict', 'warnings end with exit code 3')
     .option('--live', 'connect to upstreams and Redis too')
+    .option('--no-code', 'load no own code, try no expectation')
     .json()
     .runs(async () => (await import('../check.ts')).check).details(`
-It tries the expectations (expect), and runs the config's own code (module), which may do
-anything that you may.
+The config's own code (module) is loaded, and may do anything that you may: use --no-code
+for a config that you do not trust.
 
 Examples:
   console-gateway check --live -c /etc/console-gateway
