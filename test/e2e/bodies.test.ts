@@ -290,6 +290,41 @@ t.test('what is no JSON is 502, and the log says how but holds nothing of it', a
   }
 })
 
+t.test('an error’s message is found in whatever coding and charset it comes', async t => {
+  const gateway = await setUp(
+    t.after,
+    sends(
+      gzipSync(Buffer.from('{"msg":"Schließen Sie erst den Auftrag ab."}', 'latin1')),
+      {
+        'content-encoding': 'gzip',
+        'content-type': 'application/json; charset=iso-8859-1',
+        'content-digest': 'x'
+      },
+      409
+    )
+  )
+  const answer = await gateway.call('/api/shaped')
+  t.match(answer, {
+    status: 409,
+    json: { errorCode: 'upstream.error', message: 'Schließen Sie erst den Auftrag ab.' }
+  })
+  t.same(
+    [answer.headers.get('content-encoding'), answer.headers.get('content-digest')],
+    [null, null]
+  )
+})
+
+t.test('ids of more digits than JavaScript holds arrive as they were sent', async t => {
+  const gateway = await setUp(
+    t.after,
+    sends('{"items":[{"id":12345678901234567890,"subject":0.1},{"id":9007199254740993}]}')
+  )
+  t.match(
+    (await gateway.call('/api/shaped')).text,
+    '"data":[{"id":12345678901234567890,"title":0.1},{"id":9007199254740993}]'
+  )
+})
+
 t.test('HEAD, 204 and 205 have no body and no false fields', async t => {
   const gateway = await setUp(t.after, (incoming, response) => {
     const status = Number(incoming.headers['x-status'])
@@ -326,6 +361,29 @@ t.test('HEAD, 204 and 205 have no body and no false fields', async t => {
     status: 503,
     text: ''
   })
+})
+
+t.test('a redirect on a shaped route stays one', async t => {
+  const gateway = await setUp(t.after, (_request, response) => {
+    response
+      .writeHead(302, {
+        'location': '/api/shaped',
+        'content-type': 'text/html',
+        'content-length': '5'
+      })
+      .end('Moved')
+  })
+  const answer = await gateway.call('/api/shaped')
+  t.same(
+    [
+      answer.status,
+      answer.headers.get('location'),
+      answer.text,
+      answer.headers.get('content-type'),
+      answer.headers.get('content-length')
+    ],
+    [302, '/api/shaped', '', null, '0']
+  )
 })
 
 t.test(
@@ -399,6 +457,16 @@ t.test(
   }
 )
 
+t.test('a condition on a change goes on to the back-end', async t => {
+  const gateway = await setUp(t.after, sends(items(1)))
+  await gateway.call('/api/shaped', {
+    method: 'POST',
+    body: '{}',
+    headers: { 'if-match': '"3"', 'if-none-match': '*' }
+  })
+  t.match(gateway.backend.seen[0]?.headers, { 'if-match': '"3"', 'if-none-match': '*' })
+})
+
 t.test('a part of an answer is never shaped as if it were all', async t => {
   const text = items(2)
   const gateway = await setUp(t.after, (incoming, response) => {
@@ -435,6 +503,40 @@ t.test('a part of an answer is never shaped as if it were all', async t => {
     json: { errorCode: 'upstream.invalid' }
   })
 })
+
+t.test(
+  'the policies of an API answer are the gateway’s, and what it varies by is said by both',
+  async t => {
+    const fields = {
+      'content-security-policy': "default-src * 'unsafe-inline'",
+      'content-security-policy-report-only': 'default-src *',
+      'referrer-policy': 'unsafe-url',
+      'vary': 'Accept-Language, origin'
+    }
+    const gateway = await setUp(t.after, sends(items(1), fields), {
+      gateway: { server: { origins: ['https://console.example.com'] } }
+    })
+    for (const path of ['/api/plain', '/api/shaped']) {
+      const { headers } = await gateway.call(path, {
+        headers: { origin: 'https://console.example.com' }
+      })
+      t.same(
+        [
+          'content-security-policy',
+          'content-security-policy-report-only',
+          'referrer-policy',
+          'vary'
+        ].map(name => headers.get(name)),
+        [
+          "default-src 'none'; frame-ancestors 'none'",
+          null,
+          'same-origin',
+          'Origin, Accept-Language'
+        ]
+      )
+    }
+  }
+)
 
 t.test('a client that leaves while an answer is collected ends it at the back-end', async t => {
   const gateway = await setUp(t.after, (_request, response) => {

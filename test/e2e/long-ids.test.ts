@@ -49,13 +49,21 @@ async function longIds(
 }
 
 const orders = '/api/orders'
+const opsClose = (gateway: TestGateway, body: object) =>
+  gateway.ops('/ops/api/sessions/close', { json: body })
 
-t.test('session, profile and back-end are told each user’s own id and numbers', async t => {
+t.test('the back-end is told each user’s own id, digit by digit', async t => {
   const { gateway, toldIds } = await longIds(t)
   for (const name of ['ann', 'ben']) {
+    await gateway.call(orders, { cookie: await gateway.signIn(name) })
+  }
+  t.same(toldIds(), [ids['ann'], ids['ben']])
+})
+
+t.test('the session and the profile tell each user’s own id and numbers', async t => {
+  const { gateway } = await longIds(t)
+  for (const name of ['ann', 'ben']) {
     const cookie = await gateway.signIn(name)
-    await gateway.call(orders, { cookie })
-    t.equal(toldIds().at(-1), ids[name], 'digit by digit')
     const session = await gateway.call('/api/session', { cookie })
     t.equal(session.json.data.user.id, ids[name])
     const profile = await gateway.call('/api/account/profile', { cookie })
@@ -64,7 +72,7 @@ t.test('session, profile and back-end are told each user’s own id and numbers'
   }
 })
 
-t.test('each lists and closes their own sessions only, and operators those of one', async t => {
+t.test('each lists and closes their own sessions only', async t => {
   const { gateway } = await longIds(t)
   const [ann, ben] = [await gateway.signIn('ann'), await gateway.signIn('ben')]
   t.equal((await gateway.call('/api/session/list', { cookie: ann })).json.total, 1)
@@ -77,14 +85,23 @@ t.test('each lists and closes their own sessions only, and operators those of on
     ],
     [401, 200]
   )
-  const again = await gateway.signIn('ann')
-  const listed = await gateway.ops(`/ops/api/sessions?user=${ids['ben']}`)
-  t.match(await listed.json(), { sessions: { length: 1 } })
-  const byOperator = await gateway.ops('/ops/api/sessions/close', { json: { user: ids['ben'] } })
-  t.match(await byOperator.json(), { closed: 1 })
-  const statuses = []
-  for (const cookie of [again, ben]) statuses.push((await gateway.call(orders, { cookie })).status)
-  t.same(statuses, [200, 401])
+})
+
+t.test('operators list and close the sessions of one of them only', async t => {
+  const { gateway } = await longIds(t)
+  const [ann, ben] = [await gateway.signIn('ann'), await gateway.signIn('ben')]
+  const listed = (await (await gateway.ops(`/ops/api/sessions?user=${ids['ann']}`)).json()) as {
+    sessions: unknown[]
+  }
+  t.equal(listed.sessions.length, 1)
+  t.match(await (await opsClose(gateway, { user: ids['ann'] })).json(), { closed: 1 })
+  t.same(
+    [
+      (await gateway.call(orders, { cookie: ann })).status,
+      (await gateway.call(orders, { cookie: ben })).status
+    ],
+    [401, 200]
+  )
 })
 
 t.test('a limit by user counts each of them alone', async t => {
