@@ -62,6 +62,7 @@ export function recentlyUsed<V extends {}>(maxEntries: number): BoundedMap<V> {
 /**
  * Caches decisions by a text that most requests share, such as the name of a header or the address
  * of a load balancer. Bounded, since clients choose the texts.
+ * @param decide gets a copy of the text, which its result may keep
  */
 export function memoized<T extends {}>(decide: (text: string) => T): (text: string) => T {
   const decisions = new Map<string, T>()
@@ -69,8 +70,9 @@ export function memoized<T extends {}>(decide: (text: string) => T): (text: stri
     let decision = decisions.get(text)
     if (decision === undefined) {
       if (decisions.size >= 1000) decisions.clear()
-      decision = decide(text)
-      decisions.set(ownText(text), decision)
+      const own = ownText(text)
+      decision = decide(own)
+      decisions.set(own, decision)
     }
     return decision
   }
