@@ -32,7 +32,8 @@ export function readText(file: string): string {
 }
 
 /**
- * A reader, such as a running gateway, never sees half of it. Keeps the mode and owner of the file; follows a symbolic link.
+ * A reader, such as a running gateway, never sees half of it. Keeps the mode and owner of the file;
+ * follows a symbolic link.
  * @param mode of a new file
  * @throws CommandError when it cannot be written; the old file is unchanged then
  */

@@ -12,7 +12,7 @@ import { credentialOf, type RouteConfig, type RoutesConfig } from './schema/rout
 import { nameOfCookie } from './schema/set-cookies.ts'
 import { urlsOf } from './schema/upstreams.ts'
 
-/** What makes a limit much looser. */
+/** A limit that grows by this factor is listed as a risk. */
 const muchLooser = 10
 
 type RiskRule = (before: Config, after: Config) => Array<string | false>

@@ -1,4 +1,4 @@
-/** Headers of every response of the operators' listener, and its errors: for its page and for curl. */
+/** Headers and errors of the operators' listener, for its page and for curl. */
 import type { FastifyReply } from 'fastify'
 import { errorKinds, toGatewayError } from '../errors/errors.ts'
 

@@ -70,7 +70,7 @@ const maxText = 256
 const shownEnd = 4
 const hashLength = 16
 
-/** @returns the members of a request's body that `audit.fields` names; undefined where it names none */
+/** @returns gives the members of a body that `audit.fields` names; undefined where it names none */
 function createFields({ fields, key: [key = ''] }: AuditConfig) {
   const membersOf = new Map(
     Object.entries(fields).map(([route, members]) => [

@@ -1,4 +1,4 @@
-/** Completes each response: standard headers, compression, small bodies in one write; and its end. */
+/** Completes each response: standard headers, compression, one write for a small body; its end. */
 import { isAscii } from 'node:buffer'
 import type { ServerResponse } from 'node:http'
 import { constants } from 'node:zlib'

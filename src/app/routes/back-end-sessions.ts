@@ -1,6 +1,6 @@
 /**
- * What ordinary responses of a back-end say of the session that it has for a user: that it has
- * ended (`sessionEnded` of the upstream), or has another credential from now on.
+ * The back-end's own session of a user, as its ordinary responses tell of it: that it has ended
+ * (`sessionEnded` of the upstream), or that its credential is another one from now on.
  */
 import { BoundedMap } from '../../bounded-map.ts'
 import { credentialOf, type UpstreamConfig } from '../../config/schema/routes.ts'

@@ -202,7 +202,7 @@ export async function sendShaped(
 ): Promise<void> {
   const { request } = reply
   const { trail } = request
-  // What config answers has no span of its own.
+  // A fixed answer of config is not timed: its shaping is no step that anyone looks for in a trace.
   if (trail.shapeAt === 0 && merge !== undefined) trail.shapeAt = performance.now()
   const sent = { target: request.raw.url ?? '', body: request.clientBody }
   const shapeWhole = (whole: unknown) => shape(whole, request.live, sent)

@@ -14,12 +14,13 @@ import { keepCookies } from '../../proxy/cookie-header.ts'
 import type { Session } from '../../session/types.ts'
 import type { AttemptHandle } from './guard.ts'
 
-/** What only an open session has. */
+/** Members of a session that are set when it is opened. */
 const unopened = { id: '', remembered: false, createdAt: 0, idleMs: 0, agent: '' }
 
 /**
- * The session that may be opened for the user for whom a source vouches. The refusal of all of them is the first that tells more than
- * a wrong password, else the first: a wrong captcha at one source does not end the search.
+ * The session that may be opened for the user for whom a source vouches. The refusal of all of them
+ * is the first that tells more than a wrong password, else the first: a wrong captcha at one source
+ * does not end the search.
  * @throws the refusal, or the failure of a source
  */
 export async function mustVouch(

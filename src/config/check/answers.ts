@@ -1,4 +1,4 @@
-/** Rules for `answer`: names of its template, and what status and envelope allow; and for `expect`. */
+/** Rules for `answer` (names of its template, what status and envelope allow) and `expect`. */
 import {
   type AnswerConfig,
   placeholderOf,

@@ -21,7 +21,7 @@ import {
 /** A shaped response is parsed in one go, which blocks all requests of the process. */
 const maxShaped = 64 * 1024 ** 2
 
-/** The cookie that recognizes a known browser; its name begins with `__Host-` where cookies are Secure. */
+/** The cookie of a known browser; its name begins with `__Host-` where cookies are Secure. */
 export const knownBrowserCookie = 'console_known'
 
 type Whom = 'address' | 'user' | 'session' | `profile.${string}`
