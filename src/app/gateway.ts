@@ -3,10 +3,8 @@ import type { FastifyInstance } from 'fastify'
 import type { AnswerConfig } from '../config/schema/answer.ts'
 import type { Config } from '../config/schema/config.ts'
 import { mountOf } from '../config/schema/resolved.ts'
-import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
+import type { UpstreamConfig } from '../config/schema/routes.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
-import { createUpstreamLogin } from '../login/upstream-login.ts'
-import { createUsersFile } from '../login/file-users.ts'
 import { tokenNamesOf } from '../proxy/token-names.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import type { Services } from '../services/services.ts'
@@ -19,6 +17,7 @@ import { createSessionCookieReader, sessionCookie } from './hooks/session-cookie
 import { withOwnCode } from './own-code.ts'
 import type { BindStream } from './routes/bound-stream.ts'
 import { createSealedCookies } from './routes/sealed-cookies.ts'
+import { createSources } from './sign-in/sources.ts'
 import type { ShedLog } from './hooks/metrics.ts'
 
 type Shared =
@@ -95,36 +94,10 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
     sessionKeyIn: createSessionCookieReader(cookie.name, services.secrets),
     tokenNames: tokenNamesOf(envelope),
     /** In the order of the config. */
-    sources: services.sources ?? createSources(config, services.upstream, services.log),
+    sources: services.sources ?? createSources(config, services),
     sealedCookies: createSealedCookies(config, cookie, services.secrets),
     forwardedHost: createForwardedHost(server.hosts),
     /** `server.mount`, the prefix of every public path. */
     mount: mountOf(config)
   }
-}
-
-function createSources(
-  { gateway, users }: Config,
-  upstream: (name: string) => Upstream,
-  log: GatewayServices['log']
-): CredentialSource[] {
-  return Object.entries(gateway.login.sources).map(([name, source]) => {
-    if (source.kind === 'users-file') {
-      return createUsersFile(name, users[source.file] ?? { users: {} })
-    }
-    const { config, fetchWhole } = upstream(source.upstream)
-    const { as, scheme } = credentialOf(config.credential)
-    return createUpstreamLogin({
-      name,
-      config: source,
-      send: fetchWhole,
-      credentialStyle: as,
-      credentialScheme: scheme,
-      onFailed: err =>
-        log.warn(
-          { event: 'logout.source', source: name, err },
-          'a sign-in failed after the back-end’s, and the back-end’s session could not be ended'
-        )
-    })
-  })
 }

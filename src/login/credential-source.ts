@@ -52,10 +52,11 @@ export interface CredentialSource {
   /** Kept in the session, so that its sign-out finds its source. */
   readonly name: string
   /**
-   * Takes the same time for a wrong password and an unknown user.
+   * Missing where the source takes no passwords. Takes the same time for a wrong password and an
+   * unknown user.
    * @throws GatewayError when the source is unavailable; that is never a refusal
    */
-  verify(attempt: SignInAttempt): Promise<SignInResult>
+  verify?(attempt: SignInAttempt): Promise<SignInResult>
   /**
    * A new credential for a session's old one, or undefined where the source refuses.
    * @throws GatewayError when it cannot tell
@@ -63,6 +64,13 @@ export interface CredentialSource {
   renew?(session: Session, trail?: Trail): Promise<Credential | undefined>
   /** Ends the session at its source too. May fail: the gateway's session has ended already. */
   signOut?(session: Session, trail?: Trail): Promise<void>
+}
+
+/** A source that takes user names and passwords. */
+export type PasswordSource = CredentialSource & Required<Pick<CredentialSource, 'verify'>>
+
+export function takesPasswords(source: CredentialSource): source is PasswordSource {
+  return source.verify !== undefined
 }
 
 /** The request that ends a session. */

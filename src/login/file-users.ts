@@ -4,7 +4,7 @@ import type { SourceConfig } from '../config/schema/gateway.ts'
 import type { UsersConfig } from '../config/schema/users.ts'
 import type { Identity, Session } from '../session/types.ts'
 import { decoyHash, type Hash, parseHash, verifyPassword } from './argon2.ts'
-import type { CredentialSource } from './credential-source.ts'
+import type { PasswordSource } from './credential-source.ts'
 
 type Users = UsersConfig['users']
 type User = Users[string]
@@ -77,7 +77,7 @@ export function createFileUsers() {
 const workOf = ({ memory, passes }: Hash) => memory * passes
 
 /** A file as a credential source: for the user names in it no further source is asked. */
-export function createUsersFile(name: string, { users }: UsersConfig): CredentialSource {
+export function createUsersFile(name: string, { users }: UsersConfig): PasswordSource {
   const hashes = new Map(
     Object.entries(users).map(([username, user]) => [username, parseHash(user.password)])
   )

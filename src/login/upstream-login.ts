@@ -7,7 +7,7 @@ import type { Credential } from '../session/types.ts'
 import { ask, type BackEnd, callWith, fill, withLowerNames } from './back-end-call.ts'
 import type {
   ConsoleRequest,
-  CredentialSource,
+  PasswordSource,
   SignInAttempt,
   SignInResult
 } from './credential-source.ts'
@@ -35,7 +35,7 @@ const usualOutcomes: readonly OutcomeTest[] = [
   { is: 'refused', status: [400, 401, 403, 404, 422] }
 ]
 
-export function createUpstreamLogin({ config, ...others }: Options): CredentialSource {
+export function createUpstreamLogin({ config, ...others }: Options): PasswordSource {
   const isUnnamed = ({ is }: OutcomeTest) => !config.outcomes.some(each => each.is === is)
   const outcomes = [...config.outcomes, ...usualOutcomes.filter(isUnnamed)]
   const options = { ...others, config: { ...config, outcomes } }

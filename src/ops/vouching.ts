@@ -10,7 +10,7 @@ import { createSignInGuard, operatorsApart } from '../app/sign-in/guard.ts'
 import { mustVouch } from '../app/sign-in/vouching.ts'
 import { operatorSources } from '../config/schema/gateway.ts'
 import { GatewayError } from '../errors/errors.ts'
-import { signOutAtSource } from '../login/credential-source.ts'
+import { signOutAtSource, takesPasswords } from '../login/credential-source.ts'
 import type { Entrant } from './session.ts'
 
 export type Vouching = ReturnType<typeof createVouching>
@@ -18,7 +18,7 @@ export type Vouching = ReturnType<typeof createVouching>
 export function createVouching(gateway: Gateway) {
   const { sessions, config } = gateway
   const names = operatorSources(config.gateway)
-  const sources = gateway.sources.filter(({ name }) => names.includes(name))
+  const sources = gateway.sources.filter(takesPasswords).filter(({ name }) => names.includes(name))
   const guard = createSignInGuard(gateway, operatorsApart)
   return {
     /**

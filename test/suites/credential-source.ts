@@ -1,6 +1,6 @@
 /** What every credential source promises; run once for each adapter. */
 import type { Test } from 'tap'
-import type { SignInAttempt, CredentialSource } from '../../src/login/credential-source.ts'
+import type { SignInAttempt, PasswordSource } from '../../src/login/credential-source.ts'
 
 /** What the source under test has to know: `alice` with this password, named `Alice`, in the roles admin and user. */
 export const rightPassword = 'pä$$ “word” 🔑 & more'
@@ -16,7 +16,7 @@ export const attempt = (over: Partial<SignInAttempt> = {}): SignInAttempt => ({
 
 const wrong = { password: 'wrong' }
 
-export function credentialSourceContract(t: Test, source: CredentialSource): void {
+export function credentialSourceContract(t: Test, source: PasswordSource): void {
   t.test('the right password gives the identity', async t => {
     const verdict = await source.verify(attempt())
     t.match(verdict, {

@@ -12,7 +12,7 @@ import type { GatewayConfig } from '../../config/schema/gateway.ts'
 import { loginBody } from '../../config/schema/request-bodies.ts'
 import { type ErrorCode, GatewayError, toGatewayError } from '../../errors/errors.ts'
 import { escapeStep } from '../../json/pointer.ts'
-import { signOutAtSource } from '../../login/credential-source.ts'
+import { signOutAtSource, takesPasswords } from '../../login/credential-source.ts'
 import { refuseLeak } from '../../login/leaked-credential.ts'
 import { decryptPassword } from '../../login/password-cipher.ts'
 import type { Sessions } from '../../session/sessions.ts'
@@ -72,7 +72,12 @@ async function signIn(
     trail,
     request: consoleRequest(request)
   }
-  const vouched = await mustVouch(gateway.sources, signingIn, attempt, request.log)
+  const vouched = await mustVouch(
+    gateway.sources.filter(takesPasswords),
+    signingIn,
+    attempt,
+    request.log
+  )
   trail.source = vouched.source
   let opened: Live
   try {

@@ -6,7 +6,7 @@ import type { FastifyRequest } from 'fastify'
 import { GatewayError, toGatewayError } from '../../errors/errors.ts'
 import type {
   ConsoleRequest,
-  CredentialSource,
+  PasswordSource,
   Refusal,
   SignInAttempt
 } from '../../login/credential-source.ts'
@@ -24,7 +24,7 @@ const unopened = { id: '', remembered: false, createdAt: 0, idleMs: 0, agent: ''
  * @throws the refusal, or the failure of a source
  */
 export async function mustVouch(
-  sources: readonly CredentialSource[],
+  sources: readonly PasswordSource[],
   signIn: SignInAttempt,
   attempt: AttemptHandle,
   log: FastifyRequest['log']
