@@ -25,6 +25,15 @@ Examples:
   console-gateway start -c /etc/console-gateway
   LISTEN=127.0.0.1:3000 console-gateway`)
   program
+    .command('demo [dir]')
+    .description('run an example console and back-end with a gateway between them')
+    .runs(async () => (await import('../demo.ts')).demo).details(`
+Says what to try. Its config is in DIR, which is written if it is not there (default: a
+temporary folder, removed at the end), and may be changed while it runs.
+
+Examples:
+  console-gateway demo`)
+  program
     .command('check')
     .description('report all faults of the config, without starting')
     .option('--strict', 'warnings end with exit code 3')
