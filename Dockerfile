@@ -50,9 +50,8 @@ USER 1000:1000
 EXPOSE 8080 9090
 # Where a config of the demo's kind listens; on loopback no other container could reach it.
 ENV LISTEN=0.0.0.0:8080 OPS_LISTEN=0.0.0.0:9090
-# The operators' port, wherever OPS_LISTEN put it.
-HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --start-interval=1s --retries=3 \
-  CMD ["node", "-e", "const port = (process.env.OPS_LISTEN || '').split(':').pop() || 9090; const end = ok => process.exit(ok ? 0 : 1); const tls = () => require('node:https').get({ port, path: '/readyz', rejectUnauthorized: false }, ({ statusCode }) => end(statusCode === 200)).on('error', () => end(false)); fetch(`http://127.0.0.1:${port}/readyz`).then(({ ok }) => end(ok), tls)"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --start-interval=1s --retries=3 \
+  CMD ["node", "dist/launch.js", "health"]
 # Node itself is process 1: it gets SIGTERM and drains, which takes up to drain.notice + drain.grace (15 s by default).
 # Half the memory that Node takes by itself under load (docs/operations.md, Memory).
 ENV MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=262144 MALLOC_MMAP_THRESHOLD_=262144

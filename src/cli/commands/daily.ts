@@ -71,6 +71,17 @@ Examples:
   console-gateway status --all
 Exit codes: 3 if the config files were refused, or a replica does not answer.`)
   program
+    .command('health')
+    .description('say whether a running gateway takes requests, for health checks')
+    .asksGateway()
+    .runs(async () => (await import('../health.ts')).health).details(`
+It takes them as long as the cookie's sessions can be found; a back-end that is down is
+shown, and is no reason.
+
+Examples:
+  console-gateway health -c /etc/console-gateway
+Exit codes: 1 if it is not ready, or none runs.`)
+  program
     .command('ops')
     .description('print a link that opens the operators’ page of a running gateway')
     .asksGateway()
