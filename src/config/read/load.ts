@@ -1,5 +1,4 @@
 /** Loads all config files: read, checked against each other and frozen. */
-import { resolve } from 'node:path'
 import type { JsonRecord } from '../../json/values.ts'
 import { checkConfig } from '../check/check.ts'
 import { contractSteps } from '../check/contracts.ts'
@@ -18,6 +17,7 @@ import { schemaFile } from '../schema/proxied.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
 import type { Path } from '../schema/node.ts'
+import { fileIn } from '../schema/resolved.ts'
 import { presetKeys } from '../schema/presets.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
 import { usersSchema } from '../schema/users.ts'
@@ -102,7 +102,7 @@ function* readNamedFiles(
   reading: FilesReading,
   running: GatewayConfig | undefined
 ) {
-  const { folder, inputs, report } = reading
+  const { inputs, report } = reading
   const of = (kind: Named['what']) => named.filter(({ what }) => what === kind)
   const users = yield* readMappings(of('users file'), usersSchema, reading)
   const others = yield* readMappings(othersOf(running, named), usersSchema, {
@@ -112,8 +112,8 @@ function* readNamedFiles(
   })
   const contracts = yield* readMappings(of('contract file'), schemaFile, reading)
   // Text around certificates is no part of them, in whatever encoding.
-  const readPem = (name: string) => inputs.readBytes(resolve(folder, name)).toString('utf8')
-  const readModule = (name: string) => inputs.readDocument(resolve(folder, name))
+  const readPem = (name: string) => inputs.readBytes(fileIn(reading, name)).toString('utf8')
+  const readModule = (name: string) => inputs.readDocument(fileIn(reading, name))
   return {
     users: { ...users, ...others },
     contracts,

@@ -38,7 +38,7 @@ export interface ServerTls {
 }
 
 export interface Config {
-  /** The config folder, absolute. Relative paths in config start here. */
+  /** The config folder, absolute. */
   readonly folder: string
   /** The folders whose files it overrides, absolute. */
   readonly bases: readonly string[]
