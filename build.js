@@ -1,6 +1,6 @@
 /** Makes `dist/`, what images and installations run: the gateway and its packages in a few files, since a thousand of them take half a second to start. */
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, cpSync, rmSync } from 'node:fs'
+import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { build } from 'esbuild-wasm'
 
 // What packages of CommonJS expect to find; each file gets it.
@@ -45,7 +45,8 @@ const leanModules = {
 
 const outdir = new URL('dist/', import.meta.url).pathname
 rmSync(outdir, { recursive: true, force: true })
-await build({
+const { metafile } = await build({
+  metafile: true,
   absWorkingDir: import.meta.dirname,
   entryPoints: ['src/launch.js'],
   entryNames: '[name]',
@@ -71,6 +72,15 @@ await build({
   legalComments: 'external',
   logLevel: 'warning'
 })
+// The licences of the packages that the bundle holds.
+const bundled = Object.keys(metafile.inputs).map(file => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0])
+const notices = [...new Set(bundled)].filter(Boolean).toSorted().map(folder => {
+  const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'))
+  const texts = readdirSync(folder).filter(file => /^(licen[cs]e|notice)/i.test(file))
+  const text = texts.map(file => readFileSync(`${folder}/${file}`, 'utf8').trim()).join('\n\n')
+  return `${name} ${version} (${license})\n\n${text}\n`
+})
+writeFileSync(`${outdir}NOTICES.txt`, notices.join(`\n${'-'.repeat(72)}\n\n`))
 // Files of the operators' pages, beside the module that reads them.
 for (const file of ['page.css', 'live.js', 'icon.svg']) {
   copyFileSync(new URL(`src/ops/page/${file}`, import.meta.url), `${outdir}${file}`)

@@ -70,7 +70,7 @@ function configurationPage(): string {
 
 <!-- Written by \`node scripts/reference.ts\` from the schemas in src/config. Do not edit. -->
 
-A config folder contains \`gateway.yaml\`, \`routes.yaml\`, \`limits.yaml\` and the users file that \`gateway.yaml\` names. The first three are read as one: a key may stand in any of them, but in one only. \`console-gateway check --config DIR\` lists all faults of a folder, with file and line. Of several folders, \`--config base --config prod\`, the files of a later one override those of the former key by key, lists as a whole, and \`null\` removes a key; a file may then be missing in one of them, and relative paths start at the last.
+A config folder contains \`gateway.yaml\`, \`routes.yaml\`, \`limits.yaml\` and the users file that \`gateway.yaml\` names. The first three are read as one: a key may stand in any of them, but in one only. \`console-gateway check --config DIR\` lists all faults of a folder, with file and line. Of several folders, \`--config base --config prod\`, the files of a later one override those of the former key by key, lists as a whole, and \`null\` removes a key; a file may then be missing in one of them, and a file that they name is that of the last folder that has it.
 
 - An unknown key is a fault. A missing key has its default.
 - \`\${NAME}\` is replaced by an environment variable, \`\${NAME:-text}\` by a variable with a default. A secret is always such a reference or \`file:PATH\`. It never stands in the file itself.
