@@ -152,12 +152,10 @@ t.test(
 )
 
 t.test('roles are groups by name, nested or not, or only those that config lists', async t => {
-  const rolesWith = async (t: Test, of: object, username?: string) =>
-    (
-      (await (await gatewayOf(t, { groups: { base: groups, ...of } })).signedIn(username))[
-        'roles'
-      ] as string[]
-    ).toSorted()
+  const rolesWith = async (t: Test, of: object, username?: string) => {
+    const gateway = await gatewayOf(t, { groups: { base: groups, ...of } })
+    return (await gateway.signedIn(username))['roles']
+  }
   t.same(await rolesWith(t, {}), ['admin', 'inner', 'user'])
   t.same(await rolesWith(t, { nested: true }), ['admin', 'inner', 'outer', 'user'])
   t.same(await rolesWith(t, { nested: true }, 'bob'), ['user'])
@@ -428,6 +426,20 @@ t.test('a silent directory holds 20 sign-ins, lets 100 wait, and refuses the res
   ])
 })
 
+t.test(
+  'a change of gateway.yaml waits for a restart: a reload keeps the directory and its authority',
+  async t => {
+    const gateway = await gatewayOf(t)
+    const file = join(gateway.folder, 'gateway.yaml')
+    const written = parse(readFileSync(file, 'utf8'))
+    delete written.login
+    writeFileSync(file, stringify(written))
+    const answer = await gateway.ops('/ops/api/reload', { method: 'POST' })
+    t.equal(answer.status, 200, await answer.text())
+    t.match(await gateway.signedIn(), { user: 'alice', source: 'staff' })
+  }
+)
+
 t.test('check --live --user shows whom a directory knows, without a password', async t => {
   const folder = await folderOf({ urls: [tlsUrl], groups: { base: groups } })
   const check = async (...more: readonly string[]) =>
@@ -435,7 +447,7 @@ t.test('check --live --user shows whom a directory knows, without a password', a
   t.match(await check(), { code: 0, out: `sign-in staff: ${tlsUrl}: ok\n` })
   const id = '0f4b2f6e-8d7c-4b8e-9a53-2f6c0c3d1e55'
   const { out } = await check('--user', 'alice')
-  t.match(out, `${tlsUrl}: ok (alice: id ${id}, name Alice, roles admin, `)
+  t.match(out, `${tlsUrl}: ok (alice: id ${id}, name Alice, roles admin, inner, user)`)
   t.match((await check('--user', 'nobody')).out, 'ok (nobody: no such user, or several)')
 })
 

@@ -166,7 +166,7 @@ async function rolesOf(
     if (found.size > maxGroups) throw new Error(`${userDn} is in more than ${maxGroups} groups`)
     members = nested ? fresh.map(({ dn }) => dn) : []
   }
-  if (roles === undefined) return [...found.values()].filter(each => each !== undefined)
+  if (roles === undefined) return [...found.values()].filter(each => each !== undefined).toSorted()
   // Names of groups have no case.
   const names = new Set([...found].flat().map(each => each?.toLowerCase()))
   const given = Object.entries(roles).filter(([group]) => names.has(group.toLowerCase()))
