@@ -152,12 +152,20 @@ function formerPlace(member: Node, key: string): string | undefined {
 function inner(member: Node, key: string, above: readonly Node[]): string[] {
   if (member.anyOf !== undefined) {
     const all = member.anyOf.flatMap(branch =>
-      isDescribed(branch) ? rows(branch, `${key}.`, above) : []
+      isDescribed(branch)
+        ? rows(branch, `${key}.`, above).map(text => ({ text, title: branch.title }))
+        : []
     )
-    // A key of several branches is listed once.
-    const keyOf = (text: string) => text.split(' | ', 1)[0]
-    const keys = all.map(keyOf)
-    return all.filter((text, index) => keys.indexOf(keyOf(text)) === index)
+    // A key of several branches is listed once, or with the branch where its row is another one.
+    const keyOf = (text: string) => text.split(' | ', 1)[0] ?? ''
+    const listedRows = new Map<string, string>()
+    return all.flatMap(({ text, title }) => {
+      const own = keyOf(text)
+      const first = listedRows.get(own)
+      if (first === undefined) listedRows.set(own, text)
+      if (first === undefined || title === undefined) return first === undefined ? [text] : []
+      return first === text ? [] : [text.replace(own, `${own} (${title})`)]
+    })
   }
   if (member.items?.anyOf !== undefined) {
     return member.items.anyOf.flatMap(branch =>

@@ -37,7 +37,8 @@ Examples:
     .command('check')
     .description('report all faults of the config, without starting')
     .option('--strict', 'warnings end with exit code 3')
-    .option('--live', 'connect to upstreams and Redis too')
+    .option('--live', 'connect to upstreams, Redis and directories too')
+    .option('--user <name>', 'with --live: look up a user in LDAP directories, without a password')
     .option('--no-code', 'load no own code, try no expectation')
     .json()
     .runs(async () => (await import('../check.ts')).check).details(`

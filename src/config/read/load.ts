@@ -103,41 +103,52 @@ function* readNamedFiles(
   running: GatewayConfig | undefined
 ) {
   const { inputs, report } = reading
-  const of = (kind: Named['what']) => named.filter(({ what }) => what === kind)
+  const others = othersOf(running, named)
+  const of = (kind: Named['what'], among = named) => among.filter(({ what }) => what === kind)
   const users = yield* readMappings(of('users file'), usersSchema, reading)
-  const others = yield* readMappings(othersOf(running, named), usersSchema, {
+  const reportOther: Report = (path, message) =>
+    report(path, `${message}: the running process needs it until it is restarted`)
+  const otherUsers = yield* readMappings(of('users file', others), usersSchema, {
     ...reading,
-    report: (path, message) =>
-      report(path, `${message}: the running process needs it until it is restarted`)
+    report: reportOther
   })
   const contracts = yield* readMappings(of('contract file'), schemaFile, reading)
   // Text around certificates is no part of them, in whatever encoding.
   const readPem = (name: string) => inputs.readBytes(fileIn(reading, name)).toString('utf8')
   const readModule = (name: string) => inputs.readDocument(fileIn(reading, name))
   return {
-    users: { ...users, ...others },
+    users: { ...users, ...otherUsers },
     contracts,
-    pemTexts: readTexts(of('PEM file'), readPem, report),
+    pemTexts: {
+      ...readTexts(of('PEM file', others), readPem, reportOther),
+      ...readTexts(of('PEM file'), readPem, report)
+    },
     modules: readTexts(of('module'), readModule, report),
-    ofUpstreams: new Set(
-      of('PEM file').flatMap(({ name, path }) => (path[0] === 'upstreams' ? [name] : []))
+    ofClients: new Set(
+      of('PEM file', [...named, ...others]).flatMap(({ name, path }) =>
+        path[0] === 'upstreams' || path[0] === 'login' ? [name] : []
+      )
     )
   }
 }
 
-/** The users files that the running process alone needs. */
+/** The files that the sources of the running process need, and perhaps nothing else. */
 function othersOf(running: GatewayConfig | undefined, named: readonly Named[]): Named[] {
-  const sources = Object.values(running?.login.sources ?? {})
-  const files = sources.flatMap(source => (source.kind === 'users-file' ? [source.file] : []))
-  return files
-    .filter(file => !named.some(({ name }) => name === file))
-    .map(name => ({ what: 'users file', name, path: ['login', 'sources'] }))
+  const path = ['login', 'sources']
+  return Object.values(running?.login.sources ?? {}).flatMap((source): Named[] => {
+    if (source.kind === 'users-file') {
+      const isNamed = named.some(({ name }) => name === source.file)
+      return isNamed ? [] : [{ what: 'users file', name: source.file, path }]
+    }
+    if (source.kind !== 'ldap' || source.ca === undefined) return []
+    return [{ what: 'PEM file', name: source.ca, path }]
+  })
 }
 
 type NamedFiles = ReturnType<typeof readNamedFiles> extends Steps<infer T> ? T : never
 
 /** What config has of the files that it names. */
-function contentOf({ gateway }: Sections, { users, pemTexts, ofUpstreams }: NamedFiles) {
+function contentOf({ gateway }: Sections, { users, pemTexts, ofClients }: NamedFiles) {
   const { server, ops, redis } = gateway
   const pairOf = (pair: ServerTls | undefined): ServerTls | undefined =>
     pair && { certificate: pemTexts[pair.certificate] ?? '', key: pair.key }
@@ -146,7 +157,7 @@ function contentOf({ gateway }: Sections, { users, pemTexts, ofUpstreams }: Name
   return {
     users: Object.fromEntries(Object.entries(users).map(([name, file]) => [name, file.value])),
     authorities: Object.fromEntries(
-      Object.entries(pemTexts).filter(([name]) => ofUpstreams.has(name))
+      Object.entries(pemTexts).filter(([name]) => ofClients.has(name))
     ),
     ...(serverTls && { serverTls }),
     ...(opsTls && { opsTls }),

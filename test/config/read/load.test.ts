@@ -291,7 +291,7 @@ t.test(
       '{ b: 5 }',
       '{ b: null }',
       '{ b: {} }',
-      '{ b: { kind: ldap } }'
+      '{ b: { kind: none } }'
     ]) {
       const found = faults(t, { 'gateway.yaml': `login:\n  sources: ${written}` })
       t.equal(found.length, 1, `${written}: ${found.join(' | ')}`)
