@@ -14,7 +14,7 @@ const newKey = () =>
   }) as string
 const [newer, older] = [newKey(), newKey()]
 
-async function start(t: Test, credential: object, gatewayConfig: object = {}) {
+async function start(t: Test, credential: object, gatewayConfig: Record<string, unknown> = {}) {
   const backEnd = await testUpstream(t.after)
   const files = {
     gateway: gatewayConfig,

@@ -1,5 +1,8 @@
 /** `credential: { exchange }`: users of a users file, before a back-end that takes its own tokens alone. */
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
 import { testGateway } from '../support/gateway.ts'
 import { testRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'
@@ -77,6 +80,7 @@ async function start(t: Test, redis?: string) {
           parts: { mine: { upstream: 'b', rewrite: '/p', into: 'mine' } }
         },
         open: { path: '/api/open', upstream: 'b', access: 'public' },
+        live: { path: '/api/live', upstream: 'b', websocket: {} },
         other: { path: '/api/other', upstream: 'other' }
       }
     }
@@ -154,6 +158,23 @@ t.test(
     await forget()
     t.match(await gateway.call('/api/both', { cookie }), { json: { mine: { who: 'alice' } } })
     t.same(state.exchanged, ['alice'])
+  }
+)
+
+t.test(
+  'a WebSocket that is refused for a dead token has a new one when it is tried again',
+  async t => {
+    const { gateway, state } = await start(t)
+    const cookie = await gateway.signIn()
+    await get(gateway, cookie)
+    state.tokens.clear()
+    const address = `${gateway.url.replace('http', 'ws')}/api/live`
+    const socket = new WebSocket(address, { headers: { cookie }, origin: gateway.url })
+    socket.on('error', () => {})
+    const [, response] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage]
+    t.equal(response.statusCode, 503)
+    response.destroy()
+    t.same(state.exchanged, ['alice', 'alice'])
   }
 )
 
