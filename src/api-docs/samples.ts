@@ -48,6 +48,7 @@ export function ownSchema({ success, login, fillsUser }: Envelope, key: OwnKey):
     logout: [success({})],
     profile: users.map(user => success(user)),
     refresh: session,
+    jwks: [{ keys: [{ kty: '', crv: '', x: '', y: '', kid: '', alg: '', use: '' }] }],
     check: [],
     session,
     extend: session,

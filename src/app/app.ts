@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config/schema/config.ts'
 import { loadModules } from '../shaping/module.ts'
 import { addConsole } from './endpoints/console.ts'
+import { addJwks } from './endpoints/jwks.ts'
 import { addBodiless } from './endpoints/own.ts'
 import { addCheck, addLogout, addRefresh, addSession } from './endpoints/session.ts'
 import { addUnknown, collectMethods } from './endpoints/unknown.ts'
@@ -134,6 +135,7 @@ async function addPublic(
 ): Promise<void> {
   addHooks(scope, hooks)
   scope.removeAllContentTypeParsers()
+  addBodiless(scope, addJwks)
   const open = routes.filter(({ access }) => access === 'public')
   addOwnRoutes(scope, open)
   await addForwarded(scope, open, routes)

@@ -5,12 +5,14 @@ import type { Config } from '../config/schema/config.ts'
 import { mountOf } from '../config/schema/resolved.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import type { CredentialSource } from '../login/credential-source.ts'
+import { createTokenRefresh } from '../login/token-refresh.ts'
 import { tokenNamesOf } from '../proxy/token-names.ts'
 import type { Upstream } from '../proxy/upstream.ts'
 import type { Services } from '../services/services.ts'
 import { createAnswer } from '../shaping/answer.ts'
 import { createEnvelope } from '../shaping/envelope.ts'
 import type { Modules } from '../shaping/module.ts'
+import { createBackEndTokens } from './back-end-tokens.ts'
 import { createForwardedHost } from './hooks/address.ts'
 import { createCounters } from './hooks/metrics.ts'
 import { createSessionCookieReader, sessionCookie } from './hooks/session-cookie.ts'
@@ -64,6 +66,9 @@ export interface GatewayServices extends Pick<Services, Shared>, Partial<Pick<Se
 
 export type Gateway = ReturnType<typeof createGateway>
 
+const notRenewed =
+  'could not renew a back-end’s token; the current one is valid for a short time still'
+
 declare module 'fastify' {
   interface FastifyInstance {
     gateway: Gateway
@@ -76,6 +81,11 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
   const { server, envelope, session } = config.gateway
   const cookie = sessionCookie(session.cookie)
   const { login, logout, profile, refresh } = config.routes.endpoints
+  const { log, sessions } = services
+  // In the order of the config.
+  const sources = services.sources ?? createSources(config, services)
+  const tokens = createBackEndTokens(config, name => services.upstream(name))
+  const { exchanges } = tokens
   const answerOf = (written: AnswerConfig | undefined) => written && createAnswer(config, written)
   return {
     ...services,
@@ -93,8 +103,14 @@ export function createGateway(config: Config, given: GatewayServices, modules: M
     cookie,
     sessionKeyIn: createSessionCookieReader(cookie.name, services.secrets),
     tokenNames: tokenNamesOf(envelope),
-    /** In the order of the config. */
-    sources: services.sources ?? createSources(config, services),
+    sources,
+    ...tokens,
+    tokenRefresh: createTokenRefresh({
+      sessions,
+      sources,
+      exchanges,
+      onFailed: err => log.warn({ err }, notRenewed)
+    }),
     sealedCookies: createSealedCookies(config, cookie, services.secrets),
     forwardedHost: createForwardedHost(server.hosts),
     /** `server.mount`, the prefix of every public path. */

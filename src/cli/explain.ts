@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers'
 import { loadConfig } from '../config/read/load.ts'
 import type { LoadedConfig } from '../config/schema/config.ts'
 import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
-import { createDryApp, type DryApp, type DryRequest } from '../dry-run/dry-app.ts'
+import { createDryApp, type DryApp, type DryRequest, tokenOfSession } from '../dry-run/dry-app.ts'
 import type { GatewayError } from '../errors/errors.ts'
 import { readJson } from '../json/body.ts'
 import type { Json } from '../json/values.ts'
@@ -185,7 +185,7 @@ function whoIs(
   if (backend?.kind !== 'upstream-login') return { source, identity }
   const cookies = backend.cookies.map(cookie => `${cookie}=(of-the-session)`).join('; ')
   const credential = {
-    ...(backend.token !== undefined && { token: '(token-of-the-session)' }),
+    ...(backend.token !== undefined && { token: tokenOfSession }),
     ...(cookies !== '' && { cookies })
   }
   return { source, identity, credential }

@@ -4,6 +4,7 @@ import type { LoadedConfig } from '../config/schema/config.ts'
 import type { Path } from '../config/schema/node.ts'
 import { isEndpoint } from '../config/schema/own-endpoints.ts'
 import { firstUrlOf } from '../config/schema/upstreams.ts'
+import { credentialOf } from '../config/schema/routes.ts'
 import type { DryResult, UpstreamCall } from '../dry-run/dry-app.ts'
 import { parseKeepingDigits } from '../json/digits.ts'
 import { requestSteps, type Step } from '../observability/request-story.ts'
@@ -50,7 +51,11 @@ export async function explanationOf(
       part: call.part,
       method: call.method,
       url: urlOf(config, call),
-      headers: { ...headers, ...hiddenHeaders(config, call.upstream) }
+      headers: {
+        ...headers,
+        ...hiddenHeaders(config, call.upstream),
+        ...hiddenToken(config, call.upstream, headers)
+      }
     })),
     shape:
       name !== undefined && shaped.has(name)
@@ -84,6 +89,13 @@ function urlOf(
 function hiddenHeaders({ routes }: LoadedConfig, upstream: string): Record<string, string> {
   const names = Object.keys(routes.upstreams[upstream]?.headers ?? {})
   return Object.fromEntries(names.map(name => [name, '(of the config)']))
+}
+
+/** The gateway signs a real token here, too, which no terminal or log is to keep. */
+function hiddenToken({ routes }: LoadedConfig, upstream: string, sent: object): object {
+  const { as, jwt } = credentialOf(routes.upstreams[upstream]?.credential ?? 'none')
+  const name = as === 'bearer' ? 'authorization' : as.replace('header:', '')
+  return jwt !== undefined && name in sent ? { [name]: '(signed by the gateway)' } : {}
 }
 
 export function formatExplanation(

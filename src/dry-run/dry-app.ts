@@ -82,6 +82,9 @@ interface Options {
 
 export type DryApp = Awaited<ReturnType<typeof createDryApp>>
 
+/** Stands for a token that a back-end would give. */
+export const tokenOfSession = '(token-of-the-session)'
+
 /** What one request did. */
 const newRun = (answer?: unknown) => ({
   answer,
@@ -153,7 +156,9 @@ export async function createDryApp(config: Config, { open, identity, watch }: Op
     signIn: async ({ source, identity: user, credential }: SignedIn): Promise<string> => {
       const id = createSecretId({ source, id: user.id })
       const opening = { source, identity: user, ...(credential && { credential }) }
-      await sessions.open(id, { ...opening, remembered: false, address: '', agent: '' })
+      const names = [...app.gateway.exchanges.keys()]
+      const tokens = Object.fromEntries(names.map(name => [name, { token: tokenOfSession }]))
+      await sessions.open(id, { ...opening, tokens, remembered: false, address: '', agent: '' })
       return `${sessionCookie(gateway.session.cookie).name}=${signedCookie(secrets, id)}`
     },
     /** Limits and lockouts count from zero again. */

@@ -38,6 +38,7 @@ const codes = {
   'login.blocked-by-operator': [403, 2],
   'login.expired-password': [403, 2],
   'route.credential': [403, 2],
+  'route.unknown-user': [403, 2],
   'route.forbidden': [403, 2],
   'ops.host': [421, 2],
   'ops.secret': [401, 2],

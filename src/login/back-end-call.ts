@@ -98,9 +98,9 @@ export function callWith(
 }
 
 /** The session's credential in the form that this upstream takes. */
-function credentialHeaders(
+export function credentialHeaders(
   { token, cookies }: Credential,
-  { credentialStyle, credentialScheme }: BackEnd
+  { credentialStyle, credentialScheme }: Omit<BackEnd, 'send'>
 ): Texts {
   const defaultStyle = token === undefined ? 'cookies' : 'bearer'
   const style = credentialStyle === 'none' ? defaultStyle : credentialStyle

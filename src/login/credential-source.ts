@@ -1,5 +1,6 @@
 /** Credential sources: take a user name and password, give an identity. */
 import type { Trail } from '../observability/trail.ts'
+import { credentialIn } from '../session/credentials.ts'
 import type { Sessions } from '../session/sessions.ts'
 import { type Credential, type Identity, type Session, signedInOf } from '../session/types.ts'
 
@@ -79,35 +80,58 @@ interface SigningOut {
   readonly trail?: Trail
 }
 
+/** An upstream that gives a session a token of its own, whatever its source is. */
+export interface TokenExchange extends Pick<CredentialSource, 'signOut'> {
+  /** In `routes.yaml`. */
+  readonly upstream: string
+  /** @throws GatewayError where it gives none */
+  renew(session: Session, trail?: Trail): Promise<Credential>
+}
+
+type Holder = Partial<Pick<TokenExchange, 'upstream' | 'signOut'>>
+
 interface SignOutOptions {
   readonly sources: readonly CredentialSource[]
+  /** By the names of their upstreams. */
+  readonly exchanges?: ReadonlyMap<string, TokenExchange>
   readonly sessions: Pick<Sessions, 'list'>
 }
 
 /**
- * Ends the session at its source, unless another live session of the user has the same credential.
- * @throws where the source does not end it
+ * Ends the session at its source and at the upstreams that gave it a token, unless another session
+ * of the user has the same credential there.
+ * @param ended further sessions of the user that have just ended
+ * @throws where one of them does not end it
  */
 export async function endAtSource(
-  { sources, sessions }: SignOutOptions,
+  { sources, exchanges = new Map(), sessions }: SignOutOptions,
   session: Session,
-  trail?: Trail
+  trail?: Trail,
+  ended: readonly Session[] = []
 ): Promise<void> {
   const source = sources.find(({ name }) => name === session.source)
-  if (source?.signOut === undefined) return
+  const givers = Object.keys(session.tokens ?? {}).map(name => exchanges.get(name))
+  const holders: ReadonlyArray<Holder | undefined> = [source, ...givers]
+  if (holders.every(each => each?.signOut === undefined)) return
   // Where the store cannot tell: without the sign-out, nobody may ever end the back-end's session.
-  const others = await sessions.list(signedInOf(session)).catch(() => [])
-  const isShared = others.some(
-    other => other.session.id !== session.id && haveSameSecret(other.session, session)
+  const listed = await sessions.list(signedInOf(session)).catch(() => [])
+  const others = listed.map(live => live.session).filter(({ id }) => id !== session.id)
+  const isShared = (upstream?: string) =>
+    [...others, ...ended].some(each =>
+      haveSameSecret(credentialIn(each, upstream), credentialIn(session, upstream))
+    )
+  await Promise.all(
+    holders.map(async each => {
+      if (!isShared(each?.upstream)) await each?.signOut?.(session, trail)
+    })
   )
-  if (!isShared) await source.signOut(session, trail)
 }
 
 /**
  * Some back-ends give an account one token for all its sign-ins, and end what the token stands for,
  * whatever the cookies beside it.
  */
-function haveSameSecret({ credential: a = {} }: Session, { credential: b = {} }: Session): boolean {
+function haveSameSecret(a: Credential = {}, b: Credential = {}): boolean {
   if (a.token !== undefined || b.token !== undefined) return a.token === b.token
   return a.cookies !== undefined && a.cookies === b.cookies
 }
@@ -130,8 +154,8 @@ async function signOutInTurn(
   { log, trail }: SigningOut
 ): Promise<void> {
   for (const [index, session] of sessions.entries()) {
-    if (sessions.slice(0, index).some(each => haveSameSecret(each, session))) continue
-    await endAtSource(options, session, trail).catch((error: Error) => {
+    const before = sessions.slice(0, index)
+    await endAtSource(options, session, trail, before).catch((error: Error) => {
       const { id, source } = session
       const fields = { event: 'logout.source', source, session: id, reason: error.message }
       log.warn(fields, 'the back-end refused the sign-out')

@@ -1,25 +1,29 @@
 /** Finds a session's credential in what a browser is about to get. */
 import { GatewayError } from '../errors/errors.ts'
 import { isRawNumber } from '../json/values.ts'
-import type { Credential } from '../session/types.ts'
+import type { Credential, Session } from '../session/types.ts'
 
 /**
  * Called before an answer is sent.
  * @param place the key of config that the answer is made by
- * @throws GatewayError `upstream.invalid` for an answer with a secret of the credential
+ * @throws GatewayError `upstream.invalid` for an answer with a secret of a credential of the session
  */
-export function refuseLeak(
-  value: unknown,
-  credential: Credential | undefined,
-  place: string
-): void {
-  if (!holdsCredential(value, credential)) return
+export function refuseLeak(value: unknown, session: Holder | undefined, place: string): void {
+  if (!holdsCredentialOf(value, session)) return
   throw new GatewayError('upstream.invalid', {
     cause: new Error(
       `${place} would give the browser a token or cookie of the back-end: ` +
         'name another member of the profile, or another `user.profile`'
     )
   })
+}
+
+type Holder = Pick<Session, 'credential' | 'tokens'>
+
+/** The same of all credentials that a session has. */
+export function holdsCredentialOf(value: unknown, session: Holder = {}): boolean {
+  const credentials = [session.credential, ...Object.values(session.tokens ?? {})]
+  return credentials.some(each => holdsCredential(value, each))
 }
 
 /** Shorter tokens are only compared as a whole: they may be a part of any text. */

@@ -24,13 +24,16 @@ interface Places {
   readonly expires?: UpstreamLoginConfig['expires'] | undefined
 }
 
+/** What config says of a call's response. */
+type ResponseConfig = Pick<UpstreamLoginConfig, 'outcomes'> & Partial<UpstreamLoginConfig>
+
 export class LoginResponse {
-  readonly #config: UpstreamLoginConfig
+  readonly #config: ResponseConfig
   readonly #status: number
   readonly #headers: RawResponse['headers']
   readonly #content: unknown
 
-  constructor(config: UpstreamLoginConfig, { status, headers, body }: RawResponse) {
+  constructor(config: ResponseConfig, { status, headers, body }: RawResponse) {
     this.#config = config
     this.#status = status
     this.#headers = headers
@@ -56,11 +59,11 @@ export class LoginResponse {
   }
 
   /**
+   * @param user where the response tells of them
    * @param typed the user name of the sign-in form, for a response without one
    * @throws GatewayError `upstream.invalid` for a response without an id
    */
-  identity(typed: string): Identity {
-    const { user } = this.#config
+  identity(user: UpstreamLoginConfig['user'], typed: string): Identity {
     const id = this.#textAt(user.id)
     if (id === undefined) throw invalid(`the sign-in response has no "${user.id}"`)
     const username = this.#textAt(user.username) ?? typed
@@ -95,7 +98,7 @@ export class LoginResponse {
     const refreshToken = this.#textAt(this.#config.refreshToken) ?? former.refreshToken
     const expiresAt = expires && expiryOf(this.#valuesAt(expires.path)[0], expires.as)
     const setCookie = this.#headers['set-cookie']
-    const cookies = cookiesAfter(former.cookies ?? '', setCookie, this.#config.cookies)
+    const cookies = cookiesAfter(former.cookies ?? '', setCookie, this.#config.cookies ?? [])
     return {
       ...(token !== undefined && { token: headerSafe(token) }),
       ...(refreshToken !== undefined && { refreshToken }),

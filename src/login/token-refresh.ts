@@ -1,20 +1,27 @@
-/** Renews back-ends' tokens before they expire, once across all replicas. */
+/** Gets back-ends' tokens, and renews them before they expire, once across all replicas. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { BoundedMap } from '../bounded-map.ts'
 import { GatewayError } from '../errors/errors.ts'
 import type { Trail } from '../observability/trail.ts'
-import { isSameCredential } from '../session/credentials.ts'
+import { credentialIn, isSameCredential, withCredential } from '../session/credentials.ts'
 import type { Sessions } from '../session/sessions.ts'
 import { liveIn } from '../session/store.ts'
-import type { Live } from '../session/types.ts'
+import type { Credential, Live, Session } from '../session/types.ts'
 import { steadyNow } from '../steady-clock.ts'
-import { type CredentialSource, endAtSource } from './credential-source.ts'
+import { type CredentialSource, endAtSource, type TokenExchange } from './credential-source.ts'
 
 interface Options {
   readonly sessions: Sessions
   readonly sources: readonly CredentialSource[]
+  readonly exchanges?: ReadonlyMap<string, TokenExchange>
   readonly onFailed: (error: unknown) => void
+}
+
+/** The source of a session, or an upstream that gives it a token of its own. */
+interface Issuer {
+  readonly upstream?: string
+  renew?(session: Session, trail?: Trail): Promise<Credential | undefined>
 }
 
 /** So long before it expires a token is renewed. */
@@ -27,10 +34,8 @@ const maxPauses = 50_000
 export function createTokenRefresh(options: Options) {
   const { sessions, sources, onFailed } = options
   const running = new Map<string, Promise<Live>>()
-  /** By the key of a session: until then its token is used, though it expires soon. */
+  /** By upstream and key of a session: until then its token is used, though it expires soon. */
   const pauses = new BoundedMap<number>(maxPauses)
-
-  const reread = async (live: Live): Promise<Live> => liveIn(await sessions.read(live.key))
 
   /**
    * The session with a valid token. Waits for a renewal only when the old token has expired.
@@ -43,57 +48,101 @@ export function createTokenRefresh(options: Options) {
     const { credential, source: name } = live.session
     const source =
       credential?.expiresAt === undefined ? undefined : sources.find(each => each.name === name)
-    const end = credential?.expiresAt ?? Infinity
-    if (source?.renew === undefined || Date.now() < end - renewBeforeMs) return live
-    if (Date.now() < end && steadyNow() < (pauses.peek(live.key) ?? 0)) return live
-    let renewal = running.get(live.key)
+    return source?.renew === undefined ? live : await ensure(live, source, trail)
+  }
+
+  /**
+   * The session with a valid token of an upstream that gives it one.
+   * @param refused the token that the upstream took for one that is over: another one is needed
+   * @throws GatewayError as the exchange does where there is no valid token
+   */
+  async function ensureToken(
+    lookedUp: Live,
+    exchange: TokenExchange,
+    trail?: Trail,
+    refused?: string
+  ): Promise<Live> {
+    const live = sessions.credentials.withHeld(lookedUp)
+    return await ensure(live, exchange, trail, refused)
+  }
+
+  async function ensure(live: Live, issuer: Issuer, trail?: Trail, refused?: string) {
+    const { upstream = '' } = issuer
+    const credential = credentialIn(live.session, issuer.upstream)
+    const isRefused = refused !== undefined && credential?.token === refused
+    const isOver = credential === undefined || isRefused
+    const end = isOver ? 0 : (credential.expiresAt ?? Infinity)
+    if (Date.now() < end - renewBeforeMs) return live
+    const key = `${upstream} ${live.key}`
+    if (Date.now() < end && steadyNow() < (pauses.peek(key) ?? 0)) return live
+    let renewal = running.get(key)
     if (renewal === undefined) {
-      renewal = renewOnce(live, source, trail).finally(() => {
-        running.delete(live.key)
-        pauses.set(live.key, steadyNow() + renewBeforeMs / 4)
+      renewal = renewOnce(options, live, issuer, trail).finally(() => {
+        running.delete(key)
+        pauses.set(key, steadyNow() + renewBeforeMs / 4)
       })
-      running.set(live.key, renewal)
+      running.set(key, renewal)
     }
     if (Date.now() >= end) return await renewal
     renewal.catch(onFailed)
     return live
   }
 
-  /** Under a lock of the store; what another process has renewed meanwhile is not renewed again. */
-  async function renewOnce(live: Live, source: CredentialSource, trail?: Trail): Promise<Live> {
-    const [name, owner] = [`renew:${live.key}`, randomUUID()]
-    const until = steadyNow() + lockMs
-    while (!(await sessions.store.lock(name, owner, lockMs))) {
-      await wait(lockRetryMs)
-      const current = await reread(live)
-      if (!isSameCredential(current.session, live.session)) return current
-      if (steadyNow() >= until) throw new GatewayError('upstream.timeout')
-    }
-    try {
-      const current = await reread(live)
-      if (!isSameCredential(current.session, live.session)) return current
-      return await exchange(current, source, trail)
-    } finally {
-      await sessions.store.unlock(name, owner).catch(onFailed)
-    }
-  }
+  return { ensureFresh, ensureToken }
+}
 
-  async function exchange(live: Live, source: CredentialSource, trail?: Trail): Promise<Live> {
-    const credential = await source.renew?.(live.session, trail)
-    if (credential === undefined) {
-      const current = await reread(live)
-      if (!isSameCredential(current.session, live.session)) return current
-      await sessions.endRefused(live)
-      throw new GatewayError('session.upstream')
-    }
-    const renewed = await sessions.credentials.renew(live, credential)
-    if ('ended' in renewed) {
-      // It ended before it had the new token, which would stay valid.
-      const session = { ...live.session, credential }
-      endAtSource(options, session, trail).catch(onFailed)
-    }
-    return liveIn(renewed)
+/** Under a lock of the store; what another process has renewed meanwhile is not renewed again. */
+async function renewOnce(
+  options: Options,
+  live: Live,
+  issuer: Issuer,
+  trail?: Trail
+): Promise<Live> {
+  const { sessions, onFailed } = options
+  const { upstream } = issuer
+  const [name, owner] = [`renew:${upstream ?? ''}:${live.key}`, randomUUID()]
+  const until = steadyNow() + lockMs
+  while (!(await sessions.store.lock(name, owner, lockMs))) {
+    await wait(lockRetryMs)
+    const current = await reread(sessions, live)
+    if (!isSameCredential(current.session, live.session, upstream)) return current
+    if (steadyNow() >= until) throw new GatewayError('upstream.timeout')
   }
+  try {
+    const current = await reread(sessions, live)
+    if (!isSameCredential(current.session, live.session, upstream)) return current
+    return await exchangeCredential(options, current, issuer, trail)
+  } finally {
+    await sessions.store.unlock(name, owner).catch(onFailed)
+  }
+}
 
-  return { ensureFresh }
+async function exchangeCredential(
+  options: Options,
+  live: Live,
+  issuer: Issuer,
+  trail?: Trail
+): Promise<Live> {
+  const { sessions, onFailed } = options
+  const { upstream } = issuer
+  const credential = await issuer.renew?.(live.session, trail)
+  if (credential === undefined) {
+    const current = await reread(sessions, live)
+    if (!isSameCredential(current.session, live.session)) return current
+    await sessions.endRefused(live)
+    throw new GatewayError('session.upstream')
+  }
+  const renewed = await sessions.credentials.renew(live, credential, upstream)
+  if ('ended' in renewed) {
+    // It ended before it had the new token, which would stay valid.
+    const { credential: _, tokens: __, ...others } = live.session
+    endAtSource(options, withCredential<Session>(others, credential, upstream), trail).catch(
+      onFailed
+    )
+  }
+  return liveIn(renewed)
+}
+
+async function reread(sessions: Sessions, { key }: Live): Promise<Live> {
+  return liveIn(await sessions.read(key))
 }

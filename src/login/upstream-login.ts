@@ -24,7 +24,7 @@ interface Options extends BackEnd {
 type Refresh = NonNullable<UpstreamLoginConfig['refresh']>
 type Logout = NonNullable<UpstreamLoginConfig['logout']>
 
-const callMs = 10_000
+export const callMs = 10_000
 const signOutMs = 5000
 /** Of a header or cookie that is passed on. */
 const maxPassedLength = 1024
@@ -36,8 +36,7 @@ const usualOutcomes: readonly OutcomeTest[] = [
 ]
 
 export function createUpstreamLogin({ config, ...others }: Options): PasswordSource {
-  const isUnnamed = ({ is }: OutcomeTest) => !config.outcomes.some(each => each.is === is)
-  const outcomes = [...config.outcomes, ...usualOutcomes.filter(isUnnamed)]
+  const outcomes = withUsualOutcomes(config.outcomes, usualOutcomes)
   const options = { ...others, config: { ...config, outcomes } }
   const { name } = others
   const { refresh, logout } = config
@@ -54,6 +53,14 @@ export function createUpstreamLogin({ config, ...others }: Options): PasswordSou
       }
     })
   }
+}
+
+/** @param usual for outcomes that config does not name */
+export function withUsualOutcomes(
+  outcomes: readonly OutcomeTest[],
+  usual: readonly OutcomeTest[]
+): OutcomeTest[] {
+  return [...outcomes, ...usual.filter(({ is }) => !outcomes.some(each => each.is === is))]
 }
 
 async function verify(options: Options, attempt: SignInAttempt): Promise<SignInResult> {
@@ -85,7 +92,7 @@ async function verify(options: Options, attempt: SignInAttempt): Promise<SignInR
   try {
     const { from } = config.user
     const telling = from ? await askUser(options, from, { headers, credential, trail }) : response
-    return { vouched: true, identity: telling.identity(attempt.username), credential }
+    return { vouched: true, identity: telling.identity(config.user, attempt.username), credential }
   } catch (error) {
     // Without this the back-end's session would stay open, though nobody is signed in.
     if (config.logout !== undefined) {
@@ -132,8 +139,9 @@ async function renew(
   return response.credential(credential, { token, expires })
 }
 
-async function signOut(
-  options: Options,
+/** @throws GatewayError where the back-end does not end it */
+export async function signOut(
+  options: BackEnd,
   logout: Logout,
   credential: Credential,
   trail: Trail | undefined

@@ -6,7 +6,7 @@ import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import { memoized } from '../bounded-map.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { textAt } from '../json/values.ts'
-import { identityKey, type Session } from '../session/types.ts'
+import { type Credential, identityKey, type Session } from '../session/types.ts'
 import { keepCookies } from './cookie-header.ts'
 import { listedIn } from './response-headers.ts'
 import type { TokenNames } from './token-names.ts'
@@ -19,6 +19,8 @@ export interface RequestHeaderOptions {
   /** Never copied from the client, whatever passes otherwise. */
   readonly tokenNames: TokenNames
   readonly upstream: HeadersOfUpstream
+  /** What the upstream gets of a session, in the form of its `credential`. */
+  readonly credentialFor: (session: Session) => Credential | undefined
   readonly passCookies?: readonly string[] | undefined
   /** Names that pass although they are normally dropped. */
   readonly passHeaders?: readonly string[] | undefined
@@ -98,7 +100,7 @@ export function fixedHeadersOf({
 
 function compilePassing(options: RequestHeaderOptions): (name: string) => boolean {
   const { identity, tokenNames, upstream, passHeaders = [], shaped } = options
-  const { as } = credentialOf(upstream.credential)
+  const { as, hasOwnToken } = credentialOf(upstream.credential)
   const never = new Set<string | undefined>([
     ...tokenNames.headers,
     ...(shaped ? unshaped : []),
@@ -108,6 +110,7 @@ function compilePassing(options: RequestHeaderOptions): (name: string) => boolea
     identity.roles,
     identity.source,
     as.startsWith('header:') ? as.slice(7) : undefined,
+    hasOwnToken && as === 'bearer' ? 'authorization' : undefined,
     ...profileValues(upstream.headers).map(({ name }) => name)
   ])
   return name => {
@@ -131,10 +134,11 @@ function isHarmless(name: string): boolean {
 }
 
 /** Adds what the upstream is told of a session. */
-function compileSession({ identity, upstream }: RequestHeaderOptions): AddSession {
+function compileSession(options: RequestHeaderOptions): AddSession {
+  const { identity, upstream } = options
   const ofProfile = profileValues(upstream.headers)
   const { from } = credentialOf(upstream.credential)
-  const addCredential = compileCredential(upstream)
+  const addCredential = compileCredential(options)
   return (sent, session) => {
     if (upstream.identity) Object.assign(sent, identityHeaders(session, identity))
     for (const { name, valueOf } of ofProfile) {
@@ -147,11 +151,12 @@ function compileSession({ identity, upstream }: RequestHeaderOptions): AddSessio
   }
 }
 
-function compileCredential({ credential }: HeadersOfUpstream): AddSession {
-  const { as, scheme } = credentialOf(credential)
+function compileCredential({ upstream, credentialFor }: RequestHeaderOptions): AddSession {
+  const { as, scheme } = credentialOf(upstream.credential)
   if (as === 'none') return () => {}
   if (as === 'cookies') {
-    return (sent, { credential: { cookies } = {} }) => {
+    return (sent, session) => {
+      const cookies = credentialFor(session)?.cookies
       // After those of the client that pass.
       if (cookies !== undefined) sent['cookie'] = [sent['cookie'] ?? [], cookies].flat().join('; ')
     }
@@ -160,7 +165,8 @@ function compileCredential({ credential }: HeadersOfUpstream): AddSession {
   const header = isBearer ? 'authorization' : as.slice('header:'.length)
   const word = scheme ?? (isBearer ? 'Bearer' : '')
   const before = word === '' ? '' : `${word} `
-  return (sent, { credential: { token } = {} }) => {
+  return (sent, session) => {
+    const token = credentialFor(session)?.token
     // Where the route passes the client's own header, that one wins.
     const isTaken = isBearer && sent[header] !== undefined
     if (token !== undefined && !isTaken) sent[header] = before + token

@@ -36,13 +36,16 @@ export class Credentials {
 
   /**
    * Puts a credential that was exchanged for that of `from` into the session.
+   * @param upstream which gave it; without it the source did
    * @returns the session with it, or with the one that another process has put there meanwhile; or
    *   why it is none any more
    * @throws StoreUnavailable
    */
-  async renew(from: Live, credential: Credential): Promise<Evaluation> {
+  async renew(from: Live, credential: Credential, upstream?: string): Promise<Evaluation> {
     return await this.#write(from, session =>
-      isSameCredential(session, from.session) ? credential : undefined
+      isSameCredential(session, from.session, upstream)
+        ? withCredential(session, credential, upstream)
+        : undefined
     )
   }
 
@@ -81,22 +84,18 @@ export class Credentials {
     if (held === undefined) return
     this.#justWritten.add(key)
     try {
-      await this.#write(held.live, session => changed(session, held))
+      await this.#write(held.live, session => ({ ...session, credential: changed(session, held) }))
       // Another response may have changed it while it was written.
       if (this.#held.peek(key) === held) this.#held.delete(key)
     } catch {}
   }
 
   /** @param next undefined for a session that needs no change any more */
-  async #write(
-    live: Live,
-    next: (session: Session) => Credential | undefined
-  ): Promise<Evaluation> {
+  async #write(live: Live, next: (session: Session) => Session | undefined): Promise<Evaluation> {
     for (let tries = 0; tries < maxTries; tries++) {
       const current = await this.#records.read(live.key)
-      const credential = 'live' in current ? next(current.live.session) : undefined
-      if (!('live' in current) || credential === undefined) return current
-      const session = { ...current.live.session, credential }
+      const session = 'live' in current ? next(current.live.session) : undefined
+      if (!('live' in current) || session === undefined) return current
       const isDone = await this.#records.replace(current.live, session)
       if (isDone) return { live: { ...current.live, session } }
     }
@@ -112,6 +111,27 @@ function changed({ credential }: Session, { change, expiresAt }: Held): Credenti
 }
 
 /** Whether two states of a session have the same token: nothing was exchanged in between. */
-export function isSameCredential({ credential: a }: Session, { credential: b }: Session): boolean {
+export function isSameCredential(one: Session, other: Session, upstream?: string): boolean {
+  const [a, b] = [credentialIn(one, upstream), credentialIn(other, upstream)]
   return a?.expiresAt === b?.expiresAt && a?.token === b?.token
+}
+
+/** The credential that an upstream gave for the session; without a name, that of the source. */
+export function credentialIn(
+  { credential, tokens = {} }: Pick<Session, 'credential' | 'tokens'>,
+  upstream?: string
+): Credential | undefined {
+  if (upstream === undefined) return credential
+  return Object.hasOwn(tokens, upstream) ? tokens[upstream] : undefined
+}
+
+/** The session with another credential in the place that `credentialIn` reads. */
+export function withCredential<S extends Pick<Session, 'tokens'>>(
+  session: S,
+  credential: Credential,
+  upstream?: string
+): S {
+  return upstream === undefined
+    ? { ...session, credential }
+    : { ...session, tokens: { ...session.tokens, [upstream]: credential } }
 }

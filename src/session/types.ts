@@ -28,6 +28,8 @@ export interface NewSession {
   /** The credential source that vouched. */
   readonly source: string
   readonly credential?: Credential
+  /** Tokens that upstreams gave for the user after the sign-in, by the name of the upstream. */
+  readonly tokens?: Readonly<Record<string, Credential>>
   /** A digest of the password's hash in the users file; missing for other sources. */
   readonly password?: string
   readonly remembered: boolean

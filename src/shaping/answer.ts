@@ -61,6 +61,12 @@ export function createAnswer(
   }
 }
 
+/** A template with `userNames` alone, which check makes sure of. */
+export function fillUser(config: Config, template: Json, session: Session): Json {
+  const facts = { session } as AnswerFacts
+  return fill(template, name => readers[name](facts, config))
+}
+
 function fill(template: Json, read: (name: SessionName) => Json): Json {
   if (Array.isArray(template)) return template.map(item => fill(item, read))
   if (isRecord(template)) {

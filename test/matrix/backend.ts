@@ -2,7 +2,7 @@
  * Back-ends of the matrix: one server on loopback, and the habits of each back-end family as data,
  * as strict as the real one. Each file of `backends/` exports one as `backend`.
  */
-import { randomBytes } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import {
   createServer,
   type IncomingHttpHeaders,
@@ -64,6 +64,12 @@ export const items = Array.from({ length: 25 }, (_, index) => ({
 export const captchaText = '135790'
 /** An empty GIF. */
 export const captchaPicture = Buffer.from('GIF89a').toString('base64')
+
+/** How a back-end gets to know users who signed in elsewhere. */
+export const service = {
+  key: 'key-of-the-service',
+  jwtSecret: 'secret-of-the-gateway-and-back-end'
+}
 
 /** What a back-end of a family offers, under the family's own names. */
 interface Family {
@@ -301,7 +307,14 @@ function responseOf(
   request: Request,
   state: Pick<Visit, 'tokens' | 'captchas' | 'options'>
 ): Response {
-  const { method, path, json } = request
+  const { method, path, json, headers } = request
+  if (path === '/service/token') {
+    if (headers['x-service-key'] !== service.key) return { status: 401, json: {} }
+    const known = Object.values(users).find(each => each.username === textOf(json, 'username'))
+    return known === undefined
+      ? { status: 404, json: {} }
+      : { status: 200, json: { token: state.tokens.issue(known).access } }
+  }
   const paths = [open, guarded].flatMap(Object.keys).map(each => each.split(' ')[1] ?? '')
   const below = path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : ''
   const endpoint = paths.includes(below) ? below : below.replace(/[^/]+$/, '*')
@@ -310,7 +323,7 @@ function responseOf(
     return family.otherwise(request, paths.includes(endpoint))
   }
   const token = tokenIn(request)
-  const user = state.tokens.userOf(token)
+  const user = state.tokens.userOf(token) ?? userOfJwt(token)
   const member = (key: string) => textOf(json, key)
   const visit = { ...request, ...state, endpoint, member, user, token }
   const isCaller = user !== undefined && token !== undefined
@@ -319,6 +332,15 @@ function responseOf(
   if (refusal !== undefined) return refusal
   const response = isCaller ? guarded[name]?.({ ...visit, user, token }) : undefined
   return response ?? open[name]?.(visit) ?? family.otherwise(request, true)
+}
+
+/** Of a token that the gateway signed. */
+function userOfJwt(token = ''): TestUser | undefined {
+  const [header, payload = '', signature] = token.split('.')
+  const hmac = createHmac('sha256', service.jwtSecret).update(`${header}.${payload}`)
+  if (signature !== hmac.digest('base64url')) return undefined
+  const claims: unknown = parse(Buffer.from(payload, 'base64url').toString())
+  return Object.values(users).find(each => each.username === textOf(claims, 'preferred_username'))
 }
 
 function send(response: ServerResponse, { status, json, text, headers }: Response): void {

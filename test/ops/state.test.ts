@@ -19,11 +19,12 @@ function change(gateway: TestGateway, file: string, edit: (content: any) => void
 t.test('no answer holds a secret, whatever changes about secrets', async t => {
   const sslFolder = mkdtempSync(join(tmpdir(), 'ssl-'))
   t.after(() => rmSync(sslFolder, { recursive: true, force: true }))
-  const { gateway: install, upstream, environment, values } = allSecrets(t.after, sslFolder, false)
+  const secrets = allSecrets(t.after, sslFolder, false)
+  const { gateway: install, upstream, others, environment, values } = secrets
   const { server: _, ...withoutTls } = install
   const gateway = await testGateway(
     t.after,
-    { gateway: { ...withoutTls, ops: {} }, routes: { upstreams: { b: upstream } } },
+    { gateway: { ...withoutTls, ops: {} }, routes: { upstreams: { b: upstream, ...others } } },
     environment
   )
   const texts: string[] = []
@@ -36,6 +37,11 @@ t.test('no answer holds a secret, whatever changes about secrets', async t => {
     content.upstreams.b.headers['x-second'] = '${SESSION_2}'
     delete content.upstreams.b.headers['x-api-key']
     content.upstreams.b.tls.key = `file:${join(sslFolder, 'server.key')}`
+  })
+  change(gateway, 'routes.yaml', ({ upstreams: { asked, shared, signed } }) => {
+    asked.credential.exchange.headers['x-key'] = '${SESSION_2}'
+    shared.credential.jwt.secret = '${SESSION_2}'
+    signed.credential.jwt.keys.unshift(`file:${join(sslFolder, 'client.key')}`)
   })
   change(gateway, 'gateway.yaml', content => {
     content.session.secrets = ['${SESSION_2}']
@@ -51,7 +57,11 @@ t.test('no answer holds a secret, whatever changes about secrets', async t => {
   t.match(await gateway.reload('operator'), { outcome: 'refused' })
   await look()
   const all = texts.join('\n')
-  for (const what of ['headers.x-second set', 'session.secrets changed']) {
+  for (const what of [
+    'headers.x-second set',
+    'session.secrets changed',
+    'shared.credential.jwt.secret changed'
+  ]) {
     t.ok(all.includes(what), what)
   }
   for (const value of values) t.notOk(all.includes(value), value.slice(0, 20))

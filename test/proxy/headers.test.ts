@@ -52,6 +52,7 @@ function optionsOf(over: Over = {}): RequestHeaderOptions {
   }
   return {
     identity,
+    credentialFor: ({ credential }) => credential,
     passCookies: [],
     passHeaders: [],
     tokenNames: tokenNamesOf({ tokenHeaders: [], tokenCookies: [], tokenQuery: [] }),

@@ -61,6 +61,7 @@ t.test('the token passes in no header and no cookie, whatever else lets it pass'
   const toHeaders = requestHeaders({
     identity: { id: 'x-user-id', username: 'x-user-name', roles: 'x-user-roles', prefix: false },
     upstream: { identity: false, credential: 'none', passHeaders: ['x-access-token', 'accept'] },
+    credentialFor: () => undefined,
     passCookies: ['Admin-Token', 'theme'],
     passHeaders: ['authorization', 'x-auth-token'],
     tokenNames: tokenNamesOf({

@@ -8,11 +8,24 @@ import { testAuthority } from './authority.ts'
 type Tree = Record<string, unknown>
 
 const valueOf = (name: string) => `value-of-${name}-${'x'.repeat(32)}`
-const names = ['SESSION_1', 'SESSION_2', 'OPS', 'AUDIT', 'REDIS', 'SENTINEL', 'API_KEY', 'LDAP']
+const names = [
+  'SESSION_1',
+  'SESSION_2',
+  'OPS',
+  'AUDIT',
+  'REDIS',
+  'SENTINEL',
+  'API_KEY',
+  'SERVICE_KEY',
+  'LDAP',
+  'JWT'
+]
 
 export interface SecretConfig {
   readonly gateway: Tree
   readonly upstream: Tree
+  /** Further upstreams, with tokens of their own. */
+  readonly others: Readonly<Record<string, Tree>>
   readonly environment: Record<string, string>
   /** Texts of which none may leave the process. */
   readonly values: readonly string[]
@@ -28,8 +41,10 @@ export function allSecrets(
   redis: boolean
 ): SecretConfig {
   const { key, certificate } = testAuthority(cleanUp)
-  const keyFiles = ['server.key', 'ops.key', 'client.key'].map(name => join(sslFolder, name))
-  const [serverKey, opsKey, clientKey] = keyFiles
+  const keyFiles = ['server.key', 'ops.key', 'client.key', 'jwt.key'].map(name =>
+    join(sslFolder, name)
+  )
+  const [serverKey, opsKey, clientKey, jwtKey] = keyFiles
   const pem = readFileSync(key, 'utf8')
   for (const file of keyFiles) writeFileSync(file, pem)
   return {
@@ -62,6 +77,14 @@ export function allSecrets(
       url: 'https://127.0.0.1:9',
       headers: { 'x-api-key': '${API_KEY}' },
       tls: { certificate, key: `file:${clientKey}` }
+    },
+    others: {
+      asked: {
+        url: 'http://127.0.0.1:9',
+        credential: { exchange: { path: '/t', token: 't', headers: { 'x-key': '${SERVICE_KEY}' } } }
+      },
+      shared: { url: 'http://127.0.0.1:9', credential: { jwt: { secret: '${JWT}' } } },
+      signed: { url: 'http://127.0.0.1:9', credential: { jwt: { keys: [`file:${jwtKey}`] } } }
     },
     environment: Object.fromEntries(names.map(name => [name, valueOf(name)])),
     values: [

@@ -104,7 +104,7 @@ export function addRefresh(scope: FastifyInstance): void {
       setTimeLeft(reply, live, times.now)
       if (answer === undefined) return envelope.success(timeLeft(live, times.now))
       const value = answer.render({ ...live, ...times })
-      refuseLeak(value, live.session.credential, 'endpoints.refresh.answer')
+      refuseLeak(value, live.session, 'endpoints.refresh.answer')
       return sendAnswer(reply, envelope.success(value, undefined, answer.placement))
     }
   })

@@ -2,7 +2,7 @@
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import { ownRoutes } from '../../config/schema/own-endpoints.ts'
 import { type ErrorCode, errorKinds, GatewayError, toGatewayError } from '../../errors/errors.ts'
-import { holdsCredential } from '../../login/leaked-credential.ts'
+import { holdsCredentialOf } from '../../login/leaked-credential.ts'
 import type { Failures } from '../../observability/failures.ts'
 import type { Trail } from '../../observability/trail.ts'
 import type { Language } from '../../shaping/envelope.ts'
@@ -66,8 +66,7 @@ function record(
 function withoutSecrets(error: GatewayError, request: FastifyRequest): GatewayError {
   const { message, fieldErrors, ...detail } = error.detail
   if (message === undefined && fieldErrors === undefined) return error
-  const credential = request.live?.session.credential
-  if (!holdsCredential([message, fieldErrors], credential)) return error
+  if (!holdsCredentialOf([message, fieldErrors], request.live?.session)) return error
   return new GatewayError(error.code, detail)
 }
 

@@ -5,7 +5,6 @@
 import fastifySession from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
-import { createTokenRefresh } from '../../login/token-refresh.ts'
 import type { Trail } from '../../observability/trail.ts'
 import {
   createSecretId,
@@ -89,27 +88,23 @@ export async function addSessions(scope: FastifyInstance): Promise<void> {
   })
 }
 
-/** Renews an expiring token before a proxied request goes out with it. */
+/** Gets a token, or renews an expiring one, before a proxied request goes out with it. */
 export function addTokenRefresh(scope: FastifyInstance): void {
-  const { sessions, sources, log } = scope.gateway
-  const { ensureFresh } = createTokenRefresh({
-    sessions,
-    sources,
-    onFailed: err =>
-      log.warn(
-        { err },
-        'could not renew a back-end’s token; the current one is valid for a short time still'
-      )
-  })
+  const { sessions, tokenRefresh, exchanges } = scope.gateway
+  const { ensureFresh, ensureToken } = tokenRefresh
   scope.addHook('onRequest', function ensureCredential(request, _reply, done) {
-    const live = request.live
-    if (live?.session.credential === undefined) return done()
-    if (live.session.credential.expiresAt === undefined) {
-      const held = sessions.credentials.withHeld(live)
-      if (held !== live) request.live = held
+    const { live, trail } = request
+    if (live === undefined) return done()
+    const exchange = exchanges.get(request.routeConfig.upstream ?? '')
+    const { credential } = live.session
+    if (exchange === undefined && credential?.expiresAt === undefined) {
+      const held = credential && sessions.credentials.withHeld(live)
+      if (held !== undefined && held !== live) request.live = held
       return done()
     }
-    ensureFresh(live, request.trail).then(
+    const fresh = ensureFresh(live, trail)
+    const ensured = exchange ? fresh.then(kept => ensureToken(kept, exchange, trail)) : fresh
+    ensured.then(
       kept => {
         if (kept !== live) request.live = kept
         done()

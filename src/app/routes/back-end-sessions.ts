@@ -2,18 +2,19 @@
  * The back-end's own session of a user, as its ordinary responses tell of it: that it has ended
  * (`sessionEnded` of the upstream), or that its credential is another one from now on.
  */
+import { Readable } from 'node:stream'
 import { BoundedMap } from '../../bounded-map.ts'
-import { credentialOf, type UpstreamConfig } from '../../config/schema/routes.ts'
+import { credentialOf } from '../../config/schema/routes.ts'
 import { GatewayError } from '../../errors/errors.ts'
-import { readJson } from '../../json/body.ts'
 import { cookiesAfter } from '../../login/credential-cookies.ts'
-import { matchesTest } from '../../login/response-values.ts'
 import type { Call } from '../../proxy/receiver.ts'
 import { discard, type UpstreamResponse } from '../../proxy/response.ts'
 import type { Sessions } from '../../session/sessions.ts'
 import type { Live } from '../../session/types.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Target } from './compile.ts'
+import { type EndedTest, saysEnded, unconfirmed } from './ended.ts'
+import { createOwnTokenReader } from './own-tokens.ts'
 
 /**
  * Reads the response to a call of a session.
@@ -26,10 +27,6 @@ export type ReadSession = (
   response: UpstreamResponse
 ) => Promise<UpstreamResponse>
 
-type EndedTest = NonNullable<UpstreamConfig['sessionEnded']>
-
-/** A response that says so is short; a longer one is not read for it. */
-const maxBytes = 16 * 1024
 /** After a failure what the back-end says of sessions is not believed for so long. */
 const distrustMs = 10_000
 const maxSuspects = 10_000
@@ -42,6 +39,16 @@ export function createBackEndSessions(
   return target => {
     const { credential, sessionEnded } = target.upstream.config
     if (credentialOf(credential).as === 'none') return undefined
+    const readOwnToken = createOwnTokenReader(gateway, target.upstreamName)
+    if (readOwnToken !== undefined) {
+      return (live, call, response) => {
+        const { body, headers: sent, recorded } = call
+        const sendAgain = (headers: Call['headers']) =>
+          target.upstream.send({ ...call, headers: { ...sent, ...headers } })
+        const again = body instanceof Readable ? undefined : sendAgain
+        return readOwnToken({ live, trail: recorded?.trail }, response, again)
+      }
+    }
     const judge = sessionEnded && judgeOf(target, sessionEnded)
     return async (live, call, response) => {
       const judged = judge === undefined ? response : await judge(live, call, response)
@@ -96,47 +103,6 @@ function createJudges(sessions: Sessions): (target: Target, test: EndedTest) => 
       }
       throw new GatewayError('session.upstream')
     }
-}
-
-function saysEnded(test: EndedTest, { status, headers, body }: UpstreamResponse): boolean {
-  if (test.status !== undefined && !test.status.includes(status)) return false
-  if (test.location !== undefined && !leadsTo(headers['location'], test.location)) return false
-  if (test.path === undefined) return true
-  if (!Buffer.isBuffer(body) || body.length > maxBytes) return false
-  if (!mayHold(test, headers, body)) return false
-  try {
-    return matchesTest(test, status, readJson(body, headers, maxBytes))
-  } catch {
-    return false
-  }
-}
-
-/** perf: most responses do not hold the value at all, so they need not be parsed for it. */
-function mayHold(
-  { in: values = [], startsWith = [] }: EndedTest,
-  headers: UpstreamResponse['headers'],
-  body: Buffer
-): boolean {
-  const texts = [...values, ...startsWith].map(String)
-  // Others may be written as escapes.
-  const arePlain = texts.length > 0 && texts.every(text => /^[\w .,-]+$/.test(text))
-  const isPacked = headers['content-encoding'] !== undefined
-  return isPacked || !arePlain || texts.some(text => body.includes(text))
-}
-
-function leadsTo(location: string | string[] | undefined, paths: readonly string[]): boolean {
-  if (typeof location !== 'string' || !URL.canParse(location, 'http://upstream')) return false
-  const { pathname } = new URL(location, 'http://upstream')
-  return paths.some(path => pathname.startsWith(path))
-}
-
-/** Nobody is signed out yet: the page may try again. */
-function unconfirmed(): GatewayError {
-  return new GatewayError('upstream.error', {
-    status: 503,
-    retryAfter: 1,
-    cause: new Error('the response says that the back-end’s session has ended, once')
-  })
 }
 
 /**

@@ -111,7 +111,7 @@ function compileProfile(gateway: Gateway): Route {
         answer === undefined
           ? filledUser(gateway, user, live.session.identity)
           : answer.render({ ...live, ...sessions.times(), profile: user })
-      refuseLeak(value, live.session.credential, 'endpoints.profile')
+      refuseLeak(value, live.session, 'endpoints.profile')
       const whole = envelope.success(value, undefined, placement)
       contract?.(() => whole)
       return whole
@@ -200,7 +200,7 @@ function answerOf(
     initialValue: live => render(live && { ...live, ...sessions.times() }),
     shaping: {
       shape: (value, live) => {
-        refuseLeak(value, live?.session.credential, `routes.${name}.answer`)
+        refuseLeak(value, live?.session, `routes.${name}.answer`)
         return envelope.success(value, undefined, placement)
       }
     }

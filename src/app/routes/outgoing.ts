@@ -17,7 +17,7 @@ export type Outgoing = Pick<Call, 'method' | 'path' | 'headers'>
 /** @returns a function that throws a GatewayError `request.*` for a request that cannot go on */
 export function compileOutgoing(
   { target, shaping }: ForwardedRoute,
-  { config, tokenNames, sealedCookies }: Gateway
+  { config, tokenNames, sealedCookies, credentialFor }: Gateway
 ): (request: FastifyRequest) => Outgoing {
   const { passHeaders, passCookies = [] } = target.written
   const sealed = sealedCookies.get(target.upstreamName)
@@ -26,6 +26,7 @@ export function compileOutgoing(
     identity: config.gateway.identity,
     tokenNames,
     upstream: target.upstream.config,
+    credentialFor: credentialFor(target.upstreamName),
     passHeaders,
     passCookies: passCookies.filter(name => !passSealed.includes(name)),
     shaped: shaping !== undefined

@@ -13,6 +13,7 @@ import type { Gateway } from '../gateway.ts'
 import { reasonOf } from '../hooks/errors.ts'
 import { forwardedForOf } from '../hooks/address.ts'
 import { publicPathsOf, responseShapeOf } from './compile-common.ts'
+import { createOwnTokenReader } from './own-tokens.ts'
 
 /** The parts of a route. */
 export interface Parts {
@@ -46,7 +47,7 @@ function compileFetch(
   route: Composed,
   [name, part]: [string, PartConfig]
 ): Part['fetch'] {
-  const { tokenNames, sealedCookies, config } = gateway
+  const { tokenNames, sealedCookies, config, exchanges, tokenRefresh } = gateway
   const { passHeaders, passCookies = [] } = route
   const upstream = gateway.upstream(part.upstream)
   const sealed = sealedCookies.get(part.upstream)?.names
@@ -54,6 +55,7 @@ function compileFetch(
     identity: config.gateway.identity,
     tokenNames,
     upstream: upstream.config,
+    credentialFor: gateway.credentialFor(part.upstream),
     shaped: true,
     ...(part.upstream === route.upstream && {
       passHeaders,
@@ -63,19 +65,30 @@ function compileFetch(
   const { toUpstream } = createRewrite(publicPathsOf(gateway, route.path), part.rewrite, '')
   const shape = responseShapeOf(gateway, route.name, part.shape)
   const maxBytes = config.limits.sizes.shape
+  const exchange = exchanges.get(part.upstream)
+  const readOwnToken = createOwnTokenReader(gateway, part.upstream)
   return async (request, signal) => {
     const { raw, trail } = request
     const { headers: sent, url: target = '' } = raw
-    const response = await upstream.fetchWhole({
+    const live =
+      exchange && request.live
+        ? await tokenRefresh.ensureToken(request.live, exchange, trail)
+        : request.live
+    const caller = { ...forwardedForOf(request), session: live?.session }
+    const call: Parameters<typeof upstream.fetchWhole>[0] = {
       method: 'GET',
       path: toUpstream(target),
-      headers: toHeaders(sent, forwardedForOf(request), false, true),
+      headers: toHeaders(sent, caller, false, true),
       timeoutMs: upstream.config.responseTimeout,
       maxBytes,
       tooLarge: 'shape.too-large',
       signal,
       recorded: { trail, purpose: 'part', part: name }
-    })
+    }
+    const ask = (token: Record<string, string> = {}) =>
+      upstream.fetchWhole({ ...call, headers: { ...call.headers, ...token } })
+    const first = await ask()
+    const response = live && readOwnToken ? await readOwnToken({ live, trail }, first, ask) : first
     const { status, headers, body } = response
     if (status >= 400) throw responseError(response, upstream.config.errors)
     if (status >= 300) throw new GatewayError('upstream.redirect')

@@ -20,6 +20,7 @@ import { requireOrigin } from '../hooks/same-origin.ts'
 import type { UpgradeResponse } from '../hooks/upgrade.ts'
 import type { ForwardedRoute } from './compile.ts'
 import type { Outgoing } from './outgoing.ts'
+import { createOwnTokenReader } from './own-tokens.ts'
 import type { Respond } from './respond.ts'
 
 /** Quiet connections are pinged; of one that is gone not even a pong comes. */
@@ -47,6 +48,7 @@ export function createOpening(
   const { upstream, timeoutMs, written } = route.target
   const { setCookies = [], websocket: { maxMessage = 0 } = {} } = written
   const hidesProtocols = gateway.tokenNames.headers.has(protocolHeader)
+  const readOwnToken = createOwnTokenReader(gateway, route.target.upstreamName)
   const toClientHeaders = responseHeaders({ setCookies: plainCookies(setCookies), mayCache: false })
 
   return async (
@@ -80,7 +82,11 @@ export function createOpening(
       trail.upstreamMs = performance.now() - startedAt
       upgrade.onBroken = undefined
       if (socket === undefined) {
-        return await respond(request, reply, await readRefusal(response, timeoutMs))
+        const refusal = await readRefusal(response, timeoutMs)
+        const { live } = request
+        // Browsers connect again by themselves, and have a new token then.
+        const kept = live && readOwnToken ? await readOwnToken({ live, trail }, refusal) : refusal
+        return await respond(request, reply, kept)
       }
       // Browsers need one of theirs agreed; the upstream's may be the session's real token.
       const protocol = hidesProtocols ? offered[0] : socket.protocol

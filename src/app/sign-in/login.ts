@@ -121,7 +121,7 @@ async function open(
     leaving.throwIfAborted()
     const now = sessions.now()
     const facts = { session, idleEnd: now, absoluteEnd: now, now, aheadMs: 0 }
-    refuseLeak(answers.login?.render(facts), session.credential, 'endpoints.login.answer')
+    refuseLeak(answers.login?.render(facts), session, 'endpoints.login.answer')
     const former = request.live
     // Its token may have been renewed while the password was checked.
     const current = former && (await sessions.read(former.key).catch(() => undefined))

@@ -3,6 +3,7 @@ import {
   type AnswerConfig,
   placeholderOf,
   type RouteAnswerConfig,
+  type SessionName,
   sessionNameOf,
   sessionNames
 } from '../schema/answer.ts'
@@ -10,6 +11,8 @@ import { nearest } from '../schema/faults.ts'
 import { isRecord } from '../../json/values.ts'
 import type { Path } from '../schema/node.ts'
 import type { CheckedConfig, Report } from './report.ts'
+
+const allNames = Object.keys(sessionNames) as SessionName[]
 
 export function checkAnswers({ routes }: Pick<CheckedConfig, 'routes'>, report: Report): void {
   const { login, logout, profile, refresh } = routes.endpoints
@@ -50,8 +53,9 @@ function checkAnswer(
     [['json'], answer.json] as const,
     ...Object.entries(answer.byRole ?? {}).map(([role, json]) => [['byRole', role], json] as const)
   ]
+  const names = hasSession ? allNames : []
   for (const [path, json] of values) {
-    checkTemplate(json, [...place, ...path], hasSession, report)
+    checkTemplate(json, [...place, ...path], names, report)
     checkFlat(answer, json, [...place, ...path], report)
   }
   if (!hasSession && answer.byRole !== undefined) {
@@ -60,30 +64,36 @@ function checkAnswer(
   }
 }
 
-function checkTemplate(json: unknown, place: Path, hasSession: boolean, report: Report): void {
+/** @param names which it may have, and none without a session */
+export function checkTemplate(
+  json: unknown,
+  place: Path,
+  names: readonly SessionName[],
+  report: Report
+): void {
   if (typeof json === 'object' && json !== null) {
     for (const [key, member] of Object.entries(json)) {
       const step = Array.isArray(json) ? Number(key) : key
-      checkTemplate(member, [...place, step], hasSession, report)
+      checkTemplate(member, [...place, step], names, report)
     }
     return
   }
   const placeholder = placeholderOf(json)
   if (placeholder === undefined) return
-  const message = faultOf(placeholder, hasSession)
+  const message = faultOf(placeholder, names)
   if (message !== undefined) report(place, message)
 }
 
-function faultOf(placeholder: string, hasSession: boolean): string | undefined {
-  if (sessionNameOf(placeholder) === undefined) {
-    const [first = ''] = placeholder.split('.')
-    const names = Object.keys(sessionNames)
+function faultOf(placeholder: string, names: readonly SessionName[]): string | undefined {
+  const reference = sessionNameOf(placeholder)
+  const all: readonly string[] = names.length === 0 ? allNames : names
+  const [first = ''] = placeholder.split('.')
+  if (reference === undefined || (names.length > 0 && !names.includes(reference.name))) {
     if (first === 'profile') return `a name is missing between the dots of {${placeholder}}`
-    if (names.includes(first)) return `{${first}} has no members: only {profile.MEMBER} names one`
-    const all = names.join(', ')
-    return `there is no name {${placeholder}}.${nearest(first, names)} The names: ${all}`
+    if (all.includes(first)) return `{${first}} has no members: only {profile.MEMBER} names one`
+    return `there is no name {${placeholder}}.${nearest(first, all)} The names: ${all.join(', ')}`
   }
-  if (hasSession) return undefined
+  if (names.length > 0) return undefined
   return `{${placeholder}} needs a session, and none is looked up here: write a constant`
 }
 

@@ -1,6 +1,7 @@
 /** Rules between keys and between files. Pure: every fault is reported, nothing is read or changed. */
 import { checkAdvice } from './advice.ts'
 import { checkAnswers } from './answers.ts'
+import { checkBackEndTokens } from './back-end-tokens.ts'
 import { checkContracts } from './contracts.ts'
 import { checkEnvelope } from './envelope.ts'
 import { checkGateway } from './gateway.ts'
@@ -21,6 +22,7 @@ const rules = [
   checkTls,
   checkEnvelope,
   checkSources,
+  checkBackEndTokens,
   checkNames,
   checkUpstreams,
   checkPaths,

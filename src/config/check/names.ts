@@ -91,6 +91,19 @@ const rows: readonly Row[] = [
     of: 'header',
     takes: ['authorization', 'gateway', 'body', 'preference', ...written, ...sent]
   })),
+  {
+    at: 'upstreams.*.credential.exchange.headers.KEY',
+    of: 'header',
+    takes: [
+      'authorization',
+      'gateway',
+      'body',
+      'preference',
+      'trusted',
+      'tokenHeader',
+      'credential'
+    ]
+  },
   { at: 'login.sources.*.passHeaders.*', of: 'header', takes: ['preference'] },
   { at: 'login.sources.*.passCookies.*', of: 'cookie', takes: [] }
 ]
@@ -114,10 +127,18 @@ interface Call extends NamesConfig {
   readonly source?: Extract<SourceConfig, { kind: 'upstream-login' }>
 }
 
-/** The upstream or the sign-in in whose config a name stands. */
+/**
+ * The upstream or the sign-in in whose config a name stands. Of a route only an upstream with a
+ * token of its own, in the place of which no client may send another one.
+ */
 function callAt({ gateway, routes }: NamesConfig, path: Path): Pick<Call, 'upstream' | 'source'> {
   const [section, name, inner] = path
   if (section === 'upstreams') return { upstream: routes.upstreams[String(name)] }
+  if (section === 'routes') {
+    const { upstream: ofRoute = '' } = routes.routes[String(name)] ?? {}
+    const upstream = ownMember(routes.upstreams, ofRoute)
+    return upstream && credentialOf(upstream.credential).hasOwnToken ? { upstream } : {}
+  }
   const source = section === 'login' ? gateway.login.sources[String(inner)] : undefined
   if (source?.kind !== 'upstream-login') return {}
   return { source, upstream: ownMember(routes.upstreams, source.upstream) }

@@ -112,9 +112,9 @@ function gives(source: SourceConfig | undefined, what: 'cookie' | 'token'): bool
 function checkCredentials({ gateway, routes }: SourcesConfig, report: Report): void {
   const { sources } = gateway.login
   for (const [name, upstream] of Object.entries(routes.upstreams)) {
-    const { as, from, scheme } = credentialOf(upstream.credential)
+    const { as, from, scheme, hasOwnToken } = credentialOf(upstream.credential)
     const place = ['upstreams', name, 'credential']
-    if (as === 'none') continue
+    if (as === 'none' || hasOwnToken) continue
     if (as === 'cookies' && scheme !== undefined) {
       report([...place, 'scheme'], 'cookies have no scheme: leave it out')
     }
@@ -140,7 +140,7 @@ function checkCredentials({ gateway, routes }: SourcesConfig, report: Report): v
 function checkUnused({ gateway, routes }: SourcesConfig, report: Report): void {
   const credentials = Object.values(routes.upstreams)
     .map(({ credential }) => credentialOf(credential))
-    .filter(({ as }) => as !== 'none')
+    .filter(({ as, hasOwnToken }) => as !== 'none' && !hasOwnToken)
   for (const [name, source] of Object.entries(gateway.login.sources)) {
     for (const what of ['token', 'cookie'] as const) {
       // Without `from`, the only source with such a credential is meant.

@@ -25,6 +25,17 @@ export const sessionNames = {
 
 export type SessionName = keyof typeof sessionNames
 
+/** Those that say who the user is, and nothing of the session. */
+export const userNames: readonly SessionName[] = [
+  'id',
+  'username',
+  'name',
+  'roles',
+  'role',
+  'permissions',
+  'profile'
+]
+
 const anyValue = (description: string, examples: unknown[]) =>
   Type.Unknown({ description, examples })
 

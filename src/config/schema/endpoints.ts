@@ -95,6 +95,16 @@ export const endpoints = closed(
       'For proxies that ask before they pass a request on: 204 with the headers of `identity`, ' +
         '401, or 403 without any role of the query (`?role=admin&role=ops`). Default: none.'
     ),
+    jwks: may.closed(
+      {
+        path: path('The path of the key set (GET).', {
+          format: 'x-public-path',
+          default: '/.well-known/jwks.json'
+        })
+      },
+      'The public keys of all `jwt.keys` as a JSON Web Key Set (RFC 7517), for everybody. Default: ' +
+        'none.'
+    ),
     session: closed(
       {
         path: path(

@@ -129,7 +129,7 @@ export function schemaAt(root: Node, path: Path, value: unknown): Node | undefin
   for (const step of path) {
     if (at === undefined) return undefined
     // All steps before the last are mappings or lists; only the value selects its own branch.
-    at = typeof step === 'number' ? branchOf(at, []).items : memberSchema(branchOf(at, {}), step)
+    at = typeof step === 'number' ? branchOf(at, []).items : memberSchema(at, step)
   }
   return at === undefined ? undefined : branchOf(at, value)
 }

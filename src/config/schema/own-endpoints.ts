@@ -3,7 +3,7 @@ import { withHead } from './public-path.ts'
 import type { RoutesConfig } from './routes.ts'
 
 /** Names of endpoints in config, limits and logs. No route can have one of these names. */
-export const endpointNames = ['login', 'logout', 'profile', 'session'] as const
+export const endpointNames = ['login', 'logout', 'profile', 'session', 'jwks'] as const
 
 export type EndpointName = (typeof endpointNames)[number]
 
@@ -26,6 +26,7 @@ export const ownRoutes = {
   logout: { name: 'logout', methods: ['GET', 'POST'], needsSession: true },
   profile: { name: 'profile', methods: ['GET', 'HEAD'], needsSession: true },
   refresh: { name: 'session', section: 'refresh', methods: ['POST'], needsSession: true },
+  jwks: { name: 'jwks', methods: ['GET', 'HEAD'], needsSession: false },
   check: { name: 'session', section: 'check', methods: ['GET', 'HEAD'], needsSession: true },
   session: { name: 'session', methods: ['GET'], needsSession: true },
   extend: { name: 'session', below: '/extend', methods: ['POST'], needsSession: true },

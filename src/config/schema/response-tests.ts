@@ -46,18 +46,20 @@ const outcome = testOf(
   { minProperties: 2 }
 )
 
-export const outcomes = list(
-  outcome,
-  'What the responses mean; the first that matches counts. Without a `success` status 200 is one, ' +
-    'and without a `refused` 400, 401, 403, 404 and 422.',
-  {
-    examples: [
-      [
-        { is: 'refused', path: 'code', in: [401] },
-        { is: 'success', path: 'code', in: [200] }
+/** @param refused the statuses that are refusals where config has none */
+export const outcomesOf = (refused: string) =>
+  list(
+    outcome,
+    'What the responses mean; the first that matches counts. Without a `success` status 200 is ' +
+      `one, and without a \`refused\` ${refused}.`,
+    {
+      examples: [
+        [
+          { is: 'refused', path: 'code', in: [401] },
+          { is: 'success', path: 'code', in: [200] }
+        ]
       ]
-    ]
-  }
-)
+    }
+  )
 
 export type OutcomeTest = Static<typeof outcome>

@@ -44,16 +44,12 @@ export const routesSchema = Type.Object(
   }
 )
 
-interface Credential {
-  readonly as: string
-  readonly from?: string
-  /** The word before a token. */
-  readonly scheme?: string
-}
-
 /** The form of a credential, and its source; without `from` the only source that has one. */
-export function credentialOf(written: CredentialConfig): Credential {
-  return typeof written === 'string' ? { as: written } : written
+export function credentialOf(
+  written: CredentialConfig
+): Exclude<CredentialConfig, string> & { readonly hasOwnToken: boolean } {
+  if (typeof written === 'string') return { as: written, hasOwnToken: false }
+  return { ...written, hasOwnToken: (written.exchange ?? written.jwt) !== undefined }
 }
 
 export type RoutesConfig = Static<typeof routesSchema>

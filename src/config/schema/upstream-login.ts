@@ -16,7 +16,7 @@ import {
   pairs,
   path
 } from './primitives.ts'
-import { answerTest, outcomes } from './response-tests.ts'
+import { answerTest, outcomesOf } from './response-tests.ts'
 
 const placeholders = '`{token}` and `{refreshToken}` are those of the session.'
 
@@ -28,7 +28,7 @@ const sendCredential = maybe(
   })
 )
 
-const expires = may.closed(
+export const expires = may.closed(
   {
     path: dotted('The path of the member that tells it.'),
     as: oneOf(
@@ -80,24 +80,22 @@ const user = closed(
   'Where the response tells who signed in.'
 )
 
-const token = maybe(
-  Type.Unsafe<string | { readonly header: string }>(
-    Type.Union(
-      [
-        dotted('A path in the response.'),
-        closed(
-          { header: header('A header of the response.') },
-          'A header. A scheme before the token, such as `Bearer`, is left out.'
-        )
-      ],
-      {
-        expected: 'a path such as data.token, or { header: authorization }',
-        description:
-          'Where the back-end’s token is in the response. It stays in the session; the browser ' +
-          'never sees it.',
-        examples: ['data.token', { header: 'authorization' }]
-      }
-    )
+export const token = Type.Unsafe<string | { readonly header: string }>(
+  Type.Union(
+    [
+      dotted('A path in the response.'),
+      closed(
+        { header: header('A header of the response.') },
+        'A header. A scheme before the token, such as `Bearer`, is left out.'
+      )
+    ],
+    {
+      expected: 'a path such as data.token, or { header: authorization }',
+      description:
+        'Where the back-end’s token is in the response. It stays in the session; the browser ' +
+        'never sees it.',
+      examples: ['data.token', { header: 'authorization' }]
+    }
   )
 )
 
@@ -134,7 +132,7 @@ const refresh = optional(
     'the session ends.'
 )
 
-const logout = optional(
+export const logout = optional(
   {
     path: path('The path of the sign-out call.'),
     method: oneOf(['POST', 'GET', 'DELETE'], 'The method.', { default: 'POST' }),
@@ -180,13 +178,13 @@ export const upstreamLogin = Type.Object(
       'Cookies of the browser that the back-end’s sign-in gets too, sealed ones with their own ' +
         'value. One of more than 1024 characters is refused (400).'
     ),
-    outcomes,
+    outcomes: outcomesOf('400, 401, 403, 404 and 422'),
     message: may.dotted(
       'The path of the back-end’s message for the user, in the place of ours: a text without ' +
         'markup, of which 200 characters are shown.'
     ),
     user,
-    token,
+    token: maybe(token),
     renewedToken: may.header('A header in which the back-end sends a new token with any response.'),
     expires,
     refresh,

@@ -1,6 +1,7 @@
 /** `upstreams` of `routes.yaml`: the back-ends and how to call them. */
-import { Type } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import { type ErrorFormat, errorFormats } from '../../json/error-body.ts'
+import { exchange, type ExchangeConfig, jwt, type JwtConfig } from './back-end-token.ts'
 import {
   closed,
   dotted,
@@ -20,33 +21,68 @@ import {
 import { upstreamPaging } from './request-mapping.ts'
 import { endedTest } from './response-tests.ts'
 
-export type CredentialConfig =
-  | string
-  | { readonly from?: string; readonly as: string; readonly scheme?: string }
+interface WrittenCredential {
+  readonly from?: string
+  readonly as: string
+  readonly scheme?: string
+  readonly exchange?: ExchangeConfig
+  readonly jwt?: JwtConfig
+}
+
+export type CredentialConfig = string | WrittenCredential
 
 const styles = 'bearer, cookies or header:NAME'
+
+const common = {
+  from: maybe(
+    text('The source of the token: sessions of others are refused (403 `route.credential`).', {
+      names: 'source'
+    })
+  ),
+  scheme: may.text('The word before the token. Default: `Bearer` for `bearer`, none in others.', {
+    pattern: '^[A-Za-z][A-Za-z0-9_-]{0,31}$',
+    expected: 'a word'
+  })
+}
+
+const form = (expected: string, pattern: string, more: object = {}) =>
+  text('How the upstream gets it. `bearer` by default with `exchange` or `jwt`.', {
+    pattern,
+    expected,
+    ...more
+  })
+
+/** A token in the place of that of the session's source. */
+const ownToken = (key: 'exchange' | 'jwt', schema: TSchema) =>
+  Type.Object(
+    {
+      as: form('bearer or header:NAME', '^(bearer|header:[a-z0-9-]+)$', { default: 'bearer' }),
+      ...common,
+      [key]: schema
+    },
+    { additionalProperties: false, chosenBy: key }
+  )
 
 const credential = Type.Unsafe<CredentialConfig>(
   Type.Union(
     [
       Type.String({ pattern: '^(none|bearer|cookies|header:[a-z0-9-]+)$' }),
       Type.Object(
-        {
-          from: Type.Optional(Type.String({ minLength: 1, names: 'source' })),
-          as: Type.String({ pattern: '^(bearer|cookies|header:[a-z0-9-]+)$', expected: styles }),
-          scheme: maybe(
-            Type.String({ pattern: '^[A-Za-z][A-Za-z0-9_-]{0,31}$', expected: 'a word' })
-          )
-        },
+        { as: form(styles, '^(bearer|cookies|header:[a-z0-9-]+)$'), ...common },
         { additionalProperties: false }
-      )
+      ),
+      ownToken('exchange', exchange),
+      ownToken('jwt', jwt)
     ],
     {
       default: 'none',
-      expected: `none, ${styles}, or { as: ${styles}, from: SOURCE, scheme: WORD }`,
+      expected:
+        `none, ${styles}, or { as: ${styles}, from: SOURCE, scheme: WORD }, or the same with ` +
+        '`exchange` or `jwt`',
       description:
         'How it gets the token or cookies of a session: as `bearer`, `cookies` or a header. `from` ' +
-        'names their source where several have some, `scheme` the word before the token.'
+        'names their source where several have some. With `exchange` or `jwt` it gets a token of ' +
+        'its own, whatever the source of the session.'
     }
   )
 )

@@ -18,7 +18,7 @@ function secretFolder(cleanUp: (undo: () => unknown) => void, redis: boolean) {
   const secrets = allSecrets(cleanUp, sslFolder, redis)
   const texts = {
     'gateway.yaml': stringify({ server: { hosts: ['h'] }, ...secrets.gateway }),
-    'routes.yaml': stringify({ upstreams: { orders: secrets.upstream } })
+    'routes.yaml': stringify({ upstreams: { orders: secrets.upstream, ...secrets.others } })
   }
   return { ...secrets, folder: textFolder(cleanUp, texts) }
 }
@@ -40,6 +40,9 @@ t.test('the written config has a reference at each key that takes a secret', t =
       'gateway.redis.sentinelPassword',
       'gateway.server.tls.key',
       'gateway.session.secrets.*',
+      'routes.upstreams.*.credential.exchange.headers.*',
+      'routes.upstreams.*.credential.jwt.keys.*',
+      'routes.upstreams.*.credential.jwt.secret',
       'routes.upstreams.*.headers.*',
       'routes.upstreams.*.tls.key'
     ],
@@ -58,7 +61,10 @@ t.test('the written config has a reference at each key that takes a secret', t =
         orders: {
           headers: { 'x-api-key': '${API_KEY}' },
           tls: { key: /^file:.*client\.key$/ }
-        }
+        },
+        asked: { credential: { exchange: { headers: { 'x-key': '${SERVICE_KEY}' } } } },
+        shared: { credential: { jwt: { secret: '${JWT}' } } },
+        signed: { credential: { jwt: { keys: [/^file:.*jwt\.key$/] } } }
       }
     }
   })

@@ -1,0 +1,63 @@
+/** What each upstream gets of a session: the credential of its source, or a token of its own. */
+import type { Config } from '../config/schema/config.ts'
+import { credentialOf } from '../config/schema/routes.ts'
+import type { TokenExchange } from '../login/credential-source.ts'
+import { createMint } from '../login/minted-token.ts'
+import { createTokenExchange } from '../login/token-exchange.ts'
+import type { Upstream } from '../proxy/upstream.ts'
+import { credentialIn } from '../session/credentials.ts'
+import { type Credential, identityKey, type Session } from '../session/types.ts'
+import { fillUser } from '../shaping/answer.ts'
+
+type CredentialFor = (session: Session) => Credential | undefined
+
+/** Those of a generation, by the names of their upstreams. */
+export function createBackEndTokens(config: Config, upstreamOf: (name: string) => Upstream) {
+  const exchanges = new Map<string, TokenExchange>()
+  const mints = new Map<string, ReturnType<typeof createMint>>()
+  for (const [upstream, written] of Object.entries(config.routes.upstreams)) {
+    const { as, scheme, exchange, jwt } = credentialOf(written.credential)
+    if (exchange !== undefined) {
+      const options = {
+        upstream,
+        config: exchange,
+        bodyOf: (session: Session) => fillUser(config, exchange.body, session) as object,
+        send: upstreamOf(upstream).fetchWhole,
+        credentialStyle: as,
+        credentialScheme: scheme
+      }
+      exchanges.set(upstream, createTokenExchange(options))
+    }
+    if (jwt !== undefined) {
+      const audience = jwt.audience ?? upstream
+      mints.set(
+        upstream,
+        createMint({ ...jwt, audience }, session => claimsOf(config, jwt.claims, session))
+      )
+    }
+  }
+  return {
+    exchanges,
+    credentialFor: (upstream: string): CredentialFor => {
+      if (exchanges.has(upstream)) return session => credentialIn(session, upstream)
+      return mints.get(upstream)?.tokenOf ?? (({ credential }) => credential)
+    },
+    /** Of all upstreams, each once. */
+    publicKeys: [
+      ...new Map(
+        [...mints.values()].flatMap(mint => mint.publicKeys).map(key => [key.kid, key])
+      ).values()
+    ]
+  }
+}
+
+function claimsOf(config: Config, claims: object, session: Session) {
+  const { id, username, name, roles } = session.identity
+  return {
+    sub: config.gateway.identity.prefix ? identityKey(session) : id,
+    preferred_username: username,
+    name,
+    roles,
+    ...(fillUser(config, claims, session) as object)
+  }
+}

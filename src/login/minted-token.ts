@@ -1,0 +1,69 @@
+/** JSON Web Tokens that the gateway signs for its users (RFC 7519, RFC 7515, RFC 7518 §3). */
+import { createHmac, createPrivateKey, createPublicKey, hash, randomUUID, sign } from 'node:crypto'
+import type { JwtConfig } from '../config/schema/back-end-token.ts'
+import type { Credential, Session } from '../session/types.ts'
+import { steadyNow } from '../steady-clock.ts'
+
+type Claims = Readonly<Record<string, unknown>>
+
+interface Signer {
+  readonly header: object
+  readonly sign: (input: string) => Buffer
+}
+
+const lifetimeSeconds = 60
+
+/** @param claimsOf the user, without the claims that every token has */
+export function createMint(config: JwtConfig, claimsOf: (session: Session) => Claims) {
+  const { secret = '', keys = [], issuer: iss, audience: aud } = config
+  const signer = keys[0] === undefined ? hs256(secret) : es256(keys[0])
+  const prefix = `${encode({ ...signer.header, typ: 'JWT' })}.`
+  // By the object: a session that was read anew may have other roles.
+  const minted = new WeakMap<Session, { readonly credential: Credential; readonly until: number }>()
+
+  function mint(session: Session): Credential {
+    const iat = Math.floor(Date.now() / 1000)
+    const times = { iat, exp: iat + lifetimeSeconds }
+    const input = prefix + encode({ ...claimsOf(session), iss, aud, ...times, jti: randomUUID() })
+    return { token: `${input}.${signer.sign(input).toString('base64url')}` }
+  }
+
+  return {
+    /** A token of which half the life is left at least. */
+    tokenOf: (session: Session): Credential => {
+      const known = minted.get(session)
+      if (known !== undefined && steadyNow() < known.until) return known.credential
+      const credential = mint(session)
+      minted.set(session, { credential, until: steadyNow() + (lifetimeSeconds / 2) * 1000 })
+      return credential
+    },
+    /** As JSON Web Keys (RFC 7517). */
+    publicKeys: keys.map(publicKeyOf)
+  }
+}
+
+function encode(part: object): string {
+  return Buffer.from(JSON.stringify(part)).toString('base64url')
+}
+
+function hs256(secret: string): Signer {
+  return {
+    header: { alg: 'HS256' },
+    sign: input => createHmac('sha256', secret).update(input).digest()
+  }
+}
+
+function es256(pem: string): Signer {
+  const key = createPrivateKey(pem)
+  return {
+    header: { alg: 'ES256', kid: publicKeyOf(pem).kid },
+    sign: input => sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' })
+  }
+}
+
+/** Its id is its thumbprint (RFC 7638). */
+function publicKeyOf(pem: string) {
+  const { crv, kty, x, y } = createPublicKey(pem).export({ format: 'jwk' })
+  const kid = hash('sha256', JSON.stringify({ crv, kty, x, y }), 'base64url')
+  return { kty, crv, x, y, kid, alg: 'ES256', use: 'sig' }
+}

@@ -1,0 +1,68 @@
+/** A token that a back-end gives the gateway for a user whom another source has signed in. */
+import type { ExchangeConfig } from '../config/schema/back-end-token.ts'
+import type { OutcomeTest } from '../config/schema/response-tests.ts'
+import { GatewayError } from '../errors/errors.ts'
+import type { Trail } from '../observability/trail.ts'
+import { credentialIn } from '../session/credentials.ts'
+import type { Credential, Session } from '../session/types.ts'
+import { ask, type BackEnd, withLowerNames } from './back-end-call.ts'
+import type { TokenExchange } from './credential-source.ts'
+import { invalid, LoginResponse } from './login-response.ts'
+import { callMs, signOut, withUsualOutcomes } from './upstream-login.ts'
+
+interface Options extends BackEnd {
+  readonly upstream: string
+  readonly config: ExchangeConfig
+  /** Who the user is, as `body` of the config says it. */
+  readonly bodyOf: (session: Session) => object
+}
+
+/** Not 401: the back-end refuses the gateway then, and says nothing of the user. */
+const usualOutcomes: readonly OutcomeTest[] = [
+  { is: 'success', status: [200] },
+  { is: 'refused', status: [400, 403, 404, 422] }
+]
+
+export function createTokenExchange(options: Options): TokenExchange {
+  const { upstream, config } = options
+  const { logout } = config
+  return {
+    upstream,
+    renew: (session, trail) => requestToken(options, session, trail),
+    ...(logout !== undefined && {
+      signOut: async (session, trail) => {
+        const credential = credentialIn(session, upstream)
+        if (credential !== undefined) await signOut(options, logout, credential, trail)
+      }
+    })
+  }
+}
+
+/**
+ * @throws GatewayError `route.unknown-user` where the back-end refuses the user; `upstream.*` where
+ *   it cannot tell
+ */
+async function requestToken(
+  options: Options,
+  session: Session,
+  trail: Trail | undefined
+): Promise<Credential> {
+  const { path, format, headers } = options.config
+  const raw = await ask(options, {
+    method: 'POST',
+    path,
+    format,
+    body: options.bodyOf(session),
+    headers: withLowerNames(headers),
+    timeoutMs: callMs,
+    purpose: 'renewal',
+    trail
+  })
+  const outcomes = withUsualOutcomes(options.config.outcomes, usualOutcomes)
+  const response = new LoginResponse({ ...options.config, outcomes }, raw)
+  const outcome = response.outcome()
+  if (outcome === 'success') return response.credential({})
+  const reason = `the exchange for a token was answered with status ${raw.status}`
+  if (outcome === undefined) throw invalid(reason)
+  throw new GatewayError('route.unknown-user', { cause: new Error(reason) })
+}

@@ -1,0 +1,233 @@
+/** `credential: { exchange }`: users of a users file, before a back-end that takes its own tokens alone. */
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
+import { testGateway } from '../support/gateway.ts'
+import { testRedis } from '../support/redis.ts'
+import { until } from '../support/until.ts'
+import { json, type Seen, testUpstream } from '../support/upstream.ts'
+
+/** Knows `alice` and `bob`, and gives each call of the service a token of its own. */
+async function startBackEnd(t: Test) {
+  const tokens = new Map<string, string>()
+  const state = {
+    tokens,
+    known: ['alice', 'bob'],
+    /** Of a token. Negative: it does not expire. */
+    seconds: -1,
+    /** Answers the service in its place. */
+    failure: 0,
+    refusesAll: false,
+    exchanged: [] as string[],
+    ended: [] as string[]
+  }
+  const give = ({ headers, body }: Seen) => {
+    if (state.failure > 0) return json(state.failure, {})
+    if (headers['x-service-key'] !== 'key-of-the-service') return json(401, {})
+    const { who } = JSON.parse(body.toString()) as { who: string }
+    state.exchanged.push(who)
+    if (!state.known.includes(who)) return json(404, { message: 'nobody' })
+    const token = `token-${state.exchanged.length}-of-${who}`
+    tokens.set(token, who)
+    return json(200, { data: { token, seconds: state.seconds } })
+  }
+  const server = await testUpstream(t.after, (request, response, seen) => {
+    const token = String(seen.headers['x-token'] ?? '').replace('JWT ', '')
+    const who = state.refusesAll ? undefined : tokens.get(token)
+    const answerOf = (): ReturnType<typeof json> => {
+      if (seen.url === '/service/token') return give(seen)
+      if (who === undefined) return json(401, {})
+      if (seen.url !== '/leave') return json(200, { who, sent: seen.body.toString() })
+      state.ended.push(token)
+      tokens.delete(token)
+      return json(200, {})
+    }
+    answerOf()(request, response, seen)
+  })
+  return { ...server, state }
+}
+
+const exchange = {
+  path: '/service/token',
+  headers: { 'x-service-key': '${SERVICE_KEY}' },
+  body: { who: '{username}', roles: '{roles}' },
+  token: 'data.token',
+  expires: { path: 'data.seconds' },
+  logout: { path: '/leave' }
+}
+
+async function start(t: Test, redis?: string) {
+  const backEnd = await startBackEnd(t)
+  const other = await testUpstream(t.after)
+  const files = {
+    gateway: {
+      ...(redis !== undefined && { redis: { url: redis } }),
+      session: { secrets: ['${SECRET}'] }
+    },
+    routes: {
+      upstreams: {
+        b: {
+          url: backEnd.url,
+          credential: { as: 'header:x-token', scheme: 'JWT', exchange }
+        },
+        other: { url: other.url }
+      },
+      routes: {
+        data: { path: '/api/data', methods: ['GET', 'POST'], upstream: 'b' },
+        both: {
+          path: '/api/both',
+          parts: { mine: { upstream: 'b', rewrite: '/p', into: 'mine' } }
+        },
+        open: { path: '/api/open', upstream: 'b', access: 'public' },
+        live: { path: '/api/live', upstream: 'b', websocket: {} },
+        other: { path: '/api/other', upstream: 'other' }
+      }
+    }
+  }
+  const environment = { SERVICE_KEY: 'key-of-the-service', SECRET: 's'.repeat(40) }
+  const replica = async () => await testGateway(t.after, files, environment)
+  return { ...backEnd, other, replica, gateway: await replica() }
+}
+
+const get = async (
+  { call }: Pick<Awaited<ReturnType<typeof testGateway>>, 'call'>,
+  cookie: string
+) => await call('/api/data', { cookie })
+
+t.test(
+  '12 calls at once over two replicas: one exchange, and each answers as that user',
+  async t => {
+    const redis = await testRedis(t.after)
+    const { gateway, replica, state, seen, other } = await start(t, redis.url)
+    const second = await replica()
+    const cookie = await gateway.signIn()
+    t.same(state.exchanged, [], 'a sign-in asks nothing')
+    const calls = Array.from({ length: 12 }, (_, n) => get(n % 2 ? gateway : second, cookie))
+    for (const { status, json } of await Promise.all(calls)) {
+      t.match({ status, json }, { status: 200, json: { who: 'alice' } })
+    }
+    t.same(state.exchanged, ['alice'])
+    t.match(JSON.parse(seen[0]?.body.toString() ?? ''), { who: 'alice', roles: ['admin', 'user'] })
+    t.match(await get(second, await gateway.signIn('bob')), { json: { who: 'bob' } })
+    await gateway.call('/api/other', { cookie })
+    const sent = JSON.stringify(other.seen)
+    t.notMatch(sent, 'token-', 'another upstream gets no token')
+    t.notMatch(JSON.stringify(gateway.log), 'token-')
+  }
+)
+
+t.test('no token of a client passes', async t => {
+  const { gateway, state, seen } = await start(t)
+  const [alice, bob] = [await gateway.signIn(), await gateway.signIn('bob')]
+  await get(gateway, bob)
+  const [stolen = ''] = state.tokens.keys()
+  const headers = { 'x-token': `JWT ${stolen}`, 'authorization': `Bearer ${stolen}` }
+  t.match(await gateway.call('/api/data', { cookie: alice, headers }), { json: { who: 'alice' } })
+  t.equal((await gateway.call('/api/open', { headers })).status, 401)
+  t.equal(seen.at(-1)?.headers['x-token'], undefined)
+})
+
+t.test('a token that is over is exchanged before the request goes out', async t => {
+  const { gateway, state } = await start(t)
+  state.seconds = 0
+  const cookie = await gateway.signIn()
+  for (let turn = 0; turn < 3; turn++) {
+    t.match(await get(gateway, cookie), { status: 200, json: { who: 'alice' } })
+  }
+  t.equal(state.exchanged.length, 3)
+})
+
+t.test(
+  'a back-end that forgot its tokens is asked once more, and nobody is signed out',
+  async t => {
+    const { gateway, state } = await start(t)
+    const cookie = await gateway.signIn()
+    const forget = async () => {
+      await get(gateway, cookie)
+      state.tokens.clear()
+      state.exchanged = []
+    }
+    await forget()
+    const reads = await Promise.all([get(gateway, cookie), get(gateway, cookie)])
+    t.match(reads, [{ status: 200 }, { status: 200 }])
+    t.same(state.exchanged, ['alice'], 'one exchange for both')
+    await forget()
+    const saved = await gateway.call('/api/data', { cookie, json: { title: 'New' } })
+    t.match(saved, { status: 200, json: { who: 'alice', sent: '{"title":"New"}' } })
+    await forget()
+    t.match(await gateway.call('/api/both', { cookie }), { json: { mine: { who: 'alice' } } })
+    t.same(state.exchanged, ['alice'])
+  }
+)
+
+t.test(
+  'a WebSocket that is refused for a dead token has a new one when it is tried again',
+  async t => {
+    const { gateway, state } = await start(t)
+    const cookie = await gateway.signIn()
+    await get(gateway, cookie)
+    state.tokens.clear()
+    const address = `${gateway.url.replace('http', 'ws')}/api/live`
+    const socket = new WebSocket(address, { headers: { cookie }, origin: gateway.url })
+    socket.on('error', () => {})
+    const [, response] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage]
+    t.equal(response.statusCode, 503)
+    response.destroy()
+    t.same(state.exchanged, ['alice', 'alice'])
+  }
+)
+
+t.test('a back-end that refuses new tokens is at fault, and is not asked for more', async t => {
+  const { gateway, state } = await start(t)
+  const cookie = await gateway.signIn()
+  state.refusesAll = true
+  for (let turn = 0; turn < 3; turn++) {
+    t.match(await get(gateway, cookie), { status: 502, json: { errorCode: 'upstream.error' } })
+  }
+  t.equal(state.exchanged.length, 2)
+  t.equal((await gateway.call('/api/account/profile', { cookie })).status, 200)
+})
+
+t.test('a user whom the back-end does not know is 403 there, and stays signed in', async t => {
+  const { gateway, state } = await start(t)
+  state.known = ['bob']
+  const [alice, bob] = [await gateway.signIn(), await gateway.signIn('bob')]
+  const refused = await get(gateway, alice)
+  t.match(refused, { status: 403, json: { errorCode: 'route.unknown-user' } })
+  t.match(refused.json.errorMessage, 'does not know your account')
+  t.equal((await get(gateway, bob)).status, 200)
+  t.equal((await gateway.call('/api/other', { cookie: alice })).status, 200)
+  state.known = ['alice']
+  t.equal((await get(gateway, alice)).status, 200, 'once it knows the user')
+})
+
+t.test('a back-end that gives no token stops no sign-in, and is no 401', async t => {
+  const { gateway, state, close } = await start(t)
+  const cookie = await gateway.signIn()
+  // 401: the key of the service is wrong.
+  for (const failure of [401, 500, 302]) {
+    state.failure = failure
+    t.match(await get(gateway, cookie), { status: 502, json: { errorCode: 'upstream.invalid' } })
+  }
+  state.failure = 0
+  t.equal((await get(gateway, cookie)).status, 200)
+  await close()
+  const later = await gateway.signIn('bob')
+  t.equal((await get(gateway, later)).status, 502)
+  t.equal((await gateway.call('/api/account/profile', { cookie: later })).status, 200)
+})
+
+t.test('the end of a session ends its token at the back-end, and no other', async t => {
+  const { gateway, state } = await start(t)
+  const [first, second] = [await gateway.signIn(), await gateway.signIn()]
+  await get(gateway, first)
+  await get(gateway, second)
+  await gateway.call('/api/account/logout', { method: 'POST', cookie: first })
+  await until('the sign-out', () => state.ended.length > 0)
+  t.same(state.ended, ['token-1-of-alice'])
+  t.equal((await get(gateway, second)).status, 200)
+  await gateway.ops('/ops/api/sessions/close', { json: { user: 'alice' } })
+  await until('the sign-out', () => state.ended.length > 1)
+  t.same(state.ended, ['token-1-of-alice', 'token-2-of-alice'])
+})
