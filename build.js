@@ -73,8 +73,12 @@ const { metafile } = await build({
   logLevel: 'warning'
 })
 // The licences of the packages that the bundle holds.
-const bundled = Object.keys(metafile.inputs).map(file => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0])
-const notices = [...new Set(bundled)].filter(Boolean).toSorted().map(folder => {
+const folders = new Set(
+  Object.keys(metafile.inputs).flatMap(
+    file => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []
+  )
+)
+const notices = Array.from(folders, folder => {
   const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'))
   const texts = readdirSync(folder).filter(file => /^(licen[cs]e|notice)/i.test(file))
   const text = texts.map(file => readFileSync(`${folder}/${file}`, 'utf8').trim()).join('\n\n')
