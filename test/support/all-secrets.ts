@@ -17,6 +17,7 @@ const names = [
   'SENTINEL',
   'API_KEY',
   'SERVICE_KEY',
+  'LDAP',
   'JWT'
 ]
 
@@ -52,6 +53,18 @@ export function allSecrets(
       session: { secrets: ['${SESSION_1}', '${SESSION_2}'] },
       ops: { secret: '${OPS}', tls: { certificate, key: `file:${opsKey}` } },
       audit: { key: ['${AUDIT}'] },
+      login: {
+        sources: {
+          'users-file': { kind: 'users-file' },
+          'staff': {
+            kind: 'ldap',
+            urls: ['ldaps://127.0.0.1:9'],
+            bind: { dn: 'cn=console,dc=example', password: '${LDAP}' },
+            base: 'dc=example'
+          }
+        }
+      },
+      identity: { prefix: true },
       ...(redis && {
         redis: {
           sentinels: ['127.0.0.1:1'],

@@ -33,7 +33,7 @@ t.test('the nearest of several is suggested, not the first that is near', t => {
 const faultsOf = (schema: Parameters<typeof asNode>[0], value: unknown) => {
   const found: string[] = []
   const report = (path: Path, message: string) => found.push(`${path.join('.')}: ${message}`)
-  read(asNode(schema), value, { environment: {}, folder: '', readText: () => '', report })
+  read(asNode(schema), value, { environment: {}, fileOf: String, readText: () => '', report })
   return found
 }
 
