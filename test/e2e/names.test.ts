@@ -23,7 +23,7 @@ const events = words(`
   audit.late audit.unwritable audit.writable config.last-good config.not-kept config.refused
   config.reloaded config.restart-needed config.unchanged connection.refused contract.drift
   contract.kept limit.over limits.foreign-key limits.reset lockouts.lifted log.dropped login
-  login.challenge login.insecure login.lock login.refused login.uncounted logout logout.source
+  login.ambiguous login.challenge login.insecure login.lock login.refused login.uncounted logout logout.source
   maintenance.begun maintenance.ended maintenance.foreign ops.login ops.login.refused ops.logout
   ops.refused process.uncaught request.body-dropped requests.shed sessions.closed shape.label
   shape.missing traces.config traces.export traces.failing users.blocked users.changed
@@ -53,7 +53,7 @@ const codes = words(`
   login.too-many maintenance ops.host ops.ledger ops.origin ops.redis ops.role ops.secret
   ops.session origin.refused overloaded request.expectation request.headers request.malformed
   request.path request.timeout request.too-large request.type request.uri-too-long
-  route.credential route.forbidden route.method route.unknown session.absolute session.idle
+  route.credential route.forbidden route.method route.unknown route.unknown-user session.absolute session.idle
   session.none session.replaced session.revoked session.unavailable session.unknown
   session.upstream shape.module shape.not-json shape.too-large upstream.error upstream.invalid
   upstream.module upstream.redirect upstream.refused upstream.reset upstream.timeout

@@ -86,7 +86,11 @@ async function start(t: Test, redis?: string) {
     }
   }
   const environment = { SERVICE_KEY: 'key-of-the-service', SECRET: 's'.repeat(40) }
-  const replica = async () => await testGateway(t.after, files, environment)
+  const replica = async () => {
+    const started = await testGateway(t.after, files, environment)
+    await until('it is ready', async () => (await started.ops('/readyz')).status === 200)
+    return started
+  }
   return { ...backEnd, other, replica, gateway: await replica() }
 }
 

@@ -62,16 +62,19 @@ const languages = [
 
 t.test('the configs of the page are taken', async t => {
   const { url } = await testUpstream(t.after)
-  for (const part of ['exchange:', 'secret:', 'keys:']) {
+  for (const part of ['exchange:', 'jwt: { secret:', 'jwt: { keys:']) {
     const gateway = await testGateway(t.after, configOf(part, url), environment)
-    t.equal((await gateway.call('/.well-known/jwks.json')).status, part === 'keys:' ? 200 : 404)
+    t.equal(
+      (await gateway.call('/.well-known/jwks.json')).status,
+      part === 'jwt: { keys:' ? 200 : 404
+    )
   }
 })
 
 t.test('each program prints the user of a right token, and refuses others', async t => {
   const pass = wallClock(t.after)
   const backEnd = await testUpstream(t.after)
-  const gateway = await testGateway(t.after, configOf('secret:', backEnd.url), environment)
+  const gateway = await testGateway(t.after, configOf('jwt: { secret:', backEnd.url), environment)
   const tokenOf = async (): Promise<string> => {
     await gateway.call('/api/orders', { cookie: await gateway.signIn() })
     return backEnd.seen.at(-1)?.headers.authorization?.replace('Bearer ', '') ?? ''
@@ -79,7 +82,7 @@ t.test('each program prints the user of a right token, and refuses others', asyn
   pass(-120_000)
   const expired = await tokenOf()
   pass(120_000)
-  const otherConfig = configOf('secret:', backEnd.url)
+  const otherConfig = configOf('jwt: { secret:', backEnd.url)
   const audience = { credential: { jwt: { secret: '${ORDERS_JWT_SECRET}', audience: 'stock' } } }
   const { orders } = otherConfig.routes.upstreams
   const others = { ...otherConfig.routes, upstreams: { orders: { ...orders, ...audience } } }
