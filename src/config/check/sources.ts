@@ -4,6 +4,7 @@
  */
 import type { CheckedConfig, Report } from './report.ts'
 import type { SourceConfig } from '../schema/gateway.ts'
+import { keySource } from '../schema/login.ts'
 import type { Path } from '../schema/node.ts'
 import { credentialOf } from '../schema/routes.ts'
 import { plainCookies } from '../schema/set-cookies.ts'
@@ -13,8 +14,9 @@ type SourcesConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
 export function checkSources(config: SourcesConfig, report: Report): void {
   checkIdentityFields(config, report)
   for (const [name, source] of Object.entries(config.gateway.login.sources)) {
-    if (source.kind !== 'upstream-login') continue
     const place = ['login', 'sources', name]
+    if (name === keySource) report(place, 'is the name of keys for scripts; choose another')
+    if (source.kind !== 'upstream-login') continue
     checkRefresh(source, place, report)
     checkTokens(source, place, report)
   }
