@@ -30,7 +30,7 @@ const codes = {
   'session.revoked': [401, 9],
   'session.replaced': [401, 9],
   'session.upstream': [401, 9],
-  'session.key': [401, 2],
+  'key.invalid': [401, 2],
   'login.too-many': [409, 2],
   'login.refused': [401, 2],
   'login.locked': [429, 2],

@@ -146,12 +146,12 @@ t.test('what a key may not do, and what is no key', async t => {
     [key, '/api/auth/admin/login', 403, 'route.keys', { json: {} }],
     [key, '/api/open', 200],
     [unknownKey, '/api/open', 200],
-    [unknownKey, '/api/orders/1', 401, 'session.key'],
-    [unknownKey, '/api/orders/1', 401, 'session.key', { cookie }],
-    [`${key}a`, '/api/orders/1', 401, 'session.key'],
-    [`${key.slice(0, -1)}?`, '/api/orders/1', 401, 'session.key'],
-    [`cgk_${'-'.repeat(9000)}`, '/api/orders/1', 401, 'session.key'],
-    ['cgk_', '/api/orders/1', 401, 'session.key'],
+    [unknownKey, '/api/orders/1', 401, 'key.invalid'],
+    [unknownKey, '/api/orders/1', 401, 'key.invalid', { cookie }],
+    [`${key}a`, '/api/orders/1', 401, 'key.invalid'],
+    [`${key.slice(0, -1)}?`, '/api/orders/1', 401, 'key.invalid'],
+    [`cgk_${'-'.repeat(9000)}`, '/api/orders/1', 401, 'key.invalid'],
+    ['cgk_', '/api/orders/1', 401, 'key.invalid'],
     [key.slice('cgk_'.length), '/api/orders/1', 401, 'session.none'],
     ['of-the-console', '/api/orders/1', 200, undefined, { cookie }]
   ]

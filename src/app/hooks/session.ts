@@ -218,7 +218,7 @@ export function sessionError({ ended, hasKey }: FastifyRequest): GatewayError {
   if (hasKey === true) {
     // RFC 6750 §3.1
     const headers = { 'www-authenticate': 'Bearer error="invalid_token"' }
-    return new GatewayError('session.key', { headers })
+    return new GatewayError('key.invalid', { headers })
   }
   return new GatewayError(ended === undefined ? 'session.none' : `session.${ended.reason}`)
 }
