@@ -49,11 +49,10 @@ export async function createKey(
   const user = userOf(name)
   const secretId = createSecretId(user)
   const identity = { ...user, name, roles, profile: {} }
-  const key = { createdBy, forMs }
-  const opening = { identity, source: keySource, remembered: false, address, agent: '', key }
+  const of = { identity, source: keySource, remembered: false, address, agent: '' }
   try {
-    const live = await sessions.open(secretId, opening)
-    return { key: prefix + secretId, ...describe(live, key, sessions.times()) }
+    const live = await sessions.open(secretId, { ...of, key: { createdBy, forMs } })
+    return { key: prefix + secretId, ...describe(live, sessions.times()) }
   } catch (error) {
     if (!(error instanceof GatewayError && error.code === 'login.too-many')) throw error
     const message = `There is a key "${name}". Revoke it first, or choose another name.`
@@ -66,10 +65,8 @@ export async function listKeys(sessions: Sessions) {
   const { users } = await sessions.store.signedIn(maxListed, 'keys')
   const lists = await Promise.all(users.map(async user => await sessions.list(user)))
   const times = sessions.times()
-  return lists
-    .flat()
-    .flatMap(live => (live.session.key ? [describe(live, live.session.key, times)] : []))
-    .toSorted((a, b) => a.name.localeCompare(b.name))
+  const keys = lists.flat().map(live => describe(live, times))
+  return keys.toSorted((a, b) => a.name.localeCompare(b.name))
 }
 
 /** Ends a key at all replicas. @returns whether there was one. @throws StoreUnavailable */
@@ -78,21 +75,17 @@ export async function revokeKey(sessions: Sessions, name: string): Promise<boole
 }
 
 /** Use is exact to a minute. */
-function describe(
-  { session, idleEnd, absoluteEnd }: Live,
-  { createdBy, forMs }: KeyTerms,
-  { aheadMs }: SessionTimes
-) {
-  const { identity, createdAt } = session
+function describe({ session, idleEnd, absoluteEnd }: Live, { aheadMs }: SessionTimes) {
+  const { identity, createdAt, idleMs, key } = session
   const iso = (ms: number) => new Date(ms).toISOString()
   // The idle end of a key that was never used is before its absolute end.
   const isUsed = idleEnd + roundingMs > absoluteEnd
   return {
     name: identity.name,
     roles: [...identity.roles],
-    createdBy,
+    createdBy: key?.createdBy ?? '',
     createdAt: iso(createdAt),
     expiresAt: iso(absoluteEnd + aheadMs),
-    ...(isUsed && { lastUsedAt: iso(idleEnd - forMs + aheadMs) })
+    ...(isUsed && { lastUsedAt: iso(idleEnd - idleMs + aheadMs) })
   }
 }

@@ -57,9 +57,8 @@ export function addKeyRoutes(ops: FastifyInstance, { sessions, log }: Desk): voi
       const { name: createdBy } = request.operator ?? secretOperator
       const terms = { createdBy, forMs, address: clientAddress(request) }
       const answer = await createKey(sessions, { name: keyName, roles, ...terms })
-      const { expiresAt } = answer
-      const fields = { event: 'keys.created', name: keyName, roles, createdBy, expiresAt }
-      log.info(fields, 'a key for a script was created')
+      const { key: _, ...fields } = answer
+      log.info({ event: 'keys.created', ...fields }, 'a key for a script was created')
       return answer
     }
   })
