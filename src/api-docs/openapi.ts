@@ -58,7 +58,10 @@ export function openApi(config: Config): Members {
       { name: 'routes', description: 'Endpoints of back-ends.' }
     ],
     paths,
-    components: { securitySchemes: { session: sessionCookie(config) }, schemas }
+    components: {
+      securitySchemes: { session: sessionCookie(config), key: { type: 'http', scheme: 'bearer' } },
+      schemas
+    }
   }
   // A hash of the document, so that owners of a copy see changes.
   const version = createHash('sha256').update(JSON.stringify(document)).digest('hex').slice(0, 12)
@@ -84,11 +87,12 @@ interface Failures {
 }
 
 function described(operation: Operation, method: string, failures: Failures): Members {
-  const { name, isOwn, access, requestBody } = operation
+  const { name, isOwn, access, keys, requestBody } = operation
+  const callers = [{ session: [] }, ...(keys === true ? [{ key: [] }] : [])]
   return {
     summary: isOwn ? `${pascal(name)} of the gateway` : `The route ${name}`,
     tags: [isOwn ? 'account' : 'routes'],
-    ...(access !== 'public' && { security: [{ session: [] }] }),
+    ...(access !== 'public' && { security: callers }),
     ...(typeof access === 'object' && { 'x-roles': access.roles }),
     ...(method !== 'GET' && requestBody !== undefined && { requestBody }),
     responses: responsesOf(operation, method, failures)

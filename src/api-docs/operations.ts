@@ -19,6 +19,8 @@ export interface Operation {
   readonly paths: readonly string[]
   readonly methods: readonly string[]
   readonly access: RouteConfig['access']
+  /** Whether keys for scripts may call it. */
+  readonly keys?: boolean
   readonly errorStatus: 'own' | 'ok'
   readonly requestBody?: object | undefined
   /** Of a success; undefined where a back-end chooses it. */
@@ -42,7 +44,7 @@ export function operationsOf(
   return [
     ...ownOperations(config, envelope, contractOf('profile')),
     ...Object.entries(routes.routes).map(([name, route]): Operation => {
-      const { path, methods, access, upstream, answer, websocket } = route
+      const { path, methods, access, keys, upstream, answer, websocket } = route
       const isOfBackEnd = upstream !== undefined
       return {
         name,
@@ -50,6 +52,7 @@ export function operationsOf(
         paths: pathsOf(routes, path),
         methods,
         access,
+        keys,
         errorStatus: routeSettings(config, name, route).errorStatus,
         requestBody: isOfBackEnd ? { content: bytes, description: 'Passed on.' } : undefined,
         status: isOfBackEnd ? undefined : (answer?.status ?? 200),

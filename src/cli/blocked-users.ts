@@ -38,7 +38,7 @@ export async function listBlocked(invocation: Invocation): Promise<number> {
 }
 
 /** @throws UsageError */
-function millisecondsOf(written: string | undefined): number | undefined {
+export function millisecondsOf(written: string | undefined): number | undefined {
   if (written === undefined) return undefined
   const ms = toMilliseconds(written)
   if (Number.isFinite(ms)) return ms

@@ -23,6 +23,7 @@ type Load<V> = () => Promise<(invocation: Invocation<V>) => Promise<number>>
 export class CliCommand extends Command {
   readonly #run: Run
   #asksGateway: (words: readonly string[]) => boolean = () => false
+  #asksOne = false
   #messageOfSurplus: string | undefined
   #problemOf: ((values: Values, words: readonly string[]) => string | undefined) | undefined
 
@@ -73,6 +74,12 @@ export class CliCommand extends Command {
     )
   }
 
+  /** It asks one, of several on this machine: what they share is changed once. */
+  asksOneGateway(): this {
+    this.#asksOne = true
+    return this.asksGateway()
+  }
+
   /** For a command among whose words one may be a password: this is said in the place of them. */
   hidesWords(message: string): this {
     this.#messageOfSurplus = message
@@ -111,9 +118,8 @@ export class CliCommand extends Command {
     const config = configs.at(-1) ?? defaultFolder
     return await this.#guarded(async () => {
       let code = 0
-      const gateways = this.#asksGateway(this.args)
-        ? await gatewaysFor(config, url, io)
-        : [undefined]
+      const found = this.#asksGateway(this.args) ? await gatewaysFor(config, url, io) : [undefined]
+      const gateways = this.#asksOne ? found.slice(0, 1) : found
       const run = await load()
       for (const gateway of gateways) {
         // Not among the output, which may be for programs.

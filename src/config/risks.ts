@@ -88,6 +88,7 @@ function openings(old: RouteConfig, now: RouteConfig): Array<string | false> {
     ...added(old.passHeaders ?? [], now.passHeaders ?? []).map(
       header => `passes the client's own ${header} to the upstream`
     ),
+    !old.keys && now.keys && 'takes keys for scripts',
     old.redirects !== 'pass' &&
       now.redirects === 'pass' &&
       "passes the upstream's redirects to any address",

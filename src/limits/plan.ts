@@ -47,9 +47,10 @@ export function compilePlan({ limits }: Pick<LimitsConfig, 'limits'>) {
       // A session of one account must not free guesses at others from limits by address.
       caller === undefined || route === signInRoute
         ? find(route, method, isOfAddress)
-        : ofRoles(route, method, caller.identity.roles),
+        : ofKind(ofRoles(route, method, caller.identity.roles), caller),
     /** The limits of users hold for the genuine cookie of an ended session as well. */
-    ofEnded: (route: string, method: string): readonly Limit[] => ofRoles(route, method, [])
+    ofEnded: (route: string, method: string): readonly Limit[] =>
+      ofRoles(route, method, []).filter(limit => !isOfKeys(limit))
   }
 }
 
@@ -102,6 +103,18 @@ function isForMethod({ methods }: LimitConfig, method: string): boolean {
 
 function isOfAddress({ by }: LimitConfig): boolean {
   return by.every(whom => whom === 'address')
+}
+
+function isOfKeys({ config }: Compiled): boolean {
+  return config.by.includes('key')
+}
+
+/** Limits of keys stand in the place of those by which users are counted on all routes. */
+function ofKind(limits: readonly Compiled[], { key }: Session): readonly Compiled[] {
+  if (!limits.some(isOfKeys)) return limits
+  return limits.filter(limit =>
+    key === undefined ? !isOfKeys(limit) : isOfKeys(limit) || limit.config.routes.length > 0
+  )
 }
 
 function isForRoles({ roles }: LimitConfig, held: readonly string[]): boolean {

@@ -1,6 +1,7 @@
 /** Users of YAML files, argon2id hashes: they sign in, and the files in force say who they are. */
 import { hash } from 'node:crypto'
 import type { SourceConfig } from '../config/schema/gateway.ts'
+import { keySource } from '../config/schema/login.ts'
 import type { UsersConfig } from '../config/schema/users.ts'
 import type { Identity, Session } from '../session/types.ts'
 import { decoyHash, type Hash, parseHash, verifyPassword } from './argon2.ts'
@@ -61,7 +62,7 @@ export function createFileUsers() {
      */
     review: <S extends Reviewed>(session: S): S | undefined => {
       const { source, identity, password } = session
-      if (files === undefined) return session
+      if (files === undefined || source === keySource) return session
       if (!files.has(source)) return undefined
       const users = files.get(source)
       if (users === undefined) return session

@@ -11,7 +11,13 @@ import type { Ledger } from '../observability/audit/ledger.ts'
  * signed in with a stolen password must not stay so because a disk is full, and the sign-in for
  * them. Their lines wait in memory.
  */
-const protectiveActs = new Set(['sessions.close', 'users.block', 'ops.sign-in', 'ops.sign-out'])
+const protectiveActs = new Set([
+  'sessions.close',
+  'users.block',
+  'keys.revoke',
+  'ops.sign-in',
+  'ops.sign-out'
+])
 
 interface ActLedger {
   readonly ledger: Ledger
@@ -27,12 +33,13 @@ declare module 'fastify' {
 
 interface Act<Result extends object> {
   readonly kind: string
+  readonly secret?: string
   readonly run: (body: unknown, request: FastifyRequest) => Promise<Result>
 }
 
 /** @throws GatewayError */
 export async function doInLedger<Result extends object>(
-  { kind, run }: Act<Result>,
+  { kind, run, secret }: Act<Result>,
   body: object,
   request: FastifyRequest,
   { name: operator, via }: Operator = request.operator ?? secretOperator
@@ -50,7 +57,7 @@ export async function doInLedger<Result extends object>(
   }
   try {
     const result = await run(body, request)
-    const detail = scalarsOf({ ...body, ...result })
+    const detail = scalarsOf({ ...body, ...result, ...(secret && { [secret]: '…' }) })
     await commit(actLedger, { ...line, outcome: 'done', detail })
     return result
   } catch (error) {

@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { Config } from '../config/schema/config.ts'
+import { keySource } from '../config/schema/login.ts'
 import { countedAddress } from '../app/hooks/address.ts'
 import { eachMs, look } from '../limits/gcra.ts'
 import type { Use } from '../limits/highest-use.ts'
@@ -120,7 +121,7 @@ async function callersOf({ config, sessions }: Desk, named: string): Promise<str
   const signedIn = await findUsers(sessions.store, named, isNamed)
   // They may have no session.
   const ids = [named, ...idsOf(users, named)]
-  const sources = Object.keys(gateway.login.sources)
+  const sources = [...Object.keys(gateway.login.sources), keySource]
   const possible = sources.flatMap(source => ids.map(id => ({ source, id })))
   return [...new Set([...signedIn, ...possible].map(user => callerOfUser(userKey(user))))]
 }

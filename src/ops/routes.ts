@@ -48,6 +48,8 @@ interface Act<A extends TSchema, B extends TSchema> extends Route {
   readonly kind: string
   readonly answer: A
   readonly body: B
+  /** The member of the answer that the ledger must not have. */
+  readonly secret?: string
   readonly run: (body: Static<B>, request: FastifyRequest) => Promise<Static<A> & object>
 }
 

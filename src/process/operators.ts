@@ -6,6 +6,7 @@ import type { Config } from '../config/schema/config.ts'
 import { splitHostPort } from '../config/schema/host-port.ts'
 import { createAccess } from '../ops/access.ts'
 import { addBlockRoutes } from '../ops/blocked-users.ts'
+import { addKeyRoutes } from '../ops/keys.ts'
 import { addLimitRoutes } from '../ops/limits.ts'
 import type { Desk } from '../ops/routes.ts'
 import { createOpsListener } from '../ops/listener.ts'
@@ -58,6 +59,7 @@ export function createOperators(operated: Operated) {
   addRequestRoutes(app, desk)
   addSessionRoutes(app, desk)
   addBlockRoutes(app, desk)
+  addKeyRoutes(app, desk)
   addLimitRoutes(app, desk)
   addLockoutRoutes(app, desk)
   addMaintenanceRoutes(app, desk)

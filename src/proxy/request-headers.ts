@@ -6,6 +6,7 @@ import { credentialOf, type UpstreamConfig } from '../config/schema/routes.ts'
 import { memoized } from '../bounded-map.ts'
 import { GatewayError } from '../errors/errors.ts'
 import { textAt } from '../json/values.ts'
+import { keyIn } from '../login/keys.ts'
 import { type Credential, identityKey, type Session } from '../session/types.ts'
 import { keepCookies } from './cookie-header.ts'
 import { listedIn } from './response-headers.ts'
@@ -67,6 +68,7 @@ export function requestHeaders(
       const value = headers[name]
       if (value === undefined || !passes(name) || listed?.includes(name) === true) continue
       if (name === 'content-type' && !hasBody) continue
+      if (name === 'authorization' && keyIn(String(value)) !== undefined) continue
       if (shaped && isRead && readConditions.has(name)) continue
       sent[name] = value
     }

@@ -1,10 +1,12 @@
 /** The embedded session store: for one process, lost with it. */
+import { keySource } from '../config/schema/login.ts'
 import { steadyNow } from '../steady-clock.ts'
 import { type Block, type BlockedName, blockOf, blocksOf, readBlock } from './blocked-users.ts'
 import {
   type Follower,
   type Opening,
   type SessionStore,
+  type SignedInUsers,
   type Stored,
   tombstoneMs
 } from './store.ts'
@@ -116,14 +118,17 @@ export class MemoryStore implements SessionStore {
   }
 
   async endAll(): Promise<void> {
-    for (const key of this.#entries.keys()) this.#end(key, 'revoked')
+    for (const [key, { user }] of this.#entries) {
+      if (user.source !== keySource) this.#end(key, 'revoked')
+    }
   }
 
-  async signedIn(max: number): Promise<{ total: number; users: SignedIn[] }> {
+  async signedIn(max: number, of: 'users' | 'keys' = 'users'): Promise<SignedInUsers> {
     const users = new Map<string, SignedIn>()
     for (const key of [...this.#entries.keys()].toReversed()) {
       const user = this.#alive(key)?.user
-      if (user !== undefined && !users.has(userKey(user))) users.set(userKey(user), user)
+      if (user === undefined || (user.source === keySource) !== (of === 'keys')) continue
+      if (!users.has(userKey(user))) users.set(userKey(user), user)
     }
     return { total: users.size, users: [...users.values()].slice(0, max) }
   }

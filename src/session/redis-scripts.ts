@@ -35,6 +35,9 @@ local function isAlive(key, name)
   return idleOf(key) > 0 and absoluteOf(name) > 0
 end`
 
+/** The epoch of keys for scripts: an end of everyone's sessions leaves them. */
+export const noEpoch = 2 ** 52
+
 export const scripts = {
   /**
    * KEYS: record, users, blocks, records of the user's list. ARGV: key, sealed, idle and absolute
@@ -69,7 +72,7 @@ local excess = #others + 1 - ARGV[5]
 if excess > 0 and ARGV[6] == '1' then return 'full' end
 local kept = absolute + ${tombstoneMs}
 redis.call('SET', KEYS[3], string.format('%.0f ', epoch) .. ARGV[2], 'PX', kept)
-if epoch > current then redis.call('SET', KEYS[1], epoch) end
+if epoch > current and epoch < ${noEpoch} then redis.call('SET', KEYS[1], epoch) end
 for at = 1, excess do leaving[#leaving + 1] = others[at] end
 for _, other in ipairs(over) do redis.call('ZREM', KEYS[2], other) end
 for _, other in ipairs(leaving) do

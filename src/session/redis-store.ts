@@ -3,13 +3,15 @@
  * keys begin with a prefix that is one hash tag, so that a Cluster has them in one slot.
  */
 import type { Cluster, Redis } from 'ioredis'
+import { keySource } from '../config/schema/login.ts'
 import { type Block, type BlockedName, blockOf, blocksOf, readBlock } from './blocked-users.ts'
 import { Journal } from './journal.ts'
-import { scripts } from './redis-scripts.ts'
+import { noEpoch, scripts } from './redis-scripts.ts'
 import {
   type Follower,
   type Opening,
   type SessionStore,
+  type SignedInUsers,
   type Stored,
   StoreUnavailable
 } from './store.ts'
@@ -45,6 +47,9 @@ const scannedAtOnce = 2000
 
 /** A process follows to another server so much later than this one, at most. */
 const othersFollowMs = 2000
+
+/** Keys for scripts are listed apart from users, and end only by themselves. */
+const isKey = ({ source }: SignedIn) => source === keySource
 
 /** The store does not own the client: whoever made it closes it. */
 export class RedisStore implements SessionStore {
@@ -103,14 +108,14 @@ export class RedisStore implements SessionStore {
   #opening(opening: Opening, listed: readonly string[], epoch?: number): Call {
     const { key, stored, user, max, refuse, former } = opening
     const { sealed, idleMs, absoluteMs } = stored
-    const { epoch: current, list, record, users, blocks } = this.#names
-    const keys = [current, list(key), record(key), users, blocks]
+    const { epoch: current, list, record, listFor, blocks } = this.#names
+    const keys = [current, list(key), record(key), listFor(user), blocks]
     const times = [Math.ceil(idleMs), Math.ceil(absoluteMs)]
     const args = [key, sealed, ...times, max, Number(refuse), memberOf(user), former?.key ?? '']
     return [
       'sessionOpen',
       [...keys, ...listed.map(record)],
-      [...args, ...blocksOf(user), epoch ?? '', ...listed]
+      [...args, ...blocksOf(user), isKey(user) ? noEpoch : (epoch ?? ''), ...listed]
     ]
   }
 
@@ -130,8 +135,8 @@ export class RedisStore implements SessionStore {
   }
 
   async touch(key: string, idleMs: number, user: SignedIn): Promise<boolean> {
-    const { epoch, list, users, record } = this.#names
-    const keys = [epoch, list(key), users, record(key)]
+    const { epoch, list, listFor, record } = this.#names
+    const keys = [epoch, list(key), listFor(user), record(key)]
     const args = [key, Math.ceil(idleMs), memberOf(user)]
     return (await this.#run('sessionTouch', keys, args)) === 1
   }
@@ -165,11 +170,11 @@ export class RedisStore implements SessionStore {
     reason: EndReason,
     isForced: boolean
   ): Call {
-    const { epoch, list, users, record } = this.#names
+    const { epoch, list, listFor, record } = this.#names
     const member = user === undefined ? '' : memberOf(user)
     return [
       'sessionEnd',
-      [epoch, list(keys[0] ?? ''), users, ...keys.map(record)],
+      [epoch, list(keys[0] ?? ''), listFor(user), ...keys.map(record)],
       [reason, member, Number(isForced), ...keys]
     ]
   }
@@ -185,8 +190,8 @@ export class RedisStore implements SessionStore {
     this.#journal.add('epoch', async () => await this.#runAgain('sessionEndAll', keys, [epoch, 0]))
   }
 
-  async signedIn(max: number): ReturnType<SessionStore['signedIn']> {
-    const reply = await this.#run('sessionUsers', [this.#names.users], [max])
+  async signedIn(max: number, of: 'users' | 'keys' = 'users'): Promise<SignedInUsers> {
+    const reply = await this.#run('sessionUsers', [this.#names[of]], [max])
     if (!Array.isArray(reply) || typeof reply[0] !== 'number') throw nonsense()
     return { total: reply[0], users: listOf(reply[1]).map(readMember) }
   }
@@ -260,6 +265,9 @@ function createNames(prefix: string) {
     /** @param key of a session, or the digest of its user */
     list: (key: string) => `${prefix}u:${digestIn(key)}`,
     users: `${prefix}users`,
+    keys: `${prefix}keys`,
+    /** Of those who have sessions. */
+    listFor: (user?: SignedIn) => prefix + (user && isKey(user) ? 'keys' : 'users'),
     blocks: `${prefix}blocked`,
     lock: (name: string) => `${prefix}lock:${name}`
   }

@@ -9,6 +9,8 @@ export interface Seal {
   readonly close: (key: string, record: string) => string
   /** @returns undefined for what was not sealed with any of our keys, or was changed since */
   readonly open: (key: string, sealed: string) => string | undefined
+  /** Whether the newest secret sealed it. */
+  readonly isNewest: (sealed: string) => boolean
 }
 
 const ivBytes = 12
@@ -28,6 +30,7 @@ export function createSeal(secrets: readonly string[], purpose = 'session-record
   if (newest === undefined) throw new Error('a seal needs a secret')
 
   return {
+    isNewest: sealed => sealed.startsWith(`${newest.id}.`),
     close: (key, record) => {
       const iv = randomBytes(ivBytes)
       const cipher = createCipheriv('aes-256-gcm', newest.key, iv).setAAD(Buffer.from(key))

@@ -149,33 +149,41 @@ export class Sessions {
     former?: Live,
     requestId?: string
   ): Promise<Live> {
-    const { lifeTimes, perUser, onOpened } = this.#options
     const key = keyOf(secretId)
-    const { idle, absolute: absoluteMs } = opening.remembered
-      ? { ...lifeTimes, ...lifeTimes.remembered }
-      : lifeTimes
+    const { idle, absolute: absoluteMs, max, over } = this.#boundsOf(opening)
     const idleMs = Math.min(idle, absoluteMs)
     const { address } = opening
     const session = { ...opening, id: publicId(key), createdAt: Date.now(), idleMs }
     const stored = { sealed: this.#seal(key, session), idleMs, absoluteMs }
+    // The first use of a key is written at once, whatever it is, so that lists tell of it.
+    if (session.key !== undefined) stored.idleMs -= touchEveryMs(session)
     const user = signedInOf(session)
     const ended = await this.store.open({
       key,
       stored,
       user,
-      max: perUser.max,
-      refuse: perUser.over === 'refuse',
+      max,
+      refuse: over === 'refuse',
       former: former && { key: former.key, user: signedInOf(former.session) }
     })
     if (ended === 'full') throw new GatewayError('login.too-many')
     if (ended === 'blocked') throw new GatewayError('login.blocked-by-operator')
-    onOpened?.(session.source)
+    this.#options.onOpened?.(session.source)
     for (const each of ended) {
       this.#cache.drop(each)
       const whose = signedInOf(each === former?.key ? former.session : session)
       this.#report(whose, [each], 'replaced', { by: 'sign-in', address, requestId })
     }
     return this.#liveFor(key, session, stored)
+  }
+
+  /** How long a session may live, and how many its user may have. Each name has one key. */
+  #boundsOf({ key, remembered }: NewSession) {
+    const { lifeTimes, perUser } = this.#options
+    if (key !== undefined) {
+      return { idle: key.forMs, absolute: key.forMs, max: 1, over: 'refuse' } as const
+    }
+    return { ...lifeTimes, ...(remembered && lifeTimes.remembered), ...perUser }
   }
 
   /** Whether another replica may have prolonged it by more than `use` leaves unwritten. */
@@ -202,7 +210,11 @@ export class Sessions {
     )
   }
 
-  async #touch({ key, session }: Live): Promise<boolean> {
+  async #touch(live: Live): Promise<boolean> {
+    const { key, session, sealed } = live
+    // A key may live longer than the secret that sealed it.
+    const isNewest = this.#options.seal.isNewest(sealed.slice(recordVersion.length))
+    if (session.key !== undefined && !isNewest) await this.replace(live, session)
     return await this.store.touch(key, session.idleMs, signedInOf(session))
   }
 

@@ -37,6 +37,11 @@ export interface Opening {
   readonly former?: { readonly key: string; readonly user: SignedIn } | undefined
 }
 
+export interface SignedInUsers {
+  readonly total: number
+  readonly users: readonly SignedIn[]
+}
+
 /** Every method throws {@link StoreUnavailable} when it cannot tell. */
 export interface SessionStore {
   /**
@@ -62,10 +67,13 @@ export interface SessionStore {
   ): Promise<readonly string[]>
   /** The keys of a user's sessions; some may be over. */
   keysOf(user: UserId): Promise<readonly string[]>
-  /** Ends the sessions of everyone. */
+  /** Ends the sessions of everyone; keys for scripts live on. */
   endAll(): Promise<void>
-  /** The users who signed in last, at most so many of them, and the number of all. */
-  signedIn(max: number): Promise<{ readonly total: number; readonly users: readonly SignedIn[] }>
+  /**
+   * The users who signed in last, at most so many of them, and the number of all; or, apart from
+   * users, the keys for scripts.
+   */
+  signedIn(max: number, of?: 'users' | 'keys'): Promise<SignedInUsers>
   /**
    * All users who have a session, some at a time, so that other work goes on; one may come twice.
    * @param text users without it in their name or id may be left out

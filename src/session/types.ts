@@ -22,6 +22,12 @@ export interface Credential {
   readonly cookies?: string
 }
 
+/** What an operator says of a key for scripts. */
+export interface KeyTerms {
+  readonly createdBy: string
+  readonly forMs: Duration
+}
+
 /** What a sign-in gives to a session. */
 export interface NewSession {
   readonly identity: Identity
@@ -33,6 +39,8 @@ export interface NewSession {
   /** A digest of the password's hash in the users file; missing for other sources. */
   readonly password?: string
   readonly remembered: boolean
+  /** Of a key for scripts: a session without a cookie. */
+  readonly key?: KeyTerms
   /** The address of the sign-in, for lists. */
   readonly address: string
   readonly agent: string

@@ -22,7 +22,7 @@ const words = (text: string) => text.trim().split(/\s+/)
 const events = words(`
   audit.late audit.unwritable audit.writable config.last-good config.not-kept config.refused
   config.reloaded config.restart-needed config.unchanged connection.refused contract.drift
-  contract.kept limit.over limits.foreign-key limits.reset lockouts.lifted log.dropped login
+  contract.kept keys.created keys.revoked limit.over limits.foreign-key limits.reset lockouts.lifted log.dropped login
   login.ambiguous login.challenge login.insecure login.lock login.refused login.uncounted logout logout.source
   maintenance.begun maintenance.ended maintenance.foreign ops.login ops.login.refused ops.logout
   ops.refused process.uncaught request.body-dropped requests.shed sessions.closed shape.label
@@ -48,12 +48,12 @@ const recordMembers = words(`
 `)
 
 const codes = words(`
-  contract.broken gateway.fault gateway.stopping limit.exceeded login.blocked
+  contract.broken gateway.fault gateway.stopping key.invalid limit.exceeded login.blocked
   login.blocked-by-operator login.challenge login.expired-password login.locked login.refused
   login.too-many maintenance ops.host ops.ledger ops.origin ops.redis ops.role ops.secret
   ops.session origin.refused overloaded request.expectation request.headers request.malformed
   request.path request.timeout request.too-large request.type request.uri-too-long
-  route.credential route.forbidden route.method route.unknown route.unknown-user session.absolute session.idle
+  route.credential route.forbidden route.keys route.method route.unknown route.unknown-user session.absolute session.idle
   session.none session.replaced session.revoked session.unavailable session.unknown
   session.upstream shape.module shape.not-json shape.too-large upstream.error upstream.invalid
   upstream.module upstream.redirect upstream.refused upstream.reset upstream.timeout
@@ -123,6 +123,7 @@ t.test('the beginnings of keys in Redis', async t => {
     'audit-heads',
     'blocked',
     'f:',
+    'keys',
     'l:',
     'lock:',
     'locks',

@@ -272,6 +272,14 @@ t.test('Users: one is blocked and unblocked', async t => {
   t.ok(await gateway.signIn('bob'))
 })
 
+t.test('Users: a key for scripts is listed, and revoked', async t => {
+  const { gateway } = await start(t)
+  await gateway.ops('/ops/api/keys/create', { json: { name: 'nightly', roles: ['user'] } })
+  const operator = await operatorAt(gateway.opsUrl)
+  t.match(await operator.read('/ops/users'), /Keys for scripts 1 .*nightly user never.* operator/)
+  t.match(await operator.press('/ops/users', 'Revoke'), /The key is revoked.*No key/)
+})
+
 t.test('Config: faults with file and line, the diff, and a reload', async t => {
   const { gateway } = await start(t)
   const operator = await operatorAt(gateway.opsUrl)

@@ -165,6 +165,21 @@ export function sessionStoreContract(
     t.equal(await isAlive(await opened(user)), true)
   })
 
+  t.test('keys for scripts are listed apart, and live on when everyone is out', async t => {
+    await store.endAll()
+    const user = { ...someone(), source: 'keys' }
+    const key = await opened(user)
+    t.equal((await open(user, { max: 1, refuse: true })).ended, 'full')
+    await store.endAll()
+    t.equal(await isAlive(key), true)
+    t.equal(await store.touch(key, minute, user), true)
+    t.same(await store.signedIn(9), { total: 0, users: [] })
+    t.same(await store.signedIn(9, 'keys'), { total: 1, users: [user] })
+    t.equal(await isAlive(await opened(someone())), true, 'everyone may sign in')
+    t.same(await store.end(user, [key], 'revoked'), [key])
+    t.same(await store.signedIn(9, 'keys'), { total: 0, users: [] })
+  })
+
   t.test('users are signed in as long as one of their sessions lives', async t => {
     await store.endAll()
     const [one, two] = [someone(), someone()]

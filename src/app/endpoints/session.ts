@@ -116,8 +116,10 @@ export function addRefresh(scope: FastifyInstance): void {
  * @param scope ignores bodies
  */
 export function addCheck(scope: FastifyInstance): void {
-  const { identity, server } = scope.gateway.config.gateway
+  const { config } = scope.gateway
+  const { identity, server } = config.gateway
   addOwn(scope, 'check', {
+    config: { keys: config.routes.endpoints.check?.keys ?? false },
     handler: (request: FastifyRequest, reply: FastifyReply) => {
       const { headers, trail, raw } = request
       // A proxy asks with GET, and names the method of the client's request in a header.

@@ -31,6 +31,8 @@ declare module 'fastify' {
     passEncodedSlashes?: boolean
     /** Whether a request for it may be an upgrade to WebSocket. */
     takesUpgrades?: boolean
+    /** Whether keys for scripts may call it. */
+    keys?: boolean
     /** Whether a call keeps the session from going idle; true without it. */
     touch?: boolean
     /** The HTTP status of a route's errors: `ok` is 200. */
@@ -52,6 +54,8 @@ declare module 'fastify' {
     live: Live | undefined
     /** The session that the cookie names, where it is over; the signature proves that it existed. */
     ended: { readonly key: string; readonly reason: EndReason } | undefined
+    /** Whether it carries a key for scripts, of whatever worth. */
+    hasKey: true | undefined
     /** The value of the cookie of a session that this request opened. */
     openedId: string | undefined
     /** The body as the client sent it, where that is not what the upstream gets. */

@@ -24,7 +24,8 @@ export function createGuard({ sessions }: Gateway): RequestHook {
     if (credentialFrom !== undefined && live.session.source !== credentialFrom) {
       return done(new GatewayError('route.credential'))
     }
-    if (touch) sessions.use(live)
+    // Lists tell of the last use of a key, whatever it was for.
+    if (touch || live.session.key !== undefined) sessions.use(live)
     setTimeLeft(reply, live, sessions.now())
     done()
   }

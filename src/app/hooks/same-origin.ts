@@ -37,6 +37,8 @@ export function requireOrigin(request: FastifyRequest, origins: readonly string[
  * browser, so it has only its own cookies.
  */
 function mayCall(request: FastifyRequest, origins: readonly string[]): boolean {
+  // No page can make a browser send one.
+  if (request.hasKey === true) return true
   const { 'sec-fetch-site': site, origin, referer } = request.headers
   if (site === 'same-origin' || site === 'none') return true
   if (origin !== undefined) return origins.includes(origin) || isOwn(origin, request)

@@ -5,6 +5,7 @@
 import fastifySession from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors/errors.ts'
+import { keyIn } from '../../login/keys.ts'
 import type { Trail } from '../../observability/trail.ts'
 import {
   createSecretId,
@@ -14,6 +15,7 @@ import {
   publicId,
   signedInOf
 } from '../../session/types.ts'
+import type { Gateway } from '../gateway.ts'
 import { createAmbiguityCheck } from './session-cookie.ts'
 
 const twoSessions =
@@ -23,15 +25,11 @@ const twoSessions =
  * Loads the session of each request of `scope`. A store that cannot answer makes it 503, never 401.
  */
 export function addSessionReader(scope: FastifyInstance): void {
-  const { sessions, cookie, sessionKeyIn } = scope.gateway
-  const isAmbiguous = createAmbiguityCheck(cookie.name)
+  const { sessions } = scope.gateway
+  const keyOfRequest = createKeyReader(scope.gateway)
   scope.addHook('onRequest', function readSession(request, _reply, done) {
-    const { cookie: header } = request.raw.headers
-    if (header === undefined) return done()
-    if (isAmbiguous(header)) {
-      return done(new GatewayError('request.malformed', { message: twoSessions }))
-    }
-    const key = sessionKeyIn(header)
+    const key = keyOfRequest(request)
+    if (key instanceof GatewayError) return done(key)
     if (key === undefined) return done()
     const { trail } = request
     const live = sessions.cached(key)
@@ -46,7 +44,7 @@ export function addSessionReader(scope: FastifyInstance): void {
       found => {
         endLookup(trail, 'live' in found ? 'store' : 'none')
         if ('live' in found) setLive(request, found.live)
-        else setEnded(request, key, found.ended)
+        else if (request.hasKey === undefined) setEnded(request, key, found.ended)
         done()
       },
       (error: Error) => {
@@ -55,6 +53,25 @@ export function addSessionReader(scope: FastifyInstance): void {
       }
     )
   })
+}
+
+/**
+ * Reads by what a request names its session: a key for scripts, and then no cookie counts, or a
+ * cookie.
+ */
+function createKeyReader({ cookie, sessionKeyIn }: Gateway) {
+  const isAmbiguous = createAmbiguityCheck(cookie.name)
+  return (request: FastifyRequest): string | GatewayError | undefined => {
+    const { cookie: header, authorization } = request.raw.headers
+    const key = keyIn(authorization)
+    if (key !== undefined) {
+      request.hasKey = true
+      return request.routeConfig.keys === true ? key || undefined : new GatewayError('route.keys')
+    }
+    if (header === undefined) return undefined
+    if (!isAmbiguous(header)) return sessionKeyIn(header)
+    return new GatewayError('request.malformed', { message: twoSessions })
+  }
 }
 
 /** The same for a scope that opens sessions: there the plugin sets the cookie. */
@@ -192,7 +209,12 @@ export function expireTokenCookies(reply: FastifyReply): void {
 }
 
 /** The error of a request without a live session. */
-export function sessionError({ ended }: FastifyRequest): GatewayError {
+export function sessionError({ ended, hasKey }: FastifyRequest): GatewayError {
+  if (hasKey === true) {
+    // RFC 6750 §3.1
+    const headers = { 'www-authenticate': 'Bearer error="invalid_token"' }
+    return new GatewayError('key.invalid', { headers })
+  }
   return new GatewayError(ended === undefined ? 'session.none' : `session.${ended.reason}`)
 }
 

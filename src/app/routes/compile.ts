@@ -134,10 +134,11 @@ function filledUser({ config, envelope }: Gateway, user: unknown, identity: Iden
 
 function commonOf({ config }: Gateway, name: string, written: Written) {
   const { touch, errorStatus } = routeSettings(config, name, written)
-  const { methods, access = 'session' } = written
+  // The profile of a key tells a script only what its own key may do.
+  const { methods, access = 'session', keys = name === profileName } = written
   /** The public path and its aliases. */
   const paths = pathsOf(config.routes, written.path)
-  return { name, paths, methods, access, touch, errorStatus }
+  return { name, paths, methods, access, keys, touch, errorStatus }
 }
 
 function shapingOf(gateway: Gateway, name: string, written: Written) {

@@ -64,8 +64,8 @@ export function addOwnRoute(scope: FastifyInstance, route: OwnRoute): void {
   }
 }
 
-function configOf({ name, access, touch, errorStatus, target }: Route): FastifyContextConfig {
-  const common = { route: name, access, touch, errorStatus }
+function configOf({ name, access, keys, touch, errorStatus, target }: Route): FastifyContextConfig {
+  const common = { route: name, access, keys, touch, errorStatus }
   if (target === undefined) return common
   const { passEncodedSlashes = false, websocket } = target.written
   const { from } = credentialOf(target.upstream.config.credential)

@@ -6,6 +6,7 @@ export function addUserCommands(program: CliCommand): void {
   addSessions(program)
   addLockouts(program)
   addUsers(program)
+  addKeys(program)
 }
 
 function addSessions(program: CliCommand): void {
@@ -119,4 +120,27 @@ Exit codes: 3 if there is no such block (unblock).`)
   ofGateway('blocked', 'list blocked users').runs(
     async () => (await import('../blocked-users.ts')).listBlocked
   )
+}
+
+function addKeys(program: CliCommand): void {
+  const keys = program.command('keys').description('create, list and revoke keys for scripts')
+    .details(`
+A script sends its key as "Authorization: Bearer cgk_…" to routes with keys: true. The key
+is printed once; the gateway keeps its hash alone. A revoked key ends within a second.
+
+Examples:
+  console-gateway keys create nightly-export --role user --for 90d
+  console-gateway keys create ci --role importer > ci.key
+  console-gateway keys revoke nightly-export
+Exit codes: 3 if there is no such key (revoke).`)
+  const subcommand = (words: string, description: string) =>
+    keys.command(words).description(description).asksOneGateway()
+  subcommand('create <name>', 'print a new key')
+    .repeatable('--role <role>', 'a role of the key')
+    .option('--for <duration>', 'until it expires: such as 12h, 90d or 365d', '90d')
+    .runs(async () => (await import('../keys.ts')).createKey)
+  subcommand('list', 'the keys, with roles, last use and end').runs(
+    async () => (await import('../keys.ts')).listKeys
+  )
+  subcommand('revoke <name>', 'end a key').runs(async () => (await import('../keys.ts')).revokeKey)
 }

@@ -8,7 +8,7 @@ export function checkLimits(
   for (const [name, { by, routes, roles, burst, max }] of Object.entries(limits)) {
     const fault = (key: string, message: string) => report(['limits', name, key], message)
     const isOfProfile = by.some(each => each.startsWith('profile.'))
-    const isOfUsers = by.includes('user') || by.includes('session') || isOfProfile
+    const isOfUsers = isOfProfile || by.some(each => ['user', 'session', 'key'].includes(each))
     if (isOfUsers && routes.join() === 'login') {
       fault('by', 'counts nobody, since sign-in has no user yet; set by: address')
     }

@@ -135,8 +135,11 @@ function checkEndpoints({ endpoints }: RoutesConfig, report: Report): void {
 }
 
 function checkRoutes({ routes }: RoutesConfig, report: Report): void {
-  for (const [name, { path, rewrite, access }] of Object.entries(routes)) {
+  for (const [name, { path, rewrite, access, keys }] of Object.entries(routes)) {
     const place = ['routes', name]
+    if (keys && access === 'public') {
+      report([...place, 'keys'], 'protects nothing on a public route: set access: session')
+    }
     if (isEndpoint(name)) {
       report(place, `"${name}" is the name of an endpoint: choose another name`)
     }

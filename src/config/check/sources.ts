@@ -6,6 +6,7 @@ import type { CheckedConfig, Report } from './report.ts'
 import type { SourceConfig } from '../schema/gateway.ts'
 import { isLoopback } from '../schema/host-port.ts'
 import type { LdapConfig } from '../schema/ldap.ts'
+import { keySource } from '../schema/login.ts'
 import type { Path } from '../schema/node.ts'
 import { credentialOf } from '../schema/routes.ts'
 import { plainCookies } from '../schema/set-cookies.ts'
@@ -17,6 +18,7 @@ export function checkSources(config: SourcesConfig, report: Report): void {
   for (const [name, source] of Object.entries(config.gateway.login.sources)) {
     const place = ['login', 'sources', name]
     if (source.kind === 'ldap') checkDirectory(source, place, report)
+    if (name === keySource) report(place, 'is the name of keys for scripts; choose another')
     if (source.kind !== 'upstream-login') continue
     checkRefresh(source, place, report)
     checkTokens(source, place, report)

@@ -2,7 +2,7 @@
 import { answerSchema } from './answer.ts'
 import { partsSchema } from './parts.ts'
 import { proxied } from './proxied.ts'
-import { closed, list, may, oneOf, path } from './primitives.ts'
+import { closed, flag, list, may, oneOf, path } from './primitives.ts'
 
 const methods = (initial: Array<'GET' | 'POST'>) =>
   list(oneOf(['GET', 'POST'], 'An HTTP method.'), 'The allowed methods. A body is ignored.', {
@@ -90,7 +90,8 @@ export const endpoints = closed(
         path: path('The path of the check (GET).', {
           format: 'x-public-path',
           default: '/api/auth/check'
-        })
+        }),
+        keys: flag('Let requests with a key for scripts pass, too.')
       },
       'For proxies that ask before they pass a request on: 204 with the headers of `identity`, ' +
         '401, or 403 without any role of the query (`?role=admin&role=ops`). Default: none.'

@@ -24,11 +24,11 @@ const maxShaped = 64 * 1024 ** 2
 /** The cookie of a known browser; its name begins with `__Host-` where cookies are Secure. */
 export const knownBrowserCookie = 'console_known'
 
-type Whom = 'address' | 'user' | 'session' | `profile.${string}`
+type Whom = 'address' | 'user' | 'session' | 'key' | `profile.${string}`
 
 const whom = text('One kind of caller.', {
-  pattern: '^(?:address|user|session|profile\\.[A-Za-z0-9_.-]+)$',
-  expected: 'address, user, session, or a member of the profile such as profile.tenantId'
+  pattern: '^(?:address|user|session|key|profile\\.[A-Za-z0-9_.-]+)$',
+  expected: 'address, user, session, key, or a member of the profile such as profile.tenantId'
 })
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
@@ -37,10 +37,11 @@ const limit = closed(
     by: oneOrMany<Whom>(
       whom,
       'Whose requests are counted: `address` of those who are not signed in (and of sign-ins), ' +
-        '`user`, `session`, or all with the same `profile.MEMBER`. A list: each combination.',
+        '`user`, `session`, or all with the same `profile.MEMBER`. `key`: each key for scripts, ' +
+        'which otherwise counts as a user. A list: each combination.',
       {
         ofMany: 'Several: each combination is counted separately.',
-        expected: 'address, user, session or profile.NAME, or a list of them'
+        expected: 'address, user, session, key or profile.NAME, or a list of them'
       }
     ),
     max: whole(

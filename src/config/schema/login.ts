@@ -4,6 +4,9 @@ import { ldap } from './ldap.ts'
 import { maybe, named, optional, section, text } from './primitives.ts'
 import { upstreamLogin } from './upstream-login.ts'
 
+/** The source of sessions that are keys for scripts; no source of config has this name. */
+export const keySource = 'keys'
+
 const usersFile = Type.Object(
   {
     kind: Type.Literal('users-file', {

@@ -63,6 +63,9 @@ const common = {
     'Whether a call resets the session’s idle time; `never` for calls that a page repeats by ' +
       'itself. Default: `never` for the name `notices` or with `websocket`, else `always`.'
   ),
+  keys: flag(
+    'Let scripts call it with a key (`console-gateway keys create`), as users with its roles.'
+  ),
   errorStatus: may.oneOf(
     [...errorStatuses],
     'The HTTP status of its errors. Default: `envelope.errorStatus` of `gateway.yaml`.'

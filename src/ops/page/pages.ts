@@ -25,6 +25,7 @@ const doneTexts: Readonly<Record<string, string>> = {
   '/lockouts/lift': 'The lockout is lifted.',
   '/users/block': 'The user is blocked.',
   '/users/unblock': 'The user may sign in again.',
+  '/keys/revoke': 'The key is revoked.',
   '/maintenance': 'The maintenance is begun.',
   '/maintenance/end': 'What operators closed is open again.',
   '/reload reloaded': 'The config of the files runs.',

@@ -5,6 +5,7 @@ import { ago, browser, duration, time } from './format.ts'
 import { html, type Html } from './html.ts'
 import { act, card, type Column, field, filters, linkTo, pill, table } from './parts.ts'
 import type { BlockJson } from '../blocked-users.ts'
+import type { KeyJson } from '../keys.ts'
 import type { CallerLimit } from '../limits.ts'
 import type { LockoutJson } from '../lockouts.ts'
 import type { SessionsAnswer, ShownSession } from '../users.ts'
@@ -16,7 +17,9 @@ interface KeptOut {
   readonly blocks: readonly BlockJson[]
 }
 
-type Latest = SessionsAnswer & KeptOut
+interface Latest extends SessionsAnswer, KeptOut {
+  readonly keys: readonly KeyJson[]
+}
 
 interface OneUser extends UserId, KeptOut {
   readonly name: string
@@ -66,6 +69,23 @@ const blockColumns: ReadonlyArray<Column<BlockJson>> = [
   ['Act', '', unblock]
 ]
 
+const keyColumns: ReadonlyArray<Column<KeyJson>> = [
+  ['Key', 'wide', ({ name, roles }) => html`${name} <small>${roles.join(', ')}</small>`],
+  ['Last used', '', ({ lastUsedAt }) => (lastUsedAt === undefined ? 'never' : ago(lastUsedAt))],
+  ['Expires', 'extra', ({ expiresAt }) => time(expiresAt)],
+  ['Created by', 'extra', ({ createdBy }) => createdBy],
+  ['Act', '', revoke]
+]
+
+function revoke({ name }: KeyJson): Html {
+  return act({
+    path: '/keys/revoke',
+    body: { name },
+    label: 'Revoke',
+    text: `Scripts with the key ${name} are refused at once, at all replicas.`
+  })
+}
+
 function endSession({ id, user, userId, source }: ShownSession): Html {
   return act({
     path: '/sessions/close',
@@ -94,7 +114,7 @@ function unblock({ name, source }: BlockJson): Html {
 }
 
 export function usersPage(latest: Latest, search: string): Html {
-  const { sessions, users = 0, lockouts, blocks } = latest
+  const { sessions, users = 0, lockouts, blocks, keys } = latest
   const endAll = act({
     path: '/sessions/close',
     body: { everyone: true },
@@ -109,6 +129,10 @@ export function usersPage(latest: Latest, search: string): Html {
       table(sessions, [userColumn, ...sessionColumns], 'Nobody who is signed in fits.')
     )}
     <p class="empty">The last 50 who signed in, or 50 whose name or id has what is searched for.</p>
+    ${card(
+      { title: 'Keys for scripts', count: keys.length },
+      table(keys, keyColumns, 'No key: console-gateway keys create makes one.')
+    )}
     ${lockoutsCard(lockouts)} ${blocksCard(blocks)}
   `
 }

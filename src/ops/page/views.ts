@@ -1,5 +1,6 @@
 /** Each page by its address: what it reads, and how it looks. */
 import type { FastifyRequest } from 'fastify'
+import { listKeys } from '../../login/keys.ts'
 import type { GatewayState } from '../../services/gateway-state.ts'
 import type { Present } from '../../services/present.ts'
 import { isBlockOf } from '../../session/blocked-users.ts'
@@ -79,7 +80,8 @@ async function usersView({ desk }: PageData, request: FastifyRequest): Promise<P
   const latest = await latestSessions(desk.sessions, search.trim())
   const { lockouts } = await listLockouts(desk)
   const blocks = await listBlocks(desk)
-  return { place: 'users', main: usersPage({ ...latest, lockouts, blocks }, search) }
+  const keys = await listKeys(desk.sessions)
+  return { place: 'users', main: usersPage({ ...latest, lockouts, blocks, keys }, search) }
 }
 
 async function userView(desk: Desk, user: UserId): Promise<Page> {

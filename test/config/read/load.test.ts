@@ -274,7 +274,7 @@ t.test('a value of the wrong type says where, what was expected and what was fou
       'gateway.yaml:7 envelope.dialect: expected one of dual, ant-design-pro, base-response, custom, problem, none, found "soap"',
       'gateway.yaml:8 envelope.successCode: expected a whole number or a text, found [0]',
       'limits.yaml:1 inFlightPerUser: expected a whole number of at least 1 and at most 10000, found 0',
-      'limits.yaml:3 limits.l.by: expected address, user, session or profile.NAME, or a list of them, found "users"'
+      'limits.yaml:3 limits.l.by: expected address, user, session, key or profile.NAME, or a list of them, found "users"'
     ]
   )
 })

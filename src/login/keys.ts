@@ -1,0 +1,91 @@
+/**
+ * Keys for scripts: sessions that an operator opens, and that no cookie names. The store has a hash
+ * of each key, as of each cookie.
+ */
+import { keySource } from '../config/schema/login.ts'
+import { GatewayError } from '../errors/errors.ts'
+import type { SessionTimes } from '../session/describe.ts'
+import type { Sessions } from '../session/sessions.ts'
+import { createSecretId, keyOf, type KeyTerms, type Live, type SignedIn } from '../session/types.ts'
+
+/** Scanners for leaked secrets look for it. */
+const prefix = 'cgk_'
+const maxListed = 10_000
+/** Stores count in whole milliseconds. */
+const roundingMs = 100
+
+interface NewKey extends KeyTerms {
+  readonly name: string
+  readonly roles: readonly string[]
+  /** Of the operator. */
+  readonly address: string
+}
+
+/** Not the name alone: no back-end may take a key `admin` for the user `admin`. */
+function userOf(name: string): SignedIn {
+  const id = `key:${name}`
+  return { source: keySource, id, username: id }
+}
+
+/**
+ * The key in an `Authorization` header (RFC 6750 §2.1).
+ * @returns its key in the store, empty for what can be no key; undefined where the header has none
+ */
+export function keyIn(authorization: string | undefined): string | undefined {
+  if (authorization === undefined) return undefined
+  const [, secretId] = /^bearer +cgk_(.*)$/i.exec(authorization) ?? []
+  if (secretId === undefined) return undefined
+  return /^[\w-]{48}$/.test(secretId) ? keyOf(secretId) : ''
+}
+
+/**
+ * @returns the key, which nobody can read again
+ * @throws GatewayError `login.too-many` where a key has the name; StoreUnavailable
+ */
+export async function createKey(
+  sessions: Sessions,
+  { name, roles, address, createdBy, forMs }: NewKey
+) {
+  const user = userOf(name)
+  const secretId = createSecretId(user)
+  const identity = { ...user, name, roles, profile: {} }
+  const of = { identity, source: keySource, remembered: false, address, agent: '' }
+  try {
+    const live = await sessions.open(secretId, { ...of, key: { createdBy, forMs } })
+    return { key: prefix + secretId, ...describe(live, sessions.times()) }
+  } catch (error) {
+    if (!(error instanceof GatewayError && error.code === 'login.too-many')) throw error
+    const message = `There is a key "${name}". Revoke it first, or choose another name.`
+    throw new GatewayError(error.code, { message })
+  }
+}
+
+/** Those that live, by name. @throws StoreUnavailable */
+export async function listKeys(sessions: Sessions) {
+  const { users } = await sessions.store.signedIn(maxListed, 'keys')
+  const lists = await Promise.all(users.map(async user => await sessions.list(user)))
+  const times = sessions.times()
+  const keys = lists.flat().map(live => describe(live, times))
+  return keys.toSorted((a, b) => a.name.localeCompare(b.name))
+}
+
+/** Ends a key at all replicas. @returns whether there was one. @throws StoreUnavailable */
+export async function revokeKey(sessions: Sessions, name: string): Promise<boolean> {
+  return (await sessions.endOf(userOf(name))).closed > 0
+}
+
+/** Use is exact to a minute. */
+function describe({ session, idleEnd, absoluteEnd }: Live, { aheadMs }: SessionTimes) {
+  const { identity, createdAt, idleMs, key } = session
+  const iso = (ms: number) => new Date(ms).toISOString()
+  // The idle end of a key that was never used is before its absolute end.
+  const isUsed = idleEnd + roundingMs > absoluteEnd
+  return {
+    name: identity.name,
+    roles: [...identity.roles],
+    createdBy: key?.createdBy ?? '',
+    createdAt: iso(createdAt),
+    expiresAt: iso(absoluteEnd + aheadMs),
+    ...(isUsed && { lastUsedAt: iso(idleEnd - idleMs + aheadMs) })
+  }
+}

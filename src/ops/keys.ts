@@ -1,0 +1,78 @@
+/** Keys for scripts: operators create, list and revoke them. */
+import type { FastifyInstance } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { clientAddress } from '../app/hooks/address.ts'
+import { createKey, listKeys, revokeKey } from '../login/keys.ts'
+import { secretOperator } from './operator.ts'
+import { addAct, addRead, type Desk } from './routes.ts'
+import { count, list, object, optional, text, time } from './schemas.ts'
+
+export type KeyJson = Static<typeof key>
+export type CreatedKey = Static<typeof created>
+
+const dayMs = 86_400_000
+const name = text('At most 63 letters, digits, dots, dashes and underscores.', {
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$'
+})
+const role = text('', { minLength: 1, maxLength: 255 })
+const newKey = object({
+  name,
+  roles: optional(Type.Array(role, { maxItems: 100, description: 'None without it.' })),
+  forMs: optional(
+    Type.Integer({
+      minimum: 1000,
+      maximum: 3650 * dayMs,
+      description: 'Milliseconds; 90 days without it.'
+    })
+  )
+})
+const key = object({
+  name: text(),
+  roles: list(text()),
+  createdBy: text('The operator.'),
+  createdAt: time,
+  expiresAt: time,
+  lastUsedAt: optional(time)
+})
+const created = object({ key: text('It is shown this once.'), ...key.properties })
+
+export function addKeyRoutes(ops: FastifyInstance, { sessions, log }: Desk): void {
+  addRead(ops, {
+    path: '/keys',
+    summary: 'Keys for scripts.',
+    answer: object({ keys: list(key) }),
+    read: async () => ({ keys: await listKeys(sessions) })
+  })
+  addAct(ops, {
+    path: '/keys/create',
+    kind: 'keys.create',
+    summary: 'Creates a key for a script.',
+    hint:
+      'Name the key: {"name": "nightly-export"}, with {"roles": ["user"]}, and ' +
+      '{"forMs": MILLISECONDS}, at most ten years. A name has letters, digits, ".", "-" and "_".',
+    body: newKey,
+    answer: created,
+    secret: 'key',
+    run: async ({ name: keyName, roles = [], forMs = 90 * dayMs }, request) => {
+      const { name: createdBy } = request.operator ?? secretOperator
+      const terms = { createdBy, forMs, address: clientAddress(request) }
+      const answer = await createKey(sessions, { name: keyName, roles, ...terms })
+      const { key: _, ...fields } = answer
+      log.info({ event: 'keys.created', ...fields }, 'a key for a script was created')
+      return answer
+    }
+  })
+  addAct(ops, {
+    path: '/keys/revoke',
+    kind: 'keys.revoke',
+    summary: 'Ends a key at all replicas.',
+    hint: 'Name the key: {"name": "nightly-export"}.',
+    body: object({ name }),
+    answer: object({ revoked: count }),
+    run: async ({ name: keyName }) => {
+      const revoked = Number(await revokeKey(sessions, keyName))
+      log.info({ event: 'keys.revoked', name: keyName, revoked }, 'a key was revoked')
+      return { revoked }
+    }
+  })
+}
