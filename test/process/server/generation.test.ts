@@ -10,7 +10,7 @@ import { configFolder } from '../../support/gateway.ts'
 
 const source = {
   outcomes: [],
-  kind: 'upstream',
+  kind: 'upstream-login',
   upstream: 'b',
   login: { path: '/login' }
 }
