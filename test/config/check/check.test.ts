@@ -1,164 +1,144 @@
-import { readFileSync } from 'node:fs'
-import t from 'tap'
+/** What `check` says of config files: the cases of the tables beside this file. */
+import { globSync, readFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
 import { parse, stringify } from 'yaml'
-import { faultsOf, type Texts, textFolder } from '../../support/config-files.ts'
+import { loadConfig } from '../../../src/config/read/load.ts'
+import { testAuthority } from '../../support/authority.ts'
+import { faultsOf, knownHash, type Texts, textFolder } from '../../support/config-files.ts'
 
-interface Files {
-  readonly gateway?: object
-  readonly routes?: object
-  readonly limits?: object
+type Tree = Record<string, unknown>
+
+/** Parts of the files of a production config that is sound; see rules.yaml. */
+interface Case {
+  readonly gateway?: Tree
+  readonly routes?: Tree
+  readonly limits?: Tree
+  /** A route `r`. */
+  readonly route?: object
+  readonly texts?: Texts
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** What stands at the place `at`, and what is said or loaded then. */
+type Row = readonly [value: unknown, ...expected: Array<string | object>]
+
+interface Rule extends Case {
+  readonly title: string
+  readonly each?: readonly string[]
+  readonly faults?: readonly string[]
+  readonly at?: string
+  readonly rows?: readonly Row[]
 }
 
 const upstreams = { b: { url: 'http://backend.internal:81' } }
-const route = (more: object = {}) => ({ path: '/api/r', upstream: 'b', ...more })
-const withRoute = (more: object): Files => ({ routes: { upstreams, routes: { r: route(more) } } })
-/** Two shapes, `s` and `t`, each used by a route. */
-const withShapes = (shapes: { s: object[]; t: object[] }): Files => ({
-  routes: {
-    upstreams,
-    routes: { r: route({ shape: 's' }), q: route({ shape: 't', path: '/api/q' }) },
-    shapes
-  }
-})
-const part = { upstream: 'b', rewrite: '/n' }
-const source = { kind: 'upstream-login', upstream: 'b', path: '/in', user: { id: 'id' } }
+const pems = Object.fromEntries(
+  ['first', 'second'].flatMap(name => {
+    const { certificate, key } = testAuthority(t.after)
+    return [
+      [`${name}.pem`, readFileSync(certificate, 'utf8')],
+      [`${name}.key`, readFileSync(key, 'utf8')]
+    ] as const
+  })
+)
+const known: Readonly<Record<string, string>> = {
+  ...pems,
+  'hash': knownHash,
+  'first.pem of Windows': pems['first.pem']?.replaceAll('\n', '\r\n') ?? ''
+}
+const filled = (text: string) =>
+  text.replaceAll(/<((?:first|second|hash)[^>]*)>/g, (all, name: string) => known[name] ?? all)
 
-/** What `check` says of a production config that is sound but for what is given. */
-function said(
-  cleanUp: (undo: () => unknown) => void,
-  { gateway, routes, limits }: Files
-): string[] {
-  const { server = { hosts: ['console.example.com'] } } = (gateway ?? {}) as { server?: object }
-  const texts: Texts = {
+/** In each folder, for cases that name them. */
+const files: Texts = { ...pems, 'a.js': '', 'no.pem': 'no certificate' }
+
+function textsOf({ gateway, routes, route, limits, texts = {} }: Case): Texts {
+  const { server = { hosts: ['console.example.com'] } } = (gateway ?? {}) as { server?: Tree }
+  const only = route && { r: { path: '/api/r', upstream: 'b', ...route } }
+  return {
+    ...files,
     'gateway.yaml': stringify({
       ...gateway,
       server: { trustedProxies: ['10.0.0.0/8'], ...server }
     }),
-    'a.js': '',
-    ...(routes && { 'routes.yaml': stringify(routes) }),
-    ...(limits && { 'limits.yaml': stringify(limits) })
-  }
-  return faultsOf(textFolder(cleanUp, texts), { LONG: 'x'.repeat(32), SHORT: 'x'.repeat(31) }).map(
-    line => line.replace(/^(\w+\.yaml):\d+/, '$1')
-  )
-}
-
-interface Rule extends Files {
-  readonly title: string
-  readonly route?: object
-  readonly each?: readonly string[]
-  readonly faults?: readonly string[]
-}
-
-/** The cases of rules.yaml, in full. */
-const rules = (parse(readFileSync('test/config/check/rules.yaml', 'utf8')) as Rule[])
-  .flatMap(({ each = [''], ...rule }) =>
-    each.map(text => JSON.parse(JSON.stringify(rule).replaceAll('{each}', text)) as Rule)
-  )
-  .map(({ title, faults = [], route: more, routes, ...files }) => ({
-    title,
-    faults,
-    files: {
-      ...files,
-      ...(routes !== undefined && { routes: { upstreams, ...routes } }),
-      ...(more !== undefined && withRoute(more))
-    }
-  }))
-
-for (const { title, files, faults } of rules) {
-  t.test(title, async t => {
-    t.same(said(t.after, files), faults)
-  })
-}
-
-t.test('an upstream has a hundred addresses at most', async t => {
-  const urls = Array.from({ length: 101 }, (_, index) => `http://b${index}`)
-  const routes = { upstreams: { b: { urls } }, routes: { r: route() } }
-  t.same(said(t.after, { routes }), [
-    'routes.yaml upstreams.b.urls: expected at most 100 items, found 101'
-  ])
-})
-
-t.test('a clash of two routes is one fault, also where an alias stands for them', async t => {
-  const clash = { r: route(), again: route() }
-  t.same(said(t.after, { routes: { upstreams, aliases: { '/api/z': '/api/r' }, routes: clash } }), [
-    'routes.yaml routes.again.path: GET /api/r is taken by routes.r (line 8)'
-  ])
-})
-
-t.test('what hangs on a value that does not fit is not said twice', async t => {
-  t.same(
-    said(t.after, {
-      routes: { upstreams: { b: { url: 5 } }, routes: { r: route({ upstream: 7, path: 8 }) } }
+    ...((routes ?? only) && {
+      'routes.yaml': stringify({ upstreams, ...(only && { routes: only }), ...routes })
     }),
-    [
-      'routes.yaml upstreams.b.url: expected an http:// or https:// address without user, query or fragment, found 5',
-      'routes.yaml routes.r.path: expected a path that begins with /, with :name as a whole segment, and /* at its end at most, found 8',
-      'routes.yaml routes.r.upstream: expected a name in lower case with dashes, found 7'
-    ]
-  )
-})
-
-const namedBy: Readonly<Record<string, (name: string) => Files>> = {
-  'the upstream of a route': name => withRoute({ upstream: name }),
-  'the upstream of a part': name =>
-    withRoute({ upstream: undefined, parts: { p: { ...part, upstream: name } } }),
-  'the upstream of the profile': name => ({
-    routes: { upstreams, endpoints: { profile: { upstream: name } } }
-  }),
-  'the upstream of a source': name => ({
-    gateway: { login: { sources: { b: { ...source, upstream: name } } } },
-    routes: { upstreams }
-  }),
-  'the upstream of an expectation': name => ({
-    routes: { upstreams, expect: { e: { request: 'GET /a', upstream: name } } }
-  }),
-  'the shape of a route': name => withRoute({ shape: name }),
-  'the shape of a part': name => withRoute({ parts: { p: { ...part, shape: name } } }),
-  'the shape of a body': name => withRoute({ methods: ['POST'], body: { shape: name } }),
-  'the shape of a body within another': name => ({
-    routes: {
-      upstreams,
-      routes: { r: route({ methods: ['POST'], body: { shape: 's' } }) },
-      shapes: { s: [{ use: name }] }
-    }
-  }),
-  'the shape of the profile': name => ({
-    routes: {
-      upstreams,
-      endpoints: { profile: { upstream: 'b', shape: name } }
-    }
-  }),
-  'use in a shape': name => withShapes({ s: [{ use: name }], t: [{ each: [{ use: name }] }] }),
-  'the routes of a limit': name => ({
-    limits: {
-      limits: { l: { by: 'user', max: 1, window: '1m', routes: [name], methods: ['GET'] } }
-    }
-  }),
-  'the routes of a limit by role': name => ({
-    limits: { limits: { l: { by: 'user', max: 1, window: '1m', routes: [name], roles: ['a'] } } }
-  }),
-  'a route in flight': name => ({ limits: { inFlightPerRoute: { [name]: 1 } } }),
-  'a route in maintenance': name => ({ routes: { maintenance: { routes: [name] } } }),
-  'a route in the ledger': name => ({
-    gateway: { audit: { key: '${LONG}', fields: { [name]: { a: 'plain' } } } }
-  }),
-  'the source of a credential': name => ({
-    routes: { upstreams: { b: { ...upstreams.b, credential: { from: name, as: 'bearer' } } } }
-  }),
-  'the source of operators': name => ({ gateway: { ops: { role: 'admin', sources: [name] } } })
+    ...(limits && { 'limits.yaml': stringify(limits) }),
+    ...Object.fromEntries(
+      Object.entries(texts).map(([name, text]) => [
+        name,
+        typeof text === 'string' ? filled(text) : text
+      ])
+    )
+  }
 }
 
-for (const [key, files] of Object.entries(namedBy)) {
-  t.test(`${key}: constructor is unknown like any other name`, async t => {
-    const faults = said(t.after, files('nowhere'))
-    t.ok(
-      faults.some(fault => fault.includes('nowhere')),
-      faults.join('\n')
-    )
-    t.same(
-      said(t.after, files('constructor')),
-      faults.map(fault => fault.replaceAll('nowhere', 'constructor'))
-    )
+const environmentOf = ({ env }: Case) => ({ LONG: 'x'.repeat(32), SHORT: 'x'.repeat(31), ...env })
+
+/** Each fault and warning; of files that are given as text the faults, with their lines. */
+function said(t: Test, given: Case): string[] {
+  const found = faultsOf(textFolder(t.after, textsOf(given)), environmentOf(given))
+  return given.texts === undefined
+    ? found.map(line => line.replace(/^(\w+\.yaml):\d+/, '$1'))
+    : found.filter(line => !line.includes(': warning: '))
+}
+
+/** The case with a value at a place: a file's text, or members of a mapping. */
+function having(given: Case, at: string, value: unknown): Case {
+  if (/\.(?:yaml|pem)$/.test(at)) {
+    return { ...given, texts: { ...given.texts, [at]: value as string | null } }
+  }
+  const into = (tree: unknown, [key, ...rest]: readonly string[]): unknown => {
+    if (key === undefined) {
+      return isTree(value) && isTree(tree) ? { ...tree, ...value } : value
+    }
+    const members = isTree(tree) ? tree : {}
+    return { ...members, [key]: into(members[key], rest) }
+  }
+  return into(given, at.split('.')) as Case
+}
+
+const isTree = (value: unknown): value is Tree =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The expected text, in which `…` is any text, where it fits: so that only what differs is shown. */
+function asExpected(found: string, expected: unknown): string {
+  if (typeof expected !== 'string') return found
+  const parts = expected.split('…').map(part => RegExp.escape(part))
+  return new RegExp(`^${parts.join('.*')}$`, 's').test(found) ? expected : found
+}
+
+function tryRow(t: Test, rule: Rule, [value, ...expected]: Row): void {
+  const given = having(rule, rule.at ?? '', value)
+  const title = JSON.stringify(value)
+  const [loaded] = expected
+  if (typeof loaded === 'object') {
+    t.match(loadConfig(textFolder(t.after, textsOf(given)), environmentOf(given)), loaded, title)
+    return
+  }
+  const found = said(t, given).map((line, index) => asExpected(line, expected[index]))
+  t.same(found, expected, title)
+}
+
+const rules = globSync('test/config/check/*.yaml').flatMap(
+  file => parse(readFileSync(file, 'utf8')) as Rule[]
+)
+/** With `each` there is one for each text. */
+const cases = rules.flatMap(({ each = [''], ...rule }) =>
+  each.map(text => {
+    const quoted = JSON.stringify(text).slice(1, -1)
+    return JSON.parse(JSON.stringify(rule).replaceAll('{each}', () => quoted)) as Rule
+  })
+)
+
+for (const rule of cases) {
+  t.test(rule.title, async t => {
+    const { rows, faults = [] } = rule
+    if (rows === undefined) t.same(said(t, rule), faults)
+    for (const row of rows ?? []) tryRow(t, rule, row)
   })
 }
+
+t.test('no config changes what objects are born with', async t => {
+  t.same([Object.keys(Object.prototype), ({} as Tree)['polluted']], [[], undefined])
+})
