@@ -53,15 +53,18 @@ const files: Texts = { ...pems, 'a.js': '', 'no.pem': 'no certificate' }
 
 function textsOf({ gateway, routes, route, limits, texts = {} }: Case): Texts {
   const { server = { hosts: ['console.example.com'] } } = (gateway ?? {}) as { server?: Tree }
-  const only = route && { r: { path: '/api/r', upstream: 'b', ...route } }
+  const all = {
+    ...(route && { r: { path: '/api/r', upstream: 'b', ...route } }),
+    ...(routes?.['routes'] as Tree | undefined)
+  }
   return {
     ...files,
     'gateway.yaml': stringify({
       ...gateway,
       server: { trustedProxies: ['10.0.0.0/8'], ...server }
     }),
-    ...((routes ?? only) && {
-      'routes.yaml': stringify({ upstreams, ...(only && { routes: only }), ...routes })
+    ...((routes ?? route) && {
+      'routes.yaml': stringify({ upstreams, ...routes, routes: all })
     }),
     ...(limits && { 'limits.yaml': stringify(limits) }),
     ...Object.fromEntries(
@@ -83,19 +86,20 @@ function said(t: Test, given: Case): string[] {
     : found.filter(line => !line.includes(': warning: '))
 }
 
-/** The case with a value at a place: a file's text, or members of a mapping. */
-function having(given: Case, at: string, value: unknown): Case {
-  if (/\.(?:yaml|pem)$/.test(at)) {
-    return { ...given, texts: { ...given.texts, [at]: value as string | null } }
-  }
-  const into = (tree: unknown, [key, ...rest]: readonly string[]): unknown => {
-    if (key === undefined) {
-      return isTree(value) && isTree(tree) ? { ...tree, ...value } : value
-    }
-    const members = isTree(tree) ? tree : {}
-    return { ...members, [key]: into(members[key], rest) }
-  }
-  return into(given, at.split('.')) as Case
+/** The case with a value at a place; without a place the value is parts of a case. */
+function having(given: Case, at: string | undefined, value: unknown): Case {
+  const isFile = at !== undefined && /\.(?:yaml|pem)$/.test(at)
+  const path = isFile ? ['texts', at] : (at?.split('.') ?? [])
+  return merged(
+    given,
+    path.reduceRight((inner, key) => ({ [key]: inner }), value)
+  ) as Case
+}
+
+const merged = (base: unknown, over: unknown): unknown => {
+  if (!isTree(base) || !isTree(over)) return over
+  const members = Object.entries(over).map(([key, value]) => [key, merged(base[key], value)])
+  return { ...base, ...Object.fromEntries(members) }
 }
 
 const isTree = (value: unknown): value is Tree =>
@@ -109,7 +113,7 @@ function asExpected(found: string, expected: unknown): string {
 }
 
 function tryRow(t: Test, rule: Rule, [value, ...expected]: Row): void {
-  const given = having(rule, rule.at ?? '', value)
+  const given = having(rule, rule.at, value)
   const title = JSON.stringify(value)
   const [loaded] = expected
   if (typeof loaded === 'object') {
@@ -138,6 +142,13 @@ for (const rule of cases) {
     for (const row of rows ?? []) tryRow(t, rule, row)
   })
 }
+
+t.test('an upstream has a hundred addresses at most', async t => {
+  const urls = Array.from({ length: 101 }, (_, index) => `http://b${index}`)
+  t.same(said(t, { routes: { upstreams: { b: { urls } } }, route: {} }), [
+    'routes.yaml upstreams.b.urls: expected at most 100 items, found 101'
+  ])
+})
 
 t.test('no config changes what objects are born with', async t => {
   t.same([Object.keys(Object.prototype), ({} as Tree)['polluted']], [[], undefined])
