@@ -8,6 +8,7 @@
  *     > alice GET /api/orders × 2      a request, as somebody who signs in first, or `operator`; `2>` to a second replica
  *     200, 429 limit.exceeded          its status, and the code of an error
  *     ? limits.reset                   the last line of the log with this event, or of this ID
+ *     ? backend                        the last request that the back-end got
  *     ! limits.yaml max: 5 → max: 50   changes a file
  *
  * Several blanks are as one; lines after `//` are remarks.
@@ -21,7 +22,7 @@ import { configFolder, type Files, testGateway, type TestGateway } from './gatew
 import { freePort } from './ports.ts'
 import { testRedis } from './redis.ts'
 import { until } from './until.ts'
-import { testUpstream } from './upstream.ts'
+import { testUpstream, type TestUpstream } from './upstream.ts'
 
 export interface Scene extends Files {
   readonly title: string
@@ -31,7 +32,13 @@ export interface Scene extends Files {
   readonly env?: Readonly<Record<string, string>>
   readonly replicas?: number
   /** What the back-end at `http://backend` answers by path; others get an object. */
-  readonly answers?: Readonly<Record<string, { readonly status?: number; readonly body?: string }>>
+  readonly answers?: Readonly<Record<string, Answer>>
+}
+
+interface Answer {
+  readonly status?: number
+  readonly body?: string
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 interface Stage {
@@ -39,6 +46,7 @@ interface Stage {
   readonly env: Readonly<Record<string, string>>
   readonly gateways: readonly TestGateway[]
   readonly cookies: Map<string, string>
+  readonly backend: TestUpstream
   /** Of the last request, and of the session that was last printed as JSON. */
   readonly last: { id: string; session: string }
 }
@@ -53,6 +61,11 @@ export async function play(t: Test, scene: Scene): Promise<void> {
     let printed = ''
     const fits = async () => {
       printed = plain(await printedBy(stage, asked))
+      t.notMatch(
+        printed,
+        /[\u0000-\u0009\u000b-\u001f\u0080-\u009f]/,
+        'nothing that a terminal obeys'
+      )
       return patternOf(wanted).test(`${printed}\n`)
     }
     // Other replicas hear of a request a little later.
@@ -69,10 +82,13 @@ export async function play(t: Test, scene: Scene): Promise<void> {
 async function stageOf(t: Test, scene: Scene): Promise<Stage> {
   const env = { ...secret, ...scene.env }
   const stage = { env, cookies: new Map<string, string>(), last: { id: '', session: '' } }
-  if (scene.texts !== undefined) {
-    return { ...stage, folder: textFolder(t.after, scene.texts), gateways: [] }
+  const {
+    backend,
+    files: { texts, gateway, routes, limits }
+  } = await placed(t, scene)
+  if (texts !== undefined) {
+    return { ...stage, backend, folder: textFolder(t.after, texts), gateways: [] }
   }
-  const { gateway, routes, limits } = await placed(t, scene)
   const files = { gateway, routes, limits } as Files
   const folder = await configFolder(files)
   const gateways: TestGateway[] = []
@@ -82,28 +98,32 @@ async function stageOf(t: Test, scene: Scene): Promise<Stage> {
   for (const { opsUrl } of gateways) {
     await until('ready', async () => (await fetch(`${opsUrl}/readyz`)).status === 200)
   }
-  return { ...stage, folder, gateways }
+  return { ...stage, backend, folder, gateways }
 }
 
 /** With real addresses of `http://backend`, of `http://away`, where nothing listens, and of `redis://redis`. */
-async function placed(t: Test, { answers = {}, gateway, routes, limits }: Scene): Promise<Scene> {
-  let text = JSON.stringify({ gateway, routes, limits })
+async function placed(t: Test, { answers = {}, texts, gateway, routes, limits }: Scene) {
+  let text = JSON.stringify({ texts, gateway, routes, limits })
   const backend = await testUpstream(t.after, (_request, response, { url }) => {
-    const { status = 200, body = '{"name":"x"}' } = answers[url] ?? {}
-    response.writeHead(status, { 'content-type': 'application/json' }).end(body)
+    const { status = 200, body = '{"name":"x"}', headers } = answers[url] ?? {}
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
   })
   text = text.replaceAll('http://backend', backend.url)
   text = text.replaceAll('http://away', `http://127.0.0.1:${await freePort()}`)
   if (text.includes('redis://redis')) {
     text = text.replaceAll('redis://redis', (await testRedis(t.after)).url)
   }
-  return JSON.parse(text) as Scene
+  return { backend, files: JSON.parse(text) as Scene }
 }
 
 async function printedBy(stage: Stage, asked: string): Promise<string> {
   const [kind, rest = ''] = asked.split(/ (.*)/s)
   if (kind === '$') return await printedByCommand(stage, rest)
   if (kind === '!') return replaceInFile(stage, rest)
+  if (asked === '? backend') {
+    const { method, url, headers } = stage.backend.seen.at(-1) ?? {}
+    return `${method} ${url} ${JSON.stringify(headers)}`
+  }
   if (kind === '?') return await lineOfLog(stage, rest)
   return await printedByRequest(stage, Number(kind?.[0]) || 1, rest)
 }
