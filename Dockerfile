@@ -1,8 +1,9 @@
-# Console Gateway. The image holds no config: mount a folder at /app/config.
+# Console Gateway. The image holds no config but that of the demo: mount a folder at /app/config.
 #
 #   docker build -t console-gateway .
-#   docker run --rm --stop-timeout 20 -v ./config:/app/config:ro -e LISTEN=0.0.0.0:8080 -p 127.0.0.1:8080:8080 console-gateway
+#   docker run --rm --stop-timeout 20 -v ./config:/app/config:ro -p 127.0.0.1:8080:8080 console-gateway
 #   docker run --rm -it console-gateway hash-password
+#   docker run --rm -it -p 127.0.0.1:8080:8080 -p 127.0.0.1:9090:9090 console-gateway demo
 #
 # Behind a registry of your own: --secret id=npmrc,src=$HOME/.npmrc (it stays out of every layer).
 
@@ -18,6 +19,8 @@ RUN --mount=type=secret,id=npmrc,target=/root/.npmrc,required=false \
 COPY tsconfig.json build.js ./
 COPY src src
 COPY presets presets
+COPY config config
+COPY examples examples
 # What does not even start fails here, and not where it is deployed.
 RUN npm run build && node dist/launch.js help >/dev/null
 
@@ -45,9 +48,10 @@ RUN ln -s /app/bin/console-gateway.js /usr/local/bin/console-gateway
 RUN console-gateway help >/dev/null
 USER 1000:1000
 EXPOSE 8080 9090
-# The operators' port, wherever OPS_LISTEN put it.
-HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --start-interval=1s --retries=3 \
-  CMD ["node", "-e", "const port = (process.env.OPS_LISTEN || '').split(':').pop() || 9090; const end = ok => process.exit(ok ? 0 : 1); const tls = () => require('node:https').get({ port, path: '/readyz', rejectUnauthorized: false }, ({ statusCode }) => end(statusCode === 200)).on('error', () => end(false)); fetch(`http://127.0.0.1:${port}/readyz`).then(({ ok }) => end(ok), tls)"]
+# Where a config of the demo's kind listens; on loopback no other container could reach it.
+ENV LISTEN=0.0.0.0:8080 OPS_LISTEN=0.0.0.0:9090
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --start-interval=1s --retries=3 \
+  CMD ["node", "dist/launch.js", "health"]
 # Node itself is process 1: it gets SIGTERM and drains, which takes up to drain.notice + drain.grace (15 s by default).
 # Half the memory that Node takes by itself under load (docs/operations.md, Memory).
 ENV MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=262144 MALLOC_MMAP_THRESHOLD_=262144

@@ -1,6 +1,6 @@
 /** Makes `dist/`, what images and installations run: the gateway and its packages in a few files, since a thousand of them take half a second to start. */
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, existsSync, rmSync } from 'node:fs'
+import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { build } from 'esbuild-wasm'
 
 // What packages of CommonJS expect to find; each file gets it.
@@ -45,7 +45,8 @@ const leanModules = {
 
 const outdir = new URL('dist/', import.meta.url).pathname
 rmSync(outdir, { recursive: true, force: true })
-await build({
+const { metafile } = await build({
+  metafile: true,
   absWorkingDir: import.meta.dirname,
   entryPoints: ['src/launch.js'],
   entryNames: '[name]',
@@ -65,20 +66,30 @@ await build({
     '@prometheus-io/client',
     '@opentelemetry/*'
   ],
-  // Names stay, so that a stack can be read; the map has the lines.
+  // Names stay, so that a stack can be read.
   minifyWhitespace: true,
   // Beside the files: one letter of a name that is not ASCII, and V8 keeps the whole of it in two bytes for each letter.
   legalComments: 'external',
-  sourcemap: true,
   logLevel: 'warning'
 })
+// The licences of the packages that the bundle holds.
+const bundled = Object.keys(metafile.inputs).map(file => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0])
+const notices = [...new Set(bundled)].filter(Boolean).toSorted().map(folder => {
+  const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'))
+  const texts = readdirSync(folder).filter(file => /^(licen[cs]e|notice)/i.test(file))
+  const text = texts.map(file => readFileSync(`${folder}/${file}`, 'utf8').trim()).join('\n\n')
+  return `${name} ${version} (${license})\n\n${text}\n`
+})
+writeFileSync(`${outdir}NOTICES.txt`, notices.join(`\n${'-'.repeat(72)}\n\n`))
 // Files of the operators' pages, beside the module that reads them.
 for (const file of ['page.css', 'live.js', 'icon.svg']) {
   copyFileSync(new URL(`src/ops/page/${file}`, import.meta.url), `${outdir}${file}`)
 }
+// The console and the config of the demo; its back-end is part of the bundle.
+for (const folder of ['examples/console', 'config']) {
+  cpSync(new URL(folder, import.meta.url), `${outdir}demo/${folder}`, { recursive: true })
+}
 // The schemas that the first lines of the config files name, for editors.
-if (existsSync('config')) {
-  execFileSync(process.execPath, ['dist/launch.js', 'schemas', '-c', 'config'], {
-    stdio: 'inherit'
-  })
+for (const folder of ['config', 'dist/demo/config']) {
+  execFileSync(process.execPath, ['dist/launch.js', 'schemas', '-c', folder], { stdio: 'inherit' })
 }

@@ -70,7 +70,7 @@ function configurationPage(): string {
 
 <!-- Written by \`node scripts/reference.ts\` from the schemas in src/config. Do not edit. -->
 
-A config folder contains \`gateway.yaml\`, \`routes.yaml\`, \`limits.yaml\` and the users file that \`gateway.yaml\` names. The first three are read as one: a key may stand in any of them, but in one only. \`console-gateway check --config DIR\` lists all faults of a folder, with file and line. Of several folders, \`--config base --config prod\`, the files of a later one override those of the former key by key, lists as a whole, and \`null\` removes a key; a file may then be missing in one of them, and relative paths start at the last.
+A config folder contains \`gateway.yaml\`, \`routes.yaml\`, \`limits.yaml\` and the users file that \`gateway.yaml\` names. The first three are read as one: a key may stand in any of them, but in one only. \`console-gateway check --config DIR\` lists all faults of a folder, with file and line. Of several folders, \`--config base --config prod\`, the files of a later one override those of the former key by key, lists as a whole, and \`null\` removes a key; a file may then be missing in one of them, and a file that they name is that of the last folder that has it.
 
 - An unknown key is a fault. A missing key has its default.
 - \`\${NAME}\` is replaced by an environment variable, \`\${NAME:-text}\` by a variable with a default. A secret is always such a reference or \`file:PATH\`. It never stands in the file itself.
@@ -152,12 +152,20 @@ function formerPlace(member: Node, key: string): string | undefined {
 function inner(member: Node, key: string, above: readonly Node[]): string[] {
   if (member.anyOf !== undefined) {
     const all = member.anyOf.flatMap(branch =>
-      isDescribed(branch) ? rows(branch, `${key}.`, above) : []
+      isDescribed(branch)
+        ? rows(branch, `${key}.`, above).map(text => ({ text, title: branch.title }))
+        : []
     )
-    // A key of several branches is listed once.
-    const keyOf = (text: string) => text.split(' | ', 1)[0]
-    const keys = all.map(keyOf)
-    return all.filter((text, index) => keys.indexOf(keyOf(text)) === index)
+    // A key of several branches is listed once, or with the branch where its row is another one.
+    const keyOf = (text: string) => text.split(' | ', 1)[0] ?? ''
+    const listedRows = new Map<string, string>()
+    return all.flatMap(({ text, title }) => {
+      const own = keyOf(text)
+      const first = listedRows.get(own)
+      if (first === undefined) listedRows.set(own, text)
+      if (first === undefined || title === undefined) return first === undefined ? [text] : []
+      return first === text ? [] : [text.replace(own, `${own} (${title})`)]
+    })
   }
   if (member.items?.anyOf !== undefined) {
     return member.items.anyOf.flatMap(branch =>

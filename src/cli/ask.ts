@@ -135,7 +135,7 @@ export async function ask<Answer = Readonly<Record<string, unknown>>>(
 }
 
 /** The members of a JSON response; undefined for another response. */
-function membersOf(body: string): Record<string, unknown> | undefined {
+export function membersOf(body: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = parseKeepingDigits(body)
     return isRecord(value) ? value : undefined
@@ -148,7 +148,7 @@ function membersOf(body: string): Record<string, unknown> | undefined {
  * A redirect is not followed: the token is for this address only.
  * @throws CommandError when nobody answers, or without an end
  */
-async function send({ base, token, socketPath }: Connection, path: string, body?: object) {
+export async function send({ base, token, socketPath }: Connection, path: string, body?: object) {
   const url = new URL(base + path)
   const json = body === undefined ? undefined : JSON.stringify(body)
   const options: RequestOptions = {

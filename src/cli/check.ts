@@ -10,6 +10,7 @@ import { jsonText, paint } from './output.ts'
 interface Values {
   readonly strict?: boolean
   readonly live?: boolean
+  readonly user?: string
   /** False by `--no-code`. */
   readonly code?: boolean
 }
@@ -47,7 +48,7 @@ async function resultOf({ configs, values, io }: Invocation<Values>): Promise<Re
     return {
       found: config.warnings,
       modules: Object.keys(config.modules),
-      ...(values.live === true && { live: await reachAll(config) })
+      ...(values.live === true && { live: await reachAll(config, values.user) })
     }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error

@@ -1,7 +1,7 @@
 /** Password hashes: argon2id in PHC strings, computed in the thread pool, few at a time. */
 import { argon2, type Argon2Parameters, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
-import { GatewayError } from '../errors/errors.ts'
+import { createConcurrency } from './concurrency.ts'
 
 /** What a hash takes: memory in KiB. */
 export interface Cost {
@@ -25,27 +25,8 @@ const derive = promisify<'argon2id', Argon2Parameters, Buffer>((algorithm, param
   argon2(algorithm, parameters, done)
 )
 
-/** Hashing fills cores and memory: beyond `maxWaiting`, a sign-in is refused and may retry. */
-const maxRunning = 2
-const maxWaiting = 100
-let running = 0
-const waiting: Array<() => void> = []
-
-async function limitConcurrency<T>(work: () => Promise<T>): Promise<T> {
-  if (running >= maxRunning) {
-    if (waiting.length >= maxWaiting) throw new GatewayError('overloaded', { retryAfter: 2 })
-    await new Promise<void>(resolve => {
-      waiting.push(resolve)
-    })
-  }
-  running++
-  try {
-    return await work()
-  } finally {
-    running--
-    waiting.shift()?.()
-  }
-}
+/** Hashing fills cores and memory: two at once, and beyond 100 that wait a sign-in is refused. */
+const runHash = createConcurrency(2, 100)
 
 /** @returns a PHC string, such as `$argon2id$v=19$m=19456,t=2,p=1$…$…` */
 export async function hashPassword(password: string, cost: Cost = recommended): Promise<string> {
@@ -77,12 +58,10 @@ export function decoyHash(like?: Hash): Hash {
   return { ...cost, salt: randomBytes(16), tag: randomBytes(tag.length) }
 }
 
-/** @throws GatewayError `overloaded` where `maxWaiting` hashes wait already */
+/** @throws GatewayError `overloaded` where 100 hashes wait already */
 export async function verifyPassword(password: string, hash: Hash): Promise<boolean> {
   const { memory, passes, parallelism, salt: nonce, tag } = hash
   const parameters = { message: password, nonce, memory, passes, parallelism }
-  const derived = await limitConcurrency(() =>
-    derive('argon2id', { ...parameters, tagLength: tag.length })
-  )
+  const derived = await runHash(() => derive('argon2id', { ...parameters, tagLength: tag.length }))
   return timingSafeEqual(derived, tag)
 }

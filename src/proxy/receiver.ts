@@ -79,7 +79,6 @@ export class Receiver implements Dispatcher.DispatchHandler {
   /** When its reader fell behind. */
   #heldSince = 0
   #isEvents = false
-  #response: UpstreamResponse | undefined
   #stream: Readable | undefined
 
   /** @param startedAt of the call, as of `performance.now()` */
@@ -123,7 +122,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
 
   onResponseStart(_: unknown, status: number, headers: UpstreamResponse['headers']): void {
     if (status < 200 || this.#state !== 'waiting') return
-    const { method, collectBytes, collectsAll, recorded } = this.#call
+    const { method, collectBytes, recorded } = this.#call
     if (this.recorded !== undefined) this.recorded.status = status
     if (recorded?.purpose === 'request') {
       recorded.trail.upstreamMs = performance.now() - this.#startedAt
@@ -138,10 +137,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
     this.#isEvents = !isEmpty && length === undefined && isEventStream(headers)
     this.#startBodyClock()
     if (isEmpty) return
-    // Only a body that is streamed can have trailers.
-    const hasTrailers = headers['trailer'] !== undefined && !collectsAll
-    const isOpen = length === undefined && (this.#isEvents || hasTrailers)
-    if (isOpen || Number(length) > collectBytes) this.startStream()
+    if (this.#isEvents || Number(length) > collectBytes) this.startStream()
   }
 
   onResponseData(_: unknown, chunk: Buffer): void {
@@ -159,12 +155,11 @@ export class Receiver implements Dispatcher.DispatchHandler {
     }
   }
 
-  onResponseEnd(_: unknown, trailers: UpstreamResponse['headers']): void {
+  onResponseEnd(): void {
     if (this.#state === 'over') return
     this.#stopClocks()
     this.#state = 'over'
     this.#settle()
-    if (this.#response !== undefined) this.#response.trailers = trailers
     if (this.#stream === undefined) this.#respond(this.#bytes())
     else this.#stream.push(null)
   }
@@ -224,8 +219,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
   }
 
   #respond(body: Buffer | Readable): void {
-    this.#response = { status: this.#status, headers: this.#headers, body }
-    this.#outcome.resolve(this.#response)
+    this.#outcome.resolve({ status: this.#status, headers: this.#headers, body })
   }
 
   readonly #leave = () => this.#fail(this.#call.signal?.reason)

@@ -8,8 +8,6 @@ export interface UpstreamResponse {
   readonly headers: Record<string, string | string[] | undefined>
   /** Whole, or still on its way. */
   readonly body: Buffer | Readable
-  /** Once the body has ended. */
-  trailers?: UpstreamResponse['headers']
 }
 
 export interface WholeResponse extends UpstreamResponse {

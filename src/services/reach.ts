@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Config } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { usesRedis } from '../config/schema/gateway.ts'
+import type { Directory } from '../login/ldap/connection.ts'
 import { createUpstream } from '../proxy/upstream.ts'
 import { connectMsOf, createRedisDialler, slotPrefix } from './redis.ts'
 import { probeRedis } from './redis-probe.ts'
@@ -12,19 +13,23 @@ export interface Reached {
   readonly address: string
   /** Undefined where it was reached. */
   readonly fault?: string
-  /** What would make it safer. */
+  /** What would make it safer, or was found there. */
   readonly advice?: string
 }
 
-/** Tries everything at once, each for as long as its own time-out of connections. */
-export async function reachAll(config: Config): Promise<Reached[]> {
+/**
+ * Tries everything at once, each for as long as its own time-out of connections.
+ * @param username is looked up in LDAP directories, without a password
+ */
+export async function reachAll(config: Config, username?: string): Promise<Reached[]> {
   const upstreams = await Promise.all(
     Object.entries(config.routes.upstreams).map(
       async ([name, upstream]) => await reachUpstream(name, upstream, config)
     )
   )
   const redis = await reachRedis(config)
-  return [...upstreams.flat(), ...redis, ...reachSignIn(config, upstreams.flat())]
+  const signIns = await reachSignIn(config, upstreams.flat(), username)
+  return [...upstreams.flat(), ...redis, ...signIns]
 }
 
 /** A connection to each address, with TLS where it is https. */
@@ -82,14 +87,47 @@ async function reachRedis({ gateway, folder }: Config): Promise<Reached[]> {
 }
 
 /** A sign-in that a back-end decides needs that back-end; nobody is signed in to find out. */
-function reachSignIn({ gateway }: Config, upstreams: readonly Reached[]): Reached[] {
-  return Object.entries(gateway.login.sources).map(([name, source]): Reached => {
+async function reachSignIn(
+  { gateway, authorities }: Config,
+  upstreams: readonly Reached[],
+  username: string | undefined
+): Promise<Reached[]> {
+  const reached = Object.entries(gateway.login.sources).map(async ([name, source]) => {
     const what = `sign-in ${name}`
     if (source.kind === 'users-file') return { what, address: source.file }
+    if (source.kind === 'ldap') {
+      const directory = { ...source, ca: authorities[source.ca ?? ''] }
+      return await reachDirectory(what, directory, username)
+    }
     const address = `upstream ${source.upstream}`
     const works = upstreams.some(each => each.what === address && each.fault === undefined)
     return { what, address, ...(!works && { fault: 'its upstream cannot be reached' }) }
   })
+  return (await Promise.all(reached)).flat()
+}
+
+const directoryMs = 5000
+
+/** Each server, as the gateway's own account. */
+async function reachDirectory(
+  what: string,
+  directory: Directory,
+  username: string | undefined
+): Promise<Reached[]> {
+  const { lookUp } = await import('../login/ldap/directory.ts')
+  const reached = directory.urls.map(async (url): Promise<Reached> => {
+    const place = { what, address: url }
+    try {
+      const user = await lookUp(directory, { url, withinMs: directoryMs }, username ?? 'nobody')
+      if (username === undefined) return place
+      const found =
+        user && `id ${user.id}, name ${user.name}, roles ${user.roles.join(', ') || 'none'}`
+      return { ...place, advice: `${username}: ${found ?? 'no such user, or several'}` }
+    } catch (error) {
+      return { ...place, fault: reasonOf(error) }
+    }
+  })
+  return await Promise.all(reached)
 }
 
 function reasonOf(error: unknown): string {

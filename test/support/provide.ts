@@ -3,7 +3,8 @@
  * root, else says it. In CI nothing may be missing. tap is built with the plugins of .taprc.
  */
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { t } from 'tap'
 import { parse } from 'yaml'
 
@@ -20,10 +21,13 @@ const run = (command: string, ...args: readonly string[]) =>
     stdio: ['ignore', 'ignore', 'inherit']
   }).status === 0
 
+/** Unpacked and not installed, since the package would start a service: where, as in slapd.ts. */
+const unpacked: Readonly<Record<string, string>> = { slapd: 'node_modules/.cache/slapd' }
+
 /** Servers are in /usr/sbin, which is not in everyone's PATH; Chromium has other names elsewhere. */
 const isThere = (program: string) =>
   [program, ...(program === 'chromium' ? ['chromium-browser', 'google-chrome'] : [])].some(name =>
-    run('sh', '-c', `PATH="$PATH:/usr/sbin"; command -v ${name}`)
+    run('sh', '-c', `PATH="$PATH:/usr/sbin:${unpacked[name] ?? ''}/usr/sbin"; command -v ${name}`)
   )
 
 /** tap is installed with its default plugins; a first `tap run` with others would still start the tests with those. */
@@ -45,7 +49,19 @@ if (missing.length > 0 && process.getuid?.() === 0 && isThere('apt-get')) {
   // another installation may hold the lock, and a mirror may be away for a moment
   const patience = ['-qq', '-o', 'DPkg::Lock::Timeout=120', '-o', 'Acquire::Retries=3']
   run('apt-get', 'update', ...patience)
-  run('apt-get', 'install', '-y', '--no-install-recommends', ...patience, ...wanted)
+  const install = ['install', '-y', '--no-install-recommends', ...patience]
+  const installed = wanted.filter(name => unpacked[name] === undefined)
+  if (installed.length > 0) run('apt-get', ...install, ...installed)
+  for (const [name, folder] of Object.entries(unpacked)) {
+    if (!wanted.includes(name)) continue
+    const archives = resolve(folder, 'archives')
+    mkdirSync(join(archives, 'partial'), { recursive: true })
+    // With the libraries that are missing.
+    run('apt-get', ...install, '--download-only', '-o', `Dir::Cache::archives=${archives}`, name)
+    for (const file of readdirSync(archives).filter(each => each.endsWith('.deb'))) {
+      run('dpkg', '-x', join(archives, file), folder)
+    }
+  }
 }
 const still = missing.filter(program => !isThere(program))
 if (still.length > 0) {

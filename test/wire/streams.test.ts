@@ -98,22 +98,17 @@ t.test('sign-out cuts downloads, so that nobody takes them for whole', async t =
   await until('the back-end is left alone', () => backend.open() === 0)
 })
 
-t.test('trailers of the back-end reach the client, whatever the size of the body', async t => {
-  const upstream = await rawUpstream(t.after, (socket, head) => {
-    const isLarge = head.startsWith('GET /public/large')
-    const chunk = 'x'.repeat(isLarge ? 100_000 : 5)
-    const trailers = 'X-Sum: 17\r\nSet-Cookie: a=b\r\nContent-Type: text/html\r\n'
+t.test('trailers of the back-end are dropped', async t => {
+  const upstream = await rawUpstream(t.after, socket => {
     socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n')
-    socket.write(`${chunk.length.toString(16)}\r\n${chunk}\r\n0\r\n${trailers}\r\n`)
+    socket.write('5\r\nhello\r\n0\r\nX-Sum: 17\r\nSet-Cookie: a=b\r\n\r\n')
   })
   const gateway = await testGateway(t.after, { routes: wireRoutes(upstream.url) })
-  for (const path of ['small', 'large']) {
-    const { status, body } = await raw(gateway.url, rawRequest(`GET /api/open/${path}`), {
-      enough: received => received.includes('\r\n0\r\n') && received.endsWith('\r\n\r\n')
-    })
-    t.equal(status, 200)
-    t.equal(body.slice(body.lastIndexOf('\r\n0\r\n')), '\r\n0\r\nx-sum: 17\r\n\r\n', path)
-  }
+  const { status, head, body } = await raw(gateway.url, rawRequest('GET /api/open/sum'), {
+    enough: received => received.endsWith('0\r\n\r\n')
+  })
+  t.equal(status, 200)
+  t.notMatch(head + body, /x-sum|set-cookie/i)
 })
 
 t.test(

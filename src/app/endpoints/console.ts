@@ -2,8 +2,8 @@
  * Serves the console's files, so that page and gateway share an origin: history fallback, hashed
  * assets cached for a year.
  */
-import { resolve } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { fileIn } from '../../config/schema/resolved.ts'
 
 /** Build tools put a hash of the content into a file's name. */
 const hashed =
@@ -21,7 +21,7 @@ export function addConsole(app: FastifyInstance): void {
   })
   // Imported only when there is a console.
   app.register(import('@fastify/static'), {
-    root: resolve(config.folder, pages.root),
+    root: fileIn(config, pages.root),
     prefix: `${prefix}/`,
     wildcard: true,
     allowedPath: path => !isApi(path),

@@ -1,5 +1,4 @@
 /** The response of an upstream, from its headers to its last byte, as the client gets it. */
-import type { OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { plainCookies, sealedCookies } from '../../config/schema/set-cookies.ts'
@@ -18,7 +17,6 @@ import {
   isRedirect,
   type UpstreamResponse
 } from '../../proxy/response.ts'
-import { entityTagOf } from '../../shaping/entity-tag.ts'
 import { jsonType } from '../../shaping/envelope.ts'
 import type { Gateway } from '../gateway.ts'
 import { createBinding } from './bound-stream.ts'
@@ -137,22 +135,7 @@ function relay(
   }
   // The first event may take long, and the page must know before that the stream is open.
   if (isEventStream(headers)) body.once('resume', () => reply.raw.flushHeaders())
-  if (headers['trailer'] !== undefined) body.once('end', () => passTrailers(reply, response))
   void reply.send(body)
-}
-
-const toTrailers = responseHeaders({ mayCache: true })
-
-/** Headers that mean nothing, or may not be believed, in trailers (RFC 9110 §6.5.1). */
-const notInTrailers =
-  /^(?:content-|set-cookie|access-control-|cache-|expires$|age$|date$|vary$|location$|retry-|www-)/
-
-/** Trailers that Node refuses are dropped, as any hop may do. */
-function passTrailers({ raw }: FastifyReply, { trailers = {} }: UpstreamResponse): void {
-  const kept = Object.entries(toTrailers(trailers)).filter(([name]) => !notInTrailers.test(name))
-  try {
-    raw.addTrailers(Object.fromEntries(kept) as OutgoingHttpHeaders)
-  } catch {}
 }
 
 /** Reads, shapes and sends JSON. @throws GatewayError to be sent in the place of the response */
@@ -209,28 +192,7 @@ export async function sendShaped(
   const shaped = await (merge === undefined ? shapeWhole(value) : merge(value, shapeWhole))
   const text = writeJson(shaped)
   if (trail.shapeAt > 0) trail.shapeMs = performance.now() - trail.shapeAt
-  if (!reply.raw.closed) sendText(reply, text)
-}
-
-/** Sends a text; one that may be cached has an `ETag`, and a client that has it gets 304. */
-function sendText(reply: FastifyReply, text: string): void {
-  reply.header('content-type', jsonType)
-  const caching = String(reply.getHeader('cache-control') ?? 'no-store')
-  const { method, headers } = reply.request
-  if (method === 'GET' && reply.statusCode === 200 && !caching.includes('no-store')) {
-    const tag = entityTagOf(text)
-    reply.header('etag', tag)
-    if (namesTag(headers['if-none-match'], tag)) {
-      return void reply.code(304).removeHeader('content-type').send()
-    }
-  }
-  void reply.send(text)
-}
-
-/** RFC 9110 §13.1.2: a proxy on the way may have marked the tag as weak. */
-function namesTag(condition: string | undefined, tag: string): boolean {
-  const tags = condition?.split(',') ?? []
-  return tags.some(each => ['*', tag].includes(each.trim().replace(/^W\//, '')))
+  if (!reply.raw.closed) void reply.header('content-type', jsonType).send(text)
 }
 
 /** Unless nobody reads it. */

@@ -4,6 +4,7 @@ import type { SourceConfig } from '../../config/schema/gateway.ts'
 import { credentialOf } from '../../config/schema/routes.ts'
 import type { CredentialSource } from '../../login/credential-source.ts'
 import { createUsersFile } from '../../login/file-users.ts'
+import { createLdap } from '../../login/ldap/source.ts'
 import { createUpstreamLogin } from '../../login/upstream-login.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import type { Services } from '../../services/services.ts'
@@ -21,12 +22,21 @@ export function createSources(config: Config, services: Needed): CredentialSourc
 function createSource(
   name: string,
   source: SourceConfig,
-  { users }: Config,
+  { users, authorities }: Config,
   { log, upstream }: Needed
 ): CredentialSource {
   switch (source.kind) {
     case 'users-file':
       return createUsersFile(name, users[source.file] ?? { users: {} })
+    case 'ldap': {
+      const directory = { ...source, ca: authorities[source.ca ?? ''] }
+      return createLdap(name, directory, user =>
+        log.warn(
+          { event: 'login.ambiguous', source: name, user },
+          'sign-in refused: several entries of the directory have this user name'
+        )
+      )
+    }
     case 'upstream-login': {
       const { config, fetchWhole } = upstream(source.upstream)
       const { as, scheme } = credentialOf(config.credential)

@@ -25,10 +25,20 @@ Examples:
   console-gateway start -c /etc/console-gateway
   LISTEN=127.0.0.1:3000 console-gateway`)
   program
+    .command('demo [dir]')
+    .description('run an example console and back-end with a gateway between them')
+    .runs(async () => (await import('../demo.ts')).demo).details(`
+Says what to try. Its config is in DIR, which is written if it is not there (default: a
+temporary folder, removed at the end), and may be changed while it runs.
+
+Examples:
+  console-gateway demo`)
+  program
     .command('check')
     .description('report all faults of the config, without starting')
     .option('--strict', 'warnings end with exit code 3')
-    .option('--live', 'connect to upstreams and Redis too')
+    .option('--live', 'connect to upstreams, Redis and directories too')
+    .option('--user <name>', 'with --live: look up a user in LDAP directories, without a password')
     .option('--no-code', 'load no own code, try no expectation')
     .json()
     .runs(async () => (await import('../check.ts')).check).details(`
@@ -61,6 +71,17 @@ Examples:
   console-gateway status --json | jq .files.state
   console-gateway status --all
 Exit codes: 3 if the config files were refused, or a replica does not answer.`)
+  program
+    .command('health')
+    .description('say whether a running gateway takes requests, for health checks')
+    .asksGateway()
+    .runs(async () => (await import('../health.ts')).health).details(`
+It takes them as long as the cookie's sessions can be found; a back-end that is down is
+shown, and is no reason.
+
+Examples:
+  console-gateway health -c /etc/console-gateway
+Exit codes: 1 if it is not ready, or none runs.`)
   program
     .command('ops')
     .description('print a link that opens the operators’ page of a running gateway')

@@ -1,7 +1,8 @@
 /** Warnings of settings that are valid, but together unsafe, or useless in a browser. */
 import { statSync } from 'node:fs'
-import { relative, resolve, sep } from 'node:path'
+import { relative, sep } from 'node:path'
 import { isLoopback, splitHostPort } from '../schema/host-port.ts'
+import { fileIn } from '../schema/resolved.ts'
 import type { CheckedConfig, Report } from './report.ts'
 
 export function checkAdvice(config: CheckedConfig, report: Report): void {
@@ -81,11 +82,12 @@ function adviseOnGuessing({ limits: { lockout, limits } }: CheckedConfig, warn: 
   }
 }
 
-function checkConsole({ folder, gateway: { console } }: CheckedConfig, report: Report): void {
+function checkConsole(config: CheckedConfig, report: Report): void {
+  const { console } = config.gateway
   if (console === undefined) return
   const place = ['console', 'root']
-  const root = resolve(folder, console.root)
-  const fromRoot = relative(root, folder)
+  const root = fileIn(config, console.root)
+  const fromRoot = relative(root, config.folder)
   if (fromRoot !== '..' && !fromRoot.startsWith(`..${sep}`)) {
     const message =
       'contains the config folder: anyone could download users.yaml with its password ' +

@@ -51,9 +51,9 @@ function checkOps({ ops, server }: GatewayConfig, report: Report): void {
 
 function checkOperators({ ops, login }: GatewayConfig, report: Report): void {
   ops.sources.forEach((name, index) => {
-    if (login.sources[name]?.kind !== 'upstream-login') return
+    if ((login.sources[name]?.kind ?? 'users-file') === 'users-file') return
     const message =
-      'whoever gives the role of `ops.role` in this back-end makes operators of the gateway: ' +
+      'whoever gives the role of `ops.role` at this source makes operators of the gateway: ' +
       'they close sessions and reload config. Leave it out unless that is meant'
     report(['ops', 'sources', index], message, { warning: true })
   })

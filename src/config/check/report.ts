@@ -12,7 +12,15 @@ export type Report = (
 /** A config whose values fit their schema. */
 export type CheckedConfig = Pick<
   Config,
-  'folder' | 'gateway' | 'routes' | 'limits' | 'users' | 'authorities' | 'redisCa' | TlsPairs
+  | 'folder'
+  | 'bases'
+  | 'gateway'
+  | 'routes'
+  | 'limits'
+  | 'users'
+  | 'authorities'
+  | 'redisCa'
+  | TlsPairs
 > &
   Pick<LoadedConfig, 'named'>
 

@@ -4,6 +4,8 @@
  */
 import type { CheckedConfig, Report } from './report.ts'
 import type { SourceConfig } from '../schema/gateway.ts'
+import { isLoopback } from '../schema/host-port.ts'
+import type { LdapConfig } from '../schema/ldap.ts'
 import type { Path } from '../schema/node.ts'
 import { credentialOf } from '../schema/routes.ts'
 import { plainCookies } from '../schema/set-cookies.ts'
@@ -13,8 +15,9 @@ type SourcesConfig = Pick<CheckedConfig, 'gateway' | 'routes'>
 export function checkSources(config: SourcesConfig, report: Report): void {
   checkIdentityFields(config, report)
   for (const [name, source] of Object.entries(config.gateway.login.sources)) {
-    if (source.kind !== 'upstream-login') continue
     const place = ['login', 'sources', name]
+    if (source.kind === 'ldap') checkDirectory(source, place, report)
+    if (source.kind !== 'upstream-login') continue
     checkRefresh(source, place, report)
     checkTokens(source, place, report)
   }
@@ -30,6 +33,26 @@ function checkRefresh({ refresh, expires, token }: UpstreamLogin, at: Path, repo
   const place = [...at, 'refresh']
   if (expires === undefined) report(place, 'needs `expires`, the time when the token is renewed')
   if (token === undefined) report(place, 'needs `token`, the token to renew')
+}
+
+/** Attributes that can be given to another person later, who would then have the same id. */
+const mutable = /^(?:uid|cn|sn|mail|displayname|samaccountname|userprincipalname)$/i
+
+function checkDirectory({ urls, startTls, user }: LdapConfig, at: Path, report: Report): void {
+  const id = user.id.toLowerCase()
+  if (mutable.test(id) || id === user.username.toLowerCase()) {
+    const message = `"${user.id}" can change, or be given to another person: name one that never is`
+    report([...at, 'user', 'id'], message)
+  }
+  if (id === 'objectguid' && user.id !== 'objectGUID') {
+    report([...at, 'user', 'id'], 'has to be spelled objectGUID, to be read as binary')
+  }
+  const isPlain = (url: string) =>
+    url.startsWith('ldap:') && !isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ''))
+  const plain = startTls ? undefined : urls.find(isPlain)
+  if (plain === undefined) return
+  const message = `passwords cross the network in clear, to ${plain}: use ldaps:// or StartTLS`
+  report([...at, 'startTls'], message, { warning: true })
 }
 
 /** Matches the last member of a path to a token. */

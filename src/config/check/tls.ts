@@ -14,6 +14,10 @@ export function checkTls(config: TlsConfig, report: Report): void {
   checkListener('ops', config, report)
   checkRedirect(config, report)
   checkAuthority(['redis', 'ca'], config.redisCa, report)
+  for (const [name, source] of Object.entries(config.gateway.login.sources)) {
+    if (source.kind !== 'ldap') continue
+    checkAuthority(['login', 'sources', name, 'ca'], pemOf(config, source.ca), report)
+  }
   for (const [name, { tls }] of Object.entries(config.routes.upstreams)) {
     const place = ['upstreams', name, 'tls']
     checkAuthority([...place, 'ca'], pemOf(config, tls?.ca), report)

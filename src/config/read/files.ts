@@ -5,6 +5,7 @@ import type { Named } from '../schema/config.ts'
 import { ConfigError } from '../schema/faults.ts'
 import { type GatewayConfig, gatewaySchema } from '../schema/gateway.ts'
 import { asNode, type Node, type Path } from '../schema/node.ts'
+import { fileIn } from '../schema/resolved.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
 import { documentSteps, faultAt, readDocument, type Tree } from './document.ts'
 import { createInputs, type Inputs, withEnvFile } from './inputs.ts'
@@ -39,12 +40,13 @@ export function openFolder(
 export function readTree(
   schema: Node,
   tree: Tree,
-  { folder, environment, inputs, faults }: FolderReading,
+  reading: FolderReading,
   named: Named[] = []
 ): unknown {
+  const { environment, inputs, faults } = reading
   return read(schema, tree.value, {
     environment,
-    folder,
+    fileOf: name => fileIn(reading, name),
     readText: inputs.read,
     report: (path, message) => faults.push(faultAt(tree, path, message)),
     named
@@ -67,12 +69,12 @@ export function* readMappings<T extends TSchema>(
   schema: T,
   { report, ...reading }: NamedReading
 ): Steps<Record<string, LoadedFile<Static<T>>>> {
-  const { folder, inputs, faults } = reading
+  const { inputs, faults } = reading
   const files: Record<string, LoadedFile<Static<T>>> = {}
   for (const { what, name, path } of named) {
     if (Object.hasOwn(files, name)) continue
     const before = faults.length
-    const tree = yield* documentSteps(resolve(folder, name), name, {
+    const tree = yield* documentSteps(fileIn(reading, name), name, {
       inputs,
       faults,
       isJsonSchema: what === 'contract file',

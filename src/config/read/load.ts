@@ -1,5 +1,4 @@
 /** Loads all config files: read, checked against each other and frozen. */
-import { resolve } from 'node:path'
 import type { JsonRecord } from '../../json/values.ts'
 import { checkConfig } from '../check/check.ts'
 import { contractSteps } from '../check/contracts.ts'
@@ -18,6 +17,7 @@ import { schemaFile } from '../schema/proxied.ts'
 import { ConfigError, type Fault } from '../schema/faults.ts'
 import type { GatewayConfig } from '../schema/gateway.ts'
 import type { Path } from '../schema/node.ts'
+import { fileIn } from '../schema/resolved.ts'
 import { presetKeys } from '../schema/presets.ts'
 import { runSteps, type Steps } from '../schema/steps.ts'
 import { usersSchema } from '../schema/users.ts'
@@ -102,42 +102,53 @@ function* readNamedFiles(
   reading: FilesReading,
   running: GatewayConfig | undefined
 ) {
-  const { folder, inputs, report } = reading
-  const of = (kind: Named['what']) => named.filter(({ what }) => what === kind)
+  const { inputs, report } = reading
+  const others = othersOf(running, named)
+  const of = (kind: Named['what'], among = named) => among.filter(({ what }) => what === kind)
   const users = yield* readMappings(of('users file'), usersSchema, reading)
-  const others = yield* readMappings(othersOf(running, named), usersSchema, {
+  const reportOther: Report = (path, message) =>
+    report(path, `${message}: the running process needs it until it is restarted`)
+  const otherUsers = yield* readMappings(of('users file', others), usersSchema, {
     ...reading,
-    report: (path, message) =>
-      report(path, `${message}: the running process needs it until it is restarted`)
+    report: reportOther
   })
   const contracts = yield* readMappings(of('contract file'), schemaFile, reading)
   // Text around certificates is no part of them, in whatever encoding.
-  const readPem = (name: string) => inputs.readBytes(resolve(folder, name)).toString('utf8')
-  const readModule = (name: string) => inputs.readDocument(resolve(folder, name))
+  const readPem = (name: string) => inputs.readBytes(fileIn(reading, name)).toString('utf8')
+  const readModule = (name: string) => inputs.readDocument(fileIn(reading, name))
   return {
-    users: { ...users, ...others },
+    users: { ...users, ...otherUsers },
     contracts,
-    pemTexts: readTexts(of('PEM file'), readPem, report),
+    pemTexts: {
+      ...readTexts(of('PEM file', others), readPem, reportOther),
+      ...readTexts(of('PEM file'), readPem, report)
+    },
     modules: readTexts(of('module'), readModule, report),
-    ofUpstreams: new Set(
-      of('PEM file').flatMap(({ name, path }) => (path[0] === 'upstreams' ? [name] : []))
+    ofClients: new Set(
+      of('PEM file', [...named, ...others]).flatMap(({ name, path }) =>
+        path[0] === 'upstreams' || path[0] === 'login' ? [name] : []
+      )
     )
   }
 }
 
-/** The users files that the running process alone needs. */
+/** The files that the sources of the running process need, and perhaps nothing else. */
 function othersOf(running: GatewayConfig | undefined, named: readonly Named[]): Named[] {
-  const sources = Object.values(running?.login.sources ?? {})
-  const files = sources.flatMap(source => (source.kind === 'users-file' ? [source.file] : []))
-  return files
-    .filter(file => !named.some(({ name }) => name === file))
-    .map(name => ({ what: 'users file', name, path: ['login', 'sources'] }))
+  const path = ['login', 'sources']
+  return Object.values(running?.login.sources ?? {}).flatMap((source): Named[] => {
+    if (source.kind === 'users-file') {
+      const isNamed = named.some(({ name }) => name === source.file)
+      return isNamed ? [] : [{ what: 'users file', name: source.file, path }]
+    }
+    if (source.kind !== 'ldap' || source.ca === undefined) return []
+    return [{ what: 'PEM file', name: source.ca, path }]
+  })
 }
 
 type NamedFiles = ReturnType<typeof readNamedFiles> extends Steps<infer T> ? T : never
 
 /** What config has of the files that it names. */
-function contentOf({ gateway }: Sections, { users, pemTexts, ofUpstreams }: NamedFiles) {
+function contentOf({ gateway }: Sections, { users, pemTexts, ofClients }: NamedFiles) {
   const { server, ops, redis } = gateway
   const pairOf = (pair: ServerTls | undefined): ServerTls | undefined =>
     pair && { certificate: pemTexts[pair.certificate] ?? '', key: pair.key }
@@ -146,7 +157,7 @@ function contentOf({ gateway }: Sections, { users, pemTexts, ofUpstreams }: Name
   return {
     users: Object.fromEntries(Object.entries(users).map(([name, file]) => [name, file.value])),
     authorities: Object.fromEntries(
-      Object.entries(pemTexts).filter(([name]) => ofUpstreams.has(name))
+      Object.entries(pemTexts).filter(([name]) => ofClients.has(name))
     ),
     ...(serverTls && { serverTls }),
     ...(opsTls && { opsTls }),

@@ -138,7 +138,7 @@ function choiceOf({ value }: Tree, environment: Environment): PresetChoice {
   const written = { extends: extended, backend }
   const choice = read(asNode(presetChoiceSchema), written, {
     environment,
-    folder: '',
+    fileOf: path => path,
     readText: () => '',
     report: () => {}
   })

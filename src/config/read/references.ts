@@ -1,13 +1,12 @@
 /** Resolves `${NAME}`, `${NAME:-default}` and `file:PATH`, the values from outside config files. */
-import { resolve } from 'node:path'
 import { branchOf, type Node, ownMember } from '../schema/node.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface References {
   readonly environment: Environment
-  /** A relative `file:PATH` starts here. */
-  readonly folder: string
+  /** The place of the file of a `file:PATH`. */
+  readonly fileOf: (path: string) => string
   /** @throws the system's error */
   readonly readText: (file: string) => string
 }
@@ -49,7 +48,7 @@ export function filledIn(
   const mayBeUnset = isSecret || (schema.minLength === 1 && emptyDefault.test(written))
   if (mayBeUnset && filled === '') return undefined
   if (isSecret && filled.startsWith('file:')) {
-    const file = resolve(references.folder, filled.slice('file:'.length))
+    const file = references.fileOf(filled.slice('file:'.length))
     return secretIn(file, references, report)
   }
   return filled !== written && takesNumberOrFlag(schema) ? numberOrFlag(filled) : filled

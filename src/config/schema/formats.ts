@@ -27,6 +27,7 @@ const formats: Readonly<Record<string, Format>> = {
   'x-url': url => unless(URL.canParse(url), 'a valid URL such as http://orders.internal:8080'),
   'x-redis-url': url =>
     unless(url === '' || URL.canParse(url), 'a valid URL such as redis://redis.internal:6379'),
+  'x-ldap-url': url => unless(URL.canParse(url), 'a valid URL such as ldaps://ldap.internal:636'),
   'x-origin': origin => {
     if (!URL.canParse(origin)) return 'a valid URL such as https://console.example.com'
     const canonical = new URL(origin).origin

@@ -34,7 +34,8 @@ export const ops = section(
     sources: list(
       text('The name of a credential source.', { names: 'source' }),
       'The credential sources of operators. Empty: those of kind `users-file`. Whoever gives ' +
-        'roles in the back-end of an `upstream-login` makes operators.'
+        'roles in the back-end of an `upstream-login`, or adds to groups of an LDAP directory, makes ' +
+        'operators.'
     ),
     tls: optional(
       certificatePair('ops.example.com'),

@@ -62,7 +62,7 @@ function measure(
 }
 
 /** A kind of text, of which a key has a description. */
-const textOf =
+export const textOf =
   (kind: Keywords) =>
   (description: string, more: Keywords = {}) =>
     Type.String({ ...kind, description, ...more })

@@ -2,9 +2,17 @@
  * Settings whose default is another setting of the config. Each such rule stands here once, so that
  * the app, `explain`, the API's description and the commands agree.
  */
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import type { Config } from './config.ts'
 import type { QueryConfig } from './request-mapping.ts'
 import type { RouteConfig, RoutesConfig, UpstreamConfig } from './routes.ts'
+
+/** The place of a file or folder that config names: in the last of its folders that has it. */
+export function fileIn({ folder, bases }: Pick<Config, 'folder' | 'bases'>, name: string): string {
+  const places = [folder, ...bases.toReversed()].map(each => resolve(each, name))
+  return places.find(place => existsSync(place)) ?? resolve(folder, name)
+}
 
 /** The prefix of every public path; empty without `server.mount`. */
 export function mountOf({ gateway }: Pick<Config, 'gateway'>): string {

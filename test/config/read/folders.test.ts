@@ -5,7 +5,7 @@ import t from 'tap'
 import { loadConfig } from '../../../src/config/read/load.ts'
 import { createGateway } from '../../../src/index.ts'
 import { run } from '../../support/command.ts'
-import { textFolder } from '../../support/config-files.ts'
+import { knownHash, textFolder } from '../../support/config-files.ts'
 
 const base = textFolder(t.after, {
   'gateway.yaml': 'server: { hosts: [a, b], listen: 127.0.0.1:1 }\nlog: { level: "${LEVEL}" }',
@@ -131,6 +131,22 @@ t.test('a preset is below all of them', t => {
   const removing = textFolder(t.after, { 'routes.yaml': 'paging: null' })
   t.not(loadConfig(extending, {}).routes.paging, undefined)
   t.equal(loadConfig([extending, removing], {}).routes.paging, undefined)
+  t.end()
+})
+
+t.test('a file that config names is that of the last folder that has it', t => {
+  const users = (name: string) => `users: { ${name}: { password: "${knownHash}" } }`
+  const first = textFolder(t.teardown, { 'users.yaml': users('base'), 'secret': 'a'.repeat(32) })
+  const last = textFolder(t.teardown, {
+    'gateway.yaml': 'session: { secrets: ["file:secret"] }',
+    'users.yaml': null
+  })
+  const userNames = () =>
+    Object.keys(loadConfig([first, last], {}).users['users.yaml']?.users ?? {})
+  t.same(userNames(), ['base'])
+  t.same(loadConfig([first, last], {}).gateway.session.secrets, ['a'.repeat(32)])
+  writeFileSync(join(last, 'users.yaml'), users('prod'))
+  t.same(userNames(), ['prod'])
   t.end()
 })
 

@@ -71,7 +71,7 @@ t.test('each duration and size refuses 0, or its description says what 0 means',
     const zero = node.format === 'x-duration' ? '0s' : '0B'
     const messages: string[] = []
     const report = (_: unknown, message: string) => messages.push(message)
-    read(node, zero, { environment: {}, folder: '', readText: () => '', report })
+    read(node, zero, { environment: {}, fileOf: String, readText: () => '', report })
     const isDocumented = node.description?.includes(`\`${zero}\``) === true
     if (isDocumented) documented.push(path)
     t.equal(messages.length, isDocumented ? 0 : 1, path)
