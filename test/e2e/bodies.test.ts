@@ -504,40 +504,6 @@ t.test('a part of an answer is never shaped as if it were all', async t => {
   })
 })
 
-t.test(
-  'the policies of an API answer are the gateway’s, and what it varies by is said by both',
-  async t => {
-    const fields = {
-      'content-security-policy': "default-src * 'unsafe-inline'",
-      'content-security-policy-report-only': 'default-src *',
-      'referrer-policy': 'unsafe-url',
-      'vary': 'Accept-Language, origin'
-    }
-    const gateway = await setUp(t.after, sends(items(1), fields), {
-      gateway: { server: { origins: ['https://console.example.com'] } }
-    })
-    for (const path of ['/api/plain', '/api/shaped']) {
-      const { headers } = await gateway.call(path, {
-        headers: { origin: 'https://console.example.com' }
-      })
-      t.same(
-        [
-          'content-security-policy',
-          'content-security-policy-report-only',
-          'referrer-policy',
-          'vary'
-        ].map(name => headers.get(name)),
-        [
-          "default-src 'none'; frame-ancestors 'none'",
-          null,
-          'same-origin',
-          'Origin, Accept-Language'
-        ]
-      )
-    }
-  }
-)
-
 t.test('a client that leaves while an answer is collected ends it at the back-end', async t => {
   const gateway = await setUp(t.after, (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).write('{"items":[')
