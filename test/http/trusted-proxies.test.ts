@@ -53,9 +53,11 @@ for (const [told, values] of Object.entries({ https, http })) {
       t.equal((await ask(balancer, forwarded)).statusCode, 200, value)
       t.equal(seen()?.['x-forwarded-proto'], told, value)
 
-      const origin = { ...forwarded, origin: `http://${host}` }
-      const { statusCode } = await ask(balancer, origin, { method: 'POST' })
-      t.equal(statusCode, told === 'http' ? 200 : 403, `a page of http, ${value}`)
+      for (const field of ['origin', 'referer']) {
+        const page = { ...forwarded, [field]: `http://${host}` }
+        const { statusCode } = await ask(balancer, page, { method: 'POST' })
+        t.equal(statusCode, told === 'http' ? 200 : 403, `a page of http, ${value}`)
+      }
     }
   })
 }
