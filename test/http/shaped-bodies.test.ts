@@ -56,7 +56,15 @@ const gateway = await testGateway(t.after, {
       page: { ...open, path: '/api/page', shape: 'page' },
       ok: { ...open, path: '/api/ok', shape: 'page', errorStatus: 'ok' },
       missing: { ...open, path: '/api/missing', shape: 'missing' },
-      lifted: { ...open, path: '/api/lifted', shape: 'again' }
+      lifted: { ...open, path: '/api/lifted', shape: 'again' },
+      unwrapped: { ...open, path: '/api/unwrapped', shape: 'unwrapped' },
+      parts: {
+        path: '/api/parts',
+        access: 'public',
+        parts: { who: { upstream: 'b', rewrite: '/', into: 'who', shape: 'unwrapped' } }
+      },
+      number: { ...open, path: '/api/number', shape: 'number' },
+      numbers: { ...open, path: '/api/numbers', shape: 'numbers' }
     },
     shapes: {
       list: [
@@ -76,6 +84,9 @@ const gateway = await testGateway(t.after, {
         }
       ],
       missing: [{ unwrap: 'items' }, { wrap: 'list' }],
+      unwrapped: [{ unwrap: 'data' }],
+      number: [{ unwrap: 'id.rawJSON' }],
+      numbers: [{ unwrap: 'list' }, { each: [{ lift: 'id' }] }],
       again: [{ use: 'lifted' }],
       lifted: [
         { unwrap: 'data.list' },
@@ -511,6 +522,38 @@ t.test('the members of an object go up, and a bare list gets a name and a count'
   const rows = [{ id: 7, title: 'Hi', by: { id: 2 } }, { id: 8, attributes: null }, 9]
   const lifted = await when(page({ data: { list } }), '/api/lifted')
   t.match(lifted, { status: 200, json: { data: { rows, n: 3 } } })
+})
+
+const labels: ReadonlyArray<Record<string, string>> = [
+  { 'content-encoding': 'UTF-8' },
+  { 'content-encoding': 'gzip' },
+  { 'content-type': 'application/json; charset=utf8mb4' },
+  { 'content-type': 'application/json;charset=ISO-8859-1' }
+]
+for (const label of labels) {
+  t.test(`case 2: it is read as it is: ${JSON.stringify(label)}`, async t => {
+    for (let count = 0; count < 2; count++) {
+      const read = await when(sends('{"data":{"name":"张三"}}', label), '/api/unwrapped')
+      t.same([read.status, read.json], [200, { name: '张三' }])
+      t.equal(read.headers.get('content-encoding'), null)
+      t.equal(read.headers.get('content-type'), 'application/json; charset=utf-8')
+    }
+    t.same((await gateway.call('/api/parts')).json, { who: { name: '张三' } })
+  })
+}
+
+t.test('case 2: it is one line of the log for the route', async t => {
+  const lines = gateway.log.filter(
+    ({ event, route }) => event === 'shape.label' && route === 'unwrapped'
+  )
+  t.match(lines, [{ label: /content coding "utf-8" is not known/ }])
+  t.equal(lines.length, 1)
+})
+
+t.test('case R3: no path of a shape leads into a number', async t => {
+  const sent = sends('{"id":1234567890123456789,"list":[{"id":1234567890123456789}]}')
+  t.equal((await when(sent, '/api/number')).text, 'null')
+  t.notMatch((await when(sent, '/api/numbers')).text, 'rawJSON')
 })
 
 t.end()
