@@ -4,6 +4,7 @@
  */
 import t, { type Test } from 'tap'
 import { testGateway, type TestGateway } from '../support/gateway.ts'
+import { raw, request } from '../support/raw.ts'
 import { json, type Seen, type TestUpstream, testUpstream } from '../support/upstream.ts'
 import { dial, webSocketUpstream } from '../support/websocket.ts'
 
@@ -37,7 +38,7 @@ interface Setup {
 }
 
 /** @param upstream settings of the back-end, such as the form of its credential */
-async function setUp(t: Test, upstream: object): Promise<Setup> {
+async function setUp(t: Test, upstream: object, tokenQuery = names.tokenQuery): Promise<Setup> {
   const backend = await testUpstream(t.after, (request, response, seen) => {
     const username = new URLSearchParams(seen.body.toString()).get('username')
     const token = `real-token-of-${username}`
@@ -45,7 +46,10 @@ async function setUp(t: Test, upstream: object): Promise<Setup> {
   })
   const socketUpstream = await webSocketUpstream(t.after)
   const gateway = await testGateway(t.after, {
-    gateway: { envelope: { ...names, inertToken: 'inert' }, login: { sources: { b: source } } },
+    gateway: {
+      envelope: { ...names, tokenQuery, inertToken: 'inert' },
+      login: { sources: { b: source } }
+    },
     routes: {
       upstreams: {
         b: { url: backend.url, ...upstream },
@@ -119,6 +123,52 @@ for (const [credential, value] of Object.entries(forms)) {
     client.close()
   })
 }
+
+const queries: Readonly<Record<string, string>> = {
+  // Without the token a query passes byte for byte.
+  '?a=%41&&b=1;c': '?a=%41&&b=1;c',
+  '?tokens=1&my-token=2': '?tokens=1&my-token=2',
+  '?a=token': '?a=token',
+  '?a[token]=1': '?a[token]=1',
+  '?token=R': '',
+  '?token': '',
+  '?a=%41&token=R&b=+1': '?a=%41&b=+1',
+  '?token=R&a=1&token=S': '?a=1',
+  // A semicolon separates for some.
+  '?a=1;token=R&b=2': '?a=1&b=2',
+  '?token=R;a=1': '?a=1'
+}
+const spellings = [
+  'TOKEN',
+  'to%6ben',
+  'to%6Ben',
+  '%u0074oken',
+  '+token',
+  'token%20',
+  'token%00x',
+  'to%FFken',
+  'token%E2%80%8B',
+  'tok%C2%ADen',
+  'token%C2%80',
+  'tok%C3%A9en',
+  'token[]',
+  'token%5B0%5D',
+  '%5btoken]',
+  'token[a]',
+  'x-access.token',
+  'x-access_token',
+  'x-access%20token'
+]
+t.test('the token leaves a query in every spelling that a lenient back-end takes', async t => {
+  const { gateway, backend } = await setUp(t, {}, ['token', 'X-Access.Token'])
+  const leaves = async (given: string, passed: string) => {
+    const asked = request(`GET /api/open${given}`)
+    t.equal((await raw(gateway.url, asked)).status, 200)
+    t.equal(backend.seen.at(-1)?.url, `/api/open${passed}`, given)
+  }
+  for (const [given, passed] of Object.entries(queries)) await leaves(given, passed)
+  for (const name of spellings) await leaves(`?a=1&${name}=R&b=2`, '?a=1&b=2')
+})
 
 t.test('a back-end that takes its token as a subprotocol gets the session’s', async t => {
   const { gateway, socketUpstream } = await setUp(t, {

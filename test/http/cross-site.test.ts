@@ -3,7 +3,7 @@ import t from 'tap'
 import { cookieOf, password, testGateway } from '../support/gateway.ts'
 import { raw, request } from '../support/raw.ts'
 import { testUpstream } from '../support/upstream.ts'
-import { isEnvelope, loginPath, openWire, serves, wireRoutes } from './support.ts'
+import { isEnvelope, loginPath, openWire, serves, wireRoutes } from '../wire/support.ts'
 
 const wire = await openWire(t.after)
 const { gateway, backend, cookie, signedIn } = wire
@@ -39,6 +39,14 @@ const foreign: Array<[string, Fields]> = [
     'several words',
     { 'sec-fetch-site': 'cross-site, same-origin', 'origin': 'https://evil.example' }
   ],
+  [
+    'no Origin, but same-site: our Referer is less',
+    { 'sec-fetch-site': 'same-site', 'referer': own }
+  ],
+  ['a foreign Origin with our Referer', { origin: 'https://evil.example', referer: own }],
+  ['no origin with our Referer', { origin: 'null', referer: own }],
+  ['a Referer of no page', { referer: 'about:blank' }],
+  ['an empty Referer', { referer: '' }],
   ['a foreign page by its Referer only', { referer: 'https://evil.example/attack.html' }],
   ['a Referer that begins like ours', { referer: `${own}.evil.example/` }],
   ['a Referer with us as its user', { referer: `http://127.0.0.1:${port}@evil.example/` }],
@@ -169,7 +177,13 @@ t.test('our own page, a typed address and a client that is no browser may', asyn
       'our own page behind a proxy that speaks https for us',
       { origin: own.replace('http:', 'https:') }
     ],
-    ['a typed address', { 'sec-fetch-site': 'none' }],
+    ['our own Origin before any Referer', { origin: own, referer: 'https://evil.example' }],
+    [
+      'our own page, whatever the others say',
+      { 'sec-fetch-site': 'same-origin', 'origin': 'https://evil.example', 'referer': 'x' }
+    ],
+    ['a typed address', { 'sec-fetch-site': 'none', 'origin': 'https://evil.example' }],
+    ['another purpose than a prefetch', { purpose: 'navigate' }],
     ['a client that is no browser', {}]
   ]
   for (const [title, headers] of may) {
@@ -182,6 +196,18 @@ t.test('our own page, a typed address and a client that is no browser may', asyn
       `${title}: sign-out by GET`
     )
   }
+})
+
+t.test('our own host is compared as browsers write it, and a prefetch may post', async t => {
+  const post = async (...fields: string[]) => {
+    const more = ['Host: Gateway.Example.COM:8443', signedIn, 'Content-Length: 0']
+    const bytes = ['POST /api/things/1 HTTP/1.1', ...more, ...fields, '', ''].join('\r\n')
+    return (await raw(own, bytes)).status
+  }
+  t.equal(await post('Origin: https://gateway.example.com:8443'), 200)
+  t.equal(await post('Origin: https://gateway.example.com'), 403)
+  t.equal(await post('Origin: ftp://gateway.example.com:8443'), 403)
+  t.equal(await post('Sec-Fetch-Site: same-origin', 'Sec-Purpose: prefetch'), 200)
 })
 
 t.test(
@@ -288,6 +314,20 @@ t.test('an allowed origin may call, read and sign in; all others still may not',
     { 'status': 401, 'access-control-allow-origin': allowed },
     'its script can read why'
   )
+  for (const [referer, status] of [
+    [allowed, 200],
+    [`${allowed}/orders?page=2`, 200],
+    [`${allowed}.evil.example/`, 403],
+    [`${allowed}@evil.example/`, 403],
+    [`${allowed}:8443/`, 403]
+  ] as const) {
+    const call = await shared.call('/api/things/1', {
+      json: {},
+      cookie: mine,
+      headers: { referer }
+    })
+    t.equal(call.status, status, referer)
+  }
   const before = back.begun()
   for (const origin of [
     'https://evil.example',
@@ -327,8 +367,6 @@ t.test('an allowed origin may call, read and sign in; all others still may not',
   t.equal(back.begun(), before)
 })
 
-t.end()
-
 t.test('OPTIONS that is no preflight is answered as any method that is not there', async t => {
   const back = await testUpstream(t.after)
   const allowed = 'https://console.example.com'
@@ -354,3 +392,5 @@ t.test('OPTIONS that is no preflight is answered as any method that is not there
   t.equal((await ask('/api/notices', { origin: allowed, ...wanted })).status, 204, 'a preflight')
   t.equal(back.begun(), 0)
 })
+
+t.end()
