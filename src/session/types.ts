@@ -22,12 +22,21 @@ export interface Credential {
   readonly cookies?: string
 }
 
+/** What an OpenID provider knows a session by. */
+export interface ProviderSession {
+  /** By `providerName`. */
+  readonly names: readonly string[]
+  /** Of the ID token, in seconds since the epoch by the provider's clock. */
+  readonly issuedAt: number
+}
+
 /** What a sign-in gives to a session. */
 export interface NewSession {
   readonly identity: Identity
   /** The credential source that vouched. */
   readonly source: string
   readonly credential?: Credential
+  readonly provider?: ProviderSession
   /** A digest of the password's hash in the users file; missing for other sources. */
   readonly password?: string
   readonly remembered: boolean
