@@ -48,6 +48,13 @@ export type SignInResult =
       readonly password?: string
     }
 
+/** What a source gives for the credential of a session. */
+export interface Renewed {
+  readonly credential: Credential
+  /** The user as the source knows it now, such as with other roles. Without it: as before. */
+  readonly identity?: Identity
+}
+
 export interface CredentialSource {
   /** Kept in the session, so that its sign-out finds its source. */
   readonly name: string
@@ -61,7 +68,7 @@ export interface CredentialSource {
    * A new credential for a session's old one, or undefined where the source refuses.
    * @throws GatewayError when it cannot tell
    */
-  renew?(session: Session, trail?: Trail): Promise<Credential | undefined>
+  renew?(session: Session, trail?: Trail): Promise<Renewed | undefined>
   /** Ends the session at its source too. May fail: the gateway's session has ended already. */
   signOut?(session: Session, trail?: Trail): Promise<void>
 }

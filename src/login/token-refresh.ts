@@ -79,17 +79,17 @@ export function createTokenRefresh(options: Options) {
   }
 
   async function exchange(live: Live, source: CredentialSource, trail?: Trail): Promise<Live> {
-    const credential = await source.renew?.(live.session, trail)
-    if (credential === undefined) {
+    const change = await source.renew?.(live.session, trail)
+    if (change === undefined) {
       const current = await reread(live)
       if (!isSameCredential(current.session, live.session)) return current
       await sessions.endRefused(live)
       throw new GatewayError('session.upstream')
     }
-    const renewed = await sessions.credentials.renew(live, credential)
+    const renewed = await sessions.credentials.renew(live, change.credential, change.identity)
     if ('ended' in renewed) {
       // It ended before it had the new token, which would stay valid.
-      const session = { ...live.session, credential }
+      const session = { ...live.session, ...change }
       endAtSource(options, session, trail).catch(onFailed)
     }
     return liveIn(renewed)

@@ -8,6 +8,7 @@ import { ask, type BackEnd, callWith, fill, withLowerNames } from './back-end-ca
 import type {
   ConsoleRequest,
   PasswordSource,
+  Renewed,
   SignInAttempt,
   SignInResult
 } from './credential-source.ts'
@@ -121,7 +122,7 @@ async function renew(
   { token, expires = options.config.expires, refused, body, ...call }: Refresh,
   credential: Credential,
   trail: Trail | undefined
-): Promise<Credential | undefined> {
+): Promise<Renewed | undefined> {
   const timing = { timeoutMs: callMs, purpose: 'renewal', trail } as const
   const sent = { ...call, ...(call.method !== 'GET' && { body }), ...timing }
   const raw = await callWith(options, sent, credential)
@@ -129,7 +130,7 @@ async function renew(
   const isRefused = refused ? response.matches(refused) : response.outcome() === 'refused'
   if (isRefused) return undefined
   if (raw.status >= 300) throw invalid(`the renewal was answered with status ${raw.status}`)
-  return response.credential(credential, { token, expires })
+  return { credential: response.credential(credential, { token, expires }) }
 }
 
 async function signOut(

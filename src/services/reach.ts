@@ -2,7 +2,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Config } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
-import { usesRedis } from '../config/schema/gateway.ts'
+import { type SourceConfig, usesRedis } from '../config/schema/gateway.ts'
+import { providerOf } from '../login/oidc/provider.ts'
 import { createUpstream } from '../proxy/upstream.ts'
 import { connectMsOf, createRedisDialler, slotPrefix } from './redis.ts'
 import { probeRedis } from './redis-probe.ts'
@@ -24,7 +25,7 @@ export async function reachAll(config: Config): Promise<Reached[]> {
     )
   )
   const redis = await reachRedis(config)
-  return [...upstreams.flat(), ...redis, ...reachSignIn(config, upstreams.flat())]
+  return [...upstreams.flat(), ...redis, ...(await reachSignIn(config, upstreams.flat()))]
 }
 
 /** A connection to each address, with TLS where it is https. */
@@ -82,14 +83,21 @@ async function reachRedis({ gateway, folder }: Config): Promise<Reached[]> {
 }
 
 /** A sign-in that a back-end decides needs that back-end; nobody is signed in to find out. */
-function reachSignIn({ gateway }: Config, upstreams: readonly Reached[]): Reached[] {
-  return Object.entries(gateway.login.sources).map(([name, source]): Reached => {
+async function reachSignIn({ gateway }: Config, upstreams: readonly Reached[]): Promise<Reached[]> {
+  const reach = async ([name, source]: [string, SourceConfig]): Promise<Reached> => {
     const what = `sign-in ${name}`
     if (source.kind === 'users-file') return { what, address: source.file }
+    if (source.kind === 'oidc') {
+      const fault = await providerOf(source)
+        .readKeys()
+        .catch(({ cause }: Error) => ({ fault: reasonOf(cause) }))
+      return { what, address: source.issuer, ...fault }
+    }
     const address = `upstream ${source.upstream}`
     const works = upstreams.some(each => each.what === address && each.fault === undefined)
     return { what, address, ...(!works && { fault: 'its upstream cannot be reached' }) }
-  })
+  }
+  return await Promise.all(Object.entries(gateway.login.sources).map(reach))
 }
 
 function reasonOf(error: unknown): string {

@@ -1,7 +1,7 @@
 /** New credentials of back-ends in sessions: exchanged ones, and those that a response changed. */
 import { recentlyUsed } from '../bounded-map.ts'
 import { StoreUnavailable } from './store.ts'
-import type { Credential, Evaluation, Live, Session } from './types.ts'
+import type { Credential, Evaluation, Identity, Live, Session } from './types.ts'
 
 interface Records {
   /** The session as the store has it now. */
@@ -36,13 +36,15 @@ export class Credentials {
 
   /**
    * Puts a credential that was exchanged for that of `from` into the session.
+   * @param identity the user as of now; undefined: as before
    * @returns the session with it, or with the one that another process has put there meanwhile; or
    *   why it is none any more
    * @throws StoreUnavailable
    */
-  async renew(from: Live, credential: Credential): Promise<Evaluation> {
+  async renew(from: Live, credential: Credential, identity?: Identity): Promise<Evaluation> {
+    const change = { credential, ...(identity && { identity }) }
     return await this.#write(from, session =>
-      isSameCredential(session, from.session) ? credential : undefined
+      isSameCredential(session, from.session) ? change : undefined
     )
   }
 
@@ -81,7 +83,7 @@ export class Credentials {
     if (held === undefined) return
     this.#justWritten.add(key)
     try {
-      await this.#write(held.live, session => changed(session, held))
+      await this.#write(held.live, session => ({ credential: changed(session, held) }))
       // Another response may have changed it while it was written.
       if (this.#held.peek(key) === held) this.#held.delete(key)
     } catch {}
@@ -90,13 +92,13 @@ export class Credentials {
   /** @param next undefined for a session that needs no change any more */
   async #write(
     live: Live,
-    next: (session: Session) => Credential | undefined
+    next: (session: Session) => Partial<Session> | undefined
   ): Promise<Evaluation> {
     for (let tries = 0; tries < maxTries; tries++) {
       const current = await this.#records.read(live.key)
-      const credential = 'live' in current ? next(current.live.session) : undefined
-      if (!('live' in current) || credential === undefined) return current
-      const session = { ...current.live.session, credential }
+      const change = 'live' in current ? next(current.live.session) : undefined
+      if (!('live' in current) || change === undefined) return current
+      const session = { ...current.live.session, ...change }
       const isDone = await this.#records.replace(current.live, session)
       if (isDone) return { live: { ...current.live, session } }
     }

@@ -20,6 +20,10 @@ export interface Credential {
   readonly expiresAt?: number
   /** A `Cookie` field's value. */
   readonly cookies?: string
+  /** Of an OpenID provider, as it signed it: the hint of who signs out there. */
+  readonly idToken?: string
+  /** The provider's session (`sid`), which it names when it ends. */
+  readonly sid?: string
 }
 
 /** What an OpenID provider knows a session by. */

@@ -1,6 +1,7 @@
 /** `login` of `gateway.yaml`: the sign-in body and the credential sources. */
 import { Type } from 'typebox'
 import { maybe, named, optional, section, text } from './primitives.ts'
+import { oidc } from './oidc.ts'
 import { upstreamLogin } from './upstream-login.ts'
 
 const usersFile = Type.Object(
@@ -51,7 +52,7 @@ export const login = section(
       'The members of the console’s sign-in body.'
     ),
     sources: named(
-      Type.Union([usersFile, upstreamLogin], { description: 'A credential source.' }),
+      Type.Union([usersFile, upstreamLogin, oidc], { description: 'A credential source.' }),
       'The credential sources, asked in this order. Sessions, logs and limits have their names: ' +
         'under a new name its users are signed out. Default: the users file `users.yaml`.',
       { minProperties: 1, default: { 'users-file': { kind: 'users-file' } } }
