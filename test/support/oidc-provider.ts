@@ -69,7 +69,7 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
       self.grants.push(String(oidc.params?.['grant_type']))
     })
     provider.on('grant.error', ({ oidc }, { message }) => {
-      self.grants.push(`${oidc.params?.['grant_type']}: ${message}`)
+      self.grants.push(`${String(oidc.params?.['grant_type'])}: ${message}`)
     })
     handle = provider.callback()
   }

@@ -2,7 +2,6 @@
 
 const maxLength = 400
 /** Browsers read `\` as `/`, and skip some control characters. */
-// oxlint-disable-next-line no-control-regex
 const misread = /[\\\u0000-\u001f\u007f-\u009f]/
 
 /**
