@@ -163,7 +163,7 @@ async function requestOf(
   }
 }
 
-/** A user of a users file, or else of a back-end, if one signs users in. */
+/** A user of a users file, or else of another source, if there is one. */
 function whoIs(
   { gateway: { login }, users }: LoadedConfig,
   as: string | undefined,
@@ -180,12 +180,14 @@ function whoIs(
     return { source, identity: { ...identity, roles: [...new Set([...identity.roles, ...roles])] } }
   }
   const [source = '', backend] =
-    sources.find(([, { kind }]) => kind === 'upstream-login') ?? sources[0] ?? []
+    sources.find(([, { kind }]) => kind !== 'users-file') ?? sources[0] ?? []
   const identity = { id: name, username: name, name, roles, profile: {} }
+  const token = '(token-of-the-session)'
+  if (backend?.kind === 'oidc') return { source, identity, credential: { token } }
   if (backend?.kind !== 'upstream-login') return { source, identity }
   const cookies = backend.cookies.map(cookie => `${cookie}=(of-the-session)`).join('; ')
   const credential = {
-    ...(backend.token !== undefined && { token: '(token-of-the-session)' }),
+    ...(backend.token !== undefined && { token }),
     ...(cookies !== '' && { cookies })
   }
   return { source, identity, credential }

@@ -7,8 +7,8 @@ import MemoryAdapter from 'oidc-provider/lib/adapters/memory_adapter.js'
 import { Provider, type ClientMetadata, type Configuration, type JWK } from 'oidc-provider'
 import { listen } from './ports.ts'
 
-export const oidcClient = { clientId: 'console', clientSecret: 'a-secret-of-the-client-32-bytes!' }
-export const oidcSource = 'sso'
+const oidcClient = { clientId: 'console', clientSecret: 'a-secret-of-the-client-32-bytes!' }
+const oidcSource = 'sso'
 /** Where the gateway's sign-in begins with a source of that name. */
 export const oidcPath = `/api/auth/oidc/${oidcSource}`
 
@@ -69,7 +69,7 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
       self.grants.push(String(oidc.params?.['grant_type']))
     })
     provider.on('grant.error', ({ oidc }, { message }) => {
-      self.grants.push(`${oidc.params?.['grant_type']}: ${message}`)
+      self.grants.push(`${String(oidc.params?.['grant_type'])}: ${message}`)
     })
     handle = provider.callback()
   }
@@ -105,10 +105,15 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
       }
       build()
     },
-    /** From now on it signs with another key, and the one before is gone. */
+    /** From now on it signs with another key, and the one before is gone. @returns undoes it */
     rotateKeys: () => {
+      const before = keys
       keys = [newKey()]
       build()
+      return () => {
+        keys = before
+        build()
+      }
     },
     /** The source of `login.sources`. */
     config: (more: object = {}) => ({
@@ -142,7 +147,7 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
     ],
     scopes: ['openid', 'offline_access', 'profile', 'email'],
     claims: {
-      openid: ['sub', 'groups'],
+      openid: ['sub', 'groups', 'staff'],
       profile: ['name', 'preferred_username'],
       email: ['email']
     },
@@ -160,6 +165,9 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
     issueRefreshToken: async () => true,
     // Nobody is asked for consent.
     loadExistingGrant: async ({ oidc }) => {
+      const known = oidc.session?.grantIdFor(oidcClient.clientId)
+      const found = known === undefined ? known : await oidc.provider.Grant.find(known)
+      if (found !== undefined) return found
       const grant = new oidc.provider.Grant({
         clientId: oidc.client?.clientId ?? '',
         accountId: oidc.session?.accountId ?? ''
@@ -238,7 +246,8 @@ function providerBrowser({ issuer }: { readonly issuer: string }) {
     })
     for (const cookie of response.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []
-      jar.set(name, value)
+      if (value === '') jar.delete(name)
+      else jar.set(name, value)
     }
     return response
   }

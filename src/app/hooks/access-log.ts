@@ -20,6 +20,7 @@ const ofRequests = [
   'errorCode',
   'live',
   'ended',
+  'credentialFault',
   'openedId',
   'onResponseClose',
   'routeConfig',

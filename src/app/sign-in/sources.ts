@@ -5,7 +5,7 @@ import { credentialOf } from '../../config/schema/routes.ts'
 import type { CredentialSource } from '../../login/credential-source.ts'
 import { createUsersFile } from '../../login/file-users.ts'
 import { providerOf } from '../../login/oidc/provider.ts'
-import { createOidcSource } from '../../login/oidc/source.ts'
+import { OidcSource } from '../../login/oidc/source.ts'
 import { createUpstreamLogin } from '../../login/upstream-login.ts'
 import type { Upstream } from '../../proxy/upstream.ts'
 import type { Services } from '../../services/services.ts'
@@ -30,7 +30,7 @@ function createSource(
     case 'users-file':
       return createUsersFile(name, users[source.file] ?? { users: {} })
     case 'oidc':
-      return createOidcSource({ name, config: source, provider: providerOf(source) })
+      return new OidcSource(name, source, providerOf(source))
     case 'upstream-login': {
       const { config, fetchWhole } = upstream(source.upstream)
       const { as, scheme } = credentialOf(config.credential)

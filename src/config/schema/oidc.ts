@@ -92,4 +92,12 @@ export const oidc = Type.Object(
   { additionalProperties: false, title: 'oidc' }
 )
 
+/** Where a source's sign-in begins: a public path. Others of the source are below it. */
+export function oidcPath(name: string, { path: own }: Pick<OidcConfig, 'path'>): string {
+  return own ?? `/api/auth/oidc/${name}`
+}
+
+/** What is served there and below it, with its methods. */
+export const oidcPaths = { '': ['GET'], '/callback': ['GET'], '/finish': ['GET'] } as const
+
 export type OidcConfig = Static<typeof oidc>

@@ -16,42 +16,125 @@ import { GatewayError } from '../../errors/errors.ts'
 import { steadyNow } from '../../steady-clock.ts'
 
 export type ProviderConfig = Pick<OidcConfig, 'issuer' | 'clientId' | 'clientSecret'>
-export type Provider = ReturnType<typeof createProvider>
 
 const callMs = 10_000
 const maxResponseBytes = 256 * 1024
 const rediscoverMs = 3_600_000
 /** So long a failed discovery is not tried again. */
 const failureMs = 2000
-/** An unknown key id makes the keys be read again, at most once in this time. */
+/** An unknown key makes all be read again, at most once in this time. */
 const rereadMs = 60_000
 /** How far the provider's clock may be off. */
-const clockToleranceSeconds = 120
-/** No `none`, and no HMAC: whoever knows the client's secret could sign. */
-const algorithms = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'Ed25519'
-]
-
-type KeySet = ReturnType<typeof createRemoteJWKSet>
+const clockTolerance = 120
 
 const providers = new BoundedMap<Provider>(100)
 
-/** One for each config. It outlives reloads, so that no key is read again for one. */
-export function providerOf({ issuer, clientId, clientSecret = '' }: ProviderConfig): Provider {
+/** One for each config. It outlives reloads, so that nothing is read again for one. */
+export function providerOf(config: ProviderConfig): Provider {
+  const { issuer, clientId, clientSecret } = config
   const name = hash('sha256', JSON.stringify([issuer, clientId, clientSecret]))
-  const provider = providers.get(name) ?? createProvider({ issuer, clientId, clientSecret })
+  const provider = providers.get(name) ?? new Provider(config)
   providers.set(name, provider)
   return provider
+}
+
+/** Asks nothing before it is needed: the gateway starts without its provider. */
+export class Provider {
+  readonly #config: ProviderConfig
+  #known: client.Configuration | undefined
+  #discovery: Promise<client.Configuration> | undefined
+  #nextDiscovery = 0
+  #keySet: { readonly from: string; readonly keys: ReturnType<typeof keysAt> } | undefined
+  #nextReread = 0
+
+  constructor(config: ProviderConfig) {
+    this.#config = config
+  }
+
+  /**
+   * The client of openid-client. Where the provider is away, it is the one from before.
+   * @throws GatewayError `upstream.*`
+   */
+  async configuration(): Promise<client.Configuration> {
+    if (steadyNow() >= this.#nextDiscovery) {
+      this.#nextDiscovery = Infinity
+      this.#discovery = discover(this.#config)
+      this.#discovery.then(
+        found => {
+          this.#known = found
+          this.#nextDiscovery = steadyNow() + rediscoverMs
+        },
+        () => (this.#nextDiscovery = steadyNow() + failureMs)
+      )
+    }
+    return this.#known ?? (await (this.#discovery as Promise<client.Configuration>))
+  }
+
+  async #keys() {
+    const { jwks_uri: from = '' } = (await this.configuration()).serverMetadata()
+    if (this.#keySet?.from !== from) this.#keySet = { from, keys: keysAt(from) }
+    return this.#keySet.keys
+  }
+
+  /** Reads the keys if they are old. @throws GatewayError `upstream.*` */
+  async readKeys(): Promise<void> {
+    const keys = await this.#keys()
+    if (!keys.fresh) await keys.reload().catch(throwProviderError)
+  }
+
+  /**
+   * The claims of a token that the provider signed for this client. By a published key, which no
+   * HMAC is made by.
+   * @param more further checks, such as `maxTokenAge`
+   * @throws GatewayError `upstream.*`
+   */
+  async verify(token: string, more: JWTVerifyOptions = {}): Promise<JWTPayload> {
+    const keys = await this.#keys()
+    const { issuer } = (await this.configuration()).serverMetadata()
+    const checks = { issuer, audience: this.#config.clientId, clockTolerance, ...more }
+    const check = async () => (await jwtVerify(token, keys, checks)).payload
+    return await check()
+      .catch(async error => {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
+        if (steadyNow() < this.#nextReread) throw error
+        this.#nextReread = steadyNow() + rereadMs
+        await keys.reload()
+        return await check()
+      })
+      .catch(throwProviderError)
+  }
+}
+
+async function discover({ issuer, clientId, clientSecret }: ProviderConfig) {
+  const url = new URL(issuer)
+  const metadata = { [client.clockTolerance]: clockTolerance }
+  return await client
+    .discovery(url, clientId, metadata, authentication(clientSecret), {
+      [client.customFetch]: boundedFetch,
+      timeout: callMs / 1000,
+      // `boundedFetch` refuses it to other machines.
+      ...(url.protocol === 'http:' && { execute: [client.allowInsecureRequests] })
+    })
+    .catch(throwProviderError)
+}
+
+function keysAt(address: string) {
+  return createRemoteJWKSet(new URL(address), {
+    [customFetch]: boundedFetch,
+    timeoutDuration: callMs,
+    // `verify` reads them again itself.
+    cooldownDuration: Infinity
+  })
+}
+
+/** By POST where the provider takes that, else by HTTP Basic (OpenID Connect Core 1.0 §9). */
+function authentication(secret: string | undefined): client.ClientAuth {
+  if (secret === undefined) return client.None()
+  const [byPost, byBasic] = [client.ClientSecretPost(secret), client.ClientSecretBasic(secret)]
+  return (server, ...others) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? []
+    return (methods.includes('client_secret_post') ? byPost : byBasic)(server, ...others)
+  }
 }
 
 /**
@@ -73,155 +156,48 @@ async function boundedFetch(address: string, options: object): Promise<Response>
   return new Response(chunks.length === 0 ? null : Buffer.concat(chunks), { status, headers })
 }
 
-/** Nothing is asked before it is needed: the gateway starts without its provider. */
-function createProvider({ issuer, clientId, clientSecret }: Required<ProviderConfig>) {
-  const url = new URL(issuer)
-  let known: client.Configuration | undefined
-  let running: Promise<client.Configuration> | undefined
-  let failure: GatewayError | undefined
-  let nextAt = 0
-  let rereadAt = 0
-  let keySet: { readonly address: string; readonly keys: KeySet } | undefined
+const notCompleted = 'The sign-in was not completed. Please try again.'
 
-  async function discover(): Promise<client.Configuration> {
-    try {
-      const metadata = { [client.clockTolerance]: clockToleranceSeconds }
-      known = await client.discovery(url, clientId, metadata, authentication(clientSecret), {
-        [client.customFetch]: boundedFetch,
-        timeout: callMs / 1000,
-        // The fetch above refuses it to other machines.
-        ...(url.protocol === 'http:' && { execute: [client.allowInsecureRequests] })
-      })
-      nextAt = steadyNow() + rediscoverMs
-      return known
-    } catch (error) {
-      nextAt = steadyNow() + failureMs
-      failure = toProviderError(error)
-      if (known === undefined) throw failure
-      return known
-    } finally {
-      running = undefined
-    }
-  }
-
-  /**
-   * The client of openid-client. A provider that is away since has the one from before.
-   * @throws GatewayError `upstream.*`
-   */
-  async function configuration(): Promise<client.Configuration> {
-    if (steadyNow() >= nextAt) running ??= discover()
-    if (known !== undefined) return known
-    if (running === undefined) throw failure
-    return await running
-  }
-
-  async function keys(): Promise<KeySet> {
-    const { jwks_uri: address } = (await configuration()).serverMetadata()
-    if (address === undefined) throw toProviderError(new Error('the provider publishes no keys'))
-    // Also where it has moved.
-    if (keySet?.address !== address) keySet = { address, keys: keysAt(address) }
-    return keySet.keys
-  }
-
-  return {
-    configuration,
-    /**
-     * Reads the keys if they are old.
-     * @throws GatewayError `upstream.*`
-     */
-    async readKeys(): Promise<void> {
-      const set = await keys()
-      if (!set.fresh) await set.reload().catch(throwProviderError)
-    },
-    /**
-     * The claims of a token that the provider signed for this client, by an asymmetric algorithm.
-     * @param more further checks, such as `maxTokenAge`
-     * @throws GatewayError `upstream.*`
-     */
-    async verify(token: string, more: JWTVerifyOptions = {}): Promise<JWTPayload> {
-      const set = await keys()
-      const { issuer: expected } = (await configuration()).serverMetadata()
-      const checks = {
-        issuer: expected,
-        audience: clientId,
-        algorithms,
-        clockTolerance: clockToleranceSeconds,
-        ...more
-      }
-      const check = async () => (await jwtVerify(token, set, checks)).payload
-      return await check()
-        .catch(async error => {
-          if (!(error instanceof errors.JWKSNoMatchingKey) || steadyNow() < rereadAt) throw error
-          rereadAt = steadyNow() + rereadMs
-          await set.reload()
-          return await check()
-        })
-        .catch(throwProviderError)
-    }
-  }
+/** What the libraries' errors may have. */
+interface Failure extends Error {
+  readonly code: string
+  readonly status: number
+  readonly error: string
+  readonly error_description: string
 }
 
-function keysAt(address: string): KeySet {
-  return createRemoteJWKSet(new URL(address), {
-    [customFetch]: boundedFetch,
-    timeoutDuration: callMs,
-    // `verify` reads them again itself.
-    cooldownDuration: Infinity
-  })
-}
-
-/** By POST where the provider takes that, else by HTTP Basic (OpenID Connect Core 1.0 §9). */
-function authentication(secret: string): client.ClientAuth {
-  if (secret === '') return client.None()
-  const [byPost, byBasic] = [client.ClientSecretPost(secret), client.ClientSecretBasic(secret)]
-  return (server, ...others) => {
-    const methods = server.token_endpoint_auth_methods_supported ?? []
-    return (methods.includes('client_secret_post') ? byPost : byBasic)(server, ...others)
-  }
-}
-
-/** @throws what {@link toProviderError} makes of `error` */
-export function throwProviderError(error: unknown): never {
-  throw toProviderError(error)
-}
+/** Codes of the libraries, and of OAuth, of a provider that is away. */
+const awayCodes = new Set<string | undefined>([
+  'OAUTH_TIMEOUT',
+  'OAUTH_RESPONSE_IS_NOT_CONFORM',
+  'ERR_JWKS_TIMEOUT',
+  'ERR_JOSE_GENERIC',
+  'server_error',
+  'temporarily_unavailable'
+])
 
 /**
- * A provider that cannot answer is 503: nobody is signed out, or refused. The reason, for the log,
- * holds no token.
+ * A provider that cannot answer is 503: nobody is signed out, or refused, for that. The reason is
+ * for the log, and has no token in it.
  */
-export function toProviderError(error: unknown): GatewayError {
-  if (error instanceof GatewayError) return error
-  const cause = new Error(`the OpenID provider: ${reasonOf(error)}`)
-  if (isTimeout(error)) return new GatewayError('upstream.timeout', { status: 503, cause })
-  if (isAway(error)) return new GatewayError('upstream.refused', { status: 503, cause })
-  return new GatewayError('upstream.invalid', { cause })
+export function toProviderError(failure: unknown): GatewayError {
+  if (failure instanceof GatewayError) return failure
+  const { message, code, status = 0, error, cause, ...others } = failure as Partial<Failure>
+  const clock = code === 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED' && 'is its clock, or ours, wrong?'
+  const inner = cause instanceof Error && `(${cause.message})`
+  const said = [message, code, error, others.error_description, inner, clock].filter(Boolean)
+  const reason = new Error(`the OpenID provider: ${said.join(' ').slice(0, 300)}`)
+  // `fetch` throws a TypeError.
+  const isUnreachable = [failure, cause].some(each => each instanceof TypeError)
+  if (isUnreachable || status >= 500 || awayCodes.has(code) || awayCodes.has(error)) {
+    return new GatewayError('upstream.refused', { status: 503, cause: reason })
+  }
+  if (failure instanceof client.AuthorizationResponseError || error === 'invalid_grant') {
+    return new GatewayError('login.refused', { message: notCompleted, cause: reason })
+  }
+  return new GatewayError('upstream.invalid', { cause: reason })
 }
 
-function isTimeout(error: unknown): boolean {
-  if (error instanceof errors.JWKSTimeout) return true
-  const { name, code } = (error ?? {}) as { name?: unknown; code?: unknown }
-  return code === 'OAUTH_TIMEOUT' || name === 'TimeoutError'
-}
-
-/** It cannot be reached, or answers that it fails. `fetch` throws a TypeError. */
-function isAway(error: unknown): boolean {
-  if (error instanceof TypeError) return true
-  if (error instanceof client.ResponseBodyError) return error.status >= 500
-  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown }
-  if (cause instanceof TypeError) return true
-  return code === 'OAUTH_RESPONSE_IS_NOT_CONFORM' || code === 'ERR_JOSE_GENERIC'
-}
-
-/** The messages of the error and its causes; an error of OAuth says more in two members. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown'
-  const { code } = error as { code?: unknown }
-  const told =
-    error instanceof client.ResponseBodyError || error instanceof client.AuthorizationResponseError
-      ? [error.error, error.error_description ?? '']
-      : [error.message, typeof code === 'string' ? `(${code})` : '']
-  const isClock = code === 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED' || code === 'ERR_JWT_EXPIRED'
-  const advice = isClock ? ': its clock or that of this machine is wrong' : ''
-  const text = told.filter(each => each !== '').join(' ') + advice
-  return error.cause instanceof Error ? `${text}: ${reasonOf(error.cause)}` : text
+export function throwProviderError(failure: unknown): never {
+  throw toProviderError(failure)
 }
