@@ -3,8 +3,10 @@ import cookie from '@fastify/cookie'
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config/schema/config.ts'
 import { loadModules } from '../shaping/module.ts'
+import { addBackChannelLogout } from './endpoints/backchannel-logout.ts'
 import { addConsole } from './endpoints/console.ts'
 import { addBodiless } from './endpoints/own.ts'
+import { addLogoutPage } from './endpoints/provider-logout.ts'
 import { addCheck, addLogout, addRefresh, addSession } from './endpoints/session.ts'
 import { addUnknown, collectMethods, type KnownPaths } from './endpoints/unknown.ts'
 import { createFastify } from './fastify.ts'
@@ -140,6 +142,8 @@ async function addPublic(
 ): Promise<void> {
   addHooks(scope, hooks)
   scope.removeAllContentTypeParsers()
+  addLogoutPage(scope)
+  scope.register(async inner => addBackChannelLogout(inner))
   const open = routes.filter(({ access }) => access === 'public')
   addOwnRoutes(scope, open)
   await addForwarded(scope, open, routes)

@@ -22,8 +22,6 @@ export interface Credential {
   readonly cookies?: string
   /** Of an OpenID provider, as it signed it: the hint of who signs out there. */
   readonly idToken?: string
-  /** The provider's session (`sid`), which it names when it ends. */
-  readonly sid?: string
 }
 
 /** What an OpenID provider knows a session by. */

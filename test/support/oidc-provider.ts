@@ -7,8 +7,8 @@ import MemoryAdapter from 'oidc-provider/lib/adapters/memory_adapter.js'
 import { Provider, type ClientMetadata, type Configuration, type JWK } from 'oidc-provider'
 import { listen } from './ports.ts'
 
-const oidcClient = { clientId: 'console', clientSecret: 'a-secret-of-the-client-32-bytes!' }
-const oidcSource = 'sso'
+export const oidcClient = { clientId: 'console', clientSecret: 'a-secret-of-the-client-32-bytes!' }
+export const oidcSource = 'sso'
 /** Where the gateway's sign-in begins with a source of that name. */
 export const oidcPath = `/api/auth/oidc/${oidcSource}`
 
@@ -65,7 +65,9 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
   /** Its sessions and grants outlive it. */
   const build = () => {
     provider = new Provider(issuer, configuration())
-    provider.on('grant.success', ({ oidc }) => {
+    provider.on('grant.success', ({ oidc, body }) => {
+      const { id_token: idToken } = body as { id_token?: string }
+      if (idToken !== undefined) self.idTokens.push(idToken)
       self.grants.push(String(oidc.params?.['grant_type']))
     })
     provider.on('grant.error', ({ oidc }, { message }) => {
@@ -91,6 +93,11 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
     asked: [] as string[],
     /** The requests for tokens: the type of grant, and the error if there was one. */
     grants: [] as string[],
+    /** That it gave, and those with which it called a gateway. */
+    idTokens: [] as string[],
+    logoutTokens: [] as string[],
+    /** The key that signs now. */
+    key: () => keys[0] as JWK,
     /** The current instance: its events and stored models. */
     provider: () => provider,
     /** Redirect and sign-out addresses of gateways such as `http://localhost:8080`. */
@@ -186,8 +193,13 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
       rpInitiatedLogout: { enabled: true }
     },
     // Its own refuses to call this machine.
-    fetch: async (url, { method, headers, body }: RequestInit = {}) =>
-      await fetch(url, { method, headers, body } as RequestInit)
+    fetch: async (url, { method, headers, body }: RequestInit = {}) => {
+      const response = await fetch(url, { method, headers, body } as RequestInit)
+      if (body instanceof URLSearchParams) {
+        self.logoutTokens.push(body.get('logout_token') ?? '')
+      }
+      return response
+    }
   })
 
   /** The page on which an account is chosen, and what it posts. */
@@ -218,6 +230,11 @@ export async function testProvider(cleanUp: (undo: () => unknown) => void) {
     }
     void clockShift.run(self.clockShift, async () => {
       if (path.startsWith('/interaction/')) return await interact(request, response)
+      // It takes a form only where its cookies are `SameSite=None`, which needs https.
+      if (path === '/session/end' && request.method === 'POST') {
+        const form = await readForm(request)
+        Object.assign(request, { method: 'GET', url: `${path}?${form.toString()}` })
+      }
       await handle(request, response)
     })
   })

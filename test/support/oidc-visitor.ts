@@ -9,6 +9,8 @@ export interface Visited {
   readonly next: string
 }
 
+export type Visitor = ReturnType<typeof oidcVisitor>
+
 /** @param gatewayUrl which may change with each request, as behind a load balancer */
 export function oidcVisitor(gatewayUrl: () => string, provider: TestProvider) {
   const jar = new Map<string, string>()

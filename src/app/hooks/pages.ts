@@ -1,4 +1,5 @@
 /** Plain pages of the gateway's own, at addresses that browsers open while they sign in. */
+import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 
 const characters: Readonly<Record<string, string>> = {
@@ -38,4 +39,25 @@ export function sendHop(reply: FastifyReply, target: string): void {
 export function sendNotice(reply: FastifyReply, text: string, target: string): void {
   const [message, address] = [escapeHtml(text), escapeHtml(target)]
   sendPage(reply, `<title>${message}</title>`, `<p>${message}</p><p><a href="${address}">→</a></p>`)
+}
+
+const submit = 'document.forms[0].submit()'
+const digest = hash('sha256', submit, 'base64')
+const policy = `default-src 'none'; script-src 'sha256-${digest}'; frame-ancestors 'none'`
+
+/** A page that posts a form by itself, so that nothing in it stands in an address. */
+export function sendForm(
+  reply: FastifyReply,
+  action: string,
+  fields: Readonly<Record<string, string>>
+): void {
+  const inputs = Object.entries(fields).map(
+    ([name, value]) => `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`
+  )
+  sendPage(
+    reply.header('content-security-policy', policy),
+    '<title>…</title>',
+    `<form method="post" action="${escapeHtml(action)}">${inputs.join('')}<button>→</button></form>` +
+      `<script>${submit}</script>`
+  )
 }

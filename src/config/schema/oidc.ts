@@ -98,6 +98,12 @@ export function oidcPath(name: string, { path: own }: Pick<OidcConfig, 'path'>):
 }
 
 /** What is served there and below it, with its methods. */
-export const oidcPaths = { '': ['GET'], '/callback': ['GET'], '/finish': ['GET'] } as const
+export const oidcPaths = {
+  '': ['GET'],
+  '/callback': ['GET'],
+  '/finish': ['GET'],
+  '/logout': ['GET'],
+  '/backchannel-logout': ['POST']
+} as const
 
 export type OidcConfig = Static<typeof oidc>

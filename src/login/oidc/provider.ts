@@ -25,7 +25,7 @@ const failureMs = 2000
 /** An unknown key makes all be read again, at most once in this time. */
 const rereadMs = 60_000
 /** How far the provider's clock may be off. */
-const clockTolerance = 120
+export const clockTolerance = 120
 
 const providers = new BoundedMap<Provider>(100)
 
@@ -187,8 +187,10 @@ export function toProviderError(failure: unknown): GatewayError {
   const inner = cause instanceof Error && `(${cause.message})`
   const said = [message, code, error, others.error_description, inner, clock].filter(Boolean)
   const reason = new Error(`the OpenID provider: ${said.join(' ').slice(0, 300)}`)
-  // `fetch` throws a TypeError.
-  const isUnreachable = [failure, cause].some(each => each instanceof TypeError)
+  // `fetch` throws a TypeError. That of what is no token is its cause.
+  const isUnreachable =
+    !(failure instanceof errors.JWSInvalid) &&
+    [failure, cause].some(each => each instanceof TypeError)
   if (isUnreachable || status >= 500 || awayCodes.has(code) || awayCodes.has(error)) {
     return new GatewayError('upstream.refused', { status: 503, cause: reason })
   }

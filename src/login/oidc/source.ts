@@ -3,10 +3,11 @@ import { decodeJwt, type JWTPayload } from 'jose'
 import * as client from 'openid-client'
 import type { OidcConfig } from '../../config/schema/oidc.ts'
 import { GatewayError } from '../../errors/errors.ts'
-import type { Credential, Session } from '../../session/types.ts'
+import type { Credential, ProviderSession, Session } from '../../session/types.ts'
 import type { CredentialSource, Renewed } from '../credential-source.ts'
 import { headerSafe } from '../login-response.ts'
 import { identityOf } from './claims.ts'
+import { providerSession } from './logout-token.ts'
 import { type Provider, throwProviderError, toProviderError } from './provider.ts'
 
 /** A sign-in that is under way, kept sealed in the browser. */
@@ -23,6 +24,10 @@ export interface Flow {
 }
 
 type Tokens = client.TokenEndpointResponse & client.TokenEndpointResponseHelpers
+
+interface Vouched extends Required<Renewed> {
+  readonly provider: ProviderSession
+}
 
 export class OidcSource implements CredentialSource {
   readonly name: string
@@ -65,7 +70,7 @@ export class OidcSource implements CredentialSource {
    * @param query of the address to which the browser came back
    * @throws GatewayError `login.blocked`, `login.refused`, `upstream.*`
    */
-  async complete(flow: Flow, query: string): Promise<Required<Renewed>> {
+  async complete(flow: Flow, query: string): Promise<Vouched> {
     const url = new URL(`${flow.redirectUri}?${query}`)
     const tokens = await client
       .authorizationCodeGrant(await this.provider.configuration(), url, {
@@ -78,7 +83,11 @@ export class OidcSource implements CredentialSource {
     const claims = await this.provider.verify(tokens.id_token ?? '')
     const more = await this.#userInfo(tokens, claims)
     const identity = identityOf({ ...claims, ...more }, this.config)
-    return { identity, credential: credentialOf(tokens) }
+    return {
+      identity,
+      credential: credentialOf(tokens),
+      provider: providerSession(this.name, claims)
+    }
   }
 
   /** The claims of UserInfo, about the same user. @throws GatewayError `upstream.*` */
@@ -145,14 +154,12 @@ function credentialOf(tokens: Tokens, former: Credential = {}): Credential {
   const { refresh_token: refreshToken = former.refreshToken } = tokens
   const { id_token: idToken = former.idToken } = tokens
   const seconds = tokens.expiresIn()
-  const sid = tokens.claims()?.['sid'] ?? former.sid
   return {
     token: headerSafe(tokens.access_token),
     ...(refreshToken !== undefined && {
       refreshToken,
       ...(seconds !== undefined && { expiresAt: Date.now() + seconds * 1000 })
     }),
-    ...(idToken !== undefined && { idToken }),
-    ...(typeof sid === 'string' && { sid })
+    ...(idToken !== undefined && { idToken })
   }
 }
