@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Config } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { type SourceConfig, usesRedis } from '../config/schema/gateway.ts'
-import { providerOf } from '../login/oidc/provider.ts'
+import { Provider } from '../login/oidc/provider.ts'
 import { createUpstream } from '../proxy/upstream.ts'
 import { connectMsOf, createRedisDialler, slotPrefix } from './redis.ts'
 import { probeRedis } from './redis-probe.ts'
@@ -88,7 +88,7 @@ async function reachSignIn({ gateway }: Config, upstreams: readonly Reached[]): 
     const what = `sign-in ${name}`
     if (source.kind === 'users-file') return { what, address: source.file }
     if (source.kind === 'oidc') {
-      const fault = await providerOf(source)
+      const fault = await new Provider(source)
         .readKeys()
         .catch(({ cause }: Error) => ({ fault: reasonOf(cause) }))
       return { what, address: source.issuer, ...fault }

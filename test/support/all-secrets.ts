@@ -8,7 +8,7 @@ import { testAuthority } from './authority.ts'
 type Tree = Record<string, unknown>
 
 const valueOf = (name: string) => `value-of-${name}-${'x'.repeat(32)}`
-const names = ['SESSION_1', 'SESSION_2', 'OPS', 'AUDIT', 'REDIS', 'SENTINEL', 'API_KEY']
+const names = ['SESSION_1', 'SESSION_2', 'OPS', 'AUDIT', 'REDIS', 'SENTINEL', 'API_KEY', 'OIDC']
 
 export interface SecretConfig {
   readonly gateway: Tree
@@ -38,6 +38,18 @@ export function allSecrets(
       session: { secrets: ['${SESSION_1}', '${SESSION_2}'] },
       ops: { secret: '${OPS}', tls: { certificate, key: `file:${opsKey}` } },
       audit: { key: ['${AUDIT}'] },
+      identity: { source: 'x-user-source' },
+      login: {
+        sources: {
+          'users-file': { kind: 'users-file' },
+          'sso': {
+            kind: 'oidc',
+            issuer: 'https://127.0.0.1:9',
+            clientId: 'console',
+            clientSecret: '${OIDC}'
+          }
+        }
+      },
       ...(redis && {
         redis: {
           sentinels: ['127.0.0.1:1'],
