@@ -4,7 +4,7 @@ import type { Config } from '../config/schema/config.ts'
 import type { UpstreamConfig } from '../config/schema/routes.ts'
 import { usesRedis } from '../config/schema/gateway.ts'
 import type { Directory } from '../login/ldap/connection.ts'
-import { providerOf } from '../login/oidc/provider.ts'
+import { Provider } from '../login/oidc/provider.ts'
 import { createUpstream } from '../proxy/upstream.ts'
 import { connectMsOf, createRedisDialler, slotPrefix } from './redis.ts'
 import { probeRedis } from './redis-probe.ts'
@@ -101,7 +101,7 @@ async function reachSignIn(
       return await reachDirectory(what, directory, username)
     }
     if (source.kind === 'oidc') {
-      const fault = await providerOf(source)
+      const fault = await new Provider(source)
         .readKeys()
         .catch(({ cause }: Error) => ({ fault: reasonOf(cause) }))
       return { what, address: source.issuer, ...fault }

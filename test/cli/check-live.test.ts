@@ -5,6 +5,7 @@ import { run } from '../support/command.ts'
 import { testCluster } from '../support/cluster.ts'
 import { textFolder } from '../support/config-files.ts'
 import { configFolder, testGateway } from '../support/gateway.ts'
+import { testProvider } from '../support/oidc-provider.ts'
 import { freePort } from '../support/ports.ts'
 import { redisCli } from '../support/redis-cli.ts'
 import { testRedis } from '../support/redis.ts'
@@ -51,6 +52,23 @@ t.test('what can be reached is listed, and nothing is asked of back-ends', async
   t.match(out, 'sign-in b: upstream b: ok\n')
   t.equal(code, 0)
   t.equal(backend.begun(), 0)
+})
+
+t.test('an OpenID provider is asked for its settings and keys', async t => {
+  const provider = await testProvider(t.after)
+  const folder = await configFolder({ gateway: { login: { sources: { sso: provider.config() } } } })
+  const check = async () =>
+    await run(['check', '--live', '-c', folder], { env: provider.environment })
+  const { code, out } = await check()
+  t.match(out, `sign-in sso: ${provider.issuer}: ok\n`)
+  t.equal(code, 0)
+  provider.fault = 404
+  const failed = await check()
+  t.match(
+    failed.out,
+    /sign-in sso: \S+ .*the OpenID provider: unexpected HTTP response status code/
+  )
+  t.equal(failed.code, 1)
 })
 
 t.test('what cannot be reached is named with the reason, and the exit code is 1', async t => {

@@ -15,12 +15,14 @@ const files = {
   gateway: {
     redis: { url: redis.url },
     session: { secrets: ['${SECRET}'] },
+    console: { root: 'site', signIn: 'sso' },
     login: { sources: { sso: provider.config() } }
   },
   routes: {
     upstreams: { orders: { url: backend.url, credential: 'bearer' } },
     routes: { orders: { path: '/api/orders', upstream: 'orders' } }
-  }
+  },
+  code: { 'site/index.html': '<title>console</title>' }
 }
 const environment = { ...provider.environment, SECRET: 'a session secret of at least thirty-two' }
 const replicas = await Promise.all(
@@ -62,9 +64,11 @@ t.test('without the store no sign-in is begun for a page, and `finish` is 503', 
   const browser = oidcVisitor(() => replicas[0]?.url ?? '', provider)
   const callback = await browser.atProvider((await browser.start()).next, 'bob')
   const grants = provider.grants.length
+  await browser.signIn('alice')
   await redis.kill()
+  t.match(await browser.ask('/orders'), { status: 200, text: '<title>console</title>' })
   t.match(await browser.comeBack(callback), { status: 503 })
-  t.equal(provider.grants.length, grants, 'the code was not exchanged')
+  t.equal(provider.grants.length, grants + 1, 'the code was not exchanged')
 })
 
 t.end()

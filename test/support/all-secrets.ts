@@ -18,7 +18,8 @@ const names = [
   'API_KEY',
   'SERVICE_KEY',
   'LDAP',
-  'JWT'
+  'JWT',
+  'OIDC'
 ]
 
 export interface SecretConfig {
@@ -61,6 +62,12 @@ export function allSecrets(
             urls: ['ldaps://127.0.0.1:9'],
             bind: { dn: 'cn=console,dc=example', password: '${LDAP}' },
             base: 'dc=example'
+          },
+          'sso': {
+            kind: 'oidc',
+            issuer: 'https://127.0.0.1:9',
+            clientId: 'console',
+            clientSecret: '${OIDC}'
           }
         }
       },

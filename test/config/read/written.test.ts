@@ -34,6 +34,7 @@ t.test('the written config has a reference at each key that takes a secret', t =
       'gateway.audit.key',
       'gateway.audit.key.*',
       'gateway.login.sources.*.bind.password',
+      'gateway.login.sources.*.clientSecret',
       'gateway.ops.secret',
       'gateway.ops.tls.key',
       'gateway.redis.password',
