@@ -40,11 +40,11 @@ login:
   const words = ['presets', 'show', '--merged', '--config', folder]
   const { code, out, err } = await run(words, { env: { SESSION_SECRET: 'the real secret' } })
   t.same([code, err], [0, ''])
-  const lines = presetText('backend', 'drf').split('\n')
-  const lineOf = (key: string) => lines.findIndex(line => line.trim().startsWith(key)) + 1
+  const lineOf = (key: string, text = presetText('backend', 'drf')) =>
+    text.split('\n').findIndex(line => line.trim().startsWith(key)) + 1
   for (const line of [
     '# gateway.yaml',
-    '  dialect: base-response # console/base-response.yaml:7',
+    `  dialect: base-response # console/base-response.yaml:${lineOf('dialect:', presetText('console', 'base-response'))}`,
     'backend: ${BACKEND:-drf} # gateway.yaml:2',
     '    - ${SESSION_SECRET}',
     '    - (a secret)',
